@@ -1,0 +1,27 @@
+"""attnlib: the small package that computes every number and picture of the course.
+
+`attnlib.plotting`, `attnlib.widgets` and `attnlib.exercises` are imported when they are wanted, so
+that `import attnlib` stays quick.
+"""
+
+from attnlib.attention import (
+    MultiHeadAttention,
+    merge_heads,
+    scaled_dot_product_attention,
+    split_heads,
+)
+from attnlib.blocks import FeedForward, LayerNorm, RMSNorm, TransformerBlock
+from attnlib.masks import causal_mask, padding_mask
+
+__all__ = [
+    "FeedForward",
+    "LayerNorm",
+    "MultiHeadAttention",
+    "RMSNorm",
+    "TransformerBlock",
+    "causal_mask",
+    "merge_heads",
+    "padding_mask",
+    "scaled_dot_product_attention",
+    "split_heads",
+]

@@ -1,0 +1,95 @@
+"""Refusing bad input with an error that helps.
+
+Every message names the argument, what came, what was wanted and, where one cause is usual, it.
+"""
+
+import torch
+from torch import Tensor
+
+
+def shape_of(tensor: Tensor) -> list[int]:
+    """Return a shape as a plain list, which reads better in messages than torch.Size."""
+    return list(tensor.shape)
+
+
+def require_tensor(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+
+
+def require_floating(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is a tensor of floating point numbers."""
+    require_tensor(name, value)
+    if not value.is_floating_point():
+        raise TypeError(
+            f"{name} must hold floating point numbers, got {value.dtype}: "
+            "token ids must be embedded first, and integer tensors converted with .float()"
+        )
+
+
+def require_positive_int(name: str, value: object) -> None:
+    """Raise TypeError or ValueError unless `value` is a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r})")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+
+
+def require_divisible(d_model: int, num_heads: int) -> None:
+    """Raise unless `num_heads` equal heads fit into `d_model`."""
+    require_positive_int("d_model", d_model)
+    require_positive_int("num_heads", num_heads)
+    if d_model % num_heads:
+        divisors = [h for h in range(1, d_model + 1) if d_model % h == 0]
+        raise ValueError(
+            f"d_model must be divisible by num_heads, got d_model={d_model} and "
+            f"num_heads={num_heads}: each head takes d_model / num_heads numbers, "
+            f"so num_heads may be one of {divisors}"
+        )
+
+
+def require_sequence(name: str, value: object, width: int) -> None:
+    """Raise unless `value` is a floating point tensor [B, T, width] with at least one token."""
+    require_floating(name, value)
+    if value.dim() != 3:
+        raise ValueError(
+            f"{name} must have shape [B, T, {width}], got {shape_of(value)}: "
+            "for one sequence [T, d] add a batch of one with .unsqueeze(0)"
+        )
+    if value.shape[-1] != width:
+        raise ValueError(
+            f"{name} must end in d_model={width}, got shape {shape_of(value)}: "
+            "the last dimension holds a token's numbers"
+        )
+    require_tokens(name, value)
+
+
+def require_tokens(name: str, value: Tensor) -> None:
+    """Raise ValueError when a sequence [..., T, width] has no token."""
+    if value.shape[-2] == 0:
+        raise ValueError(f"{name} must hold at least one token, got shape {shape_of(value)}")
+
+
+def require_like(name: str, value: Tensor, other_name: str, other: Tensor) -> None:
+    """Raise unless two tensors have the same dtype and device."""
+    if value.dtype != other.dtype:
+        raise TypeError(
+            f"{name} must have the dtype of {other_name}, got {value.dtype} and {other.dtype}"
+        )
+    if value.device != other.device:
+        raise ValueError(
+            f"{name} must be on the device of {other_name}, got {value.device} and {other.device}"
+        )
+
+
+def require_boolean_mask(name: str, mask: object, device: torch.device) -> None:
+    """Raise unless `mask` is a boolean tensor on `device`."""
+    require_tensor(name, mask)
+    if mask.dtype != torch.bool:
+        raise TypeError(
+            f"{name} must be boolean, True = may look, got {mask.dtype}: a mask of ones and zeros "
+            "becomes boolean with mask.bool(); numbers to add to the scores are not a mask"
+        )
+    if mask.device != device:
+        raise ValueError(f"{name} must be on {device} like the query, got {mask.device}")

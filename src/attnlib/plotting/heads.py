@@ -1,0 +1,180 @@
+"""Attention weights as heatmaps: rows are queries, columns are keys, colors run from 0 to 1."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from attnlib import palette
+from attnlib._checks import require_floating, shape_of
+from attnlib.plotting.cells import label_axis, write_numbers
+from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
+
+# How far a row's sum may be from 1: rounding in bfloat16 and float16 is that coarse.
+ROW_SUM_TOLERANCE = {torch.bfloat16: 2e-2, torch.float16: 2e-2}
+LARGEST_CELL = 0.62  # inches; a small example shouldn't fill the page
+SMALLEST_NUMBERED_CELL = 0.34  # inches; a number needs that much
+
+
+def require_attention(weights: Tensor) -> Tensor:
+    """Return `weights` in float64 on the CPU, or raise ValueError if they can't be attention.
+
+    Every row must be non-negative and sum to 1 (within 1e-4; 2e-2 in half precision), or be wholly
+    0: a query that may look nowhere.
+
+    Args:
+        weights: [..., T_q, T_k].
+    """
+    require_floating("weights", weights)
+    tolerance = ROW_SUM_TOLERANCE.get(weights.dtype, 1e-4)
+    rows = weights.detach().to("cpu", torch.float64)
+    if rows.dim() < 2 or rows.numel() == 0:
+        raise ValueError(f"weights must have shape [..., T_q, T_k], got {shape_of(weights)}")
+    if not torch.isfinite(rows).all():
+        raise ValueError("weights must be finite, got NaN or infinity: was a row wholly masked?")
+    if rows.min() < 0:
+        raise ValueError(
+            f"weights must not be negative, got {rows.min().item():.4g}: "
+            "were scores passed instead of weights?"
+        )
+    sums = rows.sum(-1)
+    wrong = ((sums - 1).abs() > tolerance) & (sums != 0)
+    if wrong.any():
+        where = tuple(wrong.nonzero()[0].tolist())
+        raise ValueError(
+            f"each row of weights must sum to 1 (or be wholly 0), but row {where} sums to "
+            f"{sums[where].item():.4f}: softmax over the wrong axis, dropout, "
+            "or numbers that were never attention?"
+        )
+    return rows
+
+
+def plot_heads(
+    weights: Tensor,
+    tokens: Sequence[str] | None = None,
+    *,
+    key_tokens: Sequence[str] | None = None,
+    titles: Sequence[str] | None = None,
+    numbers: bool | None = None,
+    columns: int | None = None,
+) -> Figure:
+    """Draw the weights of one or several heads as heatmaps on one scale from 0 to 1.
+
+    Rows are queries (who looks), columns are keys (what is looked at). A query that may look
+    nowhere is hatched.
+
+    Args:
+        weights: [T_q, T_k], [h, T_q, T_k] or [1, h, T_q, T_k].
+        tokens: T_q labels of the rows, and of the columns unless `key_tokens` are given.
+        key_tokens: T_k labels of the columns.
+        titles: one title a head; "head 1", "head 2", ... if left out.
+        numbers: write each weight into its cell; by default where there is room.
+        columns: heads a line.
+
+    Returns:
+        A figure as wide as the text; see `attnlib.plotting`.
+
+    Raises:
+        TypeError, ValueError: weights that aren't attention, or labels that don't fit.
+    """
+    maps = _one_map_a_head(require_attention(weights))
+    heads, T_q, T_k = maps.shape
+    key_tokens = tokens if key_tokens is None else key_tokens
+    for name, labels, count in (("tokens", tokens, T_q), ("key_tokens", key_tokens, T_k)):
+        if labels is not None and len(labels) != count:
+            raise ValueError(f"{name} must hold {count} labels, got {len(labels)}")
+    if titles is None:
+        titles = [f"head {i + 1}" for i in range(heads)] if heads > 1 else [""]
+    if len(titles) != heads:
+        raise ValueError(f"titles must hold {heads} titles, one a head, got {len(titles)}")
+    columns = columns or min(heads, 4 if T_k <= 8 else 2)
+    lines = math.ceil(heads / columns)
+    cell = min((TEXT_WIDTH - 1.4) / (columns * T_k), LARGEST_CELL)  # inches
+    figure, axes = new_figure(
+        height=lines * (T_q * cell + 0.35) + _label_height(key_tokens, lines) + 0.3,
+        nrows=lines, ncols=columns, squeeze=False,
+    )  # fmt: skip
+    numbers = cell >= SMALLEST_NUMBERED_CELL if numbers is None else numbers
+    for i, ax in enumerate(axes.flat):
+        if i >= heads:
+            ax.set_axis_off()
+            continue
+        row_labels = tokens if i % columns == 0 else None
+        draw_map(ax, maps[i], row_labels, key_tokens, cell=cell, numbers=numbers)
+        ax.set_title(titles[i], color=palette.head_color(i) if heads > 1 else palette.INK)
+    if heads == 1:
+        axes[0, 0].set_ylabel("query (who looks)", color=palette.QUERY_COLOR)
+        axes[0, 0].set_xlabel("key (what is looked at)", color=palette.KEY_COLOR)
+    else:  # once for all maps
+        figure.supylabel("query (who looks)", color=palette.QUERY_COLOR, fontsize=9.5)
+        figure.supxlabel("key (what is looked at)", color=palette.KEY_COLOR, fontsize=9.5)
+    add_weight_scale(figure, axes)
+    return figure
+
+
+def draw_map(
+    ax: Axes,
+    rows: Tensor,
+    tokens: Sequence[str] | None,
+    key_tokens: Sequence[str] | None,
+    *,
+    cell: float,
+    numbers: bool,
+) -> None:
+    """Draw one head's weights [T_q, T_k] on `ax`, with cells about `cell` inches wide.
+
+    tokens label the rows, key_tokens the columns.
+    """
+    T_q, T_k = rows.shape
+    ax.imshow(rows, cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect="equal")
+    for i in (rows.sum(-1) == 0).nonzero()[:, 0].tolist():  # may look nowhere
+        ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, facecolor=palette.PAPER, edgecolor="none"))
+        ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))
+    label_axis(ax.yaxis, tokens, T_q)
+    label_axis(ax.xaxis, key_tokens, T_k)
+    ax.tick_params(axis="x", labelrotation=90 if key_tokens and _crowded(key_tokens) else 0)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    if numbers:
+        write_numbers(ax, rows, WEIGHT_MAP, Normalize(0, 1), "{:.2f}", cell)
+
+
+def add_weight_scale(figure: Figure, axes) -> None:
+    """Put the legend of the weights' colors, 0 to 1, beside `axes`."""
+    bar = figure.colorbar(
+        ScalarMappable(Normalize(0, 1), WEIGHT_MAP), ax=axes, aspect=20, pad=0.02,
+        shrink=min(0.8, 2.0 / figure.get_figheight()), ticks=[0, 0.5, 1], label="weight",
+    )  # fmt: skip
+    bar.outline.set_visible(False)
+
+
+def _one_map_a_head(rows: Tensor) -> Tensor:
+    """[T_q, T_k], [h, T_q, T_k] or [1, h, T_q, T_k] -> [h, T_q, T_k]."""
+    if rows.dim() == 4 and rows.shape[0] == 1:
+        rows = rows[0]
+    if rows.dim() == 2:
+        rows = rows[None]
+    if rows.dim() != 3:
+        raise ValueError(
+            f"weights must have shape [T_q, T_k], [h, T_q, T_k] or [1, h, T_q, T_k], "
+            f"got {shape_of(rows)}: pick one sample of a batch with weights[0]"
+        )
+    return rows
+
+
+def _label_height(key_tokens: Sequence[str] | None, lines: int) -> float:
+    """Inches that the columns' labels need below each line of maps."""
+    if key_tokens is None:
+        return 0.2
+    return lines * (0.15 + (0.085 * max(map(len, key_tokens)) if _crowded(key_tokens) else 0.1))
+
+
+def _crowded(labels: Sequence[str]) -> bool:
+    """Tell whether labels must stand upright to fit side by side."""
+    return len(labels) > 4 or max(map(len, labels)) > 5

@@ -1,0 +1,83 @@
+"""How figures look: one set of rcParams, one scale for weights, figures as wide as the text."""
+
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import Colormap, LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.figure import Figure
+
+from attnlib import palette
+
+TEXT_WIDTH = 7.2  # inches; the width of a page's text column
+
+STYLE = {
+    "figure.facecolor": palette.PAPER,
+    "savefig.facecolor": palette.PAPER,
+    "axes.facecolor": "none",
+    "axes.edgecolor": palette.MUTED,
+    "axes.labelcolor": palette.INK,
+    "axes.titlecolor": palette.INK,
+    "axes.titlesize": 10.5,
+    "axes.labelsize": 9.5,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.prop_cycle": matplotlib.cycler(color=palette.HEAD_COLORS),
+    "text.color": palette.INK,
+    "xtick.color": palette.MUTED,
+    "ytick.color": palette.MUTED,
+    "xtick.labelcolor": palette.INK,
+    "ytick.labelcolor": palette.INK,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "grid.color": palette.LINE,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "hatch.color": palette.MUTED,
+    "hatch.linewidth": 0.6,
+    "font.family": "DejaVu Sans",  # matplotlib ships it, so every machine draws the same
+    "svg.fonttype": "path",
+    "svg.hashsalt": "attnlib",  # the same figure gives the same file
+}
+
+WEIGHT_MAP: Colormap = LinearSegmentedColormap.from_list("attnlib_weights", palette.WEIGHT_SCALE)
+SIGNED_MAP: Colormap = LinearSegmentedColormap.from_list("attnlib_signed", palette.SIGNED_SCALE)
+
+
+def use_course_style() -> None:
+    """Draw every figure from here on in the course's style, in notebooks as SVG."""
+    matplotlib.rcParams.update(STYLE)
+    from IPython import get_ipython
+
+    if get_ipython() is not None:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("svg", metadata={"Date": None})
+
+
+def new_figure(
+    width: float = TEXT_WIDTH, height: float = 3.0, **subplots: Any
+) -> tuple[Figure, Any]:
+    """Return a figure in the course's style and its axes, as `Figure.subplots` gives them.
+
+    The figure isn't registered with pyplot: return it as a cell's last expression to show it.
+
+    Args:
+        width, height: inches; the default width is the text's.
+        subplots: passed on to `Figure.subplots` (nrows, ncols, sharex, ...).
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)  # a bare Figure has no canvas to measure text with
+        axes = figure.subplots(**subplots)
+    return figure, axes
+
+
+def signed_norm(limit: float) -> TwoSlopeNorm:
+    """Return a color norm from -limit over 0 to limit."""
+    limit = limit or 1.0  # a matrix of zeros has no range of its own
+    return TwoSlopeNorm(vmin=-limit, vcenter=0.0, vmax=limit)
