@@ -112,7 +112,6 @@ def _fit_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> Tensor:
     elif mask.dim() == 3 and batch:
         wanted = f"[B={batch[0]}, T_q={T_q}, T_k={T_k}]"
         fits = tuple(mask.shape) == (*batch, T_q, T_k)
-        mask = mask[:, None] if len(scores_shape) == 4 else mask  # the same for every head
     elif mask.dim() == 4 and len(scores_shape) == 4:
         wanted = f"a shape that broadcasts to [B, h, T_q, T_k] = {list(scores_shape)}"
         fits = all(m in (1, s) for m, s in zip(mask.shape, scores_shape, strict=True))
@@ -126,6 +125,8 @@ def _fit_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> Tensor:
             f"mask must have shape {wanted}, got {shape_of(mask)}: "
             "rows are queries, columns are keys; padding [B, T_k] is passed as key_mask"
         )
+    if mask.dim() == 3 and len(scores_shape) == 4:
+        return mask[:, None]  # [B, T_q, T_k] -> [B, 1, T_q, T_k], the same for every head
     return mask
 
 

@@ -1,0 +1,113 @@
+"""Bad input gets an error that names the argument, what came and what was wanted."""
+
+import pytest
+import torch
+
+from attnlib import (
+    MultiHeadAttention,
+    causal_mask,
+    merge_heads,
+    padding_mask,
+    scaled_dot_product_attention,
+    split_heads,
+)
+
+
+def attend(**changes):
+    """Call a module of width 8 with 2 heads on [2, 3, 8], with some arguments replaced."""
+    arguments = {"query": torch.randn(2, 3, 8)} | changes
+    return MultiHeadAttention(8, 2)(**arguments)
+
+
+def sdpa(q=(2, 4, 5, 3), k=(2, 4, 6, 3), v=(2, 4, 6, 3), mask=None, **options):
+    q, k, v = (torch.randn(x) if isinstance(x, tuple) else x for x in (q, k, v))
+    return scaled_dot_product_attention(q, k, v, mask, **options)
+
+
+true = {"dtype": torch.bool}
+ids = torch.zeros(2, 3, 8, dtype=torch.long)
+
+CASES = {
+    # the constructor
+    "heads don't divide": (lambda: MultiHeadAttention(8, 3), ValueError,
+        ["d_model=8", "num_heads=3", "divisible", "[1, 2, 4, 8]"]),
+    "no heads": (lambda: MultiHeadAttention(8, 0), ValueError, ["num_heads", "at least 1", "0"]),
+    "negative width": (lambda: MultiHeadAttention(-8, 2), ValueError, ["d_model", "-8"]),
+    "heads as float": (lambda: MultiHeadAttention(8, 2.0), TypeError, ["num_heads", "float"]),
+    "heads as bool": (lambda: MultiHeadAttention(8, True), TypeError, ["num_heads", "bool"]),
+    # the module's input
+    "wrong last dimension": (lambda: attend(query=torch.randn(2, 3, 7)), ValueError,
+        ["query", "d_model=8", "[2, 3, 7]"]),
+    "wrong key width": (lambda: attend(key=torch.randn(2, 3, 7)), ValueError,
+        ["key", "d_model=8", "[2, 3, 7]"]),
+    "no batch": (lambda: attend(query=torch.randn(3, 8)), ValueError,
+        ["query", "[B, T, 8]", "[3, 8]", "unsqueeze"]),
+    "no tokens": (lambda: attend(query=torch.randn(2, 0, 8)), ValueError,
+        ["query", "at least one token", "[2, 0, 8]"]),
+    "no keys": (lambda: attend(key=torch.randn(2, 0, 8)), ValueError, ["key", "[2, 0, 8]"]),
+    "token ids": (lambda: attend(query=ids), TypeError, ["query", "int64", "embedded"]),
+    "a list": (lambda: attend(query=[[1.0]]), TypeError, ["query", "torch.Tensor", "list"]),
+    "other dtype": (lambda: attend(query=torch.randn(2, 3, 8).double()), TypeError,
+        ["query", "float64", "float32"]),
+    "other batch": (lambda: attend(key=torch.randn(3, 3, 8)), ValueError,
+        ["key", "batch", "[3, 3, 8]", "[2, 3, 8]"]),
+    "other device": (lambda: attend(query=torch.empty(2, 3, 8, device="meta")), ValueError,
+        ["query", "meta", "cpu"]),
+    "values without keys": (
+        lambda: attend(key=torch.randn(2, 4, 8), value=torch.randn(2, 5, 8)), ValueError,
+        ["value", "[2, 5, 8]", "[2, 4, 8]"]),
+    # masks
+    "float mask": (lambda: attend(mask=torch.ones(3, 3)), TypeError,
+        ["mask", "boolean", "True = may look", "float32"]),
+    "integer key mask": (lambda: attend(key_mask=torch.ones(2, 3).int()), TypeError,
+        ["key_mask", "boolean", "int32"]),
+    "mask of another length": (lambda: attend(mask=torch.ones(4, 4, **true)), ValueError,
+        ["mask", "[T_q=3, T_k=3]", "[4, 4]"]),
+    "padding passed as mask": (lambda: attend(mask=torch.ones(2, 3, **true)), ValueError,
+        ["mask", "[2, 3]", "key_mask"]),
+    "mask of another batch": (lambda: attend(mask=torch.ones(3, 3, 3, **true)), ValueError,
+        ["mask", "[B=2, T_q=3, T_k=3]", "[3, 3, 3]"]),
+    "mask of heads": (lambda: attend(mask=torch.ones(4, 3, 3, **true)), ValueError,
+        ["mask", "[B=2, T_q=3, T_k=3]"]),
+    "1-D mask": (lambda: attend(mask=torch.ones(3, **true)), ValueError, ["mask", "[3]"]),
+    "short key mask": (lambda: attend(key_mask=torch.ones(2, 2, **true)), ValueError,
+        ["key_mask", "[B=2, T_k=3]", "[2, 2]"]),
+    "causal with other keys": (lambda: attend(key=torch.randn(2, 4, 8), causal=True), ValueError,
+        ["causal", "T_q=3", "T_k=4"]),
+    # the function
+    "widths differ": (lambda: sdpa(k=(2, 4, 6, 2)), ValueError, ["k", "width", "[2, 4, 6, 2]"]),
+    "rows differ": (lambda: sdpa(v=(2, 4, 5, 3)), ValueError, ["v", "row a key", "[2, 4, 5, 3]"]),
+    "heads differ": (lambda: sdpa(k=(2, 1, 6, 3)), ValueError, ["k", "leading", "[2, 1, 6, 3]"]),
+    "five dimensions": (lambda: sdpa(q=(1, 1, 1, 1, 1)), ValueError, ["q", "[1, 1, 1, 1, 1]"]),
+    "one dimension": (lambda: sdpa(q=(3,)), ValueError, ["q", "[3]"]),
+    "no queries": (lambda: sdpa(q=(2, 4, 0, 3)), ValueError, ["q", "at least one token"]),
+    "integer queries": (lambda: sdpa(q=ids), TypeError, ["q", "int64"]),
+    "mixed dtypes": (lambda: sdpa(k=torch.randn(2, 4, 6, 3).double()), TypeError,
+        ["k", "float64", "q"]),
+    "float mask in the function": (lambda: sdpa(mask=torch.ones(5, 6)), TypeError, ["mask"]),
+    "4-D mask of 3-D scores": (
+        lambda: sdpa((2, 5, 3), (2, 6, 3), (2, 6, 3), torch.ones(1, 1, 5, 6, **true)), ValueError,
+        ["mask", "[1, 1, 5, 6]"]),
+    # heads and masks
+    "splitting 2-D": (lambda: split_heads(torch.randn(3, 8), 2), ValueError, ["x", "[3, 8]"]),
+    "splitting unevenly": (lambda: split_heads(torch.randn(1, 3, 8), 3), ValueError, ["=8", "=3"]),
+    "merging 3-D": (lambda: merge_heads(torch.randn(1, 3, 8)), ValueError, ["x", "[1, 3, 8]"]),
+    "no causal tokens": (lambda: causal_mask(0), ValueError, ["T", "at least 1"]),
+    "causal size as tensor": (lambda: causal_mask(torch.tensor(3)), TypeError, ["T", "Tensor"]),
+    "lengths as list": (lambda: padding_mask([1, 2], 3), TypeError, ["lengths", "list"]),
+    "lengths as floats": (lambda: padding_mask(torch.tensor([1.0]), 3), TypeError,
+        ["lengths", "float32"]),
+    "lengths 2-D": (lambda: padding_mask(torch.ones(2, 2).long(), 3), ValueError,
+        ["lengths", "[B]", "[2, 2]"]),
+    "lengths too long": (lambda: padding_mask(torch.tensor([1, 4]), 3), ValueError,
+        ["lengths", "T=3", "[1, 4]"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    call, error, words = CASES[name]
+    with pytest.raises(error) as caught:
+        call()
+    message = str(caught.value)
+    assert all(word in message for word in words), message

@@ -1,0 +1,143 @@
+"""Figures refuse what isn't attention, and show the numbers that they were given."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from matplotlib.colors import to_hex
+
+from attnlib import MultiHeadAttention, palette, plotting
+from attnlib.plotting.heads import require_attention
+from attnlib.plotting.style import WEIGHT_MAP
+
+TOKENS = ["The", "cat", "sat"]
+
+
+def some_weights(h=2, T_q=3, T_k=3, **options):
+    return torch.randn(h, T_q, T_k, **options).softmax(-1)
+
+
+def maps(figure):
+    """The arrays that a figure's heatmaps show."""
+    return [torch.tensor(ax.images[0].get_array().data) for ax in figure.axes if ax.images]
+
+
+class TestPlotHeads:
+    def test_shows_the_weights_it_was_given(self):
+        weights = some_weights(h=3)
+        shown = maps(plotting.plot_heads(weights, TOKENS))
+        assert torch.allclose(torch.stack(shown).float(), weights)
+
+    def test_colors_run_from_0_to_1_whatever_the_weights(self):
+        figure = plotting.plot_heads(torch.full((3, 3), 1 / 3), TOKENS)
+        assert figure.axes[0].images[0].get_clim() == (0, 1)
+
+    def test_rows_are_queries_and_columns_are_keys(self):
+        weights = some_weights(h=1, T_q=2, T_k=3)[0]
+        figure = plotting.plot_heads(weights, ["who", "looks"], key_tokens=TOKENS)
+        ax = figure.axes[0]
+        assert [t.get_text() for t in ax.get_yticklabels()] == ["who", "looks"]
+        assert [t.get_text() for t in ax.get_xticklabels()] == TOKENS
+        assert "query" in ax.get_ylabel() and "key" in ax.get_xlabel()
+
+    def test_numbers_stand_in_their_cells(self):
+        weights = torch.tensor([[0.25, 0.75], [1.0, 0.0]])
+        texts = plotting.plot_heads(weights).axes[0].texts
+        shown = {t.get_position(): t.get_text() for t in texts}
+        assert shown == {(0, 0): "0.25", (1, 0): "0.75", (0, 1): "1.00", (1, 1): "0.00"}
+
+    def test_a_row_that_may_look_nowhere_is_hatched(self):
+        weights = some_weights(h=1)
+        assert not any(p.get_hatch() for p in plotting.plot_heads(weights).axes[0].patches)
+        weights[0, 1] = 0
+        hatched = [p for p in plotting.plot_heads(weights).axes[0].patches if p.get_hatch()]
+        assert [p.get_y() for p in hatched] == [0.5]
+
+    def test_every_head_keeps_its_color(self):
+        figure = plotting.plot_heads(some_weights(h=10))
+        colors = [ax.title.get_color() for ax in figure.axes if ax.get_title()]
+        assert colors == [palette.head_color(i) for i in range(10)]
+
+    def test_a_module_s_weights_in_every_dtype(self):
+        for dtype in (torch.float64, torch.float32, torch.bfloat16):
+            module = MultiHeadAttention(8, 2, dtype=dtype)
+            _, weights = module(torch.randn(1, 20, 8, dtype=dtype), need_weights=True)
+            plotting.plot_heads(weights)
+
+    def test_a_dollar_sign_in_a_token_is_text(self):
+        figure = plotting.plot_heads(torch.eye(2), ["$a$", "$"])
+        figure.canvas.draw()
+        assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == [r"\$a\$", r"\$"]
+
+
+painted = torch.zeros(3, 3)
+painted[1, 0] = 0.9
+
+REFUSED = {
+    "painted": (painted, ValueError, ["row (1,)", "0.9000", "sum to 1"]),
+    "softmax over the wrong axis": (
+        torch.randn(2, 3, 4).softmax(-2), ValueError, ["sum to 1", "wrong axis"]),
+    "dropout": (torch.full((1, 2, 2), 0.625), ValueError, ["1.25", "dropout"]),
+    "scores": (torch.tensor([[2.0, -1.0]]), ValueError, ["negative", "-1", "scores"]),
+    "nan": (torch.full((2, 2), torch.nan), ValueError, ["finite", "masked"]),
+    "a batch": (torch.eye(3).expand(4, 2, 3, 3), ValueError, ["[4, 2, 3, 3]", "weights[0]"]),
+    "one row": (torch.ones(1), ValueError, ["[1]"]),
+    "integers": (torch.eye(2).long(), TypeError, ["weights", "int64"]),
+    "a list": ([[1.0]], TypeError, ["weights", "list"]),
+    "nothing": (torch.zeros(0, 0), ValueError, ["[0, 0]"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses_what_is_not_attention(name):
+    weights, error, words = REFUSED[name]
+    with pytest.raises(error) as caught:
+        plotting.plot_heads(weights)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize(("dtype", "off"), [(torch.float32, 3e-4), (torch.bfloat16, 4e-2)])
+def test_the_tolerance_of_row_sums_fits_the_dtype(dtype, off):
+    row = torch.tensor([[0.5, 0.5]])
+    require_attention(row.to(dtype))
+    with pytest.raises(ValueError, match="sum to 1"):
+        require_attention((row + off).to(dtype))
+
+
+@pytest.mark.parametrize("labels", [{"tokens": ["a"]}, {"key_tokens": ["a"]}, {"titles": ["a"]}])
+def test_labels_must_fit(labels):
+    with pytest.raises(ValueError, match=f"{next(iter(labels))} must hold"):
+        plotting.plot_heads(some_weights(h=2, T_q=3, T_k=3), **labels)
+
+
+class TestPlotMatrices:
+    def test_shows_the_numbers_it_was_given(self):
+        q, k = torch.randn(2, 3), torch.randn(4, 2)
+        shown = maps(plotting.plot_matrices({"Q": q, "K": k}))
+        assert torch.allclose(shown[0].float(), q) and torch.allclose(shown[1].float(), k)
+
+    def test_zero_is_the_middle_of_the_scale(self):
+        low, high = (
+            plotting.plot_matrices({"Q": torch.tensor([[1.0, -3.0]])}).axes[0].images[0].get_clim()
+        )
+        assert (low, high) == (-3, 3)
+
+    @pytest.mark.parametrize("matrix", [torch.randn(3), [[1.0]]])
+    def test_bad_input(self, matrix):
+        with pytest.raises((TypeError, ValueError), match=r"matrices\['Q'\]"):
+            plotting.plot_matrices({"Q": matrix})
+
+
+def test_the_scale_is_the_palette_s():
+    assert to_hex(WEIGHT_MAP(0.0)) == palette.WEIGHT_SCALE[0]
+    assert to_hex(WEIGHT_MAP(1.0)) == palette.WEIGHT_SCALE[-1]
+
+
+def test_importing_attnlib_stays_light():
+    code = (
+        "import sys, attnlib; heavy = {'matplotlib', 'anywidget', 'IPython', 'safetensors'}; "
+        "sys.exit(', '.join(heavy & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
