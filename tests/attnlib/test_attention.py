@@ -176,7 +176,8 @@ class TestModule:
         if need_weights:
             assert weights[0].abs().max() == 0
             assert torch.allclose(weights[1].float().sum(-1), torch.ones(2, 3), atol=1e-2)
-        output.float().pow(2).sum().backward()
+        with torch.autograd.set_detect_anomaly(True):  # no NaN on the way either
+            output.float().pow(2).sum().backward()
         gradients = [x.grad, *(p.grad for p in module.parameters())]
         assert all(torch.isfinite(g).all() for g in gradients)
 

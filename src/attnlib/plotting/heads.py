@@ -132,7 +132,7 @@ def draw_map(
     tokens label the rows, key_tokens the columns.
     """
     T_q, T_k = rows.shape
-    ax.imshow(rows, cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect="equal")
+    ax.imshow(rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect="equal")
     for i in (rows.sum(-1) == 0).nonzero()[:, 0].tolist():  # may look nowhere
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, facecolor=palette.PAPER, edgecolor="none"))
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))

@@ -64,7 +64,9 @@ def plot_matrices(
     for i, line in enumerate(lines):
         for ax, (name, matrix) in zip(axes[i], line, strict=False):
             ax.set_axis_on()
-            ax.imshow(matrix, cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect="equal")
+            ax.imshow(
+                matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect="equal"
+            )
             ax.set_title(name)
             for axis, labels, count in (
                 (ax.yaxis, row_labels, matrix.shape[0]),
