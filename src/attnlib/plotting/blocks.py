@@ -1,0 +1,97 @@
+"""Blocks as diagrams, read off the block itself."""
+
+from collections.abc import Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from attnlib import palette
+from attnlib.blocks import TransformerBlock
+from attnlib.plotting.style import new_figure
+
+SKIP_COLOR = palette.head_color(4)
+STEP = 1.0  # distance between two boxes of a column
+SPINE, SIDE = 0.0, 1.15  # where the stream runs, and where a skip runs beside it
+COLORS = {
+    "norm": palette.head_color(2), "attention": palette.head_color(3),
+    "feed-forward": palette.head_color(0),
+}  # fmt: skip
+
+RING = {
+    "boxstyle": "circle,pad=0.15", "facecolor": palette.PAPER, "edgecolor": SKIP_COLOR,
+    "linewidth": 1.6,
+}  # fmt: skip
+
+
+def block_parts(block: TransformerBlock) -> list[str]:
+    """Name what lies on a token's way through a block: "split" is where a skip leaves it."""
+    parts = []
+    for sublayer in ("attention", "feed-forward"):
+        if block.residual:
+            parts.append("split")
+        if block.norm_position == "pre":
+            parts.append("norm")
+        parts.append(sublayer)
+        if block.residual:
+            parts.append("+")
+        if block.norm_position == "post":
+            parts.append("norm")
+    return parts
+
+
+def plot_blocks(blocks: Mapping[str, TransformerBlock]) -> Figure:
+    """Draw blocks side by side; tokens run from the bottom to the top.
+
+    Args:
+        blocks: title -> block, whose `norm_position` and `residual` decide what is drawn.
+
+    Returns:
+        A figure as wide as the text; see `attnlib.plotting`.
+    """
+    columns = {title: block_parts(block) for title, block in blocks.items()}
+    longest = max(len(parts) for parts in columns.values())
+    figure, axes = new_figure(height=0.42 * longest + 1.2, ncols=len(blocks), squeeze=False)
+    for ax, (title, parts) in zip(axes.flat, columns.items(), strict=True):
+        _draw_block(ax, parts, longest)
+        ax.set_title(title)
+    return figure
+
+
+def _draw_block(ax: Axes, parts: list[str], longest: int) -> None:
+    start = None  # height at which the skip left the stream
+    _arrow(ax, -STEP, (len(parts) + 0.1) * STEP)
+    for number, part in enumerate(parts):
+        height = number * STEP
+        if part == "split":
+            start = height
+        elif part == "+":
+            skip = {"color": SKIP_COLOR, "linewidth": 2.0, "zorder": 2}
+            ax.plot([SPINE, SIDE, SIDE], [start, start, height], **skip)
+            ax.annotate(
+                "", (SPINE + 0.2, height), (SIDE, height), zorder=2,
+                arrowprops={"arrowstyle": "->", "shrinkA": 0, "shrinkB": 0, **skip},
+            )  # fmt: skip
+            ax.text(SIDE + 0.1, (start + height) / 2, "x", color=SKIP_COLOR, va="center")
+            ax.text(SPINE, height, "+", ha="center", va="center", fontsize=13, zorder=5, bbox=RING)
+        else:
+            _box(ax, height, part)
+    ax.text(SPINE + 0.15, -STEP, "tokens in", va="center")
+    ax.text(SPINE + 0.15, (len(parts) + 0.1) * STEP, "tokens out", va="center")
+    ax.set(xlim=(-1.6, 2.2), ylim=(-1.4 * STEP, (longest + 0.5) * STEP))
+    ax.set_axis_off()
+
+
+def _box(ax: Axes, height: float, part: str) -> None:
+    ax.add_patch(
+        FancyBboxPatch(
+            (SPINE - 0.8, height - 0.3), 1.6, 0.6, boxstyle="round,pad=0,rounding_size=0.12",
+            facecolor=palette.PAPER, edgecolor=COLORS[part], linewidth=2, zorder=3,
+        )
+    )  # fmt: skip
+    ax.text(SPINE, height, part, ha="center", va="center", zorder=4)
+
+
+def _arrow(ax: Axes, bottom: float, top: float) -> None:
+    line = {"arrowstyle": "->", "color": palette.INK, "linewidth": 1.4}
+    ax.annotate("", (SPINE, top), (SPINE, bottom), arrowprops=line, zorder=1)
