@@ -1,0 +1,9 @@
+"""Interactive parts of the lessons: alive with a kernel in JupyterLab and without one on a page.
+
+Each widget is an anywidget: Python holds its state, the browser computes and draws. Needs the extra
+`attnlib[widgets]`.
+"""
+
+from attnlib.widgets.head_explorer import HeadExplorer
+
+__all__ = ["HeadExplorer"]

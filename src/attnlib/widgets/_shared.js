@@ -1,0 +1,55 @@
+// What the widgets share in the browser. PALETTE comes from attnlib.palette, see _base.py.
+
+/** An element with attributes and children. Text is only ever text, never parsed as HTML. */
+function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+/** Give a node the color of head number `head`, as --attn-head, in both themes. */
+function useHeadColor(node, head) {
+  node.style.setProperty("--attn-head", `var(--attn-head-${head % PALETTE.headColors})`);
+}
+
+/** ".31", as on the maps of the course; "1.00" when it rounds to 1. */
+function shortNumber(weight) {
+  return weight.toFixed(2).replace(/^0/, "");
+}
+
+const WEIGHT_STOPS = PALETTE.weightScale.map((hex) =>
+  [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)),
+);
+
+/** Paint T x T weights, one pixel each; cells that may not be looked at stay transparent. */
+function paintWeights(canvas, weights, T, causal) {
+  const image = new ImageData(T, T);
+  for (let cell = 0; cell < T * T; cell++) {
+    if (causal && cell % T > Math.floor(cell / T)) continue;
+    const position = weights[cell] * (WEIGHT_STOPS.length - 1);
+    const below = Math.min(Math.floor(position), WEIGHT_STOPS.length - 2);
+    const [low, high] = [WEIGHT_STOPS[below], WEIGHT_STOPS[below + 1]];
+    for (let c = 0; c < 3; c++) {
+      image.data[4 * cell + c] = low[c] + (position - below) * (high[c] - low[c]);
+    }
+    image.data[4 * cell + 3] = 255;
+  }
+  canvas.width = canvas.height = T;
+  canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+/** Move a position in a grid by an arrow, Home or End key; null for any other key. */
+function moveByKey(key, { row, column }, rows, columns) {
+  const moves = {
+    ArrowLeft: [row, column - 1],
+    ArrowRight: [row, column + 1],
+    ArrowUp: [row - 1, column],
+    ArrowDown: [row + 1, column],
+    Home: [row, 0],
+    End: [row, columns - 1],
+  };
+  if (!(key in moves)) return null;
+  const clamp = (value, size) => Math.max(0, Math.min(value, size - 1));
+  return { row: clamp(moves[key][0], rows), column: clamp(moves[key][1], columns) };
+}

@@ -1,0 +1,308 @@
+// HeadExplorer: every head's attention weights for every number of heads that divides d.
+
+/** The widget's state, checked: it may come from a file that somebody has edited. */
+export function readState(model) {
+  const [tokens, T, d] = ["tokens", "T", "d"].map((name) => model.get(name));
+  const whole = (n) => Number.isInteger(n) && n > 0;
+  if (!whole(T) || !whole(d)) throw new Error(`T and d should be at least 1, but are ${T} and ${d}`);
+  if (!Array.isArray(tokens) || tokens.length !== T) {
+    throw new Error(`tokens should be ${T} strings, but there are ${tokens?.length ?? "none"}`);
+  }
+  const numHeads = model.get("num_heads");
+  if (!divisors(d).includes(numHeads)) {
+    throw new Error(`num_heads should divide d = ${d}, but is ${numHeads}`);
+  }
+  const q = readFloats("q", model.get("q"), T * d);
+  const k = readFloats("k", model.get("k"), T * d);
+  return { tokens: tokens.map(String), T, d, q, k };
+}
+
+function headsOfWidth(numHeads, d) {
+  return `${numHeads} ${numHeads === 1 ? "head" : "heads"} of width ${d / numHeads}`;
+}
+
+/** Slider over the head counts, and the causal checkbox. */
+function createControls(d, { chooseCount, chooseCausal }) {
+  const counts = divisors(d);
+  const slider = element("input", { type: "range", min: 0, max: counts.length - 1, step: 1 });
+  slider.disabled = counts.length === 1;
+  const shown = counts.length <= 9 ? counts : [1, d];
+  const ticks = element("span", { class: "attn-ticks", "aria-hidden": "true" });
+  ticks.append(...shown.map((count) => element("span", {}, String(count))));
+  const reading = element("span", { class: "attn-reading", "aria-hidden": "true" });
+  const checkbox = element("input", { type: "checkbox" });
+  slider.addEventListener("input", () => chooseCount(counts[slider.valueAsNumber]));
+  checkbox.addEventListener("change", () => chooseCausal(checkbox.checked));
+  const node = element(
+    "div",
+    { class: "attn-controls" },
+    element(
+      "label",
+      { class: "attn-slider" },
+      element("span", {}, "Heads"),
+      element("span", { class: "attn-track" }, slider, ticks),
+      reading,
+    ),
+    element("label", { class: "attn-check" }, checkbox, "Causal: nobody looks to the right"),
+  );
+  function draw(numHeads, causal) {
+    slider.value = counts.indexOf(numHeads);
+    reading.textContent = headsOfWidth(numHeads, d);
+    slider.setAttribute("aria-valuetext", headsOfWidth(numHeads, d));
+    checkbox.checked = causal;
+  }
+  return { node, draw };
+}
+
+/** A small map a head; one is in the tab order, arrow keys move among them. */
+function createGrid(T, { chooseHead }) {
+  const node = element("div", { class: "attn-grid", role: "toolbar" });
+  node.setAttribute("aria-label", "All heads; arrow keys move, Enter enlarges");
+  const tiles = [];
+  let count = 0;
+  let columns = 1;
+
+  function createTile(head) {
+    const title = element("span", { class: "attn-tile-title" });
+    const canvas = element("canvas", { "aria-hidden": "true" });
+    const button = element("button", { type: "button", class: "attn-tile" }, title, canvas);
+    button.setAttribute("aria-label", `head ${head + 1}`);
+    useHeadColor(button, head);
+    button.addEventListener("click", () => chooseHead(head));
+    return { button, title, canvas };
+  }
+
+  function makeTabStop(head) {
+    tiles.forEach(({ button }, i) => (button.tabIndex = i === head ? 0 : -1));
+  }
+
+  node.addEventListener("keydown", (event) => {
+    const at = tiles.findIndex(({ button }) => button === event.target);
+    const moved = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: count - 1 };
+    Object.assign(moved, { ArrowUp: at - columns, ArrowDown: at + columns });
+    if (at < 0 || !(event.key in moved)) return;
+    event.preventDefault();
+    const next = moved[event.key];
+    if (next < 0 || next >= count) return;
+    makeTabStop(next);
+    tiles[next].button.focus();
+  });
+
+  function draw(maps, causal) {
+    count = maps.length;
+    columns = Math.min(8, Math.ceil(Math.sqrt(count))); // the square is shared out among the heads
+    node.style.setProperty("--columns", columns);
+    while (tiles.length < count) tiles.push(createTile(tiles.length));
+    maps.forEach((weights, head) => {
+      paintWeights(tiles[head].canvas, weights, T, causal);
+      tiles[head].title.textContent = columns > 4 ? `${head + 1}` : `head ${head + 1}`;
+    });
+    if (node.childElementCount !== count) {
+      node.replaceChildren(...tiles.slice(0, count).map(({ button }) => button));
+    }
+  }
+
+  function mark(chosen) {
+    tiles.forEach(({ button }, i) => button.setAttribute("aria-pressed", String(i === chosen)));
+    makeTabStop(chosen);
+  }
+  return { node, draw, mark };
+}
+
+/** One head's map with token labels, and a cursor that reads it cell by cell. */
+function createMap(tokens) {
+  const T = tokens.length;
+  const labels = () => tokens.map((token) => element("span", { title: token }, token));
+  const [rowLabels, columnLabels] = [labels(), labels()];
+  const canvas = element("canvas");
+  const cursorBox = element("div", { class: "attn-cursor" });
+  const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" });
+  plot.append(canvas, cursorBox);
+  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const hidden = { "aria-hidden": "true" };
+  const map = element(
+    "div",
+    { class: "attn-map" },
+    element("span", { class: "attn-looks", ...hidden }, "who looks ↓"),
+    element("span", { class: "attn-looked-at", ...hidden }, "looked at →"),
+    element("div", { class: "attn-columns", ...hidden }, ...columnLabels),
+    element("div", { class: "attn-rows", ...hidden }, ...rowLabels),
+    plot,
+  );
+  map.style.setProperty("--tokens", T);
+  map.classList.toggle("attn-dense", T > 14);
+  const node = element("div", {}, element("div", { class: "attn-scroll" }, map), live);
+  const named = (i) => (tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i])
+    ? tokens[i] : `${tokens[i]} (${i + 1})`); // a token that occurs twice is told apart
+  let weights = null;
+  let causal = false;
+  let cursor = null;
+
+  function read() {
+    cursorBox.hidden = cursor === null;
+    if (cursor === null) {
+      live.textContent = "Point at a cell, or use the arrow keys, to read a weight.";
+      return;
+    }
+    const { row, column } = cursor;
+    cursorBox.style.setProperty("--row", row);
+    cursorBox.style.setProperty("--column", column);
+    rowLabels.forEach((label, i) => label.classList.toggle("attn-at", i === row));
+    columnLabels.forEach((label, j) => label.classList.toggle("attn-at", j === column));
+    const forbidden = causal && column > row;
+    live.replaceChildren(
+      element("span", { class: "attn-query" }, named(row)), " → ",
+      element("span", { class: "attn-key" }, named(column)), " ",
+      element("strong", {}, forbidden ? "0" : shortNumber(weights[row * T + column])),
+      forbidden ? " (may not look: it comes later)" : "",
+    );
+  }
+
+  function pointAt(event) {
+    const box = plot.getBoundingClientRect();
+    const index = (share) => Math.max(0, Math.min(T - 1, Math.floor(share * T)));
+    const row = index((event.clientY - box.top) / box.height);
+    const column = index((event.clientX - box.left) / box.width);
+    if (row === cursor?.row && column === cursor?.column) return;
+    cursor = { row, column };
+    read();
+  }
+  plot.addEventListener("pointermove", pointAt);
+  plot.addEventListener("pointerdown", pointAt);
+  plot.addEventListener("focus", () => {
+    cursor ??= { row: 0, column: 0 };
+    read();
+  });
+  plot.addEventListener("keydown", (event) => {
+    const next = moveByKey(event.key, cursor, T, T);
+    if (next === null) return;
+    event.preventDefault();
+    cursor = next;
+    read();
+    cursorBox.scrollIntoView({ block: "nearest", inline: "nearest" });
+  });
+
+  function draw(newWeights, newCausal, head) {
+    [weights, causal] = [newWeights, newCausal];
+    paintWeights(canvas, weights, T, causal);
+    plot.setAttribute("aria-label", `Weights of head ${head + 1}; arrow keys read them`);
+    read();
+  }
+  return { node, draw };
+}
+
+/** The enlarged head's numbers as a table, made only when it is opened. */
+function createTable(tokens) {
+  const T = tokens.length;
+  const summary = element("summary");
+  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
+  const node = element("details", {}, summary, scroll);
+  let current = null;
+
+  function fill() {
+    if (!node.open || current === null) return;
+    const { weights, head } = current;
+    const header = (scope, text) => element("th", { scope }, text);
+    const head_row = element("tr", {}, header("col", "who looks"));
+    head_row.append(...tokens.map((token) => header("col", token)), header("col", "sum"));
+    const body = tokens.map((token, i) => {
+      const row = Array.from(weights.subarray(i * T, (i + 1) * T));
+      const numbers = [...row, row.reduce((a, b) => a + b)];
+      const cells = numbers.map((number) => element("td", {}, number.toFixed(3)));
+      return element("tr", {}, header("row", token), ...cells);
+    });
+    const caption = element("caption", {}, `Weights of head ${head + 1}: rows look at columns`);
+    const table = element("table", {}, caption, element("thead", {}, head_row));
+    table.append(element("tbody", {}, ...body));
+    scroll.replaceChildren(table);
+    scroll.setAttribute("aria-label", `Table of head ${head + 1}`);
+  }
+  node.addEventListener("toggle", fill);
+
+  function draw(weights, head) {
+    current = { weights, head };
+    summary.textContent = `The numbers of head ${head + 1}`;
+    fill();
+  }
+  return { node, draw };
+}
+
+function createLegend() {
+  const scale = element("span", { class: "attn-scale", "aria-hidden": "true" });
+  const barred = element("span", { class: "attn-barred" }, "may not look");
+  const node = element("div", { class: "attn-legend" }, "weight 0", scale, "1", barred);
+  return { node, draw: (causal) => (barred.hidden = !causal) };
+}
+
+function render({ model, el }) {
+  const { tokens, T, d, q, k } = readState(model);
+  const set = (name, value) => {
+    model.set(name, value);
+    model.save_changes();
+  };
+  const controls = createControls(d, {
+    chooseCount(count) {
+      model.set("head", Math.min(model.get("head"), count - 1));
+      set("num_heads", count);
+    },
+    chooseCausal: (causal) => set("causal", causal),
+  });
+  const grid = createGrid(T, { chooseHead: (head) => set("head", head) });
+  const [map, table, legend] = [createMap(tokens), createTable(tokens), createLegend()];
+  const origin = model.get("origin");
+  const warning = /^random/i.test(origin) ? " No head means anything yet." : "";
+  const note = element("p", { class: "attn-note" });
+  const [heading, slice] = [element("p", { class: "attn-heading" }), element("code")];
+  const title = "What each head looks at";
+  const root = element(
+    "div",
+    { class: "attn-widget attn-head-explorer", role: "group", "aria-label": title },
+    element("p", { class: "attn-title" }, title),
+    element("p", { class: "attn-note" }, `Weights: ${origin}.${warning}`),
+    controls.node,
+    element(
+      "div",
+      { class: "attn-panels" },
+      element("div", {}, grid.node, note),
+      element("div", {}, heading, map.node, legend.node),
+    ),
+    table.node,
+  );
+  // JupyterLab would take arrow keys and Enter for its own shortcuts.
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  let maps = [];
+
+  function drawHead() {
+    const numHeads = maps.length;
+    const head = Math.min(model.get("head"), numHeads - 1);
+    const columns = `[:, ${(head * d) / numHeads}:${((head + 1) * d) / numHeads}]`;
+    heading.replaceChildren(element("strong", {}, `Head ${head + 1}`), ` of ${numHeads} reads `, slice);
+    slice.textContent = `q${columns}, k${columns}`;
+    useHeadColor(heading, head);
+    grid.mark(head);
+    map.draw(maps[head], model.get("causal"), head);
+    table.draw(maps[head], head);
+  }
+
+  function drawAll() {
+    const [numHeads, causal] = [model.get("num_heads"), model.get("causal")];
+    const options = { T, d, numHeads, causal };
+    maps = Array.from({ length: numHeads }, (_, head) => attentionWeights(q, k, { ...options, head }));
+    controls.draw(numHeads, causal);
+    grid.draw(maps, causal);
+    legend.draw(causal);
+    note.textContent = `d = ${d} columns, d_k = ${d} / ${numHeads} = ${d / numHeads} for each head. `
+      + "Each row of each map sums to 1.";
+    drawHead();
+  }
+
+  drawAll();
+  el.replaceChildren(root);
+  const listeners = { "change:num_heads": drawAll, "change:causal": drawAll, "change:head": drawHead };
+  for (const [event, listener] of Object.entries(listeners)) model.on(event, listener);
+  return () => {
+    for (const [event, listener] of Object.entries(listeners)) model.off(event, listener);
+  };
+}
+
+export default { render };

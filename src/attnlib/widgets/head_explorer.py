@@ -1,0 +1,198 @@
+"""HeadExplorer: what each head looks at, for every number of heads that divides the width."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import anywidget
+import torch
+import traitlets
+from torch import Tensor
+
+from attnlib._checks import require_divisible, require_floating, require_tokens, shape_of
+from attnlib.attention import MultiHeadAttention
+from attnlib.widgets._base import browser_code, style_sheet
+
+
+class HeadExplorer(anywidget.AnyWidget):
+    """All heads as heatmaps, with a slider over the number of heads.
+
+    The browser cuts the columns of q and k into heads and computes every head's weights
+    softmax(q_i k_i^T / sqrt(d_k)) itself, so each number of heads is exact, also where no Python
+    runs.
+
+        explorer = HeadExplorer(["the", "cat", "sat"], torch.randn(3, 8), torch.randn(3, 8))
+        explorer                                                   # show it
+        explorer.num_heads = 8                                     # moves the slider
+        explorer.observe(lambda change: print(change["new"]), "num_heads")
+
+    Traits that a reader moves, synced both ways and observable:
+        num_heads (int): into how many heads the d columns are cut.
+        causal (bool): whether no query may look to the right.
+        head (int): the enlarged head, 0-based as in `weights[:, head]`.
+
+    Traits that are fixed: tokens (list of str), T, d, origin, and q and k as T x d float32 numbers,
+    row by row, little endian.
+
+    Args:
+        tokens: T strings.
+        q: projected queries [T, d], all heads side by side.
+        k: projected keys [T, d].
+        num_heads: the number of heads at the start; the largest of 4, 3, 2, 1 that divides d if
+            left out.
+        causal: whether the causal mask is on at the start.
+        origin: where the weights come from, told to the reader: "random (seed 0)",
+            "hand-built", "trained (seed 3)".
+
+    Raises:
+        TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers.
+        ValueError: no tokens, shapes that don't fit, NaN or infinity, or a number of heads that
+            doesn't divide d.
+    """
+
+    _esm = browser_code("attention.js", "_shared.js", "head_explorer.js")
+    _css = style_sheet("_shared.css", "head_explorer.css")
+
+    tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    q = traitlets.Bytes(read_only=True).tag(sync=True)
+    k = traitlets.Bytes(read_only=True).tag(sync=True)
+    T = traitlets.Int(read_only=True).tag(sync=True)
+    d = traitlets.Int(read_only=True).tag(sync=True)
+    origin = traitlets.Unicode(read_only=True).tag(sync=True)
+    num_heads = traitlets.Int(1).tag(sync=True)
+    causal = traitlets.Bool(False).tag(sync=True)
+    head = traitlets.Int(0).tag(sync=True)
+
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        q: Tensor,
+        k: Tensor,
+        *,
+        num_heads: int | None = None,
+        causal: bool = False,
+        origin: str = "as given",
+    ) -> None:
+        tokens = _checked_tokens(tokens)
+        q, k = _checked_rows("q", q, len(tokens)), _checked_rows("k", k, len(tokens))
+        if k.shape != q.shape:
+            raise ValueError(
+                f"k must have the shape of q, got {shape_of(k)} and q {shape_of(q)}: "
+                "a score is the dot product of a query and a key"
+            )
+        T, d = q.shape
+        if num_heads is None:
+            num_heads = max(h for h in (1, 2, 3, 4) if d % h == 0)
+        require_divisible(d, num_heads)
+        fixed = {"tokens": tokens, "T": T, "d": d, "origin": origin}
+        fixed |= {"q": _float32_bytes(q), "k": _float32_bytes(k)}
+        for name, value in fixed.items():
+            self.set_trait(name, value)
+        super().__init__(num_heads=num_heads, causal=causal)
+
+    @classmethod
+    def from_module(
+        cls,
+        module: MultiHeadAttention,
+        x: Tensor,
+        tokens: Sequence[str],
+        *,
+        causal: bool = False,
+        origin: str = "as given",
+    ) -> Self:
+        """Explore the heads of an attnlib attention on one sequence.
+
+        Args:
+            module: its projections W_q and W_k make q and k; the slider starts at its head count.
+            x: the module's input, [T, d] or [1, T, d].
+            tokens, causal, origin: as for HeadExplorer.
+
+        Raises:
+            TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
+            ValueError: x of another shape; and what HeadExplorer raises.
+        """
+        if not isinstance(module, MultiHeadAttention):
+            raise TypeError(
+                f"module must be an attnlib MultiHeadAttention, got {type(module).__name__}: for "
+                "another module pass its projected queries and keys to HeadExplorer(tokens, q, k)"
+            )
+        require_floating("x", x)
+        d = module.d_model
+        rows = x[0] if x.dim() == 3 and len(x) == 1 else x
+        if rows.dim() != 2 or rows.shape[-1] != d:
+            raise ValueError(
+                f"x must have shape [T, {d}] or [1, T, {d}], got {shape_of(x)}: "
+                "the widget shows one sequence"
+            )
+        with torch.no_grad():
+            q, k = module.W_q(rows), module.W_k(rows)  # [T, d] -> [T, d]
+        return cls(tokens, q, k, num_heads=module.num_heads, causal=causal, origin=origin)
+
+    def __repr__(self) -> str:
+        """Say what is shown, without the bytes."""
+        return f"HeadExplorer({self.T} tokens, d={self.d}, num_heads={self.num_heads})"
+
+    @traitlets.validate("num_heads")
+    def _num_heads_divides_d(self, proposal: dict) -> int:
+        try:
+            require_divisible(self.d, proposal["value"])
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from None
+        return proposal["value"]
+
+    @traitlets.validate("head")
+    def _head_exists(self, proposal: dict) -> int:
+        if not 0 <= proposal["value"] < self.num_heads:
+            raise traitlets.TraitError(
+                f"head must be one of 0 to {self.num_heads - 1} (0-based), got {proposal['value']}"
+            )
+        return proposal["value"]
+
+    @traitlets.observe("num_heads")
+    def _keep_head_in_range(self, change: dict) -> None:
+        self.head = min(self.head, change["new"] - 1)
+
+
+def _checked_tokens(tokens: Sequence[str]) -> list[str]:
+    """Return tokens as a list, or raise unless they are strings, at least one."""
+    if isinstance(tokens, str):
+        raise TypeError(
+            f"tokens must be a list of strings, got one string {tokens!r}: did you forget .split()?"
+        )
+    tokens = list(tokens)
+    for i, token in enumerate(tokens):
+        if not isinstance(token, str):
+            raise TypeError(
+                f"tokens must be strings, got {type(token).__name__} at position {i} ({token!r}): "
+                "token ids must be turned back into text first"
+            )
+    if not tokens:
+        raise ValueError("tokens must hold at least one token, got none")
+    return tokens
+
+
+def _checked_rows(name: str, value: Tensor, T: int) -> Tensor:
+    """Return queries or keys as float32 [T, d] on the CPU, or raise if they can't be."""
+    require_floating(name, value)
+    if value.dim() != 2:
+        raise ValueError(
+            f"{name} must have shape [T, d], got {shape_of(value)}: all heads side by side, "
+            "one sequence; a batch [B, T, d] is shown one by one"
+        )
+    require_tokens(name, value)
+    if value.shape[0] != T:
+        raise ValueError(
+            f"{name} must have one row a token, got shape {shape_of(value)} and {T} tokens"
+        )
+    rows = value.detach().to("cpu", torch.float32)
+    wrong = (~torch.isfinite(rows)).nonzero().tolist()
+    if wrong:
+        i, j = wrong[0]
+        raise ValueError(
+            f"{name} must be finite (as float32), got {value[i, j].item()} at [{i}, {j}]"
+        )
+    return rows
+
+
+def _float32_bytes(rows: Tensor) -> bytes:
+    """Return [T, d] numbers row by row as little-endian float32."""
+    return rows.contiguous().numpy().astype("<f4").tobytes()
