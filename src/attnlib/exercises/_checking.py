@@ -6,6 +6,7 @@ message names the mistake when the answer is exactly what that mistake would pro
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import torch
@@ -43,6 +44,17 @@ class Exercise:
 
     check: Callable[[Any], Verdict]
     mistakes: tuple[Mistake, ...]
+
+
+def keeps_random_state(check: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    """Let a check draw random inputs without changing what the reader's next cell draws."""
+
+    @wraps(check)
+    def quiet(*answers: Any) -> Verdict:
+        with torch.random.fork_rng(devices=[]):
+            return check(*answers)
+
+    return quiet
 
 
 def correct(message: str) -> Verdict:
@@ -143,9 +155,13 @@ def same_tensor(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 def describe(arguments: Sequence[Any]) -> str:
     """Describe arguments by shape, so that a hint can say which input failed."""
-    return ", ".join(
-        f"a tensor {list(a.shape)}" if isinstance(a, torch.Tensor) else repr(a) for a in arguments
-    )
+    return ", ".join(_describe_one(argument) for argument in arguments)
+
+
+def _describe_one(argument: Any) -> str:
+    if isinstance(argument, torch.Tensor):
+        return f"a tensor {list(argument.shape)}"
+    return repr(argument) if isinstance(argument, int | float | str) else type(argument).__name__
 
 
 def as_outputs(result: Any) -> tuple[Any, ...]:
@@ -180,24 +196,29 @@ def check_function(
     output_names: Sequence[str],
     tolerance: float = 1e-5,
     praise: str,
+    as_function: Callable[[Any], Callable] = lambda answer: answer,
 ) -> Verdict:
     """Compare a reader's function with `reference` on every case (a sequence of arguments).
 
     When something differs, each mistake is run on the same cases; the one that behaves like the
     reader's function on all of them gives the hint. Otherwise the hint describes the first case
     that differs, without giving the right numbers away.
+
+    Args:
+        as_function: turns what is handed in into the function to compare, for answers whose own
+            results (a module, say) can't be compared.
     """
     if not callable(answer):
         return not_yet(
             f"A function was wanted, but a {type(answer).__name__} came. "
             "Hand in the function itself, without calling it."
         )
-    given = [call(answer, case) for case in cases]
+    given = [call(as_function(answer), case) for case in cases]
     wanted = [call(reference, case) for case in cases]
     if all(agree(g, w, tolerance) for g, w in zip(given, wanted, strict=True)):
         return correct(praise)
     for mistake in mistakes:
-        wrong = [call(mistake.answer, case) for case in cases]
+        wrong = [call(as_function(mistake.answer), case) for case in cases]
         if all(agree(g, w, tolerance) for g, w in zip(given, wrong, strict=True)):
             return not_yet(mistake.hint)
     case, first, right = next(
@@ -217,6 +238,7 @@ def _difference(
     if len(ours) != len(theirs):
         return f"{len(theirs)} results were wanted ({', '.join(names)}), but {len(ours)} came."
     for name, a, b in zip(names, ours, theirs, strict=True):
+        name = name[0].upper() + name[1:]
         ours_, theirs_ = as_tensor(a), as_tensor(b)
         if ours_ is None:
             return f"{name} should be a tensor, but it is a {type(a).__name__}."
