@@ -30,6 +30,7 @@ def style_sheet(*names: str) -> str:
     scale = f"--attn-weight-scale: linear-gradient(to right, {', '.join(palette.WEIGHT_SCALE)});"
     # The course's pages and JupyterLab each say in an attribute which theme is on.
     on_dark = 'html[data-theme="dark"] .attn-widget, [data-jp-theme-light="false"] .attn-widget'
-    parts = [f".attn-widget {{{light}{scale}}}", f"{on_dark} {{{dark}}}"]
+    parts = [f".attn-widget {{color-scheme: light; {light}{scale}}}"]
+    parts += [f"{on_dark} {{color-scheme: dark; {dark}}}"]
     parts += [(FOLDER / name).read_text(encoding="utf-8") for name in names]
     return "\n".join(parts)

@@ -8,7 +8,7 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import require_divisible, require_floating, require_tokens, shape_of
+from attnlib._checks import require_divisible, require_floating, require_like, shape_of
 from attnlib.attention import MultiHeadAttention
 from attnlib.widgets._base import browser_code, style_sheet
 
@@ -79,6 +79,10 @@ class HeadExplorer(anywidget.AnyWidget):
                 f"k must have the shape of q, got {shape_of(k)} and q {shape_of(q)}: "
                 "a score is the dot product of a query and a key"
             )
+        if not isinstance(causal, bool):
+            raise TypeError(f"causal must be True or False, got {type(causal).__name__}")
+        if not isinstance(origin, str):
+            raise TypeError(f"origin must be a string, got {type(origin).__name__} ({origin!r})")
         T, d = q.shape
         if num_heads is None:
             num_heads = max(h for h in (1, 2, 3, 4) if d % h == 0)
@@ -116,6 +120,7 @@ class HeadExplorer(anywidget.AnyWidget):
                 "another module pass its projected queries and keys to HeadExplorer(tokens, q, k)"
             )
         require_floating("x", x)
+        require_like("x", x, "the module's weights", module.W_q.weight)
         d = module.d_model
         rows = x[0] if x.dim() == 3 and len(x) == 1 else x
         if rows.dim() != 2 or rows.shape[-1] != d:
@@ -178,7 +183,8 @@ def _checked_rows(name: str, value: Tensor, T: int) -> Tensor:
             f"{name} must have shape [T, d], got {shape_of(value)}: all heads side by side, "
             "one sequence; a batch [B, T, d] is shown one by one"
         )
-    require_tokens(name, value)
+    if value.shape[1] == 0:
+        raise ValueError(f"{name} must hold at least one number a token, got {shape_of(value)}")
     if value.shape[0] != T:
         raise ValueError(
             f"{name} must have one row a token, got shape {shape_of(value)} and {T} tokens"

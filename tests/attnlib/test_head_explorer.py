@@ -1,0 +1,181 @@
+"""HeadExplorer's Python side: its state, its traits, its refusals."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import traitlets
+
+import attnlib.widgets
+from attnlib import MultiHeadAttention, palette, scaled_dot_product_attention, split_heads
+from attnlib.widgets import HeadExplorer
+
+TOKENS = ["The", "cat", "sat", "down"]
+
+
+def explorer(T=4, d=12, **options):
+    tokens = [f"t{i}" for i in range(T)]
+    return HeadExplorer(tokens, torch.randn(T, d), torch.randn(T, d), **options)
+
+
+def decoded(widget, name):
+    """The tensor [T, d] that the browser reads from the widget's state, in float64."""
+    numbers = np.frombuffer(widget.get_state()[name], dtype="<f4").reshape(widget.T, widget.d)
+    return torch.from_numpy(numbers.astype(np.float64))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_state_holds_the_tensors_as_float32_bytes(dtype):
+    q, k = torch.randn(4, 12, dtype=dtype), torch.randn(12, 4, dtype=dtype).T
+    widget = HeadExplorer(TOKENS, q, k)
+    assert widget.tokens == TOKENS
+    assert (widget.T, widget.d) == (4, 12)
+    assert len(widget.q) == 4 * 12 * 4
+    assert torch.equal(decoded(widget, "q"), q.float().double())
+    assert torch.equal(decoded(widget, "k"), k.float().double())
+
+
+def test_tensors_that_carry_gradients_are_welcome():
+    HeadExplorer(TOKENS, torch.randn(4, 8, requires_grad=True), torch.randn(4, 8))
+
+
+@pytest.mark.parametrize(("d", "num_heads"), [(64, 4), (6, 3), (10, 2), (7, 1), (1, 1)])
+def test_the_head_count_at_the_start_divides_d(d, num_heads):
+    assert explorer(d=d).num_heads == num_heads
+
+
+@pytest.mark.parametrize("batch", [(), (1,)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_from_module_holds_the_queries_and_keys_of_the_module(batch, causal):
+    module = MultiHeadAttention(24, 6)
+    torch.nn.init.normal_(module.W_q.bias)
+    x = torch.randn(*batch, 4, 24)
+    widget = HeadExplorer.from_module(module, x, TOKENS, causal=causal, origin="random")
+    assert (widget.num_heads, widget.causal, widget.origin) == (6, causal, "random")
+    q, k = (split_heads(decoded(widget, name)[None], 6) for name in ("q", "k"))
+    _, weights = scaled_dot_product_attention(q, k, k, causal=causal)
+    _, expected = module(x.view(1, 4, 24), causal=causal, need_weights=True)
+    torch.testing.assert_close(weights, expected.double(), atol=1e-6, rtol=0)
+
+
+def test_what_a_reader_moves_is_observable():
+    widget = explorer(num_heads=4)
+    seen = []
+    widget.observe(lambda change: seen.append((change["name"], change["new"])))
+    widget.num_heads, widget.causal, widget.head = 6, True, 5
+    assert seen == [("num_heads", 6), ("causal", True), ("head", 5)]
+    assert {"num_heads", "causal", "head"} <= set(widget.keys)  # synced with the browser
+
+
+def test_the_enlarged_head_exists_after_a_smaller_head_count():
+    widget = explorer(num_heads=12)
+    widget.head = 11
+    widget.num_heads = 2
+    assert widget.head == 1
+
+
+def test_a_move_in_the_browser_may_change_head_count_and_head_at_once():
+    widget = explorer(num_heads=2)
+    widget.set_state({"head": 11, "num_heads": 12})
+    assert (widget.num_heads, widget.head) == (12, 11)
+
+
+@pytest.mark.parametrize(("name", "value"), [("num_heads", 5), ("num_heads", 0), ("head", 4)])
+def test_impossible_values_are_refused_and_nothing_changes(name, value):
+    widget = explorer(num_heads=4)
+    with pytest.raises(traitlets.TraitError, match=name):
+        setattr(widget, name, value)
+    assert (widget.num_heads, widget.head) == (4, 0)
+
+
+@pytest.mark.parametrize("name", ["tokens", "q", "k", "T", "d", "origin"])
+def test_what_describes_the_tensors_is_fixed(name):
+    widget = explorer()
+    with pytest.raises(traitlets.TraitError, match="read-only"):
+        setattr(widget, name, getattr(widget, name))
+
+
+def test_repr_is_short_and_the_same_in_each_run():
+    assert repr(explorer(num_heads=3)) == "HeadExplorer(4 tokens, d=12, num_heads=3)"
+
+
+Q = torch.ones(4, 8)
+BATCH = Q.expand(2, 4, 8)
+NAN, INFINITE, TOO_LARGE = Q.clone(), Q.clone(), Q.double()
+NAN[2, 3], INFINITE[1, 0], TOO_LARGE[0, 0] = torch.nan, torch.inf, 1e300
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "arguments", "options"),
+    [
+        (TypeError, r"tokens .* did you forget .split", ("a cat", Q, Q), {}),
+        (TypeError, r"tokens .* got int at position 1", (["a", 1, "b", "c"], Q, Q), {}),
+        (ValueError, r"tokens must hold at least one", ([], Q[:0], Q[:0]), {}),
+        (ValueError, r"q .* one row a token, got shape \[4, 8\] and 3", (TOKENS[:3], Q, Q), {}),
+        (ValueError, r"k .* one row a token, got shape \[3, 8\] and 4", (TOKENS, Q, Q[:3]), {}),
+        (ValueError, r"k must have the shape of q", (TOKENS, Q, Q[:, :4]), {}),
+        (ValueError, r"q must have shape \[T, d\], got \[1, 4, 8\]", (TOKENS, Q[None], Q), {}),
+        (ValueError, r"k must have shape \[T, d\], got \[8\]", (TOKENS, Q, Q[0]), {}),
+        (ValueError, r"q .* at least one number", (TOKENS, Q[:, :0], Q[:, :0]), {}),
+        (TypeError, r"q must be a torch.Tensor, got list", (TOKENS, Q.tolist(), Q), {}),
+        (TypeError, r"k must hold floating point numbers", (TOKENS, Q, Q.long()), {}),
+        (ValueError, r"q must be finite .* nan at \[2, 3\]", (TOKENS, NAN, Q), {}),
+        (ValueError, r"k must be finite .* inf at \[1, 0\]", (TOKENS, Q, INFINITE), {}),
+        (ValueError, r"k must be finite .* 1e\+300", (TOKENS, Q, TOO_LARGE), {}),
+        (
+            ValueError,
+            r"num_heads=3.*one of \[1, 2, 4, 8\]",
+            (TOKENS, Q, Q),
+            {"num_heads": 3},
+        ),
+        (ValueError, r"num_heads must be at least 1, got 0", (TOKENS, Q, Q), {"num_heads": 0}),
+        (TypeError, r"num_heads must be an int, got float", (TOKENS, Q, Q), {"num_heads": 2.0}),
+        (TypeError, r"causal must be True or False, got Tensor", (TOKENS, Q, Q), {"causal": Q}),
+        (TypeError, r"origin must be a string, got int", (TOKENS, Q, Q), {"origin": 0}),
+    ],
+)
+def test_bad_input_is_refused_in_words(error, message, arguments, options):
+    with pytest.raises(error, match=message):
+        HeadExplorer(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "module", "x"),
+    [
+        (TypeError, "module must be an attnlib", torch.nn.MultiheadAttention(8, 2), Q),
+        (ValueError, r"x must have shape \[T, 8\]", MultiHeadAttention(8, 2), Q[:, :4]),
+        (
+            ValueError,
+            r"got \[2, 4, 8\]: .* one sequence",
+            MultiHeadAttention(8, 2),
+            Q.expand(2, 4, 8),
+        ),
+        (TypeError, "x must have the dtype of", MultiHeadAttention(8, 2), Q.double()),
+        (TypeError, "x must hold floating point", MultiHeadAttention(8, 2), Q.long()),
+    ],
+)
+def test_from_module_refuses_in_words(error, message, module, x):
+    with pytest.raises(error, match=message):
+        HeadExplorer.from_module(module, x, TOKENS)
+
+
+def test_browser_code_and_colors_come_from_the_package():
+    folder = Path(attnlib.widgets.__file__).parent
+    for name in ("attention.js", "_shared.js", "head_explorer.js"):
+        assert (folder / name).read_text(encoding="utf-8") in HeadExplorer._esm
+    for name in ("_shared.css", "head_explorer.css"):
+        assert (folder / name).read_text(encoding="utf-8") in HeadExplorer._css
+    for color in palette.WEIGHT_SCALE:
+        assert color in HeadExplorer._esm
+        assert color in HeadExplorer._css
+    for color in palette.HEAD_COLORS:
+        assert color in HeadExplorer._css
+        assert palette.DARK[color] in HeadExplorer._css
+
+
+def test_importing_attnlib_leaves_anywidget_alone():
+    check = "import attnlib, sys; sys.exit('anywidget' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check]).returncode == 0
