@@ -1,0 +1,64 @@
+"""What each head adds to the output."""
+
+from collections.abc import Sequence
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from attnlib import palette
+from attnlib._checks import require_floating, shape_of
+from attnlib.plotting.style import new_figure
+
+
+def plot_head_contributions(
+    parts: Tensor, output: Tensor, *, labels: Sequence[str] | None = None
+) -> Figure:
+    """Draw one token's output as the sum of what the heads add: stacked bars, one a number.
+
+    Positive and negative parts are stacked away from zero; a dot marks their sum.
+
+    Args:
+        parts: [h, d], the addition of each head.
+        output: [d], which must be the parts' sum.
+        labels: h labels; "head 1", "head 2", ... if left out.
+
+    Returns:
+        A figure as wide as the text; see `attnlib.plotting`.
+
+    Raises:
+        TypeError, ValueError: shapes that don't fit, or parts that don't sum to `output`.
+    """
+    require_floating("parts", parts)
+    require_floating("output", output)
+    if parts.dim() != 2 or output.shape != parts.shape[1:]:
+        raise ValueError(
+            f"parts must have shape [h, d] and output [d], "
+            f"got {shape_of(parts)} and {shape_of(output)}"
+        )
+    parts, output = (x.detach().to("cpu", torch.float64) for x in (parts, output))
+    gap = (parts.sum(0) - output).abs().max().item()
+    if gap > 1e-4 * (1 + output.abs().max().item()):
+        raise ValueError(
+            f"the parts must sum to output, but they differ by up to {gap:.3g}: "
+            "is the bias of W_o among the parts?"
+        )
+    h, d = parts.shape
+    labels = labels or [f"head {i + 1}" for i in range(h)]
+    figure, ax = new_figure(height=2.6)
+    places = range(1, d + 1)
+    above, below = torch.zeros(d).double(), torch.zeros(d).double()
+    for i in range(h):
+        bottom = torch.where(parts[i] >= 0, above, below)
+        color = palette.head_color(i)
+        ax.bar(places, parts[i].numpy(), 0.6, bottom=bottom.numpy(), color=color, label=labels[i])
+        above, below = above + parts[i].clamp(min=0), below + parts[i].clamp(max=0)
+    style = {"color": palette.INK, "markeredgecolor": palette.PAPER, "markersize": 8}
+    ax.plot(places, output.numpy(), "o", label="output", linestyle="none", **style)
+    ax.axhline(0, color=palette.MUTED, linewidth=0.8)
+    ax.set_xlabel("number of the output")
+    ax.set_ylabel("value")
+    if d <= 16:
+        ax.set_xticks(places)
+    figure.legend(loc="outside upper left", ncols=min(h + 1, 6))
+    return figure
