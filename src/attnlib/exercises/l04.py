@@ -1,7 +1,8 @@
 """Checks of L04, Multi-Head Attention."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -81,28 +82,44 @@ def head_by_hand(answer: Any) -> Verdict:
 
 # --- mending a module ---------------------------------------------------------------------------
 
-
-def _attend(
-    x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, num_heads: int, *, bug: str = ""
-) -> Tensor:
-    """Multi-head attention with plain matrices (x @ W), or with one named bug."""
-    B, T, d = x.shape
-    if bug == "view without transpose":
-        q, k, v = ((x @ W).view(B, num_heads, T, d // num_heads) for W in (W_q, W_k, W_v))
-    else:
-        q, k, v = (split_heads(x @ W, num_heads) for W in (W_q, W_k, W_v))
-    scale = math.sqrt(d) if bug == "sqrt(d_model)" else math.sqrt(d // num_heads)
-    weights = (q @ k.transpose(-2, -1) / scale).softmax(-2 if bug == "softmax axis" else -1)
-    heads = weights @ v
-    merged = heads.reshape(B, T, d) if bug == "merge without transpose" else merge_heads(heads)
-    return merged @ W_o
+_BUGS = {
+    "the split": "The split still mixes tokens with features: view to [B, T, h, d_k] first, then "
+    "swap T and h.",
+    "the scale": "The scale is still that of the whole model; each head is only d_k wide.",
+    "the softmax": "The softmax still runs over the queries; the weights of one query must sum "
+    "to 1.",
+    "the merge": "The heads are still merged in the wrong order: swap T and h back before "
+    "flattening.",
+}
 
 
-def _with_bug(bug: str) -> Callable[..., Tensor]:
+def _with_bugs(bugs: Collection[str]) -> Callable[..., Tensor]:
+    """Multi-head attention with plain matrices (x @ W) and the bugs that are named."""
+
     def attend(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, h: int) -> Tensor:
-        return _attend(x, W_q, W_k, W_v, W_o, h, bug=bug)
+        B, T, d = x.shape
+        if "the split" in bugs:
+            q, k, v = ((x @ W).view(B, h, T, d // h) for W in (W_q, W_k, W_v))
+        else:
+            q, k, v = (split_heads(x @ W, h) for W in (W_q, W_k, W_v))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(d if "the scale" in bugs else d // h)
+        heads = scores.softmax(-2 if "the softmax" in bugs else -1) @ v
+        return (heads.reshape(B, T, d) if "the merge" in bugs else merge_heads(heads)) @ W_o
 
     return attend
+
+
+def _hint(bugs: Collection[str]) -> str:
+    if len(bugs) == 1:
+        return _BUGS[next(iter(bugs))]
+    return f"{len(bugs)} bugs are left. Look again at {', '.join(bugs)}."
+
+
+_MENDED = tuple(
+    Mistake(" and ".join(bugs), _with_bugs(bugs), _hint(bugs))
+    for count in range(1, len(_BUGS) + 1)
+    for bugs in combinations(_BUGS, count)
+)
 
 
 def _module_cases() -> list[tuple[Any, ...]]:
@@ -115,37 +132,12 @@ def _module_cases() -> list[tuple[Any, ...]]:
     return cases
 
 
-_MENDED = (
-    Mistake(
-        "view without transpose",
-        _with_bug("view without transpose"),
-        "The split still mixes tokens with features: view to [B, T, h, d_k] first, then swap "
-        "T and h.",
-    ),
-    Mistake(
-        "sqrt(d_model)",
-        _with_bug("sqrt(d_model)"),
-        "The scale is still that of the whole model; each head is only d_k wide.",
-    ),
-    Mistake(
-        "softmax axis",
-        _with_bug("softmax axis"),
-        "The softmax still runs over the queries; the weights of one query must sum to 1.",
-    ),
-    Mistake(
-        "merge without transpose",
-        _with_bug("merge without transpose"),
-        "The heads are still merged in the wrong order: swap T and h back before flattening.",
-    ),
-)
-
-
 @keeps_random_state
 def mended(answer: Any) -> Verdict:
     """Check the repaired function `attend(x, W_q, W_k, W_v, W_o, num_heads)`."""
     return check_function(
         answer,
-        _with_bug(""),
+        _with_bugs(()),
         _module_cases(),
         _MENDED,
         output_names=["the output"],
