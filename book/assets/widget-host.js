@@ -1,0 +1,106 @@
+/* Runs the course's widgets on a published page, where no kernel answers.
+
+   The page carries the state of its widgets in one script element, and a small script element where
+   each widget is to stand. For each of those this host makes a model with anywidget's interface
+   (get, set, save_changes, on, off), imports the widget's own code from its state, and lets it draw.
+   Views of one model share it, so they stay in sync. A widget that fails says so in its place; the
+   rest of the page goes on. A classic script, because browsers refuse module scripts in pages that
+   are opened from a folder. */
+(() => {
+  const STATE = "application/vnd.jupyter.widget-state+json";
+  const VIEW = "application/vnd.jupyter.widget-view+json";
+
+  class Model {
+    constructor(state) {
+      this.state = state;
+      this.listeners = new Map(); // event name -> set of callbacks
+    }
+    get(name) {
+      return this.state[name];
+    }
+    set(name, value) {
+      if (Object.is(this.state[name], value)) return;
+      this.state[name] = value;
+      this.emit(`change:${name}`, value);
+      this.emit("change", value);
+    }
+    emit(event, value) {
+      for (const callback of [...(this.listeners.get(event) ?? [])]) callback(this, value);
+    }
+    on(event, callback) {
+      if (!this.listeners.has(event)) this.listeners.set(event, new Set());
+      this.listeners.get(event).add(callback);
+    }
+    off(event, callback) {
+      if (event === undefined) this.listeners.clear();
+      else if (callback === undefined) this.listeners.delete(event);
+      else this.listeners.get(event)?.delete(callback);
+    }
+    save_changes() {} // in a notebook this tells the kernel; here views share the model already
+    send() {}
+  }
+
+  // Bytes travel beside the state, as base64 with the path at which they belong.
+  function withBuffers({ state, buffers = [] }) {
+    for (const { path, encoding, data } of buffers) {
+      if (encoding !== "base64") throw new Error(`unknown encoding ${encoding}`);
+      const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+      const owner = path.slice(0, -1).reduce((value, key) => value[key], state);
+      owner[path.at(-1)] = new DataView(bytes.buffer);
+    }
+    return state;
+  }
+
+  const styles = new Set();
+  function applyStyle(css) {
+    if (!css || styles.has(css)) return;
+    styles.add(css);
+    document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
+  }
+
+  // Each model gets its own instance of its module, as in a notebook, so that widgets of one kind
+  // can't disturb each other.
+  async function start(entry) {
+    if (!entry?.state?._esm) throw new Error("its state is not on this page");
+    const model = new Model(withBuffers(entry));
+    applyStyle(model.get("_css"));
+    const url = URL.createObjectURL(new Blob([model.get("_esm")], { type: "text/javascript" }));
+    try {
+      let widget = (await import(url)).default;
+      if (typeof widget === "function") widget = await widget();
+      await widget.initialize?.({ model });
+      return { model, widget };
+    } finally {
+      URL.revokeObjectURL(url);
+    }
+  }
+
+  function fail(place, error) {
+    place.className = "course-widget-error";
+    place.setAttribute("role", "alert");
+    place.textContent = `This interactive figure could not be started: ${error.message}`;
+    console.error(error);
+  }
+
+  let entries = {};
+  let damage = null;
+  try {
+    const source = document.querySelector(`script[type="${STATE}"]`)?.textContent ?? "{}";
+    entries = JSON.parse(source).state ?? {};
+  } catch (error) {
+    damage = error;
+  }
+  const started = new Map(); // model id -> promise of {model, widget}
+
+  for (const script of document.querySelectorAll(`script[type="${VIEW}"]`)) {
+    const place = Object.assign(document.createElement("div"), { className: "course-widget" });
+    script.after(place);
+    (async () => {
+      if (damage) throw damage;
+      const id = JSON.parse(script.textContent).model_id;
+      if (!started.has(id)) started.set(id, start(entries[id]));
+      const { model, widget } = await started.get(id);
+      await widget.render({ model, el: place });
+    })().catch((error) => fail(place, error));
+  }
+})();

@@ -1,0 +1,35 @@
+"""What the buttons above a page offer.
+
+Every lesson can be downloaded as it was executed (.ipynb) beside its text (.md); the theme does so
+only where a launch service is configured. The buttons that lead to the repository appear when its
+address is set in _config.yml, and never lead nowhere.
+"""
+
+import shutil
+from pathlib import Path
+
+
+def offer_notebook(app, pagename, templatename, context, doctree):
+    """Put the executed notebook among the page's sources and tell the theme of it."""
+    notebook = (Path(app.outdir).parent / "jupyter_execute" / pagename).with_suffix(".ipynb")
+    if "kernelspec" not in app.env.metadata.get(pagename, {}):
+        return
+    target = (Path(app.outdir) / "_sources" / pagename).with_suffix(".ipynb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(notebook, target)
+    context["ipynb_source"] = f"{pagename}.ipynb"
+
+
+def link_repository(app, config):
+    """Show the theme's repository buttons where there is a repository."""
+    options = config.html_theme_options
+    if options.get("repository_url"):
+        for button in ("repository", "issues", "edit_page"):
+            options[f"use_{button}_button"] = True
+
+
+def setup(app):
+    """Register both."""
+    app.connect("config-inited", link_repository)
+    app.connect("html-page-context", offer_notebook)  # the theme draws buttons at priority 501
+    return {"parallel_read_safe": True}

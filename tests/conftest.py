@@ -1,0 +1,83 @@
+"""What all tests of lessons and site share: each lesson is executed once, the site built once."""
+
+import os
+
+import pytest
+from browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve
+from execution_cache import cache_folder
+from lesson_runs import ROOT, Run, all_lessons, execute
+from site_builds import build
+
+RUNS: dict[str, Run] = {}
+
+
+@pytest.fixture(scope="session")
+def build_folder(tmp_path_factory):
+    """Return a fresh folder for this session's site: a stale _build can't decide a test."""
+    return tmp_path_factory.mktemp("site")
+
+
+@pytest.fixture(scope="session")
+def run_lesson(build_folder):
+    """Return a function that executes a lesson the first time it is asked for it."""
+    cache = cache_folder(build_folder / "_build")
+
+    def run(lesson: str) -> Run:
+        if lesson not in RUNS:
+            RUNS[lesson] = execute(ROOT / f"{lesson}.md", cache)
+        return RUNS[lesson]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def site_build(build_folder, run_lesson):
+    """Build the whole site with warnings as errors, from the lessons as the tests executed them."""
+    failed = [lesson for lesson in all_lessons() if run_lesson(lesson).failure]
+    if failed:
+        pytest.fail(f"no site without {', '.join(failed)}: see tests/lessons", pytrace=False)
+    result = build(ROOT, build_folder, "-W", "--keep-going")
+    if result.returncode:
+        pytest.fail(f"the site doesn't build:\n{result.stderr}", pytrace=False)
+    return result
+
+
+@pytest.fixture(scope="session")
+def site(site_build, build_folder):
+    """Return the folder of the built site."""
+    return build_folder / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def site_address(site):
+    """Serve the site on this machine and return its address, which ends with a slash."""
+    with serve(site) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Return a Chromium that Playwright drives; without one skip, or fail where CI is set."""
+    path = find_browser()
+    if path is None:
+        give_up = pytest.fail if os.environ.get("CI") else pytest.skip
+        give_up(f"no Chromium found: {HOW_TO_GET_ONE}")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how long each lesson took, and that pages went unseen if they did."""
+    if RUNS:
+        terminalreporter.section("lessons: seconds")
+        for lesson, run in RUNS.items():
+            failed = "  FAILED" if run.failure else ""
+            terminalreporter.line(f"{run.seconds:7.1f}  {lesson}{failed}")
+    skipped = [r for r in terminalreporter.getreports("skipped") if "no Chromium" in str(r.longrepr)]
+    if skipped:
+        terminalreporter.section("NO PAGE WAS OPENED", sep="!", red=True, bold=True)
+        terminalreporter.line(f"{len(skipped)} tests need a browser: {HOW_TO_GET_ONE}.")

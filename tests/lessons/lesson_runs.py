@@ -1,0 +1,87 @@
+"""Executing lessons the way the site's build does, into the cache that it reads."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from jupyter_cache.executors.utils import single_nb_execution
+from myst_nb.core.config import NbParserConfig
+from myst_nb.core.read import create_nb_reader
+from myst_parser.config.main import MdParserConfig
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+
+# What makes a text file a notebook: the first lines of every lesson.
+NOTEBOOK = """---
+jupytext:
+  text_representation: {extension: .md, format_name: myst, format_version: 0.13}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+"""
+
+
+def all_pages() -> list[str]:
+    """Return every page of _toc.yml, the root first: "book/index", ..."""
+    return re.findall(r"(?:root|file): (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+
+
+def read_notebook(path: Path) -> NotebookNode | None:
+    """Return a page as a notebook, read as the site's build reads it; None if it has no cells."""
+    text = path.read_text(encoding="utf-8")
+    reader = create_nb_reader(str(path), MdParserConfig(), NbParserConfig(), text)
+    return reader and reader.read(text)
+
+
+def all_lessons() -> list[str]:
+    """Return the pages that are notebooks."""
+    return [page for page in all_pages() if read_notebook(ROOT / f"{page}.md") is not None]
+
+
+@dataclass
+class Run:
+    """What came of executing one lesson."""
+
+    notebook: NotebookNode
+    seconds: float
+    failure: str | None  # which cell and which error, for a person to read
+
+    def outputs_of(self, tag: str) -> list[str]:
+        """Return the text that each cell with this tag printed and returned."""
+        cells = [c for c in self.notebook.cells if tag in c.metadata.get("tags", [])]
+        return ["\n".join(map(_text_of, cell.outputs)) for cell in cells]
+
+
+def execute(path: Path, cache_folder: Path) -> Run:
+    """Execute the lesson at `path` and put it into the cache if no cell fails."""
+    notebook = read_notebook(path)
+    timeout = CONFIG["execute"]["timeout"]
+    result = single_nb_execution(notebook, cwd=str(path.parent), timeout=timeout, allow_errors=False)
+    if result.err is not None:
+        return Run(notebook, result.time, describe_failure(path.stem, notebook, result.err))
+    cache = get_cache(str(cache_folder))
+    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
+    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    return Run(notebook, result.time, None)
+
+
+def describe_failure(lesson: str, notebook: NotebookNode, error: Exception) -> str:
+    """Name the lesson, the cell that failed (index and first line) and the error."""
+    for index, cell in enumerate(notebook.cells):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                first_line = cell.source.strip().splitlines()[0]
+                trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback))
+                return (
+                    f"{lesson}, cell {index} ({first_line}): "
+                    f"{output.ename}: {output.evalue}\n{trace}"
+                )
+    return f"{lesson}: {error}"  # a timeout or a kernel that died leaves no output
+
+
+def _text_of(output: NotebookNode) -> str:
+    return output.get("text") or output.get("data", {}).get("text/plain", "")

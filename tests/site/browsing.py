@@ -1,0 +1,140 @@
+"""Looking at pages in a real browser and saying what is wrong with them."""
+
+import contextlib
+import functools
+import http.server
+import shutil
+import threading
+from pathlib import Path
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+HOW_TO_GET_ONE = "install one, for example with `apt-get install chromium`"
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+
+
+def find_browser() -> str | None:
+    """Return the path of a Chromium on this machine."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@contextlib.contextmanager
+def serve(folder: Path):
+    """Serve a folder on this machine alone and give its address, which ends with a slash."""
+
+    class Silent(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Silent, directory=folder)
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
+
+
+@contextlib.contextmanager
+def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280):
+    """Open a page and give it when it is at rest, with the list of what went wrong meanwhile.
+
+    Requests to other hosts are refused, so that a test never waits for one.
+    """
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    problems = []
+    home = address.split("/", 3)[:3]
+
+    def guard(route):
+        url = route.request.url
+        if url.startswith(("data:", "blob:")) or url.split("/", 3)[:3] == home:
+            route.continue_()
+        else:
+            problems.append(f"request to another host: {url}")
+            route.abort()
+
+    def note_response(response):
+        if response.status >= 400:
+            problems.append(f"status {response.status}: {response.url}")
+
+    context.route("**/*", guard)
+    page.on("response", note_response)
+    page.on("requestfailed", lambda request: problems.append(f"request failed: {request.url}"))
+    page.on("console", lambda message: problems.append(f"console {message.type}: {message.text}"))
+    page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
+    page.goto(address, wait_until="load")
+    page.evaluate(AT_REST)
+    yield page, problems
+    context.close()
+
+
+# Formulas typeset, fonts there, every widget drawn or failed.
+AT_REST = """async () => {
+  await window.MathJax?.startup?.promise;
+  await document.fonts.ready;
+  const waiting = () =>
+    [...document.querySelectorAll(".course-widget")].some((place) => !place.hasChildNodes());
+  for (let i = 0; i < 200 && waiting(); i++) await new Promise((done) => setTimeout(done, 25));
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
+
+# What a page must have, whatever it is about. Returns what it lacks.
+AUDIT = r"""(scheme) => {
+  const problems = [];
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const root = document.documentElement;
+
+  if (root.dataset.theme !== scheme) problems.push(`theme is ${root.dataset.theme}`);
+  if (all("main h1").length !== 1) problems.push(`${all("main h1").length} main headings`);
+  if (root.scrollWidth > root.clientWidth)
+    problems.push(`page is ${root.scrollWidth} wide in a window of ${root.clientWidth}`);
+
+  // Wider than the window is only what scrolls inside a box of its own.
+  const scrolls = (element) => /auto|scroll/.test(getComputedStyle(element).overflowX);
+  const isBoxed = (element) => {
+    for (let box = element.parentElement; box && box !== root; box = box.parentElement)
+      if (scrolls(box)) return true;
+    return false;
+  };
+  for (const element of all("article *:not(mjx-assistive-mml, mjx-assistive-mml *)")) {
+    const box = element.getBoundingClientRect();
+    if (box.width && box.right > root.clientWidth + 1 && !isBoxed(element))
+      problems.push(`sticks out: <${element.tagName.toLowerCase()} class="${element.className}">`);
+  }
+
+  const ids = all("[id]:not(svg *)").map((element) => element.id);
+  for (const id of new Set(ids.filter((id, i) => ids.indexOf(id) !== i)))
+    problems.push(`two elements with id ${id}`);
+
+  for (const image of all("img")) {
+    const alt = (image.alt ?? "").trim();
+    if (alt.length < 10 || /^[0-9a-f]{16,}|\.(svg|png)$|_images\//.test(alt))
+      problems.push(`image without meaningful alt text: ${image.src}`);
+    if (image.checkVisibility() && !image.naturalWidth) problems.push(`no image: ${image.src}`);
+  }
+  for (const image of all("article img"))
+    if (!image.closest("figure")?.querySelector("figcaption")?.checkVisibility())
+      problems.push(`figure without caption: ${image.src}`);
+  for (const figure of all("article figure:has(img)"))
+    if ([...figure.querySelectorAll("img")].filter((i) => i.checkVisibility()).length !== 1)
+      problems.push(`figure that doesn't show one drawing: ${figure.id}`);
+
+  for (const formula of all(".math"))
+    if (!formula.querySelector("mjx-container")) problems.push(`raw: ${formula.textContent}`);
+  for (const error of all("mjx-merror")) problems.push(`formula: ${error.textContent}`);
+  for (const alert of all('[role="alert"]')) problems.push(`alert: ${alert.textContent}`);
+  for (const view of all('script[type="application/vnd.jupyter.widget-view+json"]'))
+    if (!view.nextElementSibling?.hasChildNodes()) problems.push("a widget drew nothing");
+  return problems;
+}"""
+
+
+def problems_of(browser, address: str, *, scheme: str = "light", width: int = 1280) -> list[str]:
+    """Open a page in a color scheme at a width and return everything that is wrong with it."""
+    with open_page(browser, address, scheme=scheme, width=width) as (page, problems):
+        return [*problems, *page.evaluate(AUDIT, scheme)]

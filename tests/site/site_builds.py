@@ -1,0 +1,38 @@
+"""Building the site, and small sites that share its configuration."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from lesson_runs import ROOT
+
+def build(
+    project: Path, output: Path, *options: str, imports_from: Path | None = None
+) -> subprocess.CompletedProcess:
+    """Run `jupyter-book build` on a project; pages land in output/_build/html.
+
+    Args:
+        imports_from: a folder with a copy of attnlib that the build is to use.
+    """
+    program = Path(sysconfig.get_path("scripts")) / "jupyter-book"
+    command = [sys.executable, program, "build", project, "--path-output", output, *options]
+    environment = os.environ | ({"PYTHONPATH": str(imports_from)} if imports_from else {})
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def small_project(folder: Path, pages: dict[str, str]) -> Path:
+    """Write a site of a few pages (name -> MyST text) that is configured as the course is."""
+    book = folder / "book"
+    book.mkdir(parents=True)
+    for shared in ("_config.yml", "book/extensions", "book/assets"):
+        (folder / shared).symlink_to(ROOT / shared)
+    (book / "references.bib").touch()
+    for name, text in pages.items():
+        (book / f"{name}.md").write_text(text, encoding="utf-8")
+    root, *others = pages
+    chapters = "".join(f"\n- file: book/{name}" for name in others)
+    toc = f"format: jb-book\nroot: book/{root}\n" + (f"chapters:{chapters}\n" if others else "")
+    (folder / "_toc.yml").write_text(toc, encoding="utf-8")
+    return folder

@@ -1,0 +1,116 @@
+"""The build: what it runs, what it refuses, what it writes."""
+
+import re
+import shutil
+
+import nbformat
+import pytest
+from execution_cache import fingerprint, package_folder
+from lesson_runs import NOTEBOOK, ROOT, all_lessons
+from site_builds import build, small_project
+
+FIGURE_CELL = """
+```{code-cell} ipython3
+from IPython.display import SVG
+SVG('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path fill="#1F2328"/></svg>')
+```
+"""
+
+
+def test_the_site_is_built_from_the_lessons_as_they_were_executed(site_build):
+    assert "Executing notebook" not in site_build.stdout
+    assert site_build.stdout.count("Using cached notebook") == len(all_lessons())
+
+
+@pytest.mark.parametrize("lesson", all_lessons())
+def test_each_lesson_can_be_downloaded_as_executed_and_as_text(site, lesson):
+    notebook = nbformat.read(site / "_sources" / f"{lesson}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert any(cell.get("outputs") for cell in notebook.cells)
+    source = (ROOT / f"{lesson}.md").read_text(encoding="utf-8")
+    assert (site / "_sources" / f"{lesson}.md").read_text(encoding="utf-8") == source
+    page = (site / f"{lesson}.html").read_text(encoding="utf-8")
+    for suffix in (".ipynb", ".md"):
+        assert f'href="../_sources/{lesson}{suffix}"' in page
+
+
+def test_a_failing_cell_fails_the_readers_command(tmp_path):
+    cell = "# Page\n\n```{code-cell} ipython3\n1 / 0\n```\n"
+    project = small_project(tmp_path / "project", {"index": NOTEBOOK + cell})
+    result = build(project, project)
+    assert result.returncode != 0
+    assert "ZeroDivisionError" in result.stderr
+
+
+def test_each_mistake_of_a_page_is_a_warning_that_fails_the_build(tmp_path):
+    """One build of many mistakes: with -W every warning is fatal, so each must be one."""
+    page = (
+        f"{NOTEBOOK}# Page\n\n"
+        "{numref}`fig-nowhere`, [no page](L00_Nowhere.md), {cite:p}`nobody1900` and\n"
+        "[no heading](#no-such-heading).\n\n"
+        "![](square.svg)\n"
+        f"{FIGURE_CELL}"
+        "\n```{code-cell} ipython3\nimport warnings\nwarnings.warn('look here')\n```\n"
+    )
+    project = small_project(tmp_path / "project", {"index": page})
+    shutil.copy(ROOT / "book/assets/favicon.svg", project / "book" / "square.svg")
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode != 0
+    for mistake in (
+        "fig-nowhere",
+        "L00_Nowhere.md",
+        "nobody1900",
+        "no-such-heading",
+        "image without alt text: square.svg",
+        "image without alt text: its cell",
+        "computed figure without caption",
+        "stderr was found in the cell outputs",
+    ):
+        assert re.search(rf"index\.md:\d+: .*WARNING: .*{mistake}", result.stderr), mistake
+
+
+def test_figures_have_a_dark_copy_and_one_caption(tmp_path):
+    options = '---\nmystnb: {image: {alt: A dot.}, figure: {name: fig-dot, caption: "Dot."}}\n---\n'
+    cell = FIGURE_CELL.replace("from", options + "from", 1)
+    page = f"{NOTEBOOK}# Page\n{cell}\nSee {{numref}}`fig-dot`.\n"
+    project = small_project(tmp_path / "project", {"index": page})
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode == 0, result.stderr
+    html = (project / "_build/html/book/index.html").read_text(encoding="utf-8")
+    assert html.count("<figcaption>") == 1
+    assert html.count('id="fig-dot"') == 1
+    assert html.count('alt="A dot."') == 2
+    assert html.count('class="only-light"') == html.count('class="only-dark"') == 1
+    drawings = [path.read_text() for path in (project / "_build/html/_images").glob("*.svg")]
+    assert sorted("#1F2328" in svg for svg in drawings) == [False, True]
+    assert sorted("#e6e8eb" in svg for svg in drawings) == [False, True]
+
+
+@pytest.mark.parametrize("name", ["attention.py", "widgets/new_widget.js", "widgets/_shared.css"])
+def test_editing_the_package_changes_the_cache(tmp_path, name):
+    package = shutil.copytree(package_folder(), tmp_path / "attnlib")
+    before = fingerprint(package)
+    with (package / name).open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert fingerprint(package) != before
+
+
+def test_editing_text_executes_nothing_and_editing_the_package_everything(tmp_path):
+    package = shutil.copytree(package_folder(), tmp_path / "imported" / "attnlib")
+    page = f"{NOTEBOOK}# Page\n\nText.\n\n```{{code-cell}} ipython3\n6 * 7\n```\n"
+    project = small_project(tmp_path / "project", {"index": page})
+
+    def executes() -> bool:
+        result = build(project, project, "-W", imports_from=package.parent)
+        assert result.returncode == 0, result.stderr
+        return "Executing notebook" in result.stdout
+
+    assert executes()
+    source = project / "book" / "index.md"
+    source.write_text(page.replace("Text.", "Better text."), encoding="utf-8")
+    assert not executes()
+    html = (project / "_build/html/book/index.html").read_text(encoding="utf-8")
+    assert "Better text." in html
+    assert "42" in html
+    (package / "widgets" / "new_widget.js").touch()
+    assert executes()

@@ -1,0 +1,55 @@
+"""Every link inside the site leads somewhere, and no page names another host's files."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+from lesson_runs import all_pages
+
+LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+
+
+def broken_links(site: Path, page: str) -> list[str]:
+    """Return the links of one page that lead nowhere, and files it would load from elsewhere."""
+    here = site / f"{page}.html"
+    document = BeautifulSoup(here.read_text(encoding="utf-8"), "html.parser")
+    problems = []
+    for element in document.find_all([*LOADED, "a"]):
+        address = element.get(LOADED.get(element.name, "href"))
+        if address is None:
+            continue
+        parts = urlsplit(address)
+        if parts.scheme or parts.netloc:
+            if element.name != "a" and parts.scheme != "data":
+                problems.append(f"loads {address}")
+            continue
+        target = (here.parent / unquote(parts.path)).resolve() if parts.path else here
+        if not target.is_file():
+            problems.append(f"no file {address}")
+        elif parts.fragment and target.suffix == ".html":
+            there = BeautifulSoup(target.read_text(encoding="utf-8"), "html.parser")
+            if there.find(id=unquote(parts.fragment)) is None:
+                problems.append(f"no anchor {address}")
+    return problems
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_links_lead_somewhere(site, page):
+    assert broken_links(site, page) == []
+
+
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "other.html").write_text('<p id="here">', encoding="utf-8")
+    (tmp_path / "page.html").write_text(
+        '<a href="other.html#here">fine</a><a href="https://example.org">fine</a>'
+        '<a href="other.html#nowhere">x</a><a href="missing.html">x</a><a href="#gone">x</a>'
+        '<script src="https://example.org/x.js"></script>',
+        encoding="utf-8",
+    )
+    assert broken_links(tmp_path, "page") == [
+        "no anchor other.html#nowhere",
+        "no file missing.html",
+        "no anchor #gone",
+        "loads https://example.org/x.js",
+    ]

@@ -1,0 +1,89 @@
+"""Every page in a real browser: light and dark, desktop and phone."""
+
+import pytest
+from browsing import open_page, problems_of, serve
+from lesson_runs import ROOT, all_lessons, all_pages
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", [*all_pages(), "search"])
+def test_nothing_is_wrong(browser, site_address, page, scheme, width):
+    assert problems_of(browser, f"{site_address}{page}.html", scheme=scheme, width=width) == []
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_works_when_opened_from_a_folder(browser, site, page):
+    assert problems_of(browser, (site / f"{page}.html").as_uri()) == []
+
+
+def test_the_address_of_the_site_leads_to_its_first_page(browser, site_address):
+    with open_page(browser, site_address) as (page, _):
+        page.wait_for_url(f"{site_address}{all_pages()[0]}.html")
+
+
+def test_search_finds_a_word_of_a_lesson(browser, site, site_address):
+    lesson = all_lessons()[0]
+    title = (ROOT / f"{lesson}.md").read_text(encoding="utf-8").split("\n# ", 1)[1].split("\n")[0]
+    with open_page(browser, f"{site_address}{all_pages()[0]}.html") as (page, problems):
+        page.keyboard.press("Control+k")
+        page.keyboard.type(title.split()[-1])
+        page.keyboard.press("Enter")
+        result = page.locator(f'#search-results a[href*="{lesson.split("/")[-1]}"]').first
+        result.wait_for()
+        assert problems == []
+
+
+def test_the_theme_button_changes_colors_and_drawings(browser, site_address):
+    address = f"{site_address}{all_lessons()[0]}.html"
+    with open_page(browser, address) as (page, problems):
+        dark_drawing = page.locator("img.only-dark").first
+        assert dark_drawing.is_hidden()
+        for _ in range(3):  # from "auto" over the others
+            if page.evaluate("document.documentElement.dataset.theme") == "dark":
+                break
+            page.locator(".theme-switch-button:visible").first.click()
+        assert dark_drawing.is_visible()
+        assert problems == []
+
+
+def test_the_download_menu_offers_both_files(browser, site_address):
+    address = f"{site_address}{all_lessons()[0]}.html"
+    with open_page(browser, address) as (page, problems):
+        page.locator(".dropdown-download-buttons > button").click()
+        for kind in ("notebook", "source"):
+            link = page.locator(f".btn-download-{kind}-button")
+            with page.expect_download() as download:
+                link.click(modifiers=["Alt"])
+            assert download.value.suggested_filename.endswith({"notebook": ".ipynb"}.get(kind, ".md"))
+        assert problems == []
+
+
+BAD_PAGE = """<!doctype html><html lang="en" data-theme="light"><title>Bad</title>
+<main><article><h1>One</h1><h1>Two</h1><div id="twice"></div><div id="twice"></div>
+<img src="picture.svg" alt="0123456789abcdef0123.svg"><div style="width: 2000px">wide</div>
+<span class="math">x^2</span>
+<script src="https://example.org/library.js"></script><script src="missing.js"></script>
+<script>console.log("hello"); throw new Error("oops");</script>
+</article></main></html>"""
+
+
+def test_each_fault_of_a_page_is_noticed(browser, tmp_path):
+    (tmp_path / "bad.html").write_text(BAD_PAGE, encoding="utf-8")
+    (tmp_path / "picture.svg").write_bytes((ROOT / "book/assets/favicon.svg").read_bytes())
+    with serve(tmp_path) as address:
+        problems = "\n".join(problems_of(browser, f"{address}bad.html", width=360))
+    for fault in (
+        "request to another host: https://example.org/library.js",
+        "status 404",
+        "console log: hello",
+        "page error: oops",
+        "2 main headings",
+        "page is 20",
+        "sticks out: <div",
+        "two elements with id twice",
+        "image without meaningful alt text",
+        "figure without caption",
+        "raw: x^2",
+    ):
+        assert fault in problems
