@@ -39,6 +39,16 @@ function paintWeights(canvas, weights, T, causal) {
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
+/**
+ * Keep JupyterLab from taking arrow keys and Enter for its shortcuts while a control has the focus.
+ * It looks for the mark on the focused element itself.
+ */
+function keepKeys(root) {
+  root.addEventListener("focusin", ({ target }) => {
+    target.setAttribute("data-lm-suppress-shortcuts", "true");
+  });
+}
+
 /** Move a position in a grid by an arrow, Home or End key; null for any other key. */
 function moveByKey(key, { row, column }, rows, columns) {
   const moves = {

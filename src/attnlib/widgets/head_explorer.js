@@ -268,8 +268,7 @@ function render({ model, el }) {
     ),
     table.node,
   );
-  // JupyterLab would take arrow keys and Enter for its own shortcuts.
-  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  keepKeys(root);
   let maps = [];
 
   function drawHead() {
