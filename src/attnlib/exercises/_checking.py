@@ -7,6 +7,7 @@ message names the mistake when the answer is exactly what that mistake would pro
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from html import escape
 from typing import Any
 
 import torch
@@ -23,7 +24,20 @@ class Verdict:
         return self.passed
 
     def __repr__(self) -> str:
-        return f"{'Correct' if self.passed else 'Not yet'}. {self.message}"
+        return f"{self.heading} {self.message}"
+
+    def _repr_html_(self) -> str:
+        """Let notebooks and pages wrap the message, which plain output doesn't."""
+        kind = "passed" if self.passed else "open"
+        return (
+            f'<p class="verdict verdict-{kind}"><strong>{self.heading}</strong> '
+            f"{escape(self.message)}</p>"
+        )
+
+    @property
+    def heading(self) -> str:
+        """The verdict in a word."""
+        return "Correct." if self.passed else "Not yet."
 
 
 @dataclass(frozen=True)

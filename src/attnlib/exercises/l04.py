@@ -112,6 +112,8 @@ def _with_bugs(bugs: Collection[str]) -> Callable[..., Tensor]:
 def _hint(bugs: Collection[str]) -> str:
     if len(bugs) == 1:
         return _BUGS[next(iter(bugs))]
+    if len(bugs) == len(_BUGS):
+        return "All four bugs are still there. Ask of each line: which axis is this, and how wide?"
     return f"{len(bugs)} bugs are left. Look again at {', '.join(bugs)}."
 
 

@@ -20,6 +20,7 @@ from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 ROW_SUM_TOLERANCE = {torch.bfloat16: 2e-2, torch.float16: 2e-2}
 LARGEST_CELL = 0.62  # inches; a small example shouldn't fill the page
 SMALLEST_NUMBERED_CELL = 0.34  # inches; a number needs that much
+LETTER = 0.085  # inches; the width of a label's letter
 
 
 def require_attention(weights: Tensor) -> Tensor:
@@ -97,7 +98,7 @@ def plot_heads(
     lines = math.ceil(heads / columns)
     cell = min((TEXT_WIDTH - 1.4) / (columns * T_k), LARGEST_CELL)  # inches
     figure, axes = new_figure(
-        height=lines * (T_q * cell + 0.35) + _label_height(key_tokens, lines) + 0.3,
+        height=lines * (T_q * cell + 0.35) + _label_height(key_tokens, lines, cell) + 0.3,
         nrows=lines, ncols=columns, squeeze=False,
     )  # fmt: skip
     numbers = cell >= SMALLEST_NUMBERED_CELL if numbers is None else numbers
@@ -138,7 +139,7 @@ def draw_map(
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))
     label_axis(ax.yaxis, tokens, T_q)
     label_axis(ax.xaxis, key_tokens, T_k)
-    ax.tick_params(axis="x", labelrotation=90 if key_tokens and _crowded(key_tokens) else 0)
+    ax.tick_params(axis="x", labelrotation=90 if key_tokens and _crowded(key_tokens, cell) else 0)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     if numbers:
@@ -168,13 +169,17 @@ def _one_map_a_head(rows: Tensor) -> Tensor:
     return rows
 
 
-def _label_height(key_tokens: Sequence[str] | None, lines: int) -> float:
-    """Inches that the columns' labels need below each line of maps."""
-    if key_tokens is None:
+def _label_height(labels: Sequence[str] | None, lines: int, cell: float) -> float:
+    """Inches that the columns' labels need below all lines of maps."""
+    if labels is None:
         return 0.2
-    return lines * (0.15 + (0.085 * max(map(len, key_tokens)) if _crowded(key_tokens) else 0.1))
+    return lines * (0.15 + (LETTER * _longest(labels) if _crowded(labels, cell) else 0.1))
 
 
-def _crowded(labels: Sequence[str]) -> bool:
+def _crowded(labels: Sequence[str], cell: float) -> bool:
     """Tell whether labels must stand upright to fit side by side."""
-    return len(labels) > 4 or max(map(len, labels)) > 5
+    return LETTER * (_longest(labels) + 1) > cell
+
+
+def _longest(labels: Sequence[str]) -> int:
+    return max(map(len, labels))
