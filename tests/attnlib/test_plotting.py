@@ -51,8 +51,9 @@ class TestPlotHeads:
         weights = some_weights(h=1)
         assert not any(p.get_hatch() for p in plotting.plot_heads(weights).axes[0].patches)
         weights[0, 1] = 0
-        hatched = [p for p in plotting.plot_heads(weights).axes[0].patches if p.get_hatch()]
-        assert [p.get_y() for p in hatched] == [0.5]
+        ax = plotting.plot_heads(weights, numbers=True).axes[0]
+        assert [p.get_y() for p in ax.patches if p.get_hatch()] == [0.5]
+        assert {t.get_position()[1] for t in ax.texts} == {0, 2}  # no numbers in it
 
     def test_every_head_keeps_its_color(self):
         figure = plotting.plot_heads(some_weights(h=10))

@@ -1,5 +1,6 @@
 """What heatmaps of every kind share: numbers in cells and token labels."""
 
+import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -11,13 +12,15 @@ from torch import Tensor
 def write_numbers(
     ax: Axes, values: Tensor, scale: Colormap, norm: Normalize, pattern: str, cell: float
 ) -> None:
-    """Write each value into its cell, dark on light cells and light on dark ones.
+    """Write each value but NaN into its cell, dark on light cells and light on dark ones.
 
     Args:
         cell: width of a cell in inches, which decides the size of the numbers.
     """
     for i, row in enumerate(values.tolist()):
         for j, value in enumerate(row):
+            if math.isnan(value):
+                continue
             color = text_color_on(scale(norm(value)))
             style = {"ha": "center", "va": "center", "fontsize": min(8.0, 19 * cell)}
             ax.text(j, i, pattern.format(value), color=color, **style)

@@ -133,9 +133,10 @@ def draw_map(
     tokens label the rows, key_tokens the columns.
     """
     T_q, T_k = rows.shape
+    blind = rows.sum(-1) == 0  # may look nowhere
+    rows = rows.masked_fill(blind[:, None], torch.nan)  # leaves these rows empty
     ax.imshow(rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect="equal")
-    for i in (rows.sum(-1) == 0).nonzero()[:, 0].tolist():  # may look nowhere
-        ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, facecolor=palette.PAPER, edgecolor="none"))
+    for i in blind.nonzero()[:, 0].tolist():
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))
     label_axis(ax.yaxis, tokens, T_q)
     label_axis(ax.xaxis, key_tokens, T_k)
