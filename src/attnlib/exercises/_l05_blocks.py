@@ -282,21 +282,19 @@ def identity_at_start(answer: Callable) -> Verdict:
     changed = copy.deepcopy(block)
     try:
         returned = answer(changed)
-    except RuntimeError as error:
-        return not_yet(
-            f"Your function raised RuntimeError: {error} Parameters are changed in place under "
-            "`with torch.no_grad():`, or by a function of nn.init."
-        )
     except Exception as error:  # whatever a reader's code raises becomes a hint, not a crash
-        return not_yet(f"Your function raised {type(error).__name__}: {error}")
+        hint = f"Your function raised {type(error).__name__}: {error}"
+        if "leaf" in str(error):  # torch's word for a parameter that is changed while it learns
+            hint += " Change parameters under `with torch.no_grad():` or by a function of nn.init."
+        return not_yet(hint)
     changed = returned if isinstance(returned, TransformerBlock) else changed
+    if not changed.residual:
+        return not_yet("The residual is switched off, so nothing carries x to the output.")
     for mistake in IDENTITY_MISTAKES:
         wrong = copy.deepcopy(block)
         mistake.answer(wrong)
         if _same_parameters(changed, wrong):
             return not_yet(mistake.hint)
-    if not changed.residual:
-        return not_yet("The residual is switched off, so nothing carries x to the output.")
     outcome = call(lambda tokens: changed(tokens)[0], (x,))
     if outcome.complaint:
         return not_yet(f"The changed block doesn't run any more. {outcome.complaint}")

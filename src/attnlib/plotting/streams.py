@@ -51,7 +51,7 @@ def plot_contributions(contributions: Mapping[str, Tensor]) -> Figure:
     left.plot(so_far, places, label="stream after it", **line)
     left.set_title("size (root mean square)")
     left.legend(loc="best")
-    right.barh(places, shares, color=palette.head_color(0))
+    right.barh(places, shares.tolist(), color=palette.head_color(0))
     right.axvline(0, color=palette.MUTED, linewidth=0.8)
     right.set_title(f"share of the final stream (sum {shares.sum():.2f})")
     left.set_yticks(places, names)

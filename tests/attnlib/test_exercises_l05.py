@@ -1,0 +1,128 @@
+"""What the checks of lesson L05 do beyond what every check does."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from attnlib import TransformerBlock
+from attnlib.exercises import l05
+
+
+def zero_last_matrices(block):
+    for last in (block.attention.W_o, block.feed_forward.W_2):
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+
+
+def pre_norm_stack(x, layers, final_norm):
+    for attention, norm_1, feed_forward, norm_2 in layers:
+        x = attention(norm_1(x)) + x
+        x = feed_forward(norm_2(x)) + x
+    return final_norm(x)
+
+
+def test_solutions_may_be_written_in_other_ways():
+    assert l05.by_hand(torch.tensor([[-1.414, 0, 0, 1.414], [0.471, 0.943, 0.943, 1.414]]))
+    assert l05.layer_norm(
+        lambda x, gain, bias, eps: nn.functional.layer_norm(x, x.shape[-1:], gain, bias, eps)
+    )
+    assert l05.layer_norm(
+        lambda x, gain, bias, eps: (
+            gain * (x - x.mean(-1)[..., None]) / (x.var(-1, correction=0)[..., None] + eps) ** 0.5
+            + bias
+        )
+    )
+    assert l05.rms_norm(
+        lambda x, gain, eps: x * gain * (x.pow(2).mean(-1, keepdim=True) + eps).pow(-0.5)
+    )
+    assert l05.pre_norm(pre_norm_stack)
+    assert l05.diagnosis({"C": "both", "B": "norm", "A": "residual"})
+    assert l05.identity_at_start(zero_last_matrices)
+
+
+def test_a_wrong_row_gets_its_hint_whatever_the_other_row_holds():
+    verdict = l05.by_hand([[-2, 0, 0, 2], [9, 9, 9, 9]])
+    assert "haven't divided by the standard deviation" in verdict.message
+    verdict = l05.by_hand([[-1.414, 0, 0, 1.414], [9, 9, 9, 9]])
+    assert "second row isn't right" in verdict.message
+
+
+def test_an_unknown_wiring_is_answered_with_the_order_in_which_parts_ran():
+    def attention_last(x, layers, final_norm):
+        for attention, norm_1, feed_forward, norm_2 in layers:
+            x = x + feed_forward(norm_2(x))
+            x = x + attention(norm_1(x))
+        return final_norm(x)
+
+    verdict = l05.pre_norm(attention_last)
+    assert not verdict and "norm_2, feed_forward, norm_1, attention, norm_2" in verdict.message
+
+
+def test_every_wrong_diagnosis_gets_a_hint():
+    right = l05.DIAGNOSIS
+    for choice in itertools.product(l05.CHOICES, repeat=3):
+        answer = dict(zip("ABC", choice, strict=True))
+        assert bool(l05.diagnosis(answer)) == (answer == right)
+    assert "choose one of" in l05.diagnosis({"A": "skip", "B": "norm", "C": "both"}).message
+    assert 'keys "A", "B" and "C"' in l05.diagnosis({"A": "norm"}).message
+
+
+def switch_off_the_residual(block):
+    block.residual = False
+
+
+def zero_without_no_grad(block):
+    block.attention.W_o.weight.zero_()
+
+
+def zero_values_and_output(block):
+    zero_last_matrices(block)
+    nn.init.zeros_(block.attention.W_v.weight)
+    nn.init.zeros_(block.attention.W_v.bias)
+
+
+def break_the_block(block):
+    zero_last_matrices(block)
+    block.attention.W_o = nn.Linear(3, 3)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (switch_off_the_residual, "nothing carries x"),
+        (zero_without_no_grad, "with torch.no_grad():"),
+        (zero_values_and_output, "W_o or W_2 gets no gradient"),
+        (break_the_block, "doesn't run any more"),
+        (lambda block: nn.init.ones_(block.attention.W_o.weight), "still differs"),
+    ],
+)
+def test_identity_hints_for_what_a_reader_may_try(answer, words):
+    verdict = l05.identity_at_start(answer)
+    assert not verdict and words in verdict.message
+
+
+def test_identity_accepts_a_changed_block_that_is_returned():
+    def change(block):
+        zero_last_matrices(block)
+        return block
+
+    assert l05.identity_at_start(change)
+
+
+def test_checks_leave_the_random_state_alone():
+    torch.manual_seed(0)
+    wanted = torch.rand(1)
+    torch.manual_seed(0)
+    l05.identity_at_start(zero_last_matrices)
+    l05.pre_norm(pre_norm_stack)
+    l05.layer_norm(lambda x, gain, bias, eps: x)
+    assert torch.equal(torch.rand(1), wanted)
+
+
+def test_a_block_of_the_course_is_the_identity_after_the_solution():
+    block = TransformerBlock(12, 3)
+    zero_last_matrices(block)
+    x = torch.randn(2, 5, 12)
+    assert torch.equal(block(x)[0], x)
