@@ -108,6 +108,7 @@ def color_of(weights):
     )
 
 
+STATE = ("tokens", "T", "d", "num_heads", "head")  # what the browser reads beside the bytes
 EXTREMES = {
     "random": explorer(T=7, d=12, seed=1),
     "wide": explorer(T=5, d=60, seed=2),
@@ -146,7 +147,7 @@ def test_the_browser_computes_what_torch_computes(show, case):
         }""",
         {
             "esm": widget._esm,
-            "state": {name: getattr(widget, name) for name in ("tokens", "T", "d", "num_heads")},
+            "state": {name: getattr(widget, name) for name in STATE},
             "q": base64.b64encode(widget.q).decode(),
             "k": base64.b64encode(widget.k).decode(),
         },
@@ -290,6 +291,8 @@ def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width):
     page.locator("summary").click()
     page.locator(".attn-plot").press("End")
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    rows, plot = (page.locator(part).bounding_box() for part in (".attn-rows", ".attn-plot"))
+    assert abs(rows["height"] - plot["height"]) < 1  # each label stands beside its row
     for target in page.locator(".attn-widget :is(button, summary, label, input[type=range])").all():
         box = target.bounding_box()
         assert min(box["width"], box["height"]) >= 24
@@ -331,6 +334,7 @@ def shorten(state, buffers):
 DAMAGES = {
     "should be 704 bytes (T x d float32), but is 700": shorten,
     "should be 704 bytes (T x d float32), but is 0": lambda state, buffers: buffers.clear(),
+    "head should be one of 0 to 3, but is 4": lambda state, _: state.update(head=4),
     "num_heads should divide d = 16, but is 5": lambda state, _: state.update(num_heads=5),
     "tokens should be 11 strings, but there are 10": lambda state, _: state["tokens"].pop(),
     "T and d should be at least 1, but are 0 and 16": lambda state, _: state.update(T=0),

@@ -13,9 +13,9 @@ function useHeadColor(node, head) {
   node.style.setProperty("--attn-head", `var(--attn-head-${head % PALETTE.headColors})`);
 }
 
-/** ".31", as on the maps of the course; "1.00" when it rounds to 1. */
-function shortNumber(weight) {
-  return weight.toFixed(2).replace(/^0/, "");
+/** ".31" without the leading zero; "1.00" when it rounds to 1. */
+function shortNumber(weight, digits = 2) {
+  return weight.toFixed(digits).replace(/^0/, "");
 }
 
 const WEIGHT_STOPS = PALETTE.weightScale.map((hex) =>

@@ -12,6 +12,10 @@ export function readState(model) {
   if (!divisors(d).includes(numHeads)) {
     throw new Error(`num_heads should divide d = ${d}, but is ${numHeads}`);
   }
+  const head = model.get("head");
+  if (!Number.isInteger(head) || head < 0 || head >= numHeads) {
+    throw new Error(`head should be one of 0 to ${numHeads - 1}, but is ${head}`);
+  }
   const q = readFloats("q", model.get("q"), T * d);
   const k = readFloats("k", model.get("k"), T * d);
   return { tokens: tokens.map(String), T, d, q, k };
@@ -203,16 +207,16 @@ function createTable(tokens) {
     if (!node.open || current === null) return;
     const { weights, head } = current;
     const header = (scope, text) => element("th", { scope }, text);
-    const head_row = element("tr", {}, header("col", "who looks"));
-    head_row.append(...tokens.map((token) => header("col", token)), header("col", "sum"));
+    const header_row = element("tr", {}, header("col", "who looks"));
+    header_row.append(...tokens.map((token) => header("col", token)), header("col", "sum"));
     const body = tokens.map((token, i) => {
       const row = Array.from(weights.subarray(i * T, (i + 1) * T));
       const numbers = [...row, row.reduce((a, b) => a + b)];
-      const cells = numbers.map((number) => element("td", {}, number.toFixed(3)));
+      const cells = numbers.map((number) => element("td", {}, shortNumber(number, 3)));
       return element("tr", {}, header("row", token), ...cells);
     });
     const caption = element("caption", {}, `Weights of head ${head + 1}: rows look at columns`);
-    const table = element("table", {}, caption, element("thead", {}, head_row));
+    const table = element("table", {}, caption, element("thead", {}, header_row));
     table.append(element("tbody", {}, ...body));
     scroll.replaceChildren(table);
     scroll.setAttribute("aria-label", `Table of head ${head + 1}`);
