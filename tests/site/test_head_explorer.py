@@ -291,8 +291,10 @@ def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width):
     page.locator("summary").click()
     page.locator(".attn-plot").press("End")
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    rows, plot = (page.locator(part).bounding_box() for part in (".attn-rows", ".attn-plot"))
-    assert abs(rows["height"] - plot["height"]) < 1  # each label stands beside its row
+    rows, drawn = (
+        page.locator(part).bounding_box() for part in (".attn-rows", ".attn-plot canvas")
+    )
+    assert abs(rows["height"] - drawn["height"]) < 1  # each label stands beside its row
     for target in page.locator(".attn-widget :is(button, summary, label, input[type=range])").all():
         box = target.bounding_box()
         assert min(box["width"], box["height"]) >= 24
