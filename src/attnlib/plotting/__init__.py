@@ -8,10 +8,12 @@ from attnlib.plotting.blocks import plot_blocks
 from attnlib.plotting.contributions import plot_head_contributions
 from attnlib.plotting.curves import plot_seed_curves
 from attnlib.plotting.heads import plot_heads
+from attnlib.plotting.lookups import plot_lookups
 from attnlib.plotting.matrices import plot_matrices
 from attnlib.plotting.ridges import plot_size_histograms
 from attnlib.plotting.sensitivity import plot_sensitivity
 from attnlib.plotting.shapes import plot_origin
+from attnlib.plotting.stages import plot_stages
 from attnlib.plotting.streams import plot_contributions, stream_shares
 from attnlib.plotting.style import new_figure, use_course_style
 
@@ -21,11 +23,13 @@ __all__ = [
     "plot_contributions",
     "plot_head_contributions",
     "plot_heads",
+    "plot_lookups",
     "plot_matrices",
     "plot_origin",
     "plot_seed_curves",
     "plot_sensitivity",
     "plot_size_histograms",
+    "plot_stages",
     "stream_shares",
     "use_course_style",
 ]

@@ -1,0 +1,144 @@
+"""The check of L03's counter-example: an output that no weights can reach."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlib.exercises._checking import (
+    Mistake,
+    Outcome,
+    Verdict,
+    as_outputs,
+    as_tensor,
+    call,
+    correct,
+    describe,
+    keeps_random_state,
+    not_yet,
+)
+
+
+def _beyond(v: Tensor) -> Tensor:
+    return v.amax(0) + 1
+
+
+HULL_MISTAKES = (
+    Mistake(
+        "one of the values",
+        lambda v: (v[0], v[0] - v.mean(0)),
+        "Your target can be reached: there are weights that give it. (All weight on one token "
+        "gives that token's value.)",
+    ),
+    Mistake(
+        "twice a value",
+        lambda v: (2 * v[0], v[0]),
+        "Far away from one value may be close to another: for some V your target is still a mix "
+        "of the values. Go beyond *all* of them.",
+    ),
+    Mistake(
+        "one fixed target",
+        lambda v: (v.new_full((v.shape[1],), 100.0), v.new_ones(v.shape[1])),
+        "Your target is the same for every V. Some V reach it; choose it by looking at V.",
+    ),
+    Mistake(
+        "direction turned around",
+        lambda v: (_beyond(v), -v.new_ones(v.shape[1])),
+        "Your target is out of reach, but your direction points the wrong way: along it, the "
+        "target comes before the values, not after them.",
+    ),
+    Mistake(
+        "direction of zeros",
+        lambda v: (_beyond(v), v.new_zeros(v.shape[1])),
+        "A direction of zeros tells nothing apart: every dot product with it is 0.",
+    ),
+    Mistake(
+        "a direction that doesn't separate",
+        lambda v: (_beyond(v), (torch.arange(v.shape[1]) == 0) * 2.0 - 1),
+        "Your target seems out of reach, but the direction doesn't prove it: some value lies as "
+        "far along it as the target does.",
+    ),
+    Mistake(
+        "only a target",
+        _beyond,
+        "Two results are wanted: the target, and the direction that proves it out of reach.",
+    ),
+)  # fmt: skip
+_REACHED, _NEAR, _FIXED, _TURNED, _ZEROS, _UNPROVED, _ONE_RESULT = (m.hint for m in HULL_MISTAKES)
+
+
+def _value_rows() -> list[Tensor]:
+    """Values in different places: around the origin, far from it, in a line, in four dimensions."""
+    line = torch.tensor([1.0, 2.0, 3.0])[:, None] * (torch.rand(1, 2) + 0.5)
+    around = torch.randn(5, 2)
+    far = 100 + 20 * torch.tensor([[1.0, 1], [1, -1], [-1, 1], [-1, -1]]) + torch.randn(4, 2)
+    return [line, around, far, torch.randn(6, 4), -50 + torch.randn(3, 2)]
+
+
+def _is_reached(target: Tensor, v: Tensor, steps: int = 1000) -> bool:
+    """Tell whether some weights mix the rows of `v` to `target`.
+
+    Frank-Wolfe: move the mix towards the row that lies farthest in the direction of the target. If
+    no row lies as far along it as the target itself, the target is out of reach.
+    """
+    mix = v[0]
+    for _ in range(steps):
+        missing = target - mix
+        if missing.norm() < 1e-3 * (1 + v.std()):
+            return True
+        towards = v[(v @ missing).argmax()] - mix
+        if towards @ missing < missing @ missing:
+            return False
+        mix = mix + (missing @ towards / (towards @ towards)).clamp(max=1) * towards
+    return False
+
+
+def _problem(outcome: Outcome, v: Tensor) -> str | None:
+    """Return the hint for one V, or None if the target is out of reach and proved to be."""
+    if outcome.complaint:
+        return outcome.complaint
+    results = as_outputs(outcome.outputs)
+    if len(results) != 2:
+        return _ONE_RESULT
+    target, direction = map(as_tensor, results)
+    for name, tensor in (("target", target), ("direction", direction)):
+        if tensor is None or tensor.shape != (v.shape[1],):
+            shape = "no tensor" if tensor is None else list(tensor.shape)
+            return (
+                f"The {name} should have shape [{v.shape[1]}], as a row of V has, "
+                f"but yours is {shape} when called with {describe([v])}."
+            )
+        if not tensor.isfinite().all():
+            return f"The {name} holds infinity or NaN."
+    if not direction.any():
+        return _ZEROS
+    along, values_along = target @ direction, v.double() @ direction
+    margin = 1e-6 * direction.norm() * (1 + v.abs().max())
+    if along > values_along.max() + margin:
+        return None
+    if _is_reached(target, v.double()):
+        return _REACHED
+    return _TURNED if along < values_along.min() - margin else _UNPROVED
+
+
+@keeps_random_state
+def unreachable(answer: Any) -> Verdict:
+    """Check `unreachable(V)`: a target [d] that no weights reach, and a direction that proves it.
+
+    The proof: every output is an average of V's rows, so along any direction it lies no farther
+    than the farthest row. A target that lies farther can't be an output.
+    """
+    if not callable(answer):
+        return not_yet(
+            f"A function was wanted, but a {type(answer).__name__} came. "
+            "Hand in the function itself, without calling it."
+        )
+    rows = _value_rows()
+    outcomes = [call(answer, (v,)) for v in rows]
+    problems = [_problem(outcome, v) for outcome, v in zip(outcomes, rows, strict=True)]
+    if not any(problems):
+        return correct("No weights reach your targets, and your directions prove it.")
+    if 0 < problems.count(_REACHED) < len(problems):  # right for some V by luck
+        targets = [as_tensor(as_outputs(outcome.outputs)[0]) for outcome in outcomes[:2]]
+        return not_yet(_FIXED if torch.equal(*targets) else _NEAR)
+    return not_yet(next(problem for problem in problems if problem))

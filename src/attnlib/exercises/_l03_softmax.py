@@ -1,0 +1,115 @@
+"""The check of the stable softmax that a reader of L03 writes."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlib.exercises._checking import Mistake, Verdict, check_function, keeps_random_state
+
+
+def _shares(exponentials: Tensor, axis: int = -1) -> Tensor:
+    return exponentials / exponentials.sum(axis, keepdim=True)
+
+
+def _shifted(scores: Tensor, shift: Tensor | float) -> Tensor:
+    return _shares((scores - shift).exp())
+
+
+def _in_place(scores: Tensor) -> Tensor:
+    scores -= scores.amax(-1, keepdim=True)
+    return _shares(scores.exp())
+
+
+SOFTMAX_MISTAKES = (
+    Mistake(
+        "nothing subtracted",
+        lambda s: _shares(s.exp()),
+        "Scores in the thousands overflow: e to the power 1000 is infinite, and infinity over "
+        "infinity is not a number. Which shift of the scores changes no weight?",
+    ),
+    Mistake(
+        "the largest score of all rows",
+        lambda s: _shifted(s, s.max()),
+        "You subtracted the largest score of the whole tensor. A row whose own scores are all far "
+        "below it becomes 0 / 0: each row needs its own.",
+    ),
+    Mistake(
+        "in place",
+        _in_place,
+        "Your function changes the scores that it was given (as -= does). Make a new tensor.",
+    ),
+    Mistake(
+        "over the first axis",
+        lambda s: _shares((s - s.amax(0, keepdim=True)).exp(), 0),
+        "Your columns sum to 1, not your rows: work along the last axis.",
+    ),
+    Mistake(
+        "the maximum over the first axis",
+        lambda s: _shifted(s, s.amax(0, keepdim=True)),
+        "You subtracted the maximum of each column. Within a row all scores must be shifted by the "
+        "same number, or the weights change.",
+    ),
+    Mistake(
+        "the mean",
+        lambda s: _shifted(s, s.mean(-1, keepdim=True)),
+        "Subtracting the mean isn't safe: a score far above it still overflows, and a single -inf "
+        "makes the mean -inf. Which number of the row leaves nothing above 0?",
+    ),
+    Mistake(
+        "the smallest score",
+        lambda s: _shifted(s, s.amin(-1, keepdim=True)),
+        "You subtracted the smallest score, so the others can still be huge. It should leave "
+        "nothing above 0.",
+    ),
+    Mistake(
+        "divided by the largest",
+        lambda s: _shares((s / s.amax(-1, keepdim=True)).exp()),
+        "You divided by the largest score. That is another temperature and changes the weights; "
+        "only a shift doesn't.",
+    ),
+    Mistake(
+        "clamped",
+        lambda s: _shares(s.clamp(max=80.0).exp()),
+        "You cut large scores off, and scores that were different are now the same.",
+    ),
+    Mistake(
+        "not normalized",
+        lambda s: (s - s.amax(-1, keepdim=True)).exp(),
+        "The exponentials are safe now, but the rows don't sum to 1 yet.",
+    ),
+    Mistake(
+        "logarithm",
+        lambda s: s.log_softmax(-1),
+        "These are the logarithms of the weights.",
+    ),
+)  # fmt: skip
+
+
+@keeps_random_state
+def stable_softmax(answer: Any) -> Verdict:
+    """Check `stable_softmax(scores)` along the last axis of [..., T]."""
+    forbidden = torch.randn(4, 6)
+    forbidden[torch.arange(4), torch.tensor([5, 0, 3, 1])] = -math.inf
+    steps = torch.tensor([0.0, 1000.0, -1000.0, 5000.0])
+    cases = [
+        (torch.randn(5, 3),),
+        (torch.randn(2, 3, 5, 4),),
+        (1000 + torch.randn(3, 7),),
+        (-1000 + torch.randn(3, 7),),
+        (torch.randn(4, 6) + steps[:, None],),  # rows on very different levels
+        (torch.randn(4, 6).scatter(1, torch.randint(6, (4, 1)), 2000.0),),  # far above the rest
+        (torch.randn(4, 6).scatter(1, torch.randint(6, (4, 1)), -300.0),),  # far below
+        (forbidden,),
+        (torch.randn(8),),
+    ]
+    return check_function(
+        answer,
+        lambda scores: scores.softmax(-1),
+        cases,
+        SOFTMAX_MISTAKES,
+        output_names=["the row of weights"],
+        praise="Safe with thousands, with rows on different levels and with forbidden keys, and "
+        "the scores are left as they were.",
+    )

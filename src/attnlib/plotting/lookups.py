@@ -1,0 +1,114 @@
+"""Queries among keys, and the mix that they get among the values, in the plane."""
+
+from collections.abc import Sequence
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from attnlib import palette
+from attnlib._checks import require_floating, shape_of
+from attnlib.attention import scaled_dot_product_attention
+from attnlib.plotting.style import new_figure
+
+LABEL_OFFSET = torch.tensor([32.0, 18.0], dtype=torch.float64)  # points; labels are wide
+LARGEST_DOT = 260.0  # points squared; the area of a dot that has all the weight
+
+
+def plot_lookups(
+    queries: Tensor, keys: Tensor, values: Tensor, *, titles: Sequence[str] | None = None
+) -> Figure:
+    """Draw each query among the keys (above), and its output among the values (below).
+
+    A value's dot is as large as its weight. The shaded area is the convex hull of the values: all
+    that can be reached by any weights. The outputs are computed here.
+
+    Args:
+        queries: [n, 2], drawn one a column.
+        keys, values: [T, 2].
+        titles: n titles.
+
+    Returns:
+        A figure as wide as the text; see `attnlib.plotting`.
+
+    Raises:
+        TypeError, ValueError: tensors of other shapes, or titles that don't fit.
+    """
+    for name, value in (("queries", queries), ("keys", keys), ("values", values)):
+        require_floating(name, value)
+        if value.dim() != 2 or value.shape[1] != 2:
+            raise ValueError(f"{name} must be points in the plane [n, 2], got {shape_of(value)}")
+    if titles is not None and len(titles) != len(queries):
+        raise ValueError(f"titles must hold {len(queries)} titles, got {len(titles)}")
+    queries, keys, values = (t.detach().to("cpu", torch.float64) for t in (queries, keys, values))
+    outputs, weights = scaled_dot_product_attention(queries, keys, values)
+    figure, axes = new_figure(
+        height=4.6, nrows=2, ncols=len(queries), sharex="row", sharey="row", squeeze=False
+    )
+    for i in range(len(queries)):
+        _draw_keys(axes[0, i], queries[i], keys)
+        _draw_values(axes[1, i], outputs[i], values, weights[i])
+        if titles is not None:
+            axes[0, i].set_title(titles[i])
+    axes[0, 0].set_ylabel("query and keys")
+    axes[1, 0].set_ylabel("values and output")
+    _frame(axes[0, 0], torch.cat([queries, keys, torch.zeros(1, 2)]))
+    _frame(axes[1, 0], values)
+    return figure
+
+
+def convex_hull(points: Tensor) -> Tensor:
+    """Return the corners of the convex hull of points [n, 2], counterclockwise.
+
+    Andrew's monotone chain: the lower edge from left to right, then the upper edge back.
+    """
+    order = sorted(map(tuple, points.tolist()))
+    return torch.tensor(_chain(order)[:-1] + _chain(order[::-1])[:-1], dtype=points.dtype)
+
+
+def _chain(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Keep the points at which the way turns left."""
+    chain = []
+    for x, y in points:
+        while len(chain) >= 2:
+            (ax, ay), (bx, by) = chain[-2:]
+            if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0:
+                break
+            chain.pop()
+        chain.append((x, y))
+    return chain
+
+
+def _draw_keys(ax: Axes, query: Tensor, keys: Tensor) -> None:
+    ax.axhline(0, color=palette.LINE, linewidth=0.8)
+    ax.axvline(0, color=palette.LINE, linewidth=0.8)
+    ax.plot(*keys.T.numpy(), "o", color=palette.KEY_COLOR, markersize=5)
+    for j, (x, y) in enumerate(keys.tolist()):
+        ax.annotate(f"k{j}", (x, y), (5, 4), textcoords="offset points", color=palette.KEY_COLOR)
+    arrow = {"arrowstyle": "-|>", "color": palette.QUERY_COLOR, "linewidth": 1.8, "shrinkA": 0}
+    ax.annotate("", query.tolist(), (0, 0), arrowprops={**arrow, "shrinkB": 0})
+
+
+def _draw_values(ax: Axes, output: Tensor, values: Tensor, weights: Tensor) -> None:
+    ax.fill(*convex_hull(values).T.numpy(), color=palette.LINE, alpha=0.45, linewidth=0)
+    for weight, (x, y) in zip(weights.tolist(), values.tolist(), strict=True):
+        line = {"color": palette.MUTED, "linewidth": 3 * weight}
+        ax.plot([x, output[0].item()], [y, output[1].item()], **line)
+    ax.scatter(*values.T.numpy(), s=12 + LARGEST_DOT * weights.numpy(), color=palette.KEY_COLOR)
+    away = values - values.mean(0)  # labels stand outside, where nothing else is drawn
+    away = LABEL_OFFSET * away / away.norm(dim=1, keepdim=True).clamp(min=1e-6)
+    for j, (weight, place) in enumerate(zip(weights.tolist(), values.tolist(), strict=True)):
+        ax.annotate(
+            f"v{j}: {weight:.2f}", place, away[j].tolist(), textcoords="offset points",
+            ha="center", va="center", color=palette.INK, fontsize=8.5,
+        )  # fmt: skip
+    ax.plot(*output.tolist(), "D", color=palette.QUERY_COLOR, markersize=7, label="output")
+
+
+def _frame(ax: Axes, points: Tensor) -> None:
+    """Show all points with room for their labels; rows of panels share their axes."""
+    low, high = points.min(0).values, points.max(0).values
+    room = 0.36 * (high - low).clamp(min=1e-6)
+    ax.set_xlim((low - room)[0].item(), (high + room)[0].item())
+    ax.set_ylim((low - room)[1].item(), (high + room)[1].item())

@@ -1,0 +1,106 @@
+"""One head from input to output: every matrix on the way, as one strip."""
+
+from collections.abc import Sequence
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import ConnectionPatch
+from torch import Tensor
+
+from attnlib import palette
+from attnlib._checks import require_floating, shape_of
+from attnlib.attention import scaled_dot_product_attention
+from attnlib.plotting.cells import label_axis, write_numbers
+from attnlib.plotting.heads import draw_map
+from attnlib.plotting.style import SIGNED_MAP, TEXT_WIDTH, new_figure, signed_norm
+
+GAP = 0.42  # inches between two stages; an arrow must fit
+LABELS = 0.65  # inches for the tokens at the left
+MARGIN = 0.08  # inches at the right and at the bottom
+HEADROOM = 0.34  # inches above each matrix, for its title
+ARROWS = ("XQ", "XK", "XV", "QS", "KS", "SA", "AO", "VO")
+
+
+def plot_stages(
+    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, tokens: Sequence[str] | None = None
+) -> Figure:
+    """Draw what one head computes: X, then Q, K and V, the scores, the weights and the output.
+
+    The stages are computed here, by `scaled_dot_product_attention`, so they belong together. The
+    weights are drawn on the scale of weights, everything else on one signed scale.
+
+    Args:
+        x: [T, d].
+        w_q, w_k: [d, d_k].
+        w_v: [d, d_v].
+        tokens: T labels of the rows.
+
+    Returns:
+        A figure as wide as the text; see `attnlib.plotting`.
+
+    Raises:
+        TypeError, ValueError: tensors of other shapes, or labels that don't fit.
+    """
+    for name, value in (("x", x), ("w_q", w_q), ("w_k", w_k), ("w_v", w_v)):
+        require_floating(name, value)
+        if value.dim() != 2:
+            raise ValueError(f"{name} must have two dimensions, got {shape_of(value)}")
+    if tokens is not None and len(tokens) != len(x):
+        raise ValueError(f"tokens must hold {len(x)} labels, got {len(tokens)}")
+    x, w_q, w_k, w_v = (t.detach().to("cpu", torch.float64) for t in (x, w_q, w_k, w_v))
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    output, weights = scaled_dot_product_attention(q, k, v)
+    scores = q @ k.T / q.shape[1] ** 0.5
+    stages = {"X": x, "Q": q, "K": k, "V": v, "S": scores, "A": weights, "O": output}
+    titles = {"S": "scores", "A": "weights", "O": "output"}
+
+    columns = [x, max(q, k, v, key=lambda t: t.shape[1]), scores, weights, output]
+    cell = min((TEXT_WIDTH - LABELS - MARGIN - 4 * GAP) / sum(t.shape[1] for t in columns), 0.4)
+    row = len(x) * cell + HEADROOM  # inches from one of Q, K, V to the next
+    height = 3 * row + MARGIN
+    lefts = [LABELS]
+    for matrix in columns[:-1]:
+        lefts.append(lefts[-1] + matrix.shape[1] * cell + GAP)
+    # How many rows down each stage stands: the scores between Q and K, the output beside K.
+    places = {"X": (0, 1), "Q": (1, 0), "K": (1, 1), "V": (1, 2),
+              "S": (2, 0.5), "A": (3, 0.5), "O": (4, 1)}  # fmt: skip
+
+    figure, axes = new_figure(height=height, ncols=len(stages))
+    figure.set_layout_engine("none")  # the places below are exact
+    norm = signed_norm(max(t.abs().max().item() for name, t in stages.items() if name != "A"))
+    panels = dict(zip(stages, axes, strict=True))
+    for name, matrix in stages.items():
+        ax, (column, down) = panels[name], places[name]
+        left, bottom = lefts[column], height - (down + 1) * row
+        size = matrix.shape[1] * cell / TEXT_WIDTH, len(x) * cell / height
+        ax.set_position((left / TEXT_WIDTH, bottom / height, *size))
+        if name == "A":
+            draw_map(ax, matrix, None, None, cell=cell, numbers=True)
+        else:
+            _draw_matrix(ax, matrix, norm, cell)
+        ax.set_title(titles.get(name, name), pad=3)
+    label_axis(panels["X"].yaxis, tokens, len(x))
+    for start, end in ARROWS:
+        _draw_arrow(figure, panels[start], panels[end])
+    return figure
+
+
+def _draw_matrix(ax: Axes, matrix: Tensor, norm, cell: float) -> None:
+    ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect="equal")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(True)
+    ax.spines[:].set_color(palette.LINE)
+    whole = bool((matrix == matrix.round()).all())
+    write_numbers(ax, matrix, SIGNED_MAP, norm, "{:.0f}" if whole else "{:.2f}", cell)
+
+
+def _draw_arrow(figure: Figure, start: Axes, end: Axes) -> None:
+    figure.add_artist(
+        ConnectionPatch(
+            (1, 0.5), (0, 0.5), "axes fraction", "axes fraction", axesA=start, axesB=end,
+            arrowstyle="-|>", color=palette.MUTED, linewidth=0.9, shrinkA=4, shrinkB=4,
+        )
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""Every check of every lesson: usual mistakes get their own hints, and nothing crashes a check."""
+
+import importlib
+import pkgutil
+from fractions import Fraction
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attnlib import exercises
+from attnlib.exercises import l03
+from attnlib.exercises._checking import Exercise, Mistake, Verdict, correct, not_yet
+
+LESSONS = [
+    module.name
+    for module in pkgutil.iter_modules(exercises.__path__)
+    if not module.name.startswith("_")
+]
+EXERCISES = {
+    f"{lesson}.{name}": exercise
+    for lesson in LESSONS
+    for name, exercise in importlib.import_module(
+        f"attnlib.exercises.{lesson}"
+    ).EXERCISES.items()
+}  # fmt: skip
+
+
+def problems_with(exercise: Exercise) -> list[str]:
+    """Say what is wrong with an exercise's mistakes; an empty list if nothing is."""
+    hints = [mistake.hint for mistake in exercise.mistakes]
+    problems = [f"two mistakes share a hint: {hint}" for hint in hints if hints.count(hint) > 1]
+    for mistake in exercise.mistakes:
+        verdict = exercise.check(mistake.answer)
+        if verdict.passed:
+            problems.append(f"{mistake.name} passes")
+        elif verdict.message != mistake.hint:
+            problems.append(f"{mistake.name} gets another hint: {verdict.message}")
+    return problems
+
+
+def raises(*arguments):
+    raise KeyError("a reader's slip")
+
+
+def stub(*arguments):
+    raise NotImplementedError
+
+
+class TestEveryExercise:
+    @pytest.fixture(params=EXERCISES.values(), ids=EXERCISES)
+    def exercise(self, request):
+        return request.param
+
+    @pytest.mark.parametrize("seed", [0, 1, 2])
+    def test_each_mistake_gets_its_own_hint(self, exercise, seed):
+        torch.manual_seed(seed)
+        assert len(exercise.mistakes) >= 3
+        assert problems_with(exercise) == []
+
+    @pytest.mark.parametrize(
+        "nonsense",
+        [None, ..., "an answer", 7, [], [..., ...], torch.zeros(0), torch.full((2, 9), torch.nan)],
+        ids=repr,
+    )  # fmt: skip
+    def test_nonsense_is_not_yet(self, exercise, nonsense):
+        verdict = exercise.check(nonsense)
+        assert isinstance(verdict, Verdict) and not verdict
+
+    @pytest.mark.parametrize(
+        "function", [stub, raises, lambda *a: None, lambda *a: a, lambda *a: "text", lambda: 0]
+    )
+    def test_a_broken_function_is_not_yet(self, exercise, function):
+        verdict = exercise.check(function)
+        assert isinstance(verdict, Verdict) and not verdict
+        assert repr(verdict).startswith("Not yet. ") and len(verdict.message) > 20
+
+    def test_the_reader_s_random_numbers_stay_the_same(self, exercise):
+        torch.manual_seed(3)
+        exercise.check(exercise.mistakes[0].answer)
+        after_a_check = torch.rand(3)
+        torch.manual_seed(3)
+        assert torch.equal(torch.rand(3), after_a_check)
+
+
+def test_the_walk_finds_every_lesson_with_exercises():
+    assert "l03" in LESSONS
+    assert len(EXERCISES) >= 4 * len(LESSONS)
+
+
+def test_the_walk_sees_what_is_wrong():
+    def check(answer):
+        return correct("Fine.") if answer == 1 else not_yet("No." if answer == 2 else "Off.")
+
+    sound = Exercise(check, (Mistake("two", 2, "No."), Mistake("three", 3, "Off.")))
+    assert problems_with(sound) == []
+    shared = Exercise(check, (Mistake("three", 3, "Off."), Mistake("four", 4, "Off.")))
+    assert any("share a hint" in problem for problem in problems_with(shared))
+    passing = Exercise(check, (Mistake("one", 1, "No."),))
+    assert problems_with(passing) == ["one passes"]
+    misled = Exercise(check, (Mistake("two", 2, "Off."),))
+    assert problems_with(misled) == ["two gets another hint: No."]
+
+
+# --- L03: what is right passes, in whatever form it comes ----------------------------------------
+
+
+def test_row_as_fractions_or_tensor():
+    row = [Fraction(1, 8), Fraction(2, 8), Fraction(5, 8), 20]
+    assert l03.softmax_row([float(x) for x in row])
+    assert l03.softmax_row(torch.tensor([0.125, 0.25, 0.625, 20]))
+    assert "sum" in l03.softmax_row([0.2, 0.3, 0.5, 19]).message  # wrong in no usual way
+
+
+def by_hand(Q, K, V, mask=None):
+    """Attention for any axes in front, one number at a time."""
+    front = Q.shape[:-2]
+    weights = Q.new_zeros(*front, Q.shape[-2], K.shape[-2])
+    for at in torch.cartesian_prod(*(torch.arange(n) for n in (*front, Q.shape[-2]))).view(
+        -1, len(front) + 1
+    ):
+        *f, i = at.tolist()
+        f = tuple(f)
+        scores = (K[f] @ Q[f][i]) / Q.shape[-1] ** 0.5
+        seen = torch.ones(len(scores), dtype=torch.bool) if mask is None else mask[i]
+        if seen.any():
+            weights[(*f, i)][seen] = scores[seen].softmax(0)
+    return torch.einsum("...qk,...kd->...qd", weights, V), weights
+
+
+def fused(Q, K, V, mask=None):
+    """PyTorch's own function, which also gives zeros where nothing may be seen."""
+    eye = torch.eye(K.shape[-2]).expand(*K.shape[:-2], -1, -1)
+    output = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+    return output, F.scaled_dot_product_attention(Q, K, eye, attn_mask=mask)
+
+
+@pytest.mark.parametrize("function", [by_hand, fused])
+def test_attention_in_other_words_passes(function):
+    verdict = l03.attention(function)
+    assert verdict, verdict
+
+
+def test_attention_that_is_wrong_twice_hears_about_the_formula_first():
+    def unscaled_and_inverted(Q, K, V, mask=None):
+        scores = Q @ K.mT
+        if mask is not None:
+            scores = scores.masked_fill(mask, -torch.inf)
+        return scores.softmax(-1) @ V, scores.softmax(-1)
+
+    assert "scale is missing" in l03.attention(unscaled_and_inverted).message
+
+
+def test_attention_that_changes_its_input_is_told_so():
+    def in_place(Q, K, V, mask=None):
+        Q /= Q.shape[-1] ** 0.5
+        weights = (Q @ K.mT).softmax(-1)
+        return weights @ V, weights
+
+    assert "argument number 1 in place" in l03.attention(in_place).message
+
+
+def test_any_query_that_copies_passes():
+    assert l03.copying_query([0, 0, 20, 0])
+    assert l03.copying_query(torch.tensor([[10.0, -10, 10, -10]]))
+    assert not l03.copying_query([torch.inf, 0, 0, 0])
+
+
+def test_stable_softmax_in_other_words_passes():
+    assert l03.stable_softmax(lambda s: (s - s.logsumexp(-1, keepdim=True)).exp())
+    assert l03.stable_softmax(lambda s: torch.softmax(s, -1))
+
+
+def test_unreachable_in_other_words_passes():
+    def farther_than_the_farthest(V):
+        direction = V[0] - V.mean(0)
+        return V.mean(0) + 2 * (V @ direction).max() * direction.abs().sign() * 1e3, direction
+
+    def beyond_the_farthest(V):
+        direction = torch.ones(V.shape[1])
+        farthest = V[(V @ direction).argmax()]
+        return (farthest + direction).tolist(), direction.tolist()
+
+    assert l03.unreachable(beyond_the_farthest)
+    assert not l03.unreachable(farther_than_the_farthest)
+
+
+def test_equivariance_in_other_words_passes():
+    def with_matrices(layer, x):
+        shuffles = [torch.eye(len(x))[torch.randperm(len(x))] for _ in range(5)]
+        return max((layer(P @ x) - P @ layer(x)).abs().max().item() for P in shuffles) < 1e-3
+
+    assert l03.is_equivariant(with_matrices)
