@@ -77,7 +77,9 @@ def pytest_terminal_summary(terminalreporter):
         for lesson, run in RUNS.items():
             failed = "  FAILED" if run.failure else ""
             terminalreporter.line(f"{run.seconds:7.1f}  {lesson}{failed}")
-    skipped = [r for r in terminalreporter.getreports("skipped") if "no Chromium" in str(r.longrepr)]
+    skipped = [
+        r for r in terminalreporter.getreports("skipped") if "no Chromium" in str(r.longrepr)
+    ]
     if skipped:
         terminalreporter.section("NO PAGE WAS OPENED", sep="!", red=True, bold=True)
         terminalreporter.line(f"{len(skipped)} tests need a browser: {HOW_TO_GET_ONE}.")

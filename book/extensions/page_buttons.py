@@ -5,18 +5,26 @@ only where a launch service is configured. The buttons that lead to the reposito
 address is set in _config.yml, and never lead nowhere.
 """
 
-import shutil
 from pathlib import Path
+
+import nbformat
+from jupyter_cache import get_cache
 
 
 def offer_notebook(app, pagename, templatename, context, doctree):
-    """Put the executed notebook among the page's sources and tell the theme of it."""
-    notebook = (Path(app.outdir).parent / "jupyter_execute" / pagename).with_suffix(".ipynb")
+    """Put the executed notebook among the page's sources and tell the theme of it.
+
+    myst-nb leaves a copy of each notebook in jupyter_execute, but without outputs where it took
+    them from the cache, so they are taken from there again.
+    """
     if "kernelspec" not in app.env.metadata.get(pagename, {}):
         return
+    copy = (Path(app.outdir).parent / "jupyter_execute" / pagename).with_suffix(".ipynb")
+    cache = get_cache(app.config.nb_execution_cache_path)
+    _, executed = cache.merge_match_into_notebook(nbformat.read(copy, as_version=4))
     target = (Path(app.outdir) / "_sources" / pagename).with_suffix(".ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(notebook, target)
+    nbformat.write(executed, target)
     context["ipynb_source"] = f"{pagename}.ipynb"
 
 

@@ -60,7 +60,9 @@ def execute(path: Path, cache_folder: Path) -> Run:
     """Execute the lesson at `path` and put it into the cache if no cell fails."""
     notebook = read_notebook(path)
     timeout = CONFIG["execute"]["timeout"]
-    result = single_nb_execution(notebook, cwd=str(path.parent), timeout=timeout, allow_errors=False)
+    result = single_nb_execution(
+        notebook, cwd=str(path.parent), timeout=timeout, allow_errors=False
+    )
     if result.err is not None:
         return Run(notebook, result.time, describe_failure(path.stem, notebook, result.err))
     cache = get_cache(str(cache_folder))

@@ -41,7 +41,9 @@ def test_stubs_fail_their_checks_and_solutions_pass(finished):
         assert "Correct" in text and "Not yet" not in text
 
 
-FAILING = NOTEBOOK + """
+FAILING = (
+    NOTEBOOK
+    + """
 # Broken
 
 ```{code-cell} ipython3
@@ -53,6 +55,7 @@ divisor = fine - 1
 fine / divisor
 ```
 """
+)
 
 
 def test_a_failure_names_lesson_cell_and_error(tmp_path):

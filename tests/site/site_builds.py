@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lesson_runs import ROOT
 
+
 def build(
     project: Path, output: Path, *options: str, imports_from: Path | None = None
 ) -> subprocess.CompletedProcess:

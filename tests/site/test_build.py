@@ -26,7 +26,9 @@ def test_the_site_is_built_from_the_lessons_as_they_were_executed(site_build):
 def test_each_lesson_can_be_downloaded_as_executed_and_as_text(site, lesson):
     notebook = nbformat.read(site / "_sources" / f"{lesson}.ipynb", as_version=4)
     nbformat.validate(notebook)
-    assert any(cell.get("outputs") for cell in notebook.cells)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in cells)
+    assert sum(bool(cell.outputs) for cell in cells) > len(cells) / 2
     source = (ROOT / f"{lesson}.md").read_text(encoding="utf-8")
     assert (site / "_sources" / f"{lesson}.md").read_text(encoding="utf-8") == source
     page = (site / f"{lesson}.html").read_text(encoding="utf-8")

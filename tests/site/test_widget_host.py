@@ -1,0 +1,109 @@
+"""The host that runs widgets on a published page, without a kernel."""
+
+import json
+
+import pytest
+from browsing import open_page, serve
+from lesson_runs import ROOT
+
+COUNTER = """
+export default {
+  initialize({ model }) { model.started = (model.started ?? 0) + 1; },
+  render({ model, el }) {
+    const bytes = model.get("data");
+    const number = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)[0];
+    const button = document.createElement("button");
+    const show = () => { button.textContent = `${model.get("n")} ${number} ${model.started}`; };
+    button.addEventListener("click", () => {
+      model.set("n", model.get("n") + 1);
+      model.save_changes();
+    });
+    model.on("change:n", show);
+    show();
+    el.append(button);
+  },
+};
+"""
+FAILING = "export default { render() { throw new Error('no such head'); } };"
+DATA = [{"encoding": "base64", "path": ["data"], "data": "AADAPw=="}]  # float32 1.5
+
+
+def counter(n: int, code: str = COUNTER) -> dict:
+    css = "button { color: rgb(1, 2, 3); }"
+    return {"state": {"_esm": code, "_css": css, "n": n}, "buffers": DATA}
+
+
+def write_page(folder, models: dict | str, views: list[str]):
+    """Write a page as myst-nb does: the state in one script, a script where each widget stands."""
+    state = models if isinstance(models, str) else json.dumps({"state": models})
+    places = "".join(
+        f'<script type="application/vnd.jupyter.widget-view+json">{{"model_id": "{view}"}}</script>'
+        for view in views
+    )
+    host = (ROOT / "book/assets/widget-host.js").read_text(encoding="utf-8")
+    (folder / "widget-host.js").write_text(host, encoding="utf-8")
+    page = folder / "page.html"
+    page.write_text(
+        '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><body>'
+        f'<script type="application/vnd.jupyter.widget-state+json">{state}</script>'
+        f'<script defer src="widget-host.js"></script>{places}<p id="rest">The rest.</p>',
+        encoding="utf-8",
+    )
+    return page
+
+
+@pytest.fixture(params=["http", "file"])
+def show(request, browser, tmp_path):
+    """Return a function that opens a page with widgets, served or from its folder."""
+
+    def show_page(models, views):
+        page = write_page(tmp_path, models, views)
+        if request.param == "file":
+            return open_page(browser, page.as_uri())
+        address = request.getfixturevalue("tmp_path_address")
+        return open_page(browser, f"{address}page.html")
+
+    return show_page
+
+
+@pytest.fixture
+def tmp_path_address(tmp_path):
+    with serve(tmp_path) as address:
+        yield address
+
+
+def test_views_of_one_model_stay_in_sync_and_other_widgets_are_left_alone(show):
+    with show({"a": counter(1), "b": counter(5)}, ["a", "a", "b"]) as (page, problems):
+        buttons = page.locator("button")
+        assert buttons.all_inner_texts() == ["1 1.5 1", "1 1.5 1", "5 1.5 1"]
+        buttons.nth(1).click()
+        assert buttons.all_inner_texts() == ["2 1.5 1", "2 1.5 1", "5 1.5 1"]
+        assert buttons.first.evaluate("b => getComputedStyle(b).color") == "rgb(1, 2, 3)"
+        assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (counter(1, FAILING), "no such head"),
+        (counter(1, "export default {"), "Unexpected end of input"),
+        ({"state": {}}, "its state is not on this page"),
+        (counter(1) | {"buffers": [DATA[0] | {"data": "%%%"}]}, "atob"),
+    ],
+)
+def test_a_widget_that_fails_says_so_and_the_others_run(show, broken, reason):
+    with show({"broken": broken, "a": counter(1)}, ["broken", "a"]) as (page, problems):
+        alert = page.get_by_role("alert").inner_text()
+        assert alert.startswith("This interactive figure could not be started: ")
+        assert reason in alert
+        page.locator("button").click()
+        assert page.locator("button").inner_text() == "2 1.5 1"
+        assert page.locator("#rest").is_visible()
+        assert len(problems) == 1  # said once to whoever wrote the widget
+        assert problems[0].startswith("console error")
+
+
+def test_a_damaged_state_is_told_in_each_place(show):
+    with show('{"state": {', ["a", "b"]) as (page, _):
+        assert page.get_by_role("alert").count() == 2
+        assert page.locator("#rest").is_visible()
