@@ -59,6 +59,9 @@ class TestPlotHeads:
         figure = plotting.plot_heads(some_weights(h=10))
         colors = [ax.title.get_color() for ax in figure.axes if ax.get_title()]
         assert colors == [palette.head_color(i) for i in range(10)]
+        figure = plotting.plot_heads(some_weights(h=2), colors_of=[3, None])
+        colors = [ax.title.get_color() for ax in figure.axes if ax.get_title()]
+        assert colors == [palette.head_color(3), palette.INK]
 
     def test_a_module_s_weights_in_every_dtype(self):
         for dtype in (torch.float64, torch.float32, torch.bfloat16):
@@ -106,7 +109,10 @@ def test_the_tolerance_of_row_sums_fits_the_dtype(dtype, off):
         require_attention((row + off).to(dtype))
 
 
-@pytest.mark.parametrize("labels", [{"tokens": ["a"]}, {"key_tokens": ["a"]}, {"titles": ["a"]}])
+@pytest.mark.parametrize(
+    "labels",
+    [{"tokens": ["a"]}, {"key_tokens": ["a"]}, {"titles": ["a"]}, {"colors_of": [None]}],
+)
 def test_labels_must_fit(labels):
     with pytest.raises(ValueError, match=f"{next(iter(labels))} must hold"):
         plotting.plot_heads(some_weights(h=2, T_q=3, T_k=3), **labels)

@@ -62,6 +62,7 @@ def plot_heads(
     *,
     key_tokens: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
+    colors_of: Sequence[int | None] | None = None,
     numbers: bool | None = None,
     columns: int | None = None,
 ) -> Figure:
@@ -74,7 +75,9 @@ def plot_heads(
         weights: [T_q, T_k], [h, T_q, T_k] or [1, h, T_q, T_k].
         tokens: T_q labels of the rows, and of the columns unless `key_tokens` are given.
         key_tokens: T_k labels of the columns.
-        titles: one title a head; "head 1", "head 2", ... if left out.
+        titles: one title a map; "head 1", "head 2", ... if left out.
+        colors_of: for each map the head (0-based) whose color its title takes, or None for a map
+            that is no particular head; 0, 1, 2, ... if left out.
         numbers: write each weight into its cell; by default where there is room.
         columns: heads a line.
 
@@ -93,7 +96,11 @@ def plot_heads(
     if titles is None:
         titles = [f"head {i + 1}" for i in range(heads)] if heads > 1 else [""]
     if len(titles) != heads:
-        raise ValueError(f"titles must hold {heads} titles, one a head, got {len(titles)}")
+        raise ValueError(f"titles must hold {heads} titles, one a map, got {len(titles)}")
+    if colors_of is None:
+        colors_of = range(heads) if heads > 1 else [None]
+    if len(colors_of) != heads:
+        raise ValueError(f"colors_of must hold {heads} heads, one a map, got {len(colors_of)}")
     columns = columns or min(heads, 4 if T_k <= 8 else 2)
     lines = math.ceil(heads / columns)
     cell = min((TEXT_WIDTH - 1.4) / (columns * T_k), LARGEST_CELL)  # inches
@@ -108,7 +115,7 @@ def plot_heads(
             continue
         row_labels = tokens if i % columns == 0 else None
         draw_map(ax, maps[i], row_labels, key_tokens, cell=cell, numbers=numbers)
-        ax.set_title(titles[i], color=palette.head_color(i) if heads > 1 else palette.INK)
+        ax.set_title(titles[i], color=_title_color(colors_of[i]))
     if heads == 1:
         axes[0, 0].set_ylabel("query (who looks)", color=palette.QUERY_COLOR)
         axes[0, 0].set_xlabel("key (what is looked at)", color=palette.KEY_COLOR)
@@ -168,6 +175,10 @@ def _one_map_a_head(rows: Tensor) -> Tensor:
             f"got {shape_of(rows)}: pick one sample of a batch with weights[0]"
         )
     return rows
+
+
+def _title_color(head: int | None) -> str:
+    return palette.INK if head is None else palette.head_color(head)
 
 
 def _label_height(labels: Sequence[str] | None, lines: int, cell: float) -> float:
