@@ -1,0 +1,148 @@
+"""Checks of L04 on cutting a tensor into heads and adding the heads up."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlib.attention import merge_heads, split_heads
+from attnlib.exercises._checking import Mistake, Verdict, check_function, keeps_random_state
+
+# --- splitting and merging ----------------------------------------------------------------------
+
+SPLIT_MISTAKES = (
+    Mistake(
+        "view only",
+        lambda x, h: x.reshape(x.shape[0], h, x.shape[1], x.shape[2] // h),
+        "The shape is right, but head 1 holds the first tokens instead of every token's first "
+        "numbers: go over [B, T, h, d_k].",
+    ),
+    Mistake(
+        "no transpose",
+        lambda x, h: x.unflatten(-1, (h, -1)),
+        "You stopped at [B, T, h, d_k]. Swap the axes T and h, so that each head is one matrix "
+        "[T, d_k].",
+    ),
+    Mistake(
+        "every h-th number",
+        lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2),
+        "Each head got every h-th number. Heads are neighbors: head 1 takes the first d_k "
+        "numbers of each token.",
+    ),
+    Mistake(
+        "keys' layout",
+        lambda x, h: x.unflatten(-1, (h, -1)).permute(0, 2, 3, 1),
+        "The last two axes are swapped: a head is [T, d_k], one row a token.",
+    ),
+)
+
+
+def _split_cases() -> list[tuple[Any, ...]]:
+    sizes = ((2, 5, 3, 4), (3, 4, 2, 5), (1, 7, 4, 2))
+    return [(torch.randn(B, T, h * d_k), h) for B, T, h, d_k in sizes]
+
+
+@keeps_random_state
+def split(answer: Any) -> Verdict:
+    """Check `split(x, num_heads)`: [B, T, d] -> [B, h, T, d_k]."""
+    return check_function(
+        answer,
+        split_heads,
+        _split_cases(),
+        SPLIT_MISTAKES,
+        output_names=["the split tensor"],
+        praise="Head i holds numbers i * d_k to (i + 1) * d_k of every token.",
+    )
+
+
+MERGE_MISTAKES = (
+    Mistake(
+        "no transpose back",
+        lambda x: x.reshape(x.shape[0], x.shape[2], -1),
+        "The shape is right, but tokens and heads are mixed: swap h and T back before you flatten.",
+    ),
+    Mistake(
+        "features outside",
+        lambda x: x.permute(0, 2, 3, 1).flatten(2),
+        "The heads' numbers are interleaved. All d_k numbers of head 1 come first, then head 2's.",
+    ),
+    Mistake(
+        "not flattened",
+        lambda x: x.transpose(1, 2),
+        "You stopped at [B, T, h, d_k]. Make h and d_k one axis again.",
+    ),
+)
+
+
+@keeps_random_state
+def merge(answer: Any) -> Verdict:
+    """Check `merge(x)`: [B, h, T, d_k] -> [B, T, d]."""
+    return check_function(
+        answer,
+        merge_heads,
+        [(split_heads(x, h),) for x, h in _split_cases()],
+        MERGE_MISTAKES,
+        output_names=["the merged tensor"],
+        praise="Merging undoes splitting exactly.",
+    )
+
+
+# --- the output as a sum over heads -------------------------------------------------------------
+
+
+def _blocks(heads: Tensor, W_o: Tensor) -> list[Tensor]:
+    """Each head's addition to the output: its own d_k rows of W_o."""
+    d_k = heads.shape[-1]
+    return [heads[:, i] @ W_o[i * d_k : (i + 1) * d_k] for i in range(heads.shape[1])]
+
+
+def _column_blocks(heads: Tensor, W_o: Tensor) -> list[Tensor]:
+    d_k = heads.shape[-1]
+    return [heads[:, i] @ W_o[:, i * d_k : (i + 1) * d_k].T for i in range(heads.shape[1])]
+
+
+SUM_MISTAKES = (
+    Mistake(
+        "bias in every head",
+        lambda heads, W_o, b_o: sum(part + b_o for part in _blocks(heads, W_o)),
+        "The bias went in once a head. It belongs to the sum, not to the heads.",
+    ),
+    Mistake(
+        "no bias",
+        lambda heads, W_o, b_o: sum(_blocks(heads, W_o)),
+        "The heads' contributions are right; the bias is missing.",
+    ),
+    Mistake(
+        "mean",
+        lambda heads, W_o, b_o: sum(_blocks(heads, W_o)) / heads.shape[1] + b_o,
+        "You averaged the heads. Nothing is divided by h: contributions add.",
+    ),
+    Mistake(
+        "columns instead of rows",
+        lambda heads, W_o, b_o: sum(_column_blocks(heads, W_o)) + b_o,
+        "You took the head's columns of W_o. With row vectors (x @ W) a head meets its d_k rows.",
+    ),
+    Mistake(
+        "same block for every head",
+        lambda heads, W_o, b_o: (heads @ W_o[: heads.shape[-1]]).sum(1) + b_o,
+        "Every head used the first block of W_o. Head i meets rows i * d_k to (i + 1) * d_k.",
+    ),
+)  # fmt: skip
+
+
+@keeps_random_state
+def sum_over_heads(answer: Any) -> Verdict:
+    """Check `output(heads, W_o, b_o)` for heads [B, h, T, d_k], W_o [d, d], b_o [d]."""
+    cases = []
+    for B, T, h, d_k in ((2, 5, 3, 4), (3, 4, 2, 5)):
+        d = h * d_k
+        cases.append((torch.randn(B, h, T, d_k), torch.randn(d, d), torch.randn(d)))
+    return check_function(
+        answer,
+        lambda heads, W_o, b_o: merge_heads(heads) @ W_o + b_o,
+        cases,
+        SUM_MISTAKES,
+        output_names=["the output"],
+        tolerance=1e-4,
+        praise="No concatenation, the same output: heads add.",
+    )
