@@ -8,6 +8,8 @@ from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, Normalize
 from torch import Tensor
 
+LETTER = 0.085  # inches; about the width of a label's letter
+
 
 def write_numbers(
     ax: Axes, values: Tensor, scale: Colormap, norm: Normalize, pattern: str, cell: float
@@ -26,13 +28,32 @@ def write_numbers(
             ax.text(j, i, pattern.format(value), color=color, **style)
 
 
-def label_axis(axis: Axis, labels: Sequence[str] | None, count: int) -> None:
-    """Label the `count` cells along an axis, or leave it bare."""
+def label_axis(
+    axis: Axis, labels: Sequence[str] | None, count: int, cell: float = math.inf
+) -> None:
+    """Label the `count` cells along an axis, or leave it bare.
+
+    Args:
+        cell: width of a cell in inches; labels below cells that are too narrow stand upright.
+    """
+    axis.set_tick_params(length=0)
     if labels is None:
         axis.set_ticks([])
-    else:
-        # A token may hold a dollar sign; it is text, not mathematics.
-        axis.set_ticks(range(count), [str(label).replace("$", r"\$") for label in labels])
+        return
+    # A token may hold a dollar sign; it is text, not mathematics.
+    axis.set_ticks(range(count), [str(label).replace("$", r"\$") for label in labels])
+    if axis.axis_name == "x":
+        axis.set_tick_params(labelrotation=90 if stand_upright(labels, cell) else 0)
+
+
+def stand_upright(labels: Sequence[str], cell: float) -> bool:
+    """Tell whether labels are too long to lie side by side below cells of this width."""
+    return LETTER * (longest(labels) + 1) > cell
+
+
+def longest(labels: Sequence[str]) -> int:
+    """Return the number of letters of the longest label."""
+    return max(len(str(label)) for label in labels)
 
 
 def text_color_on(color: tuple[float, ...]) -> str:

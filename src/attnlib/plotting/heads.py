@@ -13,14 +13,13 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import require_floating, shape_of
-from attnlib.plotting.cells import label_axis, write_numbers
+from attnlib.plotting.cells import LETTER, label_axis, longest, stand_upright, write_numbers
 from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 
 # How far a row's sum may be from 1: rounding in bfloat16 and float16 is that coarse.
 ROW_SUM_TOLERANCE = {torch.bfloat16: 2e-2, torch.float16: 2e-2}
 LARGEST_CELL = 0.62  # inches; a small example shouldn't fill the page
 SMALLEST_NUMBERED_CELL = 0.34  # inches; a number needs that much
-LETTER = 0.085  # inches; the width of a label's letter
 
 
 def require_attention(weights: Tensor) -> Tensor:
@@ -145,10 +144,8 @@ def draw_map(
     ax.imshow(rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect="equal")
     for i in blind.nonzero()[:, 0].tolist():
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))
-    label_axis(ax.yaxis, tokens, T_q)
-    label_axis(ax.xaxis, key_tokens, T_k)
-    ax.tick_params(axis="x", labelrotation=90 if key_tokens and _crowded(key_tokens, cell) else 0)
-    ax.tick_params(length=0)
+    label_axis(ax.yaxis, tokens, T_q, cell)
+    label_axis(ax.xaxis, key_tokens, T_k, cell)
     ax.spines[:].set_visible(False)
     if numbers:
         write_numbers(ax, rows, WEIGHT_MAP, Normalize(0, 1), "{:.2f}", cell)
@@ -185,13 +182,4 @@ def _label_height(labels: Sequence[str] | None, lines: int, cell: float) -> floa
     """Inches that the columns' labels need below all lines of maps."""
     if labels is None:
         return 0.2
-    return lines * (0.15 + (LETTER * _longest(labels) if _crowded(labels, cell) else 0.1))
-
-
-def _crowded(labels: Sequence[str], cell: float) -> bool:
-    """Tell whether labels must stand upright to fit side by side."""
-    return LETTER * (_longest(labels) + 1) > cell
-
-
-def _longest(labels: Sequence[str]) -> int:
-    return max(map(len, labels))
+    return lines * (0.15 + (LETTER * longest(labels) if stand_upright(labels, cell) else 0.1))

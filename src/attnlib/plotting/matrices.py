@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import require_tensor, shape_of
-from attnlib.plotting.cells import label_axis, write_numbers
+from attnlib.plotting.cells import LETTER, label_axis, longest, stand_upright, write_numbers
 from attnlib.plotting.style import SIGNED_MAP, TEXT_WIDTH, new_figure, signed_norm
 
 
@@ -55,8 +55,10 @@ def plot_matrices(
     lines = [shown[i : i + columns] for i in range(0, len(shown), columns)]
     widths = [max(line[i][1].shape[1] for line in lines if i < len(line)) for i in range(columns)]
     cell = min(TEXT_WIDTH / (sum(widths) + 1.2 * columns), 0.6)  # inches
+    upright = column_labels and stand_upright(column_labels, cell)
+    below = 0.75 + (LETTER * longest(column_labels) if upright else 0)
     figure, axes = new_figure(
-        height=sum(max(m.shape[0] for _, m in line) * cell + 0.75 for line in lines),
+        height=sum(max(m.shape[0] for _, m in line) * cell + below for line in lines),
         nrows=len(lines), ncols=columns, width_ratios=widths, squeeze=False,
     )  # fmt: skip
     for ax in axes.flat:
@@ -72,10 +74,10 @@ def plot_matrices(
                 (ax.yaxis, row_labels, matrix.shape[0]),
                 (ax.xaxis, column_labels, matrix.shape[1]),
             ):
-                label_axis(axis, labels if labels and len(labels) == count else None, count)
-            ax.tick_params(length=0)
+                fitting = labels if labels and len(labels) == count else None
+                label_axis(axis, fitting, count, cell)
             ax.spines[:].set_visible(True)
             ax.spines[:].set_color(palette.LINE)
-            if numbers:
+            if numbers is not None:
                 write_numbers(ax, matrix, SIGNED_MAP, norm, numbers, cell)
     return figure
