@@ -5,7 +5,7 @@ import os
 import pytest
 from browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve
 from execution_cache import cache_folder
-from lesson_runs import ROOT, Run, all_lessons, execute
+from lesson_runs import ROOT, Run, all_notebooks, execute
 from site_builds import build
 
 RUNS: dict[str, Run] = {}
@@ -18,22 +18,22 @@ def build_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def run_lesson(build_folder):
-    """Return a function that executes a lesson the first time it is asked for it."""
+def run_notebook(build_folder):
+    """Return a function that executes a page the first time it is asked for it."""
     cache = cache_folder(build_folder / "_build")
 
-    def run(lesson: str) -> Run:
-        if lesson not in RUNS:
-            RUNS[lesson] = execute(ROOT / f"{lesson}.md", cache)
-        return RUNS[lesson]
+    def run(page: str) -> Run:
+        if page not in RUNS:
+            RUNS[page] = execute(ROOT / f"{page}.md", cache)
+        return RUNS[page]
 
     return run
 
 
 @pytest.fixture(scope="session")
-def site_build(build_folder, run_lesson):
+def site_build(build_folder, run_notebook):
     """Build the whole site with warnings as errors, from the lessons as the tests executed them."""
-    failed = [lesson for lesson in all_lessons() if run_lesson(lesson).failure]
+    failed = [page for page in all_notebooks() if run_notebook(page).failure]
     if failed:
         pytest.fail(f"no site without {', '.join(failed)}: see tests/lessons", pytrace=False)
     result = build(ROOT, build_folder, "-W", "--keep-going")

@@ -37,9 +37,14 @@ def read_notebook(path: Path) -> NotebookNode | None:
     return reader and reader.read(text)
 
 
-def all_lessons() -> list[str]:
-    """Return the pages that are notebooks."""
+def all_notebooks() -> list[str]:
+    """Return the pages that have cells."""
     return [page for page in all_pages() if read_notebook(ROOT / f"{page}.md") is not None]
+
+
+def all_lessons() -> list[str]:
+    """Return the lessons: "book/L03_...", ..."""
+    return [page for page in all_notebooks() if re.match(r"L\d\d_", page.split("/")[-1])]
 
 
 @dataclass

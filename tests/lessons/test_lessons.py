@@ -1,44 +1,44 @@
 """Every lesson runs, and its exercises do what they promise."""
 
 import pytest
-from lesson_runs import NOTEBOOK, all_lessons, execute, read_notebook
+from lesson_runs import NOTEBOOK, ROOT, all_lessons, all_notebooks, execute, read_notebook
 
 FEWEST_EXERCISES = 4
 
 
-@pytest.fixture(params=all_lessons(), ids=lambda lesson: lesson.split("/")[-1])
-def run(request, run_lesson):
-    """Return what came of executing a lesson; every test below shares one execution."""
-    return run_lesson(request.param)
+def short_name(page: str) -> str:
+    return page.split("/")[-1]
 
 
-@pytest.fixture
-def finished(run):
-    """Return the run of a lesson that went through."""
-    if run.failure:
-        pytest.skip("the lesson didn't run through: see test_runs")
-    return run
+@pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
+def test_runs(run_notebook, page):
+    failure = run_notebook(page).failure
+    if failure:
+        pytest.fail(failure, pytrace=False)
 
 
-def test_runs(run):
-    if run.failure:
-        pytest.fail(run.failure, pytrace=False)
-
-
-def test_starts_with_a_folded_setup_cell(run):
-    first = next(cell for cell in run.notebook.cells if cell.cell_type == "code")
+@pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
+def test_starts_with_a_folded_setup_cell(page):
+    cells = read_notebook(ROOT / f"{page}.md").cells
+    first = next(cell for cell in cells if cell.cell_type == "code")
     assert "hide-input" in first.metadata.get("tags", [])
 
 
-def test_stubs_fail_their_checks_and_solutions_pass(finished):
-    stubs = finished.outputs_of("exercise-stub")
-    solutions = finished.outputs_of("exercise-solution")
+@pytest.mark.parametrize("lesson", all_lessons(), ids=short_name)
+def test_stubs_fail_their_checks_and_solutions_pass(run_notebook, lesson):
+    run = run_notebook(lesson)  # the same run as above
+    if run.failure:
+        pytest.fail("the lesson doesn't run through", pytrace=False)
+    stubs = run.outputs_of("exercise-stub")
+    solutions = run.outputs_of("exercise-solution")
     assert len(stubs) >= FEWEST_EXERCISES
     assert len(solutions) == len(stubs)
     for text in stubs:
-        assert "Not yet" in text and "Correct" not in text
+        assert "Not yet" in text
+        assert "Correct" not in text
     for text in solutions:
-        assert "Correct" in text and "Not yet" not in text
+        assert "Correct" in text
+        assert "Not yet" not in text
 
 
 FAILING = (
