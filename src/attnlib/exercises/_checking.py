@@ -108,7 +108,7 @@ def check_values(
     given = as_tensor(answer)
     if given is None:
         return not_yet(
-            f"Numbers were wanted (a list or a tensor), but a {type(answer).__name__} came. "
+            "A list or tensor of numbers was wanted, and yours can't be read as one. "
             "Is every ... replaced?"
         )
     if given.shape != expected.shape:
