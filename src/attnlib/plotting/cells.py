@@ -8,7 +8,7 @@ from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, Normalize
 from torch import Tensor
 
-LETTER = 0.085  # inches; about the width of a label's letter
+LETTER = 0.075  # inches; about the width of a label's letter
 
 
 def write_numbers(
