@@ -1,5 +1,6 @@
 """Every link inside the site leads somewhere, and no page names another host's files."""
 
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -10,12 +11,21 @@ from lesson_runs import all_pages
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 
 
+@cache
+def read(page: Path) -> BeautifulSoup:
+    return BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+
+
+@cache
+def anchors_of(page: Path) -> set[str]:
+    return {element["id"] for element in read(page).find_all(id=True)}
+
+
 def broken_links(site: Path, page: str) -> list[str]:
     """Return the links of one page that lead nowhere, and files it would load from elsewhere."""
     here = site / f"{page}.html"
-    document = BeautifulSoup(here.read_text(encoding="utf-8"), "html.parser")
     problems = []
-    for element in document.find_all([*LOADED, "a"]):
+    for element in read(here).find_all([*LOADED, "a"]):
         address = element.get(LOADED.get(element.name, "href"))
         if address is None:
             continue
@@ -27,10 +37,8 @@ def broken_links(site: Path, page: str) -> list[str]:
         target = (here.parent / unquote(parts.path)).resolve() if parts.path else here
         if not target.is_file():
             problems.append(f"no file {address}")
-        elif parts.fragment and target.suffix == ".html":
-            there = BeautifulSoup(target.read_text(encoding="utf-8"), "html.parser")
-            if there.find(id=unquote(parts.fragment)) is None:
-                problems.append(f"no anchor {address}")
+        elif target.suffix == ".html" and unquote(parts.fragment) not in anchors_of(target) | {""}:
+            problems.append(f"no anchor {address}")
     return problems
 
 
