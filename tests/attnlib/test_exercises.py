@@ -151,6 +151,13 @@ def test_attention_that_is_wrong_twice_hears_about_the_formula_first():
     assert "scale is missing" in l03.attention(unscaled_and_inverted).message
 
 
+def test_an_error_of_another_kind_is_not_taken_for_a_forgotten_transpose():
+    def slip(Q, K, V, mask=None):
+        return Q.view(-1, 1000003)  # a RuntimeError, as a forgotten transpose gives
+
+    assert "raised RuntimeError" in l03.attention(slip).message
+
+
 def test_attention_that_changes_its_input_is_told_so():
     def in_place(Q, K, V, mask=None):
         Q /= Q.shape[-1] ** 0.5
