@@ -4,6 +4,7 @@ A check never raises for a wrong answer and never prints the solution. It return
 message names the mistake when the answer is exactly what that mistake would produce.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -11,6 +12,9 @@ from html import escape
 from typing import Any
 
 import torch
+from torch import nn
+
+LONGEST_ERROR = 240  # letters of an error message that a hint repeats
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,6 +127,8 @@ def check_values(
         if wrong is not None and wrong.shape == given.shape:
             if torch.allclose(given, wrong, atol=tolerance, rtol=0):
                 return not_yet(mistake.hint)
+    if torch.allclose(given, expected, atol=6 * tolerance, rtol=0):
+        return not_yet(f"Very close. Give more digits: within {tolerance:g} counts as equal.")
     return not_yet(otherwise)
 
 
@@ -137,19 +143,22 @@ class Outcome:
 
 def call(function: Callable, arguments: Sequence[Any]) -> Outcome:
     """Call `function` on copies of `arguments` and describe whatever goes wrong."""
-    copies = [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]
+    copies = [_copy(argument) for argument in arguments]
     try:
         outputs = function(*copies)
     except NotImplementedError as error:
         hint = "Your function is still the stub: replace the raise with your code."
         return Outcome(complaint=hint, error=type(error))
     except Exception as error:  # whatever a reader's code raises becomes a hint, not a crash
-        hint = f"Your function raised {type(error).__name__}: {error} "
+        hint = f"Your function raised {type(error).__name__}: {shortened(error)} "
         return Outcome(complaint=f"{hint}(called with {describe(arguments)}).", error=type(error))
     for position, (before, after) in enumerate(zip(arguments, copies, strict=True), start=1):
         if isinstance(before, torch.Tensor) and not same_tensor(before, after):
             hint = f"Your function changed its argument number {position} in place. "
             return Outcome(complaint=hint + "Make a new tensor instead.", error=ChangedInputError)
+        if isinstance(before, nn.Module) and not _same_state(before, after):
+            hint = f"Your function changed the module that it was given (argument {position}). "
+            return Outcome(complaint=hint + "Copy from it, not into it.", error=ChangedInputError)
     if any(output is None for output in as_outputs(outputs)):
         hint = "Your function returned None: did you forget the return?"
         return Outcome(complaint=hint, error=type(None))
@@ -158,6 +167,24 @@ def call(function: Callable, arguments: Sequence[Any]) -> Outcome:
 
 class ChangedInputError(Exception):
     """Marks an outcome whose function changed its input."""
+
+
+def _copy(argument: Any) -> Any:
+    """Copy what a reader's function could change; other arguments are handed on."""
+    if isinstance(argument, torch.Tensor):
+        return argument.clone()
+    return copy.deepcopy(argument) if isinstance(argument, nn.Module) else argument
+
+
+def _same_state(left: nn.Module, right: nn.Module) -> bool:
+    ours, theirs = left.state_dict(), right.state_dict()
+    return ours.keys() == theirs.keys() and all(same_tensor(ours[k], theirs[k]) for k in ours)
+
+
+def shortened(error: Exception) -> str:
+    """Return an error's message; a long one (it may print a tensor) is cut."""
+    message = str(error)
+    return message if len(message) <= LONGEST_ERROR else message[:LONGEST_ERROR] + " ..."
 
 
 def same_tensor(left: torch.Tensor, right: torch.Tensor) -> bool:
@@ -250,7 +277,9 @@ def _difference(
 ) -> str:
     ours, theirs = as_outputs(given.outputs), as_outputs(right.outputs)
     if len(ours) != len(theirs):
-        return f"{len(theirs)} results were wanted ({', '.join(names)}), but {len(ours)} came."
+        wanted = f"{len(theirs)} result{'s were' if len(theirs) > 1 else ' was'} wanted"
+        hint = " A list counts as several; make it one tensor." if len(theirs) == 1 else ""
+        return f"{wanted} ({', '.join(names)}), but {len(ours)} came.{hint}"
     for name, a, b in zip(names, ours, theirs, strict=True):
         name = name[0].upper() + name[1:]
         ours_, theirs_ = as_tensor(a), as_tensor(b)
@@ -259,6 +288,8 @@ def _difference(
         if ours_.shape != theirs_.shape:
             wanted = f"{name} should have shape {list(theirs_.shape)}, but has {list(ours_.shape)}"
             return f"{wanted}, when called with {case}."
+        if ours_.isnan().any() and not theirs_.isnan().any():
+            return f"{name} holds nan (not a number), when called with {case}. Was 0 divided by 0?"
         if not same_numbers(a, b, tolerance):
             gap = (ours_ - theirs_).abs().max().item()
             return (

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -48,10 +49,33 @@ def _hint(bugs: Collection[str]) -> str:
     return f"{len(bugs)} bugs are left. Look again at {', '.join(bugs)}."
 
 
-MENDED_MISTAKES = tuple(
-    Mistake(" and ".join(bugs), _with_bugs(bugs), _hint(bugs))
-    for count in range(1, len(_BUGS) + 1)
-    for bugs in combinations(_BUGS, count)
+def _across_heads(
+    x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, h: int, *, merge: bool = True
+) -> Tensor:
+    """Stop the split at [B, T, h, d_k]: each token's heads then attend to each other."""
+    q, k, v = ((x @ W).unflatten(-1, (h, -1)) for W in (W_q, W_k, W_v))
+    heads = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1) @ v
+    return (heads.transpose(1, 2) if merge else heads).reshape(x.shape) @ W_o
+
+
+MENDED_MISTAKES = (
+    *(
+        Mistake(" and ".join(bugs), _with_bugs(bugs), _hint(bugs))
+        for count in range(1, len(_BUGS) + 1)
+        for bugs in combinations(_BUGS, count)
+    ),
+    Mistake(
+        "split without its transpose",
+        _across_heads,
+        "The view is right, but its axes T and h aren't swapped yet: as it is, the scores compare "
+        "the heads of one token instead of the tokens of one head.",
+    ),
+    Mistake(
+        "split without its transpose, nor the merge",
+        partial(_across_heads, merge=False),
+        "Scale and softmax are right. The scores compare the heads of one token, though: a "
+        "transpose is missing after the view, and then one before the merge.",
+    ),
 )
 
 
@@ -109,12 +133,21 @@ def _outputs_of(load: Callable) -> Callable:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)  # whatever wasn't copied is then the same in every loader
             ours = load(theirs)
-        return None if ours is None else ours(x, need_weights=True)
+        if ours is None:
+            return None
+        if not isinstance(ours, nn.Module):
+            raise TypeError(f"a module was wanted, but a {type(ours).__name__} came")
+        return ours(x, need_weights=True)
 
     return outputs
 
 
 LOADED_MISTAKES = (
+    Mistake(
+        "nothing copied",
+        lambda theirs: MultiHeadAttention(theirs.embed_dim, theirs.num_heads),
+        "Your module still has its random start: none of the four tensors was copied into it.",
+    ),
     Mistake(
         "queries and keys swapped",
         _loader("kqv"),
@@ -184,6 +217,11 @@ def _reads(head: int, heads_of: Callable, x: Tensor) -> Tensor:
 
 
 READS_MISTAKES = (
+    Mistake(
+        "heads counted from 1",
+        lambda head, heads_of, x: _reads(head - 1, heads_of, x),
+        "This is what the head before it reads: `head` counts from 0, so take heads[:, head].",
+    ),
     Mistake(
         "assumed a slice",
         lambda head, heads_of, x: (

@@ -30,12 +30,27 @@ _W_K = torch.tensor([[0.0, 1], [1, 1], [0, 0], [1, 0]])
 _W_V = torch.tensor([[0.0, 1], [1, 1], [0, 2], [1, 0]])
 
 
-def _six_numbers(scale: float = math.sqrt(2), axis: int = -1, transpose: bool = True) -> Tensor:
-    """The two rows of weights and token 0's output, possibly with a mistake."""
-    q, k, v = _X @ _W_Q, _X @ _W_K, _X @ _W_V
+_HEAD_1 = (
+    torch.tensor([[1.0, 0], [0, 1], [0, 0], [1, 0]]),
+    torch.tensor([[1.0, 1], [0, 1], [1, 0], [0, 1]]),
+    torch.tensor([[1.0, 0], [0, 2], [1, 1], [0, 1]]),
+)
+
+
+def _six_numbers(
+    scale: float = math.sqrt(2),
+    axis: int = -1,
+    transpose: bool = True,
+    *,
+    X: Tensor = _X,
+    matrices: tuple[Tensor, Tensor, Tensor] = (_W_Q, _W_K, _W_V),
+    token: int = 0,
+) -> Tensor:
+    """The two rows of weights and one token's output, possibly with a mistake."""
+    q, k, v = (X @ W for W in matrices)
     scores = q @ (k.T if transpose else k) / scale
     weights = scores.softmax(axis)
-    return torch.cat([weights.flatten(), (weights @ v)[0]])
+    return torch.cat([weights.flatten(), (weights @ v)[token]])
 
 
 HEAD_BY_HAND_MISTAKES = (
@@ -68,6 +83,21 @@ HEAD_BY_HAND_MISTAKES = (
         "used the raw tokens as values",
         torch.cat([_six_numbers()[:4], (_six_numbers()[:4].view(2, 2) @ _X)[0, :2]]),
         "The weights are right. The output mixes the rows of V, not the rows of X.",
+    ),
+    Mistake(
+        "the other token's output",
+        _six_numbers(token=1),
+        "The weights are right. The output is token 1's; token 0's was asked for.",
+    ),
+    Mistake(
+        "the page's tokens",
+        _six_numbers(X=torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])),
+        "These are the numbers of the page. The exercise has another token 1.",
+    ),
+    Mistake(
+        "head 1",
+        _six_numbers(matrices=_HEAD_1),
+        "You took the matrices of head 1. The exercise is about head 2.",
     ),
 )
 

@@ -104,7 +104,7 @@ def plot_heads(
     lines = math.ceil(heads / columns)
     cell = min((TEXT_WIDTH - 1.4) / (columns * T_k), LARGEST_CELL)  # inches
     figure, axes = new_figure(
-        height=lines * (T_q * cell + 0.35) + _label_height(key_tokens, lines, cell) + 0.3,
+        height=lines * (T_q * cell + 0.35) + _label_height(key_tokens, lines, cell) + 0.4,
         nrows=lines, ncols=columns, squeeze=False,
     )  # fmt: skip
     numbers = cell >= SMALLEST_NUMBERED_CELL if numbers is None else numbers
