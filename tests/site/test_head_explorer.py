@@ -1,19 +1,15 @@
 """HeadExplorer in a real browser, without a kernel: its numbers, its controls, its manners."""
 
 import base64
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from ipywidgets.embed import dependency_state
 
 from attnlib import palette
 from attnlib.widgets import HeadExplorer
 
-HOST = Path(__file__).parents[2] / "book" / "assets" / "widget-host.js"
 SENTENCE = "The animal didn't cross the street because it was too tired".split()
 
 
@@ -21,49 +17,6 @@ def explorer(T=11, d=16, *, seed=0, scale=1.0, tokens=None, **options):
     generator = torch.Generator().manual_seed(seed)
     q, k = (scale * torch.randn(T, d, generator=generator) for _ in range(2))
     return HeadExplorer(tokens or [f"t{i}" for i in range(T)], q, k, **options)
-
-
-def page_source(*widgets, damage=None):
-    """A page as myst-nb writes it: one state, and one script element where a widget stands."""
-    state = dependency_state(widgets, drop_defaults=False)
-    if damage:
-        entry = state[widgets[0].model_id]
-        damage(entry["state"], entry["buffers"])
-    views = "".join(
-        '<script type="application/vnd.jupyter.widget-view+json">'
-        f"{json.dumps({'model_id': widget.model_id})}</script>"
-        for widget in widgets
-    )
-    saved = json.dumps({"state": state}).replace("<", "\\u003c")
-    return (
-        '<!doctype html><html lang="en"><meta name="viewport" content="width=device-width">'
-        '<body style="margin: 1rem">'
-        f'<script type="application/vnd.jupyter.widget-state+json">{saved}</script>'
-        f"{views}<script>{HOST.read_text(encoding='utf-8')}</script></body></html>"
-    )
-
-
-@pytest.fixture
-def show(browser):
-    """Open a page with widgets; return the page. Errors on the page fail the test."""
-    pages, errors = [], []
-
-    def open_page(*widgets, width=1000, **options):
-        page = browser.new_page(viewport={"width": width, "height": 900}, has_touch=True)
-        pages.append(page)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.set_content(page_source(*widgets, **options))
-        page.wait_for_function(
-            "n => document.querySelectorAll('.attn-plot').length == n"
-            " || document.querySelector('[role=alert]')",
-            arg=len(widgets),
-        )
-        return page
-
-    yield open_page
-    for page in pages:
-        page.close()
-    assert errors == []
 
 
 def expected_weights(widget, num_heads, causal):

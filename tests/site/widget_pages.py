@@ -1,0 +1,28 @@
+"""Pages with widgets as the site publishes them: saved state, no kernel, our own host."""
+
+import json
+
+from ipywidgets.embed import dependency_state
+from lesson_runs import ROOT
+
+HOST = ROOT / "book" / "assets" / "widget-host.js"
+
+
+def page_source(*widgets, damage=None):
+    """A page as myst-nb writes it: one state, and one script element where a widget stands."""
+    state = dependency_state(widgets, drop_defaults=False)
+    if damage:
+        entry = state[widgets[0].model_id]
+        damage(entry["state"], entry["buffers"])
+    views = "".join(
+        '<script type="application/vnd.jupyter.widget-view+json">'
+        f"{json.dumps({'model_id': widget.model_id})}</script>"
+        for widget in widgets
+    )
+    saved = json.dumps({"state": state}).replace("<", "\\u003c")
+    return (
+        '<!doctype html><html lang="en"><meta name="viewport" content="width=device-width">'
+        '<body style="margin: 1rem">'
+        f'<script type="application/vnd.jupyter.widget-state+json">{saved}</script>'
+        f"{views}<script>{HOST.read_text(encoding='utf-8')}</script></body></html>"
+    )
