@@ -24,7 +24,7 @@ def test_a_list_of_heads_is_not_one_tensor():
 
 
 def test_nan_is_named():
-    assert "nan" in l04.split(lambda x, h: split_heads(x, h) / 0 * 0).message
+    assert "holds nan" in l04.split(lambda x, h: split_heads(x, h) / 0 * 0).message
 
 
 def test_a_long_error_is_cut():
