@@ -49,6 +49,10 @@ def test_a_wrong_row_gets_its_hint_whatever_the_other_row_holds():
     assert "second row isn't right" in verdict.message
 
 
+def test_rounding_too_much_is_told_apart_from_being_wrong():
+    assert "Very close" in l05.by_hand([[-1.41, 0, 0, 1.41], [0.47, 0.94, 0.94, 1.41]]).message
+
+
 def test_an_unknown_wiring_is_answered_with_the_order_in_which_parts_ran():
     def attention_last(x, layers, final_norm):
         for attention, norm_1, feed_forward, norm_2 in layers:
@@ -88,9 +92,15 @@ def break_the_block(block):
     block.attention.W_o = nn.Linear(3, 3)
 
 
+def freeze_everything(block):
+    zero_last_matrices(block)
+    block.requires_grad_(False)
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
+        (freeze_everything, "frozen"),
         (switch_off_the_residual, "nothing carries x"),
         (zero_without_no_grad, "with torch.no_grad():"),
         (zero_values_and_output, "W_o or W_2 gets no gradient"),

@@ -302,11 +302,14 @@ def identity_at_start(answer: Callable) -> Verdict:
     if not torch.equal(output, x):
         gap = (output - x).abs().max().item()
         return not_yet(f"The output still differs from the input, by up to {gap:.2g}.")
-    output.square().sum().backward()
-    if not all(m.weight.grad.any() for m in (changed.attention.W_o, changed.feed_forward.W_2)):
+    if output.requires_grad:  # it doesn't when the reader has frozen everything
+        output.square().sum().backward()
+    last = changed.attention.W_o, changed.feed_forward.W_2
+    gradients = [getattr(getattr(layer, "weight", None), "grad", None) for layer in last]
+    if not all(gradient is not None and gradient.any() for gradient in gradients):
         return not_yet(
             "The output equals the input, but W_o or W_2 gets no gradient, so it would stay zero "
-            "for ever. Too much is zero."
+            "for ever. Too much is zero, frozen or gone."
         )
     return correct("The block starts as the identity, and W_o and W_2 still get a gradient.")
 
