@@ -22,18 +22,20 @@ const WEIGHT_STOPS = PALETTE.weightScale.map((hex) =>
   [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)),
 );
 
+/** The color of a weight from 0 to 1, as [red, green, blue] from 0 to 255. */
+function weightColor(weight) {
+  const position = weight * (WEIGHT_STOPS.length - 1);
+  const below = Math.min(Math.floor(position), WEIGHT_STOPS.length - 2);
+  const [low, high] = [WEIGHT_STOPS[below], WEIGHT_STOPS[below + 1]];
+  return low.map((from, c) => from + (position - below) * (high[c] - from));
+}
+
 /** Paint T x T weights, one pixel each; cells that may not be looked at stay transparent. */
 function paintWeights(canvas, weights, T, causal) {
   const image = new ImageData(T, T);
   for (let cell = 0; cell < T * T; cell++) {
     if (causal && cell % T > Math.floor(cell / T)) continue;
-    const position = weights[cell] * (WEIGHT_STOPS.length - 1);
-    const below = Math.min(Math.floor(position), WEIGHT_STOPS.length - 2);
-    const [low, high] = [WEIGHT_STOPS[below], WEIGHT_STOPS[below + 1]];
-    for (let c = 0; c < 3; c++) {
-      image.data[4 * cell + c] = low[c] + (position - below) * (high[c] - low[c]);
-    }
-    image.data[4 * cell + 3] = 255;
+    image.data.set([...weightColor(weights[cell]), 255], 4 * cell);
   }
   canvas.width = canvas.height = T;
   canvas.getContext("2d").putImageData(image, 0, 0);
@@ -62,4 +64,13 @@ function moveByKey(key, { row, column }, rows, columns) {
   if (!(key in moves)) return null;
   const clamp = (value, size) => Math.max(0, Math.min(value, size - 1));
   return { row: clamp(moves[key][0], rows), column: clamp(moves[key][1], columns) };
+}
+
+/** Near-black or near-white, whichever reads better on a color that is the same in both themes. */
+function textColorOn(color) {
+  const [red, green, blue] = color.map((value) => {
+    const c = value / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#050505" : "#fafafa";
 }

@@ -1,0 +1,75 @@
+"""What the widgets share in Python: checking what they are given, turning it into bytes."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from attnlib._checks import require_floating, require_like, shape_of
+from attnlib.attention import MultiHeadAttention
+
+
+def checked_texts(name: str, texts: Sequence[str]) -> list[str]:
+    """Return tokens or labels as a list, or raise unless they are strings, at least one."""
+    if isinstance(texts, str):
+        raise TypeError(
+            f"{name} must be a list of strings, got one string {texts!r}: did you forget .split()?"
+        )
+    texts = list(texts)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{name} must be strings, got {type(text).__name__} at position {i} ({text!r}): "
+                "numbers such as token ids must be turned into text first"
+            )
+    if not texts:
+        raise ValueError(f"{name} must hold at least one string, got none")
+    return texts
+
+
+def require_text(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is a string."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {type(value).__name__} ({value!r})")
+
+
+def checked_numbers(name: str, value: Tensor) -> Tensor:
+    """Return a floating point tensor as float32 on the CPU, or raise if a number isn't finite."""
+    require_floating(name, value)
+    numbers = value.detach().to("cpu", torch.float32)
+    wrong = (~torch.isfinite(numbers)).nonzero().tolist()
+    if wrong:
+        place = tuple(wrong[0])
+        raise ValueError(
+            f"{name} must be finite (as float32), got {value[place].item()} at {list(place)}"
+        )
+    return numbers
+
+
+def checked_rows(module: MultiHeadAttention, x: Tensor, otherwise: str) -> Tensor:
+    """Return a module's input as one sequence [T, d], or raise if it can't be that.
+
+    Args:
+        x: [T, d] or [1, T, d].
+        otherwise: what to do with a module that isn't attnlib's, told in the error.
+    """
+    if not isinstance(module, MultiHeadAttention):
+        raise TypeError(
+            f"module must be an attnlib MultiHeadAttention, got {type(module).__name__}: "
+            f"for another module {otherwise}"
+        )
+    require_floating("x", x)
+    require_like("x", x, "the module's weights", module.W_q.weight)
+    d = module.d_model
+    rows = x[0] if x.dim() == 3 and len(x) == 1 else x
+    if rows.dim() != 2 or rows.shape[-1] != d:
+        raise ValueError(
+            f"x must have shape [T, {d}] or [1, T, {d}], got {shape_of(x)}: "
+            "the widget shows one sequence"
+        )
+    return rows
+
+
+def float32_bytes(numbers: Tensor) -> bytes:
+    """Return numbers row by row as little-endian float32."""
+    return numbers.contiguous().numpy().astype("<f4").tobytes()
