@@ -6,7 +6,7 @@ export function readFloats(name, bytes, count) {
     ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     : new DataView(bytes instanceof ArrayBuffer ? bytes : new ArrayBuffer(0));
   if (view.byteLength !== 4 * count) {
-    throw new Error(`${name} should be ${4 * count} bytes (T x d float32), but is ${view.byteLength}`);
+    throw new Error(`${name} should be ${count} numbers in ${4 * count} bytes, but is ${view.byteLength}`);
   }
   const numbers = Float64Array.from({ length: count }, (_, i) => view.getFloat32(4 * i, true));
   if (!numbers.every(Number.isFinite)) throw new Error(`${name} holds a number that isn't finite`);

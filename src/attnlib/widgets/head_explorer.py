@@ -8,9 +8,16 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import require_divisible, require_floating, require_like, shape_of
+from attnlib._checks import require_divisible, require_floating, shape_of
 from attnlib.attention import MultiHeadAttention
 from attnlib.widgets._base import browser_code, style_sheet
+from attnlib.widgets._inputs import (
+    checked_numbers,
+    checked_rows,
+    checked_texts,
+    float32_bytes,
+    require_text,
+)
 
 
 class HeadExplorer(anywidget.AnyWidget):
@@ -72,7 +79,7 @@ class HeadExplorer(anywidget.AnyWidget):
         causal: bool = False,
         origin: str = "as given",
     ) -> None:
-        tokens = _checked_tokens(tokens)
+        tokens = checked_texts("tokens", tokens)
         q, k = _checked_rows("q", q, len(tokens)), _checked_rows("k", k, len(tokens))
         if k.shape != q.shape:
             raise ValueError(
@@ -81,14 +88,13 @@ class HeadExplorer(anywidget.AnyWidget):
             )
         if not isinstance(causal, bool):
             raise TypeError(f"causal must be True or False, got {type(causal).__name__}")
-        if not isinstance(origin, str):
-            raise TypeError(f"origin must be a string, got {type(origin).__name__} ({origin!r})")
+        require_text("origin", origin)
         T, d = q.shape
         if num_heads is None:
             num_heads = max(h for h in (1, 2, 3, 4) if d % h == 0)
         require_divisible(d, num_heads)
         fixed = {"tokens": tokens, "T": T, "d": d, "origin": origin}
-        fixed |= {"q": _float32_bytes(q), "k": _float32_bytes(k)}
+        fixed |= {"q": float32_bytes(q), "k": float32_bytes(k)}
         for name, value in fixed.items():
             self.set_trait(name, value)
         super().__init__(num_heads=num_heads, causal=causal)
@@ -114,20 +120,8 @@ class HeadExplorer(anywidget.AnyWidget):
             TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
             ValueError: x of another shape; and what HeadExplorer raises.
         """
-        if not isinstance(module, MultiHeadAttention):
-            raise TypeError(
-                f"module must be an attnlib MultiHeadAttention, got {type(module).__name__}: for "
-                "another module pass its projected queries and keys to HeadExplorer(tokens, q, k)"
-            )
-        require_floating("x", x)
-        require_like("x", x, "the module's weights", module.W_q.weight)
-        d = module.d_model
-        rows = x[0] if x.dim() == 3 and len(x) == 1 else x
-        if rows.dim() != 2 or rows.shape[-1] != d:
-            raise ValueError(
-                f"x must have shape [T, {d}] or [1, T, {d}], got {shape_of(x)}: "
-                "the widget shows one sequence"
-            )
+        otherwise = "pass its projected queries and keys to HeadExplorer(tokens, q, k)"
+        rows = checked_rows(module, x, otherwise)
         with torch.no_grad():
             q, k = module.W_q(rows), module.W_k(rows)  # [T, d] -> [T, d]
         return cls(tokens, q, k, num_heads=module.num_heads, causal=causal, origin=origin)
@@ -157,24 +151,6 @@ class HeadExplorer(anywidget.AnyWidget):
         self.head = min(self.head, change["new"] - 1)
 
 
-def _checked_tokens(tokens: Sequence[str]) -> list[str]:
-    """Return tokens as a list, or raise unless they are strings, at least one."""
-    if isinstance(tokens, str):
-        raise TypeError(
-            f"tokens must be a list of strings, got one string {tokens!r}: did you forget .split()?"
-        )
-    tokens = list(tokens)
-    for i, token in enumerate(tokens):
-        if not isinstance(token, str):
-            raise TypeError(
-                f"tokens must be strings, got {type(token).__name__} at position {i} ({token!r}): "
-                "token ids must be turned back into text first"
-            )
-    if not tokens:
-        raise ValueError("tokens must hold at least one token, got none")
-    return tokens
-
-
 def _checked_rows(name: str, value: Tensor, T: int) -> Tensor:
     """Return queries or keys as float32 [T, d] on the CPU, or raise if they can't be."""
     require_floating(name, value)
@@ -189,16 +165,4 @@ def _checked_rows(name: str, value: Tensor, T: int) -> Tensor:
         raise ValueError(
             f"{name} must have one row a token, got shape {shape_of(value)} and {T} tokens"
         )
-    rows = value.detach().to("cpu", torch.float32)
-    wrong = (~torch.isfinite(rows)).nonzero().tolist()
-    if wrong:
-        i, j = wrong[0]
-        raise ValueError(
-            f"{name} must be finite (as float32), got {value[i, j].item()} at [{i}, {j}]"
-        )
-    return rows
-
-
-def _float32_bytes(rows: Tensor) -> bytes:
-    """Return [T, d] numbers row by row as little-endian float32."""
-    return rows.contiguous().numpy().astype("<f4").tobytes()
+    return checked_numbers(name, value)
