@@ -13,7 +13,7 @@ def page_source(*widgets, damage=None):
     state = dependency_state(widgets, drop_defaults=False)
     if damage:
         entry = state[widgets[0].model_id]
-        damage(entry["state"], entry["buffers"])
+        damage(entry["state"], entry.setdefault("buffers", []))
     views = "".join(
         '<script type="application/vnd.jupyter.widget-view+json">'
         f"{json.dumps({'model_id': widget.model_id})}</script>"

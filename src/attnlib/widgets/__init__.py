@@ -5,5 +5,6 @@ Each widget is an anywidget: Python holds its state, the browser computes and dr
 """
 
 from attnlib.widgets.head_explorer import HeadExplorer
+from attnlib.widgets.predict import Predict
 
-__all__ = ["HeadExplorer"]
+__all__ = ["HeadExplorer", "Predict"]
