@@ -22,29 +22,35 @@ export function divisors(d) {
  * One head's weights, softmax(Q_i K_i^T / sqrt(d_k)), as T x T numbers row by row.
  *
  * q and k are T x d, all heads side by side: head i reads columns i * d_k to (i + 1) * d_k.
- * With `causal`, weights to the right of the diagonal are 0.
+ * With `causal`, weights to the right of the diagonal are 0. With `mask`, T x T booleans, weights are
+ * 0 where it is false, also in rows that may look nowhere.
  */
-export function attentionWeights(q, k, { T, d, numHeads, head, causal }) {
+export function attentionWeights(q, k, { T, d, numHeads, head, causal, mask = null }) {
   const width = d / numHeads; // d_k
   const first = head * width;
   const weights = new Float64Array(T * T);
   for (let i = 0; i < T; i++) {
     const keys = causal ? i + 1 : T;
-    let largest = -Infinity;
     for (let j = 0; j < keys; j++) {
       let score = 0;
       for (let c = first; c < first + width; c++) score += q[i * d + c] * k[j * d + c];
-      score /= Math.sqrt(width);
-      weights[i * T + j] = score;
-      largest = Math.max(largest, score);
+      const forbidden = mask !== null && !mask[i * T + j];
+      weights[i * T + j] = forbidden ? -Infinity : score / Math.sqrt(width);
     }
-    let sum = 0;
-    for (let j = 0; j < keys; j++) {
-      // Subtracting the largest score changes no weight, and keeps exp from overflowing.
-      weights[i * T + j] = Math.exp(weights[i * T + j] - largest);
-      sum += weights[i * T + j];
-    }
-    for (let j = 0; j < keys; j++) weights[i * T + j] /= sum;
+    softmaxInPlace(weights.subarray(i * T, i * T + keys));
   }
   return weights;
+}
+
+/** Turn scores into weights that sum to 1. A score of -Infinity is forbidden; all of them: all 0. */
+export function softmaxInPlace(scores) {
+  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+  if (largest === -Infinity) return void scores.fill(0);
+  let sum = 0;
+  for (let j = 0; j < scores.length; j++) {
+    // Subtracting the largest score changes no weight, and keeps exp from overflowing.
+    scores[j] = Math.exp(scores[j] - largest);
+    sum += scores[j];
+  }
+  for (let j = 0; j < scores.length; j++) scores[j] /= sum;
 }

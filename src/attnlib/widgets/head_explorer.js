@@ -116,43 +116,23 @@ function createGrid(T, { chooseHead }) {
 /** One head's map with token labels, and a cursor that reads it cell by cell. */
 function createMap(tokens) {
   const T = tokens.length;
-  const labels = () => tokens.map((token) => element("span", { title: token }, token));
-  const [rowLabels, columnLabels] = [labels(), labels()];
   const canvas = element("canvas");
-  const cursorBox = element("div", { class: "attn-cursor" });
-  const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" });
-  plot.append(canvas, cursorBox);
+  const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" }, canvas);
+  const map = createTokenMap(tokens, plot);
   const live = element("output", { class: "attn-live", "aria-live": "polite" });
-  const hidden = { "aria-hidden": "true" };
-  const map = element(
-    "div",
-    { class: "attn-map" },
-    element("span", { class: "attn-looks", ...hidden }, "who looks ↓"),
-    element("span", { class: "attn-looked-at", ...hidden }, "looked at →"),
-    element("div", { class: "attn-columns", ...hidden }, ...columnLabels),
-    element("div", { class: "attn-rows", ...hidden }, ...rowLabels),
-    plot,
-  );
-  map.style.setProperty("--tokens", T);
-  map.classList.toggle("attn-dense", T > 14);
-  const node = element("div", {}, element("div", { class: "attn-scroll" }, map), live);
-  const named = (i) => (tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i])
-    ? tokens[i] : `${tokens[i]} (${i + 1})`); // a token that occurs twice is told apart
+  const node = element("div", {}, element("div", { class: "attn-scroll" }, map.node), live);
+  const named = tellApart(tokens);
   let weights = null;
   let causal = false;
   let cursor = null;
 
   function read() {
-    cursorBox.hidden = cursor === null;
+    map.pointAt(cursor);
     if (cursor === null) {
       live.textContent = "Point at a cell, or use the arrow keys, to read a weight.";
       return;
     }
     const { row, column } = cursor;
-    cursorBox.style.setProperty("--row", row);
-    cursorBox.style.setProperty("--column", column);
-    rowLabels.forEach((label, i) => label.classList.toggle("attn-at", i === row));
-    columnLabels.forEach((label, j) => label.classList.toggle("attn-at", j === column));
     const forbidden = causal && column > row;
     live.replaceChildren(
       element("span", { class: "attn-query" }, named(row)), " → ",
@@ -163,10 +143,7 @@ function createMap(tokens) {
   }
 
   function pointAt(event) {
-    const box = plot.getBoundingClientRect();
-    const index = (share) => Math.max(0, Math.min(T - 1, Math.floor(share * T)));
-    const row = index((event.clientY - box.top) / box.height);
-    const column = index((event.clientX - box.left) / box.width);
+    const { row, column } = cellAt(event, plot, T, T);
     if (row === cursor?.row && column === cursor?.column) return;
     cursor = { row, column };
     read();
@@ -183,7 +160,7 @@ function createMap(tokens) {
     event.preventDefault();
     cursor = next;
     read();
-    cursorBox.scrollIntoView({ block: "nearest", inline: "nearest" });
+    map.showCursor();
   });
 
   function draw(newWeights, newCausal, head) {
@@ -191,42 +168,6 @@ function createMap(tokens) {
     paintWeights(canvas, weights, T, causal);
     plot.setAttribute("aria-label", `Weights of head ${head + 1}; arrow keys read them`);
     read();
-  }
-  return { node, draw };
-}
-
-/** The enlarged head's numbers as a table, made only when it is opened. */
-function createTable(tokens) {
-  const T = tokens.length;
-  const summary = element("summary");
-  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
-  const node = element("details", {}, summary, scroll);
-  let current = null;
-
-  function fill() {
-    if (!node.open || current === null) return;
-    const { weights, head } = current;
-    const header = (scope, text) => element("th", { scope }, text);
-    const header_row = element("tr", {}, header("col", "who looks"));
-    header_row.append(...tokens.map((token) => header("col", token)), header("col", "sum"));
-    const body = tokens.map((token, i) => {
-      const row = Array.from(weights.subarray(i * T, (i + 1) * T));
-      const numbers = [...row, row.reduce((a, b) => a + b)];
-      const cells = numbers.map((number) => element("td", {}, shortNumber(number, 3)));
-      return element("tr", {}, header("row", token), ...cells);
-    });
-    const caption = element("caption", {}, `Weights of head ${head + 1}: rows look at columns`);
-    const table = element("table", {}, caption, element("thead", {}, header_row));
-    table.append(element("tbody", {}, ...body));
-    scroll.replaceChildren(table);
-    scroll.setAttribute("aria-label", `Table of head ${head + 1}`);
-  }
-  node.addEventListener("toggle", fill);
-
-  function draw(weights, head) {
-    current = { weights, head };
-    summary.textContent = `The numbers of head ${head + 1}`;
-    fill();
   }
   return { node, draw };
 }
@@ -252,7 +193,7 @@ function render({ model, el }) {
     chooseCausal: (causal) => set("causal", causal),
   });
   const grid = createGrid(T, { chooseHead: (head) => set("head", head) });
-  const [map, table, legend] = [createMap(tokens), createTable(tokens), createLegend()];
+  const [map, table, legend] = [createMap(tokens), createWeightsTable(tokens), createLegend()];
   const origin = model.get("origin");
   const warning = /^random/i.test(origin) ? " No head means anything yet." : "";
   const note = element("p", { class: "attn-note" });
@@ -284,7 +225,10 @@ function render({ model, el }) {
     useHeadColor(heading, head);
     grid.mark(head);
     map.draw(maps[head], model.get("causal"), head);
-    table.draw(maps[head], head);
+    table.draw(maps[head], {
+      summary: `The numbers of head ${head + 1}`,
+      caption: `Weights of head ${head + 1}: rows look at columns`,
+    });
   }
 
   function drawAll() {

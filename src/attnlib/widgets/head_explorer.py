@@ -56,8 +56,8 @@ class HeadExplorer(anywidget.AnyWidget):
             doesn't divide d.
     """
 
-    _esm = browser_code("attention.js", "_shared.js", "head_explorer.js")
-    _css = style_sheet("_shared.css", "head_explorer.css")
+    _esm = browser_code("attention.js", "_shared.js", "token_map.js", "head_explorer.js")
+    _css = style_sheet("_shared.css", "token_map.css", "head_explorer.css")
 
     tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     q = traitlets.Bytes(read_only=True).tag(sync=True)
