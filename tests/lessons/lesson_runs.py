@@ -12,6 +12,7 @@ from myst_nb.core.config import NbParserConfig
 from myst_nb.core.read import create_nb_reader
 from myst_parser.config.main import MdParserConfig
 from nbformat import NotebookNode
+from one_thread import use_one_thread
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
@@ -63,6 +64,7 @@ class Run:
 
 def execute(path: Path, cache_folder: Path) -> Run:
     """Execute the lesson at `path` and put it into the cache if no cell fails."""
+    use_one_thread()
     notebook = read_notebook(path)
     timeout = CONFIG["execute"]["timeout"]
     result = single_nb_execution(
