@@ -7,6 +7,7 @@ cell shows it once, when it is the cell's last expression.
 from attnlib.plotting.blocks import plot_blocks
 from attnlib.plotting.contributions import plot_head_contributions
 from attnlib.plotting.curves import plot_seed_curves
+from attnlib.plotting.flow import plot_flow
 from attnlib.plotting.heads import plot_heads
 from attnlib.plotting.lookups import plot_lookups
 from attnlib.plotting.matrices import plot_matrices
@@ -21,6 +22,7 @@ __all__ = [
     "new_figure",
     "plot_blocks",
     "plot_contributions",
+    "plot_flow",
     "plot_head_contributions",
     "plot_heads",
     "plot_lookups",

@@ -1,4 +1,4 @@
-"""What heatmaps of every kind share: numbers in cells and token labels."""
+"""What heatmaps of every kind share: numbers in cells, token labels, arrows between panels."""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import ConnectionPatch
 from torch import Tensor
+
+from attnlib import palette
+from attnlib.plotting.style import SIGNED_MAP
 
 LETTER = 0.075  # inches; about the width of a label's letter
 
@@ -65,3 +70,28 @@ def text_color_on(color: tuple[float, ...]) -> str:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "#050505" if luminance > 0.18 else "#fafafa"
+
+
+def draw_matrix(ax: Axes, matrix: Tensor, norm: Normalize, cell: float) -> None:
+    """Draw a matrix that isn't attention on the signed scale, with its numbers and no labels.
+
+    Args:
+        cell: width of a cell in inches, which decides the size of the numbers.
+    """
+    ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect="equal")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(True)
+    ax.spines[:].set_color(palette.LINE)
+    whole = bool((matrix == matrix.round()).all())
+    write_numbers(ax, matrix, SIGNED_MAP, norm, "{:.0f}" if whole else "{:.2f}", cell)
+
+
+def draw_arrow(figure: Figure, start: Axes, end: Axes) -> None:
+    """Draw an arrow from the right side of one panel to the left side of another."""
+    figure.add_artist(
+        ConnectionPatch(
+            (1, 0.5), (0, 0.5), "axes fraction", "axes fraction", axesA=start, axesB=end,
+            arrowstyle="-|>", color=palette.MUTED, linewidth=0.9, shrinkA=4, shrinkB=4,
+        )
+    )  # fmt: skip

@@ -3,17 +3,14 @@
 from collections.abc import Sequence
 
 import torch
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import ConnectionPatch
 from torch import Tensor
 
-from attnlib import palette
 from attnlib._checks import require_floating, shape_of
 from attnlib.attention import scaled_dot_product_attention
-from attnlib.plotting.cells import label_axis, write_numbers
+from attnlib.plotting.cells import draw_arrow, draw_matrix, label_axis
 from attnlib.plotting.heads import draw_map
-from attnlib.plotting.style import SIGNED_MAP, TEXT_WIDTH, new_figure, signed_norm
+from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
 
 GAP = 0.42  # inches between two stages; an arrow must fit
 LABELS = 0.65  # inches for the tokens at the left
@@ -78,29 +75,9 @@ def plot_stages(
         if name == "A":
             draw_map(ax, matrix, None, None, cell=cell, numbers=True)
         else:
-            _draw_matrix(ax, matrix, norm, cell)
+            draw_matrix(ax, matrix, norm, cell)
         ax.set_title(titles.get(name, name), pad=3)
     label_axis(panels["X"].yaxis, tokens, len(x))
     for start, end in ARROWS:
-        _draw_arrow(figure, panels[start], panels[end])
+        draw_arrow(figure, panels[start], panels[end])
     return figure
-
-
-def _draw_matrix(ax: Axes, matrix: Tensor, norm, cell: float) -> None:
-    ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect="equal")
-    ax.set_xticks([])
-    ax.set_yticks([])
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(True)
-    ax.spines[:].set_color(palette.LINE)
-    whole = bool((matrix == matrix.round()).all())
-    write_numbers(ax, matrix, SIGNED_MAP, norm, "{:.0f}" if whole else "{:.2f}", cell)
-
-
-def _draw_arrow(figure: Figure, start: Axes, end: Axes) -> None:
-    figure.add_artist(
-        ConnectionPatch(
-            (1, 0.5), (0, 0.5), "axes fraction", "axes fraction", axesA=start, axesB=end,
-            arrowstyle="-|>", color=palette.MUTED, linewidth=0.9, shrinkA=4, shrinkB=4,
-        )
-    )  # fmt: skip
