@@ -46,6 +46,29 @@ def checked_numbers(name: str, value: Tensor) -> Tensor:
     return numbers
 
 
+def checked_queries_and_keys(q: Tensor, k: Tensor, T: int) -> tuple[Tensor, Tensor]:
+    """Return q and k of T tokens as float32 [T, d] on the CPU, or raise if they can't be."""
+    for name, value in (("q", q), ("k", k)):
+        require_floating(name, value)
+        if value.dim() != 2:
+            raise ValueError(
+                f"{name} must have shape [T, d], got {shape_of(value)}: all heads side by side, "
+                "one sequence; a batch [B, T, d] is shown one by one"
+            )
+        if value.shape[1] == 0:
+            raise ValueError(f"{name} must hold at least one number a token, got {shape_of(value)}")
+        if value.shape[0] != T:
+            raise ValueError(
+                f"{name} must have one row a token, got shape {shape_of(value)} and {T} tokens"
+            )
+    if k.shape != q.shape:
+        raise ValueError(
+            f"k must have the shape of q, got {shape_of(k)} and q {shape_of(q)}: "
+            "a score is the dot product of a query and a key"
+        )
+    return checked_numbers("q", q), checked_numbers("k", k)
+
+
 def checked_rows(module: MultiHeadAttention, x: Tensor, otherwise: str) -> Tensor:
     """Return a module's input as one sequence [T, d], or raise if it can't be that.
 

@@ -74,3 +74,11 @@ function textColorOn(color) {
   });
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#050505" : "#fafafa";
 }
+
+/** An SVG element with attributes and children. Text is only ever text. */
+function svgElement(tag, attributes = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}

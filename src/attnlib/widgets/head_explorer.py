@@ -8,11 +8,11 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import require_divisible, require_floating, shape_of
+from attnlib._checks import require_divisible
 from attnlib.attention import MultiHeadAttention
 from attnlib.widgets._base import browser_code, style_sheet
 from attnlib.widgets._inputs import (
-    checked_numbers,
+    checked_queries_and_keys,
     checked_rows,
     checked_texts,
     float32_bytes,
@@ -80,12 +80,7 @@ class HeadExplorer(anywidget.AnyWidget):
         origin: str = "as given",
     ) -> None:
         tokens = checked_texts("tokens", tokens)
-        q, k = _checked_rows("q", q, len(tokens)), _checked_rows("k", k, len(tokens))
-        if k.shape != q.shape:
-            raise ValueError(
-                f"k must have the shape of q, got {shape_of(k)} and q {shape_of(q)}: "
-                "a score is the dot product of a query and a key"
-            )
+        q, k = checked_queries_and_keys(q, k, len(tokens))
         if not isinstance(causal, bool):
             raise TypeError(f"causal must be True or False, got {type(causal).__name__}")
         require_text("origin", origin)
@@ -149,20 +144,3 @@ class HeadExplorer(anywidget.AnyWidget):
     @traitlets.observe("num_heads")
     def _keep_head_in_range(self, change: dict) -> None:
         self.head = min(self.head, change["new"] - 1)
-
-
-def _checked_rows(name: str, value: Tensor, T: int) -> Tensor:
-    """Return queries or keys as float32 [T, d] on the CPU, or raise if they can't be."""
-    require_floating(name, value)
-    if value.dim() != 2:
-        raise ValueError(
-            f"{name} must have shape [T, d], got {shape_of(value)}: all heads side by side, "
-            "one sequence; a batch [B, T, d] is shown one by one"
-        )
-    if value.shape[1] == 0:
-        raise ValueError(f"{name} must hold at least one number a token, got {shape_of(value)}")
-    if value.shape[0] != T:
-        raise ValueError(
-            f"{name} must have one row a token, got shape {shape_of(value)} and {T} tokens"
-        )
-    return checked_numbers(name, value)
