@@ -1,0 +1,114 @@
+"""MaskPainter: paint who may look at whom, and see what that does to the weights."""
+
+from collections.abc import Sequence
+
+import anywidget
+import torch
+import traitlets
+from torch import Tensor
+
+from attnlib._checks import require_boolean_mask, require_tensor, shape_of
+from attnlib.widgets._base import browser_code, style_sheet
+from attnlib.widgets._inputs import (
+    checked_queries_and_keys,
+    checked_texts,
+    float32_bytes,
+    require_text,
+)
+
+MOST_TOKENS = 16  # more cells would be too small to hit
+
+
+class MaskPainter(anywidget.AnyWidget):
+    """A mask to be painted cell by cell, the weights under it, and an alarm for leaks.
+
+    Rows are queries, columns are keys, and a colored cell may look. The browser computes
+    softmax(q k^T / sqrt(d)) over the cells that may look, and says which tokens see a later one. A
+    row that may look nowhere has weights 0 and output 0.
+
+        painter = MaskPainter(["the", "cat", "sat"], torch.randn(3, 8), torch.randn(3, 8))
+        painter                                                    # show it and paint
+        output, weights = scaled_dot_product_attention(q, k, v, painter.mask_tensor())
+        painter.mask = causal_mask(3).flatten().tolist()           # paints it from here
+        painter.observe(lambda change: print(painter.mask_tensor()), "mask")
+
+    Trait that a reader paints, synced both ways and observable:
+        mask (list of T * T bool): row by row, True = may look.
+
+    Traits that are fixed: tokens (list of str), T, d, origin, and q and k as T x d float32 numbers,
+    row by row, little endian.
+
+    Args:
+        tokens: T strings, at most 16.
+        q: queries [T, d] of one head.
+        k: keys [T, d].
+        mask: boolean [T, T], True = may look, at the start; everything if left out.
+        origin: where q and k come from, told to the reader: "random (seed 0)", "hand-built".
+
+    Raises:
+        TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers; a mask
+            that isn't a boolean tensor.
+        ValueError: no tokens or too many, shapes that don't fit, NaN or infinity.
+    """
+
+    _esm = browser_code("attention.js", "_shared.js", "token_map.js", "mask_painter.js")
+    _css = style_sheet("_shared.css", "token_map.css", "mask_painter.css")
+
+    tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    q = traitlets.Bytes(read_only=True).tag(sync=True)
+    k = traitlets.Bytes(read_only=True).tag(sync=True)
+    T = traitlets.Int(read_only=True).tag(sync=True)
+    d = traitlets.Int(read_only=True).tag(sync=True)
+    origin = traitlets.Unicode(read_only=True).tag(sync=True)
+    mask = traitlets.List(traitlets.Bool()).tag(sync=True)
+
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        q: Tensor,
+        k: Tensor,
+        *,
+        mask: Tensor | None = None,
+        origin: str = "as given",
+    ) -> None:
+        tokens = checked_texts("tokens", tokens)
+        T = len(tokens)
+        if T > MOST_TOKENS:
+            raise ValueError(
+                f"tokens must be at most {MOST_TOKENS}, got {T}: more cells would be too small to "
+                "paint; take a part of the sequence"
+            )
+        q, k = checked_queries_and_keys(q, k, T)
+        require_text("origin", origin)
+        mask = torch.ones(T, T, dtype=torch.bool) if mask is None else _checked_mask(mask, T)
+        fixed = {"tokens": tokens, "T": T, "d": q.shape[1], "origin": origin}
+        fixed |= {"q": float32_bytes(q), "k": float32_bytes(k)}
+        for name, value in fixed.items():
+            self.set_trait(name, value)
+        super().__init__(mask=mask.flatten().tolist())
+
+    def mask_tensor(self) -> Tensor:
+        """Return the mask as painted: boolean [T, T], True = may look, as attnlib takes it."""
+        return torch.tensor(self.mask, dtype=torch.bool).view(self.T, self.T)
+
+    def __repr__(self) -> str:
+        """Say what is shown, without the bytes."""
+        return f"MaskPainter({self.T} tokens, d={self.d}, {sum(self.mask)} looks allowed)"
+
+    @traitlets.validate("mask")
+    def _mask_is_square(self, proposal: dict) -> list[bool]:
+        if len(proposal["value"]) != self.T**2:
+            raise traitlets.TraitError(
+                f"mask must be {self.T} * {self.T} = {self.T**2} booleans, row by row, "
+                f"got {len(proposal['value'])}: a tensor becomes that with .flatten().tolist()"
+            )
+        return proposal["value"]
+
+
+def _checked_mask(mask: Tensor, T: int) -> Tensor:
+    """Return a mask, or raise unless it is boolean [T, T]."""
+    require_tensor("mask", mask)
+    require_boolean_mask("mask", mask, mask.device)
+    if mask.shape != (T, T):
+        raise ValueError(f"mask must have shape [T, T] = [{T}, {T}], got {shape_of(mask)}")
+    return mask

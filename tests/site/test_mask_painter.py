@@ -1,0 +1,287 @@
+"""MaskPainter in a real browser, without a kernel: its numbers, its alarm, its brushes."""
+
+import base64
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib import causal_mask, scaled_dot_product_attention
+from attnlib.widgets import MaskPainter
+
+SENTENCE = ["The", "cat", "sat", "on", "the", "mat"]
+
+
+def painter(T=6, d=4, *, seed=0, scale=1.0, tokens=None, **options):
+    generator = torch.Generator().manual_seed(seed)
+    q, k = (scale * torch.randn(T, d, generator=generator) for _ in range(2))
+    return MaskPainter(tokens or [f"t{i}" for i in range(T)], q, k, **options)
+
+
+def decoded(widget):
+    """The tensors [T, d] that the browser reads, in float64."""
+    return (
+        torch.from_numpy(np.frombuffer(state, "<f4").astype(np.float64)).view(widget.T, widget.d)
+        for state in (widget.q, widget.k)
+    )
+
+
+def expected_weights(widget, mask):
+    """Torch's weights [T, T]; rows that may look nowhere are 0."""
+    q, k = decoded(widget)
+    scores = (q @ k.T / math.sqrt(widget.d)).masked_fill(~mask, -math.inf)
+    return scores.softmax(-1).nan_to_num(0)
+
+
+def cells(page):
+    return page.locator(".attn-cells > span")
+
+
+def painted(page, T=6):
+    """The mask [T, T] that is to be seen: cells with a color, however small its weight."""
+    colored = cells(page).evaluate_all("all => all.map((cell) => cell.style.background !== '')")
+    return torch.tensor(colored).view(T, T)
+
+
+def point(page, row, column, T=6):
+    """The middle of a cell in the window."""
+    box = page.locator(".attn-plot").bounding_box()
+    return (
+        box["x"] + box["width"] * (column + 0.5) / T,
+        box["y"] + box["height"] * (row + 0.5) / T,
+    )
+
+
+def masks_of(T, count, seed):
+    """Random masks from sparse to dense, each second one with a row that may look nowhere."""
+    generator = torch.Generator().manual_seed(seed)
+    for i in range(count):
+        mask = torch.rand(T, T, generator=generator) < (i + 1) / (count + 1)
+        if i % 2:
+            mask[i % T] = False
+        yield mask
+
+
+CASES = {
+    "random": painter(seed=1),
+    "sixteen tokens": painter(T=16, d=9, seed=2),
+    "one token": painter(T=1, d=3, seed=3),
+    "scores to +-80 and beyond": painter(T=7, d=16, seed=4, scale=9.0),
+    "hundreds of thousands": painter(T=5, seed=5, scale=600.0),
+    "all equal": MaskPainter(list("abc"), torch.full((3, 4), 5.0), torch.full((3, 4), 7.0)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_browser_computes_what_torch_computes(show, case):
+    widget = CASES[case]
+    T = widget.T
+    masks = [*masks_of(T, 12, seed=len(case)), causal_mask(T), ~causal_mask(T), causal_mask(T) > 1]
+    computed = show(widget).evaluate(
+        """async ({esm, state, q, k, masks}) => {
+            const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
+            const {readState, attentionWeights, leaks, blindRows} = await import(url);
+            const decode = (text) =>
+                new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+            const model = new Map(Object.entries({...state, q: decode(q), k: decode(k)}));
+            const {T, d, ...tensors} = readState(model);
+            const options = {T, d, numHeads: 1, head: 0, causal: false};
+            return masks.map((mask) => ({
+                leaks: leaks(mask, T), blind: blindRows(mask, T), weights: Array.from(
+                    attentionWeights(tensors.q, tensors.k, {...options, mask})),
+            }));
+        }""",
+        {
+            "esm": widget._esm,
+            "state": {name: getattr(widget, name) for name in ("tokens", "T", "d", "mask")},
+            "q": base64.b64encode(widget.q).decode(),
+            "k": base64.b64encode(widget.k).decode(),
+            "masks": [mask.flatten().tolist() for mask in masks],
+        },
+    )
+    for mask, result in zip(masks, computed, strict=True):
+        weights = torch.tensor(result["weights"], dtype=torch.float64).view(T, T)
+        torch.testing.assert_close(weights, expected_weights(widget, mask), atol=1e-6, rtol=0)
+        q, k = decoded(widget)
+        _, packaged = scaled_dot_product_attention(q, k, k, mask)
+        torch.testing.assert_close(weights, packaged, atol=1e-6, rtol=0)
+        future = mask.triu(1)
+        assert [leak["row"] for leak in result["leaks"]] == future.any(1).nonzero()[:, 0].tolist()
+        for leak in result["leaks"]:
+            assert leak["columns"] == future[leak["row"]].nonzero()[:, 0].tolist()
+        assert result["blind"] == (~mask.any(1)).nonzero()[:, 0].tolist()
+
+
+def test_cells_table_and_alarm_show_the_mask_that_python_gave(show):
+    mask = causal_mask(6)
+    mask[2, 5] = mask[1, 3] = mask[1, 4] = True
+    mask[4] = False
+    widget = painter(tokens=SENTENCE, mask=mask, scale=2.0)
+    page = show(widget)
+    assert torch.equal(painted(page), mask)
+    expected = expected_weights(widget, mask)
+    texts = cells(page).all_text_contents()
+    for text, weight, may in zip(texts, expected.flatten(), mask.flatten(), strict=True):
+        assert text == (f"{weight:.2f}".replace("0.", ".", 1) if may else "")
+    page.locator("summary").click()
+    rows = page.locator("tbody tr").all()
+    table = [[float(n) for n in row.locator("td").all_text_contents()] for row in rows]
+    table = torch.tensor(table, dtype=torch.float64)
+    torch.testing.assert_close(table[:, :-1], expected, atol=0.0005001, rtol=0)
+    assert table[:, -1].tolist() == [1, 1, 1, 1, 0, 1]
+    assert (
+        page.locator(".attn-summary[role=status]").inner_text() == "Leak: 3 looks into the future"
+    )
+    assert page.locator(".attn-alarm li").all_inner_texts() == [
+        'token 1 "cat" can see tokens 3 and 4',
+        'token 2 "sat" can see token 5 "mat"',
+        'token 4 "the" looks nowhere: output 0',
+    ]
+    marked = page.locator(".attn-leak").evaluate_all(
+        "all => all.map((cell) => [...cell.parentElement.children].indexOf(cell))"
+    )
+    assert marked == [1 * 6 + 3, 1 * 6 + 4, 2 * 6 + 5]
+    assert page.locator(".attn-blind").count() == 6
+
+
+PRESETS = {
+    "everything": torch.ones(6, 6).bool(),
+    "causal": causal_mask(6),
+    "causal, window of 3": causal_mask(6) & torch.ones(6, 6).bool().triu(-2),
+    "no self": ~torch.eye(6).bool(),
+    "last two are padding": torch.tensor([[True] * 4 + [False] * 2] * 6),
+    "nothing": torch.zeros(6, 6).bool(),
+}
+
+
+def test_each_preset_paints_its_mask_and_the_alarm_answers(show):
+    page = show(painter(mask=torch.eye(6).bool()))
+    assert page.locator("button[aria-pressed=true]").count() == 0
+    assert page.get_by_role("button").all_inner_texts() == list(PRESETS)
+    for name, mask in PRESETS.items():
+        page.get_by_role("button", name=name, exact=True).click()
+        assert torch.equal(painted(page), mask)
+        assert page.locator("button[aria-pressed=true]").all_inner_texts() == [name]
+        looks = int(mask.triu(1).sum())
+        assert page.locator(".attn-summary[role=status]").inner_text() == (
+            f"Leak: {looks} looks into the future"
+            if looks
+            else "No leak: every token sees only itself and the past"
+        )
+    assert page.locator(".attn-alarm li").count() == 6
+    assert "output 0" in page.locator(".attn-alarm li").first.inner_text()
+
+
+def test_a_drag_paints_what_its_first_cell_became(show):
+    page = show(painter(mask=causal_mask(6)))
+    expected = causal_mask(6)
+    page.mouse.move(*point(page, 1, 2))
+    page.mouse.down()
+    page.mouse.move(*point(page, 1, 5))  # in one jump: the cells between are painted, too
+    page.mouse.move(*point(page, 4, 2))
+    page.mouse.up()
+    expected[1, 2:] = expected[2, 4] = expected[3, 3] = True
+    assert torch.equal(painted(page), expected)
+    page.mouse.move(*point(page, 5, 5))  # the button is up: nothing is painted
+    assert torch.equal(painted(page), expected)
+    page.mouse.down()
+    page.mouse.move(*point(page, 5, 0))
+    x, y = point(page, 5, 0)
+    page.mouse.move(x - 300, y + 300)  # outside, the nearest cell counts
+    page.mouse.up()
+    expected[5] = False
+    assert torch.equal(painted(page), expected)
+    page.touchscreen.tap(*point(page, 5, 3))
+    expected[5, 3] = True
+    assert torch.equal(painted(page), expected)
+    page.mouse.click(*point(page, 0, 0), button="right")
+    assert torch.equal(painted(page), expected)
+
+
+def test_a_finger_paints_instead_of_scrolling(show):
+    page = show(painter())
+    assert page.locator(".attn-plot").evaluate("p => getComputedStyle(p).touchAction") == "none"
+    assert page.locator(".attn-rows").evaluate("p => getComputedStyle(p).touchAction") == "auto"
+
+
+def test_the_grid_is_one_tab_stop_painted_by_keys(show):
+    widget = painter(tokens=SENTENCE, mask=causal_mask(6))
+    page = show(widget)
+    live = page.locator("output[aria-live=polite]")
+    page.get_by_role("button", name="nothing").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Mask;")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    # JupyterLab leaves a focused element's keys alone where it finds this mark.
+    assert page.evaluate("document.activeElement.hasAttribute('data-lm-suppress-shortcuts')")
+    assert live.inner_text() == "The → The: may look, weight 1.00"
+    page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
+    for key in ("ArrowDown", "ArrowDown", "End"):
+        page.keyboard.press(key)
+    assert live.inner_text() == "sat → mat: may not look"
+    page.keyboard.press("Space")
+    assert page.evaluate("lastKey.defaultPrevented")  # else the page would scroll away
+    expected = causal_mask(6)
+    expected[2, 5] = True
+    assert torch.equal(painted(page), expected)
+    weight = f"{expected_weights(widget, expected)[2, 5]:.2f}".replace("0.", ".", 1)
+    assert live.inner_text() == f"sat → mat: may look, weight {weight}"
+    assert page.locator(".attn-summary[role=status]").inner_text() == "Leak: 1 look into the future"
+    page.keyboard.press("Space")
+    assert torch.equal(painted(page), causal_mask(6))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+
+
+def test_a_token_is_text_and_never_markup(show):
+    attack = "<img src=x onerror=\"document.title='run'\">"
+    page = show(painter(T=2, tokens=[attack, "b"], origin=attack))
+    page.locator("summary").click()
+    page.locator(".attn-plot").focus()
+    assert attack in page.locator("output").inner_text()
+    assert attack in page.locator(".attn-alarm li").inner_text()
+    assert page.locator("img").count() == 0
+    assert page.title() == ""
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width):
+    tokens = [f"token{i}" for i in range(15)] + ["Donaudampfschifffahrtsgesellschaftskapitän" * 3]
+    page = show(painter(T=16, tokens=tokens), width=width)
+    page.locator("summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    targets = page.locator(".attn-widget :is(button, summary), .attn-cells > span")
+    sizes = targets.evaluate_all(
+        "all => all.map((e) => e.getBoundingClientRect()).map((b) => Math.min(b.width, b.height))"
+    )
+    assert len(sizes) == 6 + 1 + 256
+    assert min(sizes) >= 23.9  # 24 but for rounding
+    page.locator(".attn-plot").press("End")
+    box = page.locator(".attn-cursor").bounding_box()
+    assert box["x"] + box["width"] <= width  # the cursor was scrolled into sight
+
+
+def test_views_of_one_widget_stay_together_and_others_alone(show):
+    one, other = painter(seed=1), painter(seed=2)
+    first, second, alone = show(one, one, other).locator(".attn-widget").all()
+    first.get_by_role("button", name="no self").click()
+    assert second.get_by_role("button", name="no self", pressed=True).count() == 1
+    assert alone.get_by_role("button", name="everything", pressed=True).count() == 1
+    assert first.page.locator("[id]").count() == 0
+
+
+DAMAGES = {
+    "mask should be 36 booleans": lambda state, _: state["mask"].pop(),
+    "mask should be 36 booleans, but is 0.5,true": lambda state, _: state["mask"].insert(0, 0.5),
+    "tokens should be 6 strings, but there are 5": lambda state, _: state["tokens"].pop(),
+    "T and d should be at least 1, but are 6 and 0": lambda state, _: state.update(d=0),
+    "q should be 24 numbers": lambda state, buffers: buffers.clear(),
+}
+
+
+@pytest.mark.parametrize("message", DAMAGES)
+def test_a_damaged_state_says_so_and_the_page_lives_on(show, message):
+    page = show(painter(), painter(T=2), damage=DAMAGES[message])
+    assert message in page.get_by_role("alert").inner_text()
+    page.locator(".attn-plot").wait_for()
