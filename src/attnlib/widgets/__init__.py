@@ -7,5 +7,6 @@ Each widget is an anywidget: Python holds its state, the browser computes and dr
 from attnlib.widgets.head_explorer import HeadExplorer
 from attnlib.widgets.mask_painter import MaskPainter
 from attnlib.widgets.predict import Predict
+from attnlib.widgets.two_heads import TwoHeads
 
-__all__ = ["HeadExplorer", "MaskPainter", "Predict"]
+__all__ = ["HeadExplorer", "MaskPainter", "Predict", "TwoHeads"]

@@ -1,0 +1,246 @@
+// TwoHeads: two small heads and the one big head of the same numbers, computed as a reader edits.
+
+/** The widget's state, checked: it may come from a file that somebody has edited. */
+export function readState(model) {
+  const [T, d, width] = ["T", "d", "d_k"].map((name) => model.get(name));
+  for (const [name, size] of Object.entries({ T, d, d_k: width })) {
+    if (!Number.isInteger(size) || size < 1 || size > 6) {
+      throw new Error(`${name} should be a whole number from 1 to 6, but is ${size}`);
+    }
+  }
+  const tokens = (name) => readFloats(name, model.get(name), T * d);
+  const matrices = (name) => readFloats(name, model.get(name), 6 * d * width);
+  const now = { x: tokens("x"), heads: matrices("heads") };
+  return { T, d, width, ...now, start: { x: tokens("start_x"), heads: matrices("start_heads") } };
+}
+
+/** a [n, m] times b [m, p], all row by row. */
+function multiply(a, b, n, m, p) {
+  const product = new Float64Array(n * p);
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < p; j++) {
+      for (let c = 0; c < m; c++) product[i * p + j] += a[i * m + c] * b[c * p + j];
+    }
+  }
+  return product;
+}
+
+/** Everything that one head makes of its queries, keys and values, each [T, width]. */
+function attend([q, k, v], T, width) {
+  const transposed = Float64Array.from(k, (_, i) => k[(i % T) * width + Math.floor(i / T)]);
+  const scores = multiply(q, transposed, T, width, T);
+  const scaled = scores.map((score) => score / Math.sqrt(width));
+  const weights = attentionWeights(q, k, { T, d: width, numHeads: 1, head: 0, causal: false });
+  return { q, k, v, scores, scaled, weights, output: multiply(weights, v, T, T, width) };
+}
+
+/** Head 1, head 2, and the one head whose matrices are theirs side by side. */
+export function computeAll({ T, d, width, x, heads }) {
+  const size = d * width;
+  const project = (i) => multiply(x, heads.subarray(i * size, (i + 1) * size), T, d, width);
+  const [first, second] = [[0, 1, 2].map(project), [3, 4, 5].map(project)];
+  const sideBySide = (left, right) =>
+    Float64Array.from({ length: 2 * T * width }, (_, i) => {
+      const half = Math.floor(i / width); // of row half / 2
+      return (half % 2 ? right : left)[Math.floor(half / 2) * width + (i % width)];
+    });
+  const both = first.map((projected, i) => sideBySide(projected, second[i]));
+  return [attend(first, T, width), attend(second, T, width), attend(both, T, 2 * width)];
+}
+
+/** A result with two decimals at most, and an exponent where it would be long. */
+function rounded(number) {
+  const size = Math.abs(number);
+  const long = size >= 1e5 || (size > 0 && size < 0.005);
+  const text = long ? number.toExponential(1).replace("e+", "e") : String(Number(number.toFixed(2)));
+  return text.replaceAll("-", "\u2212");
+}
+
+/** "W_q" as in formulas, with its index lowered. */
+function symbol(name) {
+  const [letter, index] = name.split("_");
+  return element("span", {}, element("i", {}, letter), index ? element("sub", {}, index) : "");
+}
+
+/** A matrix of results with a row a token; `draw(write)` fills each cell by write(cell, index). */
+function createResult(caption, T, columns, { toTokens = false } = {}) {
+  const header = (scope, i, role) => element("th", { scope, class: role }, `token ${i}`);
+  const cells = Array.from({ length: T * columns }, () => element("td"));
+  const table = element("table", {}, element("caption", {}, ...caption));
+  if (toTokens) {
+    const names = Array.from({ length: T }, (_, j) => header("col", j, "attn-key"));
+    table.append(element("thead", {}, element("tr", {}, element("td"), ...names)));
+  }
+  const body = Array.from({ length: T }, (_, i) => {
+    const row = cells.slice(i * columns, (i + 1) * columns);
+    return element("tr", {}, header("row", i, "attn-query"), ...row);
+  });
+  table.append(element("tbody", {}, ...body));
+  const node = element("div", { class: "attn-scroll" }, table);
+  return { node, draw: (write) => cells.forEach(write) };
+}
+
+const writeNumbers = (numbers) => (cell, i) => (cell.textContent = rounded(numbers[i]));
+
+/** One head from its scores to its output. The big head's scores are shown as a sum. */
+function createHead(name, T, width, color) {
+  const toTokens = { toTokens: true };
+  const transposedKeys = [symbol("K"), element("sup", {}, "T")];
+  const results = {
+    scores: createResult(["scores ", symbol("Q"), " ", ...transposedKeys], T, T, toTokens),
+    scaled: createResult([`scaled: \u00f7 \u221a${width}`], T, T, toTokens),
+    weights: createResult(["weights: softmax"], T, T, toTokens),
+    output: createResult(["output: weights \u00d7 ", symbol("V")], T, width),
+  };
+  const node = element("div", { class: "attn-column", role: "group", "aria-label": name });
+  node.append(headingOf(name, color));
+  for (const [step, result] of Object.entries(results)) {
+    result.node.classList.add(`attn-${step}`);
+    node.append(result.node);
+  }
+
+  function draw(head, summands) {
+    results.scaled.draw(writeNumbers(head.scaled));
+    results.output.draw(writeNumbers(head.output));
+    results.scores.draw((cell, i) => {
+      cell.textContent = rounded(head.scores[i]);
+      const sum = summands.map(({ scores }) => rounded(scores[i])).join(" + ");
+      if (sum) cell.append(" ", element("span", { class: "attn-sum" }, `= ${sum}`));
+    });
+    results.weights.draw((cell, i) => {
+      const background = weightColor(head.weights[i]);
+      cell.textContent = shortNumber(head.weights[i]);
+      cell.style.background = `rgb(${background.map(Math.round)})`;
+      cell.style.color = textColorOn(background);
+    });
+  }
+  return { node, draw };
+}
+
+function headingOf(name, color) {
+  const heading = element("p", { class: "attn-heading" }, element("strong", {}, name));
+  if (color !== null) useHeadColor(heading, color);
+  return heading;
+}
+
+/** The matrices of one head to edit, each above what it makes of the tokens. */
+function createProjections(name, T, d, width, color, change) {
+  const rows = Array.from({ length: d }, (_, i) => `row ${i + 1}`);
+  const made = ["Q", "K", "V"].map((letter) => createResult([symbol(letter)], T, width));
+  const editors = ["W_q", "W_k", "W_v"].map((matrix, m) => {
+    const caption = element("span", {}, symbol(matrix));
+    caption.append(element("span", { class: "attn-unseen" }, ` of ${name}`));
+    return createNumberMatrix(caption, rows, width, (i, number) => change(m * d * width + i, number));
+  });
+  const pairs = editors.map(({ node }, m) => element("div", {}, node, made[m].node));
+  const node = element("div", { class: "attn-projections" }, headingOf(name, color), ...pairs);
+
+  function draw(matrices, head, always) {
+    const size = d * width;
+    editors.forEach((editor, m) => editor.draw(matrices.subarray(m * size, (m + 1) * size), always));
+    [head.q, head.k, head.v].forEach((numbers, m) => made[m].draw(writeNumbers(numbers)));
+  }
+  return { node, draw };
+}
+
+/** Queries, keys and values of the big head, which has no matrices of its own. */
+function createStacked(name, T, width) {
+  const made = ["Q", "K", "V"].map((letter) => createResult([symbol(letter)], T, width));
+  const note = element("p", { class: "attn-note" }, "The same columns, side by side:");
+  const node = element("div", { class: "attn-projections" }, headingOf(name, null), note);
+  node.append(...made.map((result) => result.node));
+  const draw = (head) =>
+    [head.q, head.k, head.v].forEach((numbers, m) => made[m].draw(writeNumbers(numbers)));
+  return { node, draw };
+}
+
+/** At whom a row of weights looks most: "token 1 (.80)", or "both alike (.50)". */
+function preference(row) {
+  const [most, next] = Array.from(row).sort((a, b) => b - a);
+  const tie = most - next < 0.005;
+  const place = tie ? (row.length === 2 ? "both alike" : "several alike") : `token ${row.indexOf(most)}`;
+  return `${place} (${shortNumber(most)})`;
+}
+
+/** One sentence a token: whom the heads look at, and whom the big one does. */
+function sayPreferences(results, T, bigName) {
+  if (T === 1) return ["With one token there is nothing to choose: every weight is 1."];
+  return Array.from({ length: T }, (_, i) => {
+    const [one, two, big] = results.map(({ weights }) =>
+      preference(weights.subarray(i * T, (i + 1) * T)));
+    return `Token ${i} looks at ${one} in head 1, ${two} in head 2, ${big} in ${bigName}.`;
+  });
+}
+
+function render({ model, el }) {
+  const { T, d, width, start } = readState(model);
+  const names = ["Head 1", "Head 2", `One head of width ${2 * width}`];
+  const colors = [0, 1, null];
+  function change(name, index, number) {
+    const numbers = readState(model)[name];
+    numbers[index] = number;
+    model.set(name, float32Bytes(numbers));
+    model.save_changes();
+  }
+  const tokens = Array.from({ length: T }, (_, i) => `token ${i}`);
+  const caption = element("span", {}, symbol("X"), ", the tokens");
+  const x = createNumberMatrix(caption, tokens, d, (i, number) => change("x", i, number));
+  const projections = [0, 1].map((i) => createProjections(
+    names[i], T, d, width, colors[i], (at, number) => change("heads", 3 * i * d * width + at, number)));
+  const stacked = createStacked(names[2], T, 2 * width);
+  const heads = names.map((name, i) => createHead(name, T, i < 2 ? width : 2 * width, colors[i]));
+  const reset = element("button", { type: "button" }, "Back to the start");
+  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const title = "Two heads, and the same numbers as one";
+  const root = element(
+    "div",
+    { class: "attn-widget attn-two-heads", role: "group", "aria-label": title },
+    element("p", { class: "attn-title" }, title),
+    element(
+      "p",
+      { class: "attn-note" },
+      "Change any number: type, or press the arrow keys up and down in its field. ",
+      "Rows look, columns are looked at.",
+    ),
+    element("div", { class: "attn-tokens" }, x.node, reset),
+    element(
+      "details",
+      {},
+      element("summary", {}, "The six matrices, with queries, keys and values"),
+      ...projections.map(({ node }) => node),
+      stacked.node,
+    ),
+    element("div", { class: "attn-heads" }, ...heads.map(({ node }) => node)),
+    live,
+  );
+  keepKeys(root);
+
+  function draw(always = false) {
+    const state = readState(model);
+    const results = computeAll(state);
+    x.draw(state.x, always);
+    projections.forEach((projection, i) => {
+      const matrices = state.heads.subarray(3 * i * d * width, 3 * (i + 1) * d * width);
+      projection.draw(matrices, results[i], always);
+    });
+    stacked.draw(results[2]);
+    heads.forEach((head, i) => head.draw(results[i], i === 2 ? results.slice(0, 2) : []));
+    const sentences = sayPreferences(results, T, names[2].toLowerCase());
+    live.replaceChildren(...sentences.map((sentence) => element("p", {}, sentence)));
+  }
+  const redraw = () => draw();
+  reset.addEventListener("click", () => {
+    for (const name of ["x", "heads"]) model.set(name, float32Bytes(start[name]));
+    model.save_changes();
+    draw(true); // also the fields whose text was refused
+  });
+
+  draw(true);
+  el.replaceChildren(root);
+  for (const name of ["x", "heads"]) model.on(`change:${name}`, redraw);
+  return () => {
+    for (const name of ["x", "heads"]) model.off(`change:${name}`, redraw);
+  };
+}
+
+export default { render };

@@ -1,0 +1,178 @@
+"""TwoHeads: two small heads and the same numbers as one big head, every number editable."""
+
+from collections.abc import Sequence
+
+import anywidget
+import numpy as np
+import torch
+import traitlets
+from torch import Tensor
+
+from attnlib._checks import shape_of
+from attnlib.widgets._base import browser_code, style_sheet
+from attnlib.widgets._inputs import checked_numbers, float32_bytes
+
+MOST_TOKENS, WIDEST, WIDEST_HEAD = 4, 6, 3  # what can be read on one screen
+LARGEST_NUMBER = 1000.0
+MATRICES = ("W_q", "W_k", "W_v")
+
+# The example of lesson L04: two tokens of width 4, two heads of width 2.
+EXAMPLE_X = [[1.0, 0, 1, 0], [0, 1, 0, 1]]
+EXAMPLE_HEADS = [
+    [
+        [[1.0, 0], [0, 1], [0, 0], [1, 0]],
+        [[1.0, 1], [0, 1], [1, 0], [0, 1]],
+        [[1.0, 0], [0, 2], [1, 1], [0, 1]],
+    ],
+    [
+        [[0.0, 1], [1, 0], [1, 0], [0, 1]],
+        [[0.0, 1], [1, 1], [0, 0], [1, 0]],
+        [[0.0, 1], [1, 1], [0, 2], [1, 0]],
+    ],
+]
+
+
+def _bytes_of(value: Tensor, _: "TwoHeads") -> bytes:
+    return float32_bytes(value)
+
+
+def _x_from_bytes(value: memoryview, widget: "TwoHeads") -> Tensor:
+    return _from_bytes(value, (widget.T, widget.d))
+
+
+def _heads_from_bytes(value: memoryview, widget: "TwoHeads") -> Tensor:
+    return _from_bytes(value, (2, 3, widget.d, widget.d_k))
+
+
+def _from_bytes(value: memoryview, shape: tuple[int, ...]) -> Tensor:
+    numbers = np.frombuffer(value, dtype="<f4").astype(np.float32)
+    return torch.from_numpy(numbers.reshape(shape))
+
+
+class TwoHeads(anywidget.AnyWidget):
+    """Two heads by hand: the tokens and six matrices as numbers to change, all results beside.
+
+    Shown are Q, K, V, scores, weights and outputs of both heads, and of the one head that their
+    matrices make when they stand side by side: several softmaxes against the softmax of a sum. The
+    browser computes all of it.
+
+        widget = TwoHeads()                        # lesson L04's example
+        widget                                     # show it
+        widget.x                                   # the tokens as they are now, [T, d]
+        widget.observe(lambda change: print(change["new"]), "heads")
+        TwoHeads(torch.randn(3, 4), [(W_q1, W_k1, W_v1), (W_q2, W_k2, W_v2)])
+
+    Traits that a reader changes, synced both ways and observable; assign a new tensor to change
+    them from Python:
+        x (Tensor): the tokens, float32 [T, d].
+        heads (Tensor): float32 [2, 3, d, d_k]; `heads[i]` holds W_q, W_k and W_v of head i.
+
+    Traits that are fixed: T, d, d_k; start_x and start_heads, which the reset button brings back.
+
+    Args:
+        x: tokens [T, d], at most 4 of width at most 6; L04's if left out.
+        heads: two triples (W_q, W_k, W_v) of matrices [d, d_k], d_k at most 3; L04's if left out.
+
+    Raises:
+        TypeError: something that isn't a tensor of floating point numbers.
+        ValueError: shapes that don't fit or are too large, NaN, or a number beyond 1000.
+    """
+
+    _esm = browser_code("attention.js", "_shared.js", "number_matrix.js", "two_heads.js")
+    _css = style_sheet("_shared.css", "two_heads.css")
+
+    T = traitlets.Int(read_only=True).tag(sync=True)
+    d = traitlets.Int(read_only=True).tag(sync=True)
+    d_k = traitlets.Int(read_only=True).tag(sync=True)
+    start_x = traitlets.Bytes(read_only=True).tag(sync=True)
+    start_heads = traitlets.Bytes(read_only=True).tag(sync=True)
+    x = traitlets.Instance(Tensor).tag(sync=True, to_json=_bytes_of, from_json=_x_from_bytes)
+    heads = traitlets.Instance(Tensor).tag(
+        sync=True, to_json=_bytes_of, from_json=_heads_from_bytes
+    )
+
+    def __init__(
+        self,
+        x: Tensor | None = None,
+        heads: Sequence[Sequence[Tensor]] | Tensor | None = None,
+    ) -> None:
+        x = _checked("x", torch.tensor(EXAMPLE_X) if x is None else x)
+        heads = _stacked(torch.tensor(EXAMPLE_HEADS) if heads is None else heads)
+        _require_small(x, heads)
+        (T, d), d_k = x.shape, heads.shape[-1]
+        fixed = {"T": T, "d": d, "d_k": d_k}
+        fixed |= {"start_x": float32_bytes(x), "start_heads": float32_bytes(heads)}
+        for name, value in fixed.items():
+            self.set_trait(name, value)
+        super().__init__(x=x, heads=heads)
+
+    def __repr__(self) -> str:
+        """Say what is shown, without the numbers."""
+        return f"TwoHeads({self.T} tokens, d={self.d}, d_k={self.d_k})"
+
+    @traitlets.validate("x", "heads")
+    def _keeps_its_shape(self, proposal: dict) -> Tensor:
+        name, value = proposal["trait"].name, proposal["value"]
+        shape = [self.T, self.d] if name == "x" else [2, 3, self.d, self.d_k]
+        try:
+            value = _checked(name, value)
+        except (TypeError, ValueError) as error:
+            raise traitlets.TraitError(str(error)) from None
+        if shape_of(value) != shape:
+            raise traitlets.TraitError(
+                f"{name} must keep its shape {shape}, got {shape_of(value)}: "
+                "for other sizes make a new TwoHeads"
+            )
+        return value
+
+
+def _checked(name: str, value: Tensor) -> Tensor:
+    """Return a float32 copy on the CPU, or raise unless the numbers are finite and moderate."""
+    numbers = checked_numbers(name, value).clone()
+    if numbers.numel() and numbers.abs().max() > LARGEST_NUMBER:
+        raise ValueError(
+            f"{name} must hold numbers from -{LARGEST_NUMBER:.0f} to {LARGEST_NUMBER:.0f}, "
+            f"got {numbers.flatten()[numbers.abs().argmax()].item():g}: larger ones can't be read"
+        )
+    return numbers
+
+
+def _stacked(heads: Sequence[Sequence[Tensor]] | Tensor) -> Tensor:
+    """Return two triples of [d, d_k] matrices as [2, 3, d, d_k], or raise if they aren't that."""
+    if not isinstance(heads, Sequence | Tensor):
+        raise TypeError(f"heads must be two triples (W_q, W_k, W_v), got {type(heads).__name__}")
+    heads = [list(head) for head in heads]
+    if [len(head) for head in heads] != [3, 3]:
+        raise ValueError(
+            "heads must be two triples (W_q, W_k, W_v), got groups of "
+            f"{[len(head) for head in heads]}"
+        )
+    matrices = []
+    for i, head in enumerate(heads):
+        for name, matrix in zip(MATRICES, head, strict=True):
+            matrices.append(_checked(f"{name} of head {i + 1}", matrix))
+            if matrix.dim() != 2 or matrix.shape != matrices[0].shape:
+                raise ValueError(
+                    f"{name} of head {i + 1} must be a matrix [d, d_k] like all six, "
+                    f"got {shape_of(matrix)} where W_q of head 1 is {shape_of(matrices[0])}"
+                )
+    return torch.stack(matrices).unflatten(0, (2, 3))  # 6 x [d, d_k] -> [2, 3, d, d_k]
+
+
+def _require_small(x: Tensor, heads: Tensor) -> None:
+    """Raise ValueError unless the tokens fit the matrices and all of it fits a screen."""
+    if x.dim() != 2:
+        raise ValueError(f"x must have shape [T, d], got {shape_of(x)}: one sequence, no batch")
+    d, d_k = heads.shape[-2:]
+    if x.shape[1] != d:
+        raise ValueError(
+            f"x must be as wide as the matrices are high, got x {shape_of(x)} and matrices "
+            f"{[d, d_k]}: Q = x @ W_q"
+        )
+    sizes = {"T": (len(x), MOST_TOKENS), "d": (d, WIDEST), "d_k": (d_k, WIDEST_HEAD)}
+    for name, (size, limit) in sizes.items():
+        if not 1 <= size <= limit:
+            raise ValueError(
+                f"{name} must be from 1 to {limit} here, got {size}: TwoHeads writes out every "
+                "number; HeadExplorer shows larger heads"
+            )
