@@ -4,9 +4,11 @@ Each widget is an anywidget: Python holds its state, the browser computes and dr
 `attnlib[widgets]`.
 """
 
+from attnlib.widgets.build_a_block import BuildABlock
 from attnlib.widgets.head_explorer import HeadExplorer
 from attnlib.widgets.mask_painter import MaskPainter
 from attnlib.widgets.predict import Predict
+from attnlib.widgets.query_compass import QueryCompass
 from attnlib.widgets.two_heads import TwoHeads
 
-__all__ = ["HeadExplorer", "MaskPainter", "Predict", "TwoHeads"]
+__all__ = ["BuildABlock", "HeadExplorer", "MaskPainter", "Predict", "QueryCompass", "TwoHeads"]

@@ -1,0 +1,236 @@
+// BuildABlock: how a block is wired, and what was measured in stacks of it.
+
+const NORMS = [[null, "none"], ["pre", "before (pre)"], ["post", "after (post)"]];
+
+/** What the numbers of a panel are called in words, by the lower end of each range. */
+const WORDS = {
+  size: [
+    [0, "vanished"],
+    [1e-6, "vanishing"],
+    [1e-2, "healthy"],
+    [1e2, "exploding"],
+    [1e6, "exploded"],
+  ],
+  cosine: [
+    [-2, "the tokens are well apart"],
+    [0.5, "the tokens drift together, but are still apart"],
+    [0.99, "all tokens point the same way"],
+  ],
+};
+
+/** Read `count` little-endian float64 numbers; throws when there are more, fewer, or wrong ones. */
+function readDoubles(bytes, count) {
+  const view = ArrayBuffer.isView(bytes)
+    ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    : new DataView(bytes instanceof ArrayBuffer ? bytes : new ArrayBuffer(0));
+  if (view.byteLength !== 8 * count) {
+    throw new Error(`values should be ${8 * count} bytes (float64), but are ${view.byteLength}`);
+  }
+  const numbers = Float64Array.from({ length: count }, (_, i) => view.getFloat64(8 * i, true));
+  if (!numbers.every(Number.isFinite)) throw new Error("values hold a number that isn't finite");
+  return numbers;
+}
+
+/** The widget's state, checked: it may come from a file that somebody has edited. */
+export function readState(model) {
+  const [depths, variants, panels] = ["depths", "variants", "panels"].map((name) => {
+    const list = model.get(name);
+    if (!Array.isArray(list) || !list.length) throw new Error(`${name} should be a list, but isn't`);
+    return list;
+  });
+  if (!depths.every((depth, i) => Number.isInteger(depth) && depth > (depths[i - 1] ?? 0))) {
+    throw new Error(`depths should be increasing whole numbers, but are ${depths}`);
+  }
+  if (!depths.includes(model.get("depth"))) {
+    throw new Error(`depth should be one of ${depths}, but is ${model.get("depth")}`);
+  }
+  for (const norm of [model.get("norm_position"), ...variants.map((variant) => variant?.[1])]) {
+    if (NORMS.every(([known]) => known !== norm)) {
+      throw new Error(`norm_position should be null, pre or post, but is ${norm}`);
+    }
+  }
+  const runs = model.get("runs");
+  if (!Number.isInteger(runs) || runs < 1) throw new Error(`runs should be 1 or more, but is ${runs}`);
+  const strange = panels.find((panel) => !Object.hasOwn(WORDS, panel?.[1]));
+  if (strange) throw new Error(`a panel should show size or cosine, but one is ${strange}`);
+  const count = variants.length * panels.length * depths.length * runs;
+  const values = readDoubles(model.get("values"), count);
+  /** All runs of one measurement. */
+  const runsAt = (variant, panel, depth) => {
+    const first = ((variant * panels.length + panel) * depths.length + depth) * runs;
+    return values.subarray(first, first + runs);
+  };
+  panels.forEach(([name, kind], panel) => {
+    const all = variants.flatMap((_, v) => depths.flatMap((__, d) => [...runsAt(v, panel, d)]));
+    if (kind === "size" && Math.min(...all) <= 0) {
+      throw new Error(`${name} should be above 0, but is ${Math.min(...all)}`);
+    }
+  });
+  return { depths, variants, panels, runs, runsAt };
+}
+
+/** The middle number, or the lower of the two in the middle, as torch.median has it. */
+export function median(numbers) {
+  return [...numbers].sort((a, b) => a - b)[(numbers.length - 1) >> 1];
+}
+
+/** "2.1e-11", "0.42", "14.1" for sizes; three decimals for a cosine. */
+export function numberText(value, kind) {
+  if (kind === "cosine") return value.toFixed(3);
+  if (value < 0.01 || value >= 1000) return value.toExponential(1);
+  return String(Number(value.toPrecision(3)));
+}
+
+export function inWords(value, kind) {
+  return WORDS[kind].findLast(([from]) => value >= from)[1];
+}
+
+function variantName(residual, norm) {
+  if (residual) return norm ? `${norm}-norm` : "residual only";
+  return { pre: "norm only, in front", post: "norm only" }[norm] ?? "neither";
+}
+
+function formula(residual, norm) {
+  const answer = norm === "pre" ? "f(norm(x))" : "f(x)";
+  const sum = residual ? `x + ${answer}` : answer;
+  return norm === "post" ? `norm(${sum})` : sum;
+}
+
+/** Every number as a table, made only when it is opened. */
+function createTables({ depths, variants, panels, runs, runsAt }) {
+  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
+  scroll.setAttribute("aria-label", "All measurements");
+  const node = element("details", {}, element("summary", {}, "All the numbers"), scroll);
+  const header = (scope, text) => element("th", { scope }, text);
+
+  function createTable([name, kind], panel) {
+    const head = element("tr", {}, header("col", "wiring, run"));
+    head.append(...depths.map((depth) => header("col", `depth ${depth}`)));
+    const body = element("tbody");
+    for (const [v, variant] of variants.entries()) {
+      for (let run = 0; run < runs; run++) {
+        const text = (d) => {
+          const value = runsAt(v, panel, d)[run];
+          return kind === "cosine" ? value.toFixed(4) : value.toExponential(2);
+        };
+        const row = element("tr", {}, header("row", `${variantName(...variant)}, ${run + 1}`));
+        row.append(...depths.map((_, d) => element("td", {}, text(d))));
+        body.append(row);
+      }
+    }
+    return element("table", {}, element("caption", {}, name), element("thead", {}, head), body);
+  }
+  node.addEventListener("toggle", () => {
+    if (node.open && !scroll.hasChildNodes()) scroll.append(...panels.map(createTable));
+  });
+  return { node };
+}
+
+function createControls(depths, { chooseResidual, chooseNorm, chooseDepth }) {
+  const checkbox = element("input", { type: "checkbox" });
+  checkbox.addEventListener("change", () => chooseResidual(checkbox.checked));
+  const radios = NORMS.map(([norm]) => {
+    const radio = element("input", { type: "radio", name: "norm" });
+    radio.addEventListener("change", () => chooseNorm(norm));
+    return radio;
+  });
+  const slider = element("input", { type: "range", min: 0, max: depths.length - 1, step: 1 });
+  slider.addEventListener("input", () => chooseDepth(depths[slider.valueAsNumber]));
+  const reading = element("span", { class: "attn-reading", "aria-hidden": "true" });
+  const choices = NORMS.map(([, text], i) => element("label", {}, radios[i], text));
+  // A form keeps the radio buttons of several widgets apart.
+  const node = element(
+    "form",
+    { class: "attn-controls" },
+    element("label", {}, checkbox, "Residual connection"),
+    element("fieldset", {}, element("legend", {}, "Norm"), ...choices),
+    element("label", { class: "attn-slider" }, element("span", {}, "Depth"), slider, reading),
+  );
+  node.addEventListener("submit", (event) => event.preventDefault());
+
+  function draw(residual, norm, depth) {
+    checkbox.checked = residual;
+    NORMS.forEach(([known], i) => (radios[i].checked = known === norm));
+    slider.value = depths.indexOf(depth);
+    slider.setAttribute("aria-valuetext", `${depth} blocks`);
+    reading.textContent = `${depth} blocks`;
+  }
+  return { node, draw };
+}
+
+function render({ model, el }) {
+  const state = readState(model);
+  const { depths, variants, panels, runs, runsAt } = state;
+  const set = (name) => (value) => {
+    model.set(name, value);
+    model.save_changes();
+  };
+  const controls = createControls(depths, {
+    chooseResidual: set("residual"),
+    chooseNorm: set("norm_position"),
+    chooseDepth: set("depth"),
+  });
+  const [diagram, legend] = [createDiagram(), createLegend(variants)];
+  const plots = panels.map((_, panel) => createPanel(state, panel));
+  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const keys = [runs > 1 && `Each dot is one of ${runs} runs, lines and numbers are their medians.`];
+  keys.push(panels.some(([, kind]) => kind === "size") && "Gray: 0.01 to 100, here called healthy.");
+  const title = "Build a block";
+  const root = element(
+    "div",
+    { class: "attn-widget attn-build-a-block", role: "group", "aria-label": title },
+    element("p", { class: "attn-title" }, title),
+    element("p", { class: "attn-note" }, `Measured: ${model.get("origin")}.`),
+    controls.node,
+    element(
+      "div",
+      { class: "attn-panels" },
+      diagram.node,
+      element(
+        "div",
+        {},
+        live,
+        element("div", { class: "attn-plots" }, ...plots.map(({ node }) => node)),
+        legend.node,
+        element("p", { class: "attn-note" }, keys.filter(Boolean).join(" ")),
+      ),
+    ),
+    createTables(state).node,
+  );
+  keepKeys(root);
+
+  const traits = ["residual", "norm_position", "depth"];
+
+  function draw() {
+    const [residual, norm, depth] = traits.map((name) => model.get(name));
+    const chosen = variants.findIndex(([r, n]) => r === residual && n === norm);
+    const d = depths.indexOf(depth);
+    controls.draw(residual, norm, depth);
+    diagram.draw(residual, norm, depth);
+    plots.forEach((plot) => plot.draw(chosen, d));
+    legend.draw(chosen);
+    const line = (...parts) => element("span", {}, ...parts);
+    const name = element("strong", {}, variantName(residual, norm));
+    const wiring = element("code", {}, formula(residual, norm));
+    const lines = [line(name, " ", wiring, `, ${depth} blocks`)];
+    if (chosen < 0) {
+      lines.push(line("Not measured: there are no runs of a stack wired like this."));
+    } else {
+      panels.forEach(([panel, kind], p) => {
+        const value = median(runsAt(chosen, p, d));
+        const number = element("strong", {}, numberText(value, kind));
+        lines.push(line(`${panel}: `, number, ` (${inWords(value, kind)})`));
+      });
+    }
+    live.replaceChildren(...lines);
+  }
+
+  draw();
+  el.replaceChildren(root);
+  for (const name of traits) model.on(`change:${name}`, draw);
+  return () => {
+    for (const name of traits) model.off(`change:${name}`, draw);
+  };
+}
+
+export default { render };

@@ -1,0 +1,417 @@
+"""BuildABlock in a real browser, without a kernel: its numbers, its drawings, its manners."""
+
+import base64
+import math
+
+import pytest
+import torch
+
+from attnlib import TransformerBlock
+from attnlib.plotting.blocks import block_parts
+from attnlib.widgets import BuildABlock
+
+DEPTHS = [2, 6, 12, 24, 48]
+PANELS = {"gradient norm": "size", "cosine": "cosine"}
+WIRINGS = [(residual, norm) for residual in (False, True) for norm in (None, "pre", "post")]
+NOT_MEASURED = (False, "pre")
+MEASURED = [wiring for wiring in WIRINGS if wiring != NOT_MEASURED]
+NAMES = {
+    (False, None): ("neither", "f(x)"),
+    (False, "pre"): ("norm only, in front", "f(norm(x))"),
+    (False, "post"): ("norm only", "norm(f(x))"),
+    (True, None): ("residual only", "x + f(x)"),
+    (True, "pre"): ("pre-norm", "x + f(norm(x))"),
+    (True, "post"): ("post-norm", "norm(x + f(x))"),
+}
+
+
+def measurements(runs=3, seed=0, *, reach=20, wirings=MEASURED):
+    """Gradients from 10^-reach to 10^reach and cosines from 0 to 1, [depths, runs] in float64."""
+    generator = torch.Generator().manual_seed(seed)
+    shape = (len(DEPTHS), runs)
+    uniform = [
+        [torch.rand(shape, generator=generator, dtype=torch.float64) for _ in PANELS]
+        for _ in wirings
+    ]
+    return {
+        wiring: {"gradient norm": 10 ** (reach * (2 * a - 1)), "cosine": b}
+        for wiring, (a, b) in zip(wirings, uniform, strict=True)
+    }
+
+
+def widget_of(given, *, residual=False, norm_position=None, depth=2, **options):
+    widget = BuildABlock(DEPTHS, given, panels=options.pop("panels", PANELS), **options)
+    widget.residual, widget.norm_position, widget.depth = residual, norm_position, depth
+    return widget
+
+
+def block(**options):
+    return widget_of(measurements(), **options)
+
+
+def number_text(value, kind):
+    """A number as the widget is to write it."""
+    if kind == "cosine":
+        return f"{value:.3f}"
+    if 0.01 <= value < 1000:
+        return f"{float(f'{value:.3g}'):g}"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def in_words(value, kind):
+    if kind == "cosine":
+        together = ("the tokens are well apart", "the tokens drift together, but are still apart")
+        return "all tokens point the same way" if value >= 0.99 else together[value >= 0.5]
+    for limit, word in ((1e6, "exploded"), (1e2, "exploding"), (1e-2, "healthy")):
+        if value >= limit:
+            return word
+    return "vanishing" if value >= 1e-6 else "vanished"
+
+
+STATE = ("depths", "variants", "panels", "runs", "residual", "norm_position", "depth")
+READ = """async ({esm, state, values}) => {
+    const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
+    const {readState, median} = await import(url);
+    const bytes = Uint8Array.from(atob(values), (c) => c.charCodeAt(0));
+    const model = new Map(Object.entries({...state, values: new DataView(bytes.buffer)}));
+    const {variants, panels, depths, runsAt} = readState(model);
+    return variants.map((_, v) => panels.map((_, p) => depths.map((_, d) =>
+        [...runsAt(v, p, d), median(runsAt(v, p, d))])));
+}"""
+
+
+def test_the_browser_reads_every_number_to_the_last_bit(browser):
+    page = browser.new_page()
+    for runs, reach in ((3, 20), (4, 300), (1, 0)):
+        given = measurements(runs, seed=runs, reach=reach)
+        widget = widget_of(given)
+        state = {name: getattr(widget, name) for name in STATE}
+        values = base64.b64encode(widget.values).decode()
+        read = page.evaluate(READ, {"esm": widget._esm, "state": state, "values": values})
+        read = torch.tensor(read, dtype=torch.float64)  # [variants, panels, depths, runs + median]
+        rows = [torch.stack([given[wiring][panel] for panel in PANELS]) for wiring in MEASURED]
+        expected = torch.stack(rows)
+        assert torch.equal(read[..., :-1], expected)
+        assert torch.equal(read[..., -1], expected.median(dim=-1).values)
+    page.close()
+
+
+def choose(page, wiring):
+    """Set both switches by keyboard."""
+    residual, norm = wiring
+    if page.get_by_label("Residual").is_checked() != residual:
+        page.get_by_label("Residual").press("Space")
+    norms = page.get_by_role("radio").all()
+    wanted = [None, "pre", "post"].index(norm)
+    while not norms[wanted].is_checked():
+        page.get_by_role("radio", checked=True).press("ArrowRight")
+
+
+def test_switches_and_slider_say_what_was_measured(show):
+    given = measurements()
+    page = show(widget_of(given))
+    slider = page.get_by_role("slider")
+    live = page.locator("[aria-live=polite]")
+    for wiring in WIRINGS:
+        choose(page, wiring)
+        slider.press("Home")
+        for i, depth in enumerate(DEPTHS):
+            if i:
+                slider.press("ArrowRight")
+            assert slider.get_attribute("aria-valuetext") == f"{depth} blocks"
+            name, formula = NAMES[wiring]
+            lines = [f"{name} {formula}, {depth} blocks"]
+            if wiring == NOT_MEASURED:
+                lines.append("Not measured: there are no runs of a stack wired like this.")
+            else:
+                for panel, kind in PANELS.items():
+                    value = given[wiring][panel][i].median().item()
+                    number = number_text(value, kind)
+                    lines.append(f"{panel}: {number} ({in_words(value, kind)})")
+            assert live.locator("> span").all_inner_texts() == lines
+
+
+def test_words_begin_where_they_should(show):
+    sizes = [9.9e-7, 1e-6, 1e-2, 1e2, 1e6]
+    cosines = [-0.2, 0.499, 0.5, 0.9899, 0.99]
+    columns = [torch.tensor(x, dtype=torch.float64)[:, None] for x in (sizes, cosines)]
+    page = show(widget_of({(False, None): dict(zip(PANELS, columns, strict=True))}))
+    slider = page.get_by_role("slider")
+    spoken = []
+    for _ in DEPTHS:
+        spoken.append(page.locator("[aria-live] > span").all_inner_texts()[1:])
+        slider.press("ArrowRight")
+    assert spoken == [
+        ["gradient norm: 9.9e-7 (vanished)", "cosine: -0.200 (the tokens are well apart)"],
+        ["gradient norm: 1.0e-6 (vanishing)", "cosine: 0.499 (the tokens are well apart)"],
+        [
+            "gradient norm: 0.01 (healthy)",
+            "cosine: 0.500 (the tokens drift together, but are still apart)",
+        ],
+        [
+            "gradient norm: 100 (exploding)",
+            "cosine: 0.990 (the tokens drift together, but are still apart)",
+        ],
+        ["gradient norm: 1.0e+6 (exploded)", "cosine: 0.990 (all tokens point the same way)"],
+    ]
+
+
+def test_the_tables_hold_every_run(show):
+    given = measurements()
+    page = show(widget_of(given))
+    page.locator("summary").click()
+    page.locator("tbody tr").first.wait_for()
+    for table, (panel, kind) in zip(page.locator("table").all(), PANELS.items(), strict=True):
+        assert table.locator("caption").inner_text() == panel
+        rows = table.locator("tbody tr").evaluate_all(
+            "rows => rows.map((row) => [...row.children].map((cell) => cell.textContent))"
+        )
+        names = [f"{NAMES[wiring][0]}, {run}" for wiring in MEASURED for run in (1, 2, 3)]
+        assert [row[0] for row in rows] == names
+        shown = torch.tensor([[float(cell) for cell in row[1:]] for row in rows])
+        expected = torch.cat([given[wiring][panel].T for wiring in MEASURED])  # [runs, depths]
+        error = (shown.double() - expected).abs()
+        assert (error <= (expected * 0.0051 if kind == "size" else 0.000051)).all()
+
+
+MARKS = """(chart) => ({
+    ticks: [...chart.querySelectorAll(".attn-axes text.attn-tick-y")].map((text) =>
+        [text.textContent, +text.previousElementSibling.getAttribute("d").split(/[ H]/)[1]]),
+    depths: [...chart.querySelectorAll(".attn-axes text.attn-tick-x")].map((text) =>
+        [text.textContent, +text.getAttribute("x")]),
+    band: chart.querySelector(".attn-band") && ["y", "height"].map((name) =>
+        +chart.querySelector(".attn-band").getAttribute(name)),
+    here: +(chart.querySelector(".attn-here").getAttribute("d").match(/M([\\d.]+)/)[1]),
+    ring: chart.querySelector(".attn-ring") && ["cx", "cy"].map((name) =>
+        +chart.querySelector(".attn-ring").getAttribute(name)),
+    curves: [...chart.querySelectorAll(".attn-curve")].map((curve) => ({
+        chosen: curve.classList.contains("attn-chosen"),
+        line: curve.querySelector("polyline").getAttribute("points").split(" ")
+            .map((point) => point.split(",").map(Number)),
+        dots: [...curve.querySelectorAll("path")].map((dot) =>
+            dot.getAttribute("transform").match(/\\((.*)\\)/)[1].split(" ").map(Number)),
+    })),
+})"""
+SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+def line_through(points):
+    """The straight line y(x) through the first and last of points; the others must lie on it."""
+    (x0, y0), (x1, y1) = points[0], points[-1]
+
+    def line(x):
+        return y0 + (x - x0) * (y1 - y0) / (x1 - x0)
+
+    assert all(math.isclose(line(x), y, abs_tol=1e-6) for x, y in points)
+    return line
+
+
+def tick_value(text, kind):
+    """What a tick stands for; on a logarithmic axis its power of ten."""
+    if kind == "cosine":
+        return float(text)
+    return 0.0 if text == "1" else float(text.removeprefix("10").translate(SUPERSCRIPTS))
+
+
+def test_dots_stand_where_the_axes_say(show):
+    chosen, at = (True, "post"), DEPTHS.index(12)
+    options = {"residual": True, "norm_position": "post", "depth": 12}
+    all_given = [measurements(reach=reach) for reach in (0, 1, 20, 300)]
+    page = show(*(widget_of(given, **options) for given in all_given))
+    shown = [(given, panel) for given in all_given for panel in PANELS]
+    for (given, panel), chart in zip(shown, page.locator(".attn-chart").all(), strict=True):
+        marks, kind = chart.evaluate(MARKS), PANELS[panel]
+        ticks = [(tick_value(text, kind), y) for text, y in marks["ticks"]]
+        assert 2 <= len(ticks) <= 8
+        y_of = line_through(ticks)
+        x_of = line_through([(math.log(int(text)), x) for text, x in marks["depths"][:-1]])
+        x = torch.tensor([x_of(math.log(depth)) for depth in DEPTHS])
+
+        curves = [wiring for wiring in MEASURED if wiring != chosen] + [chosen]  # on top
+        assert [curve["chosen"] for curve in marks["curves"]] == [False] * 4 + [True]
+        for wiring, curve in zip(curves, marks["curves"], strict=True):
+            values = given[wiring][panel]
+            y = y_of(values.log10() if kind == "size" else values).float()  # [depths, runs]
+            dots = torch.tensor(curve["dots"]).view(*y.shape, 2)
+            torch.testing.assert_close(dots[..., 0], x[:, None].expand_as(y))
+            torch.testing.assert_close(dots[..., 1], y, atol=1e-3, rtol=0)
+            assert 10 <= y.min() <= y.max() <= 152  # inside the axes
+            heights = y_of(median_height(values, kind)).float()
+            line = torch.tensor(curve["line"])
+            torch.testing.assert_close(line, torch.stack([x, heights], -1), atol=1e-3, rtol=0)
+        assert math.isclose(marks["here"], x[at], abs_tol=1e-3)
+        assert marks["ring"] == marks["curves"][-1]["line"][at]
+        if kind == "size":
+            top, height = marks["band"]
+            expected = [min(152, max(10, y_of(power))) for power in (2, -2)]
+            assert [top, top + height] == pytest.approx(expected, abs=1e-6)
+
+
+def median_height(values, kind):
+    medians = values.median(dim=1).values
+    return medians.log10() if kind == "size" else medians
+
+
+def test_a_negative_cosine_has_its_place_on_the_axis(show):
+    given = measurements()
+    given[(True, "pre")]["cosine"][0, 0] = -0.3
+    marks = show(widget_of(given)).locator(".attn-chart").last.evaluate(MARKS)
+    assert [text for text, _ in marks["ticks"]] == ["-1", "-0.5", "0", "0.5", "1"]
+    lowest = max(y for curve in marks["curves"] for _, y in curve["dots"])
+    y_of = line_through([(float(text), y) for text, y in marks["ticks"]])
+    assert math.isclose(lowest, y_of(-0.3), abs_tol=1e-6)
+
+
+def test_what_was_not_measured_has_no_curve_and_no_ring(show):
+    page = show(block(residual=False, norm_position="pre"))
+    for chart in page.locator(".attn-chart").all():
+        marks = chart.evaluate(MARKS)
+        assert [curve["chosen"] for curve in marks["curves"]] == [False] * 5
+        assert marks["ring"] is None
+    assert page.locator(".attn-legend .attn-chosen").count() == 0
+    page.get_by_label("Residual").check()
+    assert page.locator(".attn-legend .attn-chosen").inner_text() == "pre-norm"
+    assert page.locator(".attn-ring").count() == 2
+
+
+PARTS = """(diagram) => {
+    const parts = [...diagram.querySelectorAll(".attn-part")].map((part) =>
+        [+part.querySelector("text").getAttribute("y") - 4, part.textContent]);
+    for (const skip of diagram.querySelectorAll(".attn-skip")) {
+        const from = +skip.querySelector("path").getAttribute("d").match(/M\\d+ (\\d+)/)[1];
+        parts.push([from, "split"], [+skip.querySelector("circle").getAttribute("cy"), "+"]);
+    }
+    return parts.sort(([a], [b]) => b - a).map(([, name]) => name); // from bottom to top
+}"""
+
+
+def test_the_diagram_is_wired_like_the_block_of_the_package(show):
+    page = show(block(depth=24))
+    diagram = page.locator(".attn-diagram")
+    for residual, norm in WIRINGS:
+        choose(page, (residual, norm))
+        expected = block_parts(TransformerBlock(4, 2, residual=residual, norm_position=norm))
+        last = ["norm"] if norm == "pre" else []
+        assert diagram.evaluate(PARTS) == expected + last
+        label = diagram.get_attribute("aria-label")
+        spoken = label.replace("a copy of x steps aside", "split").replace("x is added", "+")
+        way, stack = spoken.removesuffix(".").split(". ")
+        assert way.removeprefix("On a token's way up a block: ").split(", ") == expected
+        assert stack == "24 blocks" + (" and one last norm" if last else "")
+        assert "× 24" in diagram.evaluate("node => node.textContent")
+
+
+def test_the_slider_is_moved_by_mouse_and_by_touch(show):
+    page = show(block())
+    box = page.get_by_role("slider").bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.click(box["x"] + box["width"] - 2, y)
+    assert page.locator(".attn-reading").inner_text() == "48 blocks"
+    page.touchscreen.tap(box["x"] + box["width"] / 2, y)
+    assert page.locator(".attn-reading").inner_text() == "12 blocks"
+
+
+def test_every_control_is_reached_by_tab_and_keeps_its_keys(show):
+    page = show(block())
+    visited = []
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.matches(':focus-visible')")
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+        assert page.evaluate("document.activeElement.hasAttribute('data-lm-suppress-shortcuts')")
+        visited.append(
+            page.evaluate("document.activeElement.type ?? document.activeElement.tagName")
+        )
+    assert visited == ["checkbox", "radio", "range", "SUMMARY"]
+    page.get_by_role("radio").first.press("Enter")  # would send an ordinary form off
+    page.get_by_role("radio").first.wait_for()
+    assert page.get_by_role("group", name="Norm").get_by_role("radio").count() == 3
+
+
+def test_names_are_text_and_never_markup(show):
+    attack = "<img src=x onerror=\"document.title='run'\">"
+    given = {(False, None): {attack: torch.ones(5, 2)}}
+    page = show(BuildABlock(DEPTHS, given, panels={attack: "size"}, origin=attack))
+    page.locator("summary").click()
+    page.locator("caption").wait_for()
+    places = (".attn-note >> nth=0", ".attn-live", ".attn-panel-title", "caption")
+    assert all(attack in page.locator(place).inner_text() for place in places)
+    assert attack in page.locator(".attn-chart").get_attribute("aria-label")
+    assert page.locator("img").count() == 0
+    assert page.title() == ""
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width):
+    page = show(block(residual=True, norm_position="pre", depth=48), width=width)
+    page.add_style_tag(content="legend {float: left; width: 100%; font-size: 30px}")  # as the theme
+    page.locator("summary").click()
+    page.locator("caption").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    legend = page.locator("legend")
+    assert legend.bounding_box()["width"] < 60
+    assert legend.evaluate("node => getComputedStyle(node).fontSize") == "14.4px"
+    sizes = page.locator(".attn-widget :is(summary, label, input[type=range])").evaluate_all(
+        "nodes => nodes.map((node) => node.getBoundingClientRect().height)"
+    )
+    assert len(sizes) == 7 and min(sizes) >= 24
+    labels = page.locator(".attn-widget svg text").evaluate_all(
+        "nodes => nodes.map((node) => node.getBoundingClientRect().height)"
+    )
+    assert min(labels) >= 11  # of a line, in pixels
+
+
+def test_two_widgets_do_not_disturb_each_other(show):
+    page = show(block(), block())
+    one, two = page.locator(".attn-widget").all()
+    two.get_by_role("radio").last.check()
+    two.get_by_label("Residual").check()
+    assert one.get_by_role("radio").first.is_checked()
+    assert one.locator(".attn-live strong").first.inner_text() == "neither"
+    assert two.locator(".attn-live strong").first.inner_text() == "post-norm"
+    assert page.locator("[id]").count() == 0
+
+
+def test_views_of_one_widget_stay_together(show):
+    widget = block()
+    one, two = show(widget, widget).locator(".attn-widget").all()
+    one.get_by_role("slider").press("End")
+    one.get_by_label("Residual").check()
+    assert two.get_by_role("slider").get_attribute("aria-valuetext") == "48 blocks"
+    assert two.locator(".attn-live strong").first.inner_text() == "residual only"
+
+
+def shorten(state, buffers):
+    buffers[0]["data"] = base64.b64encode(base64.b64decode(buffers[0]["data"])[:-8]).decode()
+
+
+def overwrite(number):
+    def damage(state, buffers):
+        rest = base64.b64decode(buffers[0]["data"])[8:]
+        first = torch.tensor([number], dtype=torch.float64).numpy().tobytes()
+        buffers[0]["data"] = base64.b64encode(first + rest).decode()
+
+    return damage
+
+
+DAMAGES = {
+    "values should be 1200 bytes (float64), but are 1192": shorten,
+    "values should be 1200 bytes (float64), but are 0": lambda _, buffers: buffers.clear(),
+    "values hold a number that isn't finite": overwrite(math.nan),
+    "gradient norm should be above 0, but is -1": overwrite(-1.0),
+    "runs should be 1 or more, but is 0": lambda state, _: state.update(runs=0),
+    "depth should be one of 2,6,12,24,48, but is 3": lambda state, _: state.update(depth=3),
+    "depths should be increasing": lambda state, _: state.update(depths=[6, 2]),
+    "panels should be a list, but isn't": lambda state, _: state.pop("panels"),
+    "a panel should show size or cosine": lambda state, _: state.update(panels=[["a", "toString"]]),
+    "norm_position should be null, pre or post": lambda s, _: s.update(norm_position="both"),
+    "null, pre or post, but is undefined": lambda state, _: state.update(variants=[None]),
+}
+
+
+@pytest.mark.parametrize("message", DAMAGES)
+def test_a_damaged_state_says_so_and_the_page_lives_on(show, message):
+    page = show(block(), block(), damage=DAMAGES[message])
+    assert message in page.get_by_role("alert").inner_text()
+    page.locator(".attn-widget").get_by_label("Residual").check()
