@@ -1,10 +1,15 @@
 """Predict in a real browser, without a kernel: committing, what is told then, its manners."""
 
 import pytest
+import torch
 
-from attnlib.widgets import Predict
+from attnlib.widgets import HeadExplorer, Predict
 
 CHOICES = ["tiny", "healthy", "huge"]
+
+LOOK = """(({padding, borderWidth, background, fontSize, lineHeight, boxShadow}) =>
+    ({padding, borderWidth, background, fontSize, lineHeight, boxShadow}))(
+    getComputedStyle(document.querySelector("NODE")))"""
 
 
 def predict(answer=1, *, question="What reaches the first block?", choices=CHOICES, committed=None):
@@ -172,6 +177,16 @@ def test_several_questions_on_a_page_do_not_disturb_each_other(show):
     assert two.get_by_role("status").inner_text() == "Right."
     assert one.get_by_role("button", name="Commit").is_visible()
     assert page.locator("[id]").count() == 0
+
+
+def test_a_widget_of_another_kind_does_not_change_its_look(show):
+    other = HeadExplorer(["a", "b"], torch.eye(2), torch.eye(2))  # brings the shared style again
+    looks = []
+    for page in (show(predict()), show(predict(), other)):
+        styles = [LOOK.replace("NODE", node) for node in (".attn-predict", ".attn-title")]
+        looks.append([page.evaluate(style) for style in styles])
+    assert looks[0] == looks[1]
+    assert looks[0][0]["padding"] == "0px"
 
 
 def test_views_of_one_widget_stay_together(show):
