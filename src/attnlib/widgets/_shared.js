@@ -82,3 +82,8 @@ function svgElement(tag, attributes = {}, ...children) {
   node.append(...children);
   return node;
 }
+
+/** Items as a list in words: "3, 4 and 5". */
+function inWords(items) {
+  return [items.slice(0, -1).join(", "), items.at(-1)].filter((part) => part !== "").join(" and ");
+}

@@ -47,7 +47,7 @@ function presetMask(name, T) {
 
 function createPresets(T, { choose }) {
   const buttons = Object.keys(PRESETS).map((name) => {
-    const button = element("button", { type: "button" }, name);
+    const button = element("button", { type: "button", class: "attn-button" }, name);
     button.addEventListener("click", () => choose(presetMask(name, T)));
     return { button, mask: presetMask(name, T).join() };
   });
@@ -154,11 +154,6 @@ function createPainting(tokens, { paint }) {
     read();
   }
   return { node, draw };
-}
-
-/** "3, 4 and 5" */
-function inWords(numbers) {
-  return [numbers.slice(0, -1).join(", "), numbers.at(-1)].filter((part) => part !== "").join(" and ");
 }
 
 /** Says which tokens see a later one, and which see nothing. */
