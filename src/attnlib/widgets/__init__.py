@@ -6,9 +6,18 @@ Each widget is an anywidget: Python holds its state, the browser computes and dr
 
 from attnlib.widgets.build_a_block import BuildABlock
 from attnlib.widgets.head_explorer import HeadExplorer
+from attnlib.widgets.head_mute import HeadMute
 from attnlib.widgets.mask_painter import MaskPainter
 from attnlib.widgets.predict import Predict
 from attnlib.widgets.query_compass import QueryCompass
 from attnlib.widgets.two_heads import TwoHeads
 
-__all__ = ["BuildABlock", "HeadExplorer", "MaskPainter", "Predict", "QueryCompass", "TwoHeads"]
+__all__ = [
+    "BuildABlock",
+    "HeadExplorer",
+    "HeadMute",
+    "MaskPainter",
+    "Predict",
+    "QueryCompass",
+    "TwoHeads",
+]

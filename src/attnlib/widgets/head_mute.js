@@ -1,0 +1,194 @@
+// HeadMute: one token's output as a sum of what the heads add, with heads to leave out.
+
+/** The widget's state, checked: it may come from a file that somebody has edited. */
+export function readState(model) {
+  const [h, T, d] = ["h", "T", "d"].map((name) => model.get(name));
+  if (![h, T, d].every((size) => Number.isInteger(size) && size > 0)) {
+    throw new Error(`h, T and d should be at least 1, but are ${h}, ${T} and ${d}`);
+  }
+  for (const [name, size] of [["tokens", T], ["labels", h]]) {
+    const texts = model.get(name);
+    if (!Array.isArray(texts) || texts.length !== size) {
+      throw new Error(`${name} should be ${size} strings, but there are ${texts?.length ?? "none"}`);
+    }
+  }
+  const token = model.get("token");
+  if (!Number.isInteger(token) || token < 0 || token >= T) {
+    throw new Error(`token should be one of 0 to ${T - 1}, but is ${token}`);
+  }
+  const muted = model.get("muted");
+  if (!Array.isArray(muted) || muted.some((i) => !Number.isInteger(i) || i < 0 || i >= h)) {
+    throw new Error(`muted should hold heads from 0 to ${h - 1}, but is ${JSON.stringify(muted)}`);
+  }
+  const parts = readFloats("parts", model.get("parts"), h * T * d);
+  const hasBias = model.get("bias")?.byteLength > 0;
+  const bias = hasBias ? readFloats("bias", model.get("bias"), d) : null;
+  const [tokens, labels] = ["tokens", "labels"].map((name) => model.get(name).map(String));
+  return { h, T, d, tokens, labels, parts, bias };
+}
+
+/** A length with two decimals, or with three digits where those would say too little. */
+function lengthText(length) {
+  return length >= 0.1 && length < 1000 ? length.toFixed(2) : short(length);
+}
+
+/** The tokens as one radio group: Tab reaches it, arrow keys choose. */
+function createTokenChoice(tokens, choose) {
+  const node = element("div", { class: "attn-choice", role: "radiogroup" });
+  node.setAttribute("aria-label", "The token whose output is shown");
+  const buttons = tokens.map((token, i) => {
+    const button = element("button", { type: "button", role: "radio" }, token);
+    button.addEventListener("click", () => choose(i));
+    return button;
+  });
+  node.append(...buttons);
+  node.addEventListener("keydown", (event) => {
+    const last = tokens.length - 1;
+    const at = buttons.indexOf(event.target);
+    const [before, after] = [at === 0 ? last : at - 1, at === last ? 0 : at + 1];
+    const moves = { ArrowLeft: before, ArrowUp: before, ArrowRight: after, ArrowDown: after };
+    const next = { ...moves, Home: 0, End: last }[event.key];
+    if (at < 0 || next === undefined) return;
+    event.preventDefault();
+    choose(next);
+    buttons[next].focus();
+  });
+  function draw(chosen) {
+    buttons.forEach((button, i) => {
+      button.setAttribute("aria-checked", String(i === chosen));
+      button.tabIndex = i === chosen ? 0 : -1;
+    });
+  }
+  return { node, draw };
+}
+
+/** A checkbox a head: ticked heads add to the output. */
+function createHeadSwitches(labels, mute) {
+  const rows = labels.map((label, head) => {
+    const checkbox = element("input", { type: "checkbox" });
+    const size = element("span", { class: "attn-size" });
+    const swatch = element("span", { class: "attn-swatch" });
+    const node = element("label", {}, checkbox, swatch, element("span", {}, label), size);
+    useHeadColor(node, head);
+    checkbox.addEventListener("change", () => mute(head, !checkbox.checked));
+    return { node, checkbox, size };
+  });
+  const node = element("div", { class: "attn-switches", role: "group" }, ...rows.map((r) => r.node));
+  node.setAttribute("aria-label", "Heads that add to the output");
+  function draw(terms, muted) {
+    rows.forEach(({ checkbox, size }, head) => {
+      checkbox.checked = !muted.includes(head);
+      const { values } = terms.find((term) => term.head === head);
+      size.textContent = `length ${lengthText(lengthOf(values))}`;
+    });
+  }
+  return { node, draw };
+}
+
+/** The numbers behind the bars, made only when they are looked at. */
+function createNumbers(labels) {
+  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
+  scroll.setAttribute("aria-label", "Table of the numbers");
+  const node = element("details", {}, element("summary", {}, "The numbers"), scroll);
+  let current = null;
+  function fill() {
+    if (!node.open || current === null) return;
+    const { terms, muted, token } = current;
+    const names = terms.map(({ head }) =>
+      (head === null ? "bias" : labels[head] + (muted.includes(head) ? " (muted)" : "")));
+    const columns = [...terms.map(({ values }) => values), sumOf(terms), sumOf(terms, muted)];
+    const titles = ["number", ...names, "output", "what is left"];
+    const header = titles.map((title) => element("th", { scope: "col" }, title));
+    const body = Array.from(columns[0], (_, j) => {
+      const cells = columns.map((column) => element("td", {}, column[j].toFixed(3)));
+      return element("tr", {}, element("th", { scope: "row" }, String(j + 1)), ...cells);
+    });
+    const table = element("table", {}, element("caption", {}, `The output of ${token} as a sum`));
+    table.append(element("thead", {}, element("tr", {}, ...header)));
+    table.append(element("tbody", {}, ...body));
+    scroll.replaceChildren(table);
+  }
+  node.addEventListener("toggle", fill);
+  function draw(terms, muted, token) {
+    current = { terms, muted, token };
+    fill();
+  }
+  return { node, draw };
+}
+
+/** What muting does to the output, in a sentence. */
+export function sayChange(terms, muted, labels) {
+  if (muted.length === 0) return "No head is muted. Untick one to take its part out of the sum.";
+  const names = muted.map((head) => labels[head]);
+  const last = names.pop();
+  const who = names.length ? `${names.join(", ")} and ${last}` : last;
+  const full = sumOf(terms);
+  const left = sumOf(terms, muted);
+  const [size, change] = [lengthOf(full), lengthOf(full.map((value, j) => value - left[j]))];
+  const share = size > 0 ? `, ${Math.round((100 * change) / size)}% of its length` : "";
+  const heads = terms.filter(({ head }) => head !== null).length;
+  const rest = terms.length > heads ? "only the bias" : "nothing";
+  const nothing = muted.length === heads ? ` With all heads muted, ${rest} is left.` : "";
+  return `Muting ${who} changes this token's output by ${lengthText(change)} (length)${share}.${nothing}`;
+}
+
+function createLegend(hasBias) {
+  const entry = (mark, text) =>
+    element("span", {}, element("span", { class: `attn-mark ${mark}` }), text);
+  const node = element("div", { class: "attn-legend", "aria-hidden": "true" });
+  node.append(entry("attn-full", "output of all heads"), entry("attn-left", "what is left"));
+  if (hasBias) node.append(entry("attn-bias", "bias"));
+  return node;
+}
+
+function render({ model, el }) {
+  const state = readState(model);
+  const { d, tokens, labels, bias } = state;
+  const set = (name, value) => {
+    model.set(name, value);
+    model.save_changes();
+  };
+  function mute(head, isMuted) {
+    const others = model.get("muted").filter((other) => other !== head);
+    set("muted", isMuted ? [...others, head].sort((a, b) => a - b) : others);
+  }
+  const choice = createTokenChoice(tokens, (token) => set("token", token));
+  const switches = createHeadSwitches(labels, mute);
+  const plot = createPlot(d, labels.length + (bias === null ? 0 : 1));
+  const numbers = createNumbers(labels);
+  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const title = "What each head adds";
+  const root = element(
+    "div",
+    { class: "attn-widget attn-head-mute", role: "group", "aria-label": title },
+    element("p", { class: "attn-title" }, title),
+    element("p", { class: "attn-note" }, `Heads: ${model.get("origin")}. Choose a token; untick heads.`),
+    choice.node,
+    switches.node,
+    plot.node,
+    createLegend(bias !== null),
+    live,
+    numbers.node,
+  );
+  keepKeys(root);
+
+  function draw() {
+    const [token, muted] = [model.get("token"), model.get("muted")];
+    const terms = termsOf(state, token);
+    const sentence = sayChange(terms, muted, labels);
+    choice.draw(token);
+    switches.draw(terms, muted);
+    plot.draw(terms, muted);
+    plot.name(`The ${d} numbers of the output of ${tokens[token]}, each a stack of bars. ${sentence}`);
+    numbers.draw(terms, muted, tokens[token]);
+    live.textContent = sentence;
+  }
+  draw();
+  el.replaceChildren(root);
+  for (const name of ["token", "muted"]) model.on(`change:${name}`, draw);
+  return () => {
+    for (const name of ["token", "muted"]) model.off(`change:${name}`, draw);
+  };
+}
+
+export default { render };

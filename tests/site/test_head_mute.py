@@ -1,0 +1,289 @@
+"""HeadMute in a real browser, without a kernel: its sums, its bars, its manners."""
+
+import base64
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib import MultiHeadAttention, palette
+from attnlib.widgets import HeadMute
+
+SENTENCE = "The teacher gave the students their homework".split()
+
+
+def random_parts(h=4, T=3, d=6, *, seed=0, scale=1.0, bias=False, **options):
+    generator = torch.Generator().manual_seed(seed)
+    parts = scale * torch.randn(h, T, d, generator=generator)
+    options.setdefault("tokens", [f"t{i}" for i in range(T)])
+    return HeadMute(parts, torch.linspace(-1, 1, d) if bias else None, **options)
+
+
+def decoded(widget):
+    """The parts [h, T, d] and the bias [d] of the widget's state, in float64."""
+    parts = np.frombuffer(widget.parts, "<f4").astype(np.float64)
+    bias = np.frombuffer(widget.bias, "<f4").astype(np.float64) if widget.bias else np.zeros(1)
+    return torch.from_numpy(parts).view(widget.h, widget.T, widget.d), torch.from_numpy(bias)
+
+
+def subsets(h):
+    return [list(chosen) for size in range(h + 1) for chosen in combinations(range(h), size)]
+
+
+CASES = {
+    "random": random_parts(),
+    "with a bias": random_parts(h=3, T=2, d=5, seed=1, bias=True),
+    "one head, one token, one number": random_parts(h=1, T=1, d=1, seed=2),
+    "large": random_parts(h=3, T=2, d=7, seed=3, scale=1e6),
+    "all zero": HeadMute(torch.zeros(2, 1, 3), tokens=["a"]),
+    "cancelling": HeadMute(torch.tensor([[[80.0, -80]], [[-80.0, 80]]]), tokens=["a"]),
+    "a module": HeadMute.from_module(
+        MultiHeadAttention(16, 4), torch.randn(7, 16), SENTENCE, causal=True
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_browser_computes_what_torch_computes_for_every_subset(show, case):
+    widget = CASES[case]
+    parts, bias = decoded(widget)
+    computed = show(widget).evaluate(
+        """async ({esm, state, bytes, subsets}) => {
+            const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
+            const {readState, termsOf, sumOf, lengthOf, stackBars} = await import(url);
+            const decode = (text) =>
+                new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+            const decoded = Object.entries(bytes).map(([name, text]) => [name, decode(text)]);
+            const read = readState(new Map([...Object.entries(state), ...decoded]));
+            return Array.from({length: read.T}, (_, token) => subsets.map((muted) => {
+                const terms = termsOf(read, token);
+                const left = sumOf(terms, muted);
+                return {left: Array.from(left), length: lengthOf(left),
+                        bars: stackBars(terms, muted)};
+            }));
+        }""",
+        {
+            "esm": widget._esm,
+            "state": {n: getattr(widget, n) for n in "h T d tokens labels token muted".split()},
+            "bytes": {n: base64.b64encode(getattr(widget, n)).decode() for n in ("parts", "bias")},
+            "subsets": subsets(widget.h),
+        },
+    )
+    for token, of_token in enumerate(computed):
+        for muted, result in zip(subsets(widget.h), of_token, strict=True):
+            kept = [head for head in range(widget.h) if head not in muted]
+            expected = parts[kept, token].sum(0) + bias
+            left = torch.tensor(result["left"], dtype=torch.float64)
+            torch.testing.assert_close(left, expected, atol=1e-6, rtol=0)
+            assert abs(result["length"] - expected.norm().item()) < 1e-6 * (1 + expected.norm())
+            # The bars of a number rise and fall by its terms, and muted heads have no height.
+            bars = [[bar["to"] - bar["from"] for bar in term] for term in result["bars"]]
+            bars = torch.tensor(bars, dtype=torch.float64)
+            torch.testing.assert_close(bars.sum(0), expected, atol=1e-6, rtol=0)
+            assert not bars[-widget.h :][muted].any()
+
+
+def bars_of(page):
+    """The drawn heights in percent, [terms, d]."""
+    groups = page.locator(".attn-bars g").all()
+    return torch.tensor(
+        [
+            group.locator("rect").evaluate_all(
+                "rects => rects.map((rect) => parseFloat(rect.getAttribute('height')))"
+            )
+            for group in groups
+        ]
+    )
+
+
+def places_of(page, mark):
+    """The heights of dots in percent from the top, [d]."""
+    marks = page.locator(f".attn-{mark}")
+    return torch.tensor(
+        marks.evaluate_all("dots => dots.map((dot) => parseFloat(dot.getAttribute('cy')))")
+    )
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_bars_dots_table_and_sentence_tell_every_subset(show, bias):
+    widget = random_parts(h=3, T=2, d=4, seed=5, bias=bias, token=1)
+    parts, offset = decoded(widget)
+    parts = parts[:, 1]
+    page = show(widget)
+    page.locator("summary").click()
+    boxes = page.get_by_role("checkbox").all()
+    full = parts.sum(0) + offset
+    ghosts, heights = places_of(page, "ghost"), bars_of(page)
+    torch.testing.assert_close(places_of(page, "dot"), ghosts)
+    per_unit = heights[-3:].double() / parts.abs()  # one scale for all bars
+    torch.testing.assert_close(per_unit, torch.full_like(per_unit, per_unit[0, 0]))
+    for muted in subsets(3):
+        for head, box in enumerate(boxes):
+            box.set_checked(head not in muted)
+        left = parts[[head for head in range(3) if head not in muted]].sum(0) + offset
+        drawn = bars_of(page)[-3:]
+        for head in range(3):
+            assert torch.equal(drawn[head], 0 * heights[-3 + head]) == (head in muted)
+        assert torch.equal(places_of(page, "ghost"), ghosts)  # and the scale stays
+        moved = (places_of(page, "dot") - ghosts).double() / per_unit[0, 0]
+        torch.testing.assert_close(moved, full - left, atol=1e-3, rtol=0)
+        rows = page.locator("tbody tr").all()
+        cells = [[float(t) for t in row.locator("td").all_text_contents()] for row in rows]
+        cells = torch.tensor(cells, dtype=torch.float64)
+        torch.testing.assert_close(cells[:, -1], left.expand(4), atol=0.00051, rtol=0)
+        torch.testing.assert_close(cells[:, -2], full.expand(4), atol=0.00051, rtol=0)
+        torch.testing.assert_close(cells[:, -5:-2], parts.T, atol=0.00051, rtol=0)
+        said = page.locator("output").inner_text()
+        if not muted:
+            assert said == "No head is muted. Untick one to take its part out of the sum."
+            continue
+        change, size = (full - left).norm(), full.norm()
+        names = [f"head {head + 1}" for head in muted]
+        who = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        sentence = (
+            f"Muting {who} changes this token's output by {change:.2f} (length), "
+            f"{100 * change / size:.0f}% of its length."
+        )
+        rest = "only the bias" if bias else "nothing"
+        all_muted = f" With all heads muted, {rest} is left." if len(muted) == 3 else ""
+        assert said == sentence + all_muted
+
+
+def test_each_head_has_its_color_and_its_length(show):
+    widget = random_parts(h=3, T=1, d=4, seed=6, bias=True, labels=["a", "b", "c"])
+    page = show(widget)
+    lengths = decoded(widget)[0][:, 0].norm(dim=-1)
+    fills = page.locator(".attn-bars g").evaluate_all(
+        "groups => groups.map((g) => getComputedStyle(g.firstChild).fill)"
+    )
+    swatches = page.locator(".attn-swatch").evaluate_all(
+        "all => all.map((swatch) => getComputedStyle(swatch).backgroundColor)"
+    )
+    for head, label in enumerate(page.locator("label").all()):
+        assert label.inner_text().split() == ["abc"[head], "length", f"{lengths[head]:.2f}"]
+        color = palette.head_color(head)
+        rgb = f"rgb({', '.join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))})"
+        assert fills[1 + head] == swatches[head] == rgb  # the bias comes first, in gray
+
+
+def test_an_output_of_zero_has_no_share(show):
+    page = show(CASES["cancelling"])
+    page.get_by_role("checkbox", name="head 2").uncheck()
+    assert page.locator("output").inner_text() == (
+        "Muting head 2 changes this token's output by 113.14 (length)."
+    )
+
+
+def test_the_token_is_chosen_by_keyboard_and_by_click(show):
+    widget = random_parts(T=3, tokens=["so", "and", "so"])
+    page = show(widget)
+    page.locator("summary").click()
+    page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
+    tokens = page.get_by_role("radio")
+    page.locator(".attn-choice [tabindex='0']").focus()
+    visited = []
+    for key in "ArrowRight ArrowDown ArrowRight ArrowLeft Home ArrowUp End ArrowLeft".split():
+        page.keyboard.press(key)
+        assert page.evaluate("lastKey.defaultPrevented")
+        chosen = [token.get_attribute("aria-checked") for token in tokens.all()].index("true")
+        assert tokens.nth(chosen).evaluate("token => token === document.activeElement")
+        visited.append(chosen)
+    assert visited == [1, 2, 0, 2, 0, 2, 2, 1]
+    assert page.evaluate("document.activeElement.hasAttribute('data-lm-suppress-shortcuts')")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    shown = page.locator("tbody tr").first.locator("td").first
+    assert shown.inner_text() == f"{decoded(widget)[0][0, 1, 0]:.3f}"
+    tokens.nth(2).click()
+    assert shown.inner_text() == f"{decoded(widget)[0][0, 2, 0]:.3f}"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")  # the first checkbox
+    assert page.locator("output").inner_text().startswith("Muting head 1 changes")
+
+
+def test_a_token_is_text_and_never_markup(show):
+    attack = "<img src=x onerror=\"document.title='run'\">"
+    page = show(random_parts(h=2, T=1, tokens=[attack], labels=[attack, "b"], origin=attack))
+    page.locator("summary").click()
+    page.get_by_role("checkbox").first.uncheck()
+    assert attack in page.locator("[aria-live]").inner_text()
+    assert attack in page.locator("caption").inner_text()
+    assert page.get_by_role("radio").inner_text() == attack
+    assert page.locator("img").count() == 0
+    assert page.title() == ""
+
+
+@pytest.mark.parametrize("width", [360, 760])
+@pytest.mark.parametrize(("h", "d"), [(4, 16), (16, 128)])
+def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width, h, d):
+    tokens = ["a", "Donaudampfschifffahrtsgesellschaftskapit\u00e4n" * 3, *"bcdefghijklmnop"]
+    page = show(random_parts(h=h, T=len(tokens), d=d, tokens=tokens, bias=True), width=width)
+    page.locator("summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for target in page.locator(".attn-widget :is(button, summary, label)").all():
+        box = target.bounding_box()
+        assert min(box["width"], box["height"]) >= 24
+    plot = page.locator(".attn-scroll").first
+    scrolls = plot.evaluate("box => box.scrollWidth > box.clientWidth")
+    assert scrolls == (d == 128)
+    assert (plot.get_attribute("tabindex") == "0") == scrolls  # then keys can scroll it
+    assert plot.evaluate("box => box.scrollHeight == box.clientHeight")  # never up and down
+
+
+def test_two_widgets_do_not_disturb_each_other_and_views_of_one_stay_together(show):
+    shared = random_parts(seed=1)
+    one, again, other = show(shared, shared, random_parts(seed=2)).locator(".attn-widget").all()
+    one.get_by_role("checkbox", name="head 2").uncheck()
+    one.get_by_role("radio").nth(2).click()
+    assert not again.get_by_role("checkbox", name="head 2").is_checked()
+    assert again.get_by_role("radio").nth(2).get_attribute("aria-checked") == "true"
+    assert other.get_by_role("checkbox", name="head 2").is_checked()
+    assert other.get_by_role("radio").nth(0).get_attribute("aria-checked") == "true"
+    assert one.page.locator("[id]").count() == 0
+
+
+def test_what_python_has_muted_is_shown(show):
+    widget = random_parts()
+    widget.muted = [0, 2]
+    page = show(widget)
+    ticked = [box.is_checked() for box in page.get_by_role("checkbox").all()]
+    assert ticked == [False, True, False, True]
+
+
+def test_bars_glide_only_where_motion_is_welcome(show):
+    page = show(random_parts())
+    duration = "getComputedStyle(document.querySelector('.attn-bars rect')).transitionDuration"
+    assert page.evaluate(duration).startswith("0.25s")
+    page.emulate_media(reduced_motion="reduce")
+    assert set(page.evaluate(duration).split(", ")) == {"0s"}
+
+
+def shorten(state, buffers):
+    for entry in buffers:
+        if entry["path"] == ["parts"]:
+            entry["data"] = base64.b64encode(base64.b64decode(entry["data"])[:-4]).decode()
+
+
+def shorten_bias(state, buffers):
+    for entry in buffers:
+        if entry["path"] == ["bias"]:
+            entry["data"] = base64.b64encode(b"\0" * 20).decode()
+
+
+DAMAGES = {
+    "parts should be 72 numbers in 288 bytes, but is 284": shorten,
+    "parts should be 72 numbers in 288 bytes, but is 0": lambda _, buffers: buffers.clear(),
+    "bias should be 6 numbers in 24 bytes, but is 20": shorten_bias,
+    "h, T and d should be at least 1, but are 0, 3 and 6": lambda state, _: state.update(h=0),
+    "tokens should be 3 strings, but there are 2": lambda state, _: state["tokens"].pop(),
+    "labels should be 4 strings, but there are none": lambda state, _: state.update(labels=None),
+    "token should be one of 0 to 2, but is 3": lambda state, _: state.update(token=3),
+    "muted should hold heads from 0 to 3, but is [4]": lambda state, _: state.update(muted=[4]),
+}
+
+
+@pytest.mark.parametrize("message", DAMAGES)
+def test_a_damaged_state_says_so_and_the_page_lives_on(show, message):
+    page = show(random_parts(bias=True), random_parts(), damage=DAMAGES[message])
+    assert message in page.get_by_role("alert").inner_text()
+    page.locator(".attn-widget").wait_for()
