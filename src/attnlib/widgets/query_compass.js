@@ -1,0 +1,396 @@
+// QueryCompass: a query among keys in one plane, its output among the values in another.
+
+const SIZE = 320; // width of a plane's drawing, in units of its own
+const EDGE = 26; // around the plane, for the numbers of its axes
+const [TOP, HEIGHT] = [16, 298]; // of what is shown; no numbers stand above the plane
+const LARGEST_DOT = 13; // radius of a dot that has all the weight
+const LONGEST_QUERY = 1e4; // which the buttons make
+
+/** The widget's fixed state, checked: it may come from a file that somebody has edited. */
+export function readState(model) {
+  const [T, labels] = [model.get("T"), model.get("labels")];
+  if (!Number.isInteger(T) || T < 1) throw new Error(`T should be at least 1, but is ${T}`);
+  if (!Array.isArray(labels) || (labels.length !== T && labels.length !== 0)) {
+    throw new Error(`labels should be ${T} strings or none, but there are ${labels?.length}`);
+  }
+  const query = model.get("query");
+  if (!Array.isArray(query) || query.length !== 2 || !query.every(Number.isFinite)) {
+    throw new Error(`query should be two numbers, but is ${query}`);
+  }
+  const temperature = model.get("temperature");
+  if (!(Number.isFinite(temperature) && temperature > 0)) {
+    throw new Error(`temperature should be above 0, but is ${temperature}`);
+  }
+  const points = (name) => {
+    const numbers = readFloats(name, model.get(name), 2 * T);
+    return Array.from({ length: T }, (_, i) => [numbers[2 * i], numbers[2 * i + 1]]);
+  };
+  return { T, labels: labels.map(String), keys: points("k"), values: points("v") };
+}
+
+/** The average of points, each with its weight. */
+function mix(weights, points) {
+  return [0, 1].map((c) => points.reduce((sum, point, j) => sum + weights[j] * point[c], 0));
+}
+
+/** Scores query . key / (temperature * sqrt(2)), their softmax, and the values mixed with it. */
+export function lookUp(query, keys, values, temperature) {
+  const scale = temperature * Math.sqrt(2);
+  const scores = keys.map(([x, y]) => (query[0] * x + query[1] * y) / scale);
+  const weights = Float64Array.from(scores);
+  softmaxInPlace(weights);
+  return { scores, weights, output: mix(weights, values) };
+}
+
+/** The keys with the largest score: what an endless query in this direction would look at. */
+export function bestKeys(query, keys) {
+  const scores = lookUp(query, keys, keys, 1).scores;
+  const largest = Math.max(...scores);
+  const slack = 1e-9 * Math.max(...scores.map(Math.abs));
+  return scores.flatMap((score, j) => (score >= largest - slack ? [j] : []));
+}
+
+/** The corners of the convex hull of points, counterclockwise (Andrew's monotone chain). */
+export function convexHull(points) {
+  const order = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const chain = (path) => {
+    const kept = [];
+    for (const [x, y] of path) {
+      while (kept.length >= 2) {
+        const [[ax, ay], [bx, by]] = kept.slice(-2);
+        if ((bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0) break;
+        kept.pop();
+      }
+      kept.push([x, y]);
+    }
+    return kept.slice(0, -1);
+  };
+  return [...chain(order), ...chain(order.reverse())];
+}
+
+/** Where the output goes while the query grows from nothing to endless length, as points. */
+export function outputPath(query, keys, values) {
+  const best = bestKeys(query, keys);
+  const end = mix(best.map(() => 1 / best.length), best.map((j) => values[j]));
+  const { scores } = lookUp(query, keys, values, 1);
+  const spread = Math.max(...scores) - Math.min(...scores);
+  if (best.length === keys.length || spread === 0) return [end];
+  const leads = [0, ...Array.from({ length: 60 }, (_, i) => 0.1 * 1.1 ** i)]; // up to 28
+  const at = (lead) => query.map((number) => (number * lead) / spread);
+  return [...leads.map((lead) => lookUp(at(lead), keys, values, 1).output), end];
+}
+
+/** A step of 1, 2 or 5 times a power of ten that cuts a length into about four. */
+function tickStep(length) {
+  const power = 10 ** Math.floor(Math.log10(length / 4));
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => length / step <= 6);
+}
+
+/** A square drawing of the plane around `center`, with axes; places points on it. */
+function createPlane(center, reach, title) {
+  const unit = (SIZE - 2 * EDGE) / (2 * reach);
+  const place = ([x, y]) => [SIZE / 2 + (x - center[0]) * unit, SIZE / 2 - (y - center[1]) * unit];
+  const toPoint = (px, py) => [center[0] + (px - SIZE / 2) / unit, center[1] - (py - SIZE / 2) / unit];
+  const svg = svgElement("svg", { viewBox: `0 ${TOP} ${SIZE} ${HEIGHT}`, role: "img", "aria-label": title });
+  const inner = { x: EDGE, y: EDGE, width: SIZE - 2 * EDGE, height: SIZE - 2 * EDGE };
+  svg.append(svgElement("rect", { ...inner, class: "attn-frame" }));
+  const step = tickStep(2 * reach);
+  const ticks = (middle) => {
+    const first = Math.ceil((middle - reach) / step);
+    const count = Math.floor((middle + reach) / step) - first + 1;
+    return Array.from({ length: count }, (_, i) => (first + i) * step);
+  };
+  const number = (value) => String(Number(value.toPrecision(4)));
+  for (const x of ticks(center[0])) {
+    const [px] = place([x, 0]);
+    const line = { x1: px, x2: px, y1: EDGE, y2: SIZE - EDGE };
+    if (x === 0) svg.append(svgElement("line", { ...line, class: "attn-axis" }));
+    const at = { x: px, y: SIZE - EDGE + 14, "text-anchor": "middle", class: "attn-tick" };
+    svg.append(svgElement("text", at, number(x)));
+  }
+  for (const y of ticks(center[1])) {
+    const [, py] = place([0, y]);
+    const line = { x1: EDGE, x2: SIZE - EDGE, y1: py, y2: py };
+    if (y === 0) svg.append(svgElement("line", { ...line, class: "attn-axis" }));
+    const at = { x: EDGE - 5, y: py + 3.5, "text-anchor": "end", class: "attn-tick" };
+    svg.append(svgElement("text", at, number(y)));
+  }
+  const box = element("div", { class: "attn-plane" }, svg);
+  return { box, svg, place, toPoint };
+}
+
+/**
+ * Dots with names; the area of a dot is its weight. Names keep clear of each other if they can: they
+ * try the places around their dot in the order of `turns`, eighths of a circle from outward.
+ */
+function createDots(points, names, plane, { room, turns }) {
+  const middle = plane.place(mix(points.map(() => 1 / points.length), points));
+  const taken = points.map(plane.place).map(([x, y]) => [x - 6, y - 6, x + 6, y + 6]);
+  const overlap = (a, b) => Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0]))
+    * Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
+  const dots = points.map((point, j) => {
+    const [x, y] = plane.place(point);
+    const outward = Math.atan2(y - middle[1], x - middle[0]);
+    const width = 6.6 * (Math.min(names[j].length, 12) + room);
+    const boxes = turns.map((turn) => {
+      const angle = outward + (turn * Math.PI) / 4;
+      const left = x + Math.cos(angle) * (17 + width / 2) - width / 2;
+      const top = y + Math.sin(angle) * 22 - 8;
+      const cornerX = Math.max(2, Math.min(left, SIZE - 2 - width));
+      const cornerY = Math.max(TOP, Math.min(top, TOP + HEIGHT - 16));
+      return [cornerX, cornerY, cornerX + width, cornerY + 16];
+    });
+    const costs = boxes.map((box) => taken.reduce((sum, other) => sum + overlap(box, other), 0));
+    const box = boxes[costs.indexOf(Math.min(...costs))];
+    taken.push(box);
+    const dot = svgElement("circle", { cx: x, cy: y, class: "attn-dot" });
+    const place = { x: (box[0] + box[2]) / 2, y: box[1] + 12, "text-anchor": "middle" };
+    const text = svgElement("text", { ...place, class: "attn-name" });
+    plane.svg.append(dot, text);
+    return { dot, text, name: names[j].length > 12 ? `${names[j].slice(0, 11)}…` : names[j] };
+  });
+  function draw(weights, describe) {
+    dots.forEach(({ dot, text, name }, j) => {
+      dot.setAttribute("r", Math.max(2.5, LARGEST_DOT * Math.sqrt(weights[j])));
+      text.textContent = describe(name, weights[j]);
+    });
+  }
+  return { draw };
+}
+
+/** The keys' plane, in which the query is dragged by its tip or moved by arrow keys. */
+function createKeyPlane(keys, names, { move, hold }) {
+  const largest = Math.max(...keys.flat().map(Math.abs));
+  const reach = Math.max(1, Math.ceil(Math.max(1.35 * largest, Math.min(3 * largest, 6))));
+  const plane = createPlane([0, 0], reach, "Keys and the query in the plane");
+  const arrow = svgElement("line", { class: "attn-arrow" });
+  plane.svg.append(arrow);
+  // A query that points at a key lies outward of it, so that place comes last.
+  const dots = createDots(keys, names, plane, { room: 4, turns: [2, -2, 3, -3, 4, 1, -1, 0] });
+  const handle = element("div", { class: "attn-handle", tabindex: 0, role: "application" });
+  handle.setAttribute("aria-label", "Query; arrow keys move it by .1, with shift by 1");
+  plane.box.append(handle);
+  let query = null;
+  let grip = null; // from the pointer to the query's tip, while it is dragged
+
+  const hundredth = (number) => Number(number.toFixed(2));
+  const inside = (number) => Math.max(-reach, Math.min(number, reach));
+  function pointOf(event) {
+    const box = plane.svg.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    return plane.toPoint((x / box.width) * SIZE, TOP + (y / box.height) * HEIGHT);
+  }
+  const moveTo = (event, [dx, dy]) => {
+    const [x, y] = pointOf(event);
+    move([hundredth(inside(x + dx)), hundredth(inside(y + dy))]);
+  };
+
+  plane.box.addEventListener("pointerdown", (event) => {
+    const onHandle = event.target === handle;
+    // A finger beside the handle scrolls the page; if it only taps, a click follows.
+    if (event.button !== 0 || (!onHandle && event.pointerType === "touch")) return;
+    event.preventDefault();
+    handle.focus();
+    handle.setPointerCapture(event.pointerId);
+    hold(true);
+    const [x, y] = pointOf(event);
+    const isCut = query.some((number) => Math.abs(number) > reach);
+    grip = onHandle && !isCut ? [query[0] - x, query[1] - y] : [0, 0];
+    if (!onHandle) moveTo(event, grip);
+  });
+  handle.addEventListener("pointermove", (event) => grip && moveTo(event, grip));
+  for (const end of ["pointerup", "pointercancel"]) {
+    handle.addEventListener(end, () => {
+      grip = null;
+      hold(false);
+    });
+  }
+  plane.box.addEventListener("click", (event) => {
+    if (event.target !== handle) moveTo(event, [0, 0]);
+  });
+  handle.addEventListener("keydown", (event) => {
+    const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    const size = event.shiftKey ? 1 : 0.1;
+    move(query.map((number, c) => hundredth(number + size * steps[event.key][c])));
+  });
+
+  function draw(newQuery, weights) {
+    query = newQuery;
+    const cut = Math.max(1, ...query.map((number) => Math.abs(number) / reach));
+    const [[x1, y1], [x2, y2]] = [[0, 0], query.map((number) => number / cut)].map(plane.place);
+    for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) arrow.setAttribute(name, value);
+    plane.box.classList.toggle("attn-cut", cut > 1);
+    handle.style.left = `${(100 * x2) / SIZE}%`;
+    handle.style.top = `${(100 * (y2 - TOP)) / HEIGHT}%`;
+    dots.draw(weights, (name, weight) => `${name} ${shortNumber(weight)}`);
+  }
+  return { node: plane.box, draw };
+}
+
+/** The values' plane: their hull, the output, and the way that it takes. */
+function createValuePlane(values, names) {
+  const [low, high] = [Math.min, Math.max].map((end) => [0, 1].map((c) => end(...values.map((v) => v[c]))));
+  const reach = 0.68 * Math.max(high[0] - low[0], high[1] - low[1]) || 1;
+  const center = low.map((number, c) => (number + high[c]) / 2);
+  const plane = createPlane(center, reach, "Values, their convex hull, and the output in the plane");
+  const asPoints = (points) => points.map((point) => plane.place(point).join()).join(" ");
+  const hull = svgElement("polygon", { points: asPoints(convexHull(values)), class: "attn-hull" });
+  const path = svgElement("polyline", { class: "attn-path" });
+  const pulls = values.map(() => svgElement("line", { class: "attn-pull" }));
+  const [mx, my] = plane.place(mix(values.map(() => 1 / values.length), values));
+  const cross = `M${mx - 5} ${my}H${mx + 5}M${mx} ${my - 5}V${my + 5}`;
+  plane.svg.append(hull, ...pulls, path, svgElement("path", { d: cross, class: "attn-mean" }));
+  const dots = createDots(values, names, plane, { room: 0, turns: [0, 1, -1, 2, -2, 3, -3, 4] });
+  const diamond = svgElement("path", { d: "M0 -8L8 0L0 8L-8 0Z", class: "attn-output" });
+  plane.svg.append(diamond);
+
+  function draw(weights, output, way) {
+    const [x2, y2] = plane.place(output);
+    diamond.setAttribute("transform", `translate(${x2} ${y2})`);
+    path.setAttribute("points", asPoints(way));
+    pulls.forEach((line, j) => {
+      const [x1, y1] = plane.place(values[j]);
+      const attributes = { x1, y1, x2, y2, "stroke-width": 5 * weights[j] };
+      for (const [name, value] of Object.entries(attributes)) line.setAttribute(name, value);
+    });
+    dots.draw(weights, (name) => name);
+  }
+  return { node: plane.box, draw };
+}
+
+/** The temperature, on a logarithmic slider from 0.1 to 10, and buttons for the query's length. */
+function createControls({ chooseTemperature, stretch }) {
+  const slider = element("input", { type: "range", min: -20, max: 20, step: 1 });
+  const reading = element("span", { class: "attn-reading", "aria-hidden": "true" });
+  slider.addEventListener("input", () => {
+    chooseTemperature(Number((10 ** (slider.valueAsNumber / 20)).toPrecision(3)));
+  });
+  const button = (text, factor) => {
+    const node = element("button", { type: "button", class: "attn-button" }, text);
+    node.addEventListener("click", () => node.ariaDisabled === "true" || stretch(factor));
+    return node;
+  };
+  const [longer, shorter] = [button("10 times longer", 10), button("10 times shorter", 0.1)];
+  const node = element(
+    "div", { class: "attn-controls" },
+    element("label", {}, "Temperature τ", slider, reading),
+    element("div", { class: "attn-lengths", role: "group", "aria-label": "Length of the query" },
+      shorter, longer, button("query 0", 0)),
+  );
+  function draw(temperature, query) {
+    slider.value = Math.round(20 * Math.log10(temperature));
+    reading.textContent = String(Number(temperature.toPrecision(3)));
+    slider.setAttribute("aria-valuetext", reading.textContent);
+    const length = Math.hypot(...query);
+    // Not `disabled`, which would take the focus away from somebody who presses it again.
+    longer.ariaDisabled = String(length === 0 || 10 * length > LONGEST_QUERY);
+    shorter.ariaDisabled = String(10 * length < 1 / LONGEST_QUERY);
+  }
+  return { node, draw };
+}
+
+/** Keys, values, scores and weights as a table, made only when it is opened. */
+function createTable(keys, values, labels) {
+  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
+  scroll.setAttribute("aria-label", "Scores and weights");
+  const node = element("details", {}, element("summary", {}, "The numbers"), scroll);
+  let current = null;
+  const short = (point) => `(${point.map((number) => Number(number.toPrecision(4))).join(", ")})`;
+
+  function fill() {
+    if (!node.open || current === null) return;
+    const row = (tag, first, cells) => element("tr", {}, first, ...cells.map((c) => element(tag, {}, c)));
+    const titles = ["key", "value", "score", "weight"];
+    const head = row("th", element("th", {}, ""), titles);
+    const body = keys.map((key, j) => row("td", element("th", { scope: "row" }, labels[j] ?? `${j}`), [
+      short(key), short(values[j]), current.scores[j].toFixed(3), shortNumber(current.weights[j], 3),
+    ]));
+    const caption = element("caption", {}, "Score: q · k / (τ √2). Weight: softmax of the scores.");
+    const parts = [element("thead", {}, head), element("tbody", {}, ...body)];
+    scroll.replaceChildren(element("table", {}, caption, ...parts));
+  }
+  node.addEventListener("toggle", fill);
+  function draw(found) {
+    current = found;
+    fill();
+  }
+  return { node, draw };
+}
+
+/** "(1.90, 0.92)", never with a negative zero. */
+function pointText(point) {
+  return `(${point.map((number) => (Math.abs(number) < 0.005 ? 0 : number).toFixed(2)).join(", ")})`;
+}
+
+function render({ model, el }) {
+  const { T, labels, keys, values } = readState(model);
+  const set = (name, value) => {
+    model.set(name, value);
+    model.save_changes();
+  };
+  const names = (letter) => keys.map((_, j) => labels[j] ?? `${letter}${j}`);
+  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const controls = createControls({
+    chooseTemperature: (temperature) => set("temperature", temperature),
+    stretch: (factor) => set("query", model.get("query").map((n) => Number((n * factor).toPrecision(12)))),
+  });
+  const keyPlane = createKeyPlane(keys, names("k"), {
+    move: (query) => set("query", query),
+    hold(held) {
+      live.setAttribute("aria-live", held ? "off" : "polite"); // spoken once, when it is let go
+      if (!held) draw();
+    },
+  });
+  const [valuePlane, table] = [createValuePlane(values, names("v")), createTable(keys, values, labels)];
+  const [queryText, limits] = [element("span"), element("p", { class: "attn-note" })];
+  const panel = (plane, ...title) => element(
+    "div", {}, element("p", { class: "attn-heading" }, ...title), plane.node);
+  const title = "A query among keys, and what it gets";
+  const root = element(
+    "div",
+    { class: "attn-widget attn-query-compass", role: "group", "aria-label": title },
+    element("p", { class: "attn-title" }, title),
+    element("p", { class: "attn-note" }, `Keys and values: ${model.get("origin")}. Score: q · k / (τ √2). `
+      + "The temperature τ multiplies the usual √d_k, which is √2 here; τ = 1 is the usual scale."),
+    controls.node,
+    element(
+      "div", { class: "attn-panels" },
+      panel(keyPlane, element("span", { class: "attn-query" }, "Query "), queryText, " among the ",
+        element("span", { class: "attn-key" }, "keys")),
+      panel(valuePlane, element("span", { class: "attn-query" }, "Output"), " among the ",
+        element("span", { class: "attn-key" }, "values")),
+    ),
+    live, limits, table.node,
+  );
+  keepKeys(root);
+
+  function draw() {
+    const [query, temperature] = [model.get("query"), model.get("temperature")];
+    const found = lookUp(query, keys, values, temperature);
+    controls.draw(temperature, query);
+    keyPlane.draw(query, found.weights);
+    valuePlane.draw(found.weights, found.output, outputPath(query, keys, values));
+    table.draw(found);
+    queryText.textContent = `(${query.map((number) => Number(number.toPrecision(4))).join(", ")})`;
+    const weights = Array.from(found.weights, (weight) => shortNumber(weight)).join(" ");
+    live.textContent = `weights ${weights}; output ${pointText(found.output)}`;
+    const best = bestKeys(query, keys).map((j) => names("v")[j]);
+    limits.textContent = best.length === T
+      ? "All scores are equal, so the output is the mean of the values (+)."
+      : "Dashed: a longer query, or a lower temperature, takes the output to "
+        + `${best.length > 1 ? "the mean of " : ""}${inWords(best)}; `
+        + "a shorter one, or a higher one, to the mean of all values (+).";
+  }
+
+  draw();
+  el.replaceChildren(root);
+  const events = ["change:query", "change:temperature"];
+  for (const event of events) model.on(event, draw);
+  return () => {
+    for (const event of events) model.off(event, draw);
+  };
+}
+
+export default { render };
