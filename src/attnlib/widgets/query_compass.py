@@ -49,7 +49,7 @@ class QueryCompass(anywidget.AnyWidget):
         ValueError: shapes that don't fit, NaN or infinity, a temperature that isn't above 0.
     """
 
-    _esm = browser_code("attention.js", "_shared.js", "query_compass.js")
+    _esm = browser_code("attention.js", "_shared.js", "plane.js", "query_compass.js")
     _css = style_sheet("_shared.css", "query_compass.css")
 
     k = traitlets.Bytes(read_only=True).tag(sync=True)
