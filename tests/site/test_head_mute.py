@@ -226,7 +226,10 @@ def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width, h,
     plot = page.locator(".attn-scroll").first
     scrolls = plot.evaluate("box => box.scrollWidth > box.clientWidth")
     assert scrolls == (d == 128)
-    assert (plot.get_attribute("tabindex") == "0") == scrolls  # then keys can scroll it
+    page.wait_for_function(  # what scrolls is reached by the Tab key
+        "scrolls => (document.querySelector('.attn-scroll').tabIndex === 0) === scrolls",
+        arg=scrolls,
+    )
     assert plot.evaluate("box => box.scrollHeight == box.clientHeight")  # never up and down
 
 

@@ -252,8 +252,8 @@ def test_weights_have_the_palettes_colors(show):
         .evaluate_all("cells => cells.map((cell) => [cell.style.background, cell.style.color])")
     )
     yellow, violet = (
-        ["rgb(253, 231, 37)", "rgb(5, 5, 5)"],
-        ["rgb(68, 1, 84)", "rgb(250, 250, 250)"],
+        ["rgb(253, 231, 37)", "rgb(0, 0, 0)"],
+        ["rgb(68, 1, 84)", "rgb(255, 255, 255)"],
     )
     assert colors == [yellow, violet, violet, yellow]
 
@@ -268,6 +268,10 @@ def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, widget, w
     for target in page.locator(".attn-widget :is(button, summary, input)").all():
         box = target.bounding_box()
         assert min(box["width"], box["height"]) >= 24
+    page.wait_for_function(
+        """() => [...document.querySelectorAll(".attn-scroll:not(.attn-editor *)")].every((box) =>
+            (box.scrollWidth > box.clientWidth) === (box.tabIndex === 0))"""
+    )  # what scrolls is reached by the Tab key
     if width > 600:  # the three columns stay level, so that 2 + 1 = 3 reads across
         for step in ("scores", "weights", "output"):
             tops = {round(t.bounding_box()["y"]) for t in page.locator(f".attn-{step} tbody").all()}

@@ -66,13 +66,13 @@ function moveByKey(key, { row, column }, rows, columns) {
   return { row: clamp(moves[key][0], rows), column: clamp(moves[key][1], columns) };
 }
 
-/** Near-black or near-white, whichever reads better on a color that is the same in both themes. */
+/** Black or white, whichever reads better on a color that is the same in both themes: 4.5 to 1. */
 function textColorOn(color) {
   const [red, green, blue] = color.map((value) => {
     const c = value / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#050505" : "#fafafa";
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000" : "#fff";
 }
 
 /** An SVG element with attributes and children. Text is only ever text. */
@@ -86,4 +86,18 @@ function svgElement(tag, attributes = {}, ...children) {
 /** Items as a list in words: "3, 4 and 5". */
 function inWords(items) {
   return [items.slice(0, -1).join(", "), items.at(-1)].filter((part) => part !== "").join(" and ");
+}
+
+/** Make a box that scrolls a stop of the Tab key, so that keys can scroll it, while it is too small. */
+function reachWhileScrolling(box, name) {
+  const update = () => {
+    const scrolls = box.scrollWidth > box.clientWidth;
+    const attributes = { tabindex: 0, role: "group", "aria-label": name };
+    for (const [attribute, value] of Object.entries(attributes)) {
+      if (scrolls) box.setAttribute(attribute, value);
+      else box.removeAttribute(attribute);
+    }
+  };
+  const observer = new ResizeObserver(update);
+  for (const node of [box, ...box.children]) observer.observe(node);
 }

@@ -79,11 +79,7 @@ function createPlot(d, termCount) {
   const field = element("div", { class: "attn-field" }, values, svg, labels);
   field.style.setProperty("--numbers", d);
   const node = element("div", { class: "attn-scroll" }, field);
-  if (d > 16) { // wider than a phone: it scrolls, also by the keyboard
-    for (const [name, value] of [["tabindex", 0], ["role", "group"], ["aria-label", "The bars"]]) {
-      node.setAttribute(name, value);
-    }
-  }
+  reachWhileScrolling(node, "The bars");
 
   function draw(terms, muted) {
     // The scale is that of all terms, so that nothing else moves when a head leaves.

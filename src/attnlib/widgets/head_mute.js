@@ -119,9 +119,7 @@ function createNumbers(labels) {
 /** What muting does to the output, in a sentence. */
 export function sayChange(terms, muted, labels) {
   if (muted.length === 0) return "No head is muted. Untick one to take its part out of the sum.";
-  const names = muted.map((head) => labels[head]);
-  const last = names.pop();
-  const who = names.length ? `${names.join(", ")} and ${last}` : last;
+  const who = inWords(muted.map((head) => labels[head]));
   const full = sumOf(terms);
   const left = sumOf(terms, muted);
   const [size, change] = [lengthOf(full), lengthOf(full.map((value, j) => value - left[j]))];

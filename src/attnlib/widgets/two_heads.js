@@ -66,7 +66,8 @@ function symbol(name) {
 function createResult(caption, T, columns, { toTokens = false } = {}) {
   const header = (scope, i, role) => element("th", { scope, class: role }, `token ${i}`);
   const cells = Array.from({ length: T * columns }, () => element("td"));
-  const table = element("table", {}, element("caption", {}, ...caption));
+  const title = element("caption", {}, ...caption);
+  const table = element("table", {}, title);
   if (toTokens) {
     const names = Array.from({ length: T }, (_, j) => header("col", j, "attn-key"));
     table.append(element("thead", {}, element("tr", {}, element("td"), ...names)));
@@ -77,6 +78,7 @@ function createResult(caption, T, columns, { toTokens = false } = {}) {
   });
   table.append(element("tbody", {}, ...body));
   const node = element("div", { class: "attn-scroll" }, table);
+  reachWhileScrolling(node, title.textContent);
   return { node, draw: (write) => cells.forEach(write) };
 }
 
