@@ -81,7 +81,7 @@ export function numberText(value, kind) {
   return String(Number(value.toPrecision(3)));
 }
 
-export function inWords(value, kind) {
+export function meaningOf(value, kind) {
   return WORDS[kind].findLast(([from]) => value >= from)[1];
 }
 
@@ -219,7 +219,7 @@ function render({ model, el }) {
       panels.forEach(([panel, kind], p) => {
         const value = median(runsAt(chosen, p, d));
         const number = element("strong", {}, numberText(value, kind));
-        lines.push(line(`${panel}: `, number, ` (${inWords(value, kind)})`));
+        lines.push(line(`${panel}: `, number, ` (${meaningOf(value, kind)})`));
       });
     }
     live.replaceChildren(...lines);

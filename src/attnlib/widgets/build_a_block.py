@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attnlib._checks import require_floating, require_positive_int, shape_of
 from attnlib.widgets._base import browser_code, style_sheet
+from attnlib.widgets._inputs import require_text
 
 Variant = tuple[bool, Literal["pre", "post"] | None]
 NORM_POSITIONS = (None, "pre", "post")
@@ -78,8 +79,7 @@ class BuildABlock(anywidget.AnyWidget):
     ) -> None:
         depths = _checked_depths(depths)
         _require_panels(panels)
-        if not isinstance(origin, str):
-            raise TypeError(f"origin must be a string, got {type(origin).__name__} ({origin!r})")
+        require_text("origin", origin)
         values = _checked_measurements(measurements, len(depths), panels)
         fixed = {"depths": depths, "origin": origin, "runs": values.shape[-1]}
         fixed["variants"] = [list(variant) for variant in measurements]

@@ -2,47 +2,41 @@
 
 const HEALTHY = [1e-2, 1e2]; // sizes; see WORDS in build_a_block.js
 
-function svg(tag, attributes = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
-
 // The diagram: tokens run upwards. Each part has its place, so that a switch moves no other part.
 
 const [SPINE, SIDE, SLOT, BOTTOM] = [66, 138, 22, 292];
 const PART_COLORS = { norm: 2, attention: 3, "feed-forward": 0 }; // as in attnlib.plotting.blocks
 
 function part(name, y) {
-  const box = svg("rect", { x: SPINE - 48, y: y - 9, width: 96, height: 18, rx: 5 });
-  const node = svg("g", { class: "attn-part" }, box, svg("text", { x: SPINE, y: y + 4 }, name));
+  const box = svgElement("rect", { x: SPINE - 48, y: y - 9, width: 96, height: 18, rx: 5 });
+  const text = svgElement("text", { x: SPINE, y: y + 4 }, name);
+  const node = svgElement("g", { class: "attn-part" }, box, text);
   useHeadColor(node, PART_COLORS[name]);
   return node;
 }
 
 function skip(from, to) {
   const line = `M${SPINE} ${from}H${SIDE}V${to}H${SPINE + 12}m6 -4l-6 4l6 4`;
-  const node = svg(
+  const node = svgElement(
     "g",
     { class: "attn-skip" },
-    svg("path", { d: line }),
-    svg("circle", { cx: SPINE, cy: to, r: 9 }),
-    svg("path", { d: `M${SPINE - 5} ${to}h10m-5 -5v10` }),
-    svg("text", { x: SIDE + 5, y: (from + to) / 2 + 4 }, "x"),
+    svgElement("path", { d: line }),
+    svgElement("circle", { cx: SPINE, cy: to, r: 9 }),
+    svgElement("path", { d: `M${SPINE - 5} ${to}h10m-5 -5v10` }),
+    svgElement("text", { x: SIDE + 5, y: (from + to) / 2 + 4 }, "x"),
   );
   useHeadColor(node, 4);
   return node;
 }
 
 function createDiagram() {
-  const node = svg("svg", { class: "attn-diagram", viewBox: "0 0 160 342", role: "img" });
+  const node = svgElement("svg", { class: "attn-diagram", viewBox: "0 0 160 342", role: "img" });
 
   function draw(residual, norm, depth) {
     const spine = `M${SPINE} 326V18m-4 7l4 -7l4 7`;
     const shapes = [
-      svg("rect", { class: "attn-frame", x: 4, y: 74, width: 152, height: 234, rx: 8 }),
-      svg("path", { class: "attn-spine", d: spine }),
+      svgElement("rect", { class: "attn-frame", x: 4, y: 74, width: 152, height: 234, rx: 8 }),
+      svgElement("path", { class: "attn-spine", d: spine }),
     ];
     const words = [];
     for (const [i, layer] of ["attention", "feed-forward"].entries()) {
@@ -56,7 +50,7 @@ function createDiagram() {
       words.push(residual && "x is added", norm === "post" && "norm");
     }
     if (norm === "pre") shapes.push(part("norm", 46));
-    const label = (x, y, text) => svg("text", { x, y }, text);
+    const label = (x, y, text) => svgElement("text", { x, y }, text);
     shapes.push(label(SPINE + 10, 16, "tokens out"), label(SPINE + 10, 332, "tokens in"));
     shapes.push(label(128, 68, `× ${depth}`));
     node.replaceChildren(...shapes);
@@ -113,47 +107,49 @@ function createPanel({ depths, variants, panels, runsAt }, panel) {
     LEFT + 8 + ((RIGHT - LEFT - 16) * doublings(depth)) / doublings(depths.at(-1));
   const y = (value) => FLOOR - axis.at(value) * (FLOOR - TOP);
 
-  const axes = svg("g", { class: "attn-axes" });
+  const axes = svgElement("g", { class: "attn-axes" });
   if (kind === "size") {
     const [bottom, top] = HEALTHY.map((value) => Math.min(FLOOR, Math.max(TOP, y(value))));
     const band = { x: LEFT, y: top, width: RIGHT - LEFT, height: bottom - top };
-    axes.append(svg("rect", { class: "attn-band", ...band }));
+    axes.append(svgElement("rect", { class: "attn-band", ...band }));
   }
   for (const [value, text] of axis.ticks) {
-    axes.append(svg("path", { d: `M${LEFT} ${y(value)}H${RIGHT}` }));
-    axes.append(svg("text", { class: "attn-tick-y", x: LEFT - 5, y: y(value) + 4 }, text));
+    axes.append(svgElement("path", { d: `M${LEFT} ${y(value)}H${RIGHT}` }));
+    axes.append(svgElement("text", { class: "attn-tick-y", x: LEFT - 5, y: y(value) + 4 }, text));
   }
   for (const depth of depths) {
-    axes.append(svg("text", { class: "attn-tick-x", x: x(depth), y: FLOOR + 16 }, String(depth)));
+    const below = { class: "attn-tick-x", x: x(depth), y: FLOOR + 16 };
+    axes.append(svgElement("text", below, String(depth)));
   }
   const middle = { class: "attn-tick-x", x: (LEFT + RIGHT) / 2, y: HEIGHT - 6 };
-  axes.append(svg("text", middle, "depth (blocks)"));
+  axes.append(svgElement("text", middle, "depth (blocks)"));
 
   const curves = every.map((rows, v) => {
     const line = rows.map((runs, d) => `${x(depths[d])},${y(median(runs))}`).join(" ");
-    const curve = svg("g", { class: "attn-curve" }, svg("polyline", { points: line }));
-    rows.forEach((runs, d) => curve.append(...runs.map((value) => svg("path", {
+    const medians = svgElement("polyline", { points: line });
+    const curve = svgElement("g", { class: "attn-curve" }, medians);
+    rows.forEach((runs, d) => curve.append(...runs.map((value) => svgElement("path", {
       d: MARKERS[v % MARKERS.length],
       transform: `translate(${x(depths[d])} ${y(value)})`,
     }))));
     useHeadColor(curve, v);
     return curve;
   });
-  const here = svg("path", { class: "attn-here" });
-  const ring = svg("circle", { class: "attn-ring", r: 7 });
-  const chart = svg("svg", { class: "attn-chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
+  const here = svgElement("path", { class: "attn-here" });
+  const ring = svgElement("circle", { class: "attn-ring", r: 7 });
+  const chart = svgElement("svg", { class: "attn-chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}` });
+  chart.setAttribute("role", "img");
   chart.setAttribute("aria-label", `${name} over depth; the numbers are in the tables below`);
   const node = element("div", {}, element("p", { class: "attn-panel-title" }, name), chart);
 
   function draw(chosen, d) {
     here.setAttribute("d", `M${x(depths[d])} ${TOP}V${FLOOR}`);
     curves.forEach((curve, v) => curve.classList.toggle("attn-chosen", v === chosen));
-    const faint = curves.filter((_, v) => v !== chosen);
-    chart.replaceChildren(axes, here, ...faint);
+    chart.replaceChildren(axes, here, ...curves);
     if (chosen < 0) return;
     ring.setAttribute("cx", x(depths[d]));
     ring.setAttribute("cy", y(median(every[chosen][d])));
-    chart.append(curves[chosen], ring); // what is drawn last lies on top
+    chart.append(curves[chosen], ring); // moved to the end: what is drawn last lies on top
   }
   return { node, draw };
 }
@@ -161,8 +157,8 @@ function createPanel({ depths, variants, panels, runsAt }, panel) {
 /** Which marker is which wiring. */
 function createLegend(variants) {
   const items = variants.map(([residual, norm], v) => {
-    const marker = svg("path", { d: MARKERS[v % MARKERS.length] });
-    const icon = svg("svg", { viewBox: "-5 -5 10 10" }, marker);
+    const marker = svgElement("path", { d: MARKERS[v % MARKERS.length] });
+    const icon = svgElement("svg", { viewBox: "-5 -5 10 10" }, marker);
     const item = element("span", {}, icon, variantName(residual, norm));
     useHeadColor(item, v);
     return item;

@@ -6,6 +6,7 @@ import anywidget
 import traitlets
 
 from attnlib.widgets._base import browser_code, style_sheet
+from attnlib.widgets._inputs import require_text
 
 
 class Predict(anywidget.AnyWidget):
@@ -60,8 +61,8 @@ class Predict(anywidget.AnyWidget):
         answer: int | Sequence[int],
         explanation: str,
     ) -> None:
-        _require_text("question", question)
-        _require_text("explanation", explanation)
+        _require_words("question", question)
+        _require_words("explanation", explanation)
         choices = _checked_choices(choices)
         fixed = {"question": question, "choices": choices, "explanation": explanation}
         fixed["answers"] = _checked_answers(answer, choices)
@@ -95,10 +96,9 @@ class Predict(anywidget.AnyWidget):
             self.committed = False
 
 
-def _require_text(name: str, value: object) -> None:
+def _require_words(name: str, value: object) -> None:
     """Raise unless `value` is a string with something in it."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, got {type(value).__name__} ({value!r})")
+    require_text(name, value)
     if not value.strip():
         raise ValueError(f"{name} must not be empty, got {value!r}")
 
@@ -110,7 +110,7 @@ def _checked_choices(choices: Sequence[str]) -> list[str]:
             f"choices must be a list of strings, got {type(choices).__name__} ({choices!r})"
         )
     for i, choice in enumerate(choices):
-        _require_text(f"choices[{i}]", choice)
+        _require_words(f"choices[{i}]", choice)
     if len(choices) < 2:
         raise ValueError(f"choices must hold at least two, got {len(choices)}")
     if len(set(choices)) < len(choices):
