@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attnlib import MultiHeadAttention, palette
-from attnlib.widgets import HeadMute
+from attnlib.widgets import HeadExplorer, HeadMute
 
 SENTENCE = "The teacher gave the students their homework".split()
 
@@ -259,6 +259,22 @@ def test_bars_glide_only_where_motion_is_welcome(show):
     assert page.evaluate(duration).startswith("0.25s")
     page.emulate_media(reduced_motion="reduce")
     assert set(page.evaluate(duration).split(", ")) == {"0s"}
+
+
+def test_another_widgets_style_sheet_changes_nothing(show):
+    other = HeadExplorer(["a", "b"], torch.ones(2, 4), torch.ones(2, 4))
+    boxes = []
+    for widgets in ([random_parts()], [random_parts(), other]):
+        page = show(*widgets)
+        page.locator("summary").first.click()
+        inside = page.locator(".attn-head-mute *:not(.attn-unseen)")
+        boxes.append(
+            inside.evaluate_all(
+                """all => all.map((node) => node.getBoundingClientRect())
+                    .map(({width, height}) => [width, height])"""
+            )
+        )
+    assert boxes[0] == boxes[1]
 
 
 def shorten(state, buffers):

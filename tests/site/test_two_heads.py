@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from attnlib.widgets import TwoHeads
+from attnlib.widgets import HeadExplorer, TwoHeads
 
 
 def random_heads(T=2, d=4, d_k=2, *, seed=0, scale=1.0):
@@ -287,6 +287,22 @@ def test_two_widgets_do_not_disturb_each_other_and_views_of_one_stay_together(sh
     assert field(other, label).input_value() == "1"
     assert shown(one, "output") == shown(again, "output") != shown(other, "output")
     assert one.page.locator("[id]").count() == 0
+
+
+def test_another_widgets_style_sheet_changes_nothing(show):
+    other = HeadExplorer(["a", "b"], torch.ones(2, 4), torch.ones(2, 4))
+    boxes = []
+    for widgets in ([TwoHeads()], [TwoHeads(), other]):
+        page = show(*widgets)
+        page.locator("summary").first.click()
+        inside = page.locator(".attn-two-heads *:not(.attn-unseen)")
+        boxes.append(
+            inside.evaluate_all(
+                """all => all.map((node) => node.getBoundingClientRect())
+                    .map(({width, height}) => [width, height])"""
+            )
+        )
+    assert boxes[0] == boxes[1]
 
 
 def shorten(state, buffers):
