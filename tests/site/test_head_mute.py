@@ -112,6 +112,7 @@ def test_bars_dots_table_and_sentence_tell_every_subset(show, bias):
     parts = parts[:, 1]
     page = show(widget)
     page.locator("summary").click()
+    page.locator("tbody tr").first.wait_for()
     boxes = page.get_by_role("checkbox").all()
     full = parts.sum(0) + offset
     ghosts, heights = places_of(page, "ghost"), bars_of(page)
@@ -267,6 +268,7 @@ def test_another_widgets_style_sheet_changes_nothing(show):
     for widgets in ([random_parts()], [random_parts(), other]):
         page = show(*widgets)
         page.locator("summary").first.click()
+        page.locator("tbody tr").first.wait_for()
         inside = page.locator(".attn-head-mute *:not(.attn-unseen)")
         boxes.append(
             inside.evaluate_all(
