@@ -267,8 +267,8 @@ def test_another_widgets_style_sheet_changes_nothing(show):
     boxes = []
     for widgets in ([random_parts()], [random_parts(), other]):
         page = show(*widgets)
-        page.locator("summary").first.click()
-        page.locator("tbody tr").first.wait_for()
+        page.locator(".attn-head-mute summary").first.click()
+        page.locator(".attn-head-mute tbody tr").first.wait_for()
         inside = page.locator(".attn-head-mute *:not(.attn-unseen)")
         boxes.append(
             inside.evaluate_all(

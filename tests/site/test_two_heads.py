@@ -294,7 +294,7 @@ def test_another_widgets_style_sheet_changes_nothing(show):
     boxes = []
     for widgets in ([TwoHeads()], [TwoHeads(), other]):
         page = show(*widgets)
-        page.locator("summary").first.click()
+        page.locator(".attn-two-heads summary").first.click()
         inside = page.locator(".attn-two-heads *:not(.attn-unseen)")
         boxes.append(
             inside.evaluate_all(
