@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from widget_pages import unfold
 
 from attnlib import TransformerBlock
 from attnlib.plotting.blocks import block_parts
@@ -160,8 +161,7 @@ def test_words_begin_where_they_should(show):
 def test_the_tables_hold_every_run(show):
     given = measurements()
     page = show(widget_of(given))
-    page.locator("summary").click()
-    page.locator("tbody tr").first.wait_for()
+    unfold(page)
     for table, (panel, kind) in zip(page.locator("table").all(), PANELS.items(), strict=True):
         assert table.locator("caption").inner_text() == panel
         rows = table.locator("tbody tr").evaluate_all(
@@ -340,8 +340,7 @@ def test_names_are_text_and_never_markup(show):
     attack = "<img src=x onerror=\"document.title='run'\">"
     given = {(False, None): {attack: torch.ones(5, 2)}}
     page = show(BuildABlock(DEPTHS, given, panels={attack: "size"}, origin=attack))
-    page.locator("summary").click()
-    page.locator("caption").wait_for()
+    unfold(page)
     places = (".attn-note >> nth=0", ".attn-live", ".attn-panel-title", "caption")
     assert all(attack in page.locator(place).inner_text() for place in places)
     assert attack in page.locator(".attn-chart").get_attribute("aria-label")
@@ -353,8 +352,7 @@ def test_names_are_text_and_never_markup(show):
 def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width):
     page = show(block(residual=True, norm_position="pre", depth=48), width=width)
     page.add_style_tag(content="legend {float: left; width: 100%; font-size: 30px}")  # as the theme
-    page.locator("summary").click()
-    page.locator("caption").first.wait_for()
+    unfold(page)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     legend = page.locator("legend")
     assert legend.bounding_box()["width"] < 60

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from widget_pages import unfold
 
 from attnlib import palette
 from attnlib.widgets import HeadExplorer
@@ -119,7 +120,7 @@ def test_the_browser_computes_what_torch_computes(show, case):
 def test_maps_and_table_show_those_numbers_for_every_head_count(show, causal):
     widget = explorer(T=5, d=12, scale=2.0, num_heads=1, causal=causal)
     page = show(widget)
-    page.locator("summary").click()
+    unfold(page)
     slider = page.get_by_role("slider")
     slider.focus()
     for step, num_heads in enumerate([1, 2, 3, 4, 6, 12]):
@@ -161,7 +162,7 @@ def test_causal_is_one_click(show):
     page = show(explorer(T=3))
     assert page.get_by_text("may not look").is_hidden()
     page.get_by_label("Causal").check()
-    page.locator("summary").click()
+    unfold(page)
     numbers, _ = table_numbers(page)
     assert torch.equal(numbers, numbers.tril())
     assert page.get_by_text("may not look").is_visible()
@@ -228,7 +229,7 @@ def test_equal_tokens_are_told_apart(show):
 def test_a_token_is_text_and_never_markup(show):
     attack = "<img src=x onerror=\"document.title='run'\">"
     page = show(explorer(T=2, tokens=[attack, "b"], origin=attack))
-    page.locator("summary").click()
+    unfold(page)
     page.locator(".attn-plot").focus()
     assert attack in page.locator("[aria-live]").inner_text()
     assert page.locator("tbody th").first.inner_text() == attack
@@ -241,7 +242,7 @@ def test_a_token_is_text_and_never_markup(show):
 def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width):
     tokens = [f"token{i}" for i in range(23)] + ["Donaudampfschifffahrtsgesellschaftskapitän" * 3]
     page = show(explorer(T=24, d=64, num_heads=64, tokens=tokens), width=width)
-    page.locator("summary").click()
+    unfold(page)
     page.locator(".attn-plot").press("End")
     assert page.evaluate("document.documentElement.scrollWidth") == width
     rows, drawn = (

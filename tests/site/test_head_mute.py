@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from widget_pages import unfold
 
 from attnlib import MultiHeadAttention, palette
 from attnlib.widgets import HeadExplorer, HeadMute
@@ -111,8 +112,7 @@ def test_bars_dots_table_and_sentence_tell_every_subset(show, bias):
     parts, offset = decoded(widget)
     parts = parts[:, 1]
     page = show(widget)
-    page.locator("summary").click()
-    page.locator("tbody tr").first.wait_for()
+    unfold(page)
     boxes = page.get_by_role("checkbox").all()
     full = parts.sum(0) + offset
     ghosts, heights = places_of(page, "ghost"), bars_of(page)
@@ -179,7 +179,7 @@ def test_an_output_of_zero_has_no_share(show):
 def test_the_token_is_chosen_by_keyboard_and_by_click(show):
     widget = random_parts(T=3, tokens=["so", "and", "so"])
     page = show(widget)
-    page.locator("summary").click()
+    unfold(page)
     page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
     tokens = page.get_by_role("radio")
     page.locator(".attn-choice [tabindex='0']").focus()
@@ -205,7 +205,7 @@ def test_the_token_is_chosen_by_keyboard_and_by_click(show):
 def test_a_token_is_text_and_never_markup(show):
     attack = "<img src=x onerror=\"document.title='run'\">"
     page = show(random_parts(h=2, T=1, tokens=[attack], labels=[attack, "b"], origin=attack))
-    page.locator("summary").click()
+    unfold(page)
     page.get_by_role("checkbox").first.uncheck()
     assert attack in page.locator("[aria-live]").inner_text()
     assert attack in page.locator("caption").inner_text()
@@ -219,7 +219,7 @@ def test_a_token_is_text_and_never_markup(show):
 def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width, h, d):
     tokens = ["a", "Donaudampfschifffahrtsgesellschaftskapit\u00e4n" * 3, *"bcdefghijklmnop"]
     page = show(random_parts(h=h, T=len(tokens), d=d, tokens=tokens, bias=True), width=width)
-    page.locator("summary").click()
+    unfold(page)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     for target in page.locator(".attn-widget :is(button, summary, label)").all():
         box = target.bounding_box()
@@ -267,8 +267,7 @@ def test_another_widgets_style_sheet_changes_nothing(show):
     boxes = []
     for widgets in ([random_parts()], [random_parts(), other]):
         page = show(*widgets)
-        page.locator(".attn-head-mute summary").first.click()
-        page.locator(".attn-head-mute tbody tr").first.wait_for()
+        unfold(page, ".attn-head-mute")
         inside = page.locator(".attn-head-mute *:not(.attn-unseen)")
         boxes.append(
             inside.evaluate_all(

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from widget_pages import unfold
 
 from attnlib import causal_mask, scaled_dot_product_attention
 from attnlib.widgets import MaskPainter
@@ -124,7 +125,7 @@ def test_cells_table_and_alarm_show_the_mask_that_python_gave(show):
     texts = cells(page).all_text_contents()
     for text, weight, may in zip(texts, expected.flatten(), mask.flatten(), strict=True):
         assert text == (f"{weight:.2f}".replace("0.", ".", 1) if may else "")
-    page.locator("summary").click()
+    unfold(page)
     rows = page.locator("tbody tr").all()
     table = [[float(n) for n in row.locator("td").all_text_contents()] for row in rows]
     table = torch.tensor(table, dtype=torch.float64)
@@ -238,7 +239,7 @@ def test_the_grid_is_one_tab_stop_painted_by_keys(show):
 def test_a_token_is_text_and_never_markup(show):
     attack = "<img src=x onerror=\"document.title='run'\">"
     page = show(painter(T=2, tokens=[attack, "b"], origin=attack))
-    page.locator("summary").click()
+    unfold(page)
     page.locator(".attn-plot").focus()
     assert attack in page.locator("output").inner_text()
     assert attack in page.locator(".attn-alarm li").inner_text()
@@ -250,7 +251,7 @@ def test_a_token_is_text_and_never_markup(show):
 def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width):
     tokens = [f"token{i}" for i in range(15)] + ["Donaudampfschifffahrtsgesellschaftskapitän" * 3]
     page = show(painter(T=16, tokens=tokens), width=width)
-    page.locator("summary").click()
+    unfold(page)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     targets = page.locator(".attn-widget :is(button, summary), .attn-cells > span")
     sizes = targets.evaluate_all(

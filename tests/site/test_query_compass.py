@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from widget_pages import unfold
 
 from attnlib.plotting.lookups import convex_hull
 from attnlib.widgets import QueryCompass
@@ -164,8 +165,7 @@ def test_the_planes_draw_those_numbers(show):
     path = drawn(page, "attn-path", "points").view(-1, 2)
     torch.testing.assert_close(path[0], places.mean(0), rtol=1e-4, atol=1e-2)
     torch.testing.assert_close(path[-1], places[1])
-    page.locator("summary").click()
-    page.locator("tbody tr").first.wait_for()
+    unfold(page)
     table = [row.locator("td").all_text_contents() for row in page.locator("tbody tr").all()]
     assert [row[3] for row in table] == [f"{w:.3f}".lstrip("0") for w in weights]
     scores = KEYS @ torch.tensor([-0.6, 1.3]) / math.sqrt(2)
@@ -311,7 +311,7 @@ def test_a_temperature_from_python_may_lie_beyond_the_slider(show, temperature):
 def test_a_label_is_text_and_never_markup(show):
     attack = "<img src=x onerror=\"document.title='run'\">"
     page = show(QueryCompass(KEYS, VALUES, labels=[attack, "b", "c"], origin=attack))
-    page.locator("summary").click()
+    unfold(page)
     assert page.locator("tbody th").first.inner_text() == attack
     assert page.locator("img").count() == 0
     assert page.title() == ""
@@ -321,7 +321,7 @@ def test_a_label_is_text_and_never_markup(show):
 def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width):
     labels = ["Donaudampfschifffahrtsgesellschaftskapitän" * 2] * 8
     page = show(compass(T=8, labels=labels, temperature=0.00123, query=(-1e4, 1e4)), width=width)
-    page.locator("summary").click()
+    unfold(page)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     widget = page.locator(".attn-widget").bounding_box()
     for name in page.locator(".attn-name").all():

@@ -26,3 +26,9 @@ def page_source(*widgets, damage=None):
         f'<script type="application/vnd.jupyter.widget-state+json">{saved}</script>'
         f"{views}<script>{HOST.read_text(encoding='utf-8')}</script></body></html>"
     )
+
+
+def unfold(page, widget: str = ".attn-widget"):
+    """Open a widget's fold with the numbers; the table is filled once the fold is open."""
+    page.locator(f"{widget} summary").first.click()
+    page.locator(f"{widget} tbody tr").first.wait_for()
