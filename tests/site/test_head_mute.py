@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from widget_pages import unfold
+from widget_pages import sizes_inside, unfold
 
 from attnlib import MultiHeadAttention, palette
 from attnlib.widgets import HeadExplorer, HeadMute
@@ -268,13 +268,7 @@ def test_another_widgets_style_sheet_changes_nothing(show):
     for widgets in ([random_parts()], [random_parts(), other]):
         page = show(*widgets)
         unfold(page, ".attn-head-mute")
-        inside = page.locator(".attn-head-mute *:not(.attn-unseen)")
-        boxes.append(
-            inside.evaluate_all(
-                """all => all.map((node) => node.getBoundingClientRect())
-                    .map(({width, height}) => [width, height])"""
-            )
-        )
+        boxes.append(sizes_inside(page, ".attn-head-mute"))
     assert boxes[0] == boxes[1]
 
 

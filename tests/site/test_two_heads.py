@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from widget_pages import sizes_inside
 
 from attnlib.widgets import HeadExplorer, TwoHeads
 
@@ -295,13 +296,7 @@ def test_another_widgets_style_sheet_changes_nothing(show):
     for widgets in ([TwoHeads()], [TwoHeads(), other]):
         page = show(*widgets)
         page.locator(".attn-two-heads summary").first.click()
-        inside = page.locator(".attn-two-heads *:not(.attn-unseen)")
-        boxes.append(
-            inside.evaluate_all(
-                """all => all.map((node) => node.getBoundingClientRect())
-                    .map(({width, height}) => [width, height])"""
-            )
-        )
+        boxes.append(sizes_inside(page, ".attn-two-heads"))
     assert boxes[0] == boxes[1]
 
 
