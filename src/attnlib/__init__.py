@@ -11,10 +11,12 @@ from attnlib.attention import (
     split_heads,
 )
 from attnlib.blocks import FeedForward, LayerNorm, RMSNorm, TransformerBlock
+from attnlib.cache import KVCache
 from attnlib.masks import causal_mask, padding_mask
 
 __all__ = [
     "FeedForward",
+    "KVCache",
     "LayerNorm",
     "MultiHeadAttention",
     "RMSNorm",

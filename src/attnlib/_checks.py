@@ -36,6 +36,14 @@ def require_positive_int(name: str, value: object) -> None:
         raise ValueError(f"{name} must be at least 1, got {value}")
 
 
+def require_count(name: str, value: object) -> None:
+    """Raise TypeError or ValueError unless `value` is a whole number of at least 0."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r})")
+    if value < 0:
+        raise ValueError(f"{name} must be at least 0, got {value}")
+
+
 def require_divisible(d_model: int, num_heads: int) -> None:
     """Raise unless `num_heads` equal heads fit into `d_model`."""
     require_positive_int("d_model", d_model)
@@ -49,7 +57,7 @@ def require_divisible(d_model: int, num_heads: int) -> None:
         )
 
 
-def require_sequence(name: str, value: object, width: int) -> None:
+def require_sequence(name: str, value: object, width: int, width_name: str = "d_model") -> None:
     """Raise unless `value` is a floating point tensor [B, T, width] with at least one token."""
     require_floating(name, value)
     if value.dim() != 3:
@@ -59,7 +67,7 @@ def require_sequence(name: str, value: object, width: int) -> None:
         )
     if value.shape[-1] != width:
         raise ValueError(
-            f"{name} must end in d_model={width}, got shape {shape_of(value)}: "
+            f"{name} must end in {width_name}={width}, got shape {shape_of(value)}: "
             "the last dimension holds a token's numbers"
         )
     require_tokens(name, value)
@@ -71,12 +79,19 @@ def require_tokens(name: str, value: Tensor) -> None:
         raise ValueError(f"{name} must hold at least one token, got shape {shape_of(value)}")
 
 
-def require_like(name: str, value: Tensor, other_name: str, other: Tensor) -> None:
-    """Raise unless two tensors have the same dtype and device."""
-    if value.dtype != other.dtype:
+def require_like(
+    name: str, value: Tensor, other_name: str, other: Tensor, *, any_dtype: bool = False
+) -> None:
+    """Raise unless two tensors have the same device and, but for `any_dtype`, the same dtype."""
+    if value.dtype != other.dtype and not any_dtype:
         raise TypeError(
             f"{name} must have the dtype of {other_name}, got {value.dtype} and {other.dtype}"
         )
+    require_same_device(name, value, other_name, other)
+
+
+def require_same_device(name: str, value: Tensor, other_name: str, other: Tensor) -> None:
+    """Raise ValueError unless two tensors are on the same device."""
     if value.device != other.device:
         raise ValueError(
             f"{name} must be on the device of {other_name}, got {value.device} and {other.device}"

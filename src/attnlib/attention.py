@@ -1,25 +1,21 @@
 """Attention, once: the function, splitting into heads, and the module.
 
-Letters: B batch, T tokens (T_q queries, T_k keys), d model width, h heads, d_k width of one head.
-Row vectors (x @ W). Weights are [B, h, T_q, T_k]: rows are queries (who looks), columns are keys
-(what is looked at). A boolean mask says True = may look.
+Letters: B batch, T tokens (T_q queries, T_k keys), d model width, h heads (h_kv of keys and
+values), d_k width of one head. Row vectors (x @ W). Weights are [B, h, T_q, T_k]: rows are queries
+(who looks), columns are keys (what is looked at). A boolean mask says True = may look.
 """
 
-import math
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlib._checks import (
-    require_divisible,
-    require_floating,
-    require_like,
-    require_sequence,
-    require_tokens,
-    shape_of,
-)
-from attnlib.masks import combine_masks
+from attnlib import _attention_checks as checks
+from attnlib._paths import explicit_weights, fused_heads, matmul_heads, recorded_weights
+from attnlib.cache import KVCache
+from attnlib.masks import Limits
 
 
 def scaled_dot_product_attention(
@@ -46,9 +42,8 @@ def scaled_dot_product_attention(
         TypeError: not floating point tensors of one dtype, or a mask that isn't boolean.
         ValueError: shapes that don't fit, or no tokens.
     """
-    _require_matching(q, k, v)
-    allowed = combine_masks((*q.shape[:-1], k.shape[-2]), q.device, mask=mask, causal=causal)
-    weights = _weights(q, k, allowed)
+    checks.require_matching(q, k, v)
+    weights = explicit_weights(q, k, Limits.of(q, k, mask=mask, causal=causal))
     return weights @ v, weights
 
 
@@ -60,12 +55,8 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     Raises:
         TypeError, ValueError: x isn't [B, T, d], or d isn't divisible by `num_heads`.
     """
-    require_floating("x", x)
-    if x.dim() != 3:
-        raise ValueError(f"x must have shape [B, T, d], got {shape_of(x)}")
-    B, T, d = x.shape
-    require_divisible(d, num_heads)
-    x = x.view(B, T, num_heads, d // num_heads)  # [B, T, d] -> [B, T, h, d_k]
+    checks.require_splittable(x, num_heads)
+    x = x.unflatten(2, (num_heads, -1))  # [B, T, d] -> [B, T, h, d_k]
     return x.transpose(1, 2)  # [B, T, h, d_k] -> [B, h, T, d_k]
 
 
@@ -75,9 +66,7 @@ def merge_heads(x: Tensor) -> Tensor:
     Raises:
         TypeError, ValueError: x isn't a floating point tensor [B, h, T, d_k].
     """
-    require_floating("x", x)
-    if x.dim() != 4:
-        raise ValueError(f"x must have shape [B, h, T, d_k], got {shape_of(x)}")
+    checks.require_heads(x)
     return x.transpose(1, 2).flatten(2)  # [B, h, T, d_k] -> [B, T, h, d_k] -> [B, T, d]
 
 
@@ -92,13 +81,19 @@ class MultiHeadAttention(nn.Module):
     PyTorch's fused kernel, which never holds a T_q x T_k map; both paths give the same output.
 
     Args:
-        d_model: width d of tokens, in and out.
+        d_model: width d of the tokens that look, and of the output.
         num_heads: h; must divide d_model.
+        num_kv_heads: how many heads keys and values have: h if left out; fewer for grouped-query
+            attention (Ainslie et al. 2023), 1 for multi-query attention (Shazeer 2019). It must
+            divide h; each is shared by h / num_kv_heads neighboring query heads.
+        kdim, vdim: widths of the tokens passed as key and as value; d_model if left out.
         bias: whether the four projections add a bias.
+        dropout: share of the looks that are left out in training (Vaswani et al. 2017, section
+            5.4), at least 0 and below 1. It acts on the output, not on the weights returned.
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
-        TypeError, ValueError: sizes that aren't whole numbers, or d_model not divisible by h.
+        TypeError, ValueError: sizes that aren't whole numbers or don't divide, or another dropout.
     """
 
     def __init__(
@@ -106,18 +101,26 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         num_heads: int,
         *,
+        num_kv_heads: int | None = None,
+        kdim: int | None = None,
+        vdim: int | None = None,
         bias: bool = True,
+        dropout: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        require_divisible(d_model, num_heads)
-        self.d_model, self.num_heads = d_model, num_heads
-        options = {"bias": bias, "device": device, "dtype": dtype}
-        self.W_q = nn.Linear(d_model, d_model, **options)
-        self.W_k = nn.Linear(d_model, d_model, **options)
-        self.W_v = nn.Linear(d_model, d_model, **options)
-        self.W_o = nn.Linear(d_model, d_model, **options)
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        kdim = d_model if kdim is None else kdim
+        vdim = d_model if vdim is None else vdim
+        checks.require_sizes(d_model, num_heads, num_kv_heads, kdim, vdim, dropout)
+        self.d_model, self.num_heads, self.num_kv_heads = d_model, num_heads, num_kv_heads
+        self.kdim, self.vdim, self.dropout = kdim, vdim, dropout
+        d_kv = d_model // num_heads * num_kv_heads
+        self.W_q = nn.Linear(d_model, d_model, bias, device, dtype)
+        self.W_k = nn.Linear(kdim, d_kv, bias, device, dtype)
+        self.W_v = nn.Linear(vdim, d_kv, bias, device, dtype)
+        self.W_o = nn.Linear(d_model, d_model, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -135,107 +138,100 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Tensor | None = None,
         key_mask: Tensor | None = None,
+        score_bias: Tensor | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        weights_for: Sequence[int] | None = None,
+        weights_out: Tensor | None = None,
+        head_mask: Tensor | None = None,
+        cache: KVCache | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from `query` to `key`, mixing `value`.
 
         Args:
             query: tokens that look, [B, T_q, d].
-            key: tokens that are looked at, [B, T_k, d]; the query itself if left out.
-            value: tokens that are mixed, [B, T_k, d]; the key if left out.
+            key: tokens that are looked at, [B, T_k, kdim]; the query itself if left out.
+            value: tokens that are mixed, [B, T_k, vdim]; the key if left out.
             mask: boolean, True = may look: [T_q, T_k], [B, T_q, T_k], or broadcasting to
                 [B, h, T_q, T_k].
             key_mask: boolean [B, T_k], True = a real token (see `padding_mask`).
-            causal: also forbid every look to the right; needs T_q = T_k.
+            score_bias: numbers added to the scores, [T_q, T_k] or broadcasting to [B, h, T_q, T_k]
+                (as ALiBi's are: Press et al. 2022). -inf forbids a look.
+            causal: also forbid every look to the right. Queries and new keys must be as many; after
+                a cache they stand at the end.
             need_weights: also return each head's weights.
+            weights_for: return the weights of these heads only, in this order.
+            weights_out: contiguous memory for the weights to be written into; without gradient.
+            head_mask: a factor for each head's output, [h] or [B, h]; 0 mutes the head. Gradients
+                flow through it (Michel et al. 2019, section 3).
+            cache: the keys and values so far, to which the new ones are added. T_k counts them all.
 
         Returns:
-            The output [B, T_q, d], and the weights [B, h, T_q, T_k] or None. A query that may look
-            nowhere has weights 0 and output `W_o.bias`.
+            The output [B, T_q, d], and the weights [B, h, T_q, T_k] or None. Weights are those
+            before dropout and head_mask. A query that may look nowhere has weights 0 and output
+            `W_o.bias`. In training no T_q x T_k tensor is kept for the backward pass: weights are
+            computed again should their own gradient be asked for.
 
         Raises:
             TypeError: not floating point tensors of the module's dtype, or a mask that isn't
                 boolean.
-            ValueError: shapes that don't fit, or no tokens.
+            ValueError: shapes that don't fit, no tokens, or a head that isn't there.
         """
-        key = query if key is None else key
-        value = key if value is None else value
-        self._require_fitting(query, key, value)
-        q = split_heads(self.W_q(query), self.num_heads)  # [B, T_q, d] -> [B, h, T_q, d_k]
-        k = split_heads(self.W_k(key), self.num_heads)  # [B, T_k, d] -> [B, h, T_k, d_k]
-        v = split_heads(self.W_v(value), self.num_heads)  # [B, T_k, d] -> [B, h, T_k, d_k]
-        limits = {"mask": mask, "key_mask": key_mask, "causal": causal}
-        allowed = combine_masks((*q.shape[:-1], k.shape[-2]), q.device, **limits)
-        if need_weights:
-            weights = _weights(q, k, allowed)
-            heads = weights @ v  # [B, h, T_q, T_k] @ [B, h, T_k, d_k] -> [B, h, T_q, d_k]
-        else:
-            weights = None
-            only_causal = causal and mask is None and key_mask is None
-            heads = _fused(q, k, v, None if only_causal else allowed, causal=only_causal)
+        heads, weights = self._heads(
+            query, key, value, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal,
+            need_weights=need_weights, weights_for=weights_for, weights_out=weights_out,
+            head_mask=head_mask, cache=cache,
+        )  # fmt: skip
         return self.W_o(merge_heads(heads)), weights
+
+    def contributions(
+        self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, **options: Any
+    ) -> Tensor:
+        """Return what each head adds to the output, [B, h, T_q, d]; a cache stays as it was.
+
+        Joining the heads and multiplying by W_o is a sum over heads (Elhage et al. 2021, "Attention
+        heads are independent and additive"), so contributions.sum(1) + W_o.bias is the output, up
+        to dropout. Takes the arguments of `forward` and raises what it raises.
+        """
+        options["cache"] = copy(options.get("cache"))
+        heads, _ = self._heads(query, key, value, **options)
+        W_o = self.W_o.weight.unflatten(1, (self.num_heads, -1))  # [d, d] -> [d, h, d_k]
+        return torch.einsum("bhtk,dhk->bhtd", heads, W_o.to(heads.dtype))
 
     def extra_repr(self) -> str:
         """Say the sizes when the module is printed."""
-        return f"d_model={self.d_model}, num_heads={self.num_heads}"
+        shared = f", num_kv_heads={self.num_kv_heads}" * (self.num_kv_heads != self.num_heads)
+        return f"d_model={self.d_model}, num_heads={self.num_heads}{shared}"
 
-    def _require_fitting(self, query: Tensor, key: Tensor, value: Tensor) -> None:
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            require_sequence(name, x, self.d_model)
-            require_like(name, x, "the module's weights", self.W_q.weight)
-        for name, x in (("key", key), ("value", value)):
-            if x.shape[0] != query.shape[0]:
-                raise ValueError(
-                    f"{name} must have the query's batch size, "
-                    f"got {shape_of(x)} and query {shape_of(query)}"
-                )
-        if value.shape[1] != key.shape[1]:
-            raise ValueError(
-                f"value must have one row a key, got {shape_of(value)} and key {shape_of(key)}"
-            )
-
-
-def _weights(q: Tensor, k: Tensor, allowed: Tensor | None) -> Tensor:
-    """softmax(q k^T / sqrt(d_k)) over the allowed keys; rows that may look nowhere are 0."""
-    # The scale goes on q: [T_q, d_k] numbers to multiply instead of [T_q, T_k].
-    scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)  # -> [..., T_q, T_k]
-    if allowed is None:
-        return scores.softmax(-1)
-    # softmax of a row of -inf is NaN, also in the gradient, so such a row first looks everywhere.
-    blind = ~allowed.any(-1, keepdim=True)
-    weights = scores.masked_fill(~(allowed | blind), -math.inf).softmax(-1)
-    return weights.masked_fill(blind, 0.0)
-
-
-def _fused(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, *, causal: bool) -> Tensor:
-    """Return the heads' outputs by the fused kernel, with the same meaning of blind rows."""
-    if allowed is None:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-    blind = ~allowed.any(-1, keepdim=True)
-    heads = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed | blind)
-    return heads.masked_fill(blind, 0.0)
-
-
-def _require_matching(q: Tensor, k: Tensor, v: Tensor) -> None:
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        require_floating(name, x)
-        if not 2 <= x.dim() <= 4:
-            raise ValueError(
-                f"{name} must have shape [T, d_k], [B, T, d_k] or [B, h, T, d_k], got {shape_of(x)}"
-            )
-        require_tokens(name, x)
-        require_like(name, x, "q", q)
-    if k.shape[-1] != q.shape[-1]:
-        raise ValueError(
-            f"k must have the width of q, got {shape_of(k)} and q {shape_of(q)}: "
-            "a score is the dot product of a query and a key"
+    def _heads(
+        self, query, key, value, *, mask=None, key_mask=None, score_bias=None, causal=False,
+        need_weights=False, weights_for=None, weights_out=None, head_mask=None, cache=None,
+    ):  # fmt: skip
+        """Return each head's output [B, h, T_q, d_k] and the weights asked for."""
+        key = query if key is None else key
+        value = key if value is None else value
+        checks.require_inputs(self, query, key, value)
+        q = split_heads(self.W_q(query), self.num_heads)  # [B, T_q, d] -> [B, h, T_q, d_k]
+        k = split_heads(self.W_k(key), self.num_kv_heads)  # [B, T_k, kdim] -> [B, h_kv, T_k, d_k]
+        v = split_heads(self.W_v(value), self.num_kv_heads)  # [B, T_k, vdim] -> [B, h_kv, T_k, d_k]
+        past = 0 if cache is None else len(cache)
+        if cache is not None:
+            k, v = cache.joined(self, k, v)
+        limits = Limits.of(
+            q, k, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal, past=past
         )
-    if v.shape[-2] != k.shape[-2]:
-        raise ValueError(f"v must have one row a key, got {shape_of(v)} and k {shape_of(k)}")
-    for name, x in (("k", k), ("v", v)):
-        if x.shape[:-2] != q.shape[:-2]:
-            raise ValueError(
-                f"{name} must have the leading dimensions of q, "
-                f"got {shape_of(x)} and q {shape_of(q)}"
-            )
+        learning = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+        checks.require_weights_options(q, k, weights_for, weights_out, learning)
+        wanted = need_weights or weights_for is not None or weights_out is not None
+        dropout = self.dropout if self.training else 0.0
+        if wanted and weights_for is None and not learning and not dropout:
+            weights = explicit_weights(q, k, limits, weights_out)
+            heads = matmul_heads(weights, v)  # [B, h, T_q, T_k] @ [B, h_kv, T_k, d_k]
+        else:
+            heads = fused_heads(q, k, v, limits, dropout)
+            weights = recorded_weights(q, k, limits, weights_for, weights_out) if wanted else None
+        if head_mask is not None:
+            heads = heads * checks.fit_head_mask(head_mask, heads)
+        if cache is not None:
+            cache.keep(self, k, v)
+        return heads, weights

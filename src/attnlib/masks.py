@@ -6,25 +6,43 @@ The meaning of a mask hangs on its number of dimensions alone, never on sizes th
     3-D   [B, T_q, T_k]     one mask a sample, the same for its heads
     4-D   broadcasts to [B, h, T_q, T_k]
 
-Padding has its own argument, `key_mask` [B, T_k]: True = a real token.
+Padding has its own argument, `key_mask` [B, T_k]: True = a real token. Numbers that are added to
+the scores have theirs, `score_bias`: they make a look more or less likely.
 """
+
+import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from attnlib._checks import require_boolean_mask, require_positive_int, require_tensor, shape_of
+from attnlib._checks import (
+    require_boolean_mask,
+    require_count,
+    require_floating,
+    require_positive_int,
+    require_same_device,
+    require_tensor,
+    shape_of,
+)
 
 
-def causal_mask(T: int, *, device: torch.device | str | None = None) -> Tensor:
-    """Return the mask [T, T] with which each token looks at itself and to its left.
+def causal_mask(T: int, *, past: int = 0, device: torch.device | str | None = None) -> Tensor:
+    """Return the mask [T, past + T] with which each token looks at itself and to its left.
 
-    Row i is True for the columns 0 to i (Vaswani et al. 2017, section 3.2.3).
+    Row i is True for the columns 0 to past + i (Vaswani et al. 2017, section 3.2.3).
+
+    Args:
+        T: how many tokens look.
+        past: how many tokens went before them, which all of them may look at.
+        device: where the mask is made.
 
     Raises:
-        TypeError, ValueError: T is no whole number of at least 1.
+        TypeError, ValueError: T is no whole number of at least 1, or past none of at least 0.
     """
     require_positive_int("T", T)
-    return torch.ones(T, T, dtype=torch.bool, device=device).tril()
+    require_count("past", past)
+    return triangle(T, past, device)
 
 
 def padding_mask(lengths: Tensor, T: int) -> Tensor:
@@ -63,8 +81,9 @@ def combine_masks(
     mask: Tensor | None = None,
     key_mask: Tensor | None = None,
     causal: bool = False,
+    past: int = 0,
 ) -> Tensor | None:
-    """Combine all that limits who may look at whom into one mask, or None if nothing does.
+    """Combine all that forbids looks into one mask, or None if nothing does.
 
     Args:
         scores_shape: [T_q, T_k], [B, T_q, T_k] or [B, h, T_q, T_k].
@@ -72,29 +91,27 @@ def combine_masks(
         mask: boolean; see the top of this file for its shapes.
         key_mask: boolean [B, T_k].
         causal: also forbid every look to the right.
+        past: how many of the keys stand before the first query (in a cache).
 
     Returns:
         A boolean tensor that broadcasts to `scores_shape`.
 
     Raises:
         TypeError: a mask isn't boolean.
-        ValueError: a shape doesn't fit, or `causal` with T_q != T_k.
+        ValueError: a shape doesn't fit, or `causal` with T_k other than past + T_q.
     """
     parts = []
     if mask is not None:
         require_boolean_mask("mask", mask, device)
-        parts.append(_fit_mask(mask, scores_shape))
+        parts.append(_fit("mask", mask, scores_shape))
     if key_mask is not None:
         require_boolean_mask("key_mask", key_mask, device)
         parts.append(_fit_key_mask(key_mask, scores_shape))
     if causal:
         T_q, T_k = scores_shape[-2:]
-        if T_q != T_k:
-            raise ValueError(
-                f"causal needs as many queries as keys, got T_q={T_q} and T_k={T_k}: "
-                "it isn't defined which query stands where; pass the mask that you mean"
-            )
-        parts.append(causal_mask(T_q, device=device))
+        _require_causal_sizes(T_q, T_k, past)
+        if T_q > 1 or not past:  # the last token alone may look at all of its past
+            parts.append(triangle(T_q, past, device))
     if not parts:
         return None
     combined = parts[0]
@@ -103,8 +120,85 @@ def combine_masks(
     return combined
 
 
-def _fit_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> Tensor:
-    """Bring a 2-D, 3-D or 4-D mask to a shape that broadcasts to the scores."""
+class Limits(NamedTuple):
+    """What shapes the looks of queries at keys, ready for the fused kernel and for our own code.
+
+    mask: boolean (True = may look) or numbers to add to the scores, with -inf for "may not".
+    blind: boolean [..., T_q, 1], rows that may look nowhere. In `mask` they look everywhere, since
+        softmax of a row of -inf is NaN, also in its gradient; they are set to 0 afterwards.
+    causal: nothing but causality limits the looks; kernels do that without a mask.
+    """
+
+    mask: Tensor | None = None
+    blind: Tensor | None = None
+    causal: bool = False
+
+    @classmethod
+    def of(
+        cls, q: Tensor, k: Tensor, *, mask: Tensor | None = None, key_mask: Tensor | None = None,
+        score_bias: Tensor | None = None, causal: bool = False, past: int = 0,
+    ) -> "Limits":  # fmt: skip
+        """Check and combine the arguments of attention for queries and keys [..., T, d_k].
+
+        `past` of the keys stand before the first query. Raises as `combine_masks` does, and
+        TypeError or ValueError for a score_bias that doesn't fit.
+        """
+        scores_shape = (*q.shape[:-1], k.shape[-2])
+        nothing_else = mask is None and key_mask is None and score_bias is None and not past
+        if causal and nothing_else:
+            _require_causal_sizes(*scores_shape[-2:], past)
+            return cls(causal=True)
+        allowed = combine_masks(
+            scores_shape, q.device, mask=mask, key_mask=key_mask, causal=causal, past=past
+        )
+        if score_bias is not None:
+            score_bias = _fit_score_bias(score_bias, scores_shape, q)
+            possible = ~score_bias.isneginf()
+            allowed = possible if allowed is None else allowed & possible
+        if allowed is None:
+            return cls()
+        blind = ~allowed.any(-1, keepdim=True)  # [..., T_q, T_k] -> [..., T_q, 1]
+        if score_bias is None:
+            return cls(allowed | blind, blind)
+        return cls(score_bias.masked_fill(~allowed, -math.inf).masked_fill(blind, 0.0), blind)
+
+    def of_heads(self, heads: list[int]) -> "Limits":
+        """Keep the limits of some heads only."""
+        mask, blind = (
+            x[:, heads] if x is not None and x.dim() == 4 and x.shape[1] > 1 else x
+            for x in (self.mask, self.blind)
+        )
+        return Limits(mask, blind, self.causal)
+
+
+def _fit_score_bias(score_bias: Tensor, scores_shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Check numbers that are to be added to the scores; return them in the queries' dtype."""
+    require_floating("score_bias", score_bias)
+    require_same_device("score_bias", score_bias, "the query", like)
+    if score_bias.dim() == 3:
+        raise ValueError(
+            f"score_bias must have 2 dimensions [T_q, T_k] or 4 that broadcast to [B, h, T_q, T_k],"
+            f" got {shape_of(score_bias)}: with 3 it isn't clear whether the first counts samples "
+            "or heads; one bias a head is [1, h, T_q, T_k], so add a dimension with .unsqueeze(0)"
+        )
+    return _fit("score_bias", score_bias, scores_shape).to(like.dtype)
+
+
+def triangle(T: int, past: int, device: torch.device | str | None) -> Tensor:
+    """Make a causal mask where T may also be a symbol that a compiler traces."""
+    return torch.ones(T, past + T, dtype=torch.bool, device=device).tril(past)
+
+
+def _require_causal_sizes(T_q: int, T_k: int, past: int) -> None:
+    if past + T_q != T_k:
+        raise ValueError(
+            f"causal needs as many queries as new keys, got T_q={T_q} and T_k={T_k - past}: "
+            "it isn't defined which query stands where; pass the mask that you mean"
+        )
+
+
+def _fit(name: str, mask: Tensor, scores_shape: tuple[int, ...]) -> Tensor:
+    """Bring a 2-D, 3-D or 4-D mask (or bias) to a shape that broadcasts to the scores."""
     T_q, T_k = scores_shape[-2:]
     batch = scores_shape[:1] if len(scores_shape) > 2 else ()
     if mask.dim() == 2:
@@ -117,12 +211,12 @@ def _fit_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> Tensor:
         fits = all(m in (1, s) for m, s in zip(mask.shape, scores_shape, strict=True))
     else:
         raise ValueError(
-            f"mask must have 2 dimensions [T_q, T_k], 3 [B, T_q, T_k] or 4 [B, h, T_q, T_k], "
+            f"{name} must have 2 dimensions [T_q, T_k], 3 [B, T_q, T_k] or 4 [B, h, T_q, T_k], "
             f"and no more than the scores {list(scores_shape)}, got shape {shape_of(mask)}"
         )
     if not fits:
         raise ValueError(
-            f"mask must have shape {wanted}, got {shape_of(mask)}: "
+            f"{name} must have shape {wanted}, got {shape_of(mask)}: "
             "rows are queries, columns are keys; padding [B, T_k] is passed as key_mask"
         )
     if mask.dim() == 3 and len(scores_shape) == 4:

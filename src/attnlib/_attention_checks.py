@@ -1,0 +1,151 @@
+"""Refusing arguments of attention that don't fit; attention.py itself stays readable."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attnlib._checks import (
+    require_divisible,
+    require_floating,
+    require_like,
+    require_positive_int,
+    require_same_device,
+    require_sequence,
+    require_tensor,
+    require_tokens,
+    shape_of,
+)
+
+if TYPE_CHECKING:
+    from attnlib.attention import MultiHeadAttention
+
+
+def require_matching(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Raise unless queries, keys and values belong together."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        require_floating(name, x)
+        if not 2 <= x.dim() <= 4:
+            raise ValueError(
+                f"{name} must have shape [T, d_k], [B, T, d_k] or [B, h, T, d_k], got {shape_of(x)}"
+            )
+        require_tokens(name, x)
+        require_like(name, x, "q", q)
+    if k.shape[-1] != q.shape[-1]:
+        raise ValueError(
+            f"k must have the width of q, got {shape_of(k)} and q {shape_of(q)}: "
+            "a score is the dot product of a query and a key"
+        )
+    if v.shape[-2] != k.shape[-2]:
+        raise ValueError(f"v must have one row a key, got {shape_of(v)} and k {shape_of(k)}")
+    for name, x in (("k", k), ("v", v)):
+        if x.shape[:-2] != q.shape[:-2]:
+            raise ValueError(
+                f"{name} must have the leading dimensions of q, "
+                f"got {shape_of(x)} and q {shape_of(q)}"
+            )
+
+
+def require_splittable(x: Tensor, num_heads: int) -> None:
+    """Raise unless x [B, T, d] can be cut into heads."""
+    require_floating("x", x)
+    if x.dim() != 3:
+        raise ValueError(f"x must have shape [B, T, d], got {shape_of(x)}")
+    require_divisible(x.shape[-1], num_heads)
+
+
+def require_heads(x: Tensor) -> None:
+    """Raise unless x is [B, h, T, d_k]."""
+    require_floating("x", x)
+    if x.dim() != 4:
+        raise ValueError(f"x must have shape [B, h, T, d_k], got {shape_of(x)}")
+
+
+def require_sizes(
+    d_model: int, num_heads: int, num_kv_heads: int, kdim: int, vdim: int, dropout: float
+) -> None:
+    """Raise unless a module can have these sizes."""
+    require_divisible(d_model, num_heads)
+    for name, size in (("num_kv_heads", num_kv_heads), ("kdim", kdim), ("vdim", vdim)):
+        require_positive_int(name, size)
+    if num_heads % num_kv_heads:
+        divisors = [n for n in range(1, num_heads + 1) if num_heads % n == 0]
+        raise ValueError(
+            f"num_heads must be divisible by num_kv_heads, got num_heads={num_heads} and "
+            f"num_kv_heads={num_kv_heads}: each key head serves as many query heads, "
+            f"so num_kv_heads may be one of {divisors}"
+        )
+    if isinstance(dropout, bool) or not isinstance(dropout, int | float):
+        raise TypeError(f"dropout must be a number, got {type(dropout).__name__} ({dropout!r})")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
+
+
+def require_inputs(module: "MultiHeadAttention", query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Raise unless the three sequences fit the module and each other."""
+    device_type = query.device.type if isinstance(query, Tensor) else "cpu"
+    autocast = torch.amp.is_autocast_available(device_type)
+    autocast = autocast and torch.is_autocast_enabled(device_type)
+    for name, x, width, width_name in (
+        ("query", query, module.d_model, "d_model"),
+        ("key", key, module.kdim, "d_model" if module.kdim == module.d_model else "kdim"),
+        ("value", value, module.vdim, "d_model" if module.vdim == module.d_model else "vdim"),
+    ):
+        require_sequence(name, x, width, width_name)
+        require_like(name, x, "the module's weights", module.W_q.weight, any_dtype=autocast)
+    for name, x in (("key", key), ("value", value)):
+        if x.shape[0] != query.shape[0]:
+            raise ValueError(
+                f"{name} must have the query's batch size, "
+                f"got {shape_of(x)} and query {shape_of(query)}"
+            )
+    if value.shape[1] != key.shape[1]:
+        raise ValueError(
+            f"value must have one row a key, got {shape_of(value)} and key {shape_of(key)}"
+        )
+
+
+def require_weights_options(
+    q: Tensor, k: Tensor, weights_for: Sequence[int] | None, out: Tensor | None, learning: bool
+) -> None:
+    """Raise unless the heads asked for exist and the memory given can take their weights."""
+    B, h, T_q, _ = q.shape
+    if weights_for is not None:
+        if isinstance(weights_for, str) or not isinstance(weights_for, Sequence):
+            raise TypeError(
+                f"weights_for must be a list of heads such as [0, 3], got {weights_for!r}"
+            )
+        if not weights_for:
+            raise ValueError("weights_for must name at least one head, got an empty list")
+        for head in weights_for:
+            if isinstance(head, bool) or not isinstance(head, int):
+                raise TypeError(f"weights_for must hold ints, got {type(head).__name__} ({head!r})")
+            if not 0 <= head < h:
+                raise ValueError(f"weights_for must hold heads from 0 to {h - 1}, got {head}")
+    if out is not None:
+        require_tensor("weights_out", out)
+        if learning:
+            raise ValueError(
+                "weights_out must be left out while gradients are taken: the backward pass would "
+                "meet overwritten numbers; call the module under torch.no_grad()"
+            )
+        require_like("weights_out", out, "the queries", q)
+        wanted = [B, h if weights_for is None else len(weights_for), T_q, k.shape[-2]]
+        if shape_of(out) != wanted or not out.is_contiguous():
+            raise ValueError(
+                f"weights_out must be a contiguous tensor of shape {wanted}, got {shape_of(out)} "
+                f"with strides {list(out.stride())}"
+            )
+
+
+def fit_head_mask(head_mask: Tensor, heads: Tensor) -> Tensor:
+    """Check a head mask [h] or [B, h]; return it as [1 or B, h, 1, 1] in the heads' dtype."""
+    require_tensor("head_mask", head_mask)
+    B, h = heads.shape[:2]
+    if tuple(head_mask.shape) not in ((h,), (B, h)):
+        raise ValueError(
+            f"head_mask must have shape [h={h}] or [B={B}, h={h}], got {shape_of(head_mask)}"
+        )
+    require_same_device("head_mask", head_mask, "the query", heads)
+    return head_mask.to(heads.dtype).view(-1, h, 1, 1)  # [h] or [B, h] -> [1 or B, h, 1, 1]

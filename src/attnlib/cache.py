@@ -1,0 +1,90 @@
+"""Keys and values of the tokens that went before, so that generating doesn't compute them again."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attnlib._checks import shape_of
+
+if TYPE_CHECKING:
+    from attnlib.attention import MultiHeadAttention
+
+
+class KVCache:
+    """What one attention module remembers of the tokens that it has seen.
+
+    Pass the same cache with every chunk of a sequence. The module then attends to the chunk and to
+    all that came before, and the outputs are those of one pass over the whole:
+
+        >>> cache = KVCache()
+        >>> for chunk in x.split(3, dim=1):                                        # doctest: +SKIP
+        ...     output, _ = attention(chunk, causal=True, cache=cache)
+
+    Masks given along speak of all keys, those in the cache first. Each module of a stack needs a
+    cache of its own. With grouped heads the cache is h / h_kv times as small, which is what they
+    were invented for (Shazeer 2019; Ainslie et al. 2023).
+    """
+
+    def __init__(self) -> None:
+        self._keys: Tensor | None = None
+        self._values: Tensor | None = None
+        self._owner: MultiHeadAttention | None = None
+
+    def __len__(self) -> int:
+        """Return how many tokens are remembered."""
+        return 0 if self._keys is None else self._keys.shape[-2]
+
+    def __repr__(self) -> str:
+        """Say what is inside."""
+        shape = "empty" if self._keys is None else f"keys {shape_of(self._keys)}"
+        return f"KVCache({shape})"
+
+    @property
+    def keys(self) -> Tensor | None:
+        """The keys [B, h_kv, T, d_k] so far, or None."""
+        return self._keys
+
+    @property
+    def values(self) -> Tensor | None:
+        """The values [B, h_kv, T, d_k] so far, or None."""
+        return self._values
+
+    def clear(self) -> None:
+        """Forget everything; the cache may then serve any module."""
+        self.__init__()
+
+    def select(self, samples: Tensor) -> None:
+        """Keep these samples of the batch, in this order and as often as named (for beam search).
+
+        Args:
+            samples: whole numbers [B'], rows of the batch.
+        """
+        if self._keys is not None and self._values is not None:
+            self._keys, self._values = self._keys[samples], self._values[samples]
+
+    def joined(
+        self, owner: "MultiHeadAttention", keys: Tensor, values: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the remembered keys and values followed by new ones; the cache stays as it is.
+
+        Raises:
+            ValueError: the cache belongs to another module, or to another batch.
+        """
+        if self._keys is None or self._values is None:
+            return keys, values
+        if owner is not self._owner:
+            raise ValueError(
+                "cache must be one that this module filled, got one of another module: "
+                "each layer needs a KVCache of its own"
+            )
+        if len(keys) != len(self._keys):
+            raise ValueError(
+                f"cache must hold the query's batch, got a batch of {len(self._keys)} in the cache "
+                f"and {len(keys)} in the query: for another sequence make a new KVCache"
+            )
+        return torch.cat([self._keys, keys], -2), torch.cat([self._values, values], -2)
+
+    def keep(self, owner: "MultiHeadAttention", keys: Tensor, values: Tensor) -> None:
+        """Remember all of these keys and values, which `joined` returned."""
+        self._owner, self._keys, self._values = owner, keys, values
