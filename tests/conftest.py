@@ -5,10 +5,15 @@ import os
 import pytest
 from browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve
 from execution_cache import cache_folder
+from hypothesis import settings
 from lesson_runs import ROOT, Run, all_notebooks, execute
 from site_builds import build
 
 RUNS: dict[str, Run] = {}
+
+# No test is timed: a busy machine must not decide one.
+settings.register_profile("course", deadline=None)
+settings.load_profile("course")
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from attnlib._checks import (
     require_tokens,
     shape_of,
 )
+from attnlib.cache import KVCache
 
 if TYPE_CHECKING:
     from attnlib.attention import MultiHeadAttention
@@ -80,6 +81,12 @@ def require_sizes(
         raise TypeError(f"dropout must be a number, got {type(dropout).__name__} ({dropout!r})")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
+
+
+def require_cache(cache: object) -> None:
+    """Raise unless `cache` is a KVCache."""
+    if not isinstance(cache, KVCache):
+        raise TypeError(f"cache must be a KVCache, got {type(cache).__name__}")
 
 
 def require_inputs(module: "MultiHeadAttention", query: Tensor, key: Tensor, value: Tensor) -> None:

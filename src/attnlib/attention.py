@@ -204,9 +204,12 @@ class MultiHeadAttention(nn.Module):
         return f"d_model={self.d_model}, num_heads={self.num_heads}{shared}"
 
     def _heads(
-        self, query, key, value, *, mask=None, key_mask=None, score_bias=None, causal=False,
-        need_weights=False, weights_for=None, weights_out=None, head_mask=None, cache=None,
-    ):  # fmt: skip
+        self, query: Tensor, key: Tensor | None, value: Tensor | None, *,
+        mask: Tensor | None = None, key_mask: Tensor | None = None,
+        score_bias: Tensor | None = None, causal: bool = False, need_weights: bool = False,
+        weights_for: Sequence[int] | None = None, weights_out: Tensor | None = None,
+        head_mask: Tensor | None = None, cache: KVCache | None = None,
+    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """Return each head's output [B, h, T_q, d_k] and the weights asked for."""
         key = query if key is None else key
         value = key if value is None else value
@@ -214,8 +217,10 @@ class MultiHeadAttention(nn.Module):
         q = split_heads(self.W_q(query), self.num_heads)  # [B, T_q, d] -> [B, h, T_q, d_k]
         k = split_heads(self.W_k(key), self.num_kv_heads)  # [B, T_k, kdim] -> [B, h_kv, T_k, d_k]
         v = split_heads(self.W_v(value), self.num_kv_heads)  # [B, T_k, vdim] -> [B, h_kv, T_k, d_k]
-        past = 0 if cache is None else len(cache)
+        past = 0
         if cache is not None:
+            checks.require_cache(cache)
+            past = len(cache)
             k, v = cache.joined(self, k, v)
         limits = Limits.of(
             q, k, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal, past=past

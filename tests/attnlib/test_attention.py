@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
+from modules import F64, make_module, random_mask
 from torch import nn
 
 from attnlib import (
@@ -17,24 +18,7 @@ from attnlib import (
     split_heads,
 )
 
-F64 = torch.float64
 sizes = st.integers(1, 6)
-
-
-def make_module(d_model, num_heads, **options):
-    """A module whose biases aren't 0, so that a forgotten bias shows."""
-    module = MultiHeadAttention(d_model, num_heads, dtype=F64, **options)
-    for projection in (module.W_q, module.W_k, module.W_v, module.W_o):
-        if projection.bias is not None:
-            nn.init.normal_(projection.bias)
-    return module
-
-
-def random_mask(*shape):
-    """A random mask with at least one row that may look nowhere."""
-    mask = torch.rand(*shape) < 0.6
-    mask[..., 0, :] = False
-    return mask
 
 
 class TestFunction:

@@ -19,6 +19,16 @@ def attend(**changes):
     return MultiHeadAttention(8, 2)(**arguments)
 
 
+@torch.no_grad()
+def quietly(**changes):
+    return attend(**changes)
+
+
+def small(**options):
+    """A module of width 8 with 4 heads, some sizes replaced."""
+    return MultiHeadAttention(8, 4, **options)
+
+
 def sdpa(q=(2, 4, 5, 3), k=(2, 4, 6, 3), v=(2, 4, 6, 3), mask=None, **options):
     q, k, v = (torch.randn(x) if isinstance(x, tuple) else x for x in (q, k, v))
     return scaled_dot_product_attention(q, k, v, mask, **options)
@@ -74,6 +84,52 @@ CASES = {
         ["key_mask", "[B=2, T_k=3]", "[2, 2]"]),
     "causal with other keys": (lambda: attend(key=torch.randn(2, 4, 8), causal=True), ValueError,
         ["causal", "T_q=3", "T_k=4"]),
+    # the module's other options
+    "key heads don't divide": (lambda: small(num_kv_heads=3), ValueError,
+        ["num_heads=4", "num_kv_heads=3", "[1, 2, 4]"]),
+    "more key heads": (lambda: small(num_kv_heads=8), ValueError, ["num_kv_heads=8", "[1, 2, 4]"]),
+    "no key heads": (lambda: small(num_kv_heads=0), ValueError, ["num_kv_heads", "at least 1"]),
+    "key width as float": (lambda: small(kdim=8.0), TypeError, ["kdim", "float"]),
+    "no value width": (lambda: small(vdim=0), ValueError, ["vdim", "at least 1", "0"]),
+    "dropout as percent": (lambda: small(dropout=10), ValueError, ["dropout", "below 1", "10"]),
+    "negative dropout": (lambda: small(dropout=-0.1), ValueError, ["dropout", "-0.1"]),
+    "dropout of all": (lambda: small(dropout=1.0), ValueError, ["dropout", "below 1", "1.0"]),
+    "dropout as text": (lambda: small(dropout="0.1"), TypeError, ["dropout", "str"]),
+    "dropout as bool": (lambda: small(dropout=True), TypeError, ["dropout", "bool"]),
+    "key forgotten": (lambda: small(kdim=5)(torch.randn(2, 3, 8)), ValueError,
+        ["key", "kdim=5", "[2, 3, 8]"]),
+    "value forgotten": (lambda: small(kdim=5, vdim=6)(torch.randn(2, 3, 8), torch.randn(2, 3, 5)),
+        ValueError, ["value", "vdim=6", "[2, 3, 5]"]),
+    "bias of integers": (lambda: attend(score_bias=torch.ones(3, 3).int()), TypeError,
+        ["score_bias", "int32"]),
+    "bias of another length": (lambda: attend(score_bias=torch.ones(4, 4)), ValueError,
+        ["score_bias", "[T_q=3, T_k=3]", "[4, 4]"]),
+    "bias a head without a batch": (lambda: attend(score_bias=torch.ones(2, 3, 3)), ValueError,
+        ["score_bias", "[2, 3, 3]", "[1, h, T_q, T_k]"]),
+    "bias on another device": (lambda: attend(score_bias=torch.ones(3, 3, device="meta")),
+        ValueError, ["score_bias", "meta", "cpu"]),
+    "weights for a number": (lambda: attend(weights_for=1), TypeError,
+        ["weights_for", "list", "1"]),
+    "weights for a word": (lambda: attend(weights_for="01"), TypeError, ["weights_for", "'01'"]),
+    "weights for no head": (lambda: attend(weights_for=[]), ValueError, ["weights_for", "empty"]),
+    "weights for a head too far": (lambda: attend(weights_for=[0, 2]), ValueError,
+        ["weights_for", "0 to 1", "2"]),
+    "weights from the end": (lambda: attend(weights_for=[-1]), ValueError, ["weights_for", "-1"]),
+    "weights for a float": (lambda: attend(weights_for=[1.0]), TypeError, ["weights_for", "float"]),
+    "memory with gradients": (lambda: attend(weights_out=torch.empty(2, 2, 3, 3)), ValueError,
+        ["weights_out", "no_grad"]),
+    "memory of another shape": (lambda: quietly(weights_out=torch.empty(2, 3, 3)), ValueError,
+        ["weights_out", "[2, 2, 3, 3]", "[2, 3, 3]"]),
+    "memory with gaps": (lambda: quietly(weights_out=torch.empty(2, 2, 3, 6)[..., ::2]), ValueError,
+        ["weights_out", "contiguous", "strides"]),
+    "memory of another dtype": (lambda: quietly(weights_out=torch.empty(2, 2, 3, 3).double()),
+        TypeError, ["weights_out", "float64", "float32"]),
+    "head mask of another length": (lambda: attend(head_mask=torch.ones(3)), ValueError,
+        ["head_mask", "[h=2]", "[B=2, h=2]", "[3]"]),
+    "head mask as list": (lambda: attend(head_mask=[1, 0]), TypeError, ["head_mask", "list"]),
+    "negative past": (lambda: causal_mask(3, past=-1), ValueError, ["past", "at least 0", "-1"]),
+    "past as float": (lambda: causal_mask(3, past=1.0), TypeError, ["past", "float"]),
+    "cache of another kind": (lambda: attend(cache={}), TypeError, ["cache", "KVCache", "dict"]),
     # the function
     "widths differ": (lambda: sdpa(k=(2, 4, 6, 2)), ValueError, ["k", "width", "[2, 4, 6, 2]"]),
     "rows differ": (lambda: sdpa(v=(2, 4, 5, 3)), ValueError, ["v", "row a key", "[2, 4, 5, 3]"]),

@@ -1,0 +1,125 @@
+"""A cache gives exactly the full pass, chunk by chunk, and is never left half changed."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from modules import F64, make_module
+
+from attnlib import KVCache, causal_mask, padding_mask
+
+
+def close(a, b):
+    return torch.allclose(a, b, atol=1e-12, rtol=0)
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=5), st.booleans(), st.data())
+def test_chunk_by_chunk_is_the_full_pass(chunks, padded, data):
+    T, B = sum(chunks), 2
+    module = make_module(12, 6, num_kv_heads=data.draw(st.sampled_from([1, 2, 3, 6])))
+    x, bias = torch.randn(B, T, 12, dtype=F64), torch.randn(1, 6, T, T, dtype=F64)
+    # Padding on the left, as in batched generation: the first rows may look nowhere.
+    key_mask = padding_mask(torch.randint(0, T + 1, (B,)), T).flip(1) if padded else None
+    full = module(x, causal=True, key_mask=key_mask, score_bias=bias, need_weights=True)
+    cache, seen = KVCache(), 0
+    for chunk in x.split(chunks, 1):
+        past, seen = seen, seen + chunk.shape[1]
+        limits = {
+            "causal": True,
+            "key_mask": None if key_mask is None else key_mask[:, :seen],
+            "score_bias": bias[:, :, past:seen, :seen],
+        }
+        parts = module.contributions(chunk, cache=cache, **limits)
+        assert len(cache) == past, "contributions must leave the cache as it was"
+        before = copy.copy(cache)
+        output, weights = module(chunk, cache=cache, need_weights=True, **limits)
+        fused, _ = module(chunk, cache=before, **limits)
+        assert len(cache) == len(before) == seen
+        assert close(output, full[0][:, past:seen]) and close(fused, output)
+        assert close(weights, full[1][:, :, past:seen, :seen])
+        assert close(parts.sum(1) + module.W_o.bias, output)
+
+
+def test_causal_stands_at_the_end_of_the_keys():
+    # PyTorch's own is_causal counts from the start, so the first new token would see one key.
+    module, cache = make_module(4, 2), KVCache()
+    x = torch.randn(1, 5, 4, dtype=F64)
+    module(x[:, :3], causal=True, cache=cache)
+    _, weights = module(x[:, 3:], causal=True, cache=cache, need_weights=True)
+    assert torch.equal(weights[0, 0] > 0, causal_mask(2, past=3))
+
+
+def test_without_causal_a_chunk_sees_all_so_far():
+    module, cache, x = make_module(4, 2), KVCache(), torch.randn(1, 5, 4, dtype=F64)
+    module(x[:, :3], cache=cache)
+    output, _ = module(x[:, 3:], cache=cache)
+    assert close(output, module(x[:, 3:], x)[0])
+
+
+def test_grouped_heads_make_it_small():
+    cache = KVCache()
+    make_module(12, 6, num_kv_heads=2)(torch.randn(3, 5, 12, dtype=F64), cache=cache)
+    assert cache.keys.shape == cache.values.shape == (3, 2, 5, 2)
+    assert repr(cache) == "KVCache(keys [3, 2, 5, 2])" and repr(KVCache()) == "KVCache(empty)"
+
+
+def test_beams_can_be_reordered():
+    module, x = make_module(4, 2), torch.randn(3, 5, 4, dtype=F64)
+    cache, order = KVCache(), torch.tensor([2, 2, 0])
+    module(x[:, :4], causal=True, cache=cache)
+    cache.select(order)
+    output, _ = module(x[order][:, 4:], causal=True, cache=cache)
+    assert close(output, module(x[order], causal=True)[0][:, 4:])
+
+
+def test_cleared_it_serves_another_module_and_batch():
+    cache, x = KVCache(), torch.randn(3, 3, 4, dtype=F64)
+    make_module(4, 2)(x[:1], cache=cache)
+    cache.clear()
+    other = make_module(4, 1)
+    assert len(cache) == 0 and cache.keys is None
+    assert close(other(x, cache=cache)[0], other(x)[0])
+
+
+def test_gradients_flow_through_it():
+    module, x = make_module(4, 2), torch.randn(1, 4, 4, dtype=F64)
+
+    def in_chunks(x):
+        cache = KVCache()
+        return torch.cat([module(c, causal=True, cache=cache)[0] for c in x.split(2, 1)], 1)
+
+    gradients = []
+    for run in (in_chunks, lambda x: module(x, causal=True)[0]):
+        leaf = x.clone().requires_grad_()
+        run(leaf).pow(2).sum().backward()
+        gradients.append(leaf.grad)
+    assert close(*gradients)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("other module", ["cache", "another module", "KVCache of its own"]),
+        ("other batch", ["cache", "batch of 1", "2 in the query"]),
+        ("short key mask", ["key_mask", "[B=1, T_k=5]", "[1, 2]"]),
+        ("causal with other keys", ["causal", "T_q=2", "T_k=1"]),
+    ],
+)
+def test_an_error_leaves_the_cache_as_it_was(name, words):
+    module, x, cache = make_module(4, 2), torch.randn(1, 5, 4, dtype=F64), KVCache()
+    module(x[:, :3], causal=True, cache=cache)
+    keys = cache.keys
+    calls = {
+        "other module": lambda: make_module(4, 2)(x[:, 3:], cache=cache),
+        "other batch": lambda: module(x[:, 3:].repeat(2, 1, 1), cache=cache),
+        "short key mask": lambda: module(
+            x[:, 3:], key_mask=torch.ones(1, 2, dtype=torch.bool), cache=cache
+        ),
+        "causal with other keys": lambda: module(x[:, 3:], x[:, :1], causal=True, cache=cache),
+    }
+    with pytest.raises(ValueError) as caught:
+        calls[name]()
+    assert all(word in str(caught.value) for word in words), caught.value
+    assert len(cache) == 3 and cache.keys is keys

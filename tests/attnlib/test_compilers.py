@@ -1,0 +1,62 @@
+"""The module in PyTorch's compilers: one graph, any number of tokens."""
+
+import pytest
+import torch
+from modules import F64, make_module
+
+from attnlib import KVCache
+
+OPTIONS = {
+    "output": {},
+    "causal": {"causal": True},
+    "weights": {"need_weights": True},
+    "causal weights": {"need_weights": True, "causal": True},
+    "weights of some heads": {"weights_for": [3, 1]},
+    "head mask": {"head_mask": torch.tensor([1.0, 0.5, 0.0, 1.0])},
+}
+
+
+def same(ours, expected):
+    for a, b in zip(ours, expected, strict=True):
+        assert (a is None and b is None) or torch.allclose(a, b, atol=1e-12)
+
+
+@pytest.fixture
+def module():
+    torch._dynamo.reset()
+    return make_module(16, 4, num_kv_heads=2)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_compiles_without_a_graph_break(module, options):
+    # fullgraph=True makes a graph break an error; aot_eager traces the backward pass too.
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    for T in (5, 7):
+        x = torch.randn(2, T, 16, dtype=F64, requires_grad=True)
+        gradients = []
+        for function in (compiled, module):
+            output, weights = function(x, **options)
+            loss = output.pow(2).sum() + (0 if weights is None else weights.pow(2).sum())
+            gradients.append(torch.autograd.grad(loss, x)[0])
+        same(compiled(x, **options), module(x, **options))
+        assert torch.allclose(*gradients, atol=1e-10)
+
+
+@torch.no_grad()
+def test_compiled_generation(module):
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
+    x, cache = torch.randn(2, 7, 16, dtype=F64), KVCache()
+    chunks = [compiled(c, causal=True, cache=cache)[0] for c in x.split([4, 1, 1, 1], 1)]
+    assert torch.allclose(torch.cat(chunks, 1), module(x, causal=True)[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [OPTIONS["output"], OPTIONS["causal weights"]])
+def test_exports_with_any_number_of_tokens(module, options):
+    T = torch.export.Dim("T", min=2, max=512)
+    shapes = {"query": {1: T}} | dict.fromkeys(options)
+    program = torch.export.export(
+        module, (torch.randn(2, 5, 16, dtype=F64),), options, dynamic_shapes=shapes
+    ).module()
+    for tokens in (2, 11):
+        x = torch.randn(2, tokens, 16, dtype=F64)
+        same(program(x, **options), module(x, **options))

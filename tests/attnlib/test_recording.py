@@ -1,0 +1,67 @@
+"""Weights recorded in training: the right gradients, and no T x T tensor kept for them."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from modules import F64, make_module, random_mask
+from torch.autograd.graph import saved_tensors_hooks
+
+from attnlib import MultiHeadAttention, scaled_dot_product_attention, split_heads
+
+
+def kept_for_backward(call):
+    """Return the numbers of elements of all tensors that a call keeps for its backward pass."""
+    kept = []
+    with saved_tensors_hooks(lambda t: kept.append(t.numel()) or t, lambda t: t):
+        call()
+    return kept
+
+
+@pytest.mark.parametrize("asked", [{"need_weights": True}, {"weights_for": [1]}])
+def test_recording_keeps_no_map(asked):
+    module = MultiHeadAttention(8, 2)
+    x = torch.randn(1, 96, 8, requires_grad=True)
+    plain = kept_for_backward(lambda: module(x))
+    recorded = kept_for_backward(lambda: module(x, **asked))
+    assert max(recorded) == max(plain) < 96 * 96
+    # The same measurement sees the map that the explicit function keeps.
+    q = split_heads(x, 2)
+    explicit = kept_for_backward(lambda: scaled_dot_product_attention(q, q, q))
+    assert max(explicit) >= 2 * 96 * 96
+
+
+def test_recording_changes_no_gradient_of_the_output():
+    module, x = make_module(8, 4, num_kv_heads=2), torch.randn(2, 5, 8, dtype=F64)
+    gradients = []
+    for asked in ({}, {"need_weights": True}, {"weights_for": [0]}):
+        module.zero_grad()
+        module(x, causal=True, **asked)[0].pow(2).sum().backward()
+        gradients.append([p.grad.clone() for p in module.parameters()])
+    for other in gradients[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(gradients[0], other, strict=True))
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 2), st.integers(1, 2), st.sampled_from([None, "mask", "bias", "causal"]))
+def test_gradients_of_the_weights_themselves(h_kv, sharing, limit):
+    h = h_kv * sharing
+    module = make_module(2 * h, h, num_kv_heads=h_kv)
+    x = torch.randn(2, 3, 2 * h, dtype=F64, requires_grad=True)
+    limits = {
+        "mask": random_mask(2, h, 3, 3) if limit == "mask" else None,
+        "score_bias": torch.randn(1, h, 3, 3, dtype=F64) if limit == "bias" else None,
+        "causal": limit == "causal",
+    }
+    assert torch.autograd.gradcheck(lambda x: module(x, **limits, need_weights=True), (x,))
+    assert torch.autograd.gradcheck(lambda x: module(x, **limits, weights_for=[h - 1])[1], (x,))
+
+
+def test_gradients_of_the_weights_reach_a_bias():
+    module, x = make_module(4, 2), torch.randn(2, 3, 4, dtype=F64)
+    mask = random_mask(3, 3)
+    for shape in ((3, 3), (1, 2, 3, 3), (2, 1, 1, 3)):
+        bias = torch.randn(shape, dtype=F64, requires_grad=True)
+        assert torch.autograd.gradcheck(
+            lambda b: module(x, score_bias=b, mask=mask, need_weights=True)[1], (bias,)
+        )
