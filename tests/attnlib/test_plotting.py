@@ -7,7 +7,7 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from attnlib import MultiHeadAttention, palette, plotting
+from attnlib import MultiHeadAttention, causal_mask, palette, plotting
 from attnlib.plotting.heads import require_attention
 from attnlib.plotting.style import WEIGHT_MAP
 
@@ -55,6 +55,39 @@ class TestPlotHeads:
         assert [p.get_y() for p in ax.patches if p.get_hatch()] == [0.5]
         assert {t.get_position()[1] for t in ax.texts} == {0, 2}  # no numbers in it
 
+    def test_a_forbidden_look_is_blank_and_a_small_weight_is_not(self):
+        weights = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+        ax = plotting.plot_heads(weights, mask=causal_mask(2)).axes[0]
+        shown = ax.images[0].get_array().filled(-1)  # of a forbidden cell nothing is drawn
+        assert shown.tolist() == [[1, -1], [1, 0]]
+        numbers = {t.get_position(): t.get_text() for t in ax.texts}
+        assert numbers == {(0, 0): "1.00", (0, 1): "1.00", (1, 1): "0.00"}
+
+    def test_the_legend_says_what_blank_means_where_something_is_blank(self):
+        def legend(mask):
+            figure = plotting.plot_heads(torch.eye(2), mask=mask)
+            return [text.get_text() for box in figure.legends for text in box.get_texts()]
+
+        assert legend(causal_mask(2)) == ["blank: may not look"]
+        assert legend(None) == legend(torch.ones(2, 2, dtype=torch.bool)) == []
+
+    def test_a_row_that_may_look_nowhere_is_hatched_under_a_mask_too(self):
+        mask = causal_mask(3)
+        mask[0] = False
+        weights = torch.tensor([[0.0, 0, 0], [0.5, 0.5, 0], [0, 0, 1]])
+        ax = plotting.plot_heads(weights, mask=mask).axes[0]
+        assert [p.get_y() for p in ax.patches if p.get_hatch()] == [-0.5]
+
+    def test_a_mask_of_any_shape_that_has_one_meaning(self):
+        weights, mask = torch.eye(3).expand(2, 3, 3), causal_mask(3)
+        wanted = torch.eye(3).masked_fill(~mask, torch.nan).expand(2, 3, 3)
+        for shape in ((3, 3), (1, 3, 3), (1, 1, 3, 3)):
+            shown = maps(plotting.plot_heads(weights, mask=mask.view(shape)))
+            assert torch.equal(torch.stack(shown).nan_to_num(-1).float(), wanted.nan_to_num(-1))
+        each = torch.stack([mask, torch.ones_like(mask)])[None]  # [1, h, T_q, T_k]
+        shown = maps(plotting.plot_heads(weights, mask=each))
+        assert [image.isnan().sum().item() for image in shown] == [3, 0]
+
     def test_every_head_keeps_its_color(self):
         figure = plotting.plot_heads(some_weights(h=10))
         colors = [ax.title.get_color() for ax in figure.axes if ax.get_title()]
@@ -98,6 +131,27 @@ def test_refuses_what_is_not_attention(name):
     weights, error, words = REFUSED[name]
     with pytest.raises(error) as caught:
         plotting.plot_heads(weights)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+BAD_MASKS = {
+    "the wrong way round": (~causal_mask(3), ValueError, ["map 0", "query 0", "1.0000 to key 0"]),
+    "of another figure": (
+        torch.stack([torch.ones(3, 3), torch.ones(3, 3).triu(1)])[None].bool(), ValueError,
+        ["mask forbids a look that has weight", "map 1", "True = may look"]),
+    "of numbers": (torch.ones(3, 3), TypeError, ["mask must be boolean", "float32"]),
+    "a list": ([[True]], TypeError, ["mask", "list"]),
+    "too small": (causal_mask(2), ValueError, ["mask", "[2, 2]", "T_q=3, T_k=3"]),
+    "3-D, one a head": (causal_mask(3).expand(2, 3, 3), ValueError, ["[B=1, T_q=3, T_k=3]"]),
+    "of keys alone": (torch.ones(3).bool(), ValueError, ["mask must have 2 dimensions"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_MASKS)
+def test_refuses_a_mask_that_is_not_the_weights(name):
+    mask, error, words = BAD_MASKS[name]
+    with pytest.raises(error) as caught:
+        plotting.plot_heads(torch.eye(3).expand(2, 3, 3), mask=mask)
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 

@@ -8,11 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import require_floating, shape_of
+from attnlib.masks import combine_masks
 from attnlib.plotting.cells import LETTER, label_axis, longest, stand_upright, write_numbers
 from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 
@@ -20,6 +21,7 @@ from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 ROW_SUM_TOLERANCE = {torch.bfloat16: 2e-2, torch.float16: 2e-2}
 LARGEST_CELL = 0.62  # inches; a small example shouldn't fill the page
 SMALLEST_NUMBERED_CELL = 0.34  # inches; a number needs that much
+LEGEND_LINE = 0.28  # inches; the height of a legend below the maps
 
 
 def require_attention(weights: Tensor) -> Tensor:
@@ -64,11 +66,13 @@ def plot_heads(
     colors_of: Sequence[int | None] | None = None,
     numbers: bool | None = None,
     columns: int | None = None,
+    mask: Tensor | None = None,
 ) -> Figure:
     """Draw the weights of one or several heads as heatmaps on one scale from 0 to 1.
 
     Rows are queries (who looks), columns are keys (what is looked at). A query that may look
-    nowhere is hatched.
+    nowhere is hatched. With a `mask`, looks that it forbids are left blank, so that "may not look"
+    can be told from a weight that happens to be small.
 
     Args:
         weights: [T_q, T_k], [h, T_q, T_k] or [1, h, T_q, T_k].
@@ -79,15 +83,22 @@ def plot_heads(
             that is no particular head; 0, 1, 2, ... if left out.
         numbers: write each weight into its cell; by default where there is room.
         columns: heads a line.
+        mask: boolean, True = may look: the mask with which the weights were computed. Shapes as in
+            `attnlib.masks`, for the one sample that is drawn: [T_q, T_k], [1, T_q, T_k], or 4-D
+            that broadcasts to [1, h, T_q, T_k].
 
     Returns:
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: weights that aren't attention, or labels that don't fit.
+        TypeError, ValueError: weights that aren't attention, labels that don't fit, or a mask that
+            forbids a look which has some weight.
     """
     maps = _one_map_a_head(require_attention(weights))
     heads, T_q, T_k = maps.shape
+    if mask is not None:
+        maps = _without_forbidden_looks(maps, mask)
+    any_blank = bool(maps.isnan().any())
     key_tokens = tokens if key_tokens is None else key_tokens
     for name, labels, count in (("tokens", tokens, T_q), ("key_tokens", key_tokens, T_k)):
         if labels is not None and len(labels) != count:
@@ -104,7 +115,8 @@ def plot_heads(
     lines = math.ceil(heads / columns)
     cell = min((TEXT_WIDTH - 1.4) / (columns * T_k), LARGEST_CELL)  # inches
     figure, axes = new_figure(
-        height=lines * (T_q * cell + 0.35) + _label_height(key_tokens, lines, cell) + 0.4,
+        height=lines * (T_q * cell + 0.35) + _label_height(key_tokens, lines, cell) + 0.4
+        + any_blank * LEGEND_LINE,
         nrows=lines, ncols=columns, squeeze=False,
     )  # fmt: skip
     numbers = cell >= SMALLEST_NUMBERED_CELL if numbers is None else numbers
@@ -122,6 +134,8 @@ def plot_heads(
         figure.supylabel("query (who looks)", color=palette.QUERY_COLOR, fontsize=9.5)
         figure.supxlabel("key (what is looked at)", color=palette.KEY_COLOR, fontsize=9.5)
     add_weight_scale(figure, axes)
+    if any_blank:
+        _explain_blank_cells(figure, axes)
     return figure
 
 
@@ -136,10 +150,10 @@ def draw_map(
 ) -> None:
     """Draw one head's weights [T_q, T_k] on `ax`, with cells about `cell` inches wide.
 
-    tokens label the rows, key_tokens the columns.
+    tokens label the rows, key_tokens the columns. A weight of NaN leaves its cell blank.
     """
     T_q, T_k = rows.shape
-    blind = rows.sum(-1) == 0  # may look nowhere
+    blind = rows.nansum(-1) == 0  # may look nowhere
     rows = rows.masked_fill(blind[:, None], torch.nan)  # leaves these rows empty
     ax.imshow(rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect="equal")
     for i in blind.nonzero()[:, 0].tolist():
@@ -172,6 +186,35 @@ def _one_map_a_head(rows: Tensor) -> Tensor:
             f"got {shape_of(rows)}: pick one sample of a batch with weights[0]"
         )
     return rows
+
+
+def _without_forbidden_looks(maps: Tensor, mask: Tensor) -> Tensor:
+    """Return maps [h, T_q, T_k] with NaN where `mask` forbids a look, or raise if it can't be."""
+    if isinstance(mask, Tensor):
+        mask = mask.cpu()
+    allowed = combine_masks((1, *maps.shape), maps.device, mask=mask)
+    allowed = allowed.broadcast_to((1, *maps.shape))[0]
+    wrong = (~allowed & (maps != 0)).nonzero().tolist()
+    if wrong:
+        head, query, key = wrong[0]
+        raise ValueError(
+            f"mask forbids a look that has weight: in map {head} query {query} gives "
+            f"{maps[head, query, key].item():.4f} to key {key}. True = may look; were the weights "
+            "computed with another mask, or without one?"
+        )
+    return maps.masked_fill(~allowed, torch.nan)
+
+
+def _explain_blank_cells(figure: Figure, axes) -> None:
+    """Frame the maps, so that blank cells are seen to belong to them, and say what blank means."""
+    for ax in axes.flat:
+        ax.spines[:].set_visible(True)
+        ax.spines[:].set_color(palette.LINE)
+    blank = Patch(facecolor="none", edgecolor=palette.MUTED, label="blank: may not look")
+    figure.legend(
+        handles=[blank], loc="outside lower right", fontsize=9, frameon=False,
+        handlelength=1, handleheight=1,
+    )  # fmt: skip
 
 
 def _title_color(head: int | None) -> str:
