@@ -3,6 +3,7 @@
 import os
 
 import pytest
+import torch
 from browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve
 from execution_cache import cache_folder
 from hypothesis import settings
@@ -14,6 +15,12 @@ RUNS: dict[str, Run] = {}
 # No test is timed: a busy machine must not decide one.
 settings.register_profile("course", deadline=None)
 settings.load_profile("course")
+
+
+@pytest.fixture(autouse=True)
+def same_numbers_every_time():
+    """Seed torch for each test, so that chance decides none."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session")

@@ -110,6 +110,7 @@ def stable_softmax(answer: Any) -> Verdict:
         cases,
         SOFTMAX_MISTAKES,
         output_names=["the row of weights"],
+        tolerance=1e-3,  # neighboring float32 numbers near 5000 are 5e-4 apart
         praise="Safe with thousands, with rows on different levels and with forbidden keys, and "
         "the scores are left as they were.",
     )
