@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from attnlib._checks import (
     require_divisible,
     require_floating,
     require_like,
+    require_like_parameter,
     require_positive_int,
     require_same_device,
     require_sequence,
@@ -91,16 +91,13 @@ def require_cache(cache: object) -> None:
 
 def require_inputs(module: "MultiHeadAttention", query: Tensor, key: Tensor, value: Tensor) -> None:
     """Raise unless the three sequences fit the module and each other."""
-    device_type = query.device.type if isinstance(query, Tensor) else "cpu"
-    autocast = torch.amp.is_autocast_available(device_type)
-    autocast = autocast and torch.is_autocast_enabled(device_type)
     for name, x, width, width_name in (
         ("query", query, module.d_model, "d_model"),
         ("key", key, module.kdim, "d_model" if module.kdim == module.d_model else "kdim"),
         ("value", value, module.vdim, "d_model" if module.vdim == module.d_model else "vdim"),
     ):
         require_sequence(name, x, width, width_name)
-        require_like(name, x, "the module's weights", module.W_q.weight, any_dtype=autocast)
+        require_like_parameter(name, x, module.W_q.weight)
     for name, x in (("key", key), ("value", value)):
         if x.shape[0] != query.shape[0]:
             raise ValueError(

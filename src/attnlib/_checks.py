@@ -79,11 +79,21 @@ def require_tokens(name: str, value: Tensor) -> None:
         raise ValueError(f"{name} must hold at least one token, got shape {shape_of(value)}")
 
 
-def require_like(
-    name: str, value: Tensor, other_name: str, other: Tensor, *, any_dtype: bool = False
-) -> None:
-    """Raise unless two tensors have the same device and, but for `any_dtype`, the same dtype."""
-    if value.dtype != other.dtype and not any_dtype:
+def require_like_parameter(name: str, value: Tensor, parameter: Tensor) -> None:
+    """Raise unless `value` has the device and dtype of a module's parameter.
+
+    Under autocast any dtype will do: it brings both to one itself.
+    """
+    kind = value.device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        require_same_device(name, value, "the module's weights", parameter)
+    else:
+        require_like(name, value, "the module's weights", parameter)
+
+
+def require_like(name: str, value: Tensor, other_name: str, other: Tensor) -> None:
+    """Raise unless two tensors have the same dtype and device."""
+    if value.dtype != other.dtype:
         raise TypeError(
             f"{name} must have the dtype of {other_name}, got {value.dtype} and {other.dtype}"
         )

@@ -3,7 +3,7 @@
 Letters: B batch, T tokens, d model width (`d_model`), h heads (`num_heads`), d_ff hidden width.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from attnlib._checks import (
     require_floating,
-    require_like,
+    require_like_parameter,
     require_positive_int,
     require_sequence,
     shape_of,
 )
 from attnlib.attention import MultiHeadAttention
+from attnlib.cache import KVCache
 
 
 class LayerNorm(nn.Module):
@@ -219,26 +220,32 @@ class TransformerBlock(nn.Module):
         *,
         mask: Tensor | None = None,
         key_mask: Tensor | None = None,
+        score_bias: Tensor | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        weights_for: Sequence[int] | None = None,
+        head_mask: Tensor | None = None,
+        cache: KVCache | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Pass tokens through the block: [B, T, d] -> [B, T, d].
 
         Args:
             x: tokens, [B, T, d].
-            mask, key_mask, causal, need_weights: as for `MultiHeadAttention`.
+            mask, key_mask, score_bias, causal, need_weights, weights_for, head_mask, cache: as for
+                `MultiHeadAttention`.
 
         Returns:
-            The tokens [B, T, d], and the attention weights [B, h, T, T] or None.
+            The tokens [B, T, d], and the attention weights [B, h, T, T_k] or None.
 
         Raises:
             TypeError, ValueError: as `MultiHeadAttention`.
         """
         require_sequence("x", x, self.d_model)
-        limits = {"mask": mask, "key_mask": key_mask, "causal": causal}
         change, weights = self.attention(
-            self._enter(x, self.norm_1), **limits, need_weights=need_weights
-        )
+            self._enter(x, self.norm_1), mask=mask, key_mask=key_mask, score_bias=score_bias,
+            causal=causal, need_weights=need_weights, weights_for=weights_for, head_mask=head_mask,
+            cache=cache,
+        )  # fmt: skip
         x = self._leave(x, change, self.norm_1)
         change = self.feed_forward(self._enter(x, self.norm_2))
         return self._leave(x, change, self.norm_2), weights
@@ -278,4 +285,4 @@ def _require_width(x: object, width: int, parameter: Tensor) -> None:
             f"x must end in d_model={width}, got shape {shape_of(x)}: "
             "the last dimension holds a token's numbers"
         )
-    require_like("x", x, "the module's weights", parameter)
+    require_like_parameter("x", x, parameter)

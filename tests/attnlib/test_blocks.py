@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from attnlib import FeedForward, LayerNorm, MultiHeadAttention, RMSNorm, TransformerBlock
+from attnlib import (
+    FeedForward,
+    KVCache,
+    LayerNorm,
+    MultiHeadAttention,
+    RMSNorm,
+    TransformerBlock,
+)
 
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).flatmap(
     lambda front: st.integers(2, 9).map(lambda d: [*front, d])
@@ -359,3 +366,60 @@ def test_block_refuses_wrong_input(position):
         block(torch.zeros(2, 0, 12))
     with pytest.raises(TypeError, match="mask must be boolean"):
         block(torch.zeros(2, 5, 12), mask=torch.ones(5, 5))
+
+
+# --- the attention's options in a block ----------------------------------------------------------
+
+
+def test_a_stack_generates_chunk_by_chunk():
+    blocks = [TransformerBlock(8, 2, dtype=torch.float64) for _ in range(2)]
+    caches = [KVCache() for _ in blocks]
+    x = random_((2, 6, 8))
+    full, chunks = x, []
+    for block in blocks:
+        full, _ = block(full, causal=True)
+    for chunk in x.split([3, 1, 2], 1):
+        for block, cache in zip(blocks, caches, strict=True):
+            chunk, _ = block(chunk, causal=True, cache=cache)
+        chunks.append(chunk)
+    torch.testing.assert_close(torch.cat(chunks, 1), full)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"score_bias": random_((5, 5))},
+        {"head_mask": torch.tensor([0.0, 1.0])},
+        {"mask": torch.eye(5, dtype=torch.bool)},
+        {"key_mask": torch.tensor([[True, True, False, True, False]] * 3)},
+        {"causal": True},
+    ],
+)
+def test_a_block_passes_options_to_its_attention(options):
+    block, x = (
+        with_random_parameters(TransformerBlock(8, 2, dtype=torch.float64)),
+        random_((3, 5, 8)),
+    )
+    output, weights = block(x, weights_for=[1], **options)
+    change, expected = block.attention(block.norm_1(x), weights_for=[1], **options)
+    after = x + change
+    torch.testing.assert_close(output, after + block.feed_forward(block.norm_2(after)))
+    torch.testing.assert_close(weights, expected)
+    assert not torch.allclose(output, block(x)[0])
+
+
+@pytest.mark.parametrize("norm_position", ["pre", "post", None])
+@pytest.mark.parametrize("residual", [True, False])
+def test_a_stack_runs_under_autocast(norm_position, residual):
+    options = {"norm_position": norm_position, "residual": residual}
+    blocks = nn.ModuleList(TransformerBlock(8, 2, **options) for _ in range(2))
+    x = torch.randn(2, 5, 8)
+    exact, rough = x, x
+    for block in blocks:
+        exact, _ = block(exact)
+    with torch.autocast("cpu", torch.bfloat16):
+        for block in blocks:
+            rough, _ = block(rough)
+    assert (rough.float() - exact).abs().max() < 0.1
+    rough.float().sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in blocks.parameters())
