@@ -401,9 +401,9 @@ def overwrite(number):
 
 
 DAMAGES = {
-    "values should be 1200 bytes (float64), but are 1192": shorten,
-    "values should be 1200 bytes (float64), but are 0": lambda _, buffers: buffers.clear(),
-    "values hold a number that isn't finite": overwrite(math.nan),
+    "values should be 150 numbers in 1200 bytes, but is 1192": shorten,
+    "values should be 150 numbers in 1200 bytes, but is 0": lambda _, buffers: buffers.clear(),
+    "values holds a number that isn't finite": overwrite(math.nan),
     "gradient norm should be above 0, but is -1": overwrite(-1.0),
     "runs should be 1 or more, but is 0": lambda state, _: state.update(runs=0),
     "depth should be one of 2,6,12,24,48, but is 3": lambda state, _: state.update(depth=3),

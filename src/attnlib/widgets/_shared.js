@@ -1,5 +1,37 @@
 // What the widgets share in the browser. PALETTE comes from attnlib.palette, see _base.py.
 
+/** Read `count` little-endian float32 (or float64) numbers; throws when they aren't there. */
+export function readNumbers(name, bytes, count, { size = 4 } = {}) {
+  const view = ArrayBuffer.isView(bytes)
+    ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    : new DataView(bytes instanceof ArrayBuffer ? bytes : new ArrayBuffer(0));
+  if (view.byteLength !== size * count) {
+    const wanted = `${count} numbers in ${size * count} bytes`;
+    throw new Error(`${name} should be ${wanted}, but is ${view.byteLength}`);
+  }
+  const read = size === 8 ? view.getFloat64 : view.getFloat32;
+  const numbers = Float64Array.from({ length: count }, (_, i) => read.call(view, size * i, true));
+  if (!numbers.every(Number.isFinite)) throw new Error(`${name} holds a number that isn't finite`);
+  return numbers;
+}
+
+/** A function that sets a trait of the model, as a reader does. */
+function setterOf(model) {
+  return (name, value) => {
+    model.set(name, value);
+    model.save_changes();
+  };
+}
+
+/** Call `draw` whenever one of these traits changes; returns how to stop. */
+function redrawOn(model, traits, draw) {
+  const events = traits.map((trait) => `change:${trait}`);
+  for (const event of events) model.on(event, draw);
+  return () => {
+    for (const event of events) model.off(event, draw);
+  };
+}
+
 /** An element with attributes and children. Text is only ever text, never parsed as HTML. */
 function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -28,17 +60,6 @@ function weightColor(weight) {
   const below = Math.min(Math.floor(position), WEIGHT_STOPS.length - 2);
   const [low, high] = [WEIGHT_STOPS[below], WEIGHT_STOPS[below + 1]];
   return low.map((from, c) => from + (position - below) * (high[c] - from));
-}
-
-/** Paint T x T weights, one pixel each; cells that may not be looked at stay transparent. */
-function paintWeights(canvas, weights, T, causal) {
-  const image = new ImageData(T, T);
-  for (let cell = 0; cell < T * T; cell++) {
-    if (causal && cell % T > Math.floor(cell / T)) continue;
-    image.data.set([...weightColor(weights[cell]), 255], 4 * cell);
-  }
-  canvas.width = canvas.height = T;
-  canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
 /**
@@ -100,4 +121,65 @@ function reachWhileScrolling(box, name) {
   };
   const observer = new ResizeObserver(update);
   for (const node of [box, ...box.children]) observer.observe(node);
+}
+
+/** The frame of a widget: its title, what it shows, and keys that JupyterLab leaves to it. */
+function createWidget(name, title, ...children) {
+  const attributes = { class: `attn-widget attn-${name}`, role: "group", "aria-label": title };
+  const root = element("div", attributes, element("p", { class: "attn-title" }, title), ...children);
+  keepKeys(root);
+  return root;
+}
+
+/**
+ * A fold with tables that are made only while it is open: `makeTables(shown)` of what was last
+ * given to `draw(shown, {summary, label})`.
+ */
+function createFold(makeTables) {
+  const summary = element("summary");
+  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
+  const node = element("details", {}, summary, scroll);
+  let current = null;
+  const fill = () => node.open && scroll.replaceChildren(...makeTables(current));
+  node.addEventListener("toggle", fill);
+
+  function draw(shown, { summary: text = "The numbers", label }) {
+    current = shown;
+    summary.textContent = text;
+    scroll.setAttribute("aria-label", label);
+    fill();
+  }
+  return { node, draw };
+}
+
+/** A table; `columns` and each row [name, ...cells] are texts. */
+function createTable(caption, columns, rows) {
+  const header = (scope, text) => element("th", { scope }, text);
+  const head = element("tr", {}, ...columns.map((text) => header("col", text)));
+  const body = rows.map(([name, ...cells]) =>
+    element("tr", {}, header("row", name), ...cells.map((text) => element("td", {}, text))));
+  return element(
+    "table",
+    {},
+    element("caption", {}, caption),
+    element("thead", {}, head),
+    element("tbody", {}, ...body),
+  );
+}
+
+/** The scale of weights, and `signs`: what else is to be seen, as [class, words]. */
+function createWeightsLegend(...signs) {
+  const scale = element("span", { class: "attn-scale", "aria-hidden": "true" });
+  const entries = signs.map(([name, words]) => element("span", { class: name }, words));
+  return element("div", { class: "attn-legend" }, "weight 0", scale, "1", ...entries);
+}
+
+/** Round numbers from low to high: multiples of 1, 2 or 5 times a power of ten, `most` steps or fewer. */
+function roundTicks(low, high, most) {
+  const smallest = (high - low) / most;
+  const power = 10 ** Math.floor(Math.log10(smallest));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= smallest);
+  const first = Math.ceil(low / step);
+  const count = Math.floor(high / step) - first + 1;
+  return Array.from({ length: count }, (_, i) => (first + i) * step);
 }

@@ -1,18 +1,5 @@
 // Attention in the browser: numbers in, numbers out, all of it in float64.
 
-/** Read `count` little-endian float32 numbers; throws when there are more, fewer, or wrong ones. */
-export function readFloats(name, bytes, count) {
-  const view = ArrayBuffer.isView(bytes)
-    ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    : new DataView(bytes instanceof ArrayBuffer ? bytes : new ArrayBuffer(0));
-  if (view.byteLength !== 4 * count) {
-    throw new Error(`${name} should be ${count} numbers in ${4 * count} bytes, but is ${view.byteLength}`);
-  }
-  const numbers = Float64Array.from({ length: count }, (_, i) => view.getFloat32(4 * i, true));
-  if (!numbers.every(Number.isFinite)) throw new Error(`${name} holds a number that isn't finite`);
-  return numbers;
-}
-
 /** The head counts that cut d columns into equal heads. */
 export function divisors(d) {
   return Array.from({ length: d }, (_, i) => i + 1).filter((h) => d % h === 0);

@@ -18,19 +18,6 @@ const WORDS = {
   ],
 };
 
-/** Read `count` little-endian float64 numbers; throws when there are more, fewer, or wrong ones. */
-function readDoubles(bytes, count) {
-  const view = ArrayBuffer.isView(bytes)
-    ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    : new DataView(bytes instanceof ArrayBuffer ? bytes : new ArrayBuffer(0));
-  if (view.byteLength !== 8 * count) {
-    throw new Error(`values should be ${8 * count} bytes (float64), but are ${view.byteLength}`);
-  }
-  const numbers = Float64Array.from({ length: count }, (_, i) => view.getFloat64(8 * i, true));
-  if (!numbers.every(Number.isFinite)) throw new Error("values hold a number that isn't finite");
-  return numbers;
-}
-
 /** The widget's state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
   const [depths, variants, panels] = ["depths", "variants", "panels"].map((name) => {
@@ -54,7 +41,7 @@ export function readState(model) {
   const strange = panels.find((panel) => !Object.hasOwn(WORDS, panel?.[1]));
   if (strange) throw new Error(`a panel should show size or cosine, but one is ${strange}`);
   const count = variants.length * panels.length * depths.length * runs;
-  const values = readDoubles(model.get("values"), count);
+  const values = readNumbers("values", model.get("values"), count, { size: 8 });
   /** All runs of one measurement. */
   const runsAt = (variant, panel, depth) => {
     const first = ((variant * panels.length + panel) * depths.length + depth) * runs;
@@ -96,34 +83,18 @@ function formula(residual, norm) {
   return norm === "post" ? `norm(${sum})` : sum;
 }
 
-/** Every number as a table, made only when it is opened. */
-function createTables({ depths, variants, panels, runs, runsAt }) {
-  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
-  scroll.setAttribute("aria-label", "All measurements");
-  const node = element("details", {}, element("summary", {}, "All the numbers"), scroll);
-  const header = (scope, text) => element("th", { scope }, text);
-
-  function createTable([name, kind], panel) {
-    const head = element("tr", {}, header("col", "wiring, run"));
-    head.append(...depths.map((depth) => header("col", `depth ${depth}`)));
-    const body = element("tbody");
-    for (const [v, variant] of variants.entries()) {
-      for (let run = 0; run < runs; run++) {
-        const text = (d) => {
-          const value = runsAt(v, panel, d)[run];
-          return kind === "cosine" ? value.toFixed(4) : value.toExponential(2);
-        };
-        const row = element("tr", {}, header("row", `${variantName(...variant)}, ${run + 1}`));
-        row.append(...depths.map((_, d) => element("td", {}, text(d))));
-        body.append(row);
-      }
-    }
-    return element("table", {}, element("caption", {}, name), element("thead", {}, head), body);
-  }
-  node.addEventListener("toggle", () => {
-    if (node.open && !scroll.hasChildNodes()) scroll.append(...panels.map(createTable));
-  });
-  return { node };
+/** Every number, a table a panel, in a fold. */
+function createNumbers({ depths, variants, panels, runs, runsAt }) {
+  const columns = ["wiring, run", ...depths.map((depth) => `depth ${depth}`)];
+  const eachRun = Array.from({ length: runs }, (_, run) => run);
+  return createFold(() => panels.map(([name, kind], panel) => {
+    const text = (value) => (kind === "cosine" ? value.toFixed(4) : value.toExponential(2));
+    const rows = variants.flatMap((variant, v) => eachRun.map((run) => [
+      `${variantName(...variant)}, ${run + 1}`,
+      ...depths.map((_, d) => text(runsAt(v, panel, d)[run])),
+    ]));
+    return createTable(name, columns, rows);
+  }));
 }
 
 function createControls(depths, { chooseResidual, chooseNorm, chooseDepth }) {
@@ -161,25 +132,22 @@ function createControls(depths, { chooseResidual, chooseNorm, chooseDepth }) {
 function render({ model, el }) {
   const state = readState(model);
   const { depths, variants, panels, runs, runsAt } = state;
-  const set = (name) => (value) => {
-    model.set(name, value);
-    model.save_changes();
-  };
+  const set = setterOf(model);
   const controls = createControls(depths, {
-    chooseResidual: set("residual"),
-    chooseNorm: set("norm_position"),
-    chooseDepth: set("depth"),
+    chooseResidual: (residual) => set("residual", residual),
+    chooseNorm: (norm) => set("norm_position", norm),
+    chooseDepth: (depth) => set("depth", depth),
   });
   const [diagram, legend] = [createDiagram(), createLegend(variants)];
   const plots = panels.map((_, panel) => createPanel(state, panel));
   const live = element("output", { class: "attn-live", "aria-live": "polite" });
   const keys = [runs > 1 && `Each dot is one of ${runs} runs, lines and numbers are their medians.`];
   keys.push(panels.some(([, kind]) => kind === "size") && "Gray: 0.01 to 100, here called healthy.");
-  const title = "Build a block";
-  const root = element(
-    "div",
-    { class: "attn-widget attn-build-a-block", role: "group", "aria-label": title },
-    element("p", { class: "attn-title" }, title),
+  const numbers = createNumbers(state);
+  numbers.draw(null, { summary: "All the numbers", label: "All measurements" });
+  const root = createWidget(
+    "build-a-block",
+    "Build a block",
     element("p", { class: "attn-note" }, `Measured: ${model.get("origin")}.`),
     controls.node,
     element(
@@ -195,9 +163,8 @@ function render({ model, el }) {
         element("p", { class: "attn-note" }, keys.filter(Boolean).join(" ")),
       ),
     ),
-    createTables(state).node,
+    numbers.node,
   );
-  keepKeys(root);
 
   const traits = ["residual", "norm_position", "depth"];
 
@@ -227,10 +194,7 @@ function render({ model, el }) {
 
   draw();
   el.replaceChildren(root);
-  for (const name of traits) model.on(`change:${name}`, draw);
-  return () => {
-    for (const name of traits) model.off(`change:${name}`, draw);
-  };
+  return redrawOn(model, traits, draw);
 }
 
 export default { render };

@@ -37,16 +37,6 @@ export function stackBars(terms, muted) {
     }));
 }
 
-/** Round steps of 1, 2 or 5 times a power of ten, about four of them from low to high. */
-function ticksBetween(low, high) {
-  const rough = (high - low) / 4;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
-  const first = Math.ceil(low / step);
-  const count = Math.floor(high / step) - first + 1;
-  return Array.from({ length: count }, (_, i) => (first + i) * step);
-}
-
 /** A number with three digits that count, written short. */
 function short(number) {
   return String(Number(number.toPrecision(3))).replace("-", "\u2212");
@@ -105,7 +95,7 @@ function createPlot(d, termCount) {
       place(ghost, { cy: y(full[j]), r: 5 });
       place(dot, { cy: y(left[j]), r: 4 });
     });
-    const ticks = ticksBetween(bottom, top);
+    const ticks = roundTicks(bottom, top, 4);
     axis.replaceChildren(...ticks.map((tick) => svgElement("line", {
       x1: 0, x2: "100%", y1: y(tick), y2: y(tick), class: tick === 0 ? "attn-zero" : "attn-rule",
     })));

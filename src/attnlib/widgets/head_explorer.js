@@ -2,12 +2,8 @@
 
 /** The widget's state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
-  const [tokens, T, d] = ["tokens", "T", "d"].map((name) => model.get(name));
-  const whole = (n) => Number.isInteger(n) && n > 0;
-  if (!whole(T) || !whole(d)) throw new Error(`T and d should be at least 1, but are ${T} and ${d}`);
-  if (!Array.isArray(tokens) || tokens.length !== T) {
-    throw new Error(`tokens should be ${T} strings, but there are ${tokens?.length ?? "none"}`);
-  }
+  const state = readTokens(model);
+  const { d } = state;
   const numHeads = model.get("num_heads");
   if (!divisors(d).includes(numHeads)) {
     throw new Error(`num_heads should divide d = ${d}, but is ${numHeads}`);
@@ -16,9 +12,7 @@ export function readState(model) {
   if (!Number.isInteger(head) || head < 0 || head >= numHeads) {
     throw new Error(`head should be one of 0 to ${numHeads - 1}, but is ${head}`);
   }
-  const q = readFloats("q", model.get("q"), T * d);
-  const k = readFloats("k", model.get("k"), T * d);
-  return { tokens: tokens.map(String), T, d, q, k };
+  return state;
 }
 
 function headsOfWidth(numHeads, d) {
@@ -58,6 +52,30 @@ function createControls(d, { chooseCount, chooseCausal }) {
   return { node, draw };
 }
 
+const SHADES = 1024; // of the scale; two neighbors differ by less than what a screen can show
+let shades = null;
+
+/** The pixel of each shade from weight 0 to weight 1, as four bytes in one number. */
+function allShades() {
+  const bytes = new Uint8ClampedArray(4 * (SHADES + 1));
+  for (let i = 0; i <= SHADES; i++) bytes.set([...weightColor(i / SHADES), 255], 4 * i);
+  return new Uint32Array(bytes.buffer);
+}
+
+/** Paint T x T weights, one pixel each; cells that may not be looked at stay transparent. */
+function paintWeights(canvas, weights, T, causal) {
+  shades ??= allShades();
+  const image = new ImageData(T, T);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < T; i++) {
+    const end = i * T + (causal ? i + 1 : T);
+    for (let cell = i * T; cell < end; cell++) {
+      pixels[cell] = shades[Math.round(SHADES * weights[cell])];
+    }
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
 /** A small map a head; one is in the tab order, arrow keys move among them. */
 function createGrid(T, { chooseHead }) {
   const node = element("div", { class: "attn-grid", role: "toolbar" });
@@ -68,7 +86,7 @@ function createGrid(T, { chooseHead }) {
 
   function createTile(head) {
     const title = element("span", { class: "attn-tile-title" });
-    const canvas = element("canvas", { "aria-hidden": "true" });
+    const canvas = element("canvas", { width: T, height: T, "aria-hidden": "true" });
     const button = element("button", { type: "button", class: "attn-tile" }, title, canvas);
     button.setAttribute("aria-label", `head ${head + 1}`);
     useHeadColor(button, head);
@@ -101,9 +119,8 @@ function createGrid(T, { chooseHead }) {
       paintWeights(tiles[head].canvas, weights, T, causal);
       tiles[head].title.textContent = columns > 4 ? `${head + 1}` : `head ${head + 1}`;
     });
-    if (node.childElementCount !== count) {
-      node.replaceChildren(...tiles.slice(0, count).map(({ button }) => button));
-    }
+    for (const { button } of tiles.slice(count)) button.remove();
+    node.append(...tiles.slice(node.childElementCount, count).map(({ button }) => button));
   }
 
   function mark(chosen) {
@@ -116,7 +133,7 @@ function createGrid(T, { chooseHead }) {
 /** One head's map with token labels, and a cursor that reads it cell by cell. */
 function createMap(tokens) {
   const T = tokens.length;
-  const canvas = element("canvas");
+  const canvas = element("canvas", { width: T, height: T });
   const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" }, canvas);
   const map = createTokenMap(tokens, plot);
   const live = element("output", { class: "attn-live", "aria-live": "polite" });
@@ -173,18 +190,13 @@ function createMap(tokens) {
 }
 
 function createLegend() {
-  const scale = element("span", { class: "attn-scale", "aria-hidden": "true" });
-  const barred = element("span", { class: "attn-barred" }, "may not look");
-  const node = element("div", { class: "attn-legend" }, "weight 0", scale, "1", barred);
-  return { node, draw: (causal) => (barred.hidden = !causal) };
+  const node = createWeightsLegend(["attn-barred", "blank: may not look"]);
+  return { node, draw: (causal) => (node.lastChild.hidden = !causal) };
 }
 
 function render({ model, el }) {
   const { tokens, T, d, q, k } = readState(model);
-  const set = (name, value) => {
-    model.set(name, value);
-    model.save_changes();
-  };
+  const set = setterOf(model);
   const controls = createControls(d, {
     chooseCount(count) {
       model.set("head", Math.min(model.get("head"), count - 1));
@@ -198,11 +210,9 @@ function render({ model, el }) {
   const warning = /^random/i.test(origin) ? " No head means anything yet." : "";
   const note = element("p", { class: "attn-note" });
   const [heading, slice] = [element("p", { class: "attn-heading" }), element("code")];
-  const title = "What each head looks at";
-  const root = element(
-    "div",
-    { class: "attn-widget attn-head-explorer", role: "group", "aria-label": title },
-    element("p", { class: "attn-title" }, title),
+  const root = createWidget(
+    "head-explorer",
+    "What each head looks at",
     element("p", { class: "attn-note" }, `Weights: ${origin}.${warning}`),
     controls.node,
     element(
@@ -213,7 +223,6 @@ function render({ model, el }) {
     ),
     table.node,
   );
-  keepKeys(root);
   let maps = [];
 
   function drawHead() {
@@ -225,10 +234,9 @@ function render({ model, el }) {
     useHeadColor(heading, head);
     grid.mark(head);
     map.draw(maps[head], model.get("causal"), head);
-    table.draw(maps[head], {
-      summary: `The numbers of head ${head + 1}`,
-      caption: `Weights of head ${head + 1}: rows look at columns`,
-    });
+    const caption = `Weights of head ${head + 1}: rows look at columns`;
+    const summary = `The numbers of head ${head + 1}`;
+    table.draw({ weights: maps[head], caption }, { summary, label: caption });
   }
 
   function drawAll() {
@@ -245,11 +253,8 @@ function render({ model, el }) {
 
   drawAll();
   el.replaceChildren(root);
-  const listeners = { "change:num_heads": drawAll, "change:causal": drawAll, "change:head": drawHead };
-  for (const [event, listener] of Object.entries(listeners)) model.on(event, listener);
-  return () => {
-    for (const [event, listener] of Object.entries(listeners)) model.off(event, listener);
-  };
+  const stops = [redrawOn(model, ["num_heads", "causal"], drawAll), redrawOn(model, ["head"], drawHead)];
+  return () => stops.forEach((stop) => stop());
 }
 
 export default { render };

@@ -20,9 +20,9 @@ export function readState(model) {
   if (!Array.isArray(muted) || muted.some((i) => !Number.isInteger(i) || i < 0 || i >= h)) {
     throw new Error(`muted should hold heads from 0 to ${h - 1}, but is ${JSON.stringify(muted)}`);
   }
-  const parts = readFloats("parts", model.get("parts"), h * T * d);
+  const parts = readNumbers("parts", model.get("parts"), h * T * d);
   const hasBias = model.get("bias")?.byteLength > 0;
-  const bias = hasBias ? readFloats("bias", model.get("bias"), d) : null;
+  const bias = hasBias ? readNumbers("bias", model.get("bias"), d) : null;
   const [tokens, labels] = ["tokens", "labels"].map((name) => model.get(name).map(String));
   return { h, T, d, tokens, labels, parts, bias };
 }
@@ -85,35 +85,17 @@ function createHeadSwitches(labels, mute) {
   return { node, draw };
 }
 
-/** The numbers behind the bars, made only when they are looked at. */
+/** The numbers behind the bars, in a fold. */
 function createNumbers(labels) {
-  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
-  scroll.setAttribute("aria-label", "Table of the numbers");
-  const node = element("details", {}, element("summary", {}, "The numbers"), scroll);
-  let current = null;
-  function fill() {
-    if (!node.open || current === null) return;
-    const { terms, muted, token } = current;
+  return createFold(({ terms, muted, token }) => {
     const names = terms.map(({ head }) =>
       (head === null ? "bias" : labels[head] + (muted.includes(head) ? " (muted)" : "")));
     const columns = [...terms.map(({ values }) => values), sumOf(terms), sumOf(terms, muted)];
+    const rows = Array.from(columns[0], (_, j) =>
+      [String(j + 1), ...columns.map((column) => column[j].toFixed(3))]);
     const titles = ["number", ...names, "output", "what is left"];
-    const header = titles.map((title) => element("th", { scope: "col" }, title));
-    const body = Array.from(columns[0], (_, j) => {
-      const cells = columns.map((column) => element("td", {}, column[j].toFixed(3)));
-      return element("tr", {}, element("th", { scope: "row" }, String(j + 1)), ...cells);
-    });
-    const table = element("table", {}, element("caption", {}, `The output of ${token} as a sum`));
-    table.append(element("thead", {}, element("tr", {}, ...header)));
-    table.append(element("tbody", {}, ...body));
-    scroll.replaceChildren(table);
-  }
-  node.addEventListener("toggle", fill);
-  function draw(terms, muted, token) {
-    current = { terms, muted, token };
-    fill();
-  }
-  return { node, draw };
+    return [createTable(`The output of ${token} as a sum`, titles, rows)];
+  });
 }
 
 /** What muting does to the output, in a sentence. */
@@ -142,10 +124,7 @@ function createLegend(hasBias) {
 function render({ model, el }) {
   const state = readState(model);
   const { d, tokens, labels, bias } = state;
-  const set = (name, value) => {
-    model.set(name, value);
-    model.save_changes();
-  };
+  const set = setterOf(model);
   function mute(head, isMuted) {
     const others = model.get("muted").filter((other) => other !== head);
     set("muted", isMuted ? [...others, head].sort((a, b) => a - b) : others);
@@ -155,11 +134,9 @@ function render({ model, el }) {
   const plot = createPlot(d, labels.length + (bias === null ? 0 : 1));
   const numbers = createNumbers(labels);
   const live = element("output", { class: "attn-live", "aria-live": "polite" });
-  const title = "What each head adds";
-  const root = element(
-    "div",
-    { class: "attn-widget attn-head-mute", role: "group", "aria-label": title },
-    element("p", { class: "attn-title" }, title),
+  const root = createWidget(
+    "head-mute",
+    "What each head adds",
     element("p", { class: "attn-note" }, `Heads: ${model.get("origin")}. Choose a token; untick heads.`),
     choice.node,
     switches.node,
@@ -168,7 +145,6 @@ function render({ model, el }) {
     live,
     numbers.node,
   );
-  keepKeys(root);
 
   function draw() {
     const [token, muted] = [model.get("token"), model.get("muted")];
@@ -178,15 +154,12 @@ function render({ model, el }) {
     switches.draw(terms, muted);
     plot.draw(terms, muted);
     plot.name(`The ${d} numbers of the output of ${tokens[token]}, each a stack of bars. ${sentence}`);
-    numbers.draw(terms, muted, tokens[token]);
+    numbers.draw({ terms, muted, token: tokens[token] }, { label: "Table of the numbers" });
     live.textContent = sentence;
   }
   draw();
   el.replaceChildren(root);
-  for (const name of ["token", "muted"]) model.on(`change:${name}`, draw);
-  return () => {
-    for (const name of ["token", "muted"]) model.off(`change:${name}`, draw);
-  };
+  return redrawOn(model, ["token", "muted"], draw);
 }
 
 export default { render };

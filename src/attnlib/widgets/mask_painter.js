@@ -2,19 +2,13 @@
 
 /** The widget's fixed state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
-  const [tokens, T, d] = ["tokens", "T", "d"].map((name) => model.get(name));
-  const whole = (n) => Number.isInteger(n) && n > 0;
-  if (!whole(T) || !whole(d)) throw new Error(`T and d should be at least 1, but are ${T} and ${d}`);
-  if (!Array.isArray(tokens) || tokens.length !== T) {
-    throw new Error(`tokens should be ${T} strings, but there are ${tokens?.length ?? "none"}`);
-  }
+  const state = readTokens(model);
+  const cells = state.T ** 2;
   const mask = model.get("mask");
-  if (!Array.isArray(mask) || mask.length !== T * T || mask.some((cell) => cell !== !!cell)) {
-    throw new Error(`mask should be ${T * T} booleans, but is ${String(mask).slice(0, 40)}`);
+  if (!Array.isArray(mask) || mask.length !== cells || mask.some((cell) => cell !== !!cell)) {
+    throw new Error(`mask should be ${cells} booleans, but is ${String(mask).slice(0, 40)}`);
   }
-  const q = readFloats("q", model.get("q"), T * d);
-  const k = readFloats("k", model.get("k"), T * d);
-  return { tokens: tokens.map(String), T, d, q, k };
+  return state;
 }
 
 /** For each row that may look to its right: {row, columns}, the later tokens that it sees. */
@@ -182,48 +176,36 @@ function createAlarm(tokens) {
   return { node, draw };
 }
 
-function createLegend() {
-  const scale = element("span", { class: "attn-scale", "aria-hidden": "true" });
-  const sign = (name, text) => element("span", { class: name }, text);
-  return element(
-    "div", { class: "attn-legend" }, "weight 0", scale, "1",
-    sign("attn-barred", "may not look"),
-    sign("attn-barred attn-nowhere", "looks nowhere"),
-    sign("attn-future", "looks into the future, right of the line"),
-  );
-}
-
 function render({ model, el }) {
   const { tokens, T, d, q, k } = readState(model);
-  const setMask = (mask) => {
-    model.set("mask", mask);
-    model.save_changes();
-  };
-  const presets = createPresets(T, { choose: setMask });
+  const set = setterOf(model);
+  const presets = createPresets(T, { choose: (mask) => set("mask", mask) });
   const painting = createPainting(tokens, {
     paint(cells, mayLook) {
       const mask = [...model.get("mask")];
       for (const { row, column } of cells) mask[row * T + column] = mayLook;
-      setMask(mask);
+      set("mask", mask);
     },
   });
   const [alarm, table] = [createAlarm(tokens), createWeightsTable(tokens)];
-  const title = "Who may look at whom";
-  const root = element(
-    "div",
-    { class: "attn-widget attn-mask-painter", role: "group", "aria-label": title },
-    element("p", { class: "attn-title" }, title),
+  const legend = createWeightsLegend(
+    ["attn-barred", "blank: may not look"],
+    ["attn-barred attn-nowhere", "looks nowhere"],
+    ["attn-future", "looks into the future, right of the line"],
+  );
+  const root = createWidget(
+    "mask-painter",
+    "Who may look at whom",
     element("p", { class: "attn-note" }, `Queries and keys: ${model.get("origin")}.`),
     presets.node,
     element(
       "div",
       { class: "attn-panels" },
-      element("div", {}, painting.node, createLegend()),
+      element("div", {}, painting.node, legend),
       alarm.node,
     ),
     table.node,
   );
-  keepKeys(root);
 
   function draw() {
     const mask = model.get("mask");
@@ -233,13 +215,12 @@ function render({ model, el }) {
     painting.draw(mask, weights, blind);
     alarm.draw(leaks(mask, T), blind);
     const caption = "Weights under this mask: rows look at columns";
-    table.draw(weights, { summary: "The numbers", caption });
+    table.draw({ weights, caption }, { label: caption });
   }
 
   draw();
   el.replaceChildren(root);
-  model.on("change:mask", draw);
-  return () => model.off("change:mask", draw);
+  return redrawOn(model, ["mask"], draw);
 }
 
 export default { render };

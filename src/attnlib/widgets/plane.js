@@ -28,12 +28,6 @@ export function convexHull(points) {
   return [...chain(order), ...chain(order.reverse())];
 }
 
-/** A step of 1, 2 or 5 times a power of ten that cuts a length into about four. */
-function tickStep(length) {
-  const power = 10 ** Math.floor(Math.log10(length / 4));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => length / step <= 6);
-}
-
 /** A square drawing of the plane around `center`, with axes; places points on it. */
 function createPlane(center, reach, title) {
   const unit = (SIZE - 2 * EDGE) / (2 * reach);
@@ -42,12 +36,7 @@ function createPlane(center, reach, title) {
   const svg = svgElement("svg", { viewBox: `0 ${TOP} ${SIZE} ${HEIGHT}`, role: "img", "aria-label": title });
   const inner = { x: EDGE, y: EDGE, width: SIZE - 2 * EDGE, height: SIZE - 2 * EDGE };
   svg.append(svgElement("rect", { ...inner, class: "attn-frame" }));
-  const step = tickStep(2 * reach);
-  const ticks = (middle) => {
-    const first = Math.ceil((middle - reach) / step);
-    const count = Math.floor((middle + reach) / step) - first + 1;
-    return Array.from({ length: count }, (_, i) => (first + i) * step);
-  };
+  const ticks = (middle) => roundTicks(middle - reach, middle + reach, 6);
   const number = (value) => String(Number(value.toPrecision(4)));
   for (const x of ticks(center[0])) {
     const [px] = place([x, 0]);

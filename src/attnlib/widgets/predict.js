@@ -62,10 +62,7 @@ function createChoice(text, index, choose) {
 
 function render({ model, el }) {
   const { question, explanation, choices, answers } = readState(model);
-  const set = (name, value) => {
-    model.set(name, value);
-    model.save_changes();
-  };
+  const set = setterOf(model);
   const options = choices.map((text, i) => createChoice(text, i, (index) => set("choice", index)));
   const fieldset = element(
     "fieldset",
@@ -81,13 +78,7 @@ function render({ model, el }) {
   unfolded.append(...paragraphs(explanation, "p"), again);
   // A form keeps the radio buttons of several widgets apart, and lets Enter commit.
   const form = element("form", {}, fieldset, commit, verdict, unfolded);
-  const root = element(
-    "div",
-    { class: "attn-widget attn-predict", role: "group", "aria-label": "Predict" },
-    element("p", { class: "attn-title" }, "Predict"),
-    form,
-  );
-  keepKeys(root);
+  const root = createWidget("predict", "Predict", form);
 
   function draw() {
     const choice = model.get("choice") ?? null;
@@ -123,11 +114,7 @@ function render({ model, el }) {
 
   draw();
   el.replaceChildren(root);
-  const events = ["change:choice", "change:committed"];
-  for (const event of events) model.on(event, draw);
-  return () => {
-    for (const event of events) model.off(event, draw);
-  };
+  return redrawOn(model, ["choice", "committed"], draw);
 }
 
 export default { render };

@@ -20,7 +20,7 @@ export function readState(model) {
     throw new Error(`temperature should be above 0, but is ${temperature}`);
   }
   const points = (name) => {
-    const numbers = readFloats(name, model.get(name), 2 * T);
+    const numbers = readNumbers(name, model.get(name), 2 * T);
     return Array.from({ length: T }, (_, i) => [numbers[2 * i], numbers[2 * i + 1]]);
   };
   return { T, labels: labels.map(String), keys: points("k"), values: points("v") };
@@ -188,32 +188,17 @@ function createControls({ chooseTemperature, stretch }) {
   return { node, draw };
 }
 
-/** Keys, values, scores and weights as a table, made only when it is opened. */
-function createTable(keys, values, labels) {
-  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
-  scroll.setAttribute("aria-label", "Scores and weights");
-  const node = element("details", {}, element("summary", {}, "The numbers"), scroll);
-  let current = null;
+/** Keys, values, scores and weights as a table, in a fold. */
+function createNumbers(keys, values, labels) {
   const short = (point) => `(${point.map((number) => Number(number.toPrecision(4))).join(", ")})`;
-
-  function fill() {
-    if (!node.open || current === null) return;
-    const row = (tag, first, cells) => element("tr", {}, first, ...cells.map((c) => element(tag, {}, c)));
-    const titles = ["key", "value", "score", "weight"];
-    const head = row("th", element("th", { scope: "col" }, labels.length ? "label" : "index"), titles);
-    const body = keys.map((key, j) => row("td", element("th", { scope: "row" }, labels[j] ?? `${j}`), [
-      short(key), short(values[j]), current.scores[j].toFixed(3), shortNumber(current.weights[j], 3),
-    ]));
-    const caption = element("caption", {}, "Score: q · k / (τ √2). Weight: softmax of the scores.");
-    const parts = [element("thead", {}, head), element("tbody", {}, ...body)];
-    scroll.replaceChildren(element("table", {}, caption, ...parts));
-  }
-  node.addEventListener("toggle", fill);
-  function draw(found) {
-    current = found;
-    fill();
-  }
-  return { node, draw };
+  return createFold(({ scores, weights }) => {
+    const rows = keys.map((key, j) => [
+      labels[j] ?? String(j),
+      short(key), short(values[j]), scores[j].toFixed(3), shortNumber(weights[j], 3),
+    ]);
+    const columns = [labels.length ? "label" : "index", "key", "value", "score", "weight"];
+    return [createTable("Score: q · k / (τ √2). Weight: softmax of the scores.", columns, rows)];
+  });
 }
 
 /** "(1.90, 0.92)", never with a negative zero. */
@@ -223,10 +208,7 @@ function pointText(point) {
 
 function render({ model, el }) {
   const { T, labels, keys, values } = readState(model);
-  const set = (name, value) => {
-    model.set(name, value);
-    model.save_changes();
-  };
+  const set = setterOf(model);
   const names = (letter) => keys.map((_, j) => labels[j] ?? `${letter}${j}`);
   const live = element("output", { class: "attn-live", "aria-live": "polite" });
   const controls = createControls({
@@ -240,15 +222,13 @@ function render({ model, el }) {
       if (!held) draw();
     },
   });
-  const [valuePlane, table] = [createValuePlane(values, names("v")), createTable(keys, values, labels)];
+  const [valuePlane, table] = [createValuePlane(values, names("v")), createNumbers(keys, values, labels)];
   const [queryText, limits] = [element("span"), element("p", { class: "attn-note" })];
   const panel = (plane, ...title) => element(
     "div", {}, element("p", { class: "attn-heading" }, ...title), plane.node);
-  const title = "A query among keys, and what it gets";
-  const root = element(
-    "div",
-    { class: "attn-widget attn-query-compass", role: "group", "aria-label": title },
-    element("p", { class: "attn-title" }, title),
+  const root = createWidget(
+    "query-compass",
+    "A query among keys, and what it gets",
     element("p", { class: "attn-note" }, `Keys and values: ${model.get("origin")}. `, SCALE),
     controls.node,
     element(
@@ -260,7 +240,6 @@ function render({ model, el }) {
     ),
     live, limits, table.node,
   );
-  keepKeys(root);
 
   function draw() {
     const [query, temperature] = [model.get("query"), model.get("temperature")];
@@ -268,7 +247,7 @@ function render({ model, el }) {
     controls.draw(temperature, query);
     keyPlane.draw(query, found.weights);
     valuePlane.draw(found.weights, found.output, outputPath(query, keys, values));
-    table.draw(found);
+    table.draw(found, { label: "Scores and weights" });
     queryText.textContent = `(${query.map((number) => Number(number.toPrecision(4))).join(", ")})`;
     const weights = Array.from(found.weights, (weight) => shortNumber(weight)).join(" ");
     live.textContent = `weights ${weights}; output ${pointText(found.output)}`;
@@ -282,11 +261,7 @@ function render({ model, el }) {
 
   draw();
   el.replaceChildren(root);
-  const events = ["change:query", "change:temperature"];
-  for (const event of events) model.on(event, draw);
-  return () => {
-    for (const event of events) model.off(event, draw);
-  };
+  return redrawOn(model, ["query", "temperature"], draw);
 }
 
 export default { render };

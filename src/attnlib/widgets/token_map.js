@@ -1,5 +1,17 @@
 // Tokens x tokens in the browser: labels around a square of cells, a cursor in it, and a table.
 
+/** Tokens with their queries and keys, checked: the state may come from a file somebody edited. */
+function readTokens(model) {
+  const [tokens, T, d] = ["tokens", "T", "d"].map((name) => model.get(name));
+  const whole = (n) => Number.isInteger(n) && n > 0;
+  if (!whole(T) || !whole(d)) throw new Error(`T and d should be at least 1, but are ${T} and ${d}`);
+  if (!Array.isArray(tokens) || tokens.length !== T) {
+    throw new Error(`tokens should be ${T} strings, but there are ${tokens?.length ?? "none"}`);
+  }
+  const [q, k] = ["q", "k"].map((name) => readNumbers(name, model.get(name), T * d));
+  return { tokens: tokens.map(String), T, d, q, k };
+}
+
 /** A name for each token by its index; tokens that occur twice get a number in parentheses. */
 function tellApart(tokens) {
   const once = (token) => tokens.indexOf(token) === tokens.lastIndexOf(token);
@@ -47,37 +59,15 @@ function createTokenMap(tokens, plot) {
   return { node, pointAt, showCursor };
 }
 
-/** T x T weights as a table with the sum of each row, made only when it is opened. */
+/** T x T weights as a table with the sum of each row, in a fold. */
 function createWeightsTable(tokens) {
   const T = tokens.length;
-  const summary = element("summary");
-  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
-  const node = element("details", {}, summary, scroll);
-  let current = null;
-
-  function fill() {
-    if (!node.open || current === null) return;
-    const { weights, caption } = current;
-    const header = (scope, text) => element("th", { scope }, text);
-    const headerRow = element("tr", {}, header("col", "who looks"));
-    headerRow.append(...tokens.map((token) => header("col", token)), header("col", "sum"));
-    const body = tokens.map((token, i) => {
+  return createFold(({ weights, caption }) => {
+    const rows = tokens.map((token, i) => {
       const row = Array.from(weights.subarray(i * T, (i + 1) * T));
       const numbers = [...row, row.reduce((a, b) => a + b)];
-      const cells = numbers.map((number) => element("td", {}, shortNumber(number, 3)));
-      return element("tr", {}, header("row", token), ...cells);
+      return [token, ...numbers.map((number) => shortNumber(number, 3))];
     });
-    const head = element("thead", {}, headerRow);
-    const title = element("caption", {}, caption);
-    scroll.replaceChildren(element("table", {}, title, head, element("tbody", {}, ...body)));
-    scroll.setAttribute("aria-label", caption);
-  }
-  node.addEventListener("toggle", fill);
-
-  function draw(weights, { summary: text, caption }) {
-    current = { weights, caption };
-    summary.textContent = text;
-    fill();
-  }
-  return { node, draw };
+    return [createTable(caption, ["who looks", ...tokens, "sum"], rows)];
+  });
 }

@@ -8,8 +8,8 @@ export function readState(model) {
       throw new Error(`${name} should be a whole number from 1 to 6, but is ${size}`);
     }
   }
-  const tokens = (name) => readFloats(name, model.get(name), T * d);
-  const matrices = (name) => readFloats(name, model.get(name), 6 * d * width);
+  const tokens = (name) => readNumbers(name, model.get(name), T * d);
+  const matrices = (name) => readNumbers(name, model.get(name), 6 * d * width);
   const now = { x: tokens("x"), heads: matrices("heads") };
   return { T, d, width, ...now, start: { x: tokens("start_x"), heads: matrices("start_heads") } };
 }
@@ -178,11 +178,11 @@ function render({ model, el }) {
   const { T, d, width, start } = readState(model);
   const names = ["Head 1", "Head 2", `One head of width ${2 * width}`];
   const colors = [0, 1, null];
+  const set = setterOf(model);
   function change(name, index, number) {
     const numbers = readState(model)[name];
     numbers[index] = number;
-    model.set(name, float32Bytes(numbers));
-    model.save_changes();
+    set(name, float32Bytes(numbers));
   }
   const tokens = Array.from({ length: T }, (_, i) => `token ${i}`);
   const caption = element("span", {}, symbol("X"), ", the tokens");
@@ -193,11 +193,9 @@ function render({ model, el }) {
   const heads = names.map((name, i) => createHead(name, T, i < 2 ? width : 2 * width, colors[i]));
   const reset = element("button", { type: "button" }, "Back to the start");
   const live = element("output", { class: "attn-live", "aria-live": "polite" });
-  const title = "Two heads, and the same numbers as one";
-  const root = element(
-    "div",
-    { class: "attn-widget attn-two-heads", role: "group", "aria-label": title },
-    element("p", { class: "attn-title" }, title),
+  const root = createWidget(
+    "two-heads",
+    "Two heads, and the same numbers as one",
     element(
       "p",
       { class: "attn-note" },
@@ -213,9 +211,9 @@ function render({ model, el }) {
       stacked.node,
     ),
     element("div", { class: "attn-heads" }, ...heads.map(({ node }) => node)),
+    createWeightsLegend(),
     live,
   );
-  keepKeys(root);
 
   function draw(always = false) {
     const state = readState(model);
@@ -230,19 +228,14 @@ function render({ model, el }) {
     const sentences = sayPreferences(results, T, names[2].toLowerCase());
     live.replaceChildren(...sentences.map((sentence) => element("p", {}, sentence)));
   }
-  const redraw = () => draw();
   reset.addEventListener("click", () => {
-    for (const name of ["x", "heads"]) model.set(name, float32Bytes(start[name]));
-    model.save_changes();
+    for (const name of ["x", "heads"]) set(name, float32Bytes(start[name]));
     draw(true); // also the fields whose text was refused
   });
 
   draw(true);
   el.replaceChildren(root);
-  for (const name of ["x", "heads"]) model.on(`change:${name}`, redraw);
-  return () => {
-    for (const name of ["x", "heads"]) model.off(`change:${name}`, redraw);
-  };
+  return redrawOn(model, ["x", "heads"], () => draw());
 }
 
 export default { render };
