@@ -196,7 +196,7 @@ class MultiHeadAttention(nn.Module):
         options["cache"] = copy(options.get("cache"))
         heads, _ = self._heads(query, key, value, **options)
         W_o = self.W_o.weight.unflatten(1, (self.num_heads, -1))  # [d, d] -> [d, h, d_k]
-        return torch.einsum("bhtk,dhk->bhtd", heads, W_o.to(heads.dtype))
+        return torch.einsum("bhtk,dhk->bhtd", heads, W_o)
 
     def extra_repr(self) -> str:
         """Say the sizes when the module is printed."""

@@ -68,6 +68,15 @@ class TestFunction:
         assert weights[0].triu(1).max() == 0
         assert weights[1].triu(1).sum() > 0
 
+    def test_a_row_that_may_look_nowhere_has_gradients_too(self):
+        q, k, v = (torch.randn(5, 4, dtype=F64, requires_grad=True) for _ in range(3))
+        output, weights = scaled_dot_product_attention(q, k, v, random_mask(5, 5))
+        assert weights[0].abs().max() == 0 and output[0].abs().max() == 0
+        with torch.autograd.set_detect_anomaly(True):
+            (output.pow(2).sum() + weights.pow(2).sum()).backward()
+        assert q.grad[0].abs().max() == 0
+        assert all(torch.isfinite(x.grad).all() for x in (q, k, v))
+
     def test_extreme_scores_stay_finite(self):
         q, k = torch.full((1, 4), 1e4), torch.stack([torch.full((4,), 1e4), torch.zeros(4)])
         output, weights = scaled_dot_product_attention(q, k, torch.eye(2, 4))

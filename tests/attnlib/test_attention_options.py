@@ -122,6 +122,14 @@ class TestScoreBias:
 
         assert torch.autograd.gradcheck(output, (bias,))
 
+    @pytest.mark.parametrize("need_weights", [True, False])
+    def test_may_be_of_another_precision(self, need_weights):
+        module, x = make_module(6, 2, dtype=torch.float32), torch.randn(2, 4, 6)
+        bias = torch.randn(4, 4)
+        expected, _ = module(x, score_bias=bias)
+        output, _ = module(x, score_bias=bias.double(), need_weights=need_weights)
+        assert torch.allclose(output, expected, atol=1e-6)
+
 
 class TestHeadMask:
     def test_zero_mutes_a_head_and_only_it(self):
@@ -236,8 +244,10 @@ class TestMixedPrecision:
         with torch.set_grad_enabled(gradient), torch.autocast("cpu", torch.bfloat16):
             output, weights = module(x, score_bias=bias, causal=True, **asked)
             again, _ = module(output)  # the next layer gets what this one gives
+            parts = module.contributions(x, score_bias=bias, causal=True)
         assert output.dtype == again.dtype == torch.bfloat16
         assert (output.float() - exact).abs().max() < 0.05
+        assert (parts.float().sum(1) + module.W_o.bias - exact).abs().max() < 0.05
         assert weights is None or (weights.float() - exact_weights).abs().max() < 0.02
         if gradient:
             again.float().sum().backward()

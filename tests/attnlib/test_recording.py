@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from modules import F64, make_module, random_mask
 from torch.autograd.graph import saved_tensors_hooks
 
-from attnlib import MultiHeadAttention, scaled_dot_product_attention, split_heads
+from attnlib import MultiHeadAttention, causal_mask, scaled_dot_product_attention, split_heads
 
 
 def kept_for_backward(call):
@@ -29,6 +29,13 @@ def test_recording_keeps_no_map(asked):
     q = split_heads(x, 2)
     explicit = kept_for_backward(lambda: scaled_dot_product_attention(q, q, q))
     assert max(explicit) >= 2 * 96 * 96
+
+
+@pytest.mark.parametrize("trained", ["W_q", "W_k", "W_v"])
+def test_nor_where_one_projection_alone_learns(trained):
+    module = MultiHeadAttention(8, 2).requires_grad_(False)
+    getattr(module, trained).requires_grad_(True)
+    assert max(kept_for_backward(lambda: module(torch.randn(1, 96, 8), need_weights=True))) < 96**2
 
 
 def test_recording_changes_no_gradient_of_the_output():
@@ -58,9 +65,9 @@ def test_gradients_of_the_weights_themselves(h_kv, sharing, limit):
 
 
 def test_gradients_of_the_weights_reach_a_bias():
-    module, x = make_module(4, 2), torch.randn(2, 3, 4, dtype=F64)
-    mask = random_mask(3, 3)
-    for shape in ((3, 3), (1, 2, 3, 3), (2, 1, 1, 3)):
+    module, x = make_module(4, 2), torch.randn(2, 4, 4, dtype=F64)
+    mask = causal_mask(4)
+    for shape in ((4, 4), (1, 2, 4, 4), (2, 1, 1, 4)):
         bias = torch.randn(shape, dtype=F64, requires_grad=True)
         assert torch.autograd.gradcheck(
             lambda b: module(x, score_bias=b, mask=mask, need_weights=True)[1], (bias,)

@@ -1,0 +1,163 @@
+"""How the programs here measure: interleaved in one process, as ratios, with their spread.
+
+Candidates take turns, so that whatever slows the machine slows all of them, and each round gives a
+ratio to that round's floor. Reported are the median of these ratios and the middle half of them.
+"""
+
+import ctypes
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A candidate's time as a multiple of the floor's: the median round and the middle half."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What was wanted of a ratio, and whether it was reached."""
+
+    what: str
+    found: float
+    wanted: float
+
+    @property
+    def verdict(self) -> str:
+        if self.found <= self.wanted:
+            return "met"
+        return f"missed by {self.found / self.wanted - 1:.0%}"
+
+
+def take_turns(
+    candidates: Mapping[str, Callable[[], object]], rounds: int, clock: Callable[[], float]
+) -> dict[str, list[float]]:
+    """Run every candidate once a round, after a first round that doesn't count; return seconds."""
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    for measured in [False] + [True] * rounds:
+        for name, run in candidates.items():
+            start = clock()
+            run()
+            if measured:
+                seconds[name].append(clock() - start)
+    return seconds
+
+
+def ratios(seconds: Mapping[str, list[float]], floor: str) -> dict[str, Ratio]:
+    """Compare each candidate with the floor, round by round."""
+    found = {}
+    for name, own in seconds.items():
+        shares = [a / b for a, b in zip(own, seconds[floor], strict=True)]
+        low, _, high = statistics.quantiles(shares, n=4) if len(shares) > 1 else shares * 3
+        found[name] = Ratio(statistics.median(shares), low, high)
+    return found
+
+
+def clock_of(device: str, threads: int) -> Callable[[], float]:
+    """Return the clock that is fair: processor time on one thread, else the wall's."""
+    if device == "cuda":
+
+        def synchronized() -> float:
+            torch.cuda.synchronize()
+            return time.perf_counter()
+
+        return synchronized
+    return time.process_time if threads == 1 else time.perf_counter
+
+
+def peak_bytes(run: Callable[[], object], device: str) -> int:
+    """Return how much memory a call holds at its peak beyond what was there before (Linux)."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        run()
+        torch.cuda.synchronize()
+        return torch.cuda.max_memory_allocated() - before
+    ctypes.CDLL(None).malloc_trim(0)  # else memory freed before would be used again, unseen
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far: proc(5)
+    before = _resident("VmRSS")
+    run()
+    return _resident("VmHWM") - before
+
+
+def in_a_fresh_process(program: str, *arguments: str) -> float:
+    """Run a program of this folder with arguments; return the one number that it prints.
+
+    Memory is measured there, because an allocator that was used before hides what a call needs.
+    """
+    command = [sys.executable, program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+    return float(done.stdout.split()[-1])
+
+
+def hardware(device: str) -> dict[str, str]:
+    """Say on what and when was measured."""
+    names = {"python": platform.python_version(), "torch": torch.__version__}
+    names["processor"] = _processor()
+    if device == "cuda":
+        names["gpu"] = torch.cuda.get_device_name()
+    return names | {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
+
+
+def show(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """Print a table."""
+    table = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 110).print(table)
+
+
+def show_goals(goals: list[Goal]) -> None:
+    """Print what was wanted beside what was found."""
+    rows = [[g.what, f"{g.found:.3g}", f"{g.wanted:g}", g.verdict] for g in goals]
+    show("Goals", ["goal", "found", "at most", ""], rows)
+
+
+def save(name: str, device: str, record: dict, goals: list[Goal]) -> None:
+    """Write results/<name>-<device>.json and say so."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}-{device}.json"
+    verdicts = [asdict(goal) | {"verdict": goal.verdict} for goal in goals]
+    whole = {"measured on": hardware(device)} | record | {"goals": verdicts}
+    path.write_text(json.dumps(whole, indent=1, default=vars) + "\n")
+    Console().print(f"written to benchmarks/results/{path.name}")
+
+
+def _resident(field: str) -> int:
+    """Return a size in bytes from /proc/self/status."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {field}: memory is measured on Linux only")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
