@@ -8,40 +8,15 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from html import escape
 from typing import Any
 
 import torch
 from torch import nn
 
+from attnlib._verdict import Verdict
+from attnlib.museum import Exhibit
+
 LONGEST_ERROR = 240  # letters of an error message that a hint repeats
-
-
-@dataclass(frozen=True, repr=False)
-class Verdict:
-    """The outcome of a check: truthy when the answer is right; its repr is what the reader sees."""
-
-    passed: bool
-    message: str
-
-    def __bool__(self) -> bool:
-        return self.passed
-
-    def __repr__(self) -> str:
-        return f"{self.heading} {self.message}"
-
-    def _repr_html_(self) -> str:
-        """Let notebooks and pages wrap the message, which plain output doesn't."""
-        kind = "passed" if self.passed else "open"
-        return (
-            f'<p class="verdict verdict-{kind}"><strong>{self.heading}</strong> '
-            f"{escape(self.message)}</p>"
-        )
-
-    @property
-    def heading(self) -> str:
-        """The verdict in a word."""
-        return "Correct." if self.passed else "Not yet."
 
 
 @dataclass(frozen=True)
@@ -54,6 +29,11 @@ class Mistake:
     name: str
     answer: Any
     hint: str
+
+
+def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:
+    """Return the mistake that an exhibit of the museum is, with its hint."""
+    return Mistake(exhibit.name, answer, exhibit.hint)
 
 
 @dataclass(frozen=True)

@@ -13,120 +13,75 @@ from attnlib.exercises._checking import (
     Mistake,
     Verdict,
     check_function,
+    from_museum,
     keeps_random_state,
 )
+from attnlib.museum import Exhibit, attend, masks, rows, scores
 
-# What a mistake replaces is one step of this; each step gets what it needs.
+# A step of attention that a mistake replaces.
 Step = Callable[..., Tensor]
 
 
-def _scores(q: Tensor, k: Tensor) -> Tensor:
-    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-
-
-def _masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    if mask is None:
-        return scores.softmax(-1)
-    return scores.masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0)
-
-
-def _attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    *,
-    score: Step = _scores,
-    weigh: Step = _masked_softmax,
-) -> tuple[Tensor, Tensor]:
-    weights = weigh(score(q, k), mask)
-    return weights @ v, weights
+def _from(exhibit: Exhibit) -> Mistake:
+    return from_museum(exhibit, partial(attend, **exhibit.steps))
 
 
 def _with_score(score: Step) -> Callable:
-    return partial(_attend, score=score)
+    return partial(attend, score=score)
 
 
-def _with_weights(weigh: Step) -> Callable:
-    return partial(_attend, weigh=weigh)
-
-
-def _with_mask(weigh: Step) -> Callable:
-    """A mistake that shows only where there is a mask."""
-    return _with_weights(
-        lambda scores, mask: scores.softmax(-1) if mask is None else weigh(scores, mask)
-    )
+def _scaled(q: Tensor, k: Tensor) -> Tensor:
+    """Multiply queries by keys that are turned already, rightly or not."""
+    return q @ k / math.sqrt(q.shape[-1])
 
 
 def _only_output(*arguments: Any) -> Tensor:
-    return _attend(*arguments)[0]
+    return attend(*arguments)[0]
 
 
 def _swapped(*arguments: Any) -> tuple[Tensor, Tensor]:
-    return _attend(*arguments)[::-1]
+    return attend(*arguments)[::-1]
 
 
 def _mixed_keys(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    return _attend(q, k, k, mask)
+    return attend(q, k, k, mask)
 
 
 # The stages are checked one after the other, so that a wrong scale gets its hint before anything
 # is said about masks.
 _FORMULA = (
-    Mistake(
-        "forgot the scale",
-        _with_score(lambda q, k: q @ k.transpose(-2, -1)),
-        "The scale is missing: divide the dot products by sqrt(d_k) before the softmax.",
-    ),
-    Mistake(
-        "divided by d_k",
-        _with_score(lambda q, k: _scores(q, k) / math.sqrt(q.shape[-1])),
-        "You divided by d_k itself. Divide by its square root.",
-    ),
+    _from(scores.NO_SCALE),
+    _from(scores.SCALE_TWICE),
     Mistake(
         "divided by sqrt(T)",
         _with_score(lambda q, k: q @ k.transpose(-2, -1) / math.sqrt(k.shape[-2])),
         "You divided by the root of the number of tokens. The scale comes from the width of a "
         "query: the last axis.",
     ),
-    Mistake(
-        "multiplied by sqrt(d_k)",
-        _with_score(lambda q, k: q @ k.transpose(-2, -1) * math.sqrt(q.shape[-1])),
-        "You multiplied by sqrt(d_k). Wider queries give larger dot products; the scale takes "
-        "that back.",
-    ),
+    _from(scores.SCALE_UPSIDE_DOWN),
     Mistake(
         "forgot the transpose",
-        _with_score(lambda q, k: q @ k / math.sqrt(q.shape[-1])),
+        _with_score(_scaled),
         "Q @ K doesn't fit: score i, j is row i of Q times *row* j of K. Transpose the last two "
         "axes of K.",
     ),
     Mistake(
         "transposed axes 0 and 1",
-        _with_score(lambda q, k: q @ k.transpose(0, 1) / math.sqrt(q.shape[-1])),
+        _with_score(lambda q, k: _scaled(q, k.transpose(0, 1))),
         "You transposed the first axes of K (as K.T does too). That fits a single sequence; with a "
         "batch and heads in front, count the axes from the end.",
     ),
     Mistake(
         "transposed axes 1 and 2",
-        _with_score(lambda q, k: q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])),
+        _with_score(lambda q, k: _scaled(q, k.transpose(1, 2))),
         "You transposed axes 1 and 2 of K. That fits [B, T, d_k] alone; count the axes from the "
         "end, so that any number of axes may stand in front.",
     ),
-    Mistake(
-        "softmax over the queries",
-        _with_weights(lambda scores, mask: scores.softmax(-2)),
-        "Your columns sum to 1. Each query, that is each row, must hand out a total of 1.",
-    ),
-    Mistake(
-        "softmax over axis 1",
-        _with_weights(lambda scores, mask: scores.softmax(1)),
-        "You took the softmax over axis 1. That is the keys only if nothing stands in front: count "
-        "from the end.",
-    ),
+    _from(scores.SOFTMAX_OVER_QUERIES),
+    _from(scores.SOFTMAX_OVER_HEADS),
     Mistake(
         "no softmax",
-        _with_weights(lambda scores, mask: scores),
+        partial(attend, softmax=lambda scores: scores),
         "The scores are used as weights. The softmax is missing.",
     ),
     Mistake(
@@ -150,46 +105,18 @@ _FORMULA = (
 _MASK = (
     Mistake(
         "ignored the mask",
-        _with_weights(lambda scores, mask: scores.softmax(-1)),
+        partial(attend, weigh=lambda scores, mask: scores.softmax(-1)),
         "Right without a mask. With one, it has no effect yet.",
     ),
-    Mistake(
-        "mask inverted",
-        _with_mask(lambda scores, mask: _masked_softmax(scores, ~mask)),
-        "Your mask works the wrong way round: True means that a query *may* look.",
-    ),
-    Mistake(
-        "mask after the softmax",
-        _with_mask(lambda scores, mask: scores.softmax(-1) * mask),
-        "You masked the weights. The rest of the row then no longer sums to 1: mask the scores, "
-        "before the softmax.",
-    ),
-    Mistake(
-        "filled with 0",
-        _with_mask(lambda scores, mask: scores.masked_fill(~mask, 0.0).softmax(-1)),
-        "You set forbidden scores to 0, but e to the power 0 is 1: they still get a share. Which "
-        "score has the exponential 0?",
-    ),
-    Mistake(
-        "mask added",
-        _with_mask(lambda scores, mask: (scores + mask).softmax(-1)),
-        "Adding True and False adds 1 and 0, which blocks nothing. Fill the forbidden scores.",
-    ),
+    _from(masks.INVERTED),
+    _from(masks.AFTER_SOFTMAX),
+    _from(masks.FILLED_WITH_ZERO),
+    _from(masks.ADDED),
 )
 
 _BLIND = (
-    Mistake(
-        "NaN where nothing may be seen",
-        _with_mask(lambda scores, mask: scores.masked_fill(~mask, -math.inf).softmax(-1)),
-        "Right wherever a query may look at something. A row with no allowed key becomes 0 / 0, "
-        "not a number: its weights should be 0.",
-    ),
-    Mistake(
-        "everything where nothing may be seen",
-        _with_mask(lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(-1)),
-        "A query that may look nowhere shares its attention equally among forbidden keys, as a "
-        "row of equal scores does, however low they are. Its weights should be 0.",
-    ),
+    _from(rows.NAN_ROWS),
+    _from(rows.FINITE_MINIMUM),
 )
 
 ATTENTION_MISTAKES = (*_FORMULA, *_MASK, *_BLIND)

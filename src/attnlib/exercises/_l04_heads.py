@@ -6,23 +6,20 @@ import torch
 from torch import Tensor
 
 from attnlib.attention import merge_heads, split_heads
-from attnlib.exercises._checking import Mistake, Verdict, check_function, keeps_random_state
+from attnlib.exercises._checking import (
+    Mistake,
+    Verdict,
+    check_function,
+    from_museum,
+    keeps_random_state,
+)
+from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
 
 # --- splitting and merging ----------------------------------------------------------------------
 
 SPLIT_MISTAKES = (
-    Mistake(
-        "view only",
-        lambda x, h: x.reshape(x.shape[0], h, x.shape[1], x.shape[2] // h),
-        "The shape is right, but head 1 holds the first tokens instead of every token's first "
-        "numbers: go over [B, T, h, d_k].",
-    ),
-    Mistake(
-        "no transpose",
-        lambda x, h: x.unflatten(-1, (h, -1)),
-        "You stopped at [B, T, h, d_k]. Swap the axes T and h, so that each head is one matrix "
-        "[T, d_k].",
-    ),
+    from_museum(VIEW, VIEW.steps["split"]),
+    from_museum(HEADS_OF_ONE_TOKEN, HEADS_OF_ONE_TOKEN.steps["split"]),
     Mistake(
         "every h-th number",
         lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2),
@@ -56,11 +53,7 @@ def split(answer: Any) -> Verdict:
 
 
 MERGE_MISTAKES = (
-    Mistake(
-        "no transpose back",
-        lambda x: x.reshape(x.shape[0], x.shape[2], -1),
-        "The shape is right, but tokens and heads are mixed: swap h and T back before you flatten.",
-    ),
+    from_museum(MERGE, MERGE.steps["merge"]),
     Mistake(
         "features outside",
         lambda x: x.permute(0, 2, 3, 1).flatten(2),

@@ -2,60 +2,56 @@
 
 import math
 from collections.abc import Callable, Collection
-from functools import partial
 from itertools import combinations
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attnlib.attention import MultiHeadAttention, merge_heads, split_heads
+from attnlib.attention import MultiHeadAttention, split_heads
 from attnlib.exercises._checking import Mistake, Verdict, check_function, keeps_random_state
+from attnlib.museum import attend
+from attnlib.museum._steps import Steps
+from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
+from attnlib.museum.scores import SOFTMAX_OVER_QUERIES, SQRT_D_MODEL
 
 # --- mending a module ---------------------------------------------------------------------------
 
 _BUGS = {
-    "the split": "The split still mixes tokens with features: view to [B, T, h, d_k] first, then "
-    "swap T and h.",
-    "the scale": "The scale is still that of the whole model; each head is only d_k wide.",
-    "the softmax": "The softmax still runs over the queries; the weights of one query must sum "
-    "to 1.",
-    "the merge": "The heads are still merged in the wrong order: swap T and h back before "
-    "flattening.",
+    "the split": VIEW,
+    "the scale": SQRT_D_MODEL,
+    "the softmax": SOFTMAX_OVER_QUERIES,
+    "the merge": MERGE,
 }
 
 
+def _with_steps(replaced: dict[str, Any]) -> Callable[..., Tensor]:
+    """Multi-head attention with plain matrices (x @ W), in which some steps are replaced."""
+    steps = Steps(**replaced)
+
+    def mend(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, h: int) -> Tensor:
+        q, k, v = (steps.split(x @ W, h) for W in (W_q, W_k, W_v))
+        return steps.merge(attend(q, k, v, **replaced)[0]) @ W_o
+
+    return mend
+
+
 def _with_bugs(bugs: Collection[str]) -> Callable[..., Tensor]:
-    """Multi-head attention with plain matrices (x @ W) and the bugs that are named."""
-
-    def attend(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, h: int) -> Tensor:
-        B, T, d = x.shape
-        if "the split" in bugs:
-            q, k, v = ((x @ W).view(B, h, T, d // h) for W in (W_q, W_k, W_v))
-        else:
-            q, k, v = (split_heads(x @ W, h) for W in (W_q, W_k, W_v))
-        scores = q @ k.transpose(-2, -1) / math.sqrt(d if "the scale" in bugs else d // h)
-        heads = scores.softmax(-2 if "the softmax" in bugs else -1) @ v
-        return (heads.reshape(B, T, d) if "the merge" in bugs else merge_heads(heads)) @ W_o
-
-    return attend
+    return _with_steps({name: step for bug in bugs for name, step in _BUGS[bug].steps.items()})
 
 
 def _hint(bugs: Collection[str]) -> str:
     if len(bugs) == 1:
-        return _BUGS[next(iter(bugs))]
+        return _BUGS[next(iter(bugs))].hint
     if len(bugs) == len(_BUGS):
         return "All four bugs are still there. Ask of each line: which axis is this, and how wide?"
     return f"{len(bugs)} bugs are left. Look again at {', '.join(bugs)}."
 
 
-def _across_heads(
-    x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, h: int, *, merge: bool = True
-) -> Tensor:
-    """Stop the split at [B, T, h, d_k]: each token's heads then attend to each other."""
-    q, k, v = ((x @ W).unflatten(-1, (h, -1)) for W in (W_q, W_k, W_v))
-    heads = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1) @ v
-    return (heads.transpose(1, 2) if merge else heads).reshape(x.shape) @ W_o
+def _merge_with_a_transpose(heads: Tensor) -> Tensor:
+    """Undo a transpose that the split didn't make."""
+    B, T, h, d_k = heads.shape
+    return heads.transpose(1, 2).reshape(B, T, h * d_k)
 
 
 MENDED_MISTAKES = (
@@ -66,13 +62,13 @@ MENDED_MISTAKES = (
     ),
     Mistake(
         "split without its transpose",
-        _across_heads,
+        _with_steps(HEADS_OF_ONE_TOKEN.steps | {"merge": _merge_with_a_transpose}),
         "The view is right, but its axes T and h aren't swapped yet: as it is, the scores compare "
         "the heads of one token instead of the tokens of one head.",
     ),
     Mistake(
         "split without its transpose, nor the merge",
-        partial(_across_heads, merge=False),
+        _with_steps(HEADS_OF_ONE_TOKEN.steps),
         "Scale and softmax are right. The scores compare the heads of one token, though: a "
         "transpose is missing after the view, and then one before the merge.",
     ),

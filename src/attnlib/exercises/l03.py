@@ -15,12 +15,14 @@ from attnlib.exercises._checking import (
     check_function,
     check_values,
     correct,
+    from_museum,
     keeps_random_state,
     not_yet,
 )
 from attnlib.exercises._l03_attention import ATTENTION_MISTAKES, attention
 from attnlib.exercises._l03_hull import HULL_MISTAKES, unreachable
 from attnlib.exercises._l03_softmax import SOFTMAX_MISTAKES, stable_softmax
+from attnlib.museum.scores import SCALE_TWICE
 
 # --- one row by hand -----------------------------------------------------------------------------
 
@@ -41,11 +43,7 @@ ROW_MISTAKES = (
         "These are the weights of the raw dot products. The queries are d_k = 4 numbers wide: "
         "divide by the square root of that first.",
     ),
-    Mistake(
-        "divided by d_k",
-        _row_and_output((_DOT_PRODUCTS / 4).softmax(0)),
-        "You divided by d_k. Its square root is wanted.",
-    ),
+    from_museum(SCALE_TWICE, _row_and_output((_DOT_PRODUCTS / 4).softmax(0))),
     Mistake(
         "shares of the scores",
         _row_and_output(_SCORES / _SCORES.sum()),

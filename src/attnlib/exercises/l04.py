@@ -6,7 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlib.exercises._checking import Exercise, Mistake, Verdict, check_values
+from attnlib.exercises._checking import (
+    Exercise,
+    Mistake,
+    Verdict,
+    check_values,
+    from_museum,
+)
 from attnlib.exercises._l04_heads import (
     MERGE_MISTAKES,
     SPLIT_MISTAKES,
@@ -23,6 +29,7 @@ from attnlib.exercises._l04_modules import (
     mended,
     reads,
 )
+from attnlib.museum.scores import NO_SCALE, SCALE_TWICE, SOFTMAX_OVER_QUERIES, SQRT_D_MODEL
 
 _X = torch.tensor([[1.0, 0, 1, 0], [0, 0, 0, 2]])
 _W_Q = torch.tensor([[0.0, 1], [1, 0], [1, 0], [0, 1]])
@@ -54,26 +61,10 @@ def _six_numbers(
 
 
 HEAD_BY_HAND_MISTAKES = (
-    Mistake(
-        "forgot the scale",
-        _six_numbers(scale=1.0),
-        "The softmax was taken of the raw scores: divide them by sqrt(d_k) first.",
-    ),
-    Mistake(
-        "divided by sqrt(d_model)",
-        _six_numbers(scale=2.0),
-        "You divided by sqrt(d_model). The head is only d_k = 2 numbers wide.",
-    ),
-    Mistake(
-        "divided by d_k",
-        _six_numbers(scale=2.0**2),
-        "The scores came out too small: divide by the square root of the head's width, once.",
-    ),
-    Mistake(
-        "softmax over the wrong axis",
-        _six_numbers(axis=0),
-        "Your columns sum to 1. Each query, that is each row, must hand out a total of 1.",
-    ),
+    from_museum(NO_SCALE, _six_numbers(scale=1.0)),
+    from_museum(SQRT_D_MODEL, _six_numbers(scale=2.0)),
+    from_museum(SCALE_TWICE, _six_numbers(scale=2.0**2)),
+    from_museum(SOFTMAX_OVER_QUERIES, _six_numbers(axis=0)),
     Mistake(
         "forgot the transpose",
         _six_numbers(transpose=False),

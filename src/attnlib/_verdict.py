@@ -1,0 +1,31 @@
+"""What checks answer: of a reader's exercise, or of an attention that is to be diagnosed."""
+
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """The outcome of a check: truthy when the answer is right; its repr is what the reader sees."""
+
+    passed: bool
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __repr__(self) -> str:
+        return f"{self.heading} {self.message}"
+
+    def _repr_html_(self) -> str:
+        """Let notebooks and pages wrap the message, which plain output doesn't."""
+        kind = "passed" if self.passed else "open"
+        return (
+            f'<p class="verdict verdict-{kind}"><strong>{self.heading}</strong> '
+            f"{escape(self.message)}</p>"
+        )
+
+    @property
+    def heading(self) -> str:
+        """The verdict in a word."""
+        return "Correct." if self.passed else "Not yet."

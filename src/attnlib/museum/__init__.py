@@ -1,0 +1,25 @@
+"""A museum of broken attentions, each as it really happened, and a doctor who knows them all.
+
+    >>> from attnlib import museum
+    >>> museum.diagnose(MyAttention)                                           # doctest: +SKIP
+    Broken. It behaves like "sqrt(d_model)", first seen on one sequence. ...
+
+An exhibit is the right attention (`SteppedAttention`, a plain one in steps) with one step replaced
+by a broken one. It is called like `MultiHeadAttention`, and carries its story, its cause, how one
+would notice, and the hint that exercises give to whoever writes it again.
+"""
+
+from attnlib.museum._diagnosis import EXHIBITS, Diagnosis, diagnose, named
+from attnlib.museum._exhibit import Exhibit, Thread
+from attnlib.museum._steps import SteppedAttention, attend
+
+__all__ = [
+    "EXHIBITS",
+    "Diagnosis",
+    "Exhibit",
+    "SteppedAttention",
+    "Thread",
+    "attend",
+    "diagnose",
+    "named",
+]

@@ -1,0 +1,189 @@
+"""Exhibits about masks: what they mean, where they are applied, and which axes they have."""
+
+import math
+
+from torch import Tensor
+
+from attnlib.museum._exhibit import Exhibit, Thread
+
+
+def weigh_inverted(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Hide what is True."""
+    scores = scores.masked_fill(allowed, -math.inf)  # right: ~allowed
+    return scores.softmax(-1).nan_to_num(0.0)
+
+
+INVERTED = Exhibit(
+    name="inverted mask",
+    steps={"weigh": weigh_inverted},
+    story="In `nn.MultiheadAttention` True means hide. In `F.scaled_dot_product_attention` True "
+    "means keep. Move a mask from one to the other, and it forbids what it allowed.",
+    cause="The same boolean means opposite things in two functions of one library, and both accept "
+    "it.",
+    notice="With a causal mask, look at row 0: it must look at itself alone. Inverted, tokens see "
+    "only the future, and the training loss falls suspiciously fast.",
+    hint="Your mask works the wrong way round: True means that a query *may* look.",
+    killed_by="a mask",
+    thread=Thread(
+        "https://github.com/rasbt/LLMs-from-scratch/issues/1061",
+        "in a book's bonus notebook the fused function was given a mask that is True for future "
+        "tokens; the author calls the two meanings confusing, and agrees.",
+    ),
+)
+
+
+def weigh_then_mask(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Take the softmax of all scores, and delete weights afterwards."""
+    return scores.softmax(-1) * allowed  # right: mask the scores, before the softmax
+
+
+AFTER_SOFTMAX = Exhibit(
+    name="mask after the softmax",
+    steps={"weigh": weigh_then_mask},
+    story="The forbidden weights are wanted to be 0, so they are multiplied by 0. They are 0 then.",
+    cause="The softmax has shared out the total of 1 before the mask takes some of it away, and "
+    "nobody gives it to the others.",
+    notice="Sum the rows. In a causal model the first tokens' outputs are too small, and their "
+    "weights still depend on the future: change the last token, and row 0 moves.",
+    hint="You masked the weights. The rest of the row then no longer sums to 1: mask the scores, "
+    "before the softmax.",
+    killed_by="a mask",
+    thread=Thread(
+        "https://github.com/huggingface/pytorch-image-models/pull/2236",
+        "one model of a large library masked after the softmax; the maintainer wondered how that "
+        "had happened, and merged the repair.",
+    ),
+)
+
+
+def weigh_added(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Add the mask's ones and zeros to the scores."""
+    return (scores + allowed).softmax(-1)  # right: fill forbidden scores with -inf
+
+
+ADDED = Exhibit(
+    name="0/1 mask added",
+    steps={"weigh": weigh_added},
+    story="A mask that isn't boolean is added to the scores: that is how PyTorch's functions let "
+    "you pass a bias. A mask of ones and zeros, made by `torch.tril(torch.ones(T, T))`, is taken "
+    "for one.",
+    cause="Adding 1 makes an allowed look e times as likely as before, and adding 0 forbids "
+    "nothing.",
+    notice="No weight is 0 where the mask forbids. Change the last token of a causal model: "
+    "earlier outputs must not move.",
+    hint="Adding True and False adds 1 and 0, which blocks nothing. Fill the forbidden scores.",
+    killed_by="a mask",
+    thread=Thread(
+        "https://github.com/pytorch/pytorch/issues/21518",
+        "asks to document that the mask is added; people report masks of ones that mask nothing.",
+    ),
+)
+
+
+def weigh_filled_with_zero(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Set forbidden scores to 0."""
+    return scores.masked_fill(~allowed, 0.0).softmax(-1)  # right: -math.inf
+
+
+FILLED_WITH_ZERO = Exhibit(
+    name="forbidden scores set to 0",
+    steps={"weigh": weigh_filled_with_zero},
+    story="The scores are multiplied by the mask, or filled with 0, or with a number that was "
+    "meant to be small.",
+    cause="0 is an ordinary score: e to the power 0 is 1, so a forbidden key gets more than a key "
+    "with a negative score.",
+    notice="No weight is 0 where the mask forbids; within a row all forbidden weights are equal.",
+    hint="You set forbidden scores to 0, but e to the power 0 is 1: they still get a share. Which "
+    "score has the exponential 0?",
+    killed_by="a mask",
+    thread=Thread(
+        "https://github.com/georg-wolflein/good-features/pull/1",
+        "scores were multiplied by the mask; the paper's results stood, says its author, who had "
+        "trained with a batch size of 1.",
+    ),
+)
+
+
+def fit_mask_as_it_is(mask: Tensor, h: int) -> Tensor:
+    """Let broadcasting find out what the axes mean."""
+    return mask  # right: mask[:, None] for a mask [B, T_q, T_k]
+
+
+CROSSES = Exhibit(
+    name="mask crosses batch and heads",
+    steps={"fit_mask": fit_mask_as_it_is},
+    story="A mask [B, T_q, T_k] meets scores [B, h, T_q, T_k]. Broadcasting lines axes up from the "
+    "right, so the mask's B stands below h.",
+    cause="If B happens to equal h, sample i's mask is used for head i of every sample; otherwise "
+    "it is an error.",
+    notice="Only a batch with exactly h samples shows it, and without an error. Test with B = h "
+    "and masks that differ, and run one sample alone: its output must not change.",
+    hint="The first axis of a mask [B, T_q, T_k] met the heads. Add the axis of the heads: "
+    "mask[:, None].",
+    killed_by="a mask for each sample",
+    thread=Thread(
+        "https://github.com/keras-team/keras-hub/pull/2911",
+        "found by a program that reviews code: silent if B equals h, an error otherwise.",
+    ),
+)
+
+
+def fit_mask_by_repeating(mask: Tensor, h: int) -> Tensor:
+    """Make one mask a head, for scores that are kept as [B h, T_q, T_k]."""
+    if mask.dim() == 3:
+        mask = mask.repeat(h, 1, 1)  # right: mask.repeat_interleave(h, dim=0)
+        mask = mask.unflatten(0, (-1, h))  # [B h, T_q, T_k] -> [B, h, T_q, T_k]
+    return mask
+
+
+REPEATED = Exhibit(
+    name="masks repeated instead of interleaved",
+    steps={"fit_mask": fit_mask_by_repeating},
+    story="`nn.MultiheadAttention` wants a mask for each sample as [B h, T_q, T_k]: all heads of "
+    "sample 0, then all heads of sample 1. `repeat` gives all samples, then all samples again.",
+    cause="Row B i + j of the repeated mask belongs to sample j, but it is used for some head of "
+    "another sample.",
+    notice="A sample's output depends on the others in its batch. With one sample, or with the "
+    "same mask for all, nothing is wrong.",
+    hint="The masks go round by sample (0, 1, 0, 1), the heads don't. Keep a sample's heads "
+    "together: repeat_interleave (0, 0, 1, 1).",
+    killed_by="a mask for each sample",
+    thread=Thread(
+        "https://github.com/ArrowLuo/CLIP4Clip/issues/22",
+        "found by somebody who ran many experiments with the code; the author thanks and mends.",
+    ),
+)
+
+
+def fit_key_mask_to_queries(key_mask: Tensor) -> Tensor:
+    """Forbid padding tokens to look."""
+    return key_mask[:, None, :, None]  # right: [:, None, None, :]
+
+
+PADDING_ON_QUERIES = Exhibit(
+    name="padding on the wrong axis",
+    steps={"fit_key_mask": fit_key_mask_to_queries},
+    story="A padding mask [B, T] needs two new axes. Put one in the wrong place, and in "
+    "self-attention every shape fits.",
+    cause="Padding is forbidden to look, instead of being forbidden to be looked at, so all real "
+    "tokens still read the padding.",
+    notice="Columns of padding must be 0. Change what stands in a padding token: no real token's "
+    "output may move.",
+    hint="Your padding mask stops padding from looking. It should stop others from looking at "
+    "padding: the axis of the keys is the last one.",
+    killed_by="padding",
+    thread=Thread(
+        "https://github.com/hyunwoongko/transformer/pull/40",
+        "an analysis of such a mask; it had worked only because the fill value was finite.",
+    ),
+)
+
+EXHIBITS = (
+    INVERTED,
+    AFTER_SOFTMAX,
+    ADDED,
+    FILLED_WITH_ZERO,
+    CROSSES,
+    REPEATED,
+    PADDING_ON_QUERIES,
+)
