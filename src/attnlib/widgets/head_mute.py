@@ -9,7 +9,7 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import shape_of
-from attnlib.attention import MultiHeadAttention, split_heads
+from attnlib.attention import MultiHeadAttention
 from attnlib.widgets._base import browser_code, style_sheet
 from attnlib.widgets._inputs import (
     checked_numbers,
@@ -133,10 +133,8 @@ class HeadMute(anywidget.AnyWidget):
         rows = checked_rows(module, x, otherwise)
         bias = module.W_o.bias
         with torch.no_grad():
-            output, weights = module(rows[None], causal=causal, need_weights=True)
-            values = split_heads(module.W_v(rows[None]), module.num_heads)  # [1, h, T, d_k]
-            blocks = module.W_o.weight.T.unflatten(0, (module.num_heads, -1))  # [h, d_k, d]
-            parts = (weights @ values)[0] @ blocks  # [h, T, d_k] @ [h, d_k, d] -> [h, T, d]
+            output, _ = module(rows[None], causal=causal)
+            parts = module.contributions(rows[None], causal=causal)[0]  # [h, T, d]
             total = parts.sum(0) if bias is None else parts.sum(0) + bias
         gap = (total - output[0]).abs().max().item()
         if not gap <= torch.finfo(output.dtype).eps ** 0.5 * (1 + output.abs().max().item()):
