@@ -64,7 +64,7 @@ class Exhibit:
         return "\n\n".join(dedent(inspect.getsource(function)).strip() for function in functions)
 
     def _repr_markdown_(self) -> str:
-        """Return the exhibit's label: its story, its cause, and how one would notice."""
+        """Return the exhibit's label: its story, how one would notice, and the code, folded."""
         seen = (
             f"[{self.thread.title}]({self.thread.address}): {self.thread.says}"
             if self.thread
@@ -76,5 +76,7 @@ class Exhibit:
                 f"**Cause.** {self.cause}",
                 f"**How to notice.** {self.notice}",
                 f"**Seen in public.** {seen}",
+                f"<details>\n<summary>The broken code</summary>\n\n```python\n{self.source}\n```\n",
+                "</details>",
             )
         )

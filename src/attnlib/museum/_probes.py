@@ -159,14 +159,15 @@ def run(probe: Probe, candidate: Callable[..., nn.Module], load: Load) -> Answer
     Returns what came, which is nothing if the candidate doesn't take what the probe is about, or
     the error that was raised.
     """
-    if not all(takes(candidate, name) for name in probe.sizes):
+    options = {name: size for name, size in probe.sizes.items() if name not in _SIZES}
+    if not all(takes(candidate, name) for name in options):
         return []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         reference = MultiHeadAttention(**probe.sizes)
         for projection in (reference.W_q, reference.W_k, reference.W_v, reference.W_o):
             nn.init.normal_(projection.bias)  # so that a forgotten bias shows
-        module = candidate(**probe.sizes)
+        module = candidate(probe.sizes["d_model"], probe.sizes["num_heads"], **options)
         if not all(takes(module.forward, name) for name in probe.needs):
             return []
         try:
@@ -192,7 +193,7 @@ def _call(module: nn.Module, query: Tensor, *key_value: Tensor, **options: Any) 
     if not key_value and takes(module.forward, "key"):
         key_value = (query, query)
     result = module(query, *key_value, **options)
-    if isinstance(result, Tensor):
-        return result, None
-    output, weights = result
+    output, weights = (result, None) if isinstance(result, Tensor) else result
+    if not isinstance(output, Tensor):
+        raise TypeError(f"the output must be a tensor, got {type(output).__name__}")
     return output, weights

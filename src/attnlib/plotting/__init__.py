@@ -4,6 +4,7 @@ Every function returns a `matplotlib.figure.Figure` that pyplot does not know of
 cell shows it once, when it is the cell's last expression.
 """
 
+from attnlib.plotting.beside import plot_beside
 from attnlib.plotting.blocks import plot_blocks
 from attnlib.plotting.contributions import plot_head_contributions
 from attnlib.plotting.curves import plot_seed_curves
@@ -20,6 +21,7 @@ from attnlib.plotting.style import new_figure, use_course_style
 
 __all__ = [
     "new_figure",
+    "plot_beside",
     "plot_blocks",
     "plot_contributions",
     "plot_flow",
