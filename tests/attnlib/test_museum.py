@@ -15,6 +15,7 @@ from attnlib import MultiHeadAttention, causal_mask
 from attnlib.museum import EXHIBITS, SteppedAttention, diagnose, named
 from attnlib.museum._diagnosis import _agree, _behavior
 from attnlib.museum._probes import PROBES, copy_state, run
+from attnlib.plotting import plot_beside
 
 PAGE = Path(__file__).parents[2] / "book" / "museum.md"
 by_name = pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
@@ -278,7 +279,7 @@ def test_a_label_shows_its_own_code_and_story(exhibit):
     assert all(text in label for text in (exhibit.story, exhibit.cause, exhibit.notice, source))
     assert exhibit.cause.endswith(".") and exhibit.cause.count(". ") == 0  # one sentence
     if exhibit.thread is None:
-        assert "no public thread known" in label
+        assert "No public thread known" in label
     else:
         assert exhibit.thread.address.startswith("https://github.com/")
         assert f"]({exhibit.thread.address})" in label
@@ -294,3 +295,41 @@ def test_pictures_agree_with_the_story_of_the_cache():
     triangle = named("causal mask ignores the cache").steps["triangle"]
     assert triangle(1, 5).tolist() == [[True, False, False, False, False]]
     assert torch.equal(triangle(4, 4), causal_mask(4))
+
+
+# --- its figures ---------------------------------------------------------------------------------
+
+
+def titles_of(figure):
+    return [ax.get_title() for ax in figure.axes if ax.get_title()]
+
+
+def test_attention_beside_attention_is_drawn_as_attention():
+    right, broken = torch.rand(2, 3, 3).softmax(-1)
+    assert titles_of(plot_beside(right, broken, list("abc"))) == ["right", "broken"]
+    blind = broken.clone()
+    blind[1] = 0.0
+    assert titles_of(plot_beside(right, blind)) == ["right", "broken"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda w: w * 1.5, "broken: rows sum to 1.50"),
+        (lambda w: w * torch.tensor([[0.5], [1.0], [2.0]]), "broken: rows sum to 0.50 ... 2.00"),
+        (lambda w: w.masked_fill(torch.eye(3).bool(), torch.nan), "broken: 3 of 3 rows NaN"),
+        (lambda w: w[:2, :2], "broken: rows sum to"),
+        (lambda w: w - 0.5, "broken: rows sum to"),
+    ],
+)
+def test_what_is_not_attention_is_drawn_as_plain_numbers(change, words):
+    right = torch.rand(3, 3).softmax(-1)
+    first, second = titles_of(plot_beside(right, change(right), list("abc")))
+    assert first == "right: rows sum to 1.00" and words in second
+
+
+def test_only_maps_are_drawn():
+    with pytest.raises(ValueError, match=r"broken must have shape"):
+        plot_beside(torch.rand(2, 2).softmax(-1), torch.rand(2, 2, 2))
+    with pytest.raises(TypeError, match="right must hold floating point"):
+        plot_beside(torch.ones(2, 2, dtype=torch.bool), torch.rand(2, 2))

@@ -68,7 +68,7 @@ class Exhibit:
         seen = (
             f"[{self.thread.title}]({self.thread.address}): {self.thread.says}"
             if self.thread
-            else "no public thread known."
+            else "No public thread known."
         )
         return "\n\n".join(
             (
