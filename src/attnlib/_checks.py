@@ -18,7 +18,7 @@ def require_tensor(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
 
 
-def require_floating(name: str, value: object) -> None:
+def require_floating(name: str, value: Tensor) -> None:
     """Raise TypeError unless `value` is a tensor of floating point numbers."""
     require_tensor(name, value)
     if not value.is_floating_point():
@@ -57,7 +57,7 @@ def require_divisible(d_model: int, num_heads: int) -> None:
         )
 
 
-def require_sequence(name: str, value: object, width: int, width_name: str = "d_model") -> None:
+def require_sequence(name: str, value: Tensor, width: int, width_name: str = "d_model") -> None:
     """Raise unless `value` is a floating point tensor [B, T, width] with at least one token."""
     require_floating(name, value)
     if value.dim() != 3:
@@ -108,7 +108,7 @@ def require_same_device(name: str, value: Tensor, other_name: str, other: Tensor
         )
 
 
-def require_boolean_mask(name: str, mask: object, device: torch.device) -> None:
+def require_boolean_mask(name: str, mask: Tensor, device: torch.device) -> None:
     """Raise unless `mask` is a boolean tensor on `device`."""
     require_tensor(name, mask)
     if mask.dtype != torch.bool:

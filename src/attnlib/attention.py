@@ -229,12 +229,14 @@ class MultiHeadAttention(nn.Module):
         checks.require_weights_options(q, k, weights_for, weights_out, learning)
         wanted = need_weights or weights_for is not None or weights_out is not None
         dropout = self.dropout if self.training else 0.0
+        weights = None
         if wanted and weights_for is None and not learning and not dropout:
             weights = explicit_weights(q, k, limits, weights_out)
             heads = matmul_heads(weights, v)  # [B, h, T_q, T_k] @ [B, h_kv, T_k, d_k]
         else:
             heads = fused_heads(q, k, v, limits, dropout)
-            weights = recorded_weights(q, k, limits, weights_for, weights_out) if wanted else None
+            if wanted:
+                weights = recorded_weights(q, k, limits, weights_for, weights_out)
         if head_mask is not None:
             heads = heads * checks.fit_head_mask(head_mask, heads)
         if cache is not None:

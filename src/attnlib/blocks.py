@@ -4,7 +4,7 @@ Letters: B batch, T tokens, d model width (`d_model`), h heads (`num_heads`), d_
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -207,7 +207,7 @@ class TransformerBlock(nn.Module):
         super().__init__()
         if norm_position not in ("pre", "post", None):
             raise ValueError(f'norm_position must be "pre", "post" or None, got {norm_position!r}')
-        options = {"device": device, "dtype": dtype}
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
         self.d_model, self.norm_position, self.residual = d_model, norm_position, residual
         self.attention = MultiHeadAttention(d_model, num_heads, **options)
         self.feed_forward = FeedForward(d_model, d_ff, **options)
@@ -256,12 +256,12 @@ class TransformerBlock(nn.Module):
 
     def _enter(self, x: Tensor, norm: nn.Module | None) -> Tensor:
         """Return what a sub-layer reads."""
-        return norm(x) if self.norm_position == "pre" else x
+        return norm(x) if norm is not None and self.norm_position == "pre" else x
 
     def _leave(self, x: Tensor, change: Tensor, norm: nn.Module | None) -> Tensor:
         """Return what goes on after a sub-layer that read x and answered `change`."""
         x = x + change if self.residual else change
-        return norm(x) if self.norm_position == "post" else x
+        return norm(x) if norm is not None and self.norm_position == "post" else x
 
 
 def _at_least_float32(x: Tensor) -> Tensor:
@@ -277,7 +277,7 @@ def _require_norm_sizes(d_model: object, eps: object) -> None:
         raise ValueError(f"eps must not be negative, got {eps}: it stands under a square root")
 
 
-def _require_width(x: object, width: int, parameter: Tensor) -> None:
+def _require_width(x: Tensor, width: int, parameter: Tensor) -> None:
     """Raise unless `x` is a floating point tensor [..., width] like the module's parameter."""
     require_floating("x", x)
     if x.dim() == 0 or x.shape[-1] != width:

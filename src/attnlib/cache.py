@@ -52,7 +52,7 @@ class KVCache:
 
     def clear(self) -> None:
         """Forget everything; the cache may then serve any module."""
-        self.__init__()
+        self._keys = self._values = self._owner = None
 
     def select(self, samples: Tensor) -> None:
         """Keep these samples of the batch, in this order and as often as named (for beam search).

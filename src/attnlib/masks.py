@@ -143,10 +143,11 @@ class Limits(NamedTuple):
         `past` of the keys stand before the first query. Raises as `combine_masks` does, and
         TypeError or ValueError for a score_bias that doesn't fit.
         """
-        scores_shape = (*q.shape[:-1], k.shape[-2])
+        T_q, T_k = q.shape[-2], k.shape[-2]
+        scores_shape = (*q.shape[:-1], T_k)
         nothing_else = mask is None and key_mask is None and score_bias is None and not past
         if causal and nothing_else:
-            _require_causal_sizes(*scores_shape[-2:], past)
+            _require_causal_sizes(T_q, T_k, past)
             return cls(causal=True)
         allowed = combine_masks(
             scores_shape, q.device, mask=mask, key_mask=key_mask, causal=causal, past=past

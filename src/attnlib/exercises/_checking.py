@@ -263,7 +263,7 @@ def _difference(
     for name, a, b in zip(names, ours, theirs, strict=True):
         name = name[0].upper() + name[1:]
         ours_, theirs_ = as_tensor(a), as_tensor(b)
-        if ours_ is None:
+        if ours_ is None or theirs_ is None:
             return f"{name} should be a tensor, but it is a {type(a).__name__}."
         if ours_.shape != theirs_.shape:
             wanted = f"{name} should have shape {list(theirs_.shape)}, but has {list(ours_.shape)}"

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlib._verdict import Verdict
 from attnlib.exercises._checking import (
     Mistake,
     Outcome,
-    Verdict,
     as_outputs,
     as_tensor,
     call,
@@ -16,6 +16,7 @@ from attnlib.exercises._checking import (
     describe,
     keeps_random_state,
     not_yet,
+    same_numbers,
 )
 
 
@@ -100,8 +101,9 @@ def _problem(outcome: Outcome, v: Tensor) -> str | None:
     results = as_outputs(outcome.outputs)
     if len(results) != 2:
         return _ONE_RESULT
-    target, direction = map(as_tensor, results)
-    for name, tensor in (("target", target), ("direction", direction)):
+    tensors = []
+    for name, result in zip(("target", "direction"), results, strict=True):
+        tensor = as_tensor(result)
         if tensor is None or tensor.shape != (v.shape[1],):
             shape = "no tensor" if tensor is None else list(tensor.shape)
             return (
@@ -110,6 +112,8 @@ def _problem(outcome: Outcome, v: Tensor) -> str | None:
             )
         if not tensor.isfinite().all():
             return f"The {name} holds infinity or NaN."
+        tensors.append(tensor)
+    target, direction = tensors
     if not direction.any():
         return _ZEROS
     along, values_along = target @ direction, v.double() @ direction
@@ -139,6 +143,6 @@ def unreachable(answer: Any) -> Verdict:
     if not any(problems):
         return correct("No weights reach your targets, and your directions prove it.")
     if 0 < problems.count(_REACHED) < len(problems):  # right for some V by luck
-        targets = [as_tensor(as_outputs(outcome.outputs)[0]) for outcome in outcomes[:2]]
-        return not_yet(_FIXED if torch.equal(*targets) else _NEAR)
+        first, second = (as_outputs(outcome.outputs)[0] for outcome in outcomes[:2])
+        return not_yet(_FIXED if same_numbers(first, second, tolerance=0.0) else _NEAR)
     return not_yet(next(problem for problem in problems if problem))

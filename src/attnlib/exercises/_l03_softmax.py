@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlib.exercises._checking import Mistake, Verdict, check_function, keeps_random_state
+from attnlib._verdict import Verdict
+from attnlib.exercises._checking import Mistake, check_function, keeps_random_state
 
 
 def _shares(exponentials: Tensor, axis: int = -1) -> Tensor:

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlib._verdict import Verdict
 from attnlib.attention import merge_heads, split_heads
 from attnlib.exercises._checking import (
     Mistake,
-    Verdict,
     check_function,
     from_museum,
     keeps_random_state,

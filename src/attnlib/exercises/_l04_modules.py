@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnlib._verdict import Verdict
 from attnlib.attention import MultiHeadAttention, split_heads
-from attnlib.exercises._checking import Mistake, Verdict, check_function, keeps_random_state
+from attnlib.exercises._checking import Mistake, check_function, keeps_random_state
 from attnlib.museum import attend
 from attnlib.museum._steps import Steps
 from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
@@ -101,7 +102,9 @@ def mended(answer: Any) -> Verdict:
 # --- weights of another library -----------------------------------------------------------------
 
 
-def _loader(order: str = "qkv", *, biases: bool = True, transpose: bool = False, out: bool = True):
+def _loader(
+    order: str = "qkv", *, biases: bool = True, transpose: bool = False, out: bool = True
+) -> Callable[[nn.MultiheadAttention], MultiHeadAttention]:
     """Make a loader that copies a torch module's weights, possibly with a mistake."""
 
     def load(theirs: nn.MultiheadAttention) -> MultiHeadAttention:

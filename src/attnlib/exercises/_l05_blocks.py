@@ -1,16 +1,16 @@
 """Checks of lesson L05, part three: pre-norm, and a block that starts as the identity."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attnlib._verdict import Verdict
 from attnlib.blocks import TransformerBlock
 from attnlib.exercises._checking import (
     Mistake,
-    Verdict,
     call,
     check_function,
     correct,
@@ -18,6 +18,9 @@ from attnlib.exercises._checking import (
     not_yet,
     same_numbers,
 )
+
+Part = Callable[[Tensor], Tensor]  # a norm, or a sub-layer
+Layers = Sequence[tuple[Part, Part, Part, Part]]  # attention, norm_1, feed_forward, norm_2
 
 # --- from post-norm to pre-norm ------------------------------------------------------------------
 
@@ -32,21 +35,21 @@ class _Stack:
         def matrix() -> Tensor:
             return torch.randn(6, 6, generator=generator, dtype=torch.float64)
 
-        def part(name: str, function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+        def part(name: str, function: Part) -> Part:
             def run(x: Tensor) -> Tensor:
                 self.order.append(name)
                 return function(x)
 
             return run
 
-        def norm(name: str) -> Callable[[Tensor], Tensor]:
+        def norm(name: str) -> Part:
             gain = matrix()[0]  # its own, so that two norms can't stand in for each other
             return part(name, lambda x: F.layer_norm(x, (6,), gain))
 
         def mix(x: Tensor, weight: Tensor) -> Tensor:
             return x.flip(-2) @ weight  # tokens meet, as in attention
 
-        def sublayer(name: str, function: Callable) -> Callable[[Tensor], Tensor]:
+        def sublayer(name: str, function: Callable) -> Part:
             weight = matrix()
             return part(name, lambda x: function(x, weight))
 
@@ -61,47 +64,47 @@ class _Stack:
         ]
         self.final_norm = norm("final_norm")
 
-    def through(self, function: Callable) -> Callable[[Tensor], Tensor]:
+    def through(self, function: Callable) -> Part:
         """Return the reader's function with these parts filled in."""
         return lambda x: function(x, self.layers, self.final_norm)
 
 
-def _pre_norm(x: Tensor, layers: list[tuple], final_norm: Callable) -> Tensor:
+def _pre_norm(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     for attention, norm_1, feed_forward, norm_2 in layers:
         x = x + attention(norm_1(x))
         x = x + feed_forward(norm_2(x))
     return final_norm(x)
 
 
-def _post_norm(x, layers, final_norm):
+def _post_norm(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     for attention, norm_1, feed_forward, norm_2 in layers:
         x = norm_1(x + attention(x))
         x = norm_2(x + feed_forward(x))
     return x
 
 
-def _post_norm_and_final(x, layers, final_norm):
+def _post_norm_and_final(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     return final_norm(_post_norm(x, layers, final_norm))
 
 
-def _norm_of_the_change(x, layers, final_norm):
+def _norm_of_the_change(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     for attention, norm_1, feed_forward, norm_2 in layers:
         x = x + norm_1(attention(x))
         x = x + norm_2(feed_forward(x))
     return final_norm(x)
 
 
-def _no_final_norm(x, layers, final_norm):
+def _no_final_norm(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     return _pre_norm(x, layers, lambda x: x)
 
 
-def _final_norm_in_the_loop(x, layers, final_norm):
+def _final_norm_in_the_loop(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     for layer in layers:
         x = _pre_norm(x, [layer], final_norm)
     return x
 
 
-def _residual_from_the_normed(x, layers, final_norm):
+def _residual_from_the_normed(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     for attention, norm_1, feed_forward, norm_2 in layers:
         x = norm_1(x)
         x = x + attention(x)
@@ -110,20 +113,20 @@ def _residual_from_the_normed(x, layers, final_norm):
     return final_norm(x)
 
 
-def _no_residual(x, layers, final_norm):
+def _no_residual(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     for attention, norm_1, feed_forward, norm_2 in layers:
         x = feed_forward(norm_2(attention(norm_1(x))))
     return final_norm(x)
 
 
-def _only_the_first_norm_moved(x, layers, final_norm):
+def _only_the_first_norm_moved(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     for attention, norm_1, feed_forward, norm_2 in layers:
         x = x + attention(norm_1(x))
         x = norm_2(x + feed_forward(x))
     return final_norm(x)
 
 
-def _norms_swapped(x, layers, final_norm):
+def _norms_swapped(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     return _pre_norm(x, [(a, n_2, f, n_1) for a, n_1, f, n_2 in layers], final_norm)
 
 

@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnlib.exercises._checking import Mistake, Verdict, check_function
+from attnlib._verdict import Verdict
+from attnlib.exercises._checking import Mistake, check_function
 
 
 def _norm_cases(*, with_bias: bool) -> list[tuple]:

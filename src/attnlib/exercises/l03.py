@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlib._verdict import Verdict
 from attnlib.exercises._checking import (
     Exercise,
     Mistake,
-    Verdict,
     as_tensor,
     check_function,
     check_values,
@@ -32,8 +32,8 @@ _SCORES = _DOT_PRODUCTS / 2  # d_k = 4
 
 
 def _row_and_output(weights: Tensor, output: float | None = None) -> Tensor:
-    output = weights @ _VALUES if output is None else torch.tensor(output)
-    return torch.cat([weights, output.reshape(1).double()])
+    output = (weights @ _VALUES).item() if output is None else output
+    return torch.cat([weights, weights.new_tensor([output])])
 
 
 ROW_MISTAKES = (
@@ -146,7 +146,7 @@ def copying_query(answer: Any) -> Verdict:
     if weights[0] > 0.99:
         return correct("Token 2's output is now token 0's value, almost exactly.")
     rivals = products[1:]
-    if products[0] < min(rivals.min(), 0):
+    if products[0] < rivals.min().clamp(max=0):
         return not_yet(_AWAY)
     if torch.isclose(products[0], rivals.max()):
         return not_yet(_SHARED)

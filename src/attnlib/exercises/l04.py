@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlib._verdict import Verdict
 from attnlib.exercises._checking import (
     Exercise,
     Mistake,
-    Verdict,
     check_values,
     from_museum,
 )

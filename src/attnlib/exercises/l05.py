@@ -5,7 +5,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from attnlib.exercises._checking import Exercise, Mistake, Verdict, as_tensor, correct, not_yet
+from attnlib._verdict import Verdict
+from attnlib.exercises._checking import Exercise, Mistake, as_tensor, correct, not_yet
 from attnlib.exercises._l05_blocks import (
     IDENTITY_MISTAKES,
     PRE_NORM_MISTAKES,

@@ -1,6 +1,7 @@
 """Blocks as diagrams, read off the block itself."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -59,14 +60,14 @@ def plot_blocks(blocks: Mapping[str, TransformerBlock]) -> Figure:
 
 
 def _draw_block(ax: Axes, parts: list[str], longest: int) -> None:
-    start = None  # height at which the skip left the stream
+    start = 0.0  # height at which the skip left the stream
     _arrow(ax, -STEP, (len(parts) + 0.1) * STEP)
     for number, part in enumerate(parts):
         height = number * STEP
         if part == "split":
             start = height
         elif part == "+":
-            skip = {"color": SKIP_COLOR, "linewidth": 2.0, "zorder": 2}
+            skip: dict[str, Any] = {"color": SKIP_COLOR, "linewidth": 2.0, "zorder": 2}
             ax.plot([SPINE, SIDE, SIDE], [start, start, height], **skip)
             ax.annotate(
                 "", (SPINE + 0.2, height), (SIDE, height), zorder=2,

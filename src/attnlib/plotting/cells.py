@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import ConnectionPatch
@@ -29,8 +29,10 @@ def write_numbers(
             if math.isnan(value):
                 continue
             color = text_color_on(scale(norm(value)))
-            style = {"ha": "center", "va": "center", "fontsize": min(8.0, 19 * cell)}
-            ax.text(j, i, pattern.format(value), color=color, **style)
+            ax.text(
+                j, i, pattern.format(value),
+                ha="center", va="center", fontsize=min(8.0, 19 * cell), color=color,
+            )  # fmt: skip
 
 
 def label_axis(
@@ -47,7 +49,7 @@ def label_axis(
         return
     # A token may hold a dollar sign; it is text, not mathematics.
     axis.set_ticks(range(count), [str(label).replace("$", r"\$") for label in labels])
-    if axis.axis_name == "x":
+    if isinstance(axis, XAxis):
         axis.set_tick_params(labelrotation=90 if stand_upright(labels, cell) else 0)
 
 

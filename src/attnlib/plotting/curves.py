@@ -73,8 +73,10 @@ def _draw_curve(ax: Axes, x: Sequence[float], values: Tensor, name: str, number:
     """Draw the median of values [N, seeds] as a line, and each seed."""
     color, marker = palette.head_color(number), MARKERS[number % len(MARKERS)]
     marker = marker if len(x) <= FEW else ""  # a dense curve needs no markers
-    style = {"color": color, "linestyle": DASHES[number % len(DASHES)], "marker": marker}
-    ax.plot(x, values.median(dim=1).values, label=name, markersize=4.5, linewidth=1.6, **style)
+    ax.plot(
+        x, values.median(dim=1).values, label=name, color=color, marker=marker, markersize=4.5,
+        linestyle=DASHES[number % len(DASHES)], linewidth=1.6,
+    )  # fmt: skip
     for seed in values.T:
         if marker:
             ax.plot(x, seed, linestyle="none", marker=marker, markersize=3, color=color)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -72,7 +73,7 @@ def plot_flow(
     lefts = [LABELS + sum(widths[:i]) * cell + i * GAP for i in range(len(widths))]
     norm = signed_norm(max(t.abs().max().item() for t in (x, heads, joined, output)))
 
-    def place(column: int, down: float, title: str, color: str = palette.INK):
+    def place(column: int, down: float, title: str, color: str = palette.INK) -> Axes:
         ax = next(panels)
         bottom = height - (down + 1) * row
         size = widths[column] * cell / TEXT_WIDTH, T * cell / height

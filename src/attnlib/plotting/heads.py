@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -165,7 +166,7 @@ def draw_map(
         write_numbers(ax, rows, WEIGHT_MAP, Normalize(0, 1), "{:.2f}", cell)
 
 
-def add_weight_scale(figure: Figure, axes) -> None:
+def add_weight_scale(figure: Figure, axes: np.ndarray) -> None:
     """Put the legend of the weights' colors, 0 to 1, beside `axes`."""
     bar = figure.colorbar(
         ScalarMappable(Normalize(0, 1), WEIGHT_MAP), ax=axes, aspect=20, pad=0.02,
@@ -193,6 +194,7 @@ def _without_forbidden_looks(maps: Tensor, mask: Tensor) -> Tensor:
     if isinstance(mask, Tensor):
         mask = mask.cpu()
     allowed = combine_masks((1, *maps.shape), maps.device, mask=mask)
+    assert allowed is not None  # since there is a mask
     allowed = allowed.broadcast_to((1, *maps.shape))[0]
     wrong = (~allowed & (maps != 0)).nonzero().tolist()
     if wrong:
@@ -205,7 +207,7 @@ def _without_forbidden_looks(maps: Tensor, mask: Tensor) -> Tensor:
     return maps.masked_fill(~allowed, torch.nan)
 
 
-def _explain_blank_cells(figure: Figure, axes) -> None:
+def _explain_blank_cells(figure: Figure, axes: np.ndarray) -> None:
     """Frame the maps, so that blank cells are seen to belong to them, and say what blank means."""
     for ax in axes.flat:
         ax.spines[:].set_visible(True)

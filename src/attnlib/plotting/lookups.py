@@ -69,7 +69,7 @@ def convex_hull(points: Tensor) -> Tensor:
 
 def _chain(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Keep the points at which the way turns left."""
-    chain = []
+    chain: list[tuple[float, float]] = []
     for x, y in points:
         while len(chain) >= 2:
             (ax, ay), (bx, by) = chain[-2:]
@@ -87,7 +87,7 @@ def _draw_keys(ax: Axes, query: Tensor, keys: Tensor) -> None:
     for j, (x, y) in enumerate(keys.tolist()):
         ax.annotate(f"k{j}", (x, y), (5, 4), textcoords="offset points", color=palette.KEY_COLOR)
     arrow = {"arrowstyle": "-|>", "color": palette.QUERY_COLOR, "linewidth": 1.8, "shrinkA": 0}
-    ax.annotate("", query.tolist(), (0, 0), arrowprops={**arrow, "shrinkB": 0})
+    ax.annotate("", tuple(query.tolist()), (0, 0), arrowprops={**arrow, "shrinkB": 0})
 
 
 def _draw_values(ax: Axes, output: Tensor, values: Tensor, weights: Tensor) -> None:
@@ -95,12 +95,13 @@ def _draw_values(ax: Axes, output: Tensor, values: Tensor, weights: Tensor) -> N
     for weight, (x, y) in zip(weights.tolist(), values.tolist(), strict=True):
         line = {"color": palette.MUTED, "linewidth": 3 * weight}
         ax.plot([x, output[0].item()], [y, output[1].item()], **line)
-    ax.scatter(*values.T.numpy(), s=12 + LARGEST_DOT * weights.numpy(), color=palette.KEY_COLOR)
+    x, y = values.T.numpy()
+    ax.scatter(x, y, s=12 + LARGEST_DOT * weights.numpy(), color=palette.KEY_COLOR)
     away = values - values.mean(0)  # labels stand outside, where nothing else is drawn
     away = LABEL_OFFSET * away / away.norm(dim=1, keepdim=True).clamp(min=1e-6)
     for j, (weight, place) in enumerate(zip(weights.tolist(), values.tolist(), strict=True)):
         ax.annotate(
-            f"v{j}: {weight:.2f}", place, away[j].tolist(), textcoords="offset points",
+            f"v{j}: {weight:.2f}", place, tuple(away[j].tolist()), textcoords="offset points",
             ha="center", va="center", color=palette.INK, fontsize=8.5,
         )  # fmt: skip
     ax.plot(*output.tolist(), "D", color=palette.QUERY_COLOR, markersize=7, label="output")

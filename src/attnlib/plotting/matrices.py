@@ -55,8 +55,9 @@ def plot_matrices(
     lines = [shown[i : i + columns] for i in range(0, len(shown), columns)]
     widths = [max(line[i][1].shape[1] for line in lines if i < len(line)) for i in range(columns)]
     cell = min(TEXT_WIDTH / (sum(widths) + 1.2 * columns), 0.6)  # inches
-    upright = column_labels and stand_upright(column_labels, cell)
-    below = 0.75 + (LETTER * longest(column_labels) if upright else 0)
+    below = 0.75  # inches
+    if column_labels and stand_upright(column_labels, cell):
+        below += LETTER * longest(column_labels)
     figure, axes = new_figure(
         height=sum(max(m.shape[0] for _, m in line) * cell + below for line in lines),
         nrows=len(lines), ncols=columns, width_ratios=widths, squeeze=False,

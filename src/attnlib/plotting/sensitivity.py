@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 import torch
-from matplotlib.colors import LogNorm
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -37,16 +38,16 @@ def plot_sensitivity(maps: Mapping[str, Tensor]) -> Figure:
         arrays[title] = sizes.detach().to("cpu", torch.float64)
     positive = torch.cat([a[a > 0] for a in arrays.values()])
     # The middle of the signed scale is pale, its upper half one hue.
-    scale = SIGNED_MAP.resampled(256)
-    shades = scale(torch.linspace(0.55, 1, 256).numpy())
+    shades = SIGNED_MAP(torch.linspace(0.55, 1, 256).numpy())
+    upper = LinearSegmentedColormap.from_list("upper", shades)
     norm = LogNorm(positive.quantile(0.02).item(), positive.max().item())
     figure, axes = new_figure(height=1.5 * len(arrays) + 0.6, nrows=len(arrays), squeeze=False)
     for ax, (title, sizes) in zip(axes[:, 0], arrays.items(), strict=True):
         h, d = sizes.shape
         ax.patch.set(facecolor=palette.PAPER, hatch="////", edgecolor=palette.LINE)
         hidden = torch.where(sizes > 0, sizes, torch.nan).numpy()
-        image = ax.imshow(
-            hidden, cmap=scale.from_list("upper", shades), norm=norm, aspect="auto",
+        ax.imshow(
+            hidden, cmap=upper, norm=norm, aspect="auto",
             interpolation="none", extent=(0, d, h + 0.5, 0.5),
         )  # fmt: skip
         ax.set_title(title, loc="left")
@@ -55,6 +56,8 @@ def plot_sensitivity(maps: Mapping[str, Tensor]) -> Figure:
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
     axes[-1, 0].set_xlabel("number of the embedding")
-    bar = figure.colorbar(image, ax=axes, aspect=20, pad=0.02, label="size of the gradient")
+    bar = figure.colorbar(
+        ScalarMappable(norm, upper), ax=axes, aspect=20, pad=0.02, label="size of the gradient"
+    )
     bar.outline.set_visible(False)
     return figure

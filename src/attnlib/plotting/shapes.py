@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
@@ -65,11 +66,13 @@ def plot_origin(
     return figure
 
 
-def _draw(ax, matrix: Tensor, left: float, width: int) -> None:
+def _draw(ax: Axes, matrix: Tensor, left: float, width: int) -> None:
     for i, row in enumerate(matrix.tolist()):
         for j, number in enumerate(row):
             color = palette.HEAD_COLORS[int(number) // width + 3]
             box = Rectangle((left + j, i), 1, 1, facecolor=color, edgecolor=palette.PAPER)
             ax.add_patch(box)
-            style = {"ha": "center", "va": "center", "fontsize": 9, "color": "#fafafa"}
-            ax.text(left + j + 0.5, i + 0.5, f"{int(number)}", **style)
+            ax.text(
+                left + j + 0.5, i + 0.5, f"{int(number)}",
+                ha="center", va="center", fontsize=9, color="#fafafa",
+            )  # fmt: skip

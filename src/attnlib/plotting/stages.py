@@ -16,7 +16,7 @@ GAP = 0.42  # inches between two stages; an arrow must fit
 LABELS = 0.65  # inches for the tokens at the left
 MARGIN = 0.08  # inches at the right and at the bottom
 HEADROOM = 0.34  # inches above each matrix, for its title
-ARROWS = ("XQ", "XK", "XV", "QS", "KS", "SA", "AO", "VO")
+ARROWS = [tuple(pair) for pair in ("XQ", "XK", "XV", "QS", "KS", "SA", "AO", "VO")]
 
 
 def plot_stages(

@@ -3,6 +3,7 @@
 from typing import Any
 
 import matplotlib
+from cycler import cycler
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
@@ -11,7 +12,7 @@ from attnlib import palette
 
 TEXT_WIDTH = 7.2  # inches; the width of a page's text column
 
-STYLE = {
+STYLE: dict[Any, Any] = {  # newer matplotlibs list the keys in a type, older ones have str
     "figure.facecolor": palette.PAPER,
     "savefig.facecolor": palette.PAPER,
     "axes.facecolor": "none",
@@ -24,7 +25,7 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
-    "axes.prop_cycle": matplotlib.cycler(color=palette.HEAD_COLORS),
+    "axes.prop_cycle": cycler(color=palette.HEAD_COLORS),
     "text.color": palette.INK,
     "xtick.color": palette.MUTED,
     "ytick.color": palette.MUTED,

@@ -60,8 +60,8 @@ class BuildABlock(anywidget.AnyWidget):
     _css = style_sheet("_shared.css", "build_a_block.css")
 
     depths = traitlets.List(traitlets.Int(), read_only=True).tag(sync=True)
-    variants = traitlets.List(read_only=True).tag(sync=True)
-    panels = traitlets.List(read_only=True).tag(sync=True)
+    variants = traitlets.List(traitlets.List(), read_only=True).tag(sync=True)
+    panels = traitlets.List(traitlets.List(), read_only=True).tag(sync=True)
     runs = traitlets.Int(read_only=True).tag(sync=True)
     values = traitlets.Bytes(read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
@@ -166,7 +166,7 @@ def _is_variant(residual: object, norm_position: object) -> bool:
     return isinstance(residual, bool) and norm_position in NORM_POSITIONS
 
 
-def _checked_panel(name: str, value: object, N: int, kind: str) -> Tensor:
+def _checked_panel(name: str, value: Tensor, N: int, kind: str) -> Tensor:
     """Return one measurement as float64 [N, runs] on the CPU, or raise if it can't be drawn."""
     require_floating(name, value)
     if value.dim() != 2 or len(value) != N or value.shape[1] == 0:

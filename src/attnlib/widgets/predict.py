@@ -64,8 +64,8 @@ class Predict(anywidget.AnyWidget):
         _require_words("question", question)
         _require_words("explanation", explanation)
         choices = _checked_choices(choices)
-        fixed = {"question": question, "choices": choices, "explanation": explanation}
-        fixed["answers"] = _checked_answers(answer, choices)
+        fixed: dict[str, object] = {"question": question, "explanation": explanation}
+        fixed |= {"choices": choices, "answers": _checked_answers(answer, choices)}
         for name, value in fixed.items():
             self.set_trait(name, value)
         super().__init__()
@@ -96,7 +96,7 @@ class Predict(anywidget.AnyWidget):
             self.committed = False
 
 
-def _require_words(name: str, value: object) -> None:
+def _require_words(name: str, value: str) -> None:
     """Raise unless `value` is a string with something in it."""
     require_text(name, value)
     if not value.strip():

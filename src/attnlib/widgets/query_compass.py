@@ -82,7 +82,7 @@ class QueryCompass(anywidget.AnyWidget):
         require_text("origin", origin)
         query = keys[0] if query is None else query
         query = query.tolist() if isinstance(query, Tensor) else list(query)
-        fixed = {"k": float32_bytes(keys), "v": float32_bytes(values)}
+        fixed: dict[str, object] = {"k": float32_bytes(keys), "v": float32_bytes(values)}
         fixed |= {"T": T, "labels": labels, "origin": origin}
         for name, value in fixed.items():
             self.set_trait(name, value)

@@ -100,7 +100,7 @@ class TwoHeads(anywidget.AnyWidget):
         heads = _stacked(torch.tensor(EXAMPLE_HEADS) if heads is None else heads)
         _require_small(x, heads)
         (T, d), d_k = x.shape, heads.shape[-1]
-        fixed = {"T": T, "d": d, "d_k": d_k}
+        fixed: dict[str, object] = {"T": T, "d": d, "d_k": d_k}
         fixed |= {"start_x": float32_bytes(x), "start_heads": float32_bytes(heads)}
         for name, value in fixed.items():
             self.set_trait(name, value)
