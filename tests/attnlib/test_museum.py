@@ -44,6 +44,13 @@ def test_no_two_exhibits_behave_alike():
         ), f"{name} behaves like {other}"
 
 
+@by_name
+def test_bugs_are_found_without_the_help_of_an_error(exhibit):
+    first = next(probe for probe in PROBES if probe.name == exhibit.killed_by)
+    loud = isinstance(_behavior((exhibit,), first), Exception)
+    assert loud == (exhibit.name == "-1e9 in half precision")
+
+
 def test_every_probe_kills_something_or_guards_the_others():
     killers = {exhibit.killed_by for exhibit in EXHIBITS}
     assert {probe.name for probe in PROBES} - killers == {"two sequences", "any number of samples"}
