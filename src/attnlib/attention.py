@@ -5,7 +5,7 @@ values), d_k width of one head. Row vectors (x @ W). Weights are [B, h, T_q, T_k
 (who looks), columns are keys (what is looked at). A boolean mask says True = may look.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
@@ -129,6 +129,8 @@ class MultiHeadAttention(nn.Module):
             nn.init.xavier_uniform_(projection.weight)
             if projection.bias is not None:
                 nn.init.zeros_(projection.bias)
+
+    __call__: Callable[..., tuple[Tensor, Tensor | None]]  # for type checkers; as forward
 
     def forward(
         self,

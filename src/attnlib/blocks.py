@@ -52,6 +52,8 @@ class LayerNorm(nn.Module):
         self.gain = nn.Parameter(torch.ones(d_model, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.zeros(d_model, device=device, dtype=dtype))
 
+    __call__: Callable[..., Tensor]  # for type checkers; as forward
+
     def forward(self, x: Tensor) -> Tensor:
         """Normalize each token: [..., d] -> [..., d].
 
@@ -99,6 +101,8 @@ class RMSNorm(nn.Module):
         _require_norm_sizes(d_model, eps)
         self.d_model, self.eps = d_model, eps
         self.gain = nn.Parameter(torch.ones(d_model, device=device, dtype=dtype))
+
+    __call__: Callable[..., Tensor]  # for type checkers; as forward
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalize each token: [..., d] -> [..., d].
@@ -155,6 +159,8 @@ class FeedForward(nn.Module):
         for layer in (self.W_1, self.W_2):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
+
+    __call__: Callable[..., Tensor]  # for type checkers; as forward
 
     def forward(self, x: Tensor) -> Tensor:
         """Transform each token by itself: [..., d] -> [..., d].
@@ -213,6 +219,8 @@ class TransformerBlock(nn.Module):
         self.feed_forward = FeedForward(d_model, d_ff, **options)
         self.norm_1 = norm(d_model, **options) if norm_position else None
         self.norm_2 = norm(d_model, **options) if norm_position else None
+
+    __call__: Callable[..., tuple[Tensor, Tensor | None]]  # for type checkers; as forward
 
     def forward(
         self,
