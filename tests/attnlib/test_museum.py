@@ -281,6 +281,7 @@ def test_a_label_shows_its_own_code_and_story(exhibit):
     source = exhibit.source
     for function in exhibit.steps.values():
         assert inspect.getsource(function).strip() in source
+    assert max(map(len, source.splitlines())) <= 78  # as wide as a page's column
     assert "right:" in source or exhibit.steps.keys() > {"split"}
     label = exhibit._repr_markdown_()
     assert all(text in label for text in (exhibit.story, exhibit.cause, exhibit.notice, source))

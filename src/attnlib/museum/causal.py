@@ -8,7 +8,8 @@ from attnlib.museum._exhibit import Exhibit, Thread
 
 def triangle_turned(T_q: int, T_k: int) -> Tensor:
     """Allow the upper triangle."""
-    return torch.ones(T_q, T_k, dtype=torch.bool).triu(T_k - T_q)  # right: .tril
+    # right: .tril
+    return torch.ones(T_q, T_k, dtype=torch.bool).triu(T_k - T_q)
 
 
 TURNED = Exhibit(
@@ -32,7 +33,8 @@ TURNED = Exhibit(
 
 def triangle_without_diagonal(T_q: int, T_k: int) -> Tensor:
     """Allow what stands to the left."""
-    return torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q - 1)  # right: no - 1
+    # right: no - 1
+    return torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q - 1)
 
 
 NO_DIAGONAL = Exhibit(
@@ -55,7 +57,8 @@ NO_DIAGONAL = Exhibit(
 
 def triangle_with_the_next(T_q: int, T_k: int) -> Tensor:
     """Allow one diagonal more."""
-    return torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q + 1)  # right: no + 1
+    # right: no + 1
+    return torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q + 1)
 
 
 PEEKS_AHEAD = Exhibit(
@@ -73,7 +76,8 @@ PEEKS_AHEAD = Exhibit(
 
 def triangle_top_left(T_q: int, T_k: int) -> Tensor:
     """Align the triangle with the first key."""
-    return torch.ones(T_q, T_k, dtype=torch.bool).tril()  # right: .tril(T_k - T_q)
+    # right: .tril(T_k - T_q)
+    return torch.ones(T_q, T_k, dtype=torch.bool).tril()
 
 
 TOP_LEFT = Exhibit(

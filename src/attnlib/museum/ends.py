@@ -11,7 +11,8 @@ def project_keys_by_W_q(
     module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Make the keys with the matrix of the queries."""
-    return module.W_q(query), module.W_q(key), module.W_v(value)  # right: module.W_k(key)
+    # right: module.W_k(key)
+    return module.W_q(query), module.W_q(key), module.W_v(value)
 
 
 KEYS_BY_W_Q = Exhibit(
@@ -37,7 +38,8 @@ def project_values_by_W_k(
     module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Make the values with the matrix of the keys."""
-    return module.W_q(query), module.W_k(key), module.W_k(value)  # right: module.W_v(value)
+    # right: module.W_v(value)
+    return module.W_q(query), module.W_k(key), module.W_k(value)
 
 
 VALUES_BY_W_K = Exhibit(
@@ -56,14 +58,14 @@ VALUES_BY_W_K = Exhibit(
 )
 
 
-def project_out_not_at_all(module: MultiHeadAttention, joined: Tensor) -> Tensor:
+def no_projection(module: MultiHeadAttention, joined: Tensor) -> Tensor:
     """Return the joined heads."""
     return joined  # right: module.W_o(joined)
 
 
 NO_W_O = Exhibit(
     name="forgotten W_o",
-    steps={"project_out": project_out_not_at_all},
+    steps={"project_out": no_projection},
     story="After the heads are joined, the shape is [B, T, d] again, and it looks finished.",
     cause="Head i's result stays in the i-th slice of the output: no later addition can mix what "
     "the heads found, and each head writes to d_k numbers only.",
@@ -78,14 +80,15 @@ NO_W_O = Exhibit(
 )
 
 
-def project_out_untransposed(module: MultiHeadAttention, joined: Tensor) -> Tensor:
+def project_turned(module: MultiHeadAttention, joined: Tensor) -> Tensor:
     """Multiply by a matrix that was stored for the other side."""
-    return joined @ module.W_o.weight + module.W_o.bias  # right: module.W_o.weight.T
+    # right: module.W_o.weight.T
+    return joined @ module.W_o.weight + module.W_o.bias
 
 
 UNTRANSPOSED = Exhibit(
     name="untransposed square projection",
-    steps={"project_out": project_out_untransposed},
+    steps={"project_out": project_turned},
     story="`nn.Linear` stores [out, in], GPT-2's files store [in, out]. Whoever loads one into the "
     "other must transpose, and the library complains about every matrix that isn't square.",
     cause="A square matrix fits both ways, so the output projection is loaded turned over its "
@@ -125,7 +128,7 @@ AVERAGED_HEADS = Exhibit(
 )
 
 
-def drop_in_what_is_shown(weights: Tensor, dropout: float) -> tuple[Tensor, Tensor]:
+def drop_from_both(weights: Tensor, dropout: float) -> tuple[Tensor, Tensor]:
     """Return the weights after dropout."""
     weights = F.dropout(weights, dropout)
     return weights, weights  # right: the second ones before dropout
@@ -133,7 +136,7 @@ def drop_in_what_is_shown(weights: Tensor, dropout: float) -> tuple[Tensor, Tens
 
 DROPOUT_IN_WEIGHTS = Exhibit(
     name="dropout in the returned weights",
-    steps={"drop": drop_in_what_is_shown},
+    steps={"drop": drop_from_both},
     story="Dropout acts on the weights before they mix the values. The same variable is returned.",
     cause="Dropout deletes some weights and enlarges the rest, so what is shown is a random "
     "thinning of what the head chose.",

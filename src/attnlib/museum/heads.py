@@ -10,7 +10,8 @@ from attnlib.museum._exhibit import Exhibit, Thread
 def split_by_view(x: Tensor, num_heads: int) -> Tensor:
     """Read memory as [B, h, T, d_k] at once."""
     B, T, d = x.shape
-    return x.reshape(B, num_heads, T, d // num_heads)  # right: (B, T, h, d_k), then transpose
+    # right: (B, T, h, d_k), then transpose
+    return x.reshape(B, num_heads, T, d // num_heads)
 
 
 VIEW = Exhibit(
@@ -61,7 +62,8 @@ MERGE = Exhibit(
 
 def split_without_swapping(x: Tensor, num_heads: int) -> Tensor:
     """Stop half-way, at [B, T, h, d_k]."""
-    return x.unflatten(-1, (num_heads, -1))  # right: .transpose(1, 2) after it
+    # right: .transpose(1, 2) after it
+    return x.unflatten(-1, (num_heads, -1))
 
 
 def merge_without_swapping(x: Tensor) -> Tensor:
@@ -87,12 +89,14 @@ HEADS_OF_ONE_TOKEN = Exhibit(
 def project_slices(
     module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> list[Tensor]:
-    """Cut the tokens first, then send every slice through one small matrix."""
+    """Cut the tokens first, then project every slice."""
     d_k = module.d_model // module.num_heads
     projected = []
     for x, W in ((query, module.W_q), (key, module.W_k), (value, module.W_v)):
-        slices = x.unflatten(-1, (-1, d_k))  # right: W(x), and cut afterwards
-        projected.append(F.linear(slices, W.weight[:d_k, :d_k], W.bias[:d_k]).flatten(-2))
+        # right: W(x), and cut afterwards
+        slices = x.unflatten(-1, (-1, d_k))
+        small = F.linear(slices, W.weight[:d_k, :d_k], W.bias[:d_k])
+        projected.append(small.flatten(-2))
     return projected
 
 
@@ -117,8 +121,9 @@ SLICES = Exhibit(
 
 
 def split_sequence_first(x: Tensor, num_heads: int) -> Tensor:
-    """Take the first axis for the tokens, as nn.MultiheadAttention does by default."""
-    return split_heads(x.transpose(0, 1), num_heads)  # right: x is [B, T, d] already
+    """Take the first axis for the tokens."""
+    # right: x is [B, T, d] already
+    return split_heads(x.transpose(0, 1), num_heads)
 
 
 def merge_sequence_first(x: Tensor) -> Tensor:
@@ -148,7 +153,8 @@ ACROSS_THE_BATCH = Exhibit(
 
 def share_by_tiling(x: Tensor, h: int) -> Tensor:
     """Repeat all key heads, one round after the other."""
-    return x.repeat(1, h // x.shape[1], 1, 1)  # right: x.repeat_interleave(..., dim=1)
+    # right: x.repeat_interleave(..., dim=1)
+    return x.repeat(1, h // x.shape[1], 1, 1)
 
 
 TILED_GROUPS = Exhibit(

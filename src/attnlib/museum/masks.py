@@ -34,7 +34,8 @@ INVERTED = Exhibit(
 
 def weigh_then_mask(scores: Tensor, allowed: Tensor) -> Tensor:
     """Take the softmax of all scores, and delete weights afterwards."""
-    return scores.softmax(-1) * allowed  # right: mask the scores, before the softmax
+    # right: mask the scores, before the softmax
+    return scores.softmax(-1) * allowed
 
 
 AFTER_SOFTMAX = Exhibit(
@@ -58,7 +59,8 @@ AFTER_SOFTMAX = Exhibit(
 
 def weigh_added(scores: Tensor, allowed: Tensor) -> Tensor:
     """Add the mask's ones and zeros to the scores."""
-    return (scores + allowed).softmax(-1)  # right: fill forbidden scores with -inf
+    # right: fill forbidden scores with -inf
+    return (scores + allowed).softmax(-1)
 
 
 ADDED = Exhibit(
@@ -131,8 +133,9 @@ CROSSES = Exhibit(
 def fit_mask_by_repeating(mask: Tensor, h: int) -> Tensor:
     """Make one mask a head, for scores that are kept as [B h, T_q, T_k]."""
     if mask.dim() == 3:
-        mask = mask.repeat(h, 1, 1)  # right: mask.repeat_interleave(h, dim=0)
-        mask = mask.unflatten(0, (-1, h))  # [B h, T_q, T_k] -> [B, h, T_q, T_k]
+        # right: mask.repeat_interleave(h, dim=0)
+        mask = mask.repeat(h, 1, 1)
+        mask = mask.unflatten(0, (-1, h))  # [B h, ...] -> [B, h, ...]
     return mask
 
 

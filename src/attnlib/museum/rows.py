@@ -10,7 +10,8 @@ from attnlib.museum._exhibit import Exhibit, Thread
 
 def weigh_without_care(scores: Tensor, allowed: Tensor) -> Tensor:
     """Take the softmax of -inf, -inf, -inf."""
-    return scores.masked_fill(~allowed, -math.inf).softmax(-1)  # right: 0 where nothing is allowed
+    # right: 0 where nothing is allowed
+    return scores.masked_fill(~allowed, -math.inf).softmax(-1)
 
 
 NAN_ROWS = Exhibit(
@@ -35,7 +36,8 @@ def weigh_and_repair(scores: Tensor, allowed: Tensor) -> Tensor:
     """Add -inf to forbidden scores, and replace NaN by 0 once it is there."""
     penalty = torch.zeros_like(scores).masked_fill(~allowed, -math.inf)
     weights = (scores + penalty).softmax(-1)
-    return weights.nan_to_num(0.0)  # right: keep -inf out of such rows before the softmax
+    # right: keep -inf out of such rows before the softmax
+    return weights.nan_to_num(0.0)
 
 
 NAN_GRADIENTS = Exhibit(
@@ -60,7 +62,8 @@ NAN_GRADIENTS = Exhibit(
 
 def weigh_with_finite_minimum(scores: Tensor, allowed: Tensor) -> Tensor:
     """Fill with the lowest number that there is."""
-    lowest = torch.finfo(scores.dtype).min  # right: -math.inf, and 0 for rows without any key
+    # right: -math.inf, and 0 for rows without any key
+    lowest = torch.finfo(scores.dtype).min
     return scores.masked_fill(~allowed, lowest).softmax(-1)
 
 
@@ -87,7 +90,8 @@ FINITE_MINIMUM = Exhibit(
 def weigh_with_minus_1e9(scores: Tensor, allowed: Tensor) -> Tensor:
     """Fill with a number that half precision doesn't have."""
     blind = ~allowed.any(-1, keepdim=True)
-    scores = scores.masked_fill(~(allowed | blind), -1e9)  # right: -math.inf
+    # right: -math.inf
+    scores = scores.masked_fill(~(allowed | blind), -1e9)
     return scores.softmax(-1).masked_fill(blind, 0.0)
 
 

@@ -33,7 +33,8 @@ NO_SCALE = Exhibit(
 def score_by_d_model(q: Tensor, k: Tensor) -> Tensor:
     """Divide by the root of the whole width."""
     _, h, _, d_k = q.shape
-    return q @ k.transpose(-2, -1) / math.sqrt(h * d_k)  # right: math.sqrt(d_k)
+    # right: math.sqrt(d_k)
+    return q @ k.transpose(-2, -1) / math.sqrt(h * d_k)
 
 
 SQRT_D_MODEL = Exhibit(
@@ -104,7 +105,7 @@ SCALE_UPSIDE_DOWN = Exhibit(
 )
 
 
-def softmax_over_queries(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
+def softmax_queries(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
     """Let the shares of each key sum to 1."""
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -math.inf)
@@ -113,7 +114,7 @@ def softmax_over_queries(scores: Tensor, allowed: Tensor | None = None) -> Tenso
 
 SOFTMAX_OVER_QUERIES = Exhibit(
     name="softmax over the queries",
-    steps={"softmax": softmax_over_queries, "weigh": softmax_over_queries},
+    steps={"softmax": softmax_queries, "weigh": softmax_queries},
     story="The scores are square, so both axes are equally long and nothing complains. An axis is "
     "easily counted wrongly when batch and heads stand in front.",
     cause="Columns sum to 1 instead of rows: each key hands out a total of 1, and a query may get "
@@ -128,7 +129,7 @@ SOFTMAX_OVER_QUERIES = Exhibit(
 )
 
 
-def softmax_over_axis_1(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
+def softmax_axis_1(scores: Tensor, allowed: Tensor | None = None) -> Tensor:
     """Take the axis that was right for a single matrix."""
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -math.inf)
@@ -137,7 +138,7 @@ def softmax_over_axis_1(scores: Tensor, allowed: Tensor | None = None) -> Tensor
 
 SOFTMAX_OVER_HEADS = Exhibit(
     name="softmax over the heads",
-    steps={"softmax": softmax_over_axis_1, "weigh": softmax_over_axis_1},
+    steps={"softmax": softmax_axis_1, "weigh": softmax_axis_1},
     story="For one matrix of scores, axis 1 holds the keys. Add a batch and heads, and axis 1 "
     "holds the heads. A softmax whose axis is left out chooses this axis by itself for four "
     "dimensions (with a warning that asks for an axis).",
