@@ -32,6 +32,7 @@ def test_the_wheel_carries_every_file(installed):
     }
     assert any(path.suffix == ".js" for path in wanted)
     assert any(path.suffix == ".css" for path in wanted)
+    assert any(path.name == "py.typed" for path in wanted)  # so that users' checkers read the hints
     assert [path for path in sorted(wanted) if not (installed / path).is_file()] == []
 
 
