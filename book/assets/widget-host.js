@@ -1,11 +1,12 @@
 /* Runs the course's widgets on a published page, where no kernel answers.
 
    The page carries the state of its widgets in one script element, and a small script element where
-   each widget is to stand. For each of those this host makes a model with anywidget's interface
-   (get, set, save_changes, on, off), imports the widget's own code from its state, and lets it draw.
+   each widget is to stand. For each widget this host makes a model with anywidget's interface (get,
+   set, save_changes, on, off) and imports the widget's own code from its state, while the rest of
+   the page is still being read. As soon as that is done, each widget is drawn where it stands.
    Views of one model share it, so they stay in sync. A widget that fails says so in its place; the
    rest of the page goes on. A classic script, because browsers refuse module scripts in pages that
-   are opened from a folder. */
+   are opened from a folder; it comes after the state and isn't deferred, so that it starts early. */
 (() => {
   const STATE = "application/vnd.jupyter.widget-state+json";
   const VIEW = "application/vnd.jupyter.widget-view+json";
@@ -61,7 +62,6 @@
   // Each model gets its own instance of its module, as in a notebook, so that widgets of one kind
   // can't disturb each other.
   async function start(entry) {
-    if (!entry?.state?._esm) throw new Error("its state is not on this page");
     const model = new Model(withBuffers(entry));
     applyStyle(model.get("_css"));
     const url = URL.createObjectURL(new Blob([model.get("_esm")], { type: "text/javascript" }));
@@ -91,16 +91,26 @@
     damage = error;
   }
   const started = new Map(); // model id -> promise of {model, widget}
-
-  for (const script of document.querySelectorAll(`script[type="${VIEW}"]`)) {
-    const place = Object.assign(document.createElement("div"), { className: "course-widget" });
-    script.after(place);
-    (async () => {
-      if (damage) throw damage;
-      const id = JSON.parse(script.textContent).model_id;
-      if (!started.has(id)) started.set(id, start(entries[id]));
-      const { model, widget } = await started.get(id);
-      await widget.render({ model, el: place });
-    })().catch((error) => fail(place, error));
+  for (const [id, entry] of Object.entries(entries)) {
+    if (!entry?.state?._esm) continue; // one without code of its own, as of a layout
+    started.set(id, start(entry));
+    started.get(id).catch(() => {}); // told in the place of the widget
   }
+
+  function drawAll() {
+    for (const script of document.querySelectorAll(`script[type="${VIEW}"]`)) {
+      const place = Object.assign(document.createElement("div"), { className: "course-widget" });
+      script.after(place);
+      (async () => {
+        if (damage) throw damage;
+        const id = JSON.parse(script.textContent).model_id;
+        if (!started.has(id)) throw new Error("its state is not on this page");
+        const { model, widget } = await started.get(id);
+        await widget.render({ model, el: place });
+      })().catch((error) => fail(place, error));
+    }
+  }
+  // The page changes its state first when it is read, before its other scripts take their time.
+  if (document.readyState !== "loading") drawAll();
+  else document.addEventListener("readystatechange", drawAll, { once: true });
 })();

@@ -11,6 +11,12 @@ from pathlib import Path
 
 NEEDED = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
 
+# Text and widgets are shown before MathJax begins, which keeps the page busy for a while.
+SHOW_FIRST = """window.MathJax = {...window.MathJax, startup: {async pageReady() {
+  await new Promise((shown) => requestAnimationFrame(() => setTimeout(shown)));
+  return MathJax.startup.defaultPageReady();
+}}};"""
+
 
 def copy_mathjax(app):
     """Copy what pages need to the site's static folder."""
@@ -31,5 +37,6 @@ def setup(app):
     """Use the copy, without the menu whose entries would need the rest of MathJax."""
     app.config.mathjax_path = "mathjax/tex-chtml.js"
     app.config.mathjax3_config = {"options": {"enableMenu": False}}
+    app.add_js_file(None, body=SHOW_FIRST, priority=600)  # behind that configuration
     app.connect("builder-inited", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -46,7 +46,7 @@ def write_page(folder, models: dict | str, views: list[str]):
     page.write_text(
         '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><body>'
         f'<script type="application/vnd.jupyter.widget-state+json">{state}</script>'
-        f'<script defer src="widget-host.js"></script>{places}<p id="rest">The rest.</p>',
+        f'<script src="widget-host.js"></script>{places}<p id="rest">The rest.</p>',
         encoding="utf-8",
     )
     return page
