@@ -254,6 +254,34 @@ def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width):
         assert min(box["width"], box["height"]) >= 24
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_long_labels_are_cut_and_can_still_be_read_whole(show, width):
+    long = [f"{i}Donaudampfschifffahrtsgesellschaftskapitän" for i in range(4)]
+    page = show(explorer(T=4, tokens=long), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for part in (".attn-rows", ".attn-columns"):
+        side = "width" if part == ".attn-rows" else "height"
+        labels = page.locator(f"{part} span").all()
+        assert len(labels) == 4
+        for label, token in zip(labels, long, strict=True):
+            assert label.bounding_box()[side] <= 5.5 * 16 + 1
+            assert label.get_attribute("title") == token
+            cut = label.evaluate(
+                """node => [
+                    node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight,
+                    getComputedStyle(node).overflow,
+                    getComputedStyle(node).textOverflow,
+                ]"""
+            )
+            assert cut == [True, "hidden", "ellipsis"]
+    plot = page.locator(".attn-plot")
+    plot.focus()
+    plot.press("End")
+    assert page.locator("[aria-live]").inner_text().startswith(f"{long[0]} → {long[3]} ")
+    unfold(page)
+    assert page.locator("tbody th").all_inner_texts() == long
+
+
 def test_two_widgets_do_not_disturb_each_other(show):
     first, second = explorer(T=3, seed=1, num_heads=2), explorer(T=3, seed=2, num_heads=2)
     page = show(first, second)
