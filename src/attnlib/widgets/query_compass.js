@@ -238,6 +238,7 @@ function render({ model, el }) {
       panel(valuePlane, element("span", { class: "attn-query" }, "Output"), " among the ",
         element("span", { class: "attn-key" }, "values")),
     ),
+    element("div", { class: "attn-legend" }, "Area of a dot: its weight. Diamond: the output."),
     live, limits, table.node,
   );
 
