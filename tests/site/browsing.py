@@ -28,6 +28,10 @@ def serve(folder: Path):
         def log_message(self, *_):
             pass
 
+        def copyfile(self, source, outputfile):
+            with contextlib.suppress(ConnectionError):  # the page was closed while it loaded
+                super().copyfile(source, outputfile)
+
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(Silent, directory=folder)
     )
