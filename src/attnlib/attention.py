@@ -23,6 +23,8 @@ def scaled_dot_product_attention(
 ) -> tuple[Tensor, Tensor]:
     """Let every query mix the values, weighted by how well its key matches.
 
+    Written as matrices::
+
         weights = softmax(q @ k^T / sqrt(d_k)),   output = weights @ v
 
     (Vaswani et al. 2017, section 3.2.1.) A query that may look nowhere has weights 0 and output 0.
@@ -73,9 +75,11 @@ def merge_heads(x: Tensor) -> Tensor:
 class MultiHeadAttention(nn.Module):
     """h attentions side by side, each reading all of x through its own projections.
 
-        x [B, T, d] --W_q, split--> q [B, h, T, d_k] --+
-                    --W_k, split--> k [B, h, T, d_k] --+--> attention --merge, W_o--> [B, T, d]
-                    --W_v, split--> v [B, h, T, d_k] --+
+    What happens to the tokens x::
+
+        x [B, T, d] --W_q, split--> q [B, h, T, d_k] -+
+                    --W_k, split--> k [B, h, T, d_k] -+-> attention --merge, W_o--> [B, T, d]
+                    --W_v, split--> v [B, h, T, d_k] -+
 
     (Vaswani et al. 2017, section 3.2.2.) When the weights aren't asked for, the attention runs in
     PyTorch's fused kernel, which never holds a T_q x T_k map; both paths give the same output.

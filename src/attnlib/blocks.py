@@ -24,6 +24,8 @@ from attnlib.cache import KVCache
 class LayerNorm(nn.Module):
     """Give every token mean 0 and variance 1 over its own d numbers, then a gain and a bias.
 
+    For each token x::
+
         y = (x - mean) / sqrt(variance + eps) * gain + bias
 
     The variance is the biased one (divided by d), and eps stands inside the root, so that a token
@@ -76,6 +78,8 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """Divide every token by the root mean square of its own d numbers, then a gain.
 
+    For each token x::
+
         y = x / sqrt(mean(x^2) + eps) * gain
 
     Nothing is subtracted and there is no bias. (Zhang & Sennrich 2019, section 4, with an eps.)
@@ -123,6 +127,8 @@ class RMSNorm(nn.Module):
 
 class FeedForward(nn.Module):
     """Two matrices with a GELU between them, applied to each token by itself.
+
+    The tokens x on their way::
 
         x [..., d] --W_1--> [..., d_ff] --GELU--> [..., d_ff] --W_2--> [..., d]
 
@@ -176,7 +182,7 @@ class FeedForward(nn.Module):
 class TransformerBlock(nn.Module):
     """Attention, then a feed-forward network, each with its plumbing: a residual and a norm.
 
-    With f for either of the two sub-layers:
+    With f for either of the two sub-layers::
 
         norm_position="pre"     x + f(norm(x))     GPT-2 (Radford et al. 2019, section 2.3)
         norm_position="post"    norm(x + f(x))     Vaswani et al. 2017, section 3.1

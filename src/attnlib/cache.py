@@ -17,9 +17,15 @@ class KVCache:
     Pass the same cache with every chunk of a sequence. The module then attends to the chunk and to
     all that came before, and the outputs are those of one pass over the whole:
 
-        >>> cache = KVCache()
-        >>> for chunk in x.split(3, dim=1):                                        # doctest: +SKIP
+        >>> from attnlib import KVCache, MultiHeadAttention
+        >>> attention, x = MultiHeadAttention(8, num_heads=2), torch.randn(1, 10, 8)
+        >>> cache, outputs = KVCache(), []
+        >>> for chunk in x.split(3, dim=1):
         ...     output, _ = attention(chunk, causal=True, cache=cache)
+        ...     outputs.append(output)
+        >>> whole, _ = attention(x, causal=True)
+        >>> torch.allclose(torch.cat(outputs, dim=1), whole, atol=1e-6)
+        True
 
     Masks given along speak of all keys, those in the cache first. Each module of a stack needs a
     cache of its own. With grouped heads the cache is h / h_kv times as small, which is what they

@@ -1,6 +1,6 @@
 """Who may look at whom. A mask is boolean, and True means: may look.
 
-The meaning of a mask hangs on its number of dimensions alone, never on sizes that happen to agree:
+The meaning of a mask hangs on its number of dimensions alone, never on sizes that happen to agree::
 
     2-D   [T_q, T_k]        one mask for the whole batch and every head
     3-D   [B, T_q, T_k]     one mask a sample, the same for its heads

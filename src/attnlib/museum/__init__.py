@@ -1,7 +1,8 @@
 """A museum of broken attentions, each as it really happened, and a doctor who knows them all.
 
     >>> from attnlib import museum
-    >>> museum.diagnose(MyAttention)                                           # doctest: +SKIP
+    >>> MyAttention = museum.named("sqrt(d_model)")
+    >>> museum.diagnose(MyAttention)
     Broken. It behaves like "sqrt(d_model)", first seen on one sequence. ...
 
 An exhibit is the right attention (`SteppedAttention`, a plain one in steps) with one step replaced

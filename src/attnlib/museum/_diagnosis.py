@@ -27,8 +27,11 @@ _BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
 class Diagnosis(Verdict):
     """What `diagnose` found; truthy if nothing is wrong.
 
-    exhibits: those that the candidate behaves like; none if it is right or wrong in another way.
-    failed, untried: names of the probes on which it is wrong, and of those that it can't be asked.
+    Attributes:
+        exhibits: those that the candidate behaves like; none if it is right or wrong in another
+            way.
+        failed: names of the probes on which it is wrong.
+        untried: names of the probes that it can't be asked.
     """
 
     exhibits: tuple[Exhibit, ...] = ()

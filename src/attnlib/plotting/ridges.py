@@ -16,7 +16,7 @@ BINS = 60
 
 
 def plot_size_histograms(stacks: Mapping[str, Sequence[Tensor]], *, columns: int = 3) -> Figure:
-    """Draw, for each stack, a histogram of |number| at each layer, on one logarithmic axis.
+    """Draw a histogram of the numbers' sizes at each layer of each stack, on one logarithmic axis.
 
     Each row of a panel is one layer, the input on top; its height is the share of numbers of that
     size, scaled to the panel's tallest.

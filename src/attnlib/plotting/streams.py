@@ -15,7 +15,7 @@ def stream_shares(contributions: Mapping[str, Tensor]) -> Tensor:
     """Return how much of the final stream each contribution is; the shares sum to 1.
 
     The final stream is the sum of the contributions. A contribution's share is its projection on
-    that sum, contribution . sum / |sum|^2, taken over all tokens at once. It is negative for a
+    that sum, `contribution . sum / |sum|^2`, taken over all tokens at once. It is negative for a
     contribution that points against the result.
 
     Args:
