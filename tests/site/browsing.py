@@ -42,14 +42,15 @@ def serve(folder: Path):
 
 
 @contextlib.contextmanager
-def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280):
+def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280, touch=False):
     """Open a page and give it when it is at rest, with the list of what went wrong meanwhile.
 
     Requests to other hosts are refused, so that a test never waits for one.
     """
     context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
-    )
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce",
+        has_touch=touch,
+    )  # fmt: skip
     context.set_default_timeout(10_000)
     page = context.new_page()
     problems = []
@@ -63,11 +64,16 @@ def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280
             problems.append(f"request to another host: {url}")
             route.abort()
 
+    def note_socket(socket):  # which no route sees
+        if socket.url.split("/", 3)[2] != home[2]:
+            problems.append(f"request to another host: {socket.url}")
+
     def note_response(response):
         if response.status >= 400:
             problems.append(f"status {response.status}: {response.url}")
 
     context.route("**/*", guard)
+    page.on("websocket", note_socket)
     page.on("response", note_response)
     page.on("requestfailed", lambda request: problems.append(f"request failed: {request.url}"))
     page.on("console", lambda message: problems.append(f"console {message.type}: {message.text}"))

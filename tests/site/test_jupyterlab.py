@@ -1,0 +1,253 @@
+"""Every widget in a real JupyterLab, with a kernel: moved by mouse and keys, heard in Python."""
+
+import json
+import time
+
+import nbformat
+import pytest
+from browsing import open_page
+from jupyterlab_server import jupyterlab, wait_for_kernel
+
+# What a reader would write: an observer, and a place for what it prints.
+SETUP = """
+import json
+
+import ipywidgets
+import torch
+
+from attnlib.widgets import (
+    BuildABlock, HeadExplorer, HeadMute, MaskPainter, Predict, QueryCompass, TwoHeads,
+)
+
+torch.manual_seed(0)
+sentence = "the cat sat on the mat".split()
+heard = ipywidgets.Output()
+
+
+def listen(widget, *traits):
+    def write(change):
+        value = change["new"]
+        value = value.tolist() if isinstance(value, torch.Tensor) else value
+        with heard:
+            print(json.dumps([type(widget).__name__, change["name"], value]))
+
+    widget.observe(write, traits)
+    return widget
+
+
+heard
+"""
+CELLS = {
+    "HeadExplorer": """
+explorer = HeadExplorer(sentence, torch.randn(6, 8), torch.randn(6, 8), num_heads=2)
+listen(explorer, "num_heads", "causal", "head")""",
+    "TwoHeads": 'listen(TwoHeads(torch.ones(2, 4)), "x")',
+    "HeadMute": 'listen(HeadMute(torch.randn(3, 6, 4), tokens=sentence), "muted", "token")',
+    "QueryCompass": """
+compass = QueryCompass(torch.randn(3, 2), torch.randn(3, 2), query=(1.0, 0.5))
+listen(compass, "query", "temperature")""",
+    "MaskPainter": """
+listen(MaskPainter(sentence, torch.randn(6, 4), torch.randn(6, 4)), "mask")""",
+    "BuildABlock": """
+runs = {
+    (residual, norm): {"gradient": torch.rand(3, 2) + 0.1}  # [depths, runs]
+    for residual in (True, False) for norm in (None, "pre", "post")
+}
+block = BuildABlock([1, 2, 4], runs, panels={"gradient": "size"})
+listen(block, "residual", "norm_position", "depth")""",
+    "Predict": """
+listen(Predict("Which?", ["this", "that"], 1, "That is why."), "choice", "committed")""",
+}
+FROM_PYTHON = "explorer.num_heads = 8"
+
+# JupyterLab and its extensions chat about what they do; they have no warnings and no errors.
+CHATTER = ("console log: ", "console debug: ", "console info: ")
+
+
+class Widget:
+    """A widget in the notebook, used as a reader would."""
+
+    def __init__(self, name, page):
+        self.name, self.page = name, page
+        self.cell = 1 + list(CELLS).index(name)
+        self.place = page.locator(".jp-CodeCell").nth(self.cell).locator(".jp-OutputArea")
+        self.view = self.place.locator(".attn-widget")
+
+    def heard(self, trait):
+        """Return the values of a trait that the observer in Python printed, in order."""
+        printed = self.page.locator(".jp-CodeCell").first.locator(".jp-OutputArea-output pre")
+        lines = [json.loads(line) for line in "".join(printed.all_text_contents()).splitlines()]
+        return [value for name, heard, value in lines if (name, heard) == (self.name, trait)]
+
+    def tells(self, trait, expected):
+        """Wait until the observer has printed this value of a trait last."""
+        end = time.monotonic() + 10
+        while (heard := self.heard(trait))[-1:] != [expected]:
+            if time.monotonic() > end:
+                pytest.fail(f"{self.name}: {trait} should be {expected}; Python heard {heard}")
+            self.page.wait_for_timeout(20)
+
+    def keeps_focus_and_keys(self):
+        """Arrow keys also move JupyterLab's active cell; here they must not, nor lose the focus."""
+        has_focus = self.view.evaluate("view => view.contains(document.activeElement)")
+        assert has_focus, f"{self.name} has lost the focus"
+        active = self.page.locator(".jp-Cell").evaluate_all(
+            "cells => cells.map((cell) => cell.classList.contains('jp-mod-active')).indexOf(true)"
+        )
+        assert active == self.cell, f"keys for {self.name} moved JupyterLab's active cell"
+
+
+@pytest.fixture(scope="module")
+def session(browser, tmp_path_factory):
+    """Open the notebook in JupyterLab and run all cells but the last."""
+    folder = tmp_path_factory.mktemp("lab")
+    cells = [SETUP, *CELLS.values(), FROM_PYTHON]
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    nbformat.write(notebook, folder / "widgets.ipynb")
+    with (
+        jupyterlab(folder) as address_of,
+        open_page(browser, address_of("lab/tree/widgets.ipynb"), touch=True) as page_problems,
+    ):
+        page, _ = page_problems
+        wait_for_kernel(page)
+        page.locator(".jp-CodeCell .cm-content").first.click()
+        page.keyboard.press("Shift+Enter")
+        for name in CELLS:
+            page.keyboard.press("Shift+Enter")
+            Widget(name, page).place.first.wait_for(timeout=30_000)
+        yield page_problems
+
+
+@pytest.fixture
+def widget(session):
+    """Return a function from a name to that widget; what goes wrong on the page fails the test."""
+    page, problems = session
+
+    def find(name):
+        found = Widget(name, page)
+        error = found.place.locator("[data-mime-type='application/vnd.jupyter.error']")
+        found.view.or_(error).first.wait_for()
+        assert error.all_inner_texts() == [], f"{name} isn't shown"
+        return found
+
+    yield find
+    serious = [problem for problem in problems if not problem.startswith(CHATTER)]
+    problems.clear()
+    assert serious == []
+
+
+def test_head_explorer_tells_python(widget):
+    explorer = widget("HeadExplorer")
+    slider = explorer.view.get_by_role("slider")
+    slider.press("ArrowRight")
+    explorer.tells("num_heads", 4)
+    explorer.page.keyboard.press("ArrowLeft")  # to whatever has the focus still
+    explorer.tells("num_heads", 2)
+    box = slider.bounding_box()
+    explorer.page.mouse.click(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
+    explorer.tells("num_heads", 8)
+    explorer.view.get_by_label("head 1", exact=True).press("ArrowDown")
+    explorer.page.keyboard.press("Enter")
+    explorer.tells("head", 3)
+    explorer.view.get_by_label("head 6", exact=True).tap()
+    explorer.tells("head", 5)
+    explorer.view.get_by_label("Causal").click()
+    explorer.tells("causal", True)
+    explorer.view.locator(".attn-plot").press("ArrowDown")
+    explorer.keeps_focus_and_keys()
+
+
+def test_head_explorer_follows_python(widget):
+    explorer = widget("HeadExplorer")
+    slider = explorer.view.get_by_role("slider")
+    slider.press("Home")
+    explorer.tells("num_heads", 1)
+    explorer.page.locator(".jp-CodeCell").last.locator(".cm-content").click()
+    explorer.page.keyboard.press("Control+Enter")
+    explorer.view.get_by_label("head 8", exact=True).wait_for()
+    assert slider.get_attribute("aria-valuetext") == "8 heads of width 1"
+    assert explorer.view.locator(".attn-tile").count() == 8
+
+
+def test_two_heads(widget):
+    heads = widget("TwoHeads")
+    heads.view.get_by_label("token 0, column 2").first.press("ArrowUp")
+    heads.tells("x", [[1, 2, 1, 1], [1, 1, 1, 1]])
+    heads.page.keyboard.type("5")  # behind the 2, in the field that has the focus
+    heads.tells("x", [[1, 25, 1, 1], [1, 1, 1, 1]])
+    heads.keeps_focus_and_keys()
+    heads.view.get_by_role("button", name="Back to the start").click()
+    heads.tells("x", [[1, 1, 1, 1], [1, 1, 1, 1]])
+
+
+def test_head_mute(widget):
+    mute = widget("HeadMute")
+    mute.view.get_by_role("checkbox", name="head 2").press("Space")
+    mute.tells("muted", [1])
+    mute.view.get_by_role("checkbox", name="head 3").click()
+    mute.tells("muted", [1, 2])
+    mute.view.get_by_role("radio").first.press("ArrowDown")
+    mute.tells("token", 1)
+    mute.keeps_focus_and_keys()
+    mute.view.get_by_role("radio").nth(4).click()
+    mute.tells("token", 4)
+
+
+def test_query_compass(widget):
+    compass = widget("QueryCompass")
+    handle = compass.view.locator(".attn-handle")
+    handle.press("ArrowUp")
+    compass.tells("query", [1, 0.6])
+    compass.page.keyboard.press("Shift+ArrowLeft")
+    compass.tells("query", [0, 0.6])
+    box = handle.bounding_box()
+    compass.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    compass.page.mouse.down()
+    compass.page.mouse.move(box["x"] + 50, box["y"] + 40, steps=4)
+    compass.page.mouse.up()
+    shown = compass.view.locator(".attn-heading").first.inner_text()  # "Query (1.05, .32) among"
+    query = [float(number) for number in shown[shown.index("(") + 1 : shown.index(")")].split(",")]
+    assert query != [0, 0.6]
+    compass.tells("query", query)
+    compass.keeps_focus_and_keys()
+    compass.view.get_by_role("slider").press("End")
+    compass.tells("temperature", 10)
+
+
+def test_mask_painter(widget):
+    painter = widget("MaskPainter")
+    plot = painter.view.locator(".attn-plot")
+    plot.press("ArrowRight")
+    painter.page.keyboard.press("Space")
+    everything_but_one = [True, False, *[True] * 34]
+    painter.tells("mask", everything_but_one)
+    painter.keeps_focus_and_keys()
+    plot.click(position={"x": 3, "y": 3})
+    painter.tells("mask", [False, *everything_but_one[1:]])
+    painter.view.get_by_role("button", name="nothing").click()
+    painter.tells("mask", [False] * 36)
+
+
+def test_build_a_block(widget):
+    block = widget("BuildABlock")
+    block.view.get_by_role("slider").press("ArrowRight")
+    block.tells("depth", 2)
+    block.view.get_by_label("none", exact=True).press("ArrowDown")
+    block.tells("norm_position", "pre")
+    block.keeps_focus_and_keys()
+    block.view.get_by_label("Residual").click()
+    block.tells("residual", True)
+
+
+def test_predict(widget):
+    predict = widget("Predict")
+    predict.view.get_by_label("this").press("ArrowDown")
+    predict.tells("choice", 1)
+    predict.keeps_focus_and_keys()
+    predict.view.get_by_role("button", name="Commit").click()
+    predict.tells("committed", True)
+    predict.keeps_focus_and_keys()
+    predict.view.get_by_text("That is why.").wait_for()
