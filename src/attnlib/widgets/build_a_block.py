@@ -10,7 +10,7 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import require_floating, require_positive_int, shape_of
-from attnlib.widgets._base import browser_code, style_sheet
+from attnlib.widgets._base import browser_code, style_sheet, summary_trait
 from attnlib.widgets._inputs import require_text
 
 Variant = tuple[bool, Literal["pre", "post"] | None]
@@ -57,7 +57,10 @@ class BuildABlock(anywidget.AnyWidget):
     """
 
     _esm = browser_code("_shared.js", "build_a_block_figures.js", "build_a_block.js")
-    _css = style_sheet("_shared.css", "build_a_block.css")
+    _css = style_sheet("build-a-block", "_shared.css", "build_a_block.css")
+    summary = summary_trait(
+        "Switches for residual, norm and depth, beside what was measured in stacks of such blocks."
+    )
 
     depths = traitlets.List(traitlets.Int(), read_only=True).tag(sync=True)
     variants = traitlets.List(traitlets.List(), read_only=True).tag(sync=True)

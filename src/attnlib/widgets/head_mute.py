@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnlib._checks import shape_of
 from attnlib.attention import MultiHeadAttention
-from attnlib.widgets._base import browser_code, style_sheet
+from attnlib.widgets._base import browser_code, style_sheet, summary_trait
 from attnlib.widgets._inputs import (
     checked_numbers,
     checked_rows,
@@ -56,7 +56,10 @@ class HeadMute(anywidget.AnyWidget):
     """
 
     _esm = browser_code("attention.js", "_shared.js", "contribution_bars.js", "head_mute.js")
-    _css = style_sheet("_shared.css", "head_mute.css")
+    _css = style_sheet("head-mute", "_shared.css", "head_mute.css")
+    summary = summary_trait(
+        "One token's output, stacked from what each head adds, with a switch to mute each head."
+    )
 
     tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     labels = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)

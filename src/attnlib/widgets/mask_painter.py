@@ -8,7 +8,7 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import require_boolean_mask, require_tensor, shape_of
-from attnlib.widgets._base import browser_code, style_sheet
+from attnlib.widgets._base import browser_code, style_sheet, summary_trait
 from attnlib.widgets._inputs import (
     checked_queries_and_keys,
     checked_texts,
@@ -52,7 +52,10 @@ class MaskPainter(anywidget.AnyWidget):
     """
 
     _esm = browser_code("attention.js", "_shared.js", "token_map.js", "mask_painter.js")
-    _css = style_sheet("_shared.css", "token_map.css", "mask_painter.css")
+    _css = style_sheet("mask-painter", "_shared.css", "token_map.css", "mask_painter.css")
+    summary = summary_trait(
+        "A mask to paint, the weights under it, and an alarm when a token sees a later one."
+    )
 
     tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     q = traitlets.Bytes(read_only=True).tag(sync=True)

@@ -45,7 +45,7 @@ class Predict(anywidget.AnyWidget):
     """
 
     _esm = browser_code("_shared.js", "predict.js")
-    _css = style_sheet("_shared.css", "predict.css")
+    _css = style_sheet("predict", "_shared.css", "predict.css")
 
     question = traitlets.Unicode(read_only=True).tag(sync=True)
     choices = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
