@@ -1,0 +1,30 @@
+"""The attention of other libraries' models, as our own module.
+
+    >>> from torch import nn
+    >>> from attnlib import interop
+    >>> interop.from_torch(nn.MultiheadAttention(12, num_heads=4))
+    MultiHeadAttention(
+      d_model=12, num_heads=4
+      ...
+
+One layer comes out at a time, so that its heads can be looked at, muted and compared with the means
+of this package. Weights are always copied: what is done to the new module leaves the old one as it
+was, and a file can be closed. The new parameters learn like all others.
+
+What the libraries call things:
+
+==================  ==========================  ========================================
+here                GPT-2, nanoGPT              BERT
+==================  ==========================  ========================================
+W_q, W_k, W_v       ``c_attn``, side by side    ``self.query``, ``self.key``, ``self.value``
+W_o                 ``c_proj``                  ``output.dense``
+==================  ==========================  ========================================
+
+Nothing is downloaded. Reading a ``.safetensors`` file needs the package safetensors, which is
+imported then and only then.
+"""
+
+from attnlib.interop.state_dicts import from_bert, from_gpt2, from_nanogpt, layers
+from attnlib.interop.torch_module import from_torch
+
+__all__ = ["from_bert", "from_gpt2", "from_nanogpt", "from_torch", "layers"]

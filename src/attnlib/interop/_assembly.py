@@ -1,0 +1,47 @@
+"""Making our module of weights that came from elsewhere."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from attnlib.attention import MultiHeadAttention
+
+
+def assemble(
+    weights: Mapping[str, Tensor], num_heads: int, *, dropout: float = 0.0
+) -> MultiHeadAttention:
+    """Return a module with copies of these weights, in their dtype and on their device.
+
+    Args:
+        weights: under the names that they have in our module, `W_q.weight` to `W_o.bias`; matrices
+            as `nn.Linear` keeps them, [d_out, d_in].
+        num_heads: h, which the weights alone don't tell.
+        dropout: of the new module.
+
+    Raises:
+        TypeError, ValueError: no numbers of one dtype, or num_heads doesn't divide d_model.
+    """
+    kinds = {(w.dtype, w.device) for w in weights.values()}
+    if len(kinds) > 1 or not all(w.is_floating_point() for w in weights.values()):
+        found = {name: f"{w.dtype} on {w.device}" for name, w in weights.items()}
+        raise TypeError(
+            "the weights of one layer must hold floating point numbers of one dtype on one device, "
+            f"got {found}: quantized weights must be turned back into numbers first"
+        )
+    W_q = weights["W_q.weight"]
+    module = MultiHeadAttention(
+        len(W_q),
+        num_heads,
+        kdim=weights["W_k.weight"].shape[1],
+        vdim=weights["W_v.weight"].shape[1],
+        bias="W_q.bias" in weights,
+        dropout=dropout,
+        device="meta",  # shapes without numbers: none are drawn that would be thrown away
+        dtype=W_q.dtype,
+    )
+    copies = {
+        name: w.detach().clone(memory_format=torch.contiguous_format) for name, w in weights.items()
+    }
+    module.load_state_dict(copies, assign=True)
+    return module

@@ -1,0 +1,123 @@
+"""Finding one layer's attention among a model's tensors, and reading it checked."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from torch import Tensor
+
+from attnlib._checks import require_count, shape_of
+from attnlib.interop._sources import Source, Tensors, opened
+
+
+class Layout(NamedTuple):
+    """How a library names and keeps the attention of its layers."""
+
+    library: str
+    place: str  # of a layer's tensors; {} stands for the layer's number
+    first: str  # the name there by which a layer is known
+    turned: str = ""  # the reason why a matrix comes with rows and columns exchanged
+
+
+GPT2 = Layout("GPT-2", "h.{}.attn.", "c_attn.weight", "nanoGPT keeps it so: use from_nanogpt")
+NANOGPT = Layout("nanoGPT", "h.{}.attn.", "c_attn.weight", "GPT-2 keeps it so: use from_gpt2")
+BERT = Layout("BERT", "encoder.layer.{}.attention.", "self.query.weight")
+
+
+class Layer(NamedTuple):
+    """The tensors of one layer's attention."""
+
+    tensors: Tensors
+    place: str
+    turned: str
+
+    def holds(self, name: str) -> bool:
+        """Say whether there is a tensor of this name."""
+        return self.place + name in self.tensors.names
+
+    def read(self, name: str, *shape: int) -> Tensor:
+        """Return a tensor that has this shape.
+
+        Raises:
+            ValueError: it isn't there, or has another shape.
+        """
+        tensor = self._fetch(name)
+        if tuple(tensor.shape) != shape:
+            turned = self.turned and tuple(tensor.shape) == shape[::-1]
+            raise ValueError(
+                f"{self.place + name!r} must have shape {list(shape)}, got {shape_of(tensor)}"
+                + f": {self.turned}" * bool(turned)
+            )
+        return tensor
+
+    def width(self, square: str) -> int:
+        """Return d, the size of the square matrix of this name."""
+        matrix = self._fetch(square)
+        d = matrix.shape[0] if matrix.dim() else 1
+        return len(self.read(square, d, d))
+
+    def _fetch(self, name: str) -> Tensor:
+        if not self.holds(name):
+            start = len(self.place)
+            there = [n[start:] for n in self.tensors.names if n.startswith(self.place)]
+            raise ValueError(
+                f"source must hold {self.place + name!r}, got only {there} in {self.place!r}"
+            )
+        return self.tensors.fetch(self.place + name)
+
+
+@contextmanager
+def opened_layer(source: Source, layout: Layout, layer: int) -> Iterator[Layer]:
+    """Give the attention of one layer; a file is closed afterwards.
+
+    Raises:
+        TypeError: another kind of source, or a layer that is no int.
+        ValueError: the source holds no attention in this layout, or not of this layer.
+    """
+    require_count("layer", layer)
+    with opened(source) as tensors:
+        places = find_places(tensors, layout)
+        if layer not in places:
+            raise ValueError(f"layer must be one of {sorted(places)}, got {layer}")
+        yield Layer(tensors, places[layer], layout.turned)
+
+
+def find_places(tensors: Tensors, *layouts: Layout) -> dict[int, str]:
+    """Return what stands in front of each layer's names, such as {0: "transformer.h.0.attn."}.
+
+    What goes before the layout's own names (`transformer.`, `bert.`, `_orig_mod.` of a compiled
+    model, `module.` of a parallel one) may be anything, as long as it is the same for all layers.
+
+    Raises:
+        ValueError: there is no layer, or there are those of several models.
+    """
+    places, models = {}, set()
+    for layout in layouts:
+        for place, model, layer in _matches(tensors, layout):
+            places[layer] = place
+            models.add(model + layout.place)
+    if not places:
+        wanted = " or ".join(
+            f"{layout.library}'s attention ({layout.place.format(0) + layout.first!r} or the like, "
+            "whatever goes before it)"
+            for layout in layouts
+        )
+        others = [other for other in (GPT2, BERT) if any(_matches(tensors, other))]
+        hint = "".join(f": it looks like {other.library}'s" for other in others)
+        raise ValueError(f"source must hold {wanted}, got {tensors}{hint}")
+    if len(models) > 1:
+        raise ValueError(
+            f"source must hold the layers of one model, got those of {sorted(models)}: "
+            "pass a state dict with the names of one of them"
+        )
+    return places
+
+
+def _matches(tensors: Tensors, layout: Layout) -> Iterator[tuple[str, str, int]]:
+    """Give (place of the layer, what goes before the layout's own names, number of the layer)."""
+    before, after = map(re.escape, layout.place.split("{}"))
+    pattern = re.compile(rf"(((?:.*\.)?){before}(\d+){after}){re.escape(layout.first)}")
+    for name in tensors.names:
+        if found := pattern.fullmatch(name):
+            yield found[1], found[2], int(found[3])

@@ -1,0 +1,81 @@
+"""Where weights come from: a state dict, or a file of which only the tensors needed are read."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+Source = Mapping[str, Tensor] | str | PathLike[str]
+
+
+class Tensors(NamedTuple):
+    """Tensors by name, each fetched when it is asked for."""
+
+    names: list[str]
+    fetch: Callable[[str], Tensor]
+    folders: list[str]  # names under which there are more names, as in a checkpoint
+
+    def __str__(self) -> str:
+        """Say what was found, for errors."""
+        some = ", ".join(map(repr, self.names[:4])) + ", ..." * (len(self.names) > 4)
+        found = f"{len(self.names)} tensors" + f" ({some})" * bool(self.names)
+        if self.folders:
+            inner = " or ".join(f"source[{name!r}]" for name in self.folders)
+            found += f": it looks like a whole checkpoint, so pass {inner}"
+        return found
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[Tensors]:
+    """Give the tensors of a state dict or of a .safetensors file, which is closed afterwards.
+
+    Raises:
+        TypeError: neither.
+        FileNotFoundError: no such file.
+        ValueError: another kind of file, or a damaged one.
+        ImportError: the package safetensors is missing.
+    """
+    if isinstance(source, Mapping):
+        tensors = {name: x for name, x in source.items() if isinstance(x, Tensor)}
+        folders = [str(name) for name, x in source.items() if isinstance(x, Mapping)]
+        yield Tensors([n for n in tensors if isinstance(n, str)], tensors.__getitem__, folders)
+    elif isinstance(source, str | PathLike):
+        path = _require_safetensors_file(Path(source))
+        try:
+            from safetensors import SafetensorError, safe_open
+        except ImportError as error:
+            raise ImportError(
+                f"source {str(path)!r} needs the package safetensors: pip install safetensors"
+            ) from error
+        try:
+            file = safe_open(path, framework="pt")
+        except SafetensorError as error:
+            raise ValueError(
+                f"source must be a .safetensors file, got {str(path)!r}, which can't be read as "
+                f"one ({error}): was it copied to its end?"
+            ) from error
+        with file:
+            yield Tensors(list(file.keys()), file.get_tensor, [])
+    else:
+        hint = ": pass its .state_dict()" if isinstance(source, nn.Module) else ""
+        raise TypeError(
+            "source must be a state dict (names to tensors) or the path of a .safetensors file, "
+            f"got {type(source).__name__}{hint}"
+        )
+
+
+def _require_safetensors_file(path: Path) -> Path:
+    wanted = f"source must be a state dict or the path of a .safetensors file, got {str(path)!r}"
+    if not path.exists():
+        raise FileNotFoundError(f"{wanted}, and no such file exists (nothing is downloaded)")
+    if path.is_dir():
+        inside = sorted(file.name for file in path.glob("*.safetensors"))
+        raise ValueError(f"{wanted}, a folder: pass one of the files in it, {inside}")
+    if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
+        raise ValueError(f"{wanted}: read it with torch.load, and pass the state dict in it")
+    if path.suffix != ".safetensors":
+        raise ValueError(f"{wanted}, a file of another kind ({path.suffix or 'no ending'})")
+    return path

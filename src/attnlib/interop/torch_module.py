@@ -1,0 +1,62 @@
+"""The attention of PyTorch itself."""
+
+from torch import nn
+
+from attnlib.attention import MultiHeadAttention
+from attnlib.interop._assembly import assemble
+
+
+def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
+    """Return a `MultiHeadAttention` that computes what an `nn.MultiheadAttention` computes.
+
+    Weights are copied; dtype, device, dropout and training or evaluation mode stay. What changes is
+    how it is called: batch comes first here whatever `batch_first` says there, a boolean mask says
+    who *may* look where PyTorch's says who may not, and the weights aren't averaged over the heads.
+
+    Example:
+        >>> import torch
+        >>> theirs = nn.MultiheadAttention(12, num_heads=4, batch_first=True)
+        >>> ours = from_torch(theirs)
+        >>> x = torch.randn(2, 5, 12)
+        >>> hidden = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+        >>> expected, _ = theirs(x, x, x, key_padding_mask=hidden)
+        >>> output, _ = ours(x, key_mask=~hidden)
+        >>> torch.allclose(output, expected, atol=1e-6)
+        True
+
+    Two things differ on purpose. A token that may look nowhere gets NaN, or a number that depends
+    on the path, there; here it gets weights 0. And where PyTorch drops out weights and returns them
+    so, ours are those before dropout.
+
+    Args:
+        module: packed or separate projections (kdim, vdim), with bias or without.
+
+    Raises:
+        TypeError: not an `nn.MultiheadAttention`.
+        ValueError: it adds keys of its own (add_bias_kv, add_zero_attn), which ours can't.
+
+    Source: PyTorch, torch/nn/modules/activation.py: `in_proj_weight` holds the matrices of q, k and
+    v, one below the other in this order.
+    """
+    if not isinstance(module, nn.MultiheadAttention):
+        raise TypeError(f"module must be an nn.MultiheadAttention, got {type(module).__name__}")
+    for option, used in (
+        ("add_bias_kv", module.bias_k is not None or module.bias_v is not None),
+        ("add_zero_attn", module.add_zero_attn),
+    ):
+        if used:
+            raise ValueError(
+                f"module must be one without {option}, got {option}=True: it lets every token look "
+                "at one more key that is no token, and MultiHeadAttention has none"
+            )
+    if module.in_proj_weight is not None:
+        q, k, v = module.in_proj_weight.chunk(3)  # [3d, d] -> three times [d, d]
+    else:
+        q, k, v = module.q_proj_weight, module.k_proj_weight, module.v_proj_weight
+    weights = {"W_q.weight": q, "W_k.weight": k, "W_v.weight": v}
+    weights["W_o.weight"] = module.out_proj.weight
+    if module.in_proj_bias is not None:
+        names = ("W_q.bias", "W_k.bias", "W_v.bias")
+        weights |= zip(names, module.in_proj_bias.chunk(3), strict=True)  # [3d] -> three times [d]
+        weights["W_o.bias"] = module.out_proj.bias
+    return assemble(weights, module.num_heads, dropout=module.dropout).train(module.training)

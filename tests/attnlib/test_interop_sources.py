@@ -1,0 +1,291 @@
+"""Where weights come from, what happens to them, and what is said when they can't be had."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import safetensors
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from attnlib import MultiHeadAttention, interop
+
+
+def gpt2_state(prefix="transformer.", num_layers=2, d=8, **changes):
+    """Random weights in GPT-2's layout; `changes` replace tensors of layer 0, None removes one."""
+    shapes = {"c_attn.weight": (d, 3 * d), "c_attn.bias": (3 * d,), "c_proj.weight": (d, d)}
+    shapes |= {"c_proj.bias": (d,), "bias": (1, 1, 9, 9)}
+    state = {f"{prefix}wte.weight": torch.randn(31, d)}
+    for layer in range(num_layers):
+        state |= {f"{prefix}h.{layer}.attn.{n}": torch.randn(s) for n, s in shapes.items()}
+    return changed(state, f"{prefix}h.0.attn.", changes)
+
+
+def nanogpt_state(**changes):
+    state = {name: x.T.contiguous() if x.dim() == 2 else x for name, x in gpt2_state().items()}
+    return changed(state, "transformer.h.0.attn.", changes)
+
+
+def bert_state(prefix="bert.", d=8, **changes):
+    """Random weights of one layer in BERT's layout, some replaced."""
+    place = f"{prefix}encoder.layer.0.attention."
+    names = ("self.query", "self.key", "self.value", "output.dense")
+    state = {f"{place}{name}.weight": torch.randn(d, d) for name in names}
+    state |= {f"{place}{name}.bias": torch.randn(d) for name in names}
+    return changed(state, place, changes)
+
+
+def changed(state, place, changes):
+    for name, tensor in changes.items():
+        state[place + name.replace("__", ".")] = tensor
+    return {name: tensor for name, tensor in state.items() if tensor is not None}
+
+
+@pytest.fixture
+def in_file(tmp_path):
+    """Return a function that saves a state dict into a file."""
+
+    def save(state, name="model.safetensors"):
+        save_file(state, tmp_path / name)
+        return tmp_path / name
+
+    return save
+
+
+# --- weights are copies --------------------------------------------------------------------------
+
+
+def loaded():
+    """Give modules with the tensors that they were loaded from."""
+    for state, load in (
+        (gpt2_state(), interop.from_gpt2),
+        (nanogpt_state(), interop.from_nanogpt),
+        (bert_state(), interop.from_bert),
+    ):
+        yield load(state, 0, num_heads=2), state.values()
+    for widths in ({}, {"kdim": 5}):
+        theirs = nn.MultiheadAttention(8, 2, **widths)
+        yield interop.from_torch(theirs), [p.data for p in theirs.parameters()]
+
+
+def test_weights_are_copies():
+    for module, sources in loaded():
+        before = [p.detach().clone() for p in module.parameters()]
+        for tensor in sources:
+            tensor.fill_(7.0)
+        assert all(map(torch.equal, before, module.parameters()))
+
+
+def test_no_copy_drags_a_larger_tensor_along(in_file):
+    modules = [module for module, _ in loaded()]
+    modules.append(interop.from_gpt2(in_file(gpt2_state()), 1, num_heads=2))
+    for parameter in (p for module in modules for p in module.parameters()):
+        assert parameter.is_contiguous()
+        assert parameter.untyped_storage().nbytes() == parameter.nbytes
+
+
+def test_modules_learn():
+    for module, _ in loaded():
+        assert type(module) is MultiHeadAttention
+        key = torch.randn(1, 3, module.kdim)
+        module(torch.randn(1, 3, 8), key, torch.randn(1, 3, 8))[0].square().sum().backward()
+        for parameter in module.parameters():
+            assert isinstance(parameter, nn.Parameter) and parameter.grad.isfinite().all()
+
+
+def test_loading_draws_no_random_numbers():
+    theirs, state = nn.MultiheadAttention(8, 2), gpt2_state()
+    before = torch.get_rng_state()
+    interop.from_torch(theirs)
+    interop.from_gpt2(state, 0, num_heads=2)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_dtype_and_device_stay(dtype, in_file):
+    state = {name: x.to(dtype) for name, x in gpt2_state().items()}
+    for source in (state, in_file(state)):
+        assert interop.from_gpt2(source, 0, num_heads=2).W_q.bias.dtype == dtype
+    elsewhere = {name: x.to("meta") for name, x in state.items()}
+    assert interop.from_gpt2(elsewhere, 0, num_heads=2).W_o.weight.is_meta
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def test_only_the_tensors_needed_are_read(in_file, monkeypatch):
+    file, fetched = in_file(gpt2_state()), []
+
+    class Spy:
+        def __init__(self, path, framework):
+            self.file = safetensors_open(path, framework)
+            self.keys = self.file.keys
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def get_tensor(self, name):
+            fetched.append(name)
+            return self.file.get_tensor(name)
+
+    safetensors_open = safetensors.safe_open
+    monkeypatch.setattr(safetensors, "safe_open", Spy)
+    interop.layers(file)
+    assert fetched == []
+    interop.from_gpt2(file, 1, num_heads=2)
+    names = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
+    assert set(fetched) == {f"transformer.h.1.attn.{name}" for name in names}
+
+
+def test_safetensors_is_imported_when_a_file_is_read():
+    program = """
+import sys, attnlib
+assert "attnlib.interop" not in sys.modules
+from torch import nn
+from attnlib import interop
+interop.from_torch(nn.MultiheadAttention(8, 2))
+assert "safetensors" not in sys.modules
+assert "transformers" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_missing_safetensors(in_file, monkeypatch):
+    file = in_file(gpt2_state())
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    with pytest.raises(ImportError, match="pip install safetensors"):
+        interop.layers(file)
+
+
+def test_a_part_of_a_model_has_the_layers_it_has(in_file):
+    """As files do that a large model was cut into."""
+    state = {name: x for name, x in gpt2_state(num_layers=5).items() if ".h.1." not in name}
+    assert interop.layers(in_file(state, "model-00001-of-00002.safetensors")) == [0, 2, 3, 4]
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+def gpt2(source=None, layer=0, num_heads=2, **changes):
+    return interop.from_gpt2(source or gpt2_state(**changes), layer, num_heads=num_heads)
+
+
+def nanogpt(**changes):
+    return interop.from_nanogpt(nanogpt_state(**changes), 0, num_heads=2)
+
+
+def bert(source=None, **changes):
+    return interop.from_bert(source or bert_state(**changes), 0, num_heads=2)
+
+
+def torch_module(**options):
+    return interop.from_torch(nn.MultiheadAttention(8, 2, **options))
+
+
+checkpoint = {"model": gpt2_state(), "optimizer": {"state": {}}, "best": torch.tensor(1.0)}
+
+CASES = {
+    # nn.MultiheadAttention
+    "keys of its own": (lambda: torch_module(add_bias_kv=True), ValueError,
+        ["add_bias_kv=True", "one more key"]),
+    "a key of zeros": (lambda: torch_module(add_zero_attn=True), ValueError,
+        ["add_zero_attn=True", "one more key"]),
+    "another module": (lambda: interop.from_torch(nn.Linear(8, 8)), TypeError,
+        ["module", "nn.MultiheadAttention", "Linear"]),
+    "its state dict": (lambda: interop.from_torch({}), TypeError, ["module", "dict"]),
+    # the source
+    "a model": (lambda: gpt2(nn.Linear(8, 8)), TypeError,
+        ["source", "state dict", "Linear", ".state_dict()"]),
+    "a list": (lambda: gpt2([1]), TypeError, ["source", "state dict", "list"]),
+    "nothing in it": (lambda: interop.layers({}), ValueError, ["source", "got 0 tensors"]),
+    "a checkpoint": (lambda: gpt2(checkpoint), ValueError,
+        ["'h.0.attn.c_attn.weight'", "1 tensors ('best')", "source['model']"]),
+    "another model": (lambda: gpt2({f"layer{i}": torch.ones(1) for i in range(6)}), ValueError,
+        ["GPT-2's", "'h.0.attn.c_attn.weight'", "6 tensors", "'layer0'", "..."]),
+    "another model's layers": (
+        lambda: interop.layers({"blocks.0.attn.qkv.weight": torch.ones(1)}), ValueError,
+        ["GPT-2", "BERT", "encoder.layer.0.attention.self.query.weight", "blocks.0.attn.qkv"]),
+    "BERT as GPT-2": (lambda: gpt2(bert_state()), ValueError, ["GPT-2's", "it looks like BERT's"]),
+    "GPT-2 as BERT": (lambda: bert(gpt2_state()), ValueError, ["BERT's", "it looks like GPT-2's"]),
+    "two models": (lambda: gpt2(gpt2_state("teacher.") | gpt2_state("student.")), ValueError,
+        ["one model", "'student.h.{}.attn.'", "'teacher.h.{}.attn.'"]),
+    "encoder and decoder": (
+        lambda: interop.layers(gpt2_state("decoder.") | bert_state("encoder.")), ValueError,
+        ["one model", "'decoder.h.{}.attn.'", "'encoder.encoder.layer.{}.attention.'"]),
+    # the layer and its heads
+    "layer out of range": (lambda: gpt2(layer=2), ValueError, ["layer", "[0, 1]", "got 2"]),
+    "layer from the end": (lambda: gpt2(layer=-1), ValueError, ["layer", "-1"]),
+    "layer as float": (lambda: gpt2(layer=1.0), TypeError, ["layer", "float"]),
+    "layer as word": (lambda: gpt2(layer="h.0"), TypeError, ["layer", "str"]),
+    "heads don't divide": (lambda: gpt2(num_heads=3), ValueError,
+        ["d_model=8", "num_heads=3", "[1, 2, 4, 8]"]),
+    "no heads": (lambda: gpt2(num_heads=0), ValueError, ["num_heads", "at least 1"]),
+    # its tensors
+    "no bias of GPT-2": (lambda: gpt2(c_attn__bias=None), ValueError,
+        ["'transformer.h.0.attn.c_attn.bias'", "only", "'c_proj.bias'"]),
+    "no c_proj": (lambda: gpt2(c_proj__weight=None), ValueError, ["h.0.attn.c_proj.weight'"]),
+    "one bias of nanoGPT": (lambda: nanogpt(c_attn__bias=None), ValueError, ["c_attn.bias'"]),
+    "the other bias of nanoGPT": (lambda: nanogpt(c_proj__bias=None), ValueError, ["c_proj.bias'"]),
+    "no key of BERT": (lambda: bert(self__key__weight=None), ValueError,
+        ["'bert.encoder.layer.0.attention.self.key.weight'", "only", "'self.query.weight'"]),
+    "nanoGPT as GPT-2": (lambda: gpt2(nanogpt_state()), ValueError,
+        ["c_attn.weight", "[8, 24]", "[24, 8]", "use from_nanogpt"]),
+    "GPT-2 as nanoGPT": (
+        lambda: interop.from_nanogpt(gpt2_state(), 0, num_heads=2), ValueError,
+        ["c_attn.weight", "[24, 8]", "[8, 24]", "use from_gpt2"]),
+    "a head cut out": (lambda: gpt2(c_proj__weight=torch.ones(4, 8)), ValueError,
+        ["c_proj.weight", "[4, 4]", "[4, 8]"]),
+    "a number": (lambda: gpt2(c_proj__weight=torch.tensor(1.0)), ValueError,
+        ["c_proj.weight", "got []"]),
+    "bias of another length": (lambda: gpt2(c_attn__bias=torch.ones(8)), ValueError,
+        ["c_attn.bias", "[24]", "[8]"]),
+    "BERT of another shape": (lambda: bert(self__value__weight=torch.ones(8, 6)), ValueError,
+        ["self.value.weight", "[8, 8]", "[8, 6]"]),
+    "quantized": (
+        lambda: gpt2({n: x.char() for n, x in gpt2_state().items()}), TypeError,
+        ["floating point", "torch.int8", "quantized"]),
+    "mixed dtypes": (lambda: gpt2(c_proj__bias=torch.ones(8).double()), TypeError,
+        ["one dtype", "float64", "W_o.bias"]),
+    "mixed devices": (lambda: gpt2(c_proj__bias=torch.ones(8, device="meta")), TypeError,
+        ["one device", "meta"]),
+    "relative positions": (lambda: bert(self__distance_embedding__weight=torch.ones(5, 4)),
+        ValueError, ["absolute positions", "distance_embedding"]),
+}  # fmt: skip
+
+
+def check(call, error, words):
+    with pytest.raises(error) as caught:
+        call()
+    message = str(caught.value)
+    assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    check(*CASES[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("gpt2", FileNotFoundError, ["gpt2'", "no such file", "nothing is downloaded"]),
+        ("pytorch_model.bin", ValueError, ["pytorch_model.bin", "torch.load"]),
+        ("model.safetensors.index.json", ValueError, ["another kind", ".json"]),
+        ("weights", ValueError, ["another kind", "no ending"]),
+        ("cut.safetensors", ValueError, ["cut.safetensors", "can't be read", "to its end"]),
+        ("empty.safetensors", ValueError, ["empty.safetensors", "can't be read"]),
+        ("", ValueError, ["a folder", "'cut.safetensors'", "'model.safetensors'"]),
+    ],
+)
+def test_bad_files(name, error, words, in_file, tmp_path):
+    whole = in_file(gpt2_state()).read_bytes()
+    (tmp_path / "cut.safetensors").write_bytes(whole[:-100])
+    (tmp_path / "empty.safetensors").touch()
+    for other in ("pytorch_model.bin", "model.safetensors.index.json", "weights"):
+        (tmp_path / other).touch()
+    check(lambda: interop.layers(Path(tmp_path, name)), error, words)
