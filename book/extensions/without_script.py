@@ -1,0 +1,76 @@
+"""What stands in a widget's place where no script runs: in words what it would show.
+
+A question to commit to is written out, its answer folded. Texts come from the widget's saved state
+and stay text.
+"""
+
+import json
+import re
+from html import escape
+
+from docutils import nodes
+from myst_nb.core.render import WIDGET_VIEW_MIMETYPE
+from myst_nb.sphinx_ import NbMetadataCollector
+
+VIEW = re.compile(rf'<script type="{re.escape(WIDGET_VIEW_MIMETYPE)}">(.*)</script>', re.DOTALL)
+INLINE = re.compile(r"`([^`]+)`|\*(?!\s)([^*]*[^*\s])\*")  # as in the widget's predict.js
+
+
+def inline(text: str) -> str:
+    """Return text as HTML in which `code` and *emphasis* are the only markup."""
+
+    def mark(match: re.Match) -> str:
+        tag, inside = ("code", match[1]) if match[1] else ("em", match[2])
+        return f"<{tag}>{inside}</{tag}>"
+
+    return INLINE.sub(mark, escape(text, quote=False))
+
+
+def paragraphs(text: str) -> str:
+    """Return a <p> for each part of a text between empty lines."""
+    return "".join(f"<p>{inline(part)}</p>" for part in re.split(r"\n\s*\n", text.strip()))
+
+
+def question(state: dict) -> str:
+    """Return a question with its choices, and the answer in a fold."""
+    choices = "".join(f"<li>{inline(choice)}</li>" for choice in state["choices"])
+    right = "".join(f"<li>{inline(state['choices'][i])}</li>" for i in state["answers"])
+    answer = f"<p>Right:</p><ul>{right}</ul>{paragraphs(state['explanation'])}"
+    return (
+        '<div class="admonition predict"><p class="admonition-title">Predict</p>'
+        f"{paragraphs(state['question'])}<ul>{choices}</ul>"
+        f"<details><summary>The answer</summary>{answer}</details></div>"
+    )
+
+
+def fallback(state: dict) -> str:
+    """Return the <noscript> for a widget of this state."""
+    if {"question", "choices", "answers", "explanation"} <= state.keys():
+        inside = question(state)
+    else:
+        words = (
+            f"Here stands an interactive figure; it needs JavaScript. {state.get('summary', '')}"
+        )
+        inside = f'<p class="course-without-script">{escape(words.strip(), quote=False)}</p>'
+    return f"<noscript>{inside}</noscript>"
+
+
+def add_fallbacks(app, doctree, docname):
+    """Put a <noscript> behind each widget of a page."""
+    files = NbMetadataCollector.get_js_files(app.env, docname)
+    if "ipywidgets_state" not in files:
+        return
+    _, script = files["ipywidgets_state"]
+    entries = json.loads(script["body"])["state"]
+    for view in list(doctree.findall(nodes.raw)):
+        match = VIEW.fullmatch(view.astext())
+        if match:
+            state = entries[json.loads(match[1])["model_id"]]["state"]
+            words = nodes.raw(text=fallback(state), format="html")
+            view.parent.insert(view.parent.index(view) + 1, words)
+
+
+def setup(app):
+    """Run when a page's outputs are chosen."""
+    app.connect("doctree-resolved", add_fallbacks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
