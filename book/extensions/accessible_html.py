@@ -1,7 +1,8 @@
 """What screen readers are told: the theme's and the bibliography's markup, put right.
 
 The theme's left sidebar is no landmark, so its title and search field belong to none. docutils
-gives bibliography entries a role that has been withdrawn, in a list that also holds anchors.
+gives bibliography entries a role that has been withdrawn, in a list that also holds anchors. Sphinx
+writes the arguments of a signature, one a line, as definitions of nothing.
 """
 
 from pathlib import Path
@@ -12,6 +13,7 @@ REPLACEMENTS = {
     ),
     ' role="doc-biblioentry"': "",
     '<div role="list" class="citation-list">': '<div class="citation-list">',
+    '<dl>\n<dd><em class="sig-param">': '<dl role="presentation">\n<dd><em class="sig-param">',
 }
 
 

@@ -1,7 +1,7 @@
 """Interactive parts of the lessons: alive with a kernel in JupyterLab and without one on a page.
 
-Each widget is an anywidget: Python holds its state, the browser computes and draws. Needs the extra
-`attnlib[widgets]`.
+Each widget is an anywidget: Python holds its state, the browser computes and draws. What a
+reader changes is synced both ways and can be observed. Needs the extra `attnlib[widgets]`.
 """
 
 from attnlib.widgets.build_a_block import BuildABlock

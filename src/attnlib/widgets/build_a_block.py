@@ -24,7 +24,7 @@ class BuildABlock(anywidget.AnyWidget):
 
     The switches pick one of six ways to wire a block. The diagram shows it, and the curves show
     the given measurements of stacks of such blocks: every run a dot, a line through the medians.
-    A wiring without measurements is shown as not measured.
+    A wiring without measurements is shown as not measured. For example::
 
         measured = {
             (False, None): {"gradient": torch.tensor([[1e-2, 3e-2], [2e-21, 5e-21]])},
@@ -32,7 +32,7 @@ class BuildABlock(anywidget.AnyWidget):
         }
         BuildABlock([2, 48], measured, panels={"gradient": "size"}, origin="random, seeds 0 and 1")
 
-    Traits that a reader moves, synced both ways and observable:
+    Traits that a reader changes:
         residual (bool): whether each sub-layer's result is added to its input.
         norm_position (None, "pre" or "post"): where the norm sits, as in `TransformerBlock`.
         depth (int): the number of blocks, one of depths.

@@ -25,14 +25,14 @@ class HeadExplorer(anywidget.AnyWidget):
 
     The browser cuts the columns of q and k into heads and computes every head's weights
     softmax(q_i k_i^T / sqrt(d_k)) itself, so each number of heads is exact, also where no Python
-    runs.
+    runs. In a notebook::
 
         explorer = HeadExplorer(["the", "cat", "sat"], torch.randn(3, 8), torch.randn(3, 8))
         explorer                                                   # show it
         explorer.num_heads = 8                                     # moves the slider
         explorer.observe(lambda change: print(change["new"]), "num_heads")
 
-    Traits that a reader moves, synced both ways and observable:
+    Traits that a reader changes:
         num_heads (int): into how many heads the d columns are cut.
         causal (bool): whether no query may look to the right.
         head (int): the enlarged head, 0-based as in `weights[:, head]`.

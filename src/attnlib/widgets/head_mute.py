@@ -26,14 +26,15 @@ class HeadMute(anywidget.AnyWidget):
     """One token's output as stacked bars, a color a head; heads are ticked off one by one.
 
     A head is a term in a sum, output = sum over heads of head_i W_o^(i) + bias, so muting it is
-    leaving its term out (Elhage et al. 2021, "Attention heads as independent and additive").
+    leaving its term out (Elhage et al. 2021, "Attention heads as independent and additive"). In
+    a notebook::
 
         widget = HeadMute.from_module(module, x, tokens)
         widget                                     # show it
         widget.muted = [2]                         # heads are counted from 0
         widget.observe(lambda change: print(change["new"]), "muted")
 
-    Traits that a reader moves, synced both ways and observable:
+    Traits that a reader changes:
         muted (list of int): the heads that are left out, 0-based, in order.
         token (int): the token whose output is shown, 0-based.
 

@@ -24,7 +24,7 @@ class MaskPainter(anywidget.AnyWidget):
 
     Rows are queries, columns are keys, and a colored cell may look. The browser computes
     softmax(q k^T / sqrt(d)) over the cells that may look, and says which tokens see a later one. A
-    row that may look nowhere has weights 0 and output 0.
+    row that may look nowhere has weights 0 and output 0. In a notebook::
 
         painter = MaskPainter(["the", "cat", "sat"], torch.randn(3, 8), torch.randn(3, 8))
         painter                                                    # show it and paint
@@ -32,7 +32,7 @@ class MaskPainter(anywidget.AnyWidget):
         painter.mask = causal_mask(3).flatten().tolist()           # paints it from here
         painter.observe(lambda change: print(painter.mask_tensor()), "mask")
 
-    Trait that a reader paints, synced both ways and observable:
+    Traits that a reader changes:
         mask (list of T * T bool): row by row, True = may look.
 
     Traits that are fixed: tokens (list of str), T, d, origin, and q and k as T x d float32 numbers,

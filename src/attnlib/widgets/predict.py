@@ -13,7 +13,7 @@ class Predict(anywidget.AnyWidget):
     """A question with choices. The explanation unfolds once the reader has committed to one.
 
     The reader picks a choice and presses "Commit". Then the choice is locked, the right one is
-    marked in words, and the explanation appears; "Think again" starts over.
+    marked in words, and the explanation appears; "Think again" starts over. For example::
 
         Predict(
             "Add 10 to every number of a token. What happens to its *LayerNorm*?",
@@ -26,7 +26,7 @@ class Predict(anywidget.AnyWidget):
     asterisks; an empty line starts a new paragraph of the question or the explanation. Nothing is
     read as HTML, and formulas are written in Unicode: softmax(q·k / √d_k).
 
-    Traits that a reader moves, synced both ways and observable:
+    Traits that a reader changes:
         choice (int or None): the picked choice, 0-based.
         committed (bool): whether the reader has committed to it.
 

@@ -19,7 +19,7 @@ class QueryCompass(anywidget.AnyWidget):
 
     The browser computes weights = softmax(query . key / (temperature * sqrt(2))) and the output,
     the values mixed with these weights. sqrt(2) is the usual sqrt(d_k), which the temperature
-    multiplies.
+    multiplies. In a notebook::
 
         keys = torch.tensor([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])
         values = torch.tensor([[0.0, 0.0], [4.0, 1.0], [1.0, 3.0]])
@@ -28,8 +28,8 @@ class QueryCompass(anywidget.AnyWidget):
         compass.query = [-1.5, 3.0]                                # ten times longer
         compass.observe(lambda change: print(change["new"]), "query")
 
-    Traits that a reader moves, synced both ways and observable:
-        query (list of two floats).
+    Traits that a reader changes:
+        query (list of two floats): where it points.
         temperature (float): above 0; 1 is the usual scale.
 
     Traits that are fixed: T, labels (list of str, empty for k0, v0 and so on), origin, and k and v,

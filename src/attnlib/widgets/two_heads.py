@@ -54,7 +54,7 @@ class TwoHeads(anywidget.AnyWidget):
 
     Shown are Q, K, V, scores, weights and outputs of both heads, and of the one head that their
     matrices make when they stand side by side: several softmaxes against the softmax of a sum. The
-    browser computes all of it.
+    browser computes all of it. In a notebook::
 
         widget = TwoHeads()                        # lesson L04's example
         widget                                     # show it
@@ -62,10 +62,11 @@ class TwoHeads(anywidget.AnyWidget):
         widget.observe(lambda change: print(change["new"]), "heads")
         TwoHeads(torch.randn(3, 4), [(W_q1, W_k1, W_v1), (W_q2, W_k2, W_v2)])
 
-    Traits that a reader changes, synced both ways and observable; assign a new tensor to change
-    them from Python:
+    Traits that a reader changes:
         x (Tensor): the tokens, float32 [T, d].
         heads (Tensor): float32 [2, 3, d, d_k]; `heads[i]` holds W_q, W_k and W_v of head i.
+
+    Assign a new tensor to change them from Python.
 
     Traits that are fixed: T, d, d_k; start_x and start_heads, which the reset button brings back.
 
