@@ -166,8 +166,9 @@ def test_browser_code_and_colors_come_from_the_package():
     folder = Path(attnlib.widgets.__file__).parent
     for name in ("attention.js", "_shared.js", "head_explorer.js"):
         assert (folder / name).read_text(encoding="utf-8") in HeadExplorer._esm
-    for name in ("_shared.css", "head_explorer.css"):
-        assert (folder / name).read_text(encoding="utf-8") in HeadExplorer._css
+    sheet = HeadExplorer._css.replace(".attn-widget.attn-head-explorer", ".attn-widget")
+    for name in ("_shared.css", "token_map.css", "head_explorer.css"):
+        assert (folder / name).read_text(encoding="utf-8") in sheet
     for color in palette.WEIGHT_SCALE:
         assert color in HeadExplorer._esm
         assert color in HeadExplorer._css
