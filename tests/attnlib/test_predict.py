@@ -104,4 +104,6 @@ def test_bad_input_is_refused_in_words(error, message, arguments):
 def test_browser_code_comes_from_the_package():
     folder = Path(attnlib.widgets.__file__).parent
     assert (folder / "predict.js").read_text(encoding="utf-8") in Predict._esm
-    assert (folder / "predict.css").read_text(encoding="utf-8") in Predict._css.replace(".attn-widget.attn-predict", ".attn-widget")
+    assert (folder / "predict.css").read_text(encoding="utf-8") in Predict._css.replace(
+        ".attn-widget.attn-predict", ".attn-widget"
+    )
