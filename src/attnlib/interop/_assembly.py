@@ -20,15 +20,17 @@ def assemble(
         dropout: of the new module.
 
     Raises:
-        TypeError, ValueError: no numbers of one dtype, or num_heads doesn't divide d_model.
+        TypeError: not floating point numbers, or of several dtypes or devices.
+        ValueError: num_heads doesn't divide d_model.
     """
-    kinds = {(w.dtype, w.device) for w in weights.values()}
-    if len(kinds) > 1 or not all(w.is_floating_point() for w in weights.values()):
-        found = {name: f"{w.dtype} on {w.device}" for name, w in weights.items()}
+    kinds = sorted({f"{w.dtype} on {w.device}" for w in weights.values()})
+    if not all(w.is_floating_point() for w in weights.values()):
         raise TypeError(
-            "the weights of one layer must hold floating point numbers of one dtype on one device, "
-            f"got {found}: quantized weights must be turned back into numbers first"
+            f"the weights of a layer must hold floating point numbers, got {kinds}: "
+            "quantized weights must be turned back into numbers first"
         )
+    if len(kinds) > 1:
+        raise TypeError(f"the weights of a layer must share dtype and device, got {kinds}")
     W_q = weights["W_q.weight"]
     module = MultiHeadAttention(
         len(W_q),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -16,12 +16,13 @@ class Tensors(NamedTuple):
 
     names: list[str]
     fetch: Callable[[str], Tensor]
-    folders: list[str]  # names under which there are more names, as in a checkpoint
+    folders: list[str]  # names that hold state dicts themselves, as in a checkpoint
 
     def __str__(self) -> str:
         """Say what was found, for errors."""
-        some = ", ".join(map(repr, self.names[:4])) + ", ..." * (len(self.names) > 4)
-        found = f"{len(self.names)} tensors" + f" ({some})" * bool(self.names)
+        count = len(self.names)
+        some = ", ".join(map(repr, self.names[:4])) + ", ..." * (count > 4)
+        found = f"{count} tensor{'s' * (count > 1)} ({some})" if count else "no tensors"
         if self.folders:
             inner = " or ".join(f"source[{name!r}]" for name in self.folders)
             found += f": it looks like a whole checkpoint, so pass {inner}"
@@ -40,8 +41,8 @@ def opened(source: Source) -> Iterator[Tensors]:
     """
     if isinstance(source, Mapping):
         tensors = {name: x for name, x in source.items() if isinstance(x, Tensor)}
-        folders = [str(name) for name, x in source.items() if isinstance(x, Mapping)]
-        yield Tensors([n for n in tensors if isinstance(n, str)], tensors.__getitem__, folders)
+        names = [name for name in tensors if isinstance(name, str)]
+        yield Tensors(names, tensors.__getitem__, _folders(source))
     elif isinstance(source, str | PathLike):
         path = _require_safetensors_file(Path(source))
         try:
@@ -65,6 +66,14 @@ def opened(source: Source) -> Iterator[Tensors]:
             "source must be a state dict (names to tensors) or the path of a .safetensors file, "
             f"got {type(source).__name__}{hint}"
         )
+
+
+def _folders(source: Mapping[str, Any]) -> list[str]:
+    return [
+        name
+        for name, inner in source.items()
+        if isinstance(inner, Mapping) and any(isinstance(x, Tensor) for x in inner.values())
+    ]
 
 
 def _require_safetensors_file(path: Path) -> Path:
