@@ -24,12 +24,10 @@ from attnlib.cache import KVCache
 class LayerNorm(nn.Module):
     """Give every token mean 0 and variance 1 over its own d numbers, then a gain and a bias.
 
-    For each token x::
+    The variance is the biased one (divided by d), and eps stands inside the root, so that a token
+    of equal numbers becomes `bias` instead of NaN (Ba, Kiros & Hinton 2016, section 3)::
 
         y = (x - mean) / sqrt(variance + eps) * gain + bias
-
-    The variance is the biased one (divided by d), and eps stands inside the root, so that a token
-    of equal numbers becomes `bias` instead of NaN. (Ba, Kiros & Hinton 2016, section 3.)
 
     Args:
         d_model: width d of a token.
@@ -78,11 +76,9 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """Divide every token by the root mean square of its own d numbers, then a gain.
 
-    For each token x::
+    Nothing is subtracted and there is no bias (Zhang & Sennrich 2019, section 4, with an eps)::
 
         y = x / sqrt(mean(x^2) + eps) * gain
-
-    Nothing is subtracted and there is no bias. (Zhang & Sennrich 2019, section 4, with an eps.)
 
     Args:
         d_model: width d of a token.
@@ -128,11 +124,9 @@ class RMSNorm(nn.Module):
 class FeedForward(nn.Module):
     """Two matrices with a GELU between them, applied to each token by itself.
 
-    The tokens x on their way::
+    As in Vaswani et al. 2017, section 3.3, with the GELU of GPT-2 (here the exact one) for ReLU::
 
         x [..., d] --W_1--> [..., d_ff] --GELU--> [..., d_ff] --W_2--> [..., d]
-
-    (Vaswani et al. 2017, section 3.3, with the GELU of GPT-2 in place of ReLU; here the exact one.)
 
     Args:
         d_model: width d of a token, in and out.
