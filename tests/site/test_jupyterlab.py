@@ -69,9 +69,18 @@ class Widget:
 
     def __init__(self, name, page):
         self.name, self.page = name, page
-        self.cell = 1 + list(CELLS).index(name)
-        self.place = page.locator(".jp-CodeCell").nth(self.cell).locator(".jp-OutputArea")
-        self.view = self.place.locator(".attn-widget")
+        self.number = 1 + list(CELLS).index(name)
+        self.cell = page.locator(".jp-CodeCell").nth(self.number)
+        self.view = self.cell.locator(".attn-widget")
+
+    def show(self):
+        """Run the widget's cell, unless that was done."""
+        if self.view.count():
+            return
+        run(self.cell)
+        errors = self.cell.locator("[data-mime-type='application/vnd.jupyter.stderr']")
+        self.view.or_(errors).first.wait_for()
+        assert errors.all_inner_texts() == [], f"{self.name} isn't shown"
 
     def heard(self, trait):
         """Return the values of a trait that the observer in Python printed, in order."""
@@ -94,12 +103,18 @@ class Widget:
         active = self.page.locator(".jp-Cell").evaluate_all(
             "cells => cells.map((cell) => cell.classList.contains('jp-mod-active')).indexOf(true)"
         )
-        assert active == self.cell, f"keys for {self.name} moved JupyterLab's active cell"
+        assert active == self.number, f"keys for {self.name} moved JupyterLab's active cell"
+
+
+def run(cell):
+    """Run a cell of a notebook, which keeps the focus."""
+    cell.locator(".cm-content").click()
+    cell.page.keyboard.press("Control+Enter")
 
 
 @pytest.fixture(scope="module")
 def session(browser, tmp_path_factory):
-    """Open the notebook in JupyterLab and run all cells but the last."""
+    """Open the notebook in JupyterLab and run its first cell; give the page and its problems."""
     folder = tmp_path_factory.mktemp("lab")
     cells = [SETUP, *CELLS.values(), FROM_PYTHON]
     notebook = nbformat.v4.new_notebook(
@@ -109,16 +124,13 @@ def session(browser, tmp_path_factory):
     nbformat.write(notebook, folder / "widgets.ipynb")
     with (
         jupyterlab(folder) as address_of,
-        open_page(browser, address_of("lab/tree/widgets.ipynb"), touch=True) as page_problems,
+        open_page(browser, address_of("lab/tree/widgets.ipynb"), touch=True) as (page, problems),
     ):
-        page, _ = page_problems
         wait_for_kernel(page)
-        page.locator(".jp-CodeCell .cm-content").first.click()
-        page.keyboard.press("Shift+Enter")
-        for name in CELLS:
-            page.keyboard.press("Shift+Enter")
-            Widget(name, page).place.first.wait_for(timeout=30_000)
-        yield page_problems
+        first = page.locator(".jp-CodeCell").first
+        run(first)
+        first.get_by_text("[1]:").first.wait_for(timeout=60_000)  # torch may come from a cold disk
+        yield page, problems
 
 
 @pytest.fixture
@@ -126,14 +138,12 @@ def widget(session):
     """Return a function from a name to that widget; what goes wrong on the page fails the test."""
     page, problems = session
 
-    def find(name):
+    def shown(name):
         found = Widget(name, page)
-        error = found.place.locator("[data-mime-type='application/vnd.jupyter.error']")
-        found.view.or_(error).first.wait_for()
-        assert error.all_inner_texts() == [], f"{name} isn't shown"
+        found.show()
         return found
 
-    yield find
+    yield shown
     serious = [problem for problem in problems if not problem.startswith(CHATTER)]
     problems.clear()
     assert serious == []
@@ -165,8 +175,7 @@ def test_head_explorer_follows_python(widget):
     slider = explorer.view.get_by_role("slider")
     slider.press("Home")
     explorer.tells("num_heads", 1)
-    explorer.page.locator(".jp-CodeCell").last.locator(".cm-content").click()
-    explorer.page.keyboard.press("Control+Enter")
+    run(explorer.page.locator(".jp-CodeCell").last)
     explorer.view.get_by_label("head 8", exact=True).wait_for()
     assert slider.get_attribute("aria-valuetext") == "8 heads of width 1"
     assert explorer.view.locator(".attn-tile").count() == 8
