@@ -31,19 +31,15 @@ def assemble(
         )
     if len(kinds) > 1:
         raise TypeError(f"the weights of a layer must share dtype and device, got {kinds}")
-    W_q = weights["W_q.weight"]
     module = MultiHeadAttention(
-        len(W_q),
+        len(weights["W_q.weight"]),
         num_heads,
         kdim=weights["W_k.weight"].shape[1],
         vdim=weights["W_v.weight"].shape[1],
         bias="W_q.bias" in weights,
         dropout=dropout,
         device="meta",  # shapes without numbers: none are drawn that would be thrown away
-        dtype=W_q.dtype,
     )
-    copies = {
-        name: w.detach().clone(memory_format=torch.contiguous_format) for name, w in weights.items()
-    }
+    copies = {name: w.clone(memory_format=torch.contiguous_format) for name, w in weights.items()}
     module.load_state_dict(copies, assign=True)
     return module
