@@ -6,11 +6,11 @@ import re
 import pytest
 
 import attnlib
-from attnlib import interop, museum, plotting, widgets
+from attnlib import heatmap, interop, museum, plotting, widgets
 from attnlib.exercises import l03, l04, l05
 
 PUBLIC = {
-    "api": {module: module.__all__ for module in (attnlib, interop)},
+    "api": {module: module.__all__ for module in (attnlib, heatmap, interop)},
     "api_tools": {
         **{module: module.__all__ for module in (museum, plotting, widgets)},
         **{module: module.EXERCISES for module in (l03, l04, l05)},

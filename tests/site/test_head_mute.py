@@ -262,16 +262,6 @@ def test_bars_glide_only_where_motion_is_welcome(show):
     assert set(page.evaluate(duration).split(", ")) == {"0s"}
 
 
-def test_another_widgets_style_sheet_changes_nothing(show):
-    other = HeadExplorer(["a", "b"], torch.ones(2, 4), torch.ones(2, 4))
-    boxes = []
-    for widgets in ([random_parts()], [random_parts(), other]):
-        page = show(*widgets)
-        unfold(page, ".attn-head-mute")
-        boxes.append(sizes_inside(page, ".attn-head-mute"))
-    assert boxes[0] == boxes[1]
-
-
 def shorten(state, buffers):
     for entry in buffers:
         if entry["path"] == ["parts"]:

@@ -179,16 +179,6 @@ def test_several_questions_on_a_page_do_not_disturb_each_other(show):
     assert page.locator("[id]").count() == 0
 
 
-def test_a_widget_of_another_kind_does_not_change_its_look(show):
-    other = HeadExplorer(["a", "b"], torch.eye(2), torch.eye(2))  # brings the shared style again
-    looks = []
-    for page in (show(predict()), show(predict(), other)):
-        styles = [LOOK.replace("NODE", node) for node in (".attn-predict", ".attn-title")]
-        looks.append([page.evaluate(style) for style in styles])
-    assert looks[0] == looks[1]
-    assert looks[0][0]["padding"] == "0px"
-
-
 def test_views_of_one_widget_stay_together(show):
     widget = predict()
     one, two = show(widget, widget).locator(".attn-widget").all()

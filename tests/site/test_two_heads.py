@@ -290,16 +290,6 @@ def test_two_widgets_do_not_disturb_each_other_and_views_of_one_stay_together(sh
     assert one.page.locator("[id]").count() == 0
 
 
-def test_another_widgets_style_sheet_changes_nothing(show):
-    other = HeadExplorer(["a", "b"], torch.ones(2, 4), torch.ones(2, 4))
-    boxes = []
-    for widgets in ([TwoHeads()], [TwoHeads(), other]):
-        page = show(*widgets)
-        page.locator(".attn-two-heads summary").first.click()
-        boxes.append(sizes_inside(page, ".attn-two-heads"))
-    assert boxes[0] == boxes[1]
-
-
 def shorten(state, buffers):
     for entry in buffers:
         if entry["path"] == ["heads"]:

@@ -26,7 +26,7 @@ class HeadMute(anywidget.AnyWidget):
     """One token's output as stacked bars, a color a head; heads are ticked off one by one.
 
     A head is a term in a sum, output = sum over heads of head_i W_o^(i) + bias, so muting it is
-    leaving its term out (Elhage et al. 2021, "Attention heads as independent and additive"). In
+    leaving its term out (Elhage et al. 2021, "Attention heads are independent and additive"). In
     a notebook::
 
         widget = HeadMute.from_module(module, x, tokens)
