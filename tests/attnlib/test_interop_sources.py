@@ -210,6 +210,9 @@ CASES = {
     "another model's layers": (
         lambda: interop.layers({"blocks.0.attn.qkv.weight": torch.ones(1)}), ValueError,
         ["GPT-2", "BERT", "encoder.layer.0.attention.self.query.weight", "blocks.0.attn.qkv"]),
+    "a name that goes on": (
+        lambda: interop.layers({"h.0.attn.c_attn.weight_orig": torch.ones(1)}), ValueError,
+        ["GPT-2's", "'h.0.attn.c_attn.weight_orig'"]),
     "BERT as GPT-2": (lambda: gpt2(bert_state()), ValueError, ["GPT-2's", "it looks like BERT's"]),
     "GPT-2 as BERT": (lambda: bert(gpt2_state()), ValueError, ["BERT's", "it looks like GPT-2's"]),
     "two models": (lambda: gpt2(gpt2_state("teacher.") | gpt2_state("student.")), ValueError,
