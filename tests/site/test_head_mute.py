@@ -6,10 +6,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from widget_pages import sizes_inside, unfold
+from widget_pages import unfold
 
 from attnlib import MultiHeadAttention, palette
-from attnlib.widgets import HeadExplorer, HeadMute
+from attnlib.widgets import HeadMute
 
 SENTENCE = "The teacher gave the students their homework".split()
 

@@ -1,9 +1,8 @@
 """Predict in a real browser, without a kernel: committing, what is told then, its manners."""
 
 import pytest
-import torch
 
-from attnlib.widgets import HeadExplorer, Predict
+from attnlib.widgets import Predict
 
 CHOICES = ["tiny", "healthy", "huge"]
 

@@ -5,9 +5,8 @@ import math
 
 import pytest
 import torch
-from widget_pages import sizes_inside
 
-from attnlib.widgets import HeadExplorer, TwoHeads
+from attnlib.widgets import TwoHeads
 
 
 def random_heads(T=2, d=4, d_k=2, *, seed=0, scale=1.0):
