@@ -32,11 +32,3 @@ def unfold(page, widget: str = ".attn-widget"):
     """Open a widget's fold with the numbers; the table is filled once the fold is open."""
     page.locator(f"{widget} summary").first.click()
     page.locator(f"{widget} tbody tr").first.wait_for()
-
-
-def sizes_inside(page, widget: str) -> list[list[float]]:
-    """Return width and height of everything that a widget shows, to compare two layouts."""
-    return page.locator(f"{widget} *:not(.attn-unseen)").evaluate_all(
-        """all => all.map((node) => node.getBoundingClientRect())
-            .map(({width, height}) => [width, height])"""
-    )
