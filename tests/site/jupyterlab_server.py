@@ -15,8 +15,11 @@ from pathlib import Path
 READY_WITHIN = 60  # seconds
 FORGOTTEN_AFTER = 300  # seconds; should this process die, the server ends all the same
 
-# JupyterLab draws only the cells in view unless it is told to.
-SETTINGS = {"notebook-extension/tracker": {"windowingMode": "none"}}
+# JupyterLab draws only the cells in view, and asks in a popup for news, unless it is told not to.
+SETTINGS = {
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+}
 
 
 @contextlib.contextmanager
