@@ -44,6 +44,14 @@ def require_count(name: str, value: object) -> None:
         raise ValueError(f"{name} must be at least 0, got {value}")
 
 
+def require_range(name: str, value: object) -> None:
+    """Raise TypeError or ValueError unless `value` is a range of neighboring tokens."""
+    if not isinstance(value, range):
+        raise TypeError(f"{name} must be a range such as range(0, 256), got {value!r}")
+    if value.step != 1 or not 0 <= value.start < value.stop:
+        raise ValueError(f"{name} must be a range of steps of 1 from 0 or above, got {value}")
+
+
 def require_divisible(d_model: int, num_heads: int) -> None:
     """Raise unless `num_heads` equal heads fit into `d_model`."""
     require_positive_int("d_model", d_model)

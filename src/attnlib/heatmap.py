@@ -18,6 +18,7 @@ from attnlib._checks import (
     require_floating,
     require_like,
     require_positive_int,
+    require_range,
     require_tokens,
     shape_of,
 )
@@ -138,8 +139,8 @@ def attention_window(
             within the sequence.
     """
     scale = _checked(q, k, causal, key_mask, scale)
-    _require_range("rows", rows, q.shape[2])
-    _require_range("keys", keys, k.shape[2])
+    _require_within("rows", rows, q.shape[2])
+    _require_within("keys", keys, k.shape[2])
     weights = torch.zeros(*q.shape[:2], len(rows), len(keys), dtype=_precision(q), device=q.device)
     for b, head, all_keys in _heads(q, k):
         allowed = None if key_mask is None else key_mask[b]
@@ -277,8 +278,7 @@ def _checked(
     return float(scale)
 
 
-def _require_range(name: str, value: object, T: int) -> None:
-    if not isinstance(value, range):
-        raise TypeError(f"{name} must be a range such as range(0, 256), got {value!r}")
-    if value.step != 1 or not 0 <= value.start < value.stop <= T:
-        raise ValueError(f"{name} must be a range of steps of 1 within 0 to {T}, got {value}")
+def _require_within(name: str, value: range, T: int) -> None:
+    require_range(name, value)
+    if value.stop > T:
+        raise ValueError(f"{name} must be a range within 0 to {T}, got {value}")

@@ -10,6 +10,7 @@ from attnlib.plotting.contributions import plot_head_contributions
 from attnlib.plotting.curves import plot_seed_curves
 from attnlib.plotting.flow import plot_flow
 from attnlib.plotting.heads import plot_heads
+from attnlib.plotting.long_heads import plot_long_heads
 from attnlib.plotting.lookups import plot_lookups
 from attnlib.plotting.matrices import plot_matrices
 from attnlib.plotting.ridges import plot_size_histograms
@@ -27,6 +28,7 @@ __all__ = [
     "plot_flow",
     "plot_head_contributions",
     "plot_heads",
+    "plot_long_heads",
     "plot_lookups",
     "plot_matrices",
     "plot_origin",

@@ -95,7 +95,7 @@ def plot_heads(
         TypeError, ValueError: weights that aren't attention, labels that don't fit, or a mask that
             forbids a look which has some weight.
     """
-    maps = _one_map_a_head(require_attention(weights))
+    maps = one_map_a_head(require_attention(weights))
     heads, T_q, T_k = maps.shape
     if mask is not None:
         maps = _without_forbidden_looks(maps, mask)
@@ -127,7 +127,7 @@ def plot_heads(
             continue
         row_labels = tokens if i % columns == 0 else None
         draw_map(ax, maps[i], row_labels, key_tokens, cell=cell, numbers=numbers)
-        ax.set_title(titles[i], color=_title_color(colors_of[i]))
+        ax.set_title(titles[i], color=title_color(colors_of[i]))
     if heads == 1:
         axes[0, 0].set_ylabel("query (who looks)", color=palette.QUERY_COLOR)
         axes[0, 0].set_xlabel("key (what is looked at)", color=palette.KEY_COLOR)
@@ -175,7 +175,7 @@ def add_weight_scale(figure: Figure, axes: np.ndarray) -> None:
     bar.outline.set_visible(False)
 
 
-def _one_map_a_head(rows: Tensor) -> Tensor:
+def one_map_a_head(rows: Tensor) -> Tensor:
     """[T_q, T_k], [h, T_q, T_k] or [1, h, T_q, T_k] -> [h, T_q, T_k]."""
     if rows.dim() == 4 and rows.shape[0] == 1:
         rows = rows[0]
@@ -219,7 +219,8 @@ def _explain_blank_cells(figure: Figure, axes: np.ndarray) -> None:
     )  # fmt: skip
 
 
-def _title_color(head: int | None) -> str:
+def title_color(head: int | None) -> str:
+    """Return the color of a head's title; that of text for a map that is no particular head."""
     return palette.INK if head is None else palette.head_color(head)
 
 
