@@ -71,7 +71,8 @@ function createDots(points, names, plane, { room, turns }) {
     const width = 6.6 * (Math.min(names[j].length, 12) + room);
     const boxes = turns.map((turn) => {
       const angle = outward + (turn * Math.PI) / 4;
-      const left = x + Math.cos(angle) * (17 + width / 2) - width / 2;
+      const side = Math.max(-1, Math.min(1.5 * Math.cos(angle), 1)); // beside the dot also at 45 degrees
+      const left = x + Math.cos(angle) * 17 + (side - 1) * (width / 2);
       const top = y + Math.sin(angle) * 22 - 8;
       const cornerX = Math.max(2, Math.min(left, SIZE - 2 - width));
       const cornerY = Math.max(TOP, Math.min(top, TOP + HEIGHT - 16));
