@@ -1,13 +1,15 @@
 """What an exact heatmap of a long sequence costs, beside attention itself and other ways to it.
 
-    python benchmarks/heatmap.py                 # about five minutes on two cores
+    python benchmarks/heatmap.py                 # about six minutes on two cores
     python benchmarks/heatmap.py --only times    # or: memory
+    python benchmarks/heatmap.py --tokens 1024 4096
     python benchmarks/heatmap.py --device cuda
 
 Times are ratios to PyTorch's fused attention on the same queries and keys, forward, float32
-(bfloat16 on a GPU), d_k = 64, maps of 256 x 256 cells: processor time on one thread. The others
-are the dense map, pooled, where it fits into memory; and fused attention whose values are one-hot
-labels of the cells. Memory is the peak beyond queries and keys, in a fresh process.
+(bfloat16 on a GPU), d_k = 64, maps of 256 x 256 cells: processor time on one thread, and time on
+the wall with two. The others are the dense map, pooled, where it fits into memory; and fused
+attention whose values are one-hot labels of the cells. Memory is the peak beyond queries and keys,
+in a fresh process.
 """
 
 import argparse
@@ -38,10 +40,12 @@ CASES = {
     (1024, 8, False): (15, 2.5),
     (4096, 2, False): (9, 1.5),
     (16384, 1, False): (5, 1.0),
-    (65536, 1, False): (1, 1.0),
+    (65536, 1, False): (3, 1.0),
     (4096, 2, True): (9, 1.8),
     (16384, 1, True): (5, 1.1),
 }
+TOKENS = sorted({T for T, _, _ in CASES})
+CLOCKS = {1: "processor time, 1 thread", 2: "wall time, 2 threads"}
 DENSE_UP_TO = 16384  # beyond, one map of weights takes 16 GiB
 MEMORY_SPARE = 8 * 2**20  # what a map may take beyond twice the queries
 
@@ -89,11 +93,13 @@ def name_of(T: int, h: int, causal: bool) -> str:
     return f"{T // 1024}k tokens, {h} heads" + ", causal" * causal
 
 
-def measure_times(device: str) -> tuple[dict[str, dict], list[Goal]]:
-    torch.set_num_threads(1)
-    clock = clock_of(device, 1)
+def measure_times(device: str, threads: int, tokens: list[int]) -> tuple[dict, list[Goal]]:
+    torch.set_num_threads(threads)
+    clock = clock_of(device, threads)
     found, goals = {}, []
     for (T, h, causal), (rounds, wanted) in CASES.items():
+        if T not in tokens:
+            continue
         case = name_of(T, h, causal)
         seconds = take_turns(candidates(*inputs(T, h, device), causal), rounds, clock)
         found[case] = ratios(seconds, "fused attention")
@@ -101,10 +107,12 @@ def measure_times(device: str) -> tuple[dict[str, dict], list[Goal]]:
     return found, goals
 
 
-def measure_memory(device: str) -> tuple[dict[str, float], list[Goal]]:
+def measure_memory(device: str, tokens: list[int]) -> tuple[dict[str, float], list[Goal]]:
     """Return the peaks in MiB."""
     found, goals = {}, []
     for T, h, causal in CASES:
+        if T not in tokens:
+            continue
         case = name_of(T, h, causal)
         size = ["--peak", str(T), str(h), str(int(causal))]
         found[case] = in_a_fresh_process(__file__, "--device", device, *size)
@@ -126,6 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--only", choices=["times", "memory"], help="leave the other out")
+    parser.add_argument("--tokens", type=int, nargs="+", choices=TOKENS, default=TOKENS)
     parser.add_argument("--peak", type=int, nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     device = arguments.device
@@ -138,18 +147,22 @@ def main() -> None:
     record: dict[str, dict] = {}
     goals: list[Goal] = []
     if arguments.only != "memory":
-        found, reached = measure_times(device)
-        record["times, as multiples of fused attention"] = found
-        goals += reached
-        names = list(dict.fromkeys(name for case in found.values() for name in case))
-        rows = [[case, *(str(of.get(name, "")) for name in names)] for case, of in found.items()]
-        show("Times, as multiples of fused attention: median (middle half)", ["", *names], rows)
+        for threads in (1,) if device == "cuda" else (1, 2):
+            kind = "GPU" if device == "cuda" else CLOCKS[threads]
+            found, reached = measure_times(device, threads, arguments.tokens)
+            record[f"times, as multiples of fused attention, {kind}"] = found
+            goals += reached if threads == 1 else []
+            names = list(dict.fromkeys(name for case in found.values() for name in case))
+            rows = [
+                [case, *(str(of.get(name, "")) for name in names)] for case, of in found.items()
+            ]
+            show(f"Multiples of fused attention, {kind}: median (middle half)", ["", *names], rows)
     if arguments.only != "times":
-        peaks, reached = measure_memory(device)
+        peaks, reached = measure_memory(device, arguments.tokens)
         record["memory, MiB beyond queries and keys"] = peaks
         goals += reached
     show_goals(goals)
-    if arguments.only is None:
+    if arguments.only is None and arguments.tokens == TOKENS:
         save("heatmap", device, record, goals)
 
 

@@ -8,29 +8,22 @@ most of what a sharp head looks at.
 """
 
 import math
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from attnlib._checks import (
-    require_floating,
-    require_like,
-    require_positive_int,
-    require_range,
-    require_tokens,
-    shape_of,
-)
-from attnlib.masks import combine_masks
+from attnlib import _heatmap_checks as checks
+from attnlib._checks import require_positive_int
 
 Reduce = Literal["mass", "mean", "sum", "max"]
-REDUCTIONS = ("mass", "mean", "sum", "max")
 __all__ = ["attention_heatmap", "attention_window", "cell_edges"]
 
-# Scores at a time: 256 x 1024 float32 numbers are 1 MiB and stay in a processor's cache.
+# Queries and keys at a time. Their 256 x 1024 scores, 1 MiB, stay in a processor's cache.
 STRIP, TILE = 256, 1024
-NARROW = 16  # cells narrower than this are summed by a product, which is faster
+LOG2_E = math.log2(math.e)  # exp(x) = exp2(x log2 e), and processors are quicker at powers of two
 
 
 def cell_edges(T: int, grid: int) -> list[int]:
@@ -53,7 +46,7 @@ def attention_heatmap(
     q: Tensor,
     k: Tensor,
     *,
-    grid: int = 256,
+    grid: int | tuple[int, int] = 256,
     reduce: Reduce = "mass",
     causal: bool = False,
     key_mask: Tensor | None = None,
@@ -64,7 +57,8 @@ def attention_heatmap(
     Args:
         q: queries [B, h, T_q, d_k].
         k: keys [B, h_kv, T_k, d_k]; h / h_kv neighboring heads share one.
-        grid: the most cells a side; `cell_edges` says which tokens are in which.
+        grid: the most cells a side, or (rows, columns); `cell_edges` says which tokens are in
+            which.
         reduce: what a cell says of its queries and keys.
             "mass": how much of its attention a query of the cell gives to the keys of the cell, on
             average over those queries that may look anywhere; rows sum to 1 at every T.
@@ -78,36 +72,25 @@ def attention_heatmap(
         Maps [B, h, cells of queries, cells of keys], float32, or float64 for float64.
 
     Raises:
-        TypeError: not floating point tensors of one dtype, or a key_mask that isn't boolean.
-        ValueError: shapes that don't fit, an unknown `reduce`, or `causal` with T_q != T_k.
+        TypeError: not floating point tensors of one dtype, a key_mask that isn't boolean, or
+            options of another type.
+        ValueError: shapes that don't fit, an unknown `reduce`, `causal` with T_q != T_k, or scores
+            that aren't finite.
     """
-    scale = _checked(q, k, causal, key_mask, scale)
-    require_positive_int("grid", grid)
-    if reduce not in REDUCTIONS:
-        raise ValueError(f"reduce must be one of {list(REDUCTIONS)}, got {reduce!r}")
-    (B, h, T_q, _), T_k = q.shape, k.shape[2]
-    height, width = math.ceil(T_q / grid), math.ceil(T_k / grid)
-    cells = (math.ceil(T_q / height), math.ceil(T_k / width))
-    maps = torch.zeros(B, h, *cells, dtype=_precision(q), device=q.device)
-    seeing = torch.zeros(B, h, cells[0], dtype=maps.dtype, device=q.device)
-    for b, head, keys in _heads(q, k):
-        allowed = None if key_mask is None else key_mask[b]
-        for start in range(0, T_q, STRIP):
-            queries = q[b, head, start : start + STRIP].to(maps.dtype) * scale
-            strip, looks = _strip(queries, keys, width, start if causal else None, allowed, reduce)
-            rows = torch.arange(start, start + len(strip), device=q.device) // height
-            seeing[b, head].index_add_(0, rows, looks.to(maps.dtype))
-            if reduce == "max":
-                maps[b, head].scatter_reduce_(0, rows[:, None].expand_as(strip), strip, "amax")
-            else:
-                maps[b, head].index_add_(0, rows, strip)
+    scale = checks.require_inputs(q, k, causal, key_mask, scale)
+    grid = checks.require_grid(grid)
+    checks.require_reduction(reduce)
+    edges = [cell_edges(x.shape[2], cells) for x, cells in zip((q, k), grid, strict=True)]
+    height, width = (each[1] for each in edges)
+    with torch.autocast(q.device.type, enabled=False):
+        pool = _gpu_kernel(q, height, width) or _pooled
+        maps, seeing = pool(q, k, height, width, causal, key_mask, scale * LOG2_E, reduce == "max")
     if reduce == "mass":
         maps /= seeing.clamp_min(1)[..., None]
     elif reduce == "mean":
-        heights, widths = (
-            torch.tensor(cell_edges(T, grid), device=q.device).diff() for T in (T_q, T_k)
-        )
+        heights, widths = (torch.tensor(each, device=q.device).diff() for each in edges)
         maps /= heights[:, None] * widths
+    checks.require_finite(maps)
     return maps
 
 
@@ -138,106 +121,170 @@ def attention_window(
         TypeError, ValueError: as `attention_heatmap`; ranges that aren't ranges of steps of 1
             within the sequence.
     """
-    scale = _checked(q, k, causal, key_mask, scale)
-    _require_within("rows", rows, q.shape[2])
-    _require_within("keys", keys, k.shape[2])
+    scale = checks.require_inputs(q, k, causal, key_mask, scale) * LOG2_E
+    checks.require_within("rows", rows, q.shape[2])
+    checks.require_within("keys", keys, k.shape[2])
     weights = torch.zeros(*q.shape[:2], len(rows), len(keys), dtype=_precision(q), device=q.device)
-    for b, head, all_keys in _heads(q, k):
-        allowed = None if key_mask is None else key_mask[b]
-        for start in range(rows.start, rows.stop, STRIP):
-            stop = min(start + STRIP, rows.stop)
-            queries = q[b, head, start:stop].to(weights.dtype) * scale
-            where = start if causal else None
-            total = torch.full((len(queries),), -math.inf, dtype=weights.dtype, device=q.device)
-            for tile in _tiles(queries, all_keys, TILE, where, allowed):
-                total = torch.logaddexp(total, tile.scores.logsumexp(-1))
-            piece = slice(keys.start, keys.stop)
-            mine = None if allowed is None else allowed[piece]
-            scores = queries @ all_keys[piece].to(queries.dtype).T
-            _forbid(scores, keys.start, where, mine)
-            found = (scores - total[:, None]).exp().masked_fill(total.isneginf()[:, None], 0.0)
-            weights[b, head, start - rows.start : stop - rows.start] = found
+    with torch.autocast(q.device.type, enabled=False):
+        for b, head, all_keys in _heads(q, k):
+            allowed = None if key_mask is None else key_mask[b]
+            for start in range(rows.start, rows.stop, STRIP):
+                stop = min(start + STRIP, rows.stop)
+                queries = q[b, head, start:stop].to(weights.dtype) * scale
+                where = start if causal else None
+                peak, total = _normalizers(queries, all_keys, where, allowed)
+                scores = all_keys[keys.start : keys.stop].to(queries.dtype) @ queries.T
+                _forbid(scores, keys.start, where, allowed)
+                found = scores.sub_(peak).exp2_().div_(total)  # [keys, queries]
+                weights[b, head, start - rows.start : stop - rows.start] = found.T
+    checks.require_finite(weights)
     return weights
 
 
-class _Tile(NamedTuple):
-    """Scores [strip, tile] of some queries on the keys from `first` on."""
+def _gpu_kernel(q: Tensor, height: int, width: int) -> Callable[..., tuple[Tensor, Tensor]] | None:
+    """Return what pools on a GPU if Triton is there and its kernel takes this case."""
+    if q.is_cuda and find_spec("triton"):
+        from attnlib import _heatmap_triton
 
-    scores: Tensor
-    first: int
+        if _heatmap_triton.fits(q, height, width):
+            return _heatmap_triton.pooled
+    return None
+
+
+def _pooled(
+    q: Tensor, k: Tensor, height: int, width: int, causal: bool, key_mask: Tensor | None,
+    scale: float, largest: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return the sum of each cell's weights, or the largest, and how many queries of a row look.
+
+    Args:
+        height, width: queries and keys of a cell; the last cells may have fewer.
+        scale: of scores that are exponents of 2.
+
+    Returns:
+        Maps [B, h, rows, columns], and [B, h, rows].
+    """
+    cells = [math.ceil(x.shape[2] / size) for x, size in ((q, height), (k, width))]
+    maps = torch.zeros(*q.shape[:2], *cells, dtype=_precision(q), device=q.device)
+    seeing = maps.new_zeros(maps.shape[:3])
+    for b, head, keys in _heads(q, k):
+        allowed = None if key_mask is None else key_mask[b]
+        for start in range(0, q.shape[2], STRIP):
+            queries = q[b, head, start : start + STRIP].to(maps.dtype) * scale
+            where = start if causal else None
+            strip, looks = _strip(queries, keys, width, where, allowed, largest)
+            top, bottom = start // height, (start + len(queries) - 1) // height + 1
+            rows = torch.arange(start, start + len(queries), device=q.device) // height
+            if largest:
+                rows = rows[:, None].expand(-1, cells[1])
+                maps[b, head].scatter_reduce_(0, rows, strip.T, "amax")
+                continue
+            member = rows == torch.arange(top, bottom, device=q.device)[:, None]
+            member = member.to(maps.dtype)  # [rows, queries]: a sum by cells is a product
+            maps[b, head, top:bottom].addmm_(member, strip.T)
+            seeing[b, head, top:bottom] += member @ looks.to(maps.dtype)
+    return maps, seeing
+
+
+def _normalizers(
+    queries: Tensor, keys: Tensor, where: int | None, allowed: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Return each query's largest score over all keys, and what its weights are divided by."""
+    peak = queries.new_full((len(queries),), -math.inf)
+    total = queries.new_zeros(len(queries))
+    for scores, _ in _tiles(queries, keys, TILE, where, allowed):
+        before, peak = peak, torch.maximum(peak, scores.amax(0))
+        total *= (before - _finite(peak)).exp2_()
+        total += scores.sub_(_finite(peak)).exp2_().sum(0)
+    return _finite(peak), total.clamp_min(torch.finfo(total.dtype).tiny)
 
 
 def _strip(
     queries: Tensor, keys: Tensor, width: int, where: int | None, allowed: Tensor | None,
-    reduce: Reduce,
+    largest: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return a strip's weights summed (or the largest) by key cells, and which rows may look."""
-    cells_a_tile = max(1, TILE // width)
-    rows, cells = len(queries), math.ceil(len(keys) / width)
-    strip = queries.new_zeros(rows, cells)
-    peaks, totals, places = [], [], []
-    for scores, first in _tiles(queries, keys, cells_a_tile * width, where, allowed):
-        peak = scores.amax(-1, keepdim=True)
-        scores.sub_(_finite(peak)).exp_()
-        place = slice(first // width, first // width + math.ceil(scores.shape[1] / width))
-        if reduce == "max":
-            totals.append(scores.sum(-1))
-        strip[:, place] = _by_cells(scores, width, reduce)
-        peaks.append(peak)
-        places.append(place)
-    peak = torch.cat(peaks, -1)  # [rows, tiles]
-    shares = (peak - _finite(peak.amax(-1, keepdim=True))).exp()
-    for share, place in zip(shares.unbind(-1), places, strict=True):
-        strip[:, place] *= share[:, None]
-    total = (torch.stack(totals, -1) * shares).sum(-1) if totals else strip.sum(-1)
-    return strip.div_(total.clamp_min(torch.finfo(total.dtype).tiny)[:, None]), total > 0
+    """Return a strip's weights summed (or the largest) by key cells, and which rows may look.
+
+    Args:
+        queries: [rows, d_k], scaled for powers of two.
+        keys: [T_k, d_k].
+
+    Returns:
+        Weights [cells, rows], and [rows].
+    """
+    peaks, totals, parts = [], [], []
+    for scores, first in _tiles(queries, keys, width, where, allowed):
+        peaks.append(scores.amax(0))
+        scores.sub_(_finite(peaks[-1])).exp2_()
+        parts.append((first // width, _by_cells(scores, width, largest)))
+        totals.append(scores.sum(0) if largest else parts[-1][1].sum(0))
+    tops = torch.stack(peaks)  # [tiles, rows]
+    shares = (tops - _finite(tops.amax(0))).exp2_()
+    total = (torch.stack(totals) * shares).sum(0)
+    shares /= total.clamp_min(torch.finfo(total.dtype).tiny)
+    strip = queries.new_zeros(math.ceil(len(keys) / width), len(queries))
+    for share, (cell, part) in zip(shares, parts, strict=True):
+        place = strip[cell : cell + len(part)]
+        part *= share
+        place.copy_(torch.maximum(place, part) if largest else place + part)
+    return strip, total > 0
 
 
 def _tiles(
-    queries: Tensor, keys: Tensor, size: int, where: int | None, allowed: Tensor | None
-) -> Iterator[_Tile]:
-    """Give the scores of queries on all keys, tile by tile; each tile overwrites the one before."""
-    memory = queries.new_empty(len(queries) * size)
+    queries: Tensor, keys: Tensor, width: int, where: int | None, allowed: Tensor | None
+) -> Iterator[tuple[Tensor, int]]:
+    """Give the scores of keys for all queries [tile, strip], and the first key of each tile.
+
+    A tile is some whole cells, or a piece of one that is too wide, and overwrites the tile before.
+    Keys are the rows here: what is done to a row is done to many queries at once, so cells of a
+    single key cost no more than wide ones.
+    """
     seen = len(keys) if where is None else min(len(keys), where + len(queries))
-    for first in range(0, seen, size):
-        piece = keys[first : first + size].to(queries.dtype)
-        scores = memory[: len(queries) * len(piece)].view(len(queries), len(piece))
-        torch.mm(queries, piece.T, out=scores)
-        _forbid(scores, first, where, None if allowed is None else allowed[first : first + size])
-        yield _Tile(scores, first)
+    block = max(width, TILE // width * width)  # no tile crosses the end of a block
+    memory = queries.new_empty(min(TILE, seen) * len(queries))
+    for first, stop in (
+        (first, min(first + TILE, start + block, seen))
+        for start in range(0, seen, block)
+        for first in range(start, min(start + block, seen), TILE)
+    ):
+        scores = memory[: (stop - first) * len(queries)].view(stop - first, len(queries))
+        torch.mm(keys[first:stop].to(queries.dtype), queries.T, out=scores)
+        _forbid(scores, first, where, allowed)
+        yield scores, first
 
 
 def _forbid(scores: Tensor, first: int, where: int | None, allowed: Tensor | None) -> None:
-    """Set scores on forbidden keys to -inf; `where` is the place of the first query if causal."""
+    """Set scores [keys, queries] on forbidden keys to -inf.
+
+    Args:
+        first: the place of the first key.
+        where: the place of the first query if causal.
+        allowed: [T_k], True = may look.
+    """
     if allowed is not None:
-        scores.masked_fill_(~allowed, -math.inf)
-    if where is not None and first + scores.shape[1] > where + 1:
-        places = torch.arange(where, where + len(scores), device=scores.device)[:, None]
-        columns = torch.arange(first, first + scores.shape[1], device=scores.device)
-        scores.masked_fill_(columns > places, -math.inf)
+        scores.masked_fill_(~allowed[first : first + len(scores), None], -math.inf)
+    if where is not None and first + len(scores) > where + 1:
+        queries = torch.arange(where, where + scores.shape[1], device=scores.device)
+        later = max(0, where + 1 - first)  # every query may look at the keys before this one
+        places = torch.arange(first + later, first + len(scores), device=scores.device)
+        scores[later:].masked_fill_(places[:, None] > queries, -math.inf)
 
 
 def _finite(peak: Tensor) -> Tensor:
-    """Let rows without anything to look at subtract 0: -inf - -inf would be NaN."""
+    """Let queries without anything to look at subtract 0: -inf - -inf would be NaN."""
     return peak.masked_fill(peak.isneginf(), 0.0)
 
 
-def _by_cells(numbers: Tensor, width: int, reduce: Reduce) -> Tensor:
-    """Sum (or take the largest of) neighboring columns: [rows, n] -> [rows, ceil(n / width)]."""
-    if width == 1:
-        return numbers
-    rows, n = numbers.shape
-    if n % width:  # the last cell is smaller
-        numbers = torch.nn.functional.pad(numbers, (0, -n % width))
-    if reduce == "max":
-        return numbers.view(rows, -1, width).amax(-1)
-    if width >= NARROW:
-        return numbers.view(rows, -1, width).sum(-1)
-    cells = numbers.shape[1] // width
-    together = math.gcd(cells, max(1, 64 // width))  # so many cells in one small product
-    member = torch.eye(together, dtype=numbers.dtype, device=numbers.device)
-    member = member.repeat_interleave(width, 0)  # [together * width, together]
-    return (numbers.view(-1, together * width) @ member).view(rows, cells)
+def _by_cells(numbers: Tensor, width: int, largest: bool) -> Tensor:
+    """Sum (or take the largest of) neighboring rows: [n, strip] -> [ceil(n / width), strip]."""
+    pool = torch.amax if largest else torch.sum
+    whole, rest = divmod(len(numbers), width)
+    cells = numbers.new_empty(whole + (rest > 0), numbers.shape[1])
+    if whole:
+        pool(numbers[: whole * width].unflatten(0, (whole, width)), 1, out=cells[:whole])
+    if rest:  # the last cell is smaller
+        pool(numbers[-rest:], 0, out=cells[whole])
+    return cells
 
 
 def _heads(q: Tensor, k: Tensor) -> Iterator[tuple[int, int, Tensor]]:
@@ -249,36 +296,3 @@ def _heads(q: Tensor, k: Tensor) -> Iterator[tuple[int, int, Tensor]]:
 
 def _precision(q: Tensor) -> torch.dtype:
     return torch.promote_types(q.dtype, torch.float32)
-
-
-def _checked(
-    q: Tensor, k: Tensor, causal: bool, key_mask: Tensor | None, scale: float | None
-) -> float:
-    """Refuse what doesn't fit; return the scale."""
-    for name, x in (("q", q), ("k", k)):
-        require_floating(name, x)
-        if x.dim() != 4:
-            raise ValueError(f"{name} must have shape [B, h, T, d_k], got {shape_of(x)}")
-        require_tokens(name, x)
-    require_like("k", k, "q", q)
-    if k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3] or q.shape[1] % k.shape[1]:
-        raise ValueError(
-            f"k must have the batch and the width of q, and as many heads or a divisor of them, "
-            f"got {shape_of(k)} and q {shape_of(q)}"
-        )
-    combine_masks((*q.shape[:3], k.shape[2]), q.device, key_mask=key_mask)
-    if causal and q.shape[2] != k.shape[2]:
-        raise ValueError(
-            f"causal needs as many queries as keys, got T_q={q.shape[2]} and T_k={k.shape[2]}"
-        )
-    if scale is None:
-        return 1 / math.sqrt(q.shape[3])
-    if isinstance(scale, bool) or not isinstance(scale, int | float) or not math.isfinite(scale):
-        raise ValueError(f"scale must be a finite number, got {scale!r}")
-    return float(scale)
-
-
-def _require_within(name: str, value: range, T: int) -> None:
-    require_range(name, value)
-    if value.stop > T:
-        raise ValueError(f"{name} must be a range within 0 to {T}, got {value}")

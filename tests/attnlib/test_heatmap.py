@@ -68,7 +68,6 @@ def small_tiles(monkeypatch):
     """Strips and tiles so small that every test crosses their borders."""
     monkeypatch.setattr("attnlib.heatmap.STRIP", 7)
     monkeypatch.setattr("attnlib.heatmap.TILE", 11)
-    monkeypatch.setattr("attnlib.heatmap.NARROW", 4)
 
 
 @pytest.mark.usefixtures("small_tiles")
@@ -139,6 +138,46 @@ def test_scores_far_below_zero_beside_masked_keys():
     torch.testing.assert_close(found[0, 0, :, -1], torch.ones(3, dtype=F64))
 
 
+def test_a_grid_of_few_wide_cells_and_one_of_many_rows():
+    q, k = torch.randn(1, 2, 70, 4, dtype=F64), torch.randn(1, 1, 2500, 4, dtype=F64)
+    for reduce in ("mass", "max"):
+        found = attention_heatmap(q, k, grid=(70, 2), reduce=reduce)  # cells wider than a tile
+        heights = attention_heatmap(q, k, grid=70, reduce="sum").sum(-1)
+        torch.testing.assert_close(heights, torch.ones_like(heights))
+        halves = dense(q, k).unflatten(3, (2, 1250))
+        expected = halves.sum(-1) if reduce == "mass" else halves.amax(-1)
+        torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-9)
+
+
+def test_autocast_changes_nothing():
+    q = 3 * torch.randn(1, 1, 60, 8)
+    expected = attention_heatmap(q, q, grid=7), attention_window(q, q, range(9), range(60))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = attention_heatmap(q, q, grid=7), attention_window(q, q, range(9), range(60))
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_window_of_scores_far_below_zero():
+    q, k = torch.full((1, 1, 2, 1), -800.0), torch.ones(1, 1, 2000, 1)
+    found = attention_window(q, k, range(2), range(4))
+    torch.testing.assert_close(found, torch.full((1, 1, 2, 4), 1 / 2000))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_numbers_that_are_not_finite_are_refused_unless_masked(value):
+    q = torch.randn(1, 1, 6, 2)
+    k = q.clone()
+    k[0, 0, 2] = value
+    key_mask = torch.arange(6)[None] != 2
+    assert attention_heatmap(q, k, key_mask=key_mask).isfinite().all()
+    for wrong in (
+        lambda: attention_heatmap(q, k), lambda: attention_window(q, k, range(2), range(2)),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="finite"):
+            wrong()
+
+
 def test_no_gradient_is_recorded():
     q = torch.randn(1, 1, 5, 2, requires_grad=True)
     assert not attention_heatmap(q, q).requires_grad
@@ -171,6 +210,10 @@ BAD = {
     "heads that don't divide": (lambda: call(k=(2, 3, 5, 3)), ValueError, ["k", "divisor"]),
     "other dtype": (lambda: call(k=torch.randn(2, 2, 5, 3).double()), TypeError, ["k", "float64"]),
     "grid of none": (lambda: call(grid=0), ValueError, ["grid", "at least 1"]),
+    "grid of three": (lambda: call(grid=(2, 2, 2)), ValueError, ["grid", "(rows, columns)"]),
+    "a grid's columns": (lambda: call(grid=(2, 0)), ValueError, ["grid's columns", "at least 1"]),
+    "no key heads": (lambda: call(k=(2, 0, 5, 3)), ValueError, ["k", "divisor"]),
+    "scale as text": (lambda: call(scale="1"), TypeError, ["scale", "str"]),
     "grid as float": (lambda: call(grid=2.0), TypeError, ["grid", "float"]),
     "unknown reduction": (lambda: call(reduce="median"), ValueError, ["reduce", "mass", "median"]),
     "causal rectangle": (lambda: call(k=(2, 2, 6, 3), causal=True), ValueError,

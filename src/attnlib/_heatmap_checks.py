@@ -1,0 +1,81 @@
+"""Refusing arguments of heatmaps that don't fit; heatmap.py itself stays readable."""
+
+import math
+
+from torch import Tensor
+
+from attnlib._checks import (
+    require_floating,
+    require_like,
+    require_positive_int,
+    require_range,
+    require_tokens,
+    shape_of,
+)
+from attnlib.masks import combine_masks
+
+REDUCTIONS = ("mass", "mean", "sum", "max")
+
+
+def require_inputs(
+    q: Tensor, k: Tensor, causal: bool, key_mask: Tensor | None, scale: float | None
+) -> float:
+    """Raise unless queries, keys and limits belong together; return the scale."""
+    for name, x in (("q", q), ("k", k)):
+        require_floating(name, x)
+        if x.dim() != 4:
+            raise ValueError(f"{name} must have shape [B, h, T, d_k], got {shape_of(x)}")
+        require_tokens(name, x)
+    require_like("k", k, "q", q)
+    B, h, T_q, d_k = q.shape
+    if k.shape[0] != B or k.shape[3] != d_k or not k.shape[1] or h % k.shape[1]:
+        raise ValueError(
+            f"k must have the batch and the width of q, and as many heads or a divisor of them, "
+            f"got {shape_of(k)} and q {shape_of(q)}"
+        )
+    combine_masks((B, h, T_q, k.shape[2]), q.device, key_mask=key_mask)
+    if causal and T_q != k.shape[2]:
+        raise ValueError(
+            f"causal needs as many queries as keys, got T_q={T_q} and T_k={k.shape[2]}"
+        )
+    if scale is None:
+        return 1 / math.sqrt(d_k)
+    if isinstance(scale, bool) or not isinstance(scale, int | float):
+        raise TypeError(f"scale must be a number, got {type(scale).__name__} ({scale!r})")
+    if not math.isfinite(scale):
+        raise ValueError(f"scale must be a finite number, got {scale!r}")
+    return float(scale)
+
+
+def require_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
+    """Raise unless `grid` is a number of cells or two; return two."""
+    if not isinstance(grid, tuple):
+        require_positive_int("grid", grid)
+        return grid, grid
+    if len(grid) != 2:
+        raise ValueError(f"grid must be a number of cells or (rows, columns), got {grid}")
+    for name, cells in zip(("grid's rows", "grid's columns"), grid, strict=True):
+        require_positive_int(name, cells)
+    return grid
+
+
+def require_reduction(reduce: str) -> None:
+    """Raise unless `reduce` is known."""
+    if reduce not in REDUCTIONS:
+        raise ValueError(f"reduce must be one of {list(REDUCTIONS)}, got {reduce!r}")
+
+
+def require_within(name: str, value: range, T: int) -> None:
+    """Raise unless `value` is a range of neighboring tokens of T."""
+    require_range(name, value)
+    if value.stop > T:
+        raise ValueError(f"{name} must be a range within 0 to {T}, got {value}")
+
+
+def require_finite(result: Tensor) -> None:
+    """Raise unless what was computed is finite."""
+    if not result.isfinite().all():
+        raise ValueError(
+            "q and k must hold finite numbers and give finite scores, but some weight is NaN: "
+            "is there a NaN or an infinity among them?"
+        )
