@@ -1,4 +1,5 @@
-# mypy: ignore-errors  # a kernel is written in Triton's language, and Triton may be absent
+# A kernel is written in Triton's own language, and Triton may be absent.
+# mypy: ignore-errors
 """Heatmaps on a GPU: the sums of `attnlib.heatmap`, by one Triton kernel.
 
 Checked in Triton's interpreter and compiled for GPUs (sm_80, sm_90), but never run on one yet.

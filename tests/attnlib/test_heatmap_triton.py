@@ -23,8 +23,8 @@ for dtype, causal, masked, largest in [
     (torch.float16, True, False, True), (torch.float32, False, True, True),
 ]:
     T_k = 150 if causal else 190
-    q = 5 * torch.randn(2, 150, 2, 10, dtype=dtype).transpose(1, 2)  # cells and blocks are ragged
-    k = 5 * torch.randn(2, 1, T_k, 10, dtype=dtype)
+    q = 5 * torch.randn(2, 150, 4, 10, dtype=dtype).transpose(1, 2)  # cells and blocks are ragged
+    k = 5 * torch.randn(2, 2, T_k, 10, dtype=dtype)
     key_mask = None
     if masked:
         key_mask = torch.ones(2, T_k, dtype=torch.bool)
