@@ -29,6 +29,14 @@ def test_a_whole_map_is_counted_in_tokens(q):
     assert titles == ["head 1", "head 2", "head 3"]
 
 
+def test_cells_at_the_end_may_be_smaller():
+    q = torch.randn(1, 1, 10, 2)
+    figure = plot_long_heads(attention_heatmap(q, q, grid=4), range(10), range(10))
+    (ax, _) = figure.axes
+    assert ax.images[0].get_extent() == [0, 12, 12, 0]  # 4 cells of 3 tokens ...
+    assert ax.get_xlim() == (0, 10) and ax.get_ylim() == (10, 0)  # ... of which 10 are there
+
+
 def test_a_window_is_counted_where_it_lies(q):
     rows, keys = range(200, 240), range(100, 180)
     figure = plot_long_heads(attention_window(q, q, rows, keys)[0, 0], rows, keys, titles=["sharp"])

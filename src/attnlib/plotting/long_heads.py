@@ -90,10 +90,13 @@ def plot_long_heads(
 
 def _draw(ax: Axes, cells: Tensor, rows: range, keys: range) -> None:
     blind = cells.sum(-1, keepdim=True) == 0
+    height, width = (math.ceil(len(r) / n) for r, n in zip((rows, keys), cells.shape, strict=True))
+    bottom, right = rows.start + height * len(cells), keys.start + width * cells.shape[1]
     ax.imshow(
         cells.masked_fill(blind, torch.nan).numpy(), cmap=WEIGHT_MAP, norm=SHADES,
-        extent=(keys.start, keys.stop, rows.stop, rows.start), interpolation="none", aspect="equal",
+        extent=(keys.start, right, bottom, rows.start), interpolation="none", aspect="equal",
     )  # fmt: skip
+    ax.set(xlim=(keys.start, keys.stop), ylim=(rows.stop, rows.start))  # the last cells are smaller
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(5, integer=True))
     ax.spines[:].set_visible(True)
