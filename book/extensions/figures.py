@@ -3,6 +3,10 @@
 Figures are SVG, drawn with the colors of attnlib's palette, so their dark copy is a replacement of
 colors. The theme shows the one that fits (`only-light`, `only-dark`); caption, number and reference
 target belong to the figure around both. On a phone the pair scrolls inside its own box.
+
+A browser fetches and draws a figure when it comes near the window, and the copy that the theme
+hides not at all: a lesson has dozens, and each costs time that the first screen needs. Until then
+the page keeps its place free, so nothing moves.
 """
 
 import hashlib
@@ -14,8 +18,11 @@ from docutils import nodes
 from execution_cache import package_folder
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
 
 LOGGER = logging.getLogger(__name__)
+SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
+PIXELS_PER_POINT = 96 / 72  # CSS Values and Units, section 6.2
 
 
 def dark_colors() -> dict[str, str]:
@@ -41,7 +48,11 @@ class DarkCopies(SphinxTransform):
             if image.parent.get("mime_type") != "image/svg+xml":
                 continue
             light = Path(self.app.srcdir, image["uri"].lstrip("/"))
-            svg = darken(light.read_text(encoding="utf-8"), dark_colors())
+            svg = light.read_text(encoding="utf-8")
+            if size := SIZE.search(svg):  # as matplotlib writes it
+                image["pixels"] = [round(float(side) * PIXELS_PER_POINT) for side in size.groups()]
+            image["loading"] = "lazy"
+            svg = darken(svg, dark_colors())
             dark = light.with_name(hashlib.sha256(svg.encode()).hexdigest() + ".svg")
             dark.write_text(svg, encoding="utf-8")
             copy = image.deepcopy()
@@ -69,6 +80,14 @@ class FigureRules(SphinxTransform):
                 warn(image, "computed figure without caption: its cell needs mystnb: figure")
 
 
+def visit_image(translator: HTML5Translator, node: nodes.image):
+    """Write an image as Sphinx does, and its size where it is known."""
+    HTML5Translator.visit_image(translator, node)
+    if "pixels" in node:
+        size = '<img width="{}" height="{}" '.format(*node["pixels"])
+        translator.body[-1] = translator.body[-1].replace("<img ", size, 1)
+
+
 def has_caption(node: nodes.Node) -> bool:
     """Tell whether a node is a figure with a caption."""
     children = getattr(node, "children", [])
@@ -89,7 +108,8 @@ def warn(node: nodes.Node, message: str):
 
 
 def setup(app):
-    """Register both."""
+    """Register all three."""
     app.add_transform(FigureRules)
     app.add_transform(DarkCopies)
+    app.add_node(nodes.image, override=True, html=(visit_image, HTML5Translator.depart_image))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -27,7 +27,7 @@ def small_project(folder: Path, pages: dict[str, str]) -> Path:
     """Write a site of a few pages (name -> MyST text) that is configured as the course is."""
     book = folder / "book"
     book.mkdir(parents=True)
-    for shared in ("_config.yml", "book/extensions", "book/assets"):
+    for shared in ("_config.yml", "book/extensions", "book/assets", "book/templates"):
         (folder / shared).symlink_to(ROOT / shared)
     (book / "references.bib").touch()
     for name, text in pages.items():

@@ -12,7 +12,7 @@ from site_builds import build, small_project
 FIGURE_CELL = """
 ```{code-cell} ipython3
 from IPython.display import SVG
-SVG('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path fill="#1F2328"/></svg>')
+SVG('<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="6pt"><path fill="#1F2328"/></svg>')
 ```
 """
 
@@ -83,6 +83,7 @@ def test_figures_have_a_dark_copy_and_one_caption(tmp_path):
     assert html.count('id="fig-dot"') == 1
     assert html.count('alt="A dot."') == 2
     assert html.count('class="only-light"') == html.count('class="only-dark"') == 1
+    assert len(re.findall(r'<img width="12" height="8" [^>]*loading="lazy"', html)) == 2
     drawings = [path.read_text() for path in (project / "_build/html/_images").glob("*.svg")]
     assert sorted("#1F2328" in svg for svg in drawings) == [False, True]
     assert sorted("#e6e8eb" in svg for svg in drawings) == [False, True]

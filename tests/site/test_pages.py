@@ -51,6 +51,38 @@ def test_the_theme_button_changes_colors_and_drawings(browser, site_address):
         assert problems == []
 
 
+def test_a_lesson_loads_what_is_looked_at(browser, site_address):
+    """Neither far drawings nor the hidden copies nor the index of the search; and nothing moves."""
+    page = browser.new_page(color_scheme="dark", viewport={"width": 1280, "height": 900})
+    loaded = []
+    page.on("request", lambda request: loaded.append(request.url.split("/")[-1]))
+    page.goto(f"{site_address}{all_lessons()[0]}.html", wait_until="networkidle")
+    drawings = page.locator("article .drawing img")
+    hidden = page.locator("article img.only-light")
+    assert 0 < sum(name.endswith(".svg") for name in loaded) < drawings.count() / 2
+    for source in hidden.evaluate_all("images => images.map((image) => image.src)"):
+        assert source.split("/")[-1] not in loaded
+    assert "searchindex.js" not in loaded
+    last = page.locator("article img.only-dark").last
+    assert not last.evaluate("image => image.complete")
+    height = last.bounding_box()["height"]
+    last.evaluate("async (image) => { image.scrollIntoView(); await image.decode(); }")
+    assert height > 100
+    assert abs(last.bounding_box()["height"] - height) <= 1
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_is_chosen_before_anything_is_drawn(browser, site_address, scheme):
+    page = browser.new_page(color_scheme=scheme)
+    page.add_init_script("""document.addEventListener("readystatechange", () => {
+      window.themeWhenRead ??= document.documentElement.dataset.theme;
+    })""")  # "interactive" comes before the theme's own script
+    page.goto(f"{site_address}{all_pages()[0]}.html")
+    assert page.evaluate("themeWhenRead") == scheme
+    page.close()
+
+
 @pytest.mark.parametrize("kind", ["notebook", "source"])
 def test_the_download_menu_offers_both_files(browser, site_address, kind):
     address = f"{site_address}{all_lessons()[0]}.html"
