@@ -11,7 +11,7 @@ weight says what a network would have to carry.
 Ready: from DOMContentLoaded (negative if it comes earlier), or from the start of the navigation, to
 the frame that shows the last widget of the page. A slider move: from the event that the page gets
 when a key moves the slider of a HeadExplorer (24 tokens, d = 64) from 32 heads to 64, to the frame
-after the one that shows it; it stands on a page of its own, made with the attnlib that is installed.
+after the one that shows it; it stands on a page of its own, made with the installed attnlib.
 "Throttled" is a processor four times slower, as Chromium's developer tools slow it. Goals are held
 against p95: the time that 95% of the runs don't exceed, of few runs the slowest. A page of the same
 site that has no widgets is measured with the lessons: what any page costs on this machine.
@@ -64,7 +64,7 @@ WATCH = """document.addEventListener("readystatechange", () => {
     function look() {
       if (![...views].every(isDrawn)) return;
       observer.disconnect();
-      const {port1, port2} = new MessageChannel(); // a message sent in a frame comes right behind it
+      const {port1, port2} = new MessageChannel(); // a frame's message comes behind it
       port2.onmessage = () => ready(performance.now());
       requestAnimationFrame(() => port1.postMessage(0));
     }

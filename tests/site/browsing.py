@@ -84,8 +84,8 @@ def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280
     context.close()
 
 
-# Formulas typeset, fonts there, every picture there that is to be seen, even if it waits to come near
-# the window, every widget drawn or failed.
+# Formulas typeset, fonts there, every picture there that isn't hidden (far ones wait until they
+# come near the window), every widget drawn or failed.
 AT_REST = """async () => {
   const pictures = [...document.images].filter((image) => image.checkVisibility());
   for (const image of pictures) image.loading = "eager";
