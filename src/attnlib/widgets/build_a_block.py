@@ -10,7 +10,7 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import require_floating, require_positive_int, shape_of
-from attnlib.widgets._base import browser_code, style_sheet, summary_trait
+from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
 from attnlib.widgets._inputs import require_text
 
 Variant = tuple[bool, Literal["pre", "post"] | None]
@@ -88,8 +88,7 @@ class BuildABlock(anywidget.AnyWidget):
         fixed["variants"] = [list(variant) for variant in measurements]
         fixed["panels"] = [[name, kind] for name, kind in panels.items()]
         fixed["values"] = values.numpy().astype("<f8").tobytes()
-        for name, value in fixed.items():
-            self.set_trait(name, value)
+        set_fixed(self, fixed)
         super().__init__(depth=depths[0])
 
     def __repr__(self) -> str:

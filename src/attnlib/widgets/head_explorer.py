@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnlib._checks import require_divisible
 from attnlib.attention import MultiHeadAttention
-from attnlib.widgets._base import browser_code, style_sheet, summary_trait
+from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
 from attnlib.widgets._inputs import (
     checked_queries_and_keys,
     checked_rows,
@@ -93,8 +93,7 @@ class HeadExplorer(anywidget.AnyWidget):
         require_divisible(d, num_heads)
         fixed = {"tokens": tokens, "T": T, "d": d, "origin": origin}
         fixed |= {"q": float32_bytes(q), "k": float32_bytes(k)}
-        for name, value in fixed.items():
-            self.set_trait(name, value)
+        set_fixed(self, fixed)
         super().__init__(num_heads=num_heads, causal=causal)
 
     @classmethod

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnlib._checks import shape_of
 from attnlib.attention import MultiHeadAttention
-from attnlib.widgets._base import browser_code, style_sheet, summary_trait
+from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
 from attnlib.widgets._inputs import (
     checked_numbers,
     checked_rows,
@@ -105,8 +105,7 @@ class HeadMute(anywidget.AnyWidget):
         fixed = {"tokens": tokens, "labels": labels, "h": h, "T": T, "d": d, "origin": origin}
         fixed["parts"] = float32_bytes(parts)
         fixed["bias"] = b"" if bias is None else float32_bytes(bias)
-        for name, value in fixed.items():
-            self.set_trait(name, value)
+        set_fixed(self, fixed)
         super().__init__(token=token)
 
     @classmethod

@@ -8,7 +8,7 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import require_boolean_mask, require_tensor, shape_of
-from attnlib.widgets._base import browser_code, style_sheet, summary_trait
+from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
 from attnlib.widgets._inputs import (
     checked_queries_and_keys,
     checked_texts,
@@ -86,8 +86,7 @@ class MaskPainter(anywidget.AnyWidget):
         mask = torch.ones(T, T, dtype=torch.bool) if mask is None else _checked_mask(mask, T)
         fixed = {"tokens": tokens, "T": T, "d": q.shape[1], "origin": origin}
         fixed |= {"q": float32_bytes(q), "k": float32_bytes(k)}
-        for name, value in fixed.items():
-            self.set_trait(name, value)
+        set_fixed(self, fixed)
         super().__init__(mask=mask.flatten().tolist())
 
     def mask_tensor(self) -> Tensor:

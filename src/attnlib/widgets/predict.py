@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import anywidget
 import traitlets
 
-from attnlib.widgets._base import browser_code, style_sheet
+from attnlib.widgets._base import browser_code, set_fixed, style_sheet
 from attnlib.widgets._inputs import require_text
 
 
@@ -66,8 +66,7 @@ class Predict(anywidget.AnyWidget):
         choices = _checked_choices(choices)
         fixed: dict[str, object] = {"question": question, "explanation": explanation}
         fixed |= {"choices": choices, "answers": _checked_answers(answer, choices)}
-        for name, value in fixed.items():
-            self.set_trait(name, value)
+        set_fixed(self, fixed)
         super().__init__()
 
     def __repr__(self) -> str:

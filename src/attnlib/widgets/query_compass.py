@@ -8,7 +8,7 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import require_tensor, shape_of
-from attnlib.widgets._base import browser_code, style_sheet, summary_trait
+from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
 from attnlib.widgets._inputs import checked_numbers, checked_texts, float32_bytes, require_text
 
 FEWEST, MOST = 2, 8  # keys: one has nothing to share, more could not be told apart
@@ -87,8 +87,7 @@ class QueryCompass(anywidget.AnyWidget):
         query = query.tolist() if isinstance(query, Tensor) else list(query)
         fixed: dict[str, object] = {"k": float32_bytes(keys), "v": float32_bytes(values)}
         fixed |= {"T": T, "labels": labels, "origin": origin}
-        for name, value in fixed.items():
-            self.set_trait(name, value)
+        set_fixed(self, fixed)
         try:
             super().__init__(query=query, temperature=temperature)
         except traitlets.TraitError as error:

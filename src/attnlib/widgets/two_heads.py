@@ -9,7 +9,7 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import shape_of
-from attnlib.widgets._base import browser_code, style_sheet, summary_trait
+from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
 from attnlib.widgets._inputs import checked_numbers, float32_bytes
 
 MOST_TOKENS, WIDEST, WIDEST_HEAD = 4, 6, 3  # what can be read on one screen
@@ -106,8 +106,7 @@ class TwoHeads(anywidget.AnyWidget):
         (T, d), d_k = x.shape, heads.shape[-1]
         fixed: dict[str, object] = {"T": T, "d": d, "d_k": d_k}
         fixed |= {"start_x": float32_bytes(x), "start_heads": float32_bytes(heads)}
-        for name, value in fixed.items():
-            self.set_trait(name, value)
+        set_fixed(self, fixed)
         super().__init__(x=x, heads=heads)
 
     def __repr__(self) -> str:
