@@ -1,6 +1,11 @@
-"""What all tests of lessons and site share: each lesson is executed once, the site built once."""
+"""What all tests of lessons and site share: each lesson is executed once, the site built once.
+
+Two processes run the tests. Those of lessons and site stay together in one of them, which holds
+what they share; the package's fill the other.
+"""
 
 import os
+from functools import cache
 
 import pytest
 import torch
@@ -9,8 +14,7 @@ from execution_cache import cache_folder
 from hypothesis import settings
 from lesson_runs import ROOT, Run, all_notebooks, execute
 from site_builds import build
-
-RUNS: dict[str, Run] = {}
+from xdist.scheduler import LoadScopeScheduling
 
 # No test is timed: a busy machine must not decide one.
 settings.register_profile("course", deadline=None)
@@ -32,12 +36,11 @@ def build_folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def run_notebook(build_folder):
     """Return a function that executes a page the first time it is asked for it."""
-    cache = cache_folder(build_folder / "_build")
+    notebooks = cache_folder(build_folder / "_build")
 
+    @cache
     def run(page: str) -> Run:
-        if page not in RUNS:
-            RUNS[page] = execute(ROOT / f"{page}.md", cache)
-        return RUNS[page]
+        return execute(ROOT / f"{page}.md", notebooks)
 
     return run
 
@@ -82,13 +85,31 @@ def browser():
         chromium.close()
 
 
+class BookAndPackage(LoadScopeScheduling):
+    """Deals out the package's tests file by file; those of lessons and site stay together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        return "book" if file.startswith(("tests/lessons/", "tests/site/")) else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Let two processes share the tests so that no lesson is executed twice."""
+    return BookAndPackage(config, log)
+
+
 def pytest_terminal_summary(terminalreporter):
     """Say how long each lesson took, and that pages went unseen if they did."""
-    if RUNS:
+    properties = [
+        dict(report.user_properties)
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.getreports(outcome)
+    ]
+    lessons = [found for found in properties if "lesson" in found]
+    if lessons:
         terminalreporter.section("lessons: seconds")
-        for lesson, run in RUNS.items():
-            failed = "  FAILED" if run.failure else ""
-            terminalreporter.line(f"{run.seconds:7.1f}  {lesson}{failed}")
+        for found in lessons:
+            terminalreporter.line(f"{found['seconds']:7.1f}  {found['lesson']}")
     skipped = [
         r for r in terminalreporter.getreports("skipped") if "no Chromium" in str(r.longrepr)
     ]

@@ -11,10 +11,12 @@ def short_name(page: str) -> str:
 
 
 @pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
-def test_runs(run_notebook, page):
-    failure = run_notebook(page).failure
-    if failure:
-        pytest.fail(failure, pytrace=False)
+def test_runs(run_notebook, page, record_property):
+    run = run_notebook(page)
+    record_property("lesson", page)  # for the summary
+    record_property("seconds", run.seconds)
+    if run.failure:
+        pytest.fail(run.failure, pytrace=False)
 
 
 @pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
