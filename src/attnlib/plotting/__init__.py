@@ -19,6 +19,7 @@ from attnlib.plotting.shapes import plot_origin
 from attnlib.plotting.stages import plot_stages
 from attnlib.plotting.streams import plot_contributions, stream_shares
 from attnlib.plotting.style import new_figure, use_course_style
+from attnlib.plotting.window import plot_window
 
 __all__ = [
     "new_figure",
@@ -36,6 +37,7 @@ __all__ = [
     "plot_sensitivity",
     "plot_size_histograms",
     "plot_stages",
+    "plot_window",
     "stream_shares",
     "use_course_style",
 ]

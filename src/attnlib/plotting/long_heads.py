@@ -2,24 +2,29 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_floating, require_range
-from attnlib.plotting.heads import ROW_SUM_TOLERANCE, one_map_a_head, title_color
+from attnlib.plotting.heads import LEGEND_LINE, title_color
+from attnlib.plotting.shares import LongMaps, require_long_maps
 from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 
 # Attention that is spread over hundreds of cells leaves little for each. The cube root of 1/256 is
 # 0.16, so that such a map has shades; the legend shows how the colors are spaced.
 SHADES = PowerNorm(1 / 3, 0, 1)
 LEGEND_TICKS = [0, 0.001, 0.01, 0.1, 0.5, 1]
+FLATTEST, TALLEST = 0.6, 1.5  # height / width of a map; few queries on many keys would be a line
+HATCHED: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": palette.MUTED}
 
 
 def plot_long_heads(
@@ -29,11 +34,14 @@ def plot_long_heads(
     *,
     titles: Sequence[str] | None = None,
     colors_of: Sequence[int | None] | None = None,
+    window: bool = False,
+    causal: bool = False,
 ) -> Figure:
     """Draw maps of `attnlib.heatmap`: attention of many tokens in few cells, or a window of it.
 
     Small weights are spread over more colors than in `plot_heads`, as the legend shows. Queries
-    that may look nowhere are left blank.
+    that may look nowhere are hatched. A window doesn't tell whether a query without any weight in
+    it may look elsewhere, so nothing is hatched there; `plot_window` knows it from the whole map.
 
     Args:
         maps: "mass" maps of `attention_heatmap`, or weights of `attention_window`: [n, m],
@@ -42,21 +50,25 @@ def plot_long_heads(
         keys: the tokens that are looked at, likewise.
         titles: one title a map; "head 1", "head 2", ... if left out.
         colors_of: as for `plot_heads`.
+        window: True if maps are weights of `attention_window`, whose rows may sum to less than 1.
+        causal: leave cells blank that lie wholly to the right of what their queries may look at.
 
     Returns:
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
         TypeError: maps that aren't floating point numbers, or ranges that aren't ranges.
-        ValueError: numbers that can't be shares of attention, more cells than tokens, or a title
-            too many or too few.
+        ValueError: numbers that can't be shares of attention, ranges that aren't the cells'
+            tokens, weight that `causal` forbids, or a title too many or too few.
+
+    Example:
+        >>> from attnlib.heatmap import attention_heatmap
+        >>> q = torch.randn(1, 2, 3000, 16)
+        >>> maps = attention_heatmap(q, q, causal=True)  # [1, 2, 250, 250]
+        >>> figure = plot_long_heads(maps, range(3000), range(3000), causal=True)
     """
-    shown = one_map_a_head(_require_shares(maps))
-    heads, n, m = shown.shape
-    for name, tokens, cells in (("rows", rows, n), ("keys", keys, m)):
-        require_range(name, tokens)
-        if len(tokens) < cells:
-            raise ValueError(f"{name} must hold a token for each of {cells} cells, got {tokens}")
+    found = require_long_maps("maps", maps, rows, keys, window=window, causal=causal)
+    heads = len(found.shares)
     if titles is None:
         titles = [f"head {i + 1}" for i in range(heads)] if heads > 1 else [""]
     if colors_of is None:
@@ -65,54 +77,82 @@ def plot_long_heads(
         if len(given) != heads:
             raise ValueError(f"{name} must hold {heads} entries, one a map, got {len(given)}")
     columns = min(heads, 2)
-    lines = math.ceil(heads / columns)
-    side = (TEXT_WIDTH - 1.6) / columns  # inches
-    figure, axes = new_figure(
-        height=lines * (side * len(rows) / len(keys) + 0.5) + 0.3,
-        nrows=lines, ncols=columns, squeeze=False,
-    )  # fmt: skip
+    figure, axes = figure_of_maps(math.ceil(heads / columns), columns, found)
     for i, ax in enumerate(axes.flat):
         if i >= heads:
             ax.set_axis_off()
             continue
-        _draw(ax, shown[i], rows, keys)
+        draw_map(ax, found, i)
         ax.set_title(titles[i], color=title_color(colors_of[i]))
-    figure.supylabel("query (who looks)", color=palette.QUERY_COLOR, fontsize=9.5)
-    figure.supxlabel("key (what is looked at)", color=palette.KEY_COLOR, fontsize=9.5)
-    bar = figure.colorbar(
-        ScalarMappable(SHADES, WEIGHT_MAP), ax=axes, aspect=20, pad=0.02,
-        shrink=min(0.8, 2.4 / figure.get_figheight()), ticks=LEGEND_TICKS,
-        label="share of a query's attention", format="{x:g}",
-    )  # fmt: skip
-    bar.outline.set_visible(False)
+    add_legends(figure, axes, found)
     return figure
 
 
-def _draw(ax: Axes, cells: Tensor, rows: range, keys: range) -> None:
-    blind = cells.sum(-1, keepdim=True) == 0
-    height, width = (math.ceil(len(r) / n) for r, n in zip((rows, keys), cells.shape, strict=True))
-    bottom, right = rows.start + height * len(cells), keys.start + width * cells.shape[1]
-    ax.imshow(
-        cells.masked_fill(blind, torch.nan).numpy(), cmap=WEIGHT_MAP, norm=SHADES,
-        extent=(keys.start, right, bottom, rows.start), interpolation="none", aspect="equal",
+def figure_of_maps(lines: int, columns: int, *maps: LongMaps) -> tuple[Figure, np.ndarray]:
+    """Return a figure with room for the tallest of `maps` in each line, and its axes."""
+    side = (TEXT_WIDTH - 1.1) / columns - 0.55  # inches; ticks and the legend take the rest
+    height = side * max(map(proportion, maps)) + 0.55
+    figure, axes = new_figure(
+        height=lines * height + 0.4 + LEGEND_LINE * len(_meanings(*maps)),
+        nrows=lines, ncols=columns, squeeze=False, gridspec_kw={"wspace": 0.06},
     )  # fmt: skip
-    ax.set(xlim=(keys.start, keys.stop), ylim=(rows.stop, rows.start))  # the last cells are smaller
+    figure.supylabel("query (who looks)", color=palette.QUERY_COLOR, fontsize=9.5)
+    figure.supxlabel("key (what is looked at)", color=palette.KEY_COLOR, fontsize=9.5)
+    return figure, axes
+
+
+def proportion(maps: LongMaps) -> float:
+    """Return height / width of a map: that of its tokens, unless it would be a mere line."""
+    return min(max(len(maps.rows) / len(maps.keys), FLATTEST), TALLEST)
+
+
+def draw_map(ax: Axes, maps: LongMaps, head: int = 0) -> None:
+    """Draw one head's map on `ax`, hatched where queries are blind, blank where keys come later."""
+    blind, (height, width) = maps.blind[head], maps.cell
+    cells = maps.shares[head].masked_fill(blind[:, None] | maps.later, torch.nan)
+    top, left = maps.rows.start - 0.5, maps.keys.start - 0.5  # a tick is at the middle of its token
+    bottom, right = top + height * cells.shape[0], left + width * cells.shape[1]
+    ax.imshow(
+        cells.numpy(), cmap=WEIGHT_MAP, norm=SHADES, extent=(left, right, bottom, top),
+        interpolation="none", aspect="auto",
+    )  # fmt: skip
+    for first, stop in _runs(blind):
+        place = (left, top + height * first)
+        ax.add_patch(Rectangle(place, right - left, height * (stop - first), lw=0, **HATCHED))
+    # The last cells may be smaller than the others: the axes end before the image does.
+    ax.set(xlim=(left, maps.keys.stop - 0.5), ylim=(maps.rows.stop - 0.5, top))
+    ax.set_box_aspect(proportion(maps))
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(5, integer=True))
+        axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10], integer=True))
+        axis.set_major_formatter("{x:,.0f}")
     ax.spines[:].set_visible(True)
     ax.spines[:].set_color(palette.LINE)
 
 
-def _require_shares(maps: Tensor) -> Tensor:
-    """Return maps in float64 on the CPU, or raise if a row can't be shares of attention."""
-    require_floating("maps", maps)
-    tolerance = ROW_SUM_TOLERANCE.get(maps.dtype, 1e-4)
-    shares = maps.detach().to("cpu", torch.float64)
-    if not torch.isfinite(shares).all():
-        raise ValueError("maps must be finite, got NaN or infinity")
-    if shares.numel() == 0 or shares.min() < 0 or shares.sum(-1).max() > 1 + tolerance:
-        raise ValueError(
-            "each row of maps must hold shares of attention that sum to 1, or less in a window: "
-            'was attention_heatmap asked for reduce="mass"?'
-        )
-    return shares
+def add_legends(figure: Figure, axes: np.ndarray, *maps: LongMaps) -> None:
+    """Show how the colors are spaced, and say what hatching and blank cells mean where some are."""
+    bar = figure.colorbar(
+        ScalarMappable(SHADES, WEIGHT_MAP), ax=axes, aspect=20, pad=0.02,
+        shrink=min(1, 2.4 / figure.get_figheight()), ticks=LEGEND_TICKS,
+        label="share of a query's attention", format="{x:g}",
+    )  # fmt: skip
+    bar.outline.set_visible(False)
+    if meanings := _meanings(*maps):
+        figure.legend(
+            handles=meanings, loc="outside lower right", fontsize=9, frameon=False,
+            handlelength=1.6, handleheight=1,
+        )  # fmt: skip
+
+
+def _meanings(*maps: LongMaps) -> list[Patch]:
+    """Return a legend's entries for cells without a color, of the kinds that there are."""
+    hatched = Patch(label="hatched: may look nowhere", **HATCHED)
+    blank = Patch(label="blank: may not look", fill=False, edgecolor=palette.MUTED)
+    any_hatched, any_blank = (any(m.blind.any() for m in maps), any(m.later.any() for m in maps))
+    return [hatched] * any_hatched + [blank] * any_blank
+
+
+def _runs(flags: Tensor) -> list[tuple[int, int]]:
+    """Return where runs of True begin and end: one patch hatches many rows without seams."""
+    changes = torch.nn.functional.pad(flags.int(), (1, 1)).diff().nonzero()[:, 0].tolist()
+    return list(zip(changes[::2], changes[1::2], strict=True))

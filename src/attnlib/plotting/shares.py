@@ -1,0 +1,119 @@
+"""Long maps as they come from `attnlib.heatmap`, checked before they are drawn."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attnlib._checks import require_floating, require_range, shape_of
+from attnlib.plotting.heads import ROW_SUM_TOLERANCE, one_map_a_head
+
+
+@dataclass(frozen=True)
+class LongMaps:
+    """Maps of one size, and what is known of their cells.
+
+    Attributes:
+        shares: shares of attention [h, n, m], float64 on the CPU.
+        rows, keys: the tokens that the cells stand for, ceil(len / n) and ceil(len / m) a cell.
+        blind: rows of cells whose queries may look nowhere [h, n].
+        causal: whether attention is.
+    """
+
+    shares: Tensor
+    rows: range
+    keys: range
+    blind: Tensor
+    causal: bool
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """Queries and keys of a cell; the last ones may hold fewer."""
+        n, m = self.shares.shape[1:]
+        return math.ceil(len(self.rows) / n), math.ceil(len(self.keys) / m)
+
+    @property
+    def later(self) -> Tensor:
+        """Cells [n, m] whose keys all come after their queries, if attention is causal."""
+        (n, m), (height, width) = self.shares.shape[1:], self.cell
+        last_query = self.rows.start + height * torch.arange(1, n + 1) - 1
+        first_key = self.keys.start + width * torch.arange(m)
+        return (first_key > last_query[:, None]) & self.causal
+
+
+def require_long_maps(
+    name: str, maps: Tensor, rows: range, keys: range, *, prefix: str = "", window: bool,
+    causal: bool,
+) -> LongMaps:  # fmt: skip
+    """Return maps ready to be drawn, or raise TypeError or ValueError if they can't be.
+
+    Args:
+        name: what the caller's argument is called.
+        maps, rows, keys, window, causal: as for `attnlib.plotting.plot_long_heads`.
+        prefix: what the caller's "rows" and "keys" begin with.
+    """
+    shares = _require_shares(name, maps, window)
+    for axis, tokens, cells in (("rows", rows, shares.shape[1]), ("keys", keys, shares.shape[2])):
+        _require_cells(prefix + axis, tokens, cells, window)
+    # A query without any weight in a window may still look elsewhere.
+    blind = (shares.sum(-1) == 0) & (not window)
+    found = LongMaps(shares, rows, keys, blind, causal)
+    wrong = (found.later & (shares != 0)).nonzero().tolist()
+    if wrong:
+        head, row, column = wrong[0]
+        raise ValueError(
+            f"causal=True forbids looks that have weight in {name}: row {row} of map {head} has "
+            f"{shares[head, row, column].item():.4g} in column {column}. "
+            f"Was {name} computed with causal=True?"
+        )
+    return found
+
+
+def tolerance_of(maps: Tensor) -> float:
+    """Return how far a sum of shares may be off."""
+    return ROW_SUM_TOLERANCE.get(maps.dtype, 1e-4)
+
+
+def _require_shares(name: str, maps: Tensor, window: bool) -> Tensor:
+    """Return maps as [h, n, m] in float64 on the CPU, or raise if they can't be attention."""
+    require_floating(name, maps)
+    if maps.dim() not in (2, 3, 4) or (maps.dim() == 4 and len(maps) != 1) or not maps.numel():
+        raise ValueError(
+            f"{name} must have shape [n, m], [h, n, m] or [1, h, n, m], got {shape_of(maps)}: "
+            f"pick one sample of a batch with {name}[0]"
+        )
+    shares = one_map_a_head(maps.detach().to("cpu", torch.float64))
+    if not shares.isfinite().all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    if shares.min() < 0:
+        raise ValueError(
+            f"{name} must not be negative, got {shares.min().item():.4g}: "
+            "were scores passed instead of attention?"
+        )
+    sums = shares.sum(-1)
+    wrong = sums > 1 + tolerance_of(maps)
+    wanted, cause = "1 or less", "was it computed by attention_window?"
+    if not window:
+        wrong |= (sums < 1 - tolerance_of(maps)) & (sums != 0)
+        wanted = "1 (or be wholly 0)"
+        cause = 'was attention_heatmap asked for reduce="mass", or is it a window (window=True)?'
+    if wrong.any():
+        head, row = wrong.nonzero()[0].tolist()
+        raise ValueError(
+            f"each row of {name} must sum to {wanted}, but row {row} of map {head} sums to "
+            f"{sums[head, row].item():.4f}: {cause}"
+        )
+    return shares
+
+
+def _require_cells(name: str, tokens: range, cells: int, window: bool) -> None:
+    """Raise unless `tokens` are what a map of so many cells stands for."""
+    require_range(name, tokens)
+    size = 1 if window else math.ceil(len(tokens) / cells)
+    expected = math.ceil(len(tokens) / size)
+    if expected != cells:
+        raise ValueError(
+            f"{name} must be the tokens of {cells} cells, got {tokens}: "
+            f"{len(tokens)} tokens, {size} a cell, make {expected} cells"
+        )

@@ -1,0 +1,127 @@
+"""A window of a long map beside the whole of it."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import ConnectionPatch, Rectangle
+from matplotlib.patheffects import withStroke
+from torch import Tensor
+
+from attnlib import palette
+from attnlib.plotting.long_heads import add_legends, draw_map, figure_of_maps
+from attnlib.plotting.shares import LongMaps, require_long_maps, tolerance_of
+
+# Dark on a light rim, so that it is seen on every color; dark figures turn it round.
+FRAME: dict[str, Any] = {
+    "fill": False,
+    "clip_on": False,  # a window in a corner would lose half of it
+    "edgecolor": palette.INK,
+    "linewidth": 1.2,
+    "snap": False,  # whole pixels would pull the rim away from the line
+    "path_effects": [withStroke(linewidth=3, foreground=palette.PAPER)],
+}
+
+
+def plot_window(
+    whole: Tensor,
+    all_rows: range,
+    all_keys: range,
+    window: Tensor,
+    rows: range,
+    keys: range,
+    *,
+    causal: bool = False,
+) -> Figure:
+    """Draw one head's map and, beside it, the weights in a window of it, token by token.
+
+    A frame on the whole map shows where the window lies. Colors, hatching and blank cells are those
+    of `plot_long_heads`. In the window those queries are hatched whose cell on the whole map is.
+
+    Args:
+        whole: a "mass" map of `attention_heatmap`, of one head: [n, m].
+        all_rows: the tokens that look: range(T_q).
+        all_keys: the tokens that are looked at: range(T_k).
+        window: weights of `attention_window`, of the same head: [len(rows), len(keys)].
+        rows: the queries in the window.
+        keys: the keys in the window.
+        causal: as for `plot_long_heads`.
+
+    Returns:
+        A figure as wide as the text; see `attnlib.plotting`.
+
+    Raises:
+        TypeError, ValueError: as `plot_long_heads`; more than one head, a window that isn't within
+            the whole, or one with more weight than the whole map has there.
+
+    Example:
+        >>> from attnlib.heatmap import attention_heatmap, attention_window
+        >>> q = torch.randn(1, 2, 3000, 16)
+        >>> rows, keys = range(1200, 1240), range(1180, 1240)
+        >>> whole = attention_heatmap(q, q)[0, 1]  # [250, 250]
+        >>> window = attention_window(q, q, rows, keys)[0, 1]  # [40, 60]
+        >>> figure = plot_window(whole, range(3000), range(3000), window, rows, keys)
+    """
+    every = require_long_maps(
+        "whole", whole, all_rows, all_keys, prefix="all_", window=False, causal=causal
+    )
+    piece = require_long_maps("window", window, rows, keys, window=True, causal=causal)
+    for name, maps in (("whole", every), ("window", piece)):
+        if len(maps.shares) != 1:
+            raise ValueError(
+                f"{name} must hold one map, got {len(maps.shares)}: pick one head of them"
+            )
+    row_of, column_of = _places(every, piece)
+    _require_piece(every, piece, row_of, column_of, max(map(tolerance_of, (whole, window))))
+    piece = replace(piece, blind=every.blind[:, row_of])
+    figure, axes = figure_of_maps(1, 2, every, piece)
+    left, right = axes[0]
+    for ax, title, maps in ((left, "whole map", every), (right, "window", piece)):
+        draw_map(ax, maps)
+        ax.set_title(title)
+    _frame(figure, left, right, rows, keys)
+    add_legends(figure, axes, every, piece)
+    return figure
+
+
+def _places(every: LongMaps, piece: LongMaps) -> tuple[Tensor, Tensor]:
+    """Return in which row, and in which column, of the whole map the window's tokens are."""
+    places = []
+    for name, tokens, limits, size in (
+        ("rows", piece.rows, every.rows, every.cell[0]),
+        ("keys", piece.keys, every.keys, every.cell[1]),
+    ):
+        if tokens.start < limits.start or tokens.stop > limits.stop:
+            raise ValueError(f"{name} must lie within all_{name}={limits}, got {tokens}")
+        places.append((torch.tensor(tokens) - limits.start) // size)
+    return places[0], places[1]
+
+
+def _require_piece(
+    every: LongMaps, piece: LongMaps, row_of: Tensor, column_of: Tensor, tolerance: float
+) -> None:
+    """Raise if the window holds more weight than the whole map has there: it is of another."""
+    held = torch.zeros_like(every.shares[0])
+    held.index_put_((row_of[:, None], column_of), piece.shares[0], accumulate=True)
+    height, _ = every.cell
+    if (held > (every.shares[0] + tolerance) * height).any():
+        raise ValueError(
+            "window has more weight in some cell than whole has there: is it of another head, or "
+            "of other rows and keys?"
+        )
+
+
+def _frame(figure: Figure, whole: Axes, window: Axes, rows: range, keys: range) -> None:
+    """Frame the window's place on the whole map; lines lead to it, however small it is."""
+    corner = (keys.start - 0.5, rows.start - 0.5)
+    whole.add_patch(Rectangle(corner, len(keys), len(rows), **FRAME))
+    for token, height in ((rows.start, 1), (rows.stop, 0)):
+        line = ConnectionPatch(
+            (keys.stop - 0.5, token - 0.5), (0, height), whole.transData, window.transAxes,
+            color=palette.MUTED, linewidth=0.8,
+        )  # fmt: skip
+        line.set_in_layout(False)  # it spans both maps, and would push them apart
+        figure.add_artist(line)
+    window.yaxis.tick_right()  # where no line crosses the numbers
