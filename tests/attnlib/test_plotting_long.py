@@ -93,8 +93,8 @@ class TestCellsWithoutColor:
     def test_each_map_is_hatched_where_its_own_queries_are_blind(self):
         maps = torch.eye(6).repeat(2, 1, 1)
         maps[0, [0, 3, 4]] = 0
-        first, second = panels(plot_long_heads(maps, range(6), range(6)))
-        assert hatched(first) == [(-0.5, 0.5), (2.5, 4.5)] and hatched(second) == []
+        first, second = panels(plot_long_heads(maps, range(12), range(12)))  # cells of 2 tokens
+        assert hatched(first) == [(-0.5, 1.5), (5.5, 9.5)] and hatched(second) == []
 
     def test_cells_that_causal_attention_never_reaches_are_blank(self, q):
         maps = attention_heatmap(q, q, grid=10, causal=True)
