@@ -16,6 +16,8 @@ from lesson_runs import ROOT, Run, all_notebooks, execute
 from site_builds import build
 from xdist.scheduler import LoadScopeScheduling
 
+torch.set_num_threads(1)  # two processes share the processor
+
 # No test is timed: a busy machine must not decide one.
 settings.register_profile("course", deadline=None)
 settings.load_profile("course")
