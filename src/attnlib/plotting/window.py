@@ -122,6 +122,5 @@ def _frame(figure: Figure, whole: Axes, window: Axes, rows: range, keys: range) 
             (keys.stop - 0.5, token - 0.5), (0, height), whole.transData, window.transAxes,
             color=palette.MUTED, linewidth=0.8,
         )  # fmt: skip
-        line.set_in_layout(False)  # it spans both maps, and would push them apart
         figure.add_artist(line)
     window.yaxis.tick_right()  # where no line crosses the numbers
