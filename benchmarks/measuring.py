@@ -6,6 +6,7 @@ ratio to that round's floor. Reported are the median of these ratios and the mid
 
 import ctypes
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -106,9 +107,12 @@ def in_a_fresh_process(program: str, *arguments: str) -> float:
     """Run a program of this folder with arguments; return the one number that it prints.
 
     Memory is measured there, because an allocator that was used before hides what a call needs.
+    Tensors that are freed go back to the system at once: glibc would keep some of them for later,
+    and the peak would depend on the order of sizes, by as much as four [T, d] tensors.
     """
     command = [sys.executable, program, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    settings = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(64 * 1024)}
+    done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
     return float(done.stdout.split()[-1])

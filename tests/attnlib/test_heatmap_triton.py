@@ -1,6 +1,7 @@
-"""The GPU's kernel of heatmaps: in Triton's interpreter where Triton is, on a GPU where one is.
+"""The GPU's kernel of heatmaps: interpreted and compiled where Triton is, run where a GPU is.
 
-Triton isn't among the requirements. `pip install triton` makes the first test run on Linux.
+Triton comes with PyTorch's GPU build. Beside the CPU build, `pip install triton` makes the first
+two tests run on Linux; `.ci/run` does.
 """
 
 import os
@@ -37,7 +38,12 @@ for dtype, causal, masked, largest in [
 """
 
 
-@pytest.mark.skipif(not find_spec("triton"), reason="Triton isn't installed: pip install triton")
+needs_triton = pytest.mark.skipif(
+    not find_spec("triton"), reason="Triton isn't installed: pip install triton"
+)
+
+
+@needs_triton
 def test_the_kernel_in_the_interpreter():
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     command = [sys.executable, "-c", INTERPRETED]
@@ -45,10 +51,34 @@ def test_the_kernel_in_the_interpreter():
     assert result.returncode == 0, result.stderr
 
 
+@needs_triton
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize("flag", [False, True])
+def test_the_kernel_compiles_for_a_gpu(dtype, flag, tmp_path, monkeypatch):
+    """For an H100 or H200; the interpreter can't multiply bfloat16, so only this sees it here."""
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, compile
+
+    from attnlib._heatmap_triton import _sweep
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    constants = {"d_k": 64, "BLOCK_D": 64, "BLOCK": 128, "BLOCK_CELLS": 16}
+    constants |= {"causal": flag, "masked": flag, "largest": flag, "q_feature": 1, "k_feature": 1}
+    pointers = {"q": dtype, "k": dtype, "allowed": "u8"}
+    pointers |= dict.fromkeys(["scratch", "pieces", "seeing"], "fp32")
+    signature = dict.fromkeys(_sweep.arg_names, "i32") | {"scale": "fp32"}
+    signature |= {name: "*" + pointed for name, pointed in pointers.items()}
+    signature |= dict.fromkeys(constants, "constexpr")
+    source = ASTSource(_sweep, signature, constants)
+    compiled = compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8})
+    on_tensor_cores = "mma" in compiled.asm["ptx"]
+    assert on_tensor_cores == (dtype != "fp32")  # float32 stays exact
+
+
 @pytest.mark.skipif(
     not (torch.cuda.is_available() and find_spec("triton")), reason="needs a CUDA GPU and Triton"
 )
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("reduce", ["mass", "max"])
 @pytest.mark.parametrize("causal", [True, False])
 def test_the_kernel_on_a_gpu(dtype, reduce, causal):
