@@ -1,7 +1,7 @@
 """Whatever is made on the way is made where the inputs are, so that a GPU works as well.
 
 No GPU is needed to see it: inside `torch.device("meta")` every tensor made without saying where
-lands on another device than the inputs, and meets them with an error.
+lands on another device than the inputs. There it has no numbers: results come out wrong, if at all.
 """
 
 import pytest
@@ -28,17 +28,21 @@ LIMITS = {
 @pytest.mark.parametrize("limits", LIMITS)
 @pytest.mark.parametrize("num_kv_heads", [4, 2])
 def test_attention_and_its_gradients(num_kv_heads, limits, wanted, training):
-    module = MultiHeadAttention(16, 4, num_kv_heads=num_kv_heads, dropout=0.1).train(training)
+    module = MultiHeadAttention(16, 4, num_kv_heads=num_kv_heads).train(training)
     x, head_mask = torch.randn(3, 5, 16, requires_grad=True), torch.ones(3, 4)
     options = LIMITS[limits]
-    with torch.device("meta"):
+
+    def everything():
         output, weights = module(x, **options, **wanted, head_mask=head_mask)
         results = [output, module.contributions(x, **options)]
         results += [] if weights is None else [weights]
         results += torch.autograd.grad(sum(r.square().sum() for r in results), [x])
         with torch.no_grad():
-            results.append(module(x, **options, **wanted)[0])
-    assert all(result.device == x.device and result.isfinite().all() for result in results)
+            return [*results, module(x, **options, **wanted)[0]]
+
+    with torch.device("meta"):
+        found = everything()
+    torch.testing.assert_close(found, everything())
 
 
 def test_a_cache():
