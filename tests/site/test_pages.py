@@ -51,6 +51,20 @@ def test_the_theme_button_changes_colors_and_drawings(browser, site_address):
         assert problems == []
 
 
+def test_a_drawing_fades_towards_what_lies_beyond_its_edge(browser, site_address):
+    fades = """drawing => ["--fade-left", "--fade-right"].map(
+        side => parseFloat(getComputedStyle(drawing).getPropertyValue(side)) > 0)"""
+    address = site_address + "book/museum.html"
+    with open_page(browser, address, width=360) as (page, _):
+        drawing = page.locator(".drawing:visible").first
+        assert drawing.evaluate(fades) == [False, True]
+        drawing.evaluate("drawing => { drawing.scrollLeft = drawing.scrollWidth; }")
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        assert drawing.evaluate(fades) == [True, False]
+    with open_page(browser, address) as (page, _):
+        assert page.locator(".drawing:visible").first.evaluate(fades) == [False, False]
+
+
 def test_a_lesson_loads_what_is_looked_at(browser, site_address):
     """Neither far drawings nor the hidden copies nor the index of the search; and nothing moves."""
     page = browser.new_page(color_scheme="dark", viewport={"width": 1280, "height": 900})
