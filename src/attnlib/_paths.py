@@ -38,7 +38,7 @@ def explicit_weights(q: Tensor, k: Tensor, limits: Limits, out: Tensor | None = 
 
 
 def fused_heads(q: Tensor, k: Tensor, v: Tensor, limits: Limits, dropout: float) -> Tensor:
-    """Return the heads' outputs [B, h, T_q, d_k]; PyTorch's kernel holds no T_q x T_k tensor."""
+    """Return the heads' outputs [B, h, T_q, d_k], by the best kernel that PyTorch has for them."""
     shared = q.shape[1] != k.shape[1]
     heads = F.scaled_dot_product_attention(
         q, k, v, limits.mask, dropout, limits.causal, enable_gqa=shared

@@ -77,12 +77,14 @@ class MultiHeadAttention(nn.Module):
 
     What happens to the tokens x::
 
-        x [B, T, d] --W_q, split--> q [B, h, T, d_k] -+
-                    --W_k, split--> k [B, h, T, d_k] -+-> attention --merge, W_o--> [B, T, d]
-                    --W_v, split--> v [B, h, T, d_k] -+
+        x [B, T, d] --W_q, split--> q [B, h,    T, d_k] -+
+                    --W_k, split--> k [B, h_kv, T, d_k] -+-> attention --merge, W_o--> [B, T, d]
+                    --W_v, split--> v [B, h_kv, T, d_k] -+
 
-    (Vaswani et al. 2017, section 3.2.2.) When the weights aren't asked for, the attention runs in
-    PyTorch's fused kernel, which never holds a T_q x T_k map; both paths give the same output.
+    (Vaswani et al. 2017, section 3.2.2; there h_kv is h.) When the weights aren't asked for, the
+    attention runs in PyTorch's fused kernel, which never holds a T_q x T_k map; both paths give the
+    same output. On a CPU that kernel can neither drop looks nor learn a score_bias: PyTorch then
+    takes one that does hold the map.
 
     Args:
         d_model: width d of the tokens that look, and of the output.
@@ -92,8 +94,8 @@ class MultiHeadAttention(nn.Module):
             divide h; each is shared by h / num_kv_heads neighboring query heads.
         kdim, vdim: widths of the tokens passed as key and as value; d_model if left out.
         bias: whether the four projections add a bias.
-        dropout: share of the looks that are left out in training (Vaswani et al. 2017, section
-            5.4), at least 0 and below 1. It acts on the output, not on the weights returned.
+        dropout: share of the looks that are left out in training, at least 0 and below 1. It acts
+            on the output, not on the weights returned.
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
@@ -167,21 +169,25 @@ class MultiHeadAttention(nn.Module):
                 a cache they stand at the end.
             need_weights: also return each head's weights.
             weights_for: return the weights of these heads only, in this order.
-            weights_out: contiguous memory for the weights to be written into; without gradient.
+            weights_out: contiguous memory of the weights' shape and dtype that they are written
+                into; not while gradients are taken.
             head_mask: a factor for each head's output, [h] or [B, h]; 0 mutes the head. Gradients
-                flow through it (Michel et al. 2019, section 3).
-            cache: the keys and values so far, to which the new ones are added. T_k counts them all.
+                flow through it (Michel et al. 2019, sections 2.3 and 4.1).
+            cache: the keys and values so far, to which the new ones are added. T_k of the masks and
+                weights counts them all.
 
         Returns:
-            The output [B, T_q, d], and the weights [B, h, T_q, T_k] or None. Weights are those
-            before dropout and head_mask. A query that may look nowhere has weights 0 and output
-            `W_o.bias`. In training no T_q x T_k tensor is kept for the backward pass: weights are
-            computed again should their own gradient be asked for.
+            The output [B, T_q, d], and the weights [B, h, T_q, T_k] (or as many heads as
+            `weights_for` names) or None. Weights are those before dropout and head_mask. A query
+            that may look nowhere has weights 0 and output `W_o.bias`. Weights that are asked for in
+            training aren't kept for the backward pass, but computed again should their own gradient
+            be asked for.
 
         Raises:
-            TypeError: not floating point tensors of the module's dtype, or a mask that isn't
-                boolean.
-            ValueError: shapes that don't fit, no tokens, or a head that isn't there.
+            TypeError: not floating point tensors of the module's dtype, a mask that isn't boolean,
+                or options of another type.
+            ValueError: shapes or devices that don't fit, no tokens, a head that isn't there,
+                weights_out while gradients are taken, or a cache of another module or batch.
         """
         heads, weights = self._heads(
             query, key, value, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal,

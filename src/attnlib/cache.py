@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from attnlib._checks import shape_of
+from attnlib._checks import require_tensor, shape_of
 
 if TYPE_CHECKING:
     from attnlib.attention import MultiHeadAttention
@@ -65,7 +65,16 @@ class KVCache:
 
         Args:
             samples: whole numbers [B'], rows of the batch.
+
+        Raises:
+            TypeError, ValueError: not a tensor of whole numbers of one dimension.
+            IndexError: a row that isn't there.
         """
+        require_tensor("samples", samples)
+        if samples.dtype not in (torch.int32, torch.int64):
+            raise TypeError(f"samples must be whole numbers (int64), got {samples.dtype}")
+        if samples.dim() != 1:
+            raise ValueError(f"samples must have shape [B'], got {shape_of(samples)}")
         if self._keys is not None and self._values is not None:
             self._keys, self._values = self._keys[samples], self._values[samples]
 

@@ -74,6 +74,24 @@ def test_beams_can_be_reordered():
     assert close(output, module(x[order], causal=True)[0][:, 4:])
 
 
+@pytest.mark.parametrize(
+    ("samples", "error", "words"),
+    [
+        ([0, 1], TypeError, "samples must be a torch.Tensor, got list"),
+        (torch.tensor([True, False]), TypeError, r"samples must be whole numbers .*bool"),
+        (torch.tensor([0.0]), TypeError, r"samples must be whole numbers .*float32"),
+        (torch.tensor(1), ValueError, r"samples must have shape \[B'\], got \[\]"),
+        (torch.tensor([2]), IndexError, "out of"),
+    ],
+)
+def test_what_is_no_choice_of_samples_is_refused(samples, error, words):
+    module, cache = make_module(8, 2), KVCache()
+    module(torch.randn(2, 3, 8, dtype=F64), cache=cache)
+    with pytest.raises(error, match=words):
+        cache.select(samples)
+    assert cache.keys.shape[0] == cache.values.shape[0] == 2
+
+
 def test_cleared_it_serves_another_module_and_batch():
     cache, x = KVCache(), torch.randn(3, 3, 4, dtype=F64)
     make_module(4, 2)(x[:1], cache=cache)

@@ -62,6 +62,7 @@ def test_the_kernel_compiles_for_a_gpu(dtype, flag, tmp_path, monkeypatch):
     from attnlib._heatmap_triton import _sweep
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # as ever; unset, Triton 3.9 warns
     constants = {"d_k": 64, "BLOCK_D": 64, "BLOCK": 128, "BLOCK_CELLS": 16}
     constants |= {"causal": flag, "masked": flag, "largest": flag, "q_feature": 1, "k_feature": 1}
     pointers = {"q": dtype, "k": dtype, "allowed": "u8"}

@@ -251,6 +251,8 @@ def test_what_cannot_be_diagnosed_is_told_why():
         diagnose(nn.MultiheadAttention)
     with pytest.raises(ValueError, match="'no scale'"):
         named("no scales")
+    with pytest.raises(TypeError, match="name must be a string, got list"):
+        named(["no scale"])
 
 
 def test_the_reader_s_random_numbers_stay_the_same():
@@ -305,6 +307,55 @@ def test_pictures_agree_with_the_story_of_the_cache():
     assert torch.equal(triangle(4, 4), causal_mask(4))
 
 
+# --- exhibits are modules ------------------------------------------------------------------------
+
+
+@by_name
+def test_an_exhibit_does_without_biases_and_may_be_asked_for_weights(exhibit):
+    module, x = exhibit(12, 3, bias=False), torch.randn(2, 5, 12)
+    output, weights = module(x, need_weights=True)
+    assert output.shape == (2, 5, 12) and weights.isfinite().all()
+
+
+@by_name
+def test_an_exhibit_works_on_other_devices(exhibit):
+    module, x = exhibit(12, 3, device="meta"), torch.empty(2, 5, 12, device="meta")
+    output, weights = module(x, causal=True)
+    assert output.is_meta and weights.is_meta
+
+
+@by_name
+def test_an_exhibit_has_no_contributions(exhibit):
+    with pytest.raises(NotImplementedError, match="exhibits have none"):
+        exhibit(12, 3).contributions(torch.randn(2, 5, 12))
+
+
+def test_one_step_hides_nan_from_the_loss_and_not_from_the_parameters():
+    """As the label of "NaN only in the gradient" has it."""
+    module, x = named("NaN only in the gradient")(12, 3), torch.randn(2, 5, 12)
+    mask = causal_mask(5)
+    mask[2] = False
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    output, weights = module(x, mask=mask)
+    assert weights.sum() > 1
+    output.square().sum().backward()
+    optimizer.step()
+    output, weights = module(x, mask=mask)
+    assert module.W_q.weight.isnan().any() and module.W_k.weight.isnan().any()
+    assert output.isfinite().all() and not weights.any()
+
+
+def test_one_head_s_values_move_d_k_numbers_where_w_o_is_forgotten():
+    """As the label of "forgotten W_o" has it."""
+    module, x = named("forgotten W_o")(12, 3), torch.randn(2, 5, 12)
+    with torch.no_grad():
+        before, _ = module(x)
+        module.W_v.weight[4:8] = 0
+        after, _ = module(x)
+    moved = (before != after).any(1).any(0)
+    assert moved.tolist() == [4 <= i < 8 for i in range(12)]
+
+
 # --- its figures ---------------------------------------------------------------------------------
 
 
@@ -334,6 +385,21 @@ def test_what_is_not_attention_is_drawn_as_plain_numbers(change, words):
     right = torch.rand(3, 3).softmax(-1)
     first, second = titles_of(plot_beside(right, change(right), list("abc")))
     assert first == "right: rows sum to 1.00" and words in second
+
+
+def test_a_mask_leaves_blank_what_it_forbids_unless_it_has_weight():
+    left = causal_mask(3)
+    right = torch.ones(3, 3).masked_fill(~left, -math.inf).softmax(-1)
+    broken = right.clone()
+    broken[1] = torch.tensor([0.25, 0.25, 0.5])  # peeks
+    figure = plot_beside(right, broken, mask=left)
+    drawn = [ax.images[0].get_array() for ax in figure.axes[:2]]
+    blank = torch.tensor([[0, 1, 1], [0, 0, 1], [0, 0, 0]]).bool()
+    assert torch.equal(torch.from_numpy(drawn[0].mask), blank)
+    blank[1] = False
+    assert torch.equal(torch.from_numpy(drawn[1].mask), blank)
+    with pytest.raises(ValueError, match="mask forbids a look that has weight: in map 0"):
+        plot_beside(broken, right, mask=left)
 
 
 def test_only_maps_are_drawn():

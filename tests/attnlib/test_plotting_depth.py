@@ -90,3 +90,31 @@ def test_diagrams_and_curves_use_the_palette_alone():
     assert {"norm", "attention", "feed-forward", "+", "x"} <= texts
     curves = plotting.plot_seed_curves([1], {"a": {"b": torch.ones(1, 2)}}, x_label="x")
     assert {line.get_color() for line in curves.axes[0].lines} <= allowed
+
+
+@pytest.mark.parametrize(
+    ("draw", "error", "words"),
+    [
+        (lambda: plotting.stream_shares({}), ValueError, "contributions must hold at least one"),
+        (
+            lambda: plotting.plot_contributions({"a": torch.ones(2, 3), "b": torch.ones(3, 2)}),
+            ValueError,
+            r"share one shape, got \[2, 3\] in 'a' and \[3, 2\] in 'b'",
+        ),
+        (lambda: plotting.plot_blocks({}), ValueError, "blocks must hold at least one"),
+        (
+            lambda: plotting.plot_blocks({"a": torch.nn.Linear(2, 2)}),
+            TypeError,
+            r"blocks\['a'\] must be a TransformerBlock, got Linear",
+        ),
+        (lambda: plotting.plot_size_histograms({}), ValueError, "stacks must hold at least one"),
+        (
+            lambda: plotting.plot_size_histograms({"a": [torch.zeros(3)]}),
+            ValueError,
+            "a number that isn't 0",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_told_why(draw, error, words):
+    with pytest.raises(error, match=words):
+        draw()

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from attnlib import museum
+
 README = Path(__file__).parents[2] / "README.md"
 
 
@@ -18,3 +20,7 @@ def test_the_examples_run_one_after_the_other(capsys):
     assert names["maps"].shape == (1, 4, 256, 256)
     assert names["maps"].sum(-1) == pytest.approx(1, abs=1e-5)
     assert "Healthy." in capsys.readouterr().out
+
+
+def test_bugs_are_counted():
+    assert f"{len(museum.EXHIBITS)} known bugs" in README.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@
     Broken. It behaves like "sqrt(d_model)", first seen on one sequence. ...
 
 An exhibit is the right attention (`SteppedAttention`, a plain one in steps) with one step replaced
-by a broken one. It is called like `MultiHeadAttention`, and carries its story, its cause, how one
+by a broken one. It is built like `MultiHeadAttention`, and carries its story, its cause, how one
 would notice, and the hint that exercises give to whoever writes it again.
 """
 

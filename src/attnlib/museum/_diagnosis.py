@@ -48,8 +48,10 @@ def named(name: str) -> Exhibit:
     """Return the exhibit of this name.
 
     Raises:
-        ValueError: there is none.
+        TypeError, ValueError: not a name, or there is none.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a string, got {type(name).__name__}")
     if name not in _BY_NAME:
         raise ValueError(f"name must be one of {', '.join(map(repr, _BY_NAME))}, got {name!r}")
     return _BY_NAME[name]
@@ -78,7 +80,7 @@ def diagnose(candidate: Callable[..., nn.Module], *, load: Load = copy_state) ->
     if not callable(candidate) or isinstance(candidate, nn.Module):
         raise TypeError(
             "candidate must be a class or a function that builds a module, "
-            f"got {type(candidate).__name__}: several sizes are tried, so hand in the class itself"
+            f"got {type(candidate).__name__}: it is built many times, so hand in the class itself"
         )
     answers = {probe: run(probe, candidate, load) for probe in PROBES}
     given = {probe: answer for probe, answer in answers.items() if answer}

@@ -26,8 +26,9 @@ class Thread:
 class Exhibit:
     """An attention that is wrong in one way, which happened somewhere.
 
-    Call it as you would call `MultiHeadAttention`; it takes `d_model`, `num_heads`, `num_kv_heads`,
-    `bias` and `dropout` and gives a module with the same parameters and one bug.
+    Build it as you would build a `MultiHeadAttention`: it gives a `SteppedAttention` with the same
+    parameters and one bug. Fewer key heads work where the broken step doesn't take h of them for
+    granted.
 
     Attributes:
         name: in a few words.

@@ -104,7 +104,21 @@ def attend(
     dropout: float = 0.0,
     **steps: Any,
 ) -> tuple[Tensor, Tensor]:
-    """Return the output [..., T_q, d_v] and the weights [..., T_q, T_k] of these steps."""
+    """Attend in steps, some of them replaced.
+
+    Args:
+        q, k, v: queries [..., T_q, d_k], keys [..., T_k, d_k], values [..., T_k, d_v].
+        allowed: boolean, broadcasting to [..., T_q, T_k]; True = may look.
+        dropout: share of the looks that are left out.
+        **steps: what replaces `score`, `softmax`, `weigh` or `drop`, as `Exhibit.steps` has them.
+
+    Returns:
+        The output [..., T_q, d_v] and the weights [..., T_q, T_k].
+
+    Raises:
+        TypeError: there is no step of this name.
+        Exception: whatever a broken step raises.
+    """
     step = replace(Steps(), **steps)
     scores = step.score(q, k)
     weights = step.softmax(scores) if allowed is None else step.weigh(scores, allowed)
@@ -116,7 +130,7 @@ class SteppedAttention(MultiHeadAttention):
     """Multi-head attention that goes through `Steps`, some of them replaced.
 
     Takes the arguments of `MultiHeadAttention`, and in `forward` those that exhibits are about. The
-    weights are always returned.
+    weights are returned whether or not they are asked for.
     """
 
     def __init__(
@@ -134,6 +148,7 @@ class SteppedAttention(MultiHeadAttention):
         mask: Tensor | None = None,
         key_mask: Tensor | None = None,
         causal: bool = False,
+        need_weights: bool = True,
         cache: KVCache | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Attend from `query` to `key`, mixing `value`; see `MultiHeadAttention.forward`."""
@@ -153,10 +168,20 @@ class SteppedAttention(MultiHeadAttention):
         if key_mask is not None:
             parts.append(step.fit_key_mask(key_mask))
         if causal:
-            parts.append(step.triangle(q.shape[-2], k.shape[-2]))
+            parts.append(step.triangle(q.shape[-2], k.shape[-2]).to(q.device))
         allowed = parts[0] if parts else None
         for part in parts[1:]:
             allowed = allowed & part
         dropout = self.dropout if self.training else 0.0
         heads, weights = attend(q, k, v, allowed, dropout=dropout, **self.steps)
         return step.project_out(self, step.merge(heads)), step.report(weights)
+
+    def contributions(self, *tokens: Tensor | None, **options: Any) -> Tensor:
+        """Raise: with a broken step the output need not be a sum over heads.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "contributions are those of MultiHeadAttention; exhibits have none"
+        )

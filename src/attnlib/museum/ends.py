@@ -69,8 +69,9 @@ NO_W_O = Exhibit(
     story="After the heads are joined, the shape is [B, T, d] again, and it looks finished.",
     cause="Head i's result stays in the i-th slice of the output: no later addition can mix what "
     "the heads found, and each head writes to d_k numbers only.",
-    notice="Not in any heatmap. Count the parameters (4 d d + 4 d with biases), or mute a head: "
-    "exactly d_k of the d numbers of the output change.",
+    notice="Not in any heatmap. W_o never gets a gradient if it is there; if it isn't, count the "
+    "parameters (4 d d + 4 d with biases). Or set one head's part of W_v to 0: exactly d_k of the "
+    "d numbers of the output change.",
     hint="The heads are joined but not mixed: the output projection W_o is missing.",
     killed_by="self-attention",
     thread=Thread(
@@ -82,8 +83,8 @@ NO_W_O = Exhibit(
 
 def project_turned(module: MultiHeadAttention, joined: Tensor) -> Tensor:
     """Multiply by a matrix that was stored for the other side."""
-    # right: module.W_o.weight.T
-    return joined @ module.W_o.weight + module.W_o.bias
+    # right: module.W_o.weight
+    return F.linear(joined, module.W_o.weight.T, module.W_o.bias)
 
 
 UNTRANSPOSED = Exhibit(

@@ -95,8 +95,10 @@ def project_slices(
     for x, W in ((query, module.W_q), (key, module.W_k), (value, module.W_v)):
         # right: W(x), and cut afterwards
         slices = x.unflatten(-1, (-1, d_k))
-        small = F.linear(slices, W.weight[:d_k, :d_k], W.bias[:d_k])
-        projected.append(small.flatten(-2))
+        bias = None if W.bias is None else W.bias[:d_k]
+        small = F.linear(slices, W.weight[:d_k, :d_k], bias)
+        small = small.flatten(-2)
+        projected.append(small[..., : W.out_features])  # h or h_kv heads
     return projected
 
 
@@ -107,8 +109,8 @@ SLICES = Exhibit(
     "into h slices, and project each slice with a matrix of d_k x d_k.",
     cause="A head's query, key and value are made from d_k of the d numbers, by a matrix that all "
     "heads share, where a real head has its own matrix and reads all of x.",
-    notice="Count parameters: the three matrices have d_k x d_k numbers instead of d x d. Or ask "
-    "autograd which of the d numbers head 1 depends on.",
+    notice="Ask autograd which of the d numbers head 1 depends on: d_k of them. Here most of "
+    "each matrix is never read; where people build it, it has d_k x d_k numbers instead of d x d.",
     hint="Each head reads only its slice of the embedding, through one shared matrix. Project all "
     "of x first (d x d), then cut the result into heads.",
     killed_by="self-attention",
@@ -162,7 +164,8 @@ TILED_GROUPS = Exhibit(
     steps={"share": share_by_tiling},
     story="With grouped-query attention, 6 query heads may share 2 key heads. Neighbors share: "
     "0, 0, 0, 1, 1, 1. `repeat` (or `tile`) gives 0, 1, 0, 1, 0, 1.",
-    cause="Tiling hands query head 1 the keys of group 1, but in training it belonged to group 0.",
+    cause="Tiling hands the second query head the keys of the second group, but in training it "
+    "belonged to the first.",
     notice="Training from scratch works, since any fixed pairing can be learned. Loaded weights "
     "give nonsense: compare with the model that they came from. With 1 key head, or with as many "
     "as query heads, both ways are equal, so test a number in between.",

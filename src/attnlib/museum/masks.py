@@ -116,8 +116,8 @@ CROSSES = Exhibit(
     steps={"fit_mask": fit_mask_as_it_is},
     story="A mask [B, T_q, T_k] meets scores [B, h, T_q, T_k]. Broadcasting lines axes up from the "
     "right, so the mask's B stands below h.",
-    cause="If B happens to equal h, sample i's mask is used for head i of every sample; otherwise "
-    "it is an error.",
+    cause="If B happens to equal h, sample i's mask is used for head i of every sample; a single "
+    "sample is right, and any other number is an error.",
     notice="Only a batch with exactly h samples shows it, and without an error. Test with B = h "
     "and masks that differ, and run one sample alone: its output must not change.",
     hint="The first axis of a mask [B, T_q, T_k] met the heads. Add the axis of the heads: "
@@ -144,10 +144,10 @@ REPEATED = Exhibit(
     steps={"fit_mask": fit_mask_by_repeating},
     story="`nn.MultiheadAttention` wants a mask for each sample as [B h, T_q, T_k]: all heads of "
     "sample 0, then all heads of sample 1. `repeat` gives all samples, then all samples again.",
-    cause="Row B i + j of the repeated mask belongs to sample j, but it is used for some head of "
-    "another sample.",
-    notice="A sample's output depends on the others in its batch. With one sample, or with the "
-    "same mask for all, nothing is wrong.",
+    cause="Row B i + j of the repeated mask belongs to sample j, but may meet a head of another "
+    "sample.",
+    notice="A sample's output depends on the others in its batch. With one sample, one head, or "
+    "the same mask for all, nothing is wrong.",
     hint="The masks go round by sample (0, 1, 0, 1), the heads don't. Keep a sample's heads "
     "together: repeat_interleave (0, 0, 1, 1).",
     killed_by="a mask for each sample",

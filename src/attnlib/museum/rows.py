@@ -47,7 +47,8 @@ NAN_GRADIENTS = Exhibit(
     "from the loss. Outputs and weights are right, and every test of them passes.",
     cause="The backward pass of the softmax multiplies by its result, which is still NaN inside, "
     "and 0 times NaN is NaN; the sum passes it on to queries and keys.",
-    notice="The loss of the first step is fine and that of the second is NaN. Look at the "
+    notice="After the first step W_q and W_k are NaN, and `nan_to_num` hides that too: from then "
+    "on all weights are 0. The loss is NaN only if something below attention learns. Look at the "
     "gradients, not only at outputs: `parameter.grad.isfinite().all()`.",
     hint="The weights are right, but their gradient is NaN: it goes through the softmax of a row "
     "of -inf. Keep -inf out of rows that may look nowhere, and set them to 0 afterwards.",

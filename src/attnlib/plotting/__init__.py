@@ -1,6 +1,6 @@
 """Matplotlib figures of the course: heads as heatmaps, matrices, curves.
 
-Every function returns a `matplotlib.figure.Figure` that pyplot does not know of, so a notebook
+Every `plot_...` returns a `matplotlib.figure.Figure` that pyplot does not know of, so a notebook
 cell shows it once, when it is the cell's last expression.
 """
 

@@ -49,7 +49,17 @@ def plot_blocks(blocks: Mapping[str, TransformerBlock]) -> Figure:
 
     Returns:
         A figure as wide as the text; see `attnlib.plotting`.
+
+    Raises:
+        TypeError, ValueError: something that isn't a TransformerBlock, or none at all.
     """
+    if not blocks:
+        raise ValueError("blocks must hold at least one TransformerBlock, got none")
+    for title, block in blocks.items():
+        if not isinstance(block, TransformerBlock):
+            raise TypeError(
+                f"blocks[{title!r}] must be a TransformerBlock, got {type(block).__name__}"
+            )
     columns = {title: block_parts(block) for title, block in blocks.items()}
     longest = max(len(parts) for parts in columns.values())
     figure, axes = new_figure(height=0.42 * longest + 1.2, ncols=len(blocks), squeeze=False)

@@ -29,8 +29,11 @@ def plot_size_histograms(stacks: Mapping[str, Sequence[Tensor]], *, columns: int
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError: something that isn't a tensor.
+        TypeError, ValueError: something that isn't a tensor, or one without any number but 0, or
+            no stack at all.
     """
+    if not stacks:
+        raise ValueError("stacks must hold at least one stack of tensors, got none")
     logs = {title: [_log_size(layer) for layer in layers] for title, layers in stacks.items()}
     # The few numbers that happen to be almost 0 would stretch the axis without telling anything.
     ends = torch.tensor(
@@ -68,4 +71,7 @@ def _log_size(layer: Tensor) -> Tensor:
     """log10 |number| of all numbers that aren't 0, flat."""
     require_tensor("layer", layer)
     sizes = layer.detach().to("cpu", torch.float64).abs().flatten()
-    return sizes[sizes > 0].log10()
+    sizes = sizes[sizes > 0]
+    if not len(sizes):
+        raise ValueError("each layer must hold a number that isn't 0: it has no size to draw")
+    return sizes.log10()

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_tensor
+from attnlib._checks import require_tensor, shape_of
 from attnlib.plotting.style import new_figure
 
 
@@ -20,9 +20,23 @@ def stream_shares(contributions: Mapping[str, Tensor]) -> Tensor:
 
     Args:
         contributions: name -> tensor [T, d] (or any one shape).
+
+    Returns:
+        The shares, one a contribution, in their order.
+
+    Raises:
+        TypeError, ValueError: something that isn't a tensor, shapes that differ, or none at all.
     """
+    if not contributions:
+        raise ValueError("contributions must hold at least one tensor, got none")
+    first = next(iter(contributions))
     for name, value in contributions.items():
         require_tensor(f"contributions[{name!r}]", value)
+        if value.shape != contributions[first].shape:
+            raise ValueError(
+                f"contributions must share one shape, got {shape_of(contributions[first])} in "
+                f"{first!r} and {shape_of(value)} in {name!r}"
+            )
     stacked = torch.stack([c.detach().to("cpu", torch.float64) for c in contributions.values()])
     total = stacked.sum(0)
     return (stacked * total).flatten(1).sum(1) / total.square().sum()
@@ -38,7 +52,7 @@ def plot_contributions(contributions: Mapping[str, Tensor]) -> Figure:
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: something that isn't a tensor, or shapes that differ.
+        TypeError, ValueError: as `stream_shares`.
     """
     shares = stream_shares(contributions)
     values = [c.detach().to("cpu", torch.float64) for c in contributions.values()]
