@@ -44,6 +44,12 @@ def require_count(name: str, value: object) -> None:
         raise ValueError(f"{name} must be at least 0, got {value}")
 
 
+def require_flag(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
+
+
 def require_range(name: str, value: object) -> None:
     """Raise TypeError or ValueError unless `value` is a range of neighboring tokens."""
     if not isinstance(value, range):

@@ -5,6 +5,7 @@ import math
 from torch import Tensor
 
 from attnlib._checks import (
+    require_flag,
     require_floating,
     require_like,
     require_positive_int,
@@ -28,12 +29,15 @@ def require_inputs(
         require_tokens(name, x)
     require_like("k", k, "q", q)
     B, h, T_q, d_k = q.shape
+    if not d_k:
+        raise ValueError(f"q must have heads of at least one number, got {shape_of(q)}")
     if k.shape[0] != B or k.shape[3] != d_k or not k.shape[1] or h % k.shape[1]:
         raise ValueError(
             f"k must have the batch and the width of q, and as many heads or a divisor of them, "
             f"got {shape_of(k)} and q {shape_of(q)}"
         )
     combine_masks((B, h, T_q, k.shape[2]), q.device, key_mask=key_mask)
+    require_flag("causal", causal)
     if causal and T_q != k.shape[2]:
         raise ValueError(
             f"causal needs as many queries as keys, got T_q={T_q} and T_k={k.shape[2]}"
@@ -42,8 +46,12 @@ def require_inputs(
         return 1 / math.sqrt(d_k)
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise TypeError(f"scale must be a number, got {type(scale).__name__} ({scale!r})")
-    if not math.isfinite(scale):
-        raise ValueError(f"scale must be a finite number, got {scale!r}")
+    try:
+        finite = math.isfinite(scale)
+    except OverflowError:  # an int beyond every float
+        finite = False
+    if not finite:
+        raise ValueError(f"scale must be a finite number, got {scale!r:.40}")
     return float(scale)
 
 

@@ -16,23 +16,30 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.runtime.errors import OutOfResources
+
+__all__ = ["OutOfResources", "fits", "pooled"]
 
 BLOCK = 128  # queries, and keys, at a time
 SMALLEST_CELL = 64  # tokens a side; smaller ones would leave most of a block empty
-WIDEST = 128  # d_k
-DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+# d_k; wider blocks of float32 don't fit into an A100's shared memory
+WIDEST = {torch.float32: 64, torch.float16: 128, torch.bfloat16: 128}
 
 
 def fits(q: Tensor, height: int, width: int) -> bool:
     """Tell whether the kernel takes these queries and cells."""
-    return q.dtype in DTYPES and q.shape[-1] <= WIDEST and min(height, width) >= SMALLEST_CELL
+    return q.shape[-1] <= WIDEST.get(q.dtype, 0) and min(height, width) >= SMALLEST_CELL
 
 
 def pooled(
     q: Tensor, k: Tensor, height: int, width: int, causal: bool, key_mask: Tensor | None,
     scale: float, largest: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return what `attnlib.heatmap._pooled` returns, for q and k on a GPU."""
+    """Return what `attnlib.heatmap._pooled` returns, for q and k on a GPU.
+
+    Raises:
+        OutOfResources: the GPU's shared memory is too small for heads of this width.
+    """
     B, h, T_q, d_k = q.shape
     rows, cells = math.ceil(T_q / height), math.ceil(k.shape[2] / width)
     parts = math.ceil(height / BLOCK)  # blocks of queries in a row of the map
@@ -42,12 +49,13 @@ def pooled(
     seeing = torch.zeros(B, h, rows, parts, dtype=torch.float32, device=q.device)
     scratch = torch.empty(programs, cells, BLOCK, dtype=torch.float32, device=q.device)
     allowed = q if key_mask is None else key_mask.to(torch.uint8).contiguous()  # q isn't read there
-    _sweep[(programs,)](
-        q, k, allowed, scratch, pieces, seeing, *q.stride(), *k.stride(),
-        h, h // k.shape[1], T_q, k.shape[2], height, width, rows, cells, parts, blocks, scale,
-        d_k=d_k, BLOCK_D=max(16, triton.next_power_of_2(d_k)), BLOCK=BLOCK, BLOCK_CELLS=16,
-        causal=causal, masked=key_mask is not None, largest=largest, num_warps=8,
-    )  # fmt: skip
+    with torch.cuda.device_of(q):  # Triton launches on the current device
+        _sweep[(programs,)](
+            q, k, allowed, scratch, pieces, seeing, *q.stride(), *k.stride(),
+            h, h // k.shape[1], T_q, k.shape[2], height, width, rows, cells, parts, blocks, scale,
+            d_k=d_k, BLOCK_D=max(16, triton.next_power_of_2(d_k)), BLOCK=BLOCK, BLOCK_CELLS=16,
+            causal=causal, masked=key_mask is not None, largest=largest, num_warps=8,
+        )  # fmt: skip
     return pieces.amax(3) if largest else pieces.sum(3), seeing.sum(3)
 
 
@@ -121,6 +129,8 @@ def _sweep(
             total = total * tl.exp2(peak - higher) + cell_total * tl.exp2(cell_peak - higher)
             peak = higher
         looks = (total > 0) & (queries < stop)
+        # 0, or NaN if a score was NaN or infinity, which no comparison would tell
+        broken = tl.sum(tl.where(queries < stop, total - total, 0.0), 0)
         log_total = peak + tl.log2(tl.where(looks, total, 1.0))
         tl.store(seeing + block, tl.sum(looks.to(tl.float32), 0))
         tl.debug_barrier()  # other threads of this program may have written what is read now
@@ -135,5 +145,6 @@ def _sweep(
                 result = tl.max(weights, 1)
             else:
                 result = tl.sum(weights, 1)
-            tl.store(pieces + block * cells + some, result, mask=some < seen_cells)
+            place = (tl.zeros([BLOCK_CELLS], tl.int64) + block) * cells + some
+            tl.store(pieces + place, result + broken, mask=some < seen_cells)
         tl.debug_barrier()  # the next block overwrites the scratch

@@ -8,9 +8,10 @@ most of what a sharp head looks at.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -75,7 +76,7 @@ def attention_heatmap(
         TypeError: not floating point tensors of one dtype, a key_mask that isn't boolean, or
             options of another type.
         ValueError: shapes that don't fit, an unknown `reduce`, `causal` with T_q != T_k, or scores
-            that aren't finite.
+            that are NaN or infinite (-infinity forbids a look).
     """
     scale = checks.require_inputs(q, k, causal, key_mask, scale)
     grid = checks.require_grid(grid)
@@ -83,8 +84,8 @@ def attention_heatmap(
     edges = [cell_edges(x.shape[2], cells) for x, cells in zip((q, k), grid, strict=True)]
     height, width = (each[1] for each in edges)
     with torch.autocast(q.device.type, enabled=False):
-        pool = _gpu_kernel(q, height, width) or _pooled
-        maps, seeing = pool(q, k, height, width, causal, key_mask, scale * LOG2_E, reduce == "max")
+        options = height, width, causal, key_mask, scale * LOG2_E, reduce == "max"
+        maps, seeing = _pooled_on_gpu(q, k, *options) or _pooled(q, k, *options)
     if reduce == "mass":
         maps /= seeing.clamp_min(1)[..., None]
     elif reduce == "mean":
@@ -141,13 +142,16 @@ def attention_window(
     return weights
 
 
-def _gpu_kernel(q: Tensor, height: int, width: int) -> Callable[..., tuple[Tensor, Tensor]] | None:
-    """Return what pools on a GPU if Triton is there and its kernel takes this case."""
+def _pooled_on_gpu(
+    q: Tensor, k: Tensor, height: int, width: int, *options: Any
+) -> tuple[Tensor, Tensor] | None:
+    """Return what `_pooled` returns, if Triton is there and its kernel takes this case."""
     if q.is_cuda and find_spec("triton"):
         from attnlib import _heatmap_triton
 
         if _heatmap_triton.fits(q, height, width):
-            return _heatmap_triton.pooled
+            with suppress(_heatmap_triton.OutOfResources):  # of a small GPU
+                return _heatmap_triton.pooled(q, k, height, width, *options)
     return None
 
 

@@ -35,6 +35,13 @@ for dtype, causal, masked, largest in [
     expected, as_many = heatmap._pooled(q.double(), k.double(), *options)
     torch.testing.assert_close(found, expected.float(), atol=1e-5, rtol=1e-5)
     assert largest or torch.equal(seeing, as_many.float())
+
+for wrong in (torch.nan, torch.inf, -torch.inf):
+    q, k = torch.randn(2, 1, 1, 150, 10)
+    k[0, 0, 99, 0] = wrong
+    for largest in (False, True):
+        found, _ = kernel.pooled(q, k, 140, 70, False, None, 0.3, largest)
+        assert found.isnan().any()
 """
 
 
@@ -52,10 +59,16 @@ def test_the_kernel_in_the_interpreter():
 
 
 @needs_triton
-@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize(("dtype", "d_k"), [("fp32", 64), ("fp16", 128), ("bf16", 128)])
 @pytest.mark.parametrize("flag", [False, True])
-def test_the_kernel_compiles_for_a_gpu(dtype, flag, tmp_path, monkeypatch):
-    """For an H100 or H200; the interpreter can't multiply bfloat16, so only this sees it here."""
+@pytest.mark.parametrize(("architecture", "shared"), [(80, 163 * 1024), (90, 227 * 1024)])
+def test_the_kernel_compiles_for_a_gpu(
+    dtype, d_k, flag, architecture, shared, tmp_path, monkeypatch
+):
+    """For A100 and H200, which give a block so many bytes of shared memory.
+
+    The interpreter can't multiply bfloat16, so only this sees it here.
+    """
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile
 
@@ -63,7 +76,7 @@ def test_the_kernel_compiles_for_a_gpu(dtype, flag, tmp_path, monkeypatch):
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # as ever; unset, Triton 3.9 warns
-    constants = {"d_k": 64, "BLOCK_D": 64, "BLOCK": 128, "BLOCK_CELLS": 16}
+    constants = {"d_k": d_k, "BLOCK_D": d_k, "BLOCK": 128, "BLOCK_CELLS": 16}
     constants |= {"causal": flag, "masked": flag, "largest": flag, "q_feature": 1, "k_feature": 1}
     pointers = {"q": dtype, "k": dtype, "allowed": "u8"}
     pointers |= dict.fromkeys(["scratch", "pieces", "seeing"], "fp32")
@@ -71,9 +84,38 @@ def test_the_kernel_compiles_for_a_gpu(dtype, flag, tmp_path, monkeypatch):
     signature |= {name: "*" + pointed for name, pointed in pointers.items()}
     signature |= dict.fromkeys(constants, "constexpr")
     source = ASTSource(_sweep, signature, constants)
-    compiled = compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8})
+    target = GPUTarget("cuda", architecture, 32)
+    compiled = compile(source, target=target, options={"num_warps": 8})
+    assert compiled.metadata.shared <= shared
     on_tensor_cores = "mma" in compiled.asm["ptx"]
     assert on_tensor_cores == (dtype != "fp32")  # float32 stays exact
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor that says it is on a GPU."""
+
+    is_cuda = True
+
+
+@needs_triton
+def test_plain_torch_takes_what_the_kernel_does_not(monkeypatch):
+    from attnlib import _heatmap_triton as kernel
+
+    asked = []
+
+    def too_large(*arguments):
+        asked.append(arguments)
+        raise kernel.OutOfResources(131072, 65536, "shared memory")
+
+    monkeypatch.setattr(kernel, "pooled", too_large)
+    for d_k, grid, takes in ((64, 3, 1), (65, 3, 0), (64, 30, 0)):
+        asked.clear()
+        some = torch.randn(1, 1, 300, d_k)
+        found = heatmap.attention_heatmap(some.as_subclass(Elsewhere), some, grid=grid)
+        torch.testing.assert_close(
+            found.as_subclass(torch.Tensor), heatmap.attention_heatmap(some, some, grid=grid)
+        )
+        assert len(asked) == takes
 
 
 @pytest.mark.skipif(

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from contextlib import contextmanager
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -13,12 +14,19 @@ from torch import nn
 
 from attnlib import MultiHeadAttention, causal_mask
 from attnlib.museum import EXHIBITS, SteppedAttention, diagnose, named
-from attnlib.museum._diagnosis import _agree, _behavior
+from attnlib.museum._diagnosis import _agree, _behavior, _right
 from attnlib.museum._probes import PROBES, copy_state, run
 from attnlib.plotting import plot_beside
 
 PAGE = Path(__file__).parents[2] / "book" / "museum.md"
 by_name = pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+
+
+@contextmanager
+def float64_by_default():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 # --- every exhibit is rejected, and as itself ----------------------------------------------------
@@ -84,7 +92,13 @@ def test_a_bug_that_no_exhibit_has_is_described():
         ({"project_out": lambda module, joined: module.W_o(joined) + 1}, "differs by up to 1"),
         ({"softmax": lambda scores: scores / 0 * 0}, "holds NaN"),
         ({"merge": lambda heads: heads.view(1000003)}, "raises RuntimeError"),
-        ({"project_out": lambda module, joined: None}, "output must be a tensor, got NoneType"),
+        ({"project_out": lambda module, joined: None}, "must be a torch.Tensor, got NoneType"),
+        ({"report": lambda weights: list(weights)}, "the weights must be a torch.Tensor, got list"),
+        ({"report": lambda weights: weights > 0}, "the weights must hold floating point numbers"),
+        ({"report": lambda weights: weights.to_sparse()}, "the weights must be dense numbers"),
+        ({"fit_key_mask": lambda mask: torch.ones_like(mask)[:, None, None]}, "with padding"),
+        ({"fit_key_mask": lambda mask: ~mask[:, None, None]}, "with padding"),
+        ({"drop": lambda weights, dropout: (weights, weights)}, "with dropout"),
     ):
         diagnosis = diagnose(partial(SteppedAttention, steps=steps))
         assert not diagnosis and diagnosis.exhibits == ()
@@ -134,6 +148,26 @@ class WithALoop(Projections):
             outputs.append(weights @ v)
             maps.append(weights)
         return self.W_o(torch.cat(outputs, -1)), torch.stack(maps, 1)
+
+
+class WithSoftmaxInFloat32(Projections):
+    """Half precision, but for the softmax, whose weights are shown as they are."""
+
+    def __init__(self, d_model, num_heads, dropout):
+        super().__init__(d_model, num_heads)
+        self.dropout = dropout
+
+    def forward(self, x, mask=None):
+        q, k, v = (self.heads(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        if mask is not None:
+            mask = mask[:, None] if mask.dim() == 3 else mask
+            blind = ~mask.any(-1, keepdim=True)
+            scores = scores.masked_fill(~mask & ~blind, -torch.inf)
+        weights = scores.softmax(-1, dtype=torch.float32)
+        weights = weights if mask is None else weights.masked_fill(blind, 0.0)
+        heads = F.dropout(weights, self.dropout, self.training).to(v.dtype) @ v
+        return self.W_o(heads.transpose(1, 2).flatten(2)), weights
 
 
 class Fused(Projections):
@@ -188,10 +222,11 @@ def load_torch(module, reference):
         (partial(SteppedAttention, steps={}), copy_state, 13),
         (WithEinsum, copy_state, 1),
         (WithALoop, copy_state, 8),
+        (WithSoftmaxInFloat32, copy_state, 8),
         (Fused, copy_state, 10),
         (Torch, load_torch, 9),
     ],
-    ids=["attnlib", "in steps", "einsum", "loop", "fused", "torch"],
+    ids=["attnlib", "in steps", "einsum", "loop", "float32 softmax", "fused", "torch"],
 )  # fmt: skip
 def test_what_is_right_passes_in_other_words(candidate, load, asked):
     diagnosis = diagnose(candidate, load=load)
@@ -253,6 +288,37 @@ def test_what_cannot_be_diagnosed_is_told_why():
         named("no scales")
     with pytest.raises(TypeError, match="name must be a string, got list"):
         named(["no scale"])
+
+
+def test_dropout_in_evaluation_is_found():
+    class Forgets(WithSoftmaxInFloat32):
+        def train(self, mode=True):
+            return super().train(True)
+
+    diagnosis = diagnose(Forgets)
+    assert not diagnosis and diagnosis.failed == ("training with dropout",)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        torch.no_grad,
+        torch.inference_mode,
+        partial(torch.autocast, "cpu", torch.bfloat16),
+        partial(torch.device, "meta"),
+        float64_by_default,
+    ],
+    ids=str,
+)
+def test_torch_s_settings_change_no_diagnosis(settings):
+    """Neither one made within them nor one made later, for which answers are kept."""
+    bug = named("NaN only in the gradient")
+    for function in (_behavior, _right):
+        function.cache_clear()
+    with settings():
+        within = diagnose(MultiHeadAttention), diagnose(bug)
+    for healthy, broken in (within, (diagnose(MultiHeadAttention), diagnose(bug))):
+        assert healthy and broken.exhibits == (bug,)
 
 
 def test_the_reader_s_random_numbers_stay_the_same():

@@ -172,6 +172,12 @@ def test_labels_must_fit(labels):
         plotting.plot_heads(some_weights(h=2, T_q=3, T_k=3), **labels)
 
 
+@pytest.mark.parametrize("columns", [0, -1, True, 1.5])
+def test_a_line_holds_some_heads(columns):
+    with pytest.raises((TypeError, ValueError), match="columns must be"):
+        plotting.plot_heads(some_weights(h=2, T_q=3, T_k=3), columns=columns)
+
+
 class TestPlotMatrices:
     def test_shows_the_numbers_it_was_given(self):
         q, k = torch.randn(2, 3), torch.randn(4, 2)

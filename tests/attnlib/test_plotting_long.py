@@ -239,6 +239,7 @@ BAD = {
     "titles": (long(titles=lambda m: ["a"]), ValueError, ["titles", "3", "1"]),
     "colors": (long(colors_of=lambda m: [0]), ValueError, ["colors_of", "3", "1"]),
     "not causal": (long(causal=lambda m: True), ValueError, ["causal", "maps", "row 0 of map 0"]),
+    "causal as a number": (long(causal=lambda m: 1), TypeError, ["causal", "True or False", "int"]),
     "a whole of heads": (piece(whole=lambda w: torch.eye(50).repeat(3, 1, 1)), ValueError,
         ["whole", "one map", "3"]),
     "a window of heads": (piece(window=lambda w: w), ValueError, ["window", "one map", "3"]),

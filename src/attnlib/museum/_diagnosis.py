@@ -66,7 +66,7 @@ def diagnose(candidate: Callable[..., nn.Module], *, load: Load = copy_state) ->
 
     Args:
         candidate: a class, or a function that returns a module: called with `d_model` and
-            `num_heads`, and with `num_kv_heads` and `dropout` if it takes them. The module is
+            `num_heads`, and with `num_kv_heads` and `dropout` if it takes these. The module is
             called as `MultiHeadAttention` is, with those of `key`, `value`, `mask`, `key_mask`,
             `causal`, `cache`, `need_weights` that its `forward` takes, and returns the output, or
             the output and the weights.
@@ -96,7 +96,12 @@ def diagnose(candidate: Callable[..., nn.Module], *, load: Load = copy_state) ->
         return Diagnosis(True, message, untried=untried)
     first = failed[0]
     for guesses in (((e,) for e in EXHIBITS), _pairs()):
-        alike = [g for g in guesses if _alike(given[first], _behavior(g, first), first)]
+        alike = [
+            guess
+            for guess in guesses
+            if _alike(given[first], _behavior(guess, first), first)
+            and all(p in failed or _agree(given[p], _behavior(guess, p), p) for p in tried)
+        ]
         if alike:
             best = max(
                 alike, key=lambda g: sum(_agree(given[p], _behavior(g, p), p) for p in tried)
@@ -150,6 +155,7 @@ def _same(left: Result, right: Result, tolerance: float) -> bool:
             continue
         if ours.shape != theirs.shape:
             return False
+        ours, theirs = ours.double(), theirs.double()  # weights may be float32 in half precision
         if not torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True):
             return False
     return True

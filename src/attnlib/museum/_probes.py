@@ -5,13 +5,15 @@ agree, they do.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attnlib._checks import require_floating
 from attnlib.attention import MultiHeadAttention
 from attnlib.cache import KVCache
 from attnlib.masks import padding_mask
@@ -109,11 +111,17 @@ def _cached(module: nn.Module, ask: Ask) -> Results:
 
 
 def _dropout(module: nn.Module, ask: Ask) -> Results:
-    """The largest that each weight was; dropout at 0.5 makes those that stay twice as large."""
-    module.train()
+    """Evaluation, where nothing is dropped; then whether outputs vary, and each weight's largest.
+
+    Dropout at 0.25 would make the weights that stay 4/3 times as large.
+    """
     x = _tokens(2, 5)
-    shown = [weights for _ in range(REPEATS) if (weights := ask(x)[1]) is not None]
-    return [(torch.stack(shown).amax(0), None)] if shown else []
+    evaluated = ask(x)
+    module.train()
+    outputs, shown = zip(*(ask(x) for _ in range(REPEATS)), strict=True)
+    varies = (torch.stack(outputs).var(0).amax() > 0).float()
+    largest = None if shown[0] is None else torch.stack(shown).amax(0)
+    return [evaluated, (varies, largest)]
 
 
 _SIZES = {"d_model": 12, "num_heads": 3}
@@ -135,8 +143,8 @@ PROBES = (
     Probe("a cache", "token by token with a cache", _cached, _SIZES, ("causal", "cache")),
     Probe("grouped heads", "with 6 query heads on 3 key heads", _self_attention,
           {"d_model": 12, "num_heads": 6, "num_kv_heads": 3}),
-    Probe("training with dropout", "in training, with dropout", _dropout,
-          _SIZES | {"dropout": 0.5}),
+    Probe("training with dropout", "with dropout, in evaluation and in training", _dropout,
+          _SIZES | {"dropout": 0.25}),
 )  # fmt: skip
 
 
@@ -153,16 +161,33 @@ def copy_state(module: nn.Module, reference: MultiHeadAttention) -> None:
     module.load_state_dict(reference.state_dict())
 
 
+@contextmanager
+def _usual_settings() -> Iterator[None]:
+    """Ask as if nobody had changed torch's settings: answers of exhibits are kept for later."""
+    dtype = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with (
+            torch.device("cpu"), torch.inference_mode(False), torch.enable_grad(),
+            torch.autocast("cpu", enabled=False),
+        ):  # fmt: skip
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+
+
 def run(probe: Probe, candidate: Callable[..., nn.Module], load: Load) -> Answer:
     """Put a probe to a candidate that has the reference's weights.
 
     Returns what came, which is nothing if the candidate doesn't take what the probe is about, or
     the error that was raised.
     """
-    options = {name: size for name, size in probe.sizes.items() if name not in _SIZES}
-    if not all(takes(candidate, name) for name in options):
+    if not all(takes(candidate, name) for name in probe.sizes if name not in _SIZES):
         return []
-    with torch.random.fork_rng(devices=[]):
+    usual = {"num_kv_heads": probe.sizes["num_heads"], "dropout": 0.0}
+    options = {name: size for name, size in usual.items() if takes(candidate, name)}
+    options |= {name: size for name, size in probe.sizes.items() if name in usual}
+    with _usual_settings(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         reference = MultiHeadAttention(**probe.sizes)
         for projection in (reference.W_q, reference.W_k, reference.W_v, reference.W_o):
@@ -192,8 +217,13 @@ def _call(module: nn.Module, query: Tensor, *key_value: Tensor, **options: Any) 
         options["need_weights"] = True
     if not key_value and takes(module.forward, "key"):
         key_value = (query, query)
-    result = module(query, *key_value, **options)
+    result: Any = module(query, *key_value, **options)
     output, weights = (result, None) if isinstance(result, Tensor) else result
-    if not isinstance(output, Tensor):
-        raise TypeError(f"the output must be a tensor, got {type(output).__name__}")
+    given: Any  # by somebody else's code
+    for name, given in (("the output", output), ("the weights", weights)):
+        if given is None and name == "the weights":
+            continue
+        require_floating(name, given)
+        if given.is_meta or given.layout != torch.strided:
+            raise TypeError(f"{name} must be dense numbers, got {given.layout} on {given.device}")
     return output, weights

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_floating, shape_of
+from attnlib._checks import require_floating, require_positive_int, shape_of
 from attnlib.masks import combine_masks
 from attnlib.plotting.cells import LETTER, label_axis, longest, stand_upright, write_numbers
 from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
@@ -112,7 +112,8 @@ def plot_heads(
         colors_of = range(heads) if heads > 1 else [None]
     if len(colors_of) != heads:
         raise ValueError(f"colors_of must hold {heads} heads, one a map, got {len(colors_of)}")
-    columns = columns or min(heads, 4 if T_k <= 8 else 2)
+    columns = min(heads, 4 if T_k <= 8 else 2) if columns is None else columns
+    require_positive_int("columns", columns)
     lines = math.ceil(heads / columns)
     cell = min((TEXT_WIDTH - 1.4) / (columns * T_k), LARGEST_CELL)  # inches
     figure, axes = new_figure(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlib._checks import require_floating, require_range, shape_of
+from attnlib._checks import require_flag, require_floating, require_range, shape_of
 from attnlib.plotting.heads import ROW_SUM_TOLERANCE, one_map_a_head
 
 
@@ -53,6 +53,7 @@ def require_long_maps(
         maps, rows, keys, window, causal: as for `attnlib.plotting.plot_long_heads`.
         prefix: what the caller's "rows" and "keys" begin with.
     """
+    require_flag("causal", causal)
     shares = _require_shares(name, maps, window)
     for axis, tokens, cells in (("rows", rows, shares.shape[1]), ("keys", keys, shares.shape[2])):
         _require_cells(prefix + axis, tokens, cells, window)
