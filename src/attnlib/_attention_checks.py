@@ -151,5 +151,7 @@ def fit_head_mask(head_mask: Tensor, heads: Tensor) -> Tensor:
         raise ValueError(
             f"head_mask must have shape [h={h}] or [B={B}, h={h}], got {shape_of(head_mask)}"
         )
+    if head_mask.is_complex():
+        raise TypeError(f"head_mask must hold real numbers, got {head_mask.dtype}")
     require_same_device("head_mask", head_mask, "the query", heads)
     return head_mask.to(heads.dtype).view(-1, h, 1, 1)  # [h] or [B, h] -> [1 or B, h, 1, 1]

@@ -22,15 +22,17 @@ def explicit_weights(q: Tensor, k: Tensor, limits: Limits, out: Tensor | None = 
     overwrites the one before, where no gradient forbids it.
     """
     mask, blind, causal = limits
+    transformed = _under_torch_func()
     # The scale goes on q: [T_q, d_k] numbers to multiply instead of [T_q, T_k].
     scores = matmul_heads(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1), out)
     if causal:
         mask = triangle(q.shape[-2], 0, q.device)
     if mask is not None and mask.dtype == torch.bool:
-        scores = scores.masked_fill_(~mask, -math.inf)
+        fill = scores.masked_fill if transformed else scores.masked_fill_
+        scores = fill(~mask, -math.inf)
     elif mask is not None:
-        scores = scores.add_(mask)
-    if scores.requires_grad:  # softmax keeps its result for the way back
+        scores = scores + mask if transformed else scores.add_(mask)
+    if scores.requires_grad or transformed:  # softmax keeps its result for the way back
         weights = scores.softmax(-1)
         return weights if blind is None else weights.masked_fill(blind, 0.0)
     weights = torch.softmax(scores, -1, out=scores)
@@ -58,6 +60,8 @@ def recorded_weights(
         sharing = q.shape[1] // k.shape[1]
         q, k = q[:, list(weights_for)], k[:, [head // sharing for head in weights_for]]
         limits = limits.of_heads(list(weights_for))
+    if _under_torch_func():
+        return explicit_weights(q, k, limits, out)
     return _RecordedWeights.apply(q, k, *limits, out)
 
 
@@ -68,6 +72,14 @@ def matmul_heads(x: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
     h_kv = y.shape[1]
     out = out if out is None else _stack_sharing(out, h_kv)
     return _unstack_sharing(torch.matmul(_stack_sharing(x, h_kv), y, out=out), x.shape[1])
+
+
+def _under_torch_func() -> bool:
+    """Tell whether vmap or another transform of torch.func runs: they can't write in place.
+
+    PyTorch has no public way to ask; its own autograd.Function asks so.
+    """
+    return torch._C._are_functorch_transforms_active()
 
 
 def _stack_sharing(x: Tensor, h_kv: int) -> Tensor:

@@ -6,7 +6,6 @@ values), d_k width of one head. Row vectors (x @ W). Weights are [B, h, T_q, T_k
 """
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any
 
 import torch
@@ -181,7 +180,7 @@ class MultiHeadAttention(nn.Module):
             `weights_for` names) or None. Weights are those before dropout and head_mask. A query
             that may look nowhere has weights 0 and output `W_o.bias`. Weights that are asked for in
             training aren't kept for the backward pass, but computed again should their own gradient
-            be asked for.
+            be asked for (the first; a second one isn't there).
 
         Raises:
             TypeError: not floating point tensors of the module's dtype, a mask that isn't boolean,
@@ -189,12 +188,15 @@ class MultiHeadAttention(nn.Module):
             ValueError: shapes or devices that don't fit, no tokens, a head that isn't there,
                 weights_out while gradients are taken, or a cache of another module or batch.
         """
-        heads, weights = self._heads(
+        heads, weights, joined = self._heads(
             query, key, value, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal,
             need_weights=need_weights, weights_for=weights_for, weights_out=weights_out,
             head_mask=head_mask, cache=cache,
         )  # fmt: skip
-        return self.W_o(merge_heads(heads)), weights
+        output = self.W_o(merge_heads(heads))
+        if cache is not None:  # last, so that an error before leaves the cache as it was
+            cache.keep(self, *joined)
+        return output, weights
 
     def contributions(
         self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, **options: Any
@@ -205,8 +207,7 @@ class MultiHeadAttention(nn.Module):
         heads are independent and additive"), so contributions.sum(1) + W_o.bias is the output, up
         to dropout. Takes the arguments of `forward` and raises what it raises.
         """
-        options["cache"] = copy(options.get("cache"))
-        heads, _ = self._heads(query, key, value, **options)
+        heads, *_ = self._heads(query, key, value, **options)
         W_o = self.W_o.weight.unflatten(1, (self.num_heads, -1))  # [d, d] -> [d, h, d_k]
         return torch.einsum("bhtk,dhk->bhtd", heads, W_o)
 
@@ -221,8 +222,8 @@ class MultiHeadAttention(nn.Module):
         score_bias: Tensor | None = None, causal: bool = False, need_weights: bool = False,
         weights_for: Sequence[int] | None = None, weights_out: Tensor | None = None,
         head_mask: Tensor | None = None, cache: KVCache | None = None,
-    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """Return each head's output [B, h, T_q, d_k] and the weights asked for."""
+    ) -> tuple[Tensor, Tensor | None, tuple[Tensor, Tensor]]:  # fmt: skip
+        """Return heads' outputs [B, h, T_q, d_k], the weights asked for, and all keys and values."""
         key = query if key is None else key
         value = key if value is None else value
         checks.require_inputs(self, query, key, value)
@@ -237,12 +238,17 @@ class MultiHeadAttention(nn.Module):
         limits = Limits.of(
             q, k, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal, past=past
         )
-        learning = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+        learning = torch.is_grad_enabled() and any(
+            x.requires_grad for x in (q, k, v, score_bias) if x is not None
+        )
         checks.require_weights_options(q, k, weights_for, weights_out, learning)
         wanted = need_weights or weights_for is not None or weights_out is not None
         dropout = self.dropout if self.training else 0.0
         weights = None
-        if wanted and weights_for is None and not learning and not dropout:
+        explicit = wanted and weights_for is None and not learning and not dropout
+        if self.num_kv_heads != self.num_heads and torch.compiler.is_compiling():
+            explicit = False  # its views of a map [T, T] can't be proven right for every T
+        if explicit:
             weights = explicit_weights(q, k, limits, weights_out)
             heads = matmul_heads(weights, v)  # [B, h, T_q, T_k] @ [B, h_kv, T_k, d_k]
         else:
@@ -251,6 +257,4 @@ class MultiHeadAttention(nn.Module):
                 weights = recorded_weights(q, k, limits, weights_for, weights_out)
         if head_mask is not None:
             heads = heads * checks.fit_head_mask(head_mask, heads)
-        if cache is not None:
-            cache.keep(self, k, v)
-        return heads, weights
+        return heads, weights, (k, v)

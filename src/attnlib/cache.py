@@ -1,11 +1,11 @@
 """Keys and values of the tokens that went before, so that generating doesn't compute them again."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from attnlib._checks import require_tensor, shape_of
+from attnlib._checks import require_like, require_tensor, shape_of
 
 if TYPE_CHECKING:
     from attnlib.attention import MultiHeadAttention
@@ -46,6 +46,14 @@ class KVCache:
         shape = "empty" if self._keys is None else f"keys {shape_of(self._keys)}"
         return f"KVCache({shape})"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "KVCache":
+        """Copy what is remembered; the copy serves the same module (or its copy made before)."""
+        other = KVCache()
+        other._owner = memo.get(id(self._owner), self._owner)
+        if self._keys is not None and self._values is not None:
+            other._keys, other._values = self._keys.clone(), self._values.clone()
+        return other
+
     @property
     def keys(self) -> Tensor | None:
         """The keys [B, h_kv, T, d_k] so far, or None."""
@@ -84,7 +92,8 @@ class KVCache:
         """Return the remembered keys and values followed by new ones; the cache stays as it is.
 
         Raises:
-            ValueError: the cache belongs to another module, or to another batch.
+            ValueError: the cache belongs to another module, batch or device.
+            TypeError: the module has computed in another dtype since.
         """
         if self._keys is None or self._values is None:
             return keys, values
@@ -98,6 +107,7 @@ class KVCache:
                 f"cache must hold the query's batch, got a batch of {len(self._keys)} in the cache "
                 f"and {len(keys)} in the query: for another sequence make a new KVCache"
             )
+        require_like("the query", keys, "the keys in cache", self._keys)
         return torch.cat([self._keys, keys], -2), torch.cat([self._values, values], -2)
 
     def keep(self, owner: "MultiHeadAttention", keys: Tensor, values: Tensor) -> None:

@@ -69,6 +69,7 @@ def padding_mask(lengths: Tensor, T: int) -> Tensor:
         )
     if lengths.dim() != 1:
         raise ValueError(f"lengths must have shape [B], got {shape_of(lengths)}")
+    lengths = lengths.long()  # torch can't compare all whole numbers
     if lengths.numel() and (lengths.min() < 0 or lengths.max() > T):
         raise ValueError(f"lengths must lie between 0 and T={T}, got {lengths.tolist()}")
     return torch.arange(T, device=lengths.device) < lengths[:, None]  # [T] < [B, 1] -> [B, T]
@@ -203,19 +204,22 @@ def _fit(name: str, mask: Tensor, scores_shape: tuple[int, ...]) -> Tensor:
     T_q, T_k = scores_shape[-2:]
     batch = scores_shape[:1] if len(scores_shape) > 2 else ()
     if mask.dim() == 2:
-        wanted, fits = f"[T_q={T_q}, T_k={T_k}]", tuple(mask.shape) == (T_q, T_k)
+        fits = tuple(mask.shape) == (T_q, T_k)
     elif mask.dim() == 3 and batch:
-        wanted = f"[B={batch[0]}, T_q={T_q}, T_k={T_k}]"
         fits = tuple(mask.shape) == (*batch, T_q, T_k)
     elif mask.dim() == 4 and len(scores_shape) == 4:
-        wanted = f"a shape that broadcasts to [B, h, T_q, T_k] = {list(scores_shape)}"
         fits = all(m in (1, s) for m, s in zip(mask.shape, scores_shape, strict=True))
     else:
         raise ValueError(
             f"{name} must have 2 dimensions [T_q, T_k], 3 [B, T_q, T_k] or 4 [B, h, T_q, T_k], "
             f"and no more than the scores {list(scores_shape)}, got shape {shape_of(mask)}"
         )
-    if not fits:
+    if not fits:  # sizes go into text only here: text would make them constants to a compiler
+        wanted = {
+            2: f"[T_q={T_q}, T_k={T_k}]",
+            3: f"[B={scores_shape[0]}, T_q={T_q}, T_k={T_k}]",
+            4: f"a shape that broadcasts to [B, h, T_q, T_k] = {list(scores_shape)}",
+        }[mask.dim()]
         raise ValueError(
             f"{name} must have shape {wanted}, got {shape_of(mask)}: "
             "rows are queries, columns are keys; padding [B, T_k] is passed as key_mask"

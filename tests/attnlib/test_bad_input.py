@@ -126,6 +126,12 @@ CASES = {
         TypeError, ["weights_out", "float64", "float32"]),
     "head mask of another length": (lambda: attend(head_mask=torch.ones(3)), ValueError,
         ["head_mask", "[h=2]", "[B=2, h=2]", "[3]"]),
+    "complex head mask": (lambda: attend(head_mask=torch.ones(2, dtype=torch.complex64)),
+        TypeError, ["head_mask", "real", "complex64"]),
+    "memory while a bias learns": (
+        lambda: attend(
+            score_bias=torch.zeros(3, 3, requires_grad=True), weights_out=torch.empty(2, 2, 3, 3)
+        ), ValueError, ["weights_out", "gradients"]),
     "head mask as list": (lambda: attend(head_mask=[1, 0]), TypeError, ["head_mask", "list"]),
     "negative past": (lambda: causal_mask(3, past=-1), ValueError, ["past", "at least 0", "-1"]),
     "past as float": (lambda: causal_mask(3, past=1.0), TypeError, ["past", "float"]),

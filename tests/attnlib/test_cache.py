@@ -116,6 +116,39 @@ def test_gradients_flow_through_it():
     assert close(*gradients)
 
 
+def test_a_failing_last_projection_leaves_it_as_it_was():
+    module, x, cache = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64), KVCache()
+    module(x, cache=cache)
+
+    def fail(*_):
+        raise RuntimeError("out of memory")
+
+    module.W_o.register_forward_pre_hook(fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        module(x, cache=cache)
+    assert len(cache) == 3
+
+
+def test_a_deep_copy_serves_the_same_module_or_the_copy_beside_it():
+    module, x, cache = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64), KVCache()
+    module(x, cache=cache)
+    other = copy.deepcopy(cache)
+    both = copy.deepcopy((module, cache))
+    expected = module(x, cache=cache)[0]
+    assert torch.equal(module(x, cache=other)[0], expected)
+    assert torch.equal(both[0](x, cache=both[1])[0], expected)
+    assert len(other) == len(cache) == 6
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_it_speaks_the_dtype_in_which_it_was_filled(dtype):
+    module, x, cache = make_module(8, 2), torch.randn(1, 3, 8), KVCache()
+    module(x.double(), cache=cache)
+    with pytest.raises(TypeError, match="dtype of the keys in cache"):
+        module.to(dtype)(x.to(dtype), cache=cache)
+    assert len(cache) == 3
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch._dynamo.testing
 from modules import F64, make_module
 
 from attnlib import KVCache
@@ -60,3 +61,30 @@ def test_exports_with_any_number_of_tokens(module, options):
     for tokens in (2, 11):
         x = torch.randn(2, tokens, 16, dtype=F64)
         same(program(x, **options), module(x, **options))
+
+
+LENGTHS = {
+    "mask": lambda T: {"mask": torch.ones(T, T).bool()},
+    "mask a sample": lambda T: {"mask": torch.ones(2, T, T).bool()},
+    "score_bias": lambda T: {"score_bias": torch.ones(T, T, dtype=F64)},
+}
+
+
+@pytest.mark.parametrize("options", LENGTHS.values(), ids=LENGTHS)
+def test_compiled_once_for_all_lengths(module, options):
+    """A size that gets into a message becomes a constant, and every length compiles anew."""
+    counter = torch._dynamo.testing.CompileCounter()
+    compiled = torch.compile(module, fullgraph=True, backend=counter)
+    for T in range(5, 17):
+        compiled(torch.randn(2, T, 16, dtype=F64), **options(T))
+    assert counter.frame_count <= 2
+
+
+@torch.no_grad()
+def test_exports_shared_heads_without_gradients(module):
+    T = torch.export.Dim("T", min=2, max=512)
+    x, options = torch.randn(2, 5, 16, dtype=F64), {"need_weights": True}
+    shapes = {"query": {1: T}, "need_weights": None}
+    program = torch.export.export(module, (x,), options, dynamic_shapes=shapes).module()
+    x = torch.randn(2, 11, 16, dtype=F64)
+    same(program(x, **options), module(x, **options))

@@ -1,5 +1,6 @@
 """Where weights come from, what happens to them, and what is said when they can't be had."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -197,6 +198,9 @@ CASES = {
         ["add_zero_attn=True", "one more key"]),
     "another module": (lambda: interop.from_torch(nn.Linear(8, 8)), TypeError,
         ["module", "nn.MultiheadAttention", "Linear"]),
+    "prepared for quantization": (
+        lambda: interop.from_torch(torch.ao.nn.quantizable.MultiheadAttention(8, 2)), TypeError,
+        ["module", "quantization"]),
     "its state dict": (lambda: interop.from_torch({}), TypeError, ["module", "dict"]),
     # the source
     "a model": (lambda: gpt2(nn.Linear(8, 8)), TypeError,
@@ -256,6 +260,11 @@ CASES = {
         ["share dtype", "float32", "float64"]),
     "mixed devices": (lambda: gpt2(c_proj__bias=torch.ones(8, device="meta")), TypeError,
         ["device", "on cpu", "on meta"]),
+    "quantized to 8 bits": (
+        lambda: gpt2({n: x.to(torch.float8_e4m3fn) for n, x in gpt2_state().items()}), TypeError,
+        ["float8", "quantized"]),
+    "rotary positions": (lambda: bert(self__rotary_embeddings__inv_freq=torch.ones(2)),
+        ValueError, ["absolute positions", "rotary_embeddings"]),
     "relative positions": (lambda: bert(self__distance_embedding__weight=torch.ones(5, 4)),
         ValueError, ["absolute positions", "distance_embedding"]),
 }  # fmt: skip
@@ -292,3 +301,11 @@ def test_bad_files(name, error, words, in_file, tmp_path):
     for other in ("pytorch_model.bin", "model.safetensors.index.json", "weights"):
         (tmp_path / other).touch()
     check(lambda: interop.layers(Path(tmp_path, name)), error, words)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are for Unix")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    path = tmp_path / "endless.safetensors"
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="which is no file"):
+        interop.layers(path)

@@ -18,6 +18,14 @@ def test_causal_mask_looks_left_and_at_itself(T):
     assert mask.tolist() == [[j <= i for j in range(T)] for i in range(T)]
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.int32, torch.uint64])
+def test_padding_mask_takes_all_whole_numbers(dtype):
+    lengths = torch.tensor([2, 0, 7], dtype=dtype)
+    assert torch.equal(padding_mask(lengths, 7), padding_mask(lengths.long(), 7))
+    with pytest.raises(ValueError, match="between 0 and T=6"):
+        padding_mask(lengths, 6)
+
+
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=5))
 def test_padding_mask_marks_the_real_tokens(lengths):
     mask = padding_mask(torch.tensor(lengths), 7)

@@ -24,7 +24,7 @@ def assemble(
         ValueError: num_heads doesn't divide d_model.
     """
     kinds = sorted({f"{w.dtype} on {w.device}" for w in weights.values()})
-    if not all(w.is_floating_point() for w in weights.values()):
+    if not all(w.is_floating_point() and w.itemsize > 1 for w in weights.values()):
         raise TypeError(
             f"the weights of a layer must hold floating point numbers, got {kinds}: "
             "quantized weights must be turned back into numbers first"

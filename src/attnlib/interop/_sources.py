@@ -83,6 +83,8 @@ def _require_safetensors_file(path: Path) -> Path:
     if path.is_dir():
         inside = sorted(file.name for file in path.glob("*.safetensors"))
         raise ValueError(f"{wanted}, a folder: pass one of the files in it, {inside}")
+    if not path.is_file():  # a pipe would be waited for
+        raise ValueError(f"{wanted}, which is no file")
     if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
         raise ValueError(f"{wanted}: read it with torch.load, and pass the state dict in it")
     if path.suffix != ".safetensors":

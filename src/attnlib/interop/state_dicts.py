@@ -134,8 +134,8 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
         layer, num_heads: as for `from_gpt2`, which also says what is returned and raised.
 
     Raises:
-        ValueError: also for scores with relative positions (`distance_embedding`), which
-            `MultiHeadAttention` doesn't have.
+        ValueError: also for relative or rotary positions (`distance_embedding`,
+            `rotary_embeddings`), which `MultiHeadAttention` doesn't have.
 
     Source: Devlin et al. 2019, section 3; the layout in transformers, modeling_bert.py.
     """
@@ -144,6 +144,11 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
             raise ValueError(
                 "source must hold a BERT with absolute positions, got a distance_embedding: its "
                 "scores depend on relative positions, which MultiHeadAttention doesn't add"
+            )
+        if part.holds("self.rotary_embeddings.inv_freq"):
+            raise ValueError(
+                "source must hold a BERT with absolute positions, got rotary_embeddings (as ESM "
+                "has them): queries and keys are turned there, which MultiHeadAttention doesn't do"
             )
         d = part.width("output.dense.weight")
         weights = {}

@@ -40,6 +40,10 @@ def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
     """
     if not isinstance(module, nn.MultiheadAttention):
         raise TypeError(f"module must be an nn.MultiheadAttention, got {type(module).__name__}")
+    if hasattr(module, "linear_Q"):  # torch.ao.nn.quantizable, which computes with other weights
+        raise TypeError(
+            "module must be an nn.MultiheadAttention itself, got one prepared for quantization"
+        )
     for option, used in (
         ("add_bias_kv", module.bias_k is not None or module.bias_v is not None),
         ("add_zero_attn", module.add_zero_attn),

@@ -1,0 +1,54 @@
+"""Attention under torch.func: vmap can neither write in place nor into given memory."""
+
+import pytest
+import torch
+from modules import F64, make_module
+
+from attnlib import scaled_dot_product_attention
+
+pytestmark = pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch's kernel
+
+
+@pytest.mark.parametrize("options", [{"need_weights": True}, {"weights_for": [3, 0]}], ids=str)
+@pytest.mark.parametrize("learning", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+def test_weights_of_each_sample(options, learning, causal):
+    module, x = make_module(8, 4, num_kv_heads=2), torch.randn(5, 3, 8, dtype=F64)
+    options = options | {"causal": causal}
+    with torch.set_grad_enabled(learning):
+        found = torch.func.vmap(lambda one: module(one[None], **options)[1][0])(x)
+        torch.testing.assert_close(found, module(x, **options)[1])
+
+
+@pytest.mark.parametrize("score_bias", [True, False])
+def test_limits_of_each_sample(score_bias):
+    module, x = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64)
+    limits = torch.randn(5, 3, 3, dtype=F64)
+    name, limits = ("score_bias", limits) if score_bias else ("mask", limits > 0)
+    found = torch.func.vmap(lambda one: module(x, **{name: one}, need_weights=True)[1])(limits)
+    expected = [module(x, **{name: one}, need_weights=True)[1] for one in limits]
+    torch.testing.assert_close(found, torch.stack(expected))
+
+
+def test_the_function_with_a_mask_of_each_sample():
+    x, masks = torch.randn(3, 4, dtype=F64), torch.rand(5, 3, 3) < 0.5
+    found = torch.func.vmap(lambda mask: scaled_dot_product_attention(x, x, x, mask)[1])(masks)
+    expected = [scaled_dot_product_attention(x, x, x, mask)[1] for mask in masks]
+    torch.testing.assert_close(found, torch.stack(expected))
+
+
+def test_gradients_of_each_sample():
+    module, x = make_module(8, 2), torch.randn(5, 3, 8, dtype=F64)
+    parameters = dict(module.named_parameters())
+
+    def loss(parameters, one):
+        output, weights = torch.func.functional_call(
+            module, parameters, (one[None],), {"need_weights": True}
+        )
+        return output.square().sum() + weights.square().sum()
+
+    found = torch.func.vmap(torch.func.grad(loss), (None, 0))(parameters, x)
+    for i, one in enumerate(x):
+        expected = torch.autograd.grad(loss(parameters, one), list(parameters.values()))
+        for name, gradient in zip(parameters, expected, strict=True):
+            torch.testing.assert_close(found[name][i], gradient)
