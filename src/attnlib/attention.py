@@ -188,14 +188,14 @@ class MultiHeadAttention(nn.Module):
             ValueError: shapes or devices that don't fit, no tokens, a head that isn't there,
                 weights_out while gradients are taken, or a cache of another module or batch.
         """
-        heads, weights, joined = self._heads(
+        heads, weights, seen = self._heads(
             query, key, value, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal,
             need_weights=need_weights, weights_for=weights_for, weights_out=weights_out,
             head_mask=head_mask, cache=cache,
         )  # fmt: skip
         output = self.W_o(merge_heads(heads))
-        if cache is not None:  # last, so that an error before leaves the cache as it was
-            cache.keep(self, *joined)
+        if cache is not None and seen is not None:  # last: an error leaves the cache as it was
+            cache.keep(self, *seen)
         return output, weights
 
     def contributions(
@@ -222,8 +222,8 @@ class MultiHeadAttention(nn.Module):
         score_bias: Tensor | None = None, causal: bool = False, need_weights: bool = False,
         weights_for: Sequence[int] | None = None, weights_out: Tensor | None = None,
         head_mask: Tensor | None = None, cache: KVCache | None = None,
-    ) -> tuple[Tensor, Tensor | None, tuple[Tensor, Tensor]]:  # fmt: skip
-        """Return heads' outputs [B, h, T_q, d_k], the weights asked for, and all keys and values."""
+    ) -> tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]:  # fmt: skip
+        """Return heads' outputs [B, h, T_q, d_k], the weights asked for, and what to cache."""
         key = query if key is None else key
         value = key if value is None else value
         checks.require_inputs(self, query, key, value)
@@ -257,4 +257,4 @@ class MultiHeadAttention(nn.Module):
                 weights = recorded_weights(q, k, limits, weights_for, weights_out)
         if head_mask is not None:
             heads = heads * checks.fit_head_mask(head_mask, heads)
-        return heads, weights, (k, v)
+        return heads, weights, None if cache is None else (k, v)
