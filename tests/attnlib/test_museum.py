@@ -308,7 +308,7 @@ def test_dropout_in_evaluation_is_found():
         partial(torch.device, "meta"),
         float64_by_default,
     ],
-    ids=str,
+    ids=["no_grad", "inference_mode", "autocast", "another device", "float64"],
 )
 def test_torch_s_settings_change_no_diagnosis(settings):
     """Neither one made within them nor one made later, for which answers are kept."""
