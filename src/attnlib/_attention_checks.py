@@ -7,6 +7,7 @@ from torch import Tensor
 
 from attnlib._checks import (
     require_divisible,
+    require_flag,
     require_floating,
     require_like,
     require_like_parameter,
@@ -111,9 +112,11 @@ def require_inputs(module: "MultiHeadAttention", query: Tensor, key: Tensor, val
 
 
 def require_weights_options(
-    q: Tensor, k: Tensor, weights_for: Sequence[int] | None, out: Tensor | None, learning: bool
-) -> None:
+    q: Tensor, k: Tensor, need_weights: bool, weights_for: Sequence[int] | None,
+    out: Tensor | None, learning: bool,
+) -> None:  # fmt: skip
     """Raise unless the heads asked for exist and the memory given can take their weights."""
+    require_flag("need_weights", need_weights)
     B, h, T_q, _ = q.shape
     if weights_for is not None:
         if isinstance(weights_for, str) or not isinstance(weights_for, Sequence):

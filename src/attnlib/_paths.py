@@ -23,6 +23,8 @@ def explicit_weights(q: Tensor, k: Tensor, limits: Limits, out: Tensor | None = 
     """
     mask, blind, causal = limits
     transformed = _under_torch_func()
+    if transformed and out is not None:
+        raise ValueError("weights_out must be left out under torch.func, which gives new tensors")
     # The scale goes on q: [T_q, d_k] numbers to multiply instead of [T_q, T_k].
     scores = matmul_heads(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1), out)
     if causal:

@@ -241,7 +241,7 @@ class MultiHeadAttention(nn.Module):
         learning = torch.is_grad_enabled() and any(
             x.requires_grad for x in (q, k, v, score_bias) if x is not None
         )
-        checks.require_weights_options(q, k, weights_for, weights_out, learning)
+        checks.require_weights_options(q, k, need_weights, weights_for, weights_out, learning)
         wanted = need_weights or weights_for is not None or weights_out is not None
         dropout = self.dropout if self.training else 0.0
         weights = None

@@ -19,6 +19,7 @@ from torch import Tensor
 from attnlib._checks import (
     require_boolean_mask,
     require_count,
+    require_flag,
     require_floating,
     require_positive_int,
     require_same_device,
@@ -144,6 +145,7 @@ class Limits(NamedTuple):
         `past` of the keys stand before the first query. Raises as `combine_masks` does, and
         TypeError or ValueError for a score_bias that doesn't fit.
         """
+        require_flag("causal", causal)
         T_q, T_k = q.shape[-2], k.shape[-2]
         scores_shape = (*q.shape[:-1], T_k)
         nothing_else = mask is None and key_mask is None and score_bias is None and not past

@@ -126,6 +126,11 @@ CASES = {
         TypeError, ["weights_out", "float64", "float32"]),
     "head mask of another length": (lambda: attend(head_mask=torch.ones(3)), ValueError,
         ["head_mask", "[h=2]", "[B=2, h=2]", "[3]"]),
+    "causal as text": (lambda: attend(causal="no"), TypeError, ["causal", "True or False", "str"]),
+    "causal as a mask": (lambda: attend(causal=torch.ones(3, 3).bool()), TypeError,
+        ["causal", "True or False", "Tensor"]),
+    "need_weights as heads": (lambda: attend(need_weights=[0]), TypeError,
+        ["need_weights", "True or False", "list"]),
     "complex head mask": (lambda: attend(head_mask=torch.ones(2, dtype=torch.complex64)),
         TypeError, ["head_mask", "real", "complex64"]),
     "memory while a bias learns": (

@@ -52,3 +52,11 @@ def test_gradients_of_each_sample():
         expected = torch.autograd.grad(loss(parameters, one), list(parameters.values()))
         for name, gradient in zip(parameters, expected, strict=True):
             torch.testing.assert_close(found[name][i], gradient)
+
+
+def test_given_memory_is_refused_rather_than_left_with_scores():
+    module, x = make_module(8, 2).requires_grad_(False), torch.randn(1, 3, 8, dtype=F64)
+    memory, masks = torch.zeros(1, 2, 3, 3, dtype=F64), torch.rand(4, 3, 3) < 0.5
+    with pytest.raises(ValueError, match="weights_out must be left out"):
+        torch.func.vmap(lambda mask: module(x, mask=mask, weights_out=memory)[0])(masks)
+    assert not memory.any()
