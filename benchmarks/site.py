@@ -27,7 +27,6 @@ import math
 import re
 import statistics
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,13 +35,12 @@ from pathlib import Path
 from measuring import Goal, save, show, show_goals
 
 ROOT = Path(__file__).parents[1]
-PYTEST = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-sys.path += [str(ROOT / folder) for folder in PYTEST["pythonpath"]]  # the tests' tools
+sys.path.append(str(ROOT / "tests"))  # for the tools that tests share with this program
 
 import torch  # noqa: E402
-from browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve  # noqa: E402
 from playwright.sync_api import Browser, Page, Response, sync_playwright  # noqa: E402
-from widget_pages import HOST, page_source  # noqa: E402
+from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve  # noqa: E402
+from tools.widget_pages import HOST, page_source  # noqa: E402
 
 from attnlib.widgets import HeadExplorer  # noqa: E402
 

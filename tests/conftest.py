@@ -9,11 +9,12 @@ from functools import cache
 
 import pytest
 import torch
-from browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve
 from execution_cache import cache_folder
 from hypothesis import settings
-from lesson_runs import ROOT, Run, all_notebooks, execute
-from site_builds import build
+from tools import ROOT
+from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve
+from tools.lesson_runs import Run, all_notebooks, execute
+from tools.site_builds import build
 from xdist.scheduler import LoadScopeScheduling
 
 torch.set_num_threads(1)  # two processes share the processor

@@ -1,12 +1,12 @@
 """The function and the module against plain loops, PyTorch's own, and their promises."""
 
-import oracle
 import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from modules import F64, make_module, random_mask
+from tools import oracle
+from tools.modules import F64, make_module, random_mask
 from torch import nn
 
 from attnlib import (

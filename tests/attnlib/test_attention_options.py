@@ -1,11 +1,11 @@
 """Every option of the module, alone and together, against plain loops and its promises."""
 
-import oracle
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from modules import F64, make_module, random_mask
+from tools import oracle
+from tools.modules import F64, make_module, random_mask
 from torch import nn
 
 from attnlib import MultiHeadAttention, causal_mask, padding_mask

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from modules import F64, make_module
+from tools.modules import F64, make_module
 
 from attnlib import KVCache, causal_mask, padding_mask
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch._dynamo.testing
-from modules import F64, make_module
+from tools.modules import F64, make_module
 
 from attnlib import KVCache
 

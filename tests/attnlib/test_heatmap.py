@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from modules import F64
+from tools.modules import F64
 
 from attnlib import padding_mask
 from attnlib.heatmap import attention_heatmap, attention_window, cell_edges

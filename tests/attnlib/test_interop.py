@@ -9,7 +9,7 @@ import os
 
 import pytest
 import torch
-from modules import F64
+from tools.modules import F64
 from torch import nn
 
 from attnlib import causal_mask, interop, padding_mask

@@ -5,11 +5,11 @@ import math
 from contextlib import contextmanager
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
+from tools import ROOT
 from torch import nn
 
 from attnlib import MultiHeadAttention, causal_mask
@@ -18,7 +18,7 @@ from attnlib.museum._diagnosis import _agree, _behavior, _right
 from attnlib.museum._probes import PROBES, copy_state, run
 from attnlib.plotting import plot_beside
 
-PAGE = Path(__file__).parents[2] / "book" / "museum.md"
+PAGE = ROOT / "book" / "museum.md"
 by_name = pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
 
 

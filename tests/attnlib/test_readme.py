@@ -1,13 +1,13 @@
 """The README's Python is code that runs."""
 
 import re
-from pathlib import Path
 
 import pytest
+from tools import ROOT
 
 from attnlib import museum
 
-README = Path(__file__).parents[2] / "README.md"
+README = ROOT / "README.md"
 
 
 def test_the_examples_run_one_after_the_other(capsys):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from modules import F64, make_module, random_mask
+from tools.modules import F64, make_module, random_mask
 from torch.autograd.graph import saved_tensors_hooks
 
 from attnlib import MultiHeadAttention, causal_mask, scaled_dot_product_attention, split_heads

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from modules import F64, make_module
+from tools.modules import F64, make_module
 
 from attnlib import scaled_dot_product_attention
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from lesson_runs import ROOT
+from tools import ROOT
 
 USER = """
 import torch

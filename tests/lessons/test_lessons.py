@@ -1,7 +1,8 @@
 """Every lesson runs, and its exercises do what they promise."""
 
 import pytest
-from lesson_runs import NOTEBOOK, ROOT, all_lessons, all_notebooks, execute, read_notebook
+from tools import ROOT
+from tools.lesson_runs import NOTEBOOK, all_lessons, all_notebooks, execute, read_notebook
 
 FEWEST_EXERCISES = 4
 

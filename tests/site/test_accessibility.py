@@ -4,8 +4,8 @@ from pathlib import Path
 
 import axe_playwright_python
 import pytest
-from browsing import open_page, serve
-from lesson_runs import all_pages
+from tools.browsing import open_page, serve
+from tools.lesson_runs import all_pages
 
 LIGHT_DESK, DARK_PHONE = ("light", 1280), ("dark", 360)
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")

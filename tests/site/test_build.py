@@ -6,8 +6,9 @@ import shutil
 import nbformat
 import pytest
 from execution_cache import fingerprint, package_folder
-from lesson_runs import NOTEBOOK, ROOT, all_notebooks
-from site_builds import build, small_project
+from tools import ROOT
+from tools.lesson_runs import NOTEBOOK, all_notebooks
+from tools.site_builds import build, small_project
 
 FIGURE_CELL = """
 ```{code-cell} ipython3

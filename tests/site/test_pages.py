@@ -3,8 +3,9 @@
 from urllib.parse import urljoin
 
 import pytest
-from browsing import open_page, problems_of, serve
-from lesson_runs import ROOT, all_lessons, all_pages
+from tools import ROOT
+from tools.browsing import open_page, problems_of, serve
+from tools.lesson_runs import all_lessons, all_pages
 
 
 @pytest.mark.parametrize("width", [1280, 360])

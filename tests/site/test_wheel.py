@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from lesson_runs import ROOT
+from tools import ROOT
 
 USE_IT = """
 import sys

@@ -2,7 +2,7 @@
 
 import pytest
 import without_script
-from lesson_runs import all_pages
+from tools.lesson_runs import all_pages
 
 ATTACK = "</noscript><img src=x onerror=\"document.title = 'run'\"><script>alert(1)</script>"
 QUESTION = {

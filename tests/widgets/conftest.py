@@ -1,7 +1,7 @@
 """What the tests of single widgets share."""
 
 import pytest
-from widget_pages import page_source
+from tools.widget_pages import page_source
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from widget_pages import unfold
+from tools.widget_pages import unfold
 
 from attnlib import TransformerBlock
 from attnlib.plotting.blocks import block_parts

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from widget_pages import unfold
+from tools.widget_pages import unfold
 
 from attnlib import palette
 from attnlib.widgets import HeadExplorer

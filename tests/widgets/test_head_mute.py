@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from widget_pages import unfold
+from tools.widget_pages import unfold
 
 from attnlib import MultiHeadAttention, palette
 from attnlib.widgets import HeadMute

@@ -5,8 +5,8 @@ import time
 
 import nbformat
 import pytest
-from browsing import open_page
-from jupyterlab_server import jupyterlab, wait_for_kernel
+from tools.browsing import open_page
+from tools.jupyterlab_server import jupyterlab, wait_for_kernel
 
 # What a reader would write: an observer, and a place for what it prints.
 SETUP = """

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from widget_pages import unfold
+from tools.widget_pages import unfold
 
 from attnlib import causal_mask, scaled_dot_product_attention
 from attnlib.widgets import MaskPainter

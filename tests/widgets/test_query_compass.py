@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from widget_pages import unfold
+from tools.widget_pages import unfold
 
 from attnlib.plotting.lookups import convex_hull
 from attnlib.widgets import QueryCompass

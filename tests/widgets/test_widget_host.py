@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from browsing import open_page, serve
-from lesson_runs import ROOT
+from tools import ROOT
+from tools.browsing import open_page, serve
 
 COUNTER = """
 export default {

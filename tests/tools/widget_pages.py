@@ -3,7 +3,8 @@
 import json
 
 from ipywidgets.embed import dependency_state
-from lesson_runs import ROOT
+
+from tools import ROOT
 
 HOST = ROOT / "book" / "assets" / "widget-host.js"
 

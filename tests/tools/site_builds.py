@@ -6,7 +6,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from lesson_runs import ROOT
+from tools import ROOT
 
 
 def build(

@@ -14,7 +14,8 @@ from myst_parser.config.main import MdParserConfig
 from nbformat import NotebookNode
 from one_thread import use_one_thread
 
-ROOT = Path(__file__).parents[2]
+from tools import ROOT
+
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 
 # What makes a text file a notebook: the first lines of every lesson.
