@@ -4,14 +4,10 @@
 that `import attnlib` stays quick.
 """
 
-from attnlib.attention import (
-    MultiHeadAttention,
-    merge_heads,
-    scaled_dot_product_attention,
-    split_heads,
-)
+from attnlib.attention import MultiHeadAttention
 from attnlib.blocks import FeedForward, LayerNorm, RMSNorm, TransformerBlock
 from attnlib.cache import KVCache
+from attnlib.functional import merge_heads, scaled_dot_product_attention, split_heads
 from attnlib.masks import causal_mask, padding_mask
 
 __all__ = [

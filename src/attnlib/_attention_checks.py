@@ -1,7 +1,6 @@
-"""Refusing arguments of attention that don't fit; attention.py itself stays readable."""
+"""Refusing arguments of attention that don't fit, so that the attention itself stays readable."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
@@ -18,10 +17,6 @@ from attnlib._checks import (
     require_tokens,
     shape_of,
 )
-from attnlib.cache import KVCache
-
-if TYPE_CHECKING:
-    from attnlib.attention import MultiHeadAttention
 
 
 def require_matching(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -84,21 +79,15 @@ def require_sizes(
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
 
 
-def require_cache(cache: object) -> None:
-    """Raise unless `cache` is a KVCache."""
-    if not isinstance(cache, KVCache):
-        raise TypeError(f"cache must be a KVCache, got {type(cache).__name__}")
-
-
-def require_inputs(module: "MultiHeadAttention", query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Raise unless the three sequences fit the module and each other."""
-    for name, x, width, width_name in (
-        ("query", query, module.d_model, "d_model"),
-        ("key", key, module.kdim, "d_model" if module.kdim == module.d_model else "kdim"),
-        ("value", value, module.vdim, "d_model" if module.vdim == module.d_model else "vdim"),
-    ):
-        require_sequence(name, x, width, width_name)
-        require_like_parameter(name, x, module.W_q.weight)
+def require_inputs(
+    query: Tensor, key: Tensor, value: Tensor, widths: Mapping[str, int], parameter: Tensor
+) -> None:
+    """Raise unless three sequences have their widths, fit each other and a module's parameter."""
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        own_width = {"key": "kdim", "value": "vdim"}.get(name, "d_model")
+        width_name = "d_model" if widths[name] == widths["query"] else own_width
+        require_sequence(name, x, widths[name], width_name)
+        require_like_parameter(name, x, parameter)
     for name, x in (("key", key), ("value", value)):
         if x.shape[0] != query.shape[0]:
             raise ValueError(
@@ -111,50 +100,54 @@ def require_inputs(module: "MultiHeadAttention", query: Tensor, key: Tensor, val
         )
 
 
-def require_weights_options(
-    q: Tensor, k: Tensor, need_weights: bool, weights_for: Sequence[int] | None,
-    out: Tensor | None, learning: bool,
-) -> None:  # fmt: skip
-    """Raise unless the heads asked for exist and the memory given can take their weights."""
+def require_weights_choice(need_weights: bool, weights_for: Sequence[int] | None, h: int) -> None:
+    """Raise unless weights are asked for or not, and the heads named, if any, are some of h."""
     require_flag("need_weights", need_weights)
+    if weights_for is None:
+        return
+    if isinstance(weights_for, str) or not isinstance(weights_for, Sequence):
+        raise TypeError(f"weights_for must be a list of heads such as [0, 3], got {weights_for!r}")
+    if not weights_for:
+        raise ValueError("weights_for must name at least one head, got an empty list")
+    for head in weights_for:
+        if isinstance(head, bool) or not isinstance(head, int):
+            raise TypeError(f"weights_for must hold ints, got {type(head).__name__} ({head!r})")
+        if not 0 <= head < h:
+            raise ValueError(f"weights_for must hold heads from 0 to {h - 1}, got {head}")
+
+
+def require_weights_out(
+    out: Tensor | None, q: Tensor, k: Tensor, weights_for: Sequence[int] | None, learning: bool
+) -> None:
+    """Raise unless the memory given, if any, can take the weights of queries and keys."""
+    if out is None:
+        return
+    require_tensor("weights_out", out)
+    if learning:
+        raise ValueError(
+            "weights_out must be left out while gradients are taken: the backward pass would "
+            "meet overwritten numbers; call the module under torch.no_grad()"
+        )
+    require_like("weights_out", out, "the queries", q)
     B, h, T_q, _ = q.shape
-    if weights_for is not None:
-        if isinstance(weights_for, str) or not isinstance(weights_for, Sequence):
-            raise TypeError(
-                f"weights_for must be a list of heads such as [0, 3], got {weights_for!r}"
-            )
-        if not weights_for:
-            raise ValueError("weights_for must name at least one head, got an empty list")
-        for head in weights_for:
-            if isinstance(head, bool) or not isinstance(head, int):
-                raise TypeError(f"weights_for must hold ints, got {type(head).__name__} ({head!r})")
-            if not 0 <= head < h:
-                raise ValueError(f"weights_for must hold heads from 0 to {h - 1}, got {head}")
-    if out is not None:
-        require_tensor("weights_out", out)
-        if learning:
-            raise ValueError(
-                "weights_out must be left out while gradients are taken: the backward pass would "
-                "meet overwritten numbers; call the module under torch.no_grad()"
-            )
-        require_like("weights_out", out, "the queries", q)
-        wanted = [B, h if weights_for is None else len(weights_for), T_q, k.shape[-2]]
-        if shape_of(out) != wanted or not out.is_contiguous():
-            raise ValueError(
-                f"weights_out must be a contiguous tensor of shape {wanted}, got {shape_of(out)} "
-                f"with strides {list(out.stride())}"
-            )
+    wanted = [B, h if weights_for is None else len(weights_for), T_q, k.shape[-2]]
+    if shape_of(out) != wanted or not out.is_contiguous():
+        raise ValueError(
+            f"weights_out must be a contiguous tensor of shape {wanted}, got {shape_of(out)} "
+            f"with strides {list(out.stride())}"
+        )
 
 
-def fit_head_mask(head_mask: Tensor, heads: Tensor) -> Tensor:
-    """Check a head mask [h] or [B, h]; return it as [1 or B, h, 1, 1] in the heads' dtype."""
+def require_head_mask(head_mask: Tensor | None, query: Tensor, h: int) -> None:
+    """Raise unless a head mask, if any, is [h] or [B, h] and real."""
+    if head_mask is None:
+        return
     require_tensor("head_mask", head_mask)
-    B, h = heads.shape[:2]
+    B = query.shape[0]
     if tuple(head_mask.shape) not in ((h,), (B, h)):
         raise ValueError(
             f"head_mask must have shape [h={h}] or [B={B}, h={h}], got {shape_of(head_mask)}"
         )
     if head_mask.is_complex():
         raise TypeError(f"head_mask must hold real numbers, got {head_mask.dtype}")
-    require_same_device("head_mask", head_mask, "the query", heads)
-    return head_mask.to(heads.dtype).view(-1, h, 1, 1)  # [h] or [B, h] -> [1 or B, h, 1, 1]
+    require_same_device("head_mask", head_mask, "the query", query)

@@ -1,4 +1,4 @@
-"""Attention, once: the function, splitting into heads, and the module.
+"""Multi-head attention as a module: projections and options around `attnlib.functional`.
 
 Letters: B batch, T tokens (T_q queries, T_k keys), d model width, h heads (h_kv of keys and
 values), d_k width of one head. Row vectors (x @ W). Weights are [B, h, T_q, T_k]: rows are queries
@@ -6,69 +6,29 @@ values), d_k width of one head. Row vectors (x @ W). Weights are [B, h, T_q, T_k
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from attnlib import _attention_checks as checks
-from attnlib._paths import explicit_weights, fused_heads, matmul_heads, recorded_weights
-from attnlib.cache import KVCache
-from attnlib.masks import Limits
+from attnlib.cache import KVCache, require_cache
+from attnlib.functional import explicit_attention, fused_attention, merge, recorded_weights, split
+from attnlib.masks import AttentionMask
 
 
-def scaled_dot_product_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, causal: bool = False
-) -> tuple[Tensor, Tensor]:
-    """Let every query mix the values, weighted by how well its key matches.
+class AttentionOptions(TypedDict, total=False):
+    """The options of `MultiHeadAttention.forward`, for those that hand them on."""
 
-    Written as matrices::
-
-        weights = softmax(q @ k^T / sqrt(d_k)),   output = weights @ v
-
-    (Vaswani et al. 2017, section 3.2.1.) A query that may look nowhere has weights 0 and output 0.
-
-    Args:
-        q: queries [..., T_q, d_k], with no, one (B) or two (B, h) dimensions in front.
-        k: keys [..., T_k, d_k].
-        v: values [..., T_k, d_v].
-        mask: boolean, True = may look; [T_q, T_k], [B, T_q, T_k], or broadcasting to
-            [B, h, T_q, T_k].
-        causal: also forbid every look to the right; needs T_q = T_k.
-
-    Returns:
-        The output [..., T_q, d_v] and the weights [..., T_q, T_k].
-
-    Raises:
-        TypeError: not floating point tensors of one dtype, or a mask that isn't boolean.
-        ValueError: shapes that don't fit, or no tokens.
-    """
-    checks.require_matching(q, k, v)
-    weights = explicit_weights(q, k, Limits.of(q, k, mask=mask, causal=causal))
-    return weights @ v, weights
-
-
-def split_heads(x: Tensor, num_heads: int) -> Tensor:
-    """Cut the last dimension into heads: [B, T, d] -> [B, h, T, d_k] with d_k = d / h.
-
-    The transpose matters: reading memory as [B, h, T, d_k] at once would mix tokens with features.
-
-    Raises:
-        TypeError, ValueError: x isn't [B, T, d], or d isn't divisible by `num_heads`.
-    """
-    checks.require_splittable(x, num_heads)
-    x = x.unflatten(2, (num_heads, -1))  # [B, T, d] -> [B, T, h, d_k]
-    return x.transpose(1, 2)  # [B, T, h, d_k] -> [B, h, T, d_k]
-
-
-def merge_heads(x: Tensor) -> Tensor:
-    """Put the heads side by side again: [B, h, T, d_k] -> [B, T, d]; undoes `split_heads`.
-
-    Raises:
-        TypeError, ValueError: x isn't a floating point tensor [B, h, T, d_k].
-    """
-    checks.require_heads(x)
-    return x.transpose(1, 2).flatten(2)  # [B, h, T, d_k] -> [B, T, h, d_k] -> [B, T, d]
+    mask: Tensor | None
+    key_mask: Tensor | None
+    score_bias: Tensor | None
+    causal: bool
+    need_weights: bool
+    weights_for: Sequence[int] | None
+    weights_out: Tensor | None
+    head_mask: Tensor | None
+    cache: KVCache | None
 
 
 class MultiHeadAttention(nn.Module):
@@ -180,7 +140,7 @@ class MultiHeadAttention(nn.Module):
             `weights_for` names) or None. Weights are those before dropout and head_mask. A query
             that may look nowhere has weights 0 and output `W_o.bias`. Weights that are asked for in
             training aren't kept for the backward pass, but computed again should their own gradient
-            be asked for (the first; a second one isn't there).
+            be asked for.
 
         Raises:
             TypeError: not floating point tensors of the module's dtype, a mask that isn't boolean,
@@ -188,18 +148,22 @@ class MultiHeadAttention(nn.Module):
             ValueError: shapes or devices that don't fit, no tokens, a head that isn't there,
                 weights_out while gradients are taken, or a cache of another module or batch.
         """
-        heads, weights, seen = self._heads(
+        heads, weights, remembered = self._heads(
             query, key, value, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal,
             need_weights=need_weights, weights_for=weights_for, weights_out=weights_out,
             head_mask=head_mask, cache=cache,
         )  # fmt: skip
-        output = self.W_o(merge_heads(heads))
-        if cache is not None and seen is not None:  # last: an error leaves the cache as it was
-            cache.keep(self, *seen)
+        output = self.W_o(merge(heads))  # [B, h, T_q, d_k] -> [B, T_q, d]
+        if cache is not None and remembered is not None:  # last: an error leaves it as it was
+            cache.keep(self, *remembered)
         return output, weights
 
     def contributions(
-        self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, **options: Any
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        **options: Unpack[AttentionOptions],
     ) -> Tensor:
         """Return what each head adds to the output, [B, h, T_q, d]; a cache stays as it was.
 
@@ -213,8 +177,10 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         """Say the sizes when the module is printed."""
-        shared = f", num_kv_heads={self.num_kv_heads}" * (self.num_kv_heads != self.num_heads)
-        return f"d_model={self.d_model}, num_heads={self.num_heads}{shared}"
+        sizes = f"d_model={self.d_model}, num_heads={self.num_heads}"
+        if self.num_kv_heads != self.num_heads:
+            sizes += f", num_kv_heads={self.num_kv_heads}"
+        return sizes
 
     def _heads(
         self, query: Tensor, key: Tensor | None, value: Tensor | None, *,
@@ -226,35 +192,39 @@ class MultiHeadAttention(nn.Module):
         """Return heads' outputs [B, h, T_q, d_k], the weights asked for, and what to cache."""
         key = query if key is None else key
         value = key if value is None else value
-        checks.require_inputs(self, query, key, value)
-        q = split_heads(self.W_q(query), self.num_heads)  # [B, T_q, d] -> [B, h, T_q, d_k]
-        k = split_heads(self.W_k(key), self.num_kv_heads)  # [B, T_k, kdim] -> [B, h_kv, T_k, d_k]
-        v = split_heads(self.W_v(value), self.num_kv_heads)  # [B, T_k, vdim] -> [B, h_kv, T_k, d_k]
+        widths = {"query": self.d_model, "key": self.kdim, "value": self.vdim}
+        checks.require_inputs(query, key, value, widths, self.W_q.weight)
+        checks.require_head_mask(head_mask, query, self.num_heads)
+        checks.require_weights_choice(need_weights, weights_for, self.num_heads)
+        require_cache(cache)
+
+        q = split(self.W_q(query), self.num_heads)  # [B, T_q, d] -> [B, h, T_q, d_k]
+        k = split(self.W_k(key), self.num_kv_heads)  # [B, T_k, kdim] -> [B, h_kv, T_k, d_k]
+        v = split(self.W_v(value), self.num_kv_heads)  # [B, T_k, vdim] -> [B, h_kv, T_k, d_k]
         past = 0
         if cache is not None:
-            checks.require_cache(cache)
             past = len(cache)
             k, v = cache.joined(self, k, v)
-        limits = Limits.of(
+        limits = AttentionMask.of(
             q, k, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal, past=past
         )
         learning = torch.is_grad_enabled() and any(
             x.requires_grad for x in (q, k, v, score_bias) if x is not None
         )
-        checks.require_weights_options(q, k, need_weights, weights_for, weights_out, learning)
+        checks.require_weights_out(weights_out, q, k, weights_for, learning)
+
         wanted = need_weights or weights_for is not None or weights_out is not None
         dropout = self.dropout if self.training else 0.0
         weights = None
         explicit = wanted and weights_for is None and not learning and not dropout
         if self.num_kv_heads != self.num_heads and torch.compiler.is_compiling():
-            explicit = False  # its views of a map [T, T] can't be proven right for every T
+            explicit = False  # a compiler can't prove for every T that groups of a map are a view
         if explicit:
-            weights = explicit_weights(q, k, limits, weights_out)
-            heads = matmul_heads(weights, v)  # [B, h, T_q, T_k] @ [B, h_kv, T_k, d_k]
+            heads, weights = explicit_attention(q, k, v, limits, weights_out)
         else:
-            heads = fused_heads(q, k, v, limits, dropout)
+            heads = fused_attention(q, k, v, limits, dropout)
             if wanted:
                 weights = recorded_weights(q, k, limits, weights_for, weights_out)
         if head_mask is not None:
-            heads = heads * checks.fit_head_mask(head_mask, heads)
+            heads = heads * head_mask.to(heads.dtype)[..., None, None]  # [h] or [B, h], for all T_q
         return heads, weights, None if cache is None else (k, v)

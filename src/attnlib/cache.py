@@ -1,14 +1,11 @@
 """Keys and values of the tokens that went before, so that generating doesn't compute them again."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlib._checks import require_like, require_tensor, shape_of
-
-if TYPE_CHECKING:
-    from attnlib.attention import MultiHeadAttention
 
 
 class KVCache:
@@ -35,7 +32,7 @@ class KVCache:
     def __init__(self) -> None:
         self._keys: Tensor | None = None
         self._values: Tensor | None = None
-        self._owner: MultiHeadAttention | None = None
+        self._owner: nn.Module | None = None
 
     def __len__(self) -> int:
         """Return how many tokens are remembered."""
@@ -86,9 +83,7 @@ class KVCache:
         if self._keys is not None and self._values is not None:
             self._keys, self._values = self._keys[samples], self._values[samples]
 
-    def joined(
-        self, owner: "MultiHeadAttention", keys: Tensor, values: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def joined(self, owner: nn.Module, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return the remembered keys and values followed by new ones; the cache stays as it is.
 
         Raises:
@@ -110,6 +105,12 @@ class KVCache:
         require_like("the query", keys, "the keys in cache", self._keys)
         return torch.cat([self._keys, keys], -2), torch.cat([self._values, values], -2)
 
-    def keep(self, owner: "MultiHeadAttention", keys: Tensor, values: Tensor) -> None:
+    def keep(self, owner: nn.Module, keys: Tensor, values: Tensor) -> None:
         """Remember all of these keys and values, which `joined` returned."""
         self._owner, self._keys, self._values = owner, keys, values
+
+
+def require_cache(cache: object) -> None:
+    """Raise unless `cache` is a KVCache or None."""
+    if cache is not None and not isinstance(cache, KVCache):
+        raise TypeError(f"cache must be a KVCache, got {type(cache).__name__}")

@@ -122,24 +122,25 @@ def combine_masks(
     return combined
 
 
-class Limits(NamedTuple):
-    """What shapes the looks of queries at keys, ready for the fused kernel and for our own code.
+class AttentionMask(NamedTuple):
+    """All that shapes the weights beside queries and keys, as PyTorch's fused kernel takes it.
 
-    mask: boolean (True = may look) or numbers to add to the scores, with -inf for "may not".
-    blind: boolean [..., T_q, 1], rows that may look nowhere. In `mask` they look everywhere, since
-        softmax of a row of -inf is NaN, also in its gradient; they are set to 0 afterwards.
-    causal: nothing but causality limits the looks; kernels do that without a mask.
+    attn_mask: boolean (True = may look) or numbers to add to the scores, with -inf for "may not".
+    fully_masked: boolean [..., T_q, 1], rows that may look nowhere. In `attn_mask` they look
+        everywhere, since softmax of a row of -inf is NaN, also in its gradient; their weights are
+        set to 0 afterwards.
+    is_causal: only causality forbids looks; kernels do that without a mask.
     """
 
-    mask: Tensor | None = None
-    blind: Tensor | None = None
-    causal: bool = False
+    attn_mask: Tensor | None = None
+    fully_masked: Tensor | None = None
+    is_causal: bool = False
 
     @classmethod
     def of(
         cls, q: Tensor, k: Tensor, *, mask: Tensor | None = None, key_mask: Tensor | None = None,
         score_bias: Tensor | None = None, causal: bool = False, past: int = 0,
-    ) -> "Limits":  # fmt: skip
+    ) -> "AttentionMask":  # fmt: skip
         """Check and combine the arguments of attention for queries and keys [..., T, d_k].
 
         `past` of the keys stand before the first query. Raises as `combine_masks` does, and
@@ -151,7 +152,7 @@ class Limits(NamedTuple):
         nothing_else = mask is None and key_mask is None and score_bias is None and not past
         if causal and nothing_else:
             _require_causal_sizes(T_q, T_k, past)
-            return cls(causal=True)
+            return cls(is_causal=True)
         allowed = combine_masks(
             scores_shape, q.device, mask=mask, key_mask=key_mask, causal=causal, past=past
         )
@@ -161,18 +162,19 @@ class Limits(NamedTuple):
             allowed = possible if allowed is None else allowed & possible
         if allowed is None:
             return cls()
-        blind = ~allowed.any(-1, keepdim=True)  # [..., T_q, T_k] -> [..., T_q, 1]
+        fully_masked = ~allowed.any(-1, keepdim=True)  # [..., T_q, T_k] -> [..., T_q, 1]
         if score_bias is None:
-            return cls(allowed | blind, blind)
-        return cls(score_bias.masked_fill(~allowed, -math.inf).masked_fill(blind, 0.0), blind)
+            return cls(allowed | fully_masked, fully_masked)
+        numbers = score_bias.masked_fill(~allowed, -math.inf).masked_fill(fully_masked, 0.0)
+        return cls(numbers, fully_masked)
 
-    def of_heads(self, heads: list[int]) -> "Limits":
-        """Keep the limits of some heads only."""
-        mask, blind = (
+    def of_heads(self, heads: list[int]) -> "AttentionMask":
+        """Keep what concerns some heads only."""
+        attn_mask, fully_masked = (
             x[:, heads] if x is not None and x.dim() == 4 and x.shape[1] > 1 else x
-            for x in (self.mask, self.blind)
+            for x in (self.attn_mask, self.fully_masked)
         )
-        return Limits(mask, blind, self.causal)
+        return AttentionMask(attn_mask, fully_masked, self.is_causal)
 
 
 def _fit_score_bias(score_bias: Tensor, scores_shape: tuple[int, ...], like: Tensor) -> Tensor:
@@ -213,8 +215,8 @@ def _fit(name: str, mask: Tensor, scores_shape: tuple[int, ...]) -> Tensor:
         fits = all(m in (1, s) for m, s in zip(mask.shape, scores_shape, strict=True))
     else:
         raise ValueError(
-            f"{name} must have 2 dimensions [T_q, T_k], 3 [B, T_q, T_k] or 4 [B, h, T_q, T_k], "
-            f"and no more than the scores {list(scores_shape)}, got shape {shape_of(mask)}"
+            f"{name} must have 2 dimensions [T_q, T_k], 3 [B, T_q, T_k] or 4 [B, h, T_q, T_k], and "
+            f"no more dimensions than the scores {list(scores_shape)}, got shape {shape_of(mask)}"
         )
     if not fits:  # sizes go into text only here: text would make them constants to a compiler
         wanted = {

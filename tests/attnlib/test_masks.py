@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib import causal_mask, padding_mask
-from attnlib.masks import Limits, combine_masks
+from attnlib.masks import AttentionMask, combine_masks
 
 CPU = torch.device("cpu")
 
@@ -73,21 +73,21 @@ def test_shapes_that_do_not_fit(shape):
 
 
 @pytest.mark.parametrize("biased", [True, False])
-def test_in_limits_no_row_is_empty(biased):
+def test_kernels_never_get_an_empty_row(biased):
     # Kernels differ in what they make of a row that may look nowhere; so they never get one.
     q, mask = torch.randn(2, 3, 4, 5), torch.rand(2, 3, 4, 4) < 0.5
     mask[0, 1, 2] = False
     bias = torch.randn(1, 3, 4, 4) if biased else None
-    limits = Limits.of(q, q, mask=mask, score_bias=bias)
-    allowed = limits.mask if limits.mask.dtype == torch.bool else limits.mask.isfinite()
+    attn_mask, fully_masked, _ = AttentionMask.of(q, q, mask=mask, score_bias=bias)
+    allowed = attn_mask if attn_mask.dtype == torch.bool else attn_mask.isfinite()
     assert allowed.any(-1).all()
-    assert torch.equal(limits.blind, ~mask.any(-1, keepdim=True))
-    seeing = ~limits.blind.expand_as(mask)
+    assert torch.equal(fully_masked, ~mask.any(-1, keepdim=True))
+    seeing = ~fully_masked.expand_as(mask)
     assert torch.equal(allowed[seeing], mask[seeing])
 
 
 def test_causality_alone_needs_no_mask():
     q = torch.randn(2, 3, 4, 5)
-    assert Limits.of(q, q, causal=True) == Limits(causal=True)
-    one = Limits.of(q[:, :, :1], q, causal=True, past=3)  # the last token may look everywhere
-    assert one == Limits()
+    assert AttentionMask.of(q, q, causal=True) == AttentionMask(is_causal=True)
+    one = AttentionMask.of(q[:, :, :1], q, causal=True, past=3)  # it may look everywhere
+    assert one == AttentionMask()

@@ -72,3 +72,13 @@ def test_gradients_of_the_weights_reach_a_bias():
         assert torch.autograd.gradcheck(
             lambda b: module(x, score_bias=b, mask=mask, need_weights=True)[1], (bias,)
         )
+
+
+@pytest.mark.parametrize("options", [{"need_weights": True}, {"weights_for": [3, 0]}], ids=str)
+def test_second_gradients_of_the_weights(options):
+    module, x = make_module(8, 4, num_kv_heads=2), torch.randn(2, 3, 8, dtype=F64)
+    bias = torch.randn(1, 4, 3, 3, dtype=F64, requires_grad=True)
+    options |= {"mask": random_mask(3, 3)}
+    assert torch.autograd.gradgradcheck(
+        lambda x, bias: module(x, score_bias=bias, **options)[1], (x.requires_grad_(), bias)
+    )

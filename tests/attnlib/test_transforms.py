@@ -54,6 +54,16 @@ def test_gradients_of_each_sample():
             torch.testing.assert_close(found[name][i], gradient)
 
 
+def test_forward_mode_is_reverse_mode():
+    module, x = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64)
+    mask = torch.tensor([[False] * 3, [True, False, True], [True] * 3])
+    for weights in (
+        lambda x: scaled_dot_product_attention(x, x, x, mask)[1],
+        lambda x: module(x, mask=mask, need_weights=True)[1],
+    ):
+        torch.testing.assert_close(torch.func.jacfwd(weights)(x), torch.func.jacrev(weights)(x))
+
+
 def test_given_memory_is_refused_rather_than_left_with_scores():
     module, x = make_module(8, 2).requires_grad_(False), torch.randn(1, 3, 8, dtype=F64)
     memory, masks = torch.zeros(1, 2, 3, 3, dtype=F64), torch.rand(4, 3, 3) < 0.5

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.attention import scaled_dot_product_attention
 from attnlib.exercises._checking import (
     Mistake,
     check_function,
     from_museum,
     keeps_random_state,
 )
+from attnlib.functional import scaled_dot_product_attention
 from attnlib.museum import Exhibit, attend, masks, rows, scores
 
 # A step of attention that a mistake replaces.

@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.attention import merge_heads, split_heads
 from attnlib.exercises._checking import (
     Mistake,
     check_function,
     from_museum,
     keeps_random_state,
 )
+from attnlib.functional import merge_heads, split_heads
 from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
 
 # --- splitting and merging ----------------------------------------------------------------------

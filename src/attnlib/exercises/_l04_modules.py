@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._verdict import Verdict
-from attnlib.attention import MultiHeadAttention, split_heads
+from attnlib.attention import MultiHeadAttention
 from attnlib.exercises._checking import Mistake, check_function, keeps_random_state
+from attnlib.functional import split_heads
 from attnlib.museum import attend
 from attnlib.museum._steps import Steps
 from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW

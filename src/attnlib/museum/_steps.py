@@ -13,8 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnlib.attention import MultiHeadAttention, merge_heads, split_heads
+from attnlib.attention import MultiHeadAttention
 from attnlib.cache import KVCache
+from attnlib.functional import merge_heads, split_heads
 
 
 def project(

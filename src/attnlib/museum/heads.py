@@ -3,7 +3,8 @@
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnlib.attention import MultiHeadAttention, merge_heads, split_heads
+from attnlib.attention import MultiHeadAttention
+from attnlib.functional import merge_heads, split_heads
 from attnlib.museum._exhibit import Exhibit, Thread
 
 

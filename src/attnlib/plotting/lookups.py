@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import require_floating, shape_of
-from attnlib.attention import scaled_dot_product_attention
+from attnlib.functional import scaled_dot_product_attention
 from attnlib.plotting.style import new_figure
 
 LABEL_OFFSET = torch.tensor([32.0, 18.0], dtype=torch.float64)  # points; labels are wide
