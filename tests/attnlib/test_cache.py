@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tools.modules import F64, make_module
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnlib import KVCache, causal_mask, padding_mask
 
@@ -99,6 +100,90 @@ def test_cleared_it_serves_another_module_and_batch():
     other = make_module(4, 1)
     assert len(cache) == 0 and cache.keys is None
     assert close(other(x, cache=cache)[0], other(x)[0])
+
+
+class CopiedNumbers(TorchDispatchMode):
+    """Counts the numbers that are written by copying others."""
+
+    COPIES = (
+        torch.ops.aten.cat.default,
+        torch.ops.aten.copy_.default,
+        torch.ops.aten.clone.default,
+    )
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if function in self.COPIES:
+            self.count += result.numel()
+        return result
+
+
+def copied_in(tokens: int) -> float:
+    """Return how often each remembered number is copied while tokens come one by one."""
+    keys, cache, owner = torch.randn(2, 3, tokens, 4), KVCache(), torch.nn.Identity()
+    with torch.no_grad(), CopiedNumbers() as copied:
+        for one in keys.split(1, -2):
+            cache.keep(owner, *cache.joined(owner, one, one))
+    assert torch.equal(cache.keys, keys) and torch.equal(cache.values, keys)
+    return copied.count / (2 * keys.numel())
+
+
+def test_the_past_is_copied_a_few_times_however_long_it_is():
+    assert [copied_in(tokens) <= 4 for tokens in (2, 30, 300, 1200)] == [True] * 4
+
+
+@torch.no_grad()
+def test_spare_memory_is_a_third_at_most():
+    keys, cache, owner = torch.randn(1, 1, 500, 4), KVCache(), torch.nn.Identity()
+    for one in keys.split(1, -2):
+        cache.keep(owner, *cache.joined(owner, one.clone(), one.clone()))
+        held = cache.keys.untyped_storage().nbytes() / cache.keys.element_size()
+        assert cache.keys.numel() >= held * 2 / 3 - 4
+
+
+@torch.no_grad()
+def test_what_was_handed_out_never_changes():
+    owner, cache, x = torch.nn.Identity(), KVCache(), torch.randn(9, 1, 2, 3, 4)
+    for one in x[:4]:
+        cache.keep(owner, *cache.joined(owner, one, one))
+    branch, held = copy.copy(cache), [(cache.keys, cache.keys.clone())]
+    for one in x[4:7]:  # nobody keeps these
+        found, _ = cache.joined(owner, one, one)
+        held.append((found, found.clone()))
+    for owned, one in ((branch, x[7]), (cache, x[8])):
+        owned.keep(owner, *owned.joined(owner, one, one))
+        held.append((owned.keys, torch.cat([*x[:4], one], -2)))
+    assert all(torch.equal(found, expected) for found, expected in held)
+
+
+@pytest.mark.parametrize("later", [torch.no_grad, torch.enable_grad, torch.inference_mode])
+@pytest.mark.parametrize("first", [torch.no_grad, torch.enable_grad, torch.inference_mode])
+def test_filled_in_one_mode_it_serves_in_another(first, later):
+    module, x, cache = make_module(8, 2), torch.randn(2, 9, 8, dtype=F64), KVCache()
+    with first():
+        for chunk in x[:, :5].split(2, 1):
+            module(chunk, causal=True, cache=cache)
+    with later():
+        output = [module(chunk, causal=True, cache=cache)[0] for chunk in x[:, 5:].split(1, 1)]
+    assert close(torch.cat(output, 1), module(x, causal=True)[0][:, 5:])
+
+
+def test_gradients_of_a_chunk_survive_the_next_chunks():
+    module, x, cache = make_module(4, 2), torch.randn(1, 7, 4, dtype=F64), KVCache()
+    module.W_k.requires_grad_(False)  # then keys need no gradient, but the queries' pass uses them
+    module.W_v.requires_grad_(False)
+    output = [module(chunk, causal=True, cache=cache)[0] for chunk in x.split(1, 1)][3]
+    with torch.no_grad():
+        module(x[:, :3], cache=cache)
+    output.sum().backward()
+    found = module.W_q.weight.grad.clone()
+    module.zero_grad()
+    module(x, causal=True)[0][:, 3].sum().backward()
+    assert close(found, module.W_q.weight.grad)
 
 
 def test_gradients_flow_through_it():
