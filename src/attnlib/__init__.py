@@ -5,10 +5,11 @@ that `import attnlib` stays quick.
 """
 
 from attnlib.attention import MultiHeadAttention
-from attnlib.blocks import FeedForward, LayerNorm, RMSNorm, TransformerBlock
+from attnlib.blocks import FeedForward, TransformerBlock
 from attnlib.cache import KVCache
 from attnlib.functional import merge_heads, scaled_dot_product_attention, split_heads
 from attnlib.masks import causal_mask, padding_mask
+from attnlib.norms import LayerNorm, RMSNorm
 
 __all__ = [
     "FeedForward",

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from attnlib._checks import (
+    divisors_of,
     require_divisible,
+    require_dropout,
     require_flag,
     require_floating,
     require_like,
@@ -67,16 +69,12 @@ def require_sizes(
     for name, size in (("num_kv_heads", num_kv_heads), ("kdim", kdim), ("vdim", vdim)):
         require_positive_int(name, size)
     if num_heads % num_kv_heads:
-        divisors = [n for n in range(1, num_heads + 1) if num_heads % n == 0]
         raise ValueError(
             f"num_heads must be divisible by num_kv_heads, got num_heads={num_heads} and "
             f"num_kv_heads={num_kv_heads}: each key head serves as many query heads, "
-            f"so num_kv_heads may be one of {divisors}"
+            f"so num_kv_heads may be one of {divisors_of(num_heads)}"
         )
-    if isinstance(dropout, bool) or not isinstance(dropout, int | float):
-        raise TypeError(f"dropout must be a number, got {type(dropout).__name__} ({dropout!r})")
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
+    require_dropout(dropout)
 
 
 def require_inputs(

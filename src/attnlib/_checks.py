@@ -50,6 +50,19 @@ def require_flag(name: str, value: object) -> None:
         raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
 
 
+def require_number(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is a whole or a floating point number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__} ({value!r})")
+
+
+def require_dropout(dropout: float) -> None:
+    """Raise TypeError or ValueError unless `dropout` is a share below 1."""
+    require_number("dropout", dropout)
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
+
+
 def require_range(name: str, value: object) -> None:
     """Raise TypeError or ValueError unless `value` is a range of neighboring tokens."""
     if not isinstance(value, range):
@@ -63,12 +76,16 @@ def require_divisible(d_model: int, num_heads: int) -> None:
     require_positive_int("d_model", d_model)
     require_positive_int("num_heads", num_heads)
     if d_model % num_heads:
-        divisors = [h for h in range(1, d_model + 1) if d_model % h == 0]
         raise ValueError(
             f"d_model must be divisible by num_heads, got d_model={d_model} and "
             f"num_heads={num_heads}: each head takes d_model / num_heads numbers, "
-            f"so num_heads may be one of {divisors}"
+            f"so num_heads may be one of {divisors_of(d_model)}"
         )
+
+
+def divisors_of(number: int) -> list[int]:
+    """Return the whole numbers that divide one, for messages that say what is possible."""
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
 
 
 def require_sequence(name: str, value: Tensor, width: int, width_name: str = "d_model") -> None:
@@ -85,6 +102,17 @@ def require_sequence(name: str, value: Tensor, width: int, width_name: str = "d_
             "the last dimension holds a token's numbers"
         )
     require_tokens(name, value)
+
+
+def require_width(x: Tensor, width: int, parameter: Tensor) -> None:
+    """Raise unless `x` is a floating point tensor [..., width] like the module's parameter."""
+    require_floating("x", x)
+    if x.dim() == 0 or x.shape[-1] != width:
+        raise ValueError(
+            f"x must end in d_model={width}, got shape {shape_of(x)}: "
+            "the last dimension holds a token's numbers"
+        )
+    require_like_parameter("x", x, parameter)
 
 
 def require_tokens(name: str, value: Tensor) -> None:

@@ -1,124 +1,26 @@
-"""Normalization, the feed-forward network and the Transformer block that holds them together.
+"""The feed-forward network, and the Transformer block that holds it, attention and norms together.
 
 Letters: B batch, T tokens, d model width (`d_model`), h heads (`num_heads`), d_ff hidden width.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlib._checks import (
-    require_floating,
-    require_like_parameter,
+    require_dropout,
+    require_flag,
     require_positive_int,
     require_sequence,
-    shape_of,
+    require_width,
 )
-from attnlib.attention import MultiHeadAttention
-from attnlib.cache import KVCache
+from attnlib.attention import AttentionOptions, MultiHeadAttention
+from attnlib.norms import LayerNorm
 
-
-class LayerNorm(nn.Module):
-    """Give every token mean 0 and variance 1 over its own d numbers, then a gain and a bias.
-
-    The variance is the biased one (divided by d), and eps stands inside the root, so that a token
-    of equal numbers becomes `bias` instead of NaN (Ba, Kiros & Hinton 2016, section 3)::
-
-        y = (x - mean) / sqrt(variance + eps) * gain + bias
-
-    Args:
-        d_model: width d of a token.
-        eps: what is added to the variance.
-        device, dtype: of the parameters, as for every torch module.
-
-    Raises:
-        TypeError, ValueError: d_model isn't a whole number of at least 1, or eps is negative.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        eps: float = 1e-5,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__()
-        _require_norm_sizes(d_model, eps)
-        self.d_model, self.eps = d_model, eps
-        self.gain = nn.Parameter(torch.ones(d_model, device=device, dtype=dtype))
-        self.bias = nn.Parameter(torch.zeros(d_model, device=device, dtype=dtype))
-
-    __call__: Callable[..., Tensor]  # for type checkers; as forward
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Normalize each token: [..., d] -> [..., d].
-
-        Raises:
-            TypeError: x isn't a floating point tensor of the module's dtype.
-            ValueError: x doesn't end in d.
-        """
-        _require_width(x, self.d_model, self.gain)
-        wide = _at_least_float32(x)
-        centered = wide - wide.mean(-1, keepdim=True)  # [..., d] - [..., 1] -> [..., d]
-        variance = centered.square().mean(-1, keepdim=True)  # [..., d] -> [..., 1]
-        normalized = centered * torch.rsqrt(variance + self.eps)
-        return (normalized * self.gain + self.bias).to(x.dtype)
-
-    def extra_repr(self) -> str:
-        """Say the width and eps when the module is printed."""
-        return f"d_model={self.d_model}, eps={self.eps}"
-
-
-class RMSNorm(nn.Module):
-    """Divide every token by the root mean square of its own d numbers, then a gain.
-
-    Nothing is subtracted and there is no bias (Zhang & Sennrich 2019, section 4, with an eps)::
-
-        y = x / sqrt(mean(x^2) + eps) * gain
-
-    Args:
-        d_model: width d of a token.
-        eps: what is added to the mean square.
-        device, dtype: of the parameter, as for every torch module.
-
-    Raises:
-        TypeError, ValueError: d_model isn't a whole number of at least 1, or eps is negative.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        eps: float = 1e-5,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__()
-        _require_norm_sizes(d_model, eps)
-        self.d_model, self.eps = d_model, eps
-        self.gain = nn.Parameter(torch.ones(d_model, device=device, dtype=dtype))
-
-    __call__: Callable[..., Tensor]  # for type checkers; as forward
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Normalize each token: [..., d] -> [..., d].
-
-        Raises:
-            TypeError: x isn't a floating point tensor of the module's dtype.
-            ValueError: x doesn't end in d.
-        """
-        _require_width(x, self.d_model, self.gain)
-        wide = _at_least_float32(x)
-        mean_square = wide.square().mean(-1, keepdim=True)  # [..., d] -> [..., 1]
-        return (wide * torch.rsqrt(mean_square + self.eps) * self.gain).to(x.dtype)
-
-    def extra_repr(self) -> str:
-        """Say the width and eps when the module is printed."""
-        return f"d_model={self.d_model}, eps={self.eps}"
+NormPosition = Literal["pre", "post"] | None
 
 
 class FeedForward(nn.Module):
@@ -131,10 +33,12 @@ class FeedForward(nn.Module):
     Args:
         d_model: width d of a token, in and out.
         d_ff: width in between; 4 d if left out.
+        bias: whether the two layers add one.
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
-        TypeError, ValueError: sizes that aren't whole numbers of at least 1.
+        TypeError, ValueError: sizes that aren't whole numbers of at least 1, or bias is neither
+            True nor False.
     """
 
     def __init__(
@@ -142,6 +46,7 @@ class FeedForward(nn.Module):
         d_model: int,
         d_ff: int | None = None,
         *,
+        bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -149,16 +54,18 @@ class FeedForward(nn.Module):
         require_positive_int("d_model", d_model)
         d_ff = 4 * d_model if d_ff is None else d_ff
         require_positive_int("d_ff", d_ff)
+        require_flag("bias", bias)
         self.d_model, self.d_ff = d_model, d_ff
-        self.W_1 = nn.Linear(d_model, d_ff, device=device, dtype=dtype)
-        self.W_2 = nn.Linear(d_ff, d_model, device=device, dtype=dtype)
+        self.W_1 = nn.Linear(d_model, d_ff, bias, device, dtype)
+        self.W_2 = nn.Linear(d_ff, d_model, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new weights as attention does: Xavier-uniform matrices, biases 0."""
         for layer in (self.W_1, self.W_2):
             nn.init.xavier_uniform_(layer.weight)
-            nn.init.zeros_(layer.bias)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
 
     __call__: Callable[..., Tensor]  # for type checkers; as forward
 
@@ -169,7 +76,7 @@ class FeedForward(nn.Module):
             TypeError: x isn't a floating point tensor of the module's dtype.
             ValueError: x doesn't end in d.
         """
-        _require_width(x, self.d_model, self.W_1.weight)
+        require_width(x, self.d_model, self.W_1.weight)
         return self.W_2(F.gelu(self.W_1(x)))  # [..., d] -> [..., d_ff] -> [..., d]
 
 
@@ -184,6 +91,8 @@ class TransformerBlock(nn.Module):
 
     `residual=False` leaves out the "x +". A pre-norm stack also needs one norm after its last
     block, which belongs to the model that stacks the blocks, not to a block.
+
+    A block is made from sizes, as here, or from parts of your own with `of_parts`.
 
     Args:
         d_model: width d of tokens, in and out.
@@ -204,43 +113,82 @@ class TransformerBlock(nn.Module):
         num_heads: int,
         d_ff: int | None = None,
         *,
-        norm_position: Literal["pre", "post"] | None = "pre",
+        norm_position: NormPosition = "pre",
         residual: bool = True,
         norm: Callable[..., nn.Module] = LayerNorm,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if norm_position not in ("pre", "post", None):
-            raise ValueError(f'norm_position must be "pre", "post" or None, got {norm_position!r}')
         options: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.d_model, self.norm_position, self.residual = d_model, norm_position, residual
-        self.attention = MultiHeadAttention(d_model, num_heads, **options)
-        self.feed_forward = FeedForward(d_model, d_ff, **options)
-        self.norm_1 = norm(d_model, **options) if norm_position else None
-        self.norm_2 = norm(d_model, **options) if norm_position else None
+        attention = MultiHeadAttention(d_model, num_heads, **options)
+        feed_forward = FeedForward(d_model, d_ff, **options)
+        norms = [norm(d_model, **options) for _ in range(2)] if norm_position else []
+        self._assemble(attention, feed_forward, norms, norm_position, residual, dropout=0.0)
+
+    @classmethod
+    def of_parts(
+        cls,
+        attention: MultiHeadAttention,
+        feed_forward: nn.Module | None = None,
+        norms: Sequence[nn.Module] | None = None,
+        *,
+        norm_position: NormPosition = "pre",
+        residual: bool = True,
+        dropout: float = 0.0,
+    ) -> "TransformerBlock":
+        """Make a block of parts, so that each may have options of its own.
+
+        Args:
+            attention: tokens look at each other through it; its kdim and vdim are d.
+            feed_forward: what each token passes by itself, [B, T, d] -> [B, T, d]; None for a block
+                of attention alone.
+            norms: a module per sub-layer, [B, T, d] -> [B, T, d]; LayerNorms if left out.
+            norm_position, residual: as above.
+            dropout: share of a sub-layer's result that is left out in training before it is added
+                (Vaswani et al. 2017, section 5.4), at least 0 and below 1.
+
+        Example:
+            >>> from attnlib import MultiHeadAttention, RMSNorm, TransformerBlock
+            >>> attention = MultiHeadAttention(8, num_heads=4, num_kv_heads=2, bias=False)
+            >>> TransformerBlock.of_parts(attention, norms=[RMSNorm(8)])  # no feed-forward network
+            TransformerBlock(
+              norm_position='pre', residual=True
+              (attention): MultiHeadAttention(
+              ...
+
+        Raises:
+            TypeError: a part that is no module, or an attention that isn't attnlib's.
+            ValueError: parts of other widths, more or fewer norms than sub-layers, norms without a
+                position, an unknown norm_position, or another dropout.
+        """
+        if not isinstance(attention, MultiHeadAttention):
+            raise TypeError(
+                f"attention must be an attnlib MultiHeadAttention, got {type(attention).__name__}"
+            )
+        if norms is None:
+            like = attention.W_q.weight
+            sublayers = 1 if feed_forward is None else 2
+            norms = [
+                LayerNorm(attention.d_model, device=like.device, dtype=like.dtype)
+                for _ in range(sublayers if norm_position else 0)
+            ]
+        block = cls.__new__(cls)
+        nn.Module.__init__(block)
+        block._assemble(attention, feed_forward, norms, norm_position, residual, dropout)
+        return block
 
     __call__: Callable[..., tuple[Tensor, Tensor | None]]  # for type checkers; as forward
 
     def forward(
-        self,
-        x: Tensor,
-        *,
-        mask: Tensor | None = None,
-        key_mask: Tensor | None = None,
-        score_bias: Tensor | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
-        weights_for: Sequence[int] | None = None,
-        head_mask: Tensor | None = None,
-        cache: KVCache | None = None,
+        self, x: Tensor, **options: Unpack[AttentionOptions]
     ) -> tuple[Tensor, Tensor | None]:
         """Pass tokens through the block: [B, T, d] -> [B, T, d].
 
         Args:
             x: tokens, [B, T, d].
-            mask, key_mask, score_bias, causal, need_weights, weights_for, head_mask, cache: as for
-                `MultiHeadAttention`.
+            **options: mask, key_mask, score_bias, causal, need_weights, weights_for, weights_out,
+                head_mask and cache, as for `MultiHeadAttention`.
 
         Returns:
             The tokens [B, T, d], and the attention weights [B, h, T, T_k] or None.
@@ -249,48 +197,84 @@ class TransformerBlock(nn.Module):
             TypeError, ValueError: as `MultiHeadAttention`.
         """
         require_sequence("x", x, self.d_model)
-        change, weights = self.attention(
-            self._enter(x, self.norm_1), mask=mask, key_mask=key_mask, score_bias=score_bias,
-            causal=causal, need_weights=need_weights, weights_for=weights_for, head_mask=head_mask,
-            cache=cache,
-        )  # fmt: skip
-        x = self._leave(x, change, self.norm_1)
-        change = self.feed_forward(self._enter(x, self.norm_2))
-        return self._leave(x, change, self.norm_2), weights
+        weights = None
+
+        def attend(x: Tensor) -> Tensor:
+            nonlocal weights
+            output, weights = self.attention(x, **options)
+            return output
+
+        x = self._sublayer(x, attend, self.norm_1)
+        if self.feed_forward is not None:
+            x = self._sublayer(x, self.feed_forward, self.norm_2)
+        return x, weights
 
     def extra_repr(self) -> str:
         """Say how the block is plumbed when it is printed."""
-        return f"norm_position={self.norm_position!r}, residual={self.residual}"
+        plumbing = f"norm_position={self.norm_position!r}, residual={self.residual}"
+        return f"{plumbing}, dropout={self.dropout}" if self.dropout else plumbing
 
-    def _enter(self, x: Tensor, norm: nn.Module | None) -> Tensor:
-        """Return what a sub-layer reads."""
-        return norm(x) if norm is not None and self.norm_position == "pre" else x
+    def _sublayer(self, x: Tensor, f: Callable[[Tensor], Tensor], norm: Any) -> Tensor:
+        """Return x + f(norm(x)), norm(x + f(x)) or x + f(x)."""
+        y = f(norm(x) if self.norm_position == "pre" else x)
+        if self.dropout:
+            y = F.dropout(y, self.dropout, self.training)
+        y = x + y if self.residual else y
+        return norm(y) if self.norm_position == "post" else y
 
-    def _leave(self, x: Tensor, change: Tensor, norm: nn.Module | None) -> Tensor:
-        """Return what goes on after a sub-layer that read x and answered `change`."""
-        x = x + change if self.residual else change
-        return norm(x) if norm is not None and self.norm_position == "post" else x
+    def _assemble(
+        self,
+        attention: MultiHeadAttention,
+        feed_forward: nn.Module | None,
+        norms: Sequence[nn.Module],
+        norm_position: NormPosition,
+        residual: bool,
+        dropout: float,
+    ) -> None:
+        """Check that the parts fit, and keep them."""
+        _require_plumbing(norm_position, residual, dropout)
+        _require_parts(attention, feed_forward, norms, norm_position)
+        self.d_model = attention.d_model
+        self.norm_position, self.residual, self.dropout = norm_position, residual, dropout
+        self.attention = attention
+        self.feed_forward: Any = feed_forward  # whose own attributes are its maker's affair
+        self.norm_1 = norms[0] if norms else None
+        self.norm_2 = norms[1] if len(norms) > 1 else None
 
 
-def _at_least_float32(x: Tensor) -> Tensor:
-    """Widen half precision: a mean of squares in bfloat16 would keep two digits at best."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
+def _require_plumbing(norm_position: NormPosition, residual: bool, dropout: float) -> None:
+    if norm_position not in ("pre", "post", None):
+        raise ValueError(f'norm_position must be "pre", "post" or None, got {norm_position!r}')
+    require_flag("residual", residual)
+    require_dropout(dropout)
 
 
-def _require_norm_sizes(d_model: object, eps: object) -> None:
-    require_positive_int("d_model", d_model)
-    if isinstance(eps, bool) or not isinstance(eps, int | float):
-        raise TypeError(f"eps must be a number, got {type(eps).__name__} ({eps!r})")
-    if not eps >= 0:
-        raise ValueError(f"eps must not be negative, got {eps}: it stands under a square root")
-
-
-def _require_width(x: Tensor, width: int, parameter: Tensor) -> None:
-    """Raise unless `x` is a floating point tensor [..., width] like the module's parameter."""
-    require_floating("x", x)
-    if x.dim() == 0 or x.shape[-1] != width:
+def _require_parts(
+    attention: MultiHeadAttention,
+    feed_forward: nn.Module | None,
+    norms: Sequence[nn.Module],
+    norm_position: NormPosition,
+) -> None:
+    """Raise unless the parts are modules of one width, with a norm per sub-layer if it has one."""
+    d = attention.d_model
+    if attention.kdim != d or attention.vdim != d:
         raise ValueError(
-            f"x must end in d_model={width}, got shape {shape_of(x)}: "
-            "the last dimension holds a token's numbers"
+            f"attention must read keys and values of width d_model={d}, got kdim={attention.kdim} "
+            f"and vdim={attention.vdim}: in a block tokens look at each other"
         )
-    require_like_parameter("x", x, parameter)
+    if not isinstance(norms, Sequence):
+        raise TypeError(f"norms must be a list of modules, got {type(norms).__name__}")
+    parts = {} if feed_forward is None else {"feed_forward": feed_forward}
+    wanted = (1 + len(parts)) if norm_position else 0
+    if len(norms) != wanted:
+        raise ValueError(
+            f"norms must hold {wanted}, one per sub-layer that norm_position={norm_position!r} "
+            f"gives one, got {len(norms)}"
+        )
+    parts |= {f"norms[{i}]": norm for i, norm in enumerate(norms)}
+    for name, part in parts.items():
+        if not isinstance(part, nn.Module):
+            raise TypeError(f"{name} must be a module, got {type(part).__name__}")
+        width = getattr(part, "d_model", d)
+        if width != d:
+            raise ValueError(f"{name} must have the attention's d_model={d}, got {width}")

@@ -423,3 +423,140 @@ def test_a_stack_runs_under_autocast(norm_position, residual):
     assert (rough.float() - exact).abs().max() < 0.1
     rough.float().sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in blocks.parameters())
+
+
+# --- a block of parts ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm_position", ["pre", "post", None])
+@pytest.mark.parametrize("residual", [True, False])
+def test_parts_made_as_the_block_makes_them_give_the_same_block(norm_position, residual):
+    plumbing = {"norm_position": norm_position, "residual": residual}
+    made = with_random_parameters(TransformerBlock(12, 3, 7, dtype=torch.float64, **plumbing))
+    norms = [made.norm_1, made.norm_2] if norm_position else None
+    built = TransformerBlock.of_parts(made.attention, made.feed_forward, norms, **plumbing)
+    x = random_((2, 5, 12))
+    torch.testing.assert_close(built(x, causal=True)[0], made(x, causal=True)[0])
+    assert built.state_dict().keys() == made.state_dict().keys()
+    assert repr(built) == repr(made)
+
+
+def test_attention_alone_without_any_bias():
+    attention = MultiHeadAttention(12, 3, bias=False, dtype=torch.float64)
+    block = TransformerBlock.of_parts(attention, norms=[RMSNorm(12, dtype=torch.float64)])
+    assert all("bias" not in name for name, _ in block.named_parameters())
+    x = random_((2, 5, 12))
+    output, weights = block(x, need_weights=True)
+    change, expected = attention(block.norm_1(x), need_weights=True)
+    torch.testing.assert_close(output, x + change)
+    torch.testing.assert_close(weights, expected)
+
+
+def test_a_whole_block_without_any_bias():
+    parts = {"bias": False, "dtype": torch.float64}
+    block = TransformerBlock.of_parts(
+        MultiHeadAttention(12, 6, num_kv_heads=2, **parts),
+        FeedForward(12, 5, **parts),
+        [LayerNorm(12, **parts), LayerNorm(12, **parts)],
+    )
+    assert all("bias" not in name for name, _ in block.named_parameters())
+    assert not block(torch.zeros(1, 3, 12, dtype=torch.float64))[0].any()
+    cache, x = KVCache(), random_((2, 5, 12))
+    chunks = [block(chunk, causal=True, cache=cache)[0] for chunk in x.split([2, 3], 1)]
+    torch.testing.assert_close(torch.cat(chunks, 1), block(x, causal=True)[0])
+    assert cache.keys.shape == (2, 2, 5, 2)
+
+
+def test_norms_left_out_are_like_the_attention():
+    attention = MultiHeadAttention(12, 3, dtype=torch.float64)
+    block = TransformerBlock.of_parts(attention, FeedForward(12, dtype=torch.float64))
+    assert [norm.gain.dtype for norm in (block.norm_1, block.norm_2)] == [torch.float64] * 2
+    assert TransformerBlock.of_parts(attention).norm_2 is None
+    assert TransformerBlock.of_parts(attention, norm_position=None).norm_1 is None
+
+
+def test_dropout_acts_on_what_a_sublayer_adds():
+    parts = MultiHeadAttention(12, 3), nn.Identity()  # the second sub-layer adds x itself
+    block = TransformerBlock.of_parts(*parts, norm_position=None, dropout=0.5)
+    x = torch.randn(1, 400, 12)
+    first = x + block.attention(x)[0]
+    torch.testing.assert_close(block.eval()(x)[0], 2 * first)
+    nn.init.zeros_(block.attention.W_o.weight)  # so that only the second sub-layer adds something
+    factors = ((block.train()(x)[0] - x) / x).round(decimals=3).unique()
+    assert factors.tolist() == [0, 2]  # kept ones are scaled by 1 / (1 - p)
+    assert "dropout=0.5" in repr(block)
+
+
+def test_a_block_takes_memory_for_its_weights():
+    block, x = TransformerBlock(8, 2), torch.randn(3, 5, 8)
+    memory = torch.empty(3, 2, 5, 5)
+    with torch.no_grad():
+        _, weights = block(x, weights_out=memory)
+        expected = block(x, need_weights=True)[1]
+    assert weights.data_ptr() == memory.data_ptr()
+    torch.testing.assert_close(memory, expected)
+
+
+def test_a_stack_of_parts_compiles_and_exports():
+    blocks = nn.ModuleList(
+        TransformerBlock.of_parts(MultiHeadAttention(8, 4, num_kv_heads=2), feed_forward)
+        for feed_forward in (FeedForward(8), None)
+    ).eval()
+
+    class Stack(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = blocks
+
+        def forward(self, x):
+            for block in self.blocks:
+                x, _ = block(x, causal=True)
+            return x
+
+    stack, x = Stack(), torch.randn(2, 5, 8)
+    compiled = torch.compile(stack, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), stack(x))
+    tokens = torch.export.Dim("T", min=2, max=512)
+    exported = torch.export.export(stack, (x,), dynamic_shapes={"x": {1: tokens}}).module()
+    longer = torch.randn(2, 11, 8)
+    torch.testing.assert_close(exported(longer), stack(longer))
+
+
+attention_12 = MultiHeadAttention(12, 3)
+BAD_PARTS = {
+    "sizes": ((12, 3), {}, TypeError, ["attention", "MultiHeadAttention", "int"]),
+    "torch's attention": ((nn.MultiheadAttention(12, 3),), {}, TypeError,
+        ["attention", "attnlib", "MultiheadAttention"]),
+    "attention elsewhere": ((MultiHeadAttention(12, 3, kdim=5),), {}, ValueError,
+        ["attention", "d_model=12", "kdim=5"]),
+    "a function": ((attention_12, lambda x: x), {}, TypeError, ["feed_forward", "function"]),
+    "a narrow network": ((attention_12, FeedForward(8)), {}, ValueError,
+        ["feed_forward", "d_model=12", "8"]),
+    "a norm for two": ((attention_12, FeedForward(12), [LayerNorm(12)]), {}, ValueError,
+        ["norms", "2", "1"]),
+    "norms for nothing": ((attention_12, None, [LayerNorm(12)]), {"norm_position": None},
+        ValueError, ["norms", "0", "1"]),
+    "a norm by itself": ((attention_12, None, LayerNorm(12)), {}, TypeError,
+        ["norms", "list", "LayerNorm"]),
+    "a class of norms": ((attention_12, None, [LayerNorm]), {}, TypeError, ["norms[0]", "type"]),
+    "a wide norm": ((attention_12, None, [RMSNorm(16)]), {}, ValueError, ["norms[0]", "12", "16"]),
+    "another position": ((attention_12,), {"norm_position": "Pre"}, ValueError,
+        ["norm_position", "'Pre'"]),
+    "residual as text": ((attention_12,), {"residual": "no"}, TypeError, ["residual", "str"]),
+    "dropout of all": ((attention_12,), {"dropout": 1.0}, ValueError, ["dropout", "below 1"]),
+    "dropout as text": ((attention_12,), {"dropout": "half"}, TypeError, ["dropout", "str"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_PARTS)
+def test_parts_that_do_not_fit_are_refused(name):
+    parts, plumbing, error, words = BAD_PARTS[name]
+    with pytest.raises(error) as caught:
+        TransformerBlock.of_parts(*parts, **plumbing)
+    assert all(word in str(caught.value) for word in words), caught.value
+
+
+@pytest.mark.parametrize("make", [LayerNorm, FeedForward])
+def test_bias_is_true_or_false(make):
+    with pytest.raises(TypeError, match="bias must be True or False, got int"):
+        make(4, bias=0)

@@ -1,0 +1,128 @@
+"""Normalization: each token alone, over its own numbers.
+
+Letters: B batch, T tokens, d model width (`d_model`).
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from attnlib._checks import require_flag, require_number, require_positive_int, require_width
+
+
+class LayerNorm(nn.Module):
+    """Give every token mean 0 and variance 1 over its own d numbers, then a gain and a bias.
+
+    The variance is the biased one (divided by d), and eps stands inside the root, so that a token
+    of equal numbers becomes `bias` instead of NaN (Ba, Kiros & Hinton 2016, section 3)::
+
+        y = (x - mean) / sqrt(variance + eps) * gain + bias
+
+    Args:
+        d_model: width d of a token.
+        eps: what is added to the variance.
+        bias: whether there is one.
+        device, dtype: of the parameters, as for every torch module.
+
+    Raises:
+        TypeError, ValueError: d_model isn't a whole number of at least 1, eps is negative, or bias
+            is neither True nor False.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        eps: float = 1e-5,
+        *,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _require_norm_sizes(d_model, eps)
+        require_flag("bias", bias)
+        self.d_model, self.eps = d_model, eps
+        self.gain = nn.Parameter(torch.ones(d_model, device=device, dtype=dtype))
+        zeros = torch.zeros(d_model, device=device, dtype=dtype)
+        self.bias = nn.Parameter(zeros) if bias else None
+
+    __call__: Callable[..., Tensor]  # for type checkers; as forward
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalize each token: [..., d] -> [..., d].
+
+        Raises:
+            TypeError: x isn't a floating point tensor of the module's dtype.
+            ValueError: x doesn't end in d.
+        """
+        require_width(x, self.d_model, self.gain)
+        wide = _at_least_float32(x)
+        centered = wide - wide.mean(-1, keepdim=True)  # [..., d] - [..., 1] -> [..., d]
+        variance = centered.square().mean(-1, keepdim=True)  # [..., d] -> [..., 1]
+        y = centered * torch.rsqrt(variance + self.eps) * self.gain
+        return (y if self.bias is None else y + self.bias).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        """Say the width and eps when the module is printed."""
+        return f"d_model={self.d_model}, eps={self.eps}"
+
+
+class RMSNorm(nn.Module):
+    """Divide every token by the root mean square of its own d numbers, then a gain.
+
+    Nothing is subtracted and there is no bias (Zhang & Sennrich 2019, section 4, with an eps)::
+
+        y = x / sqrt(mean(x^2) + eps) * gain
+
+    Args:
+        d_model: width d of a token.
+        eps: what is added to the mean square.
+        device, dtype: of the parameter, as for every torch module.
+
+    Raises:
+        TypeError, ValueError: d_model isn't a whole number of at least 1, or eps is negative.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        eps: float = 1e-5,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _require_norm_sizes(d_model, eps)
+        self.d_model, self.eps = d_model, eps
+        self.gain = nn.Parameter(torch.ones(d_model, device=device, dtype=dtype))
+
+    __call__: Callable[..., Tensor]  # for type checkers; as forward
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalize each token: [..., d] -> [..., d].
+
+        Raises:
+            TypeError: x isn't a floating point tensor of the module's dtype.
+            ValueError: x doesn't end in d.
+        """
+        require_width(x, self.d_model, self.gain)
+        wide = _at_least_float32(x)
+        mean_square = wide.square().mean(-1, keepdim=True)  # [..., d] -> [..., 1]
+        return (wide * torch.rsqrt(mean_square + self.eps) * self.gain).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        """Say the width and eps when the module is printed."""
+        return f"d_model={self.d_model}, eps={self.eps}"
+
+
+def _at_least_float32(x: Tensor) -> Tensor:
+    """Widen half precision: a mean of squares in bfloat16 would keep two digits at best."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _require_norm_sizes(d_model: int, eps: float) -> None:
+    require_positive_int("d_model", d_model)
+    require_number("eps", eps)
+    if not eps >= 0:
+        raise ValueError(f"eps must not be negative, got {eps}: it stands under a square root")
