@@ -9,7 +9,7 @@ import attnlib
 
 def modules_of_package():
     names = [found.name for found in pkgutil.walk_packages(attnlib.__path__, "attnlib.")]
-    names.remove("attnlib._heatmap_triton")  # has no examples, and needs Triton
+    names.remove("attnlib.heatmap._triton")  # has no examples, and needs Triton
     return [attnlib, *map(importlib.import_module, names)]
 
 

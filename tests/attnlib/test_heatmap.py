@@ -67,7 +67,7 @@ def cases(draw):
 def small_tiles(monkeypatch):
     """Strips and tiles so small that every test crosses their borders."""
     monkeypatch.setattr("attnlib.heatmap.STRIP", 7)
-    monkeypatch.setattr("attnlib.heatmap.TILE", 11)
+    monkeypatch.setattr("attnlib.heatmap._strip.TILE", 11)
 
 
 @pytest.mark.usefixtures("small_tiles")

@@ -16,7 +16,8 @@ from attnlib import heatmap
 
 INTERPRETED = """
 import torch
-from attnlib import _heatmap_triton as kernel, heatmap
+from attnlib import heatmap
+from attnlib.heatmap import _triton as kernel
 
 torch.manual_seed(0)
 for dtype, causal, masked, largest in [
@@ -72,7 +73,7 @@ def test_the_kernel_compiles_for_a_gpu(
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile
 
-    from attnlib._heatmap_triton import _sweep
+    from attnlib.heatmap._triton import _sweep
 
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # as ever; unset, Triton 3.9 warns
@@ -99,7 +100,7 @@ class Elsewhere(torch.Tensor):
 
 @needs_triton
 def test_plain_torch_takes_what_the_kernel_does_not(monkeypatch):
-    from attnlib import _heatmap_triton as kernel
+    from attnlib.heatmap import _triton as kernel
 
     asked = []
 

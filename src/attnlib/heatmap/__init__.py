@@ -16,14 +16,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from attnlib import _heatmap_checks as checks
 from attnlib._checks import require_positive_int
+from attnlib.heatmap import _checks as checks
+from attnlib.heatmap._strip import STRIP, Strip
 
 Reduce = Literal["mass", "mean", "sum", "max"]
 __all__ = ["attention_heatmap", "attention_window", "cell_edges"]
 
-# Queries and keys at a time. Their 256 x 1024 scores, 1 MiB, stay in a processor's cache.
-STRIP, TILE = 256, 1024
 LOG2_E = math.log2(math.e)  # exp(x) = exp2(x log2 e), and processors are quicker at powers of two
 
 
@@ -132,11 +131,8 @@ def attention_window(
             for start in range(rows.start, rows.stop, STRIP):
                 stop = min(start + STRIP, rows.stop)
                 queries = q[b, head, start:stop].to(weights.dtype) * scale
-                where = start if causal else None
-                peak, total = _normalizers(queries, all_keys, where, allowed)
-                scores = all_keys[keys.start : keys.stop].to(queries.dtype) @ queries.T
-                _forbid(scores, keys.start, where, allowed)
-                found = scores.sub_(peak).exp2_().div_(total)  # [keys, queries]
+                strip = Strip(queries, all_keys, start, causal, allowed)
+                found = strip.weights(keys.start, keys.stop)  # [keys, queries]
                 weights[b, head, start - rows.start : stop - rows.start] = found.T
     checks.require_finite(weights)
     return weights
@@ -147,11 +143,11 @@ def _pooled_on_gpu(
 ) -> tuple[Tensor, Tensor] | None:
     """Return what `_pooled` returns, if Triton is there and its kernel takes this case."""
     if q.is_cuda and find_spec("triton"):
-        from attnlib import _heatmap_triton
+        from attnlib.heatmap import _triton
 
-        if _heatmap_triton.fits(q, height, width):
-            with suppress(_heatmap_triton.OutOfResources):  # of a small GPU
-                return _heatmap_triton.pooled(q, k, height, width, *options)
+        if _triton.fits(q, height, width):
+            with suppress(_triton.OutOfResources):  # of a small GPU
+                return _triton.pooled(q, k, height, width, *options)
     return None
 
 
@@ -175,8 +171,7 @@ def _pooled(
         allowed = None if key_mask is None else key_mask[b]
         for start in range(0, q.shape[2], STRIP):
             queries = q[b, head, start : start + STRIP].to(maps.dtype) * scale
-            where = start if causal else None
-            strip, looks = _strip(queries, keys, width, where, allowed, largest)
+            strip, looks = Strip(queries, keys, start, causal, allowed).by_cells(width, largest)
             top, bottom = start // height, (start + len(queries) - 1) // height + 1
             rows = torch.arange(start, start + len(queries), device=q.device) // height
             if largest:
@@ -188,107 +183,6 @@ def _pooled(
             maps[b, head, top:bottom].addmm_(member, strip.T)
             seeing[b, head, top:bottom] += member @ looks.to(maps.dtype)
     return maps, seeing
-
-
-def _normalizers(
-    queries: Tensor, keys: Tensor, where: int | None, allowed: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Return each query's largest score over all keys, and what its weights are divided by."""
-    peak = queries.new_full((len(queries),), -math.inf)
-    total = queries.new_zeros(len(queries))
-    for scores, _ in _tiles(queries, keys, TILE, where, allowed):
-        before, peak = peak, torch.maximum(peak, scores.amax(0))
-        total *= (before - _finite(peak)).exp2_()
-        total += scores.sub_(_finite(peak)).exp2_().sum(0)
-    return _finite(peak), total.clamp_min(torch.finfo(total.dtype).tiny)
-
-
-def _strip(
-    queries: Tensor, keys: Tensor, width: int, where: int | None, allowed: Tensor | None,
-    largest: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return a strip's weights summed (or the largest) by key cells, and which rows may look.
-
-    Args:
-        queries: [rows, d_k], scaled for powers of two.
-        keys: [T_k, d_k].
-
-    Returns:
-        Weights [cells, rows], and [rows].
-    """
-    peaks, totals, parts = [], [], []
-    for scores, first in _tiles(queries, keys, width, where, allowed):
-        peaks.append(scores.amax(0))
-        scores.sub_(_finite(peaks[-1])).exp2_()
-        parts.append((first // width, _by_cells(scores, width, largest)))
-        totals.append(scores.sum(0) if largest else parts[-1][1].sum(0))
-    tops = torch.stack(peaks)  # [tiles, rows]
-    shares = (tops - _finite(tops.amax(0))).exp2_()
-    total = (torch.stack(totals) * shares).sum(0)
-    shares /= total.clamp_min(torch.finfo(total.dtype).tiny)
-    strip = queries.new_zeros(math.ceil(len(keys) / width), len(queries))
-    for share, (cell, part) in zip(shares, parts, strict=True):
-        place = strip[cell : cell + len(part)]
-        part *= share
-        place.copy_(torch.maximum(place, part) if largest else place + part)
-    return strip, total > 0
-
-
-def _tiles(
-    queries: Tensor, keys: Tensor, width: int, where: int | None, allowed: Tensor | None
-) -> Iterator[tuple[Tensor, int]]:
-    """Give the scores of keys for all queries [tile, strip], and the first key of each tile.
-
-    A tile is some whole cells, or a piece of one that is too wide, and overwrites the tile before.
-    Keys are the rows here: what is done to a row is done to many queries at once, so cells of a
-    single key cost no more than wide ones.
-    """
-    seen = len(keys) if where is None else min(len(keys), where + len(queries))
-    block = max(width, TILE // width * width)  # no tile crosses the end of a block
-    memory = queries.new_empty(min(TILE, seen) * len(queries))
-    for first, stop in (
-        (first, min(first + TILE, start + block, seen))
-        for start in range(0, seen, block)
-        for first in range(start, min(start + block, seen), TILE)
-    ):
-        scores = memory[: (stop - first) * len(queries)].view(stop - first, len(queries))
-        torch.mm(keys[first:stop].to(queries.dtype), queries.T, out=scores)
-        _forbid(scores, first, where, allowed)
-        yield scores, first
-
-
-def _forbid(scores: Tensor, first: int, where: int | None, allowed: Tensor | None) -> None:
-    """Set scores [keys, queries] on forbidden keys to -inf.
-
-    Args:
-        first: the place of the first key.
-        where: the place of the first query if causal.
-        allowed: [T_k], True = may look.
-    """
-    if allowed is not None:
-        scores.masked_fill_(~allowed[first : first + len(scores), None], -math.inf)
-    if where is not None and first + len(scores) > where + 1:
-        queries = torch.arange(where, where + scores.shape[1], device=scores.device)
-        later = max(0, where + 1 - first)  # every query may look at the keys before this one
-        places = torch.arange(first + later, first + len(scores), device=scores.device)
-        scores[later:].masked_fill_(places[:, None] > queries, -math.inf)
-
-
-def _finite(peak: Tensor) -> Tensor:
-    """Let queries without anything to look at subtract 0: -inf - -inf would be NaN."""
-    return peak.masked_fill(peak.isneginf(), 0.0)
-
-
-def _by_cells(numbers: Tensor, width: int, largest: bool) -> Tensor:
-    """Sum (or take the largest of) neighboring rows: [n, strip] -> [ceil(n / width), strip]."""
-    pool = torch.amax if largest else torch.sum
-    whole, rest = divmod(len(numbers), width)
-    cells = numbers.new_empty(whole + (rest > 0), numbers.shape[1])
-    if whole:
-        pool(numbers[: whole * width].unflatten(0, (whole, width)), 1, out=cells[:whole])
-    if rest:  # the last cell is smaller
-        pool(numbers[-rest:], 0, out=cells[whole])
-    return cells
 
 
 def _heads(q: Tensor, k: Tensor) -> Iterator[tuple[int, int, Tensor]]:

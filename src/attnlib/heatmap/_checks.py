@@ -1,4 +1,4 @@
-"""Refusing arguments of heatmaps that don't fit; heatmap.py itself stays readable."""
+"""Refusing arguments of heatmaps that don't fit, so that their computing stays readable."""
 
 import math
 
@@ -8,6 +8,7 @@ from attnlib._checks import (
     require_flag,
     require_floating,
     require_like,
+    require_number,
     require_positive_int,
     require_range,
     require_tokens,
@@ -44,8 +45,7 @@ def require_inputs(
         )
     if scale is None:
         return 1 / math.sqrt(d_k)
-    if isinstance(scale, bool) or not isinstance(scale, int | float):
-        raise TypeError(f"scale must be a number, got {type(scale).__name__} ({scale!r})")
+    require_number("scale", scale)
     try:
         finite = math.isfinite(scale)
     except OverflowError:  # an int beyond every float

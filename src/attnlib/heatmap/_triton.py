@@ -48,7 +48,9 @@ def pooled(
     pieces = torch.zeros(B, h, rows, parts, cells, dtype=torch.float32, device=q.device)
     seeing = torch.zeros(B, h, rows, parts, dtype=torch.float32, device=q.device)
     scratch = torch.empty(programs, cells, BLOCK, dtype=torch.float32, device=q.device)
-    allowed = q if key_mask is None else key_mask.to(torch.uint8).contiguous()  # q isn't read there
+    allowed = (
+        q if key_mask is None else key_mask.to(torch.uint8).contiguous()
+    )  # else a pointer that isn't read
     with torch.cuda.device_of(q):  # Triton launches on the current device
         _sweep[(programs,)](
             q, k, allowed, scratch, pieces, seeing, *q.stride(), *k.stride(),

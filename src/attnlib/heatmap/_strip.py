@@ -1,0 +1,122 @@
+"""Some neighboring queries against all keys of their head: scores tile by tile, then weights."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# Queries and keys at a time. Their 256 x 1024 scores, 1 MiB, stay in a processor's cache.
+STRIP, TILE = 256, 1024
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Neighboring queries of one head, its keys, and who may look at whom.
+
+    queries: [rows, d_k], scaled so that the scores are exponents of 2.
+    keys: [T_k, d_k].
+    start: the place of the first query in the sequence.
+    causal: forbid every look to the right.
+    allowed: boolean [T_k], True = may be looked at; None for all.
+    """
+
+    queries: Tensor
+    keys: Tensor
+    start: int
+    causal: bool
+    allowed: Tensor | None
+
+    def weights(self, first: int, stop: int) -> Tensor:
+        """Return the weights on the keys from `first` to `stop`, [keys, rows]."""
+        peak, total = self._normalizers()
+        scores = self.keys[first:stop].to(self.queries.dtype) @ self.queries.T
+        self._forbid(scores, first)
+        return scores.sub_(peak).exp2_().div_(total)
+
+    def by_cells(self, width: int, largest: bool) -> tuple[Tensor, Tensor]:
+        """Return the weights summed (or the largest) by key cells, and which rows may look.
+
+        Args:
+            width: keys of a cell; the last cell may have fewer.
+            largest: of a cell's weights the largest instead of their sum.
+
+        Returns:
+            Weights [cells, rows], and a boolean [rows].
+        """
+        peaks, totals, parts = [], [], []
+        for scores, first in self._tiles(width):
+            peaks.append(scores.amax(0))
+            scores.sub_(_finite(peaks[-1])).exp2_()
+            parts.append((first // width, _pool_rows(scores, width, largest)))
+            totals.append(scores.sum(0) if largest else parts[-1][1].sum(0))
+        tops = torch.stack(peaks)  # [tiles, rows]
+        shares = (tops - _finite(tops.amax(0))).exp2_()
+        total = (torch.stack(totals) * shares).sum(0)
+        shares /= total.clamp_min(torch.finfo(total.dtype).tiny)
+        cells = self.queries.new_zeros(math.ceil(len(self.keys) / width), len(self.queries))
+        for share, (cell, part) in zip(shares, parts, strict=True):
+            place = cells[cell : cell + len(part)]
+            part *= share
+            place.copy_(torch.maximum(place, part) if largest else place + part)
+        return cells, total > 0
+
+    def _normalizers(self) -> tuple[Tensor, Tensor]:
+        """Return each query's largest score over all keys, and what its weights are divided by."""
+        peak = self.queries.new_full((len(self.queries),), -math.inf)
+        total = self.queries.new_zeros(len(self.queries))
+        for scores, _ in self._tiles(TILE):
+            before, peak = peak, torch.maximum(peak, scores.amax(0))
+            total *= (before - _finite(peak)).exp2_()
+            total += scores.sub_(_finite(peak)).exp2_().sum(0)
+        return _finite(peak), total.clamp_min(torch.finfo(total.dtype).tiny)
+
+    def _tiles(self, width: int) -> Iterator[tuple[Tensor, int]]:
+        """Give the scores of keys for all queries [tile, rows], and the first key of each tile.
+
+        A tile is some whole cells, or a piece of one that is too wide, and overwrites the tile
+        before. Keys are the rows here: what is done to a row is done to many queries at once, so
+        cells of a single key cost no more than wide ones.
+        """
+        queries, keys = self.queries, self.keys
+        seen = min(len(keys), self.start + len(queries)) if self.causal else len(keys)
+        block = max(width, TILE // width * width)  # no tile crosses the end of a block
+        memory = queries.new_empty(min(TILE, seen) * len(queries))
+        for first, stop in (
+            (first, min(first + TILE, start + block, seen))
+            for start in range(0, seen, block)
+            for first in range(start, min(start + block, seen), TILE)
+        ):
+            scores = memory[: (stop - first) * len(queries)].view(stop - first, len(queries))
+            torch.mm(keys[first:stop].to(queries.dtype), queries.T, out=scores)
+            self._forbid(scores, first)
+            yield scores, first
+
+    def _forbid(self, scores: Tensor, first: int) -> None:
+        """Set scores [keys, rows], whose first key is `first`, on forbidden keys to -inf."""
+        if self.allowed is not None:
+            scores.masked_fill_(~self.allowed[first : first + len(scores), None], -math.inf)
+        if self.causal and first + len(scores) > self.start + 1:
+            stop = self.start + scores.shape[1]
+            queries = torch.arange(self.start, stop, device=scores.device)
+            later = max(0, self.start + 1 - first)  # all may look at the keys before this one
+            places = torch.arange(first + later, first + len(scores), device=scores.device)
+            scores[later:].masked_fill_(places[:, None] > queries, -math.inf)
+
+
+def _finite(peak: Tensor) -> Tensor:
+    """Let queries without anything to look at subtract 0: -inf - -inf would be NaN."""
+    return peak.masked_fill(peak.isneginf(), 0.0)
+
+
+def _pool_rows(numbers: Tensor, width: int, largest: bool) -> Tensor:
+    """Sum (or take the largest of) neighboring rows: [n, strip] -> [ceil(n / width), strip]."""
+    pool = torch.amax if largest else torch.sum
+    whole, rest = divmod(len(numbers), width)
+    cells = numbers.new_empty(whole + (rest > 0), numbers.shape[1])
+    if whole:
+        pool(numbers[: whole * width].unflatten(0, (whole, width)), 1, out=cells[:whole])
+    if rest:  # the last cell is smaller
+        pool(numbers[-rest:], 0, out=cells[whole])
+    return cells
