@@ -6,8 +6,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.copying import CopiedNumbers
 from tools.modules import F64, make_module
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnlib import KVCache, causal_mask, padding_mask
 
@@ -100,26 +100,6 @@ def test_cleared_it_serves_another_module_and_batch():
     other = make_module(4, 1)
     assert len(cache) == 0 and cache.keys is None
     assert close(other(x, cache=cache)[0], other(x)[0])
-
-
-class CopiedNumbers(TorchDispatchMode):
-    """Counts the numbers that are written by copying others."""
-
-    COPIES = (
-        torch.ops.aten.cat.default,
-        torch.ops.aten.copy_.default,
-        torch.ops.aten.clone.default,
-    )
-
-    def __init__(self):
-        super().__init__()
-        self.count = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        if function in self.COPIES:
-            self.count += result.numel()
-        return result
 
 
 def copied_in(tokens: int) -> float:
