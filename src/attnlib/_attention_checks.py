@@ -115,13 +115,13 @@ def require_weights_choice(need_weights: bool, weights_for: Sequence[int] | None
 
 
 def require_weights_out(
-    out: Tensor | None, q: Tensor, k: Tensor, weights_for: Sequence[int] | None, learning: bool
+    out: Tensor | None, q: Tensor, k: Tensor, weights_for: Sequence[int] | None, needs_grad: bool
 ) -> None:
     """Raise unless the memory given, if any, can take the weights of queries and keys."""
     if out is None:
         return
     require_tensor("weights_out", out)
-    if learning:
+    if needs_grad:
         raise ValueError(
             "weights_out must be left out while gradients are taken: the backward pass would "
             "meet overwritten numbers; call the module under torch.no_grad()"

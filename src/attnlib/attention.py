@@ -208,15 +208,15 @@ class MultiHeadAttention(nn.Module):
         limits = AttentionMask.of(
             q, k, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal, past=past
         )
-        learning = torch.is_grad_enabled() and any(
+        needs_grad = torch.is_grad_enabled() and any(
             x.requires_grad for x in (q, k, v, score_bias) if x is not None
         )
-        checks.require_weights_out(weights_out, q, k, weights_for, learning)
+        checks.require_weights_out(weights_out, q, k, weights_for, needs_grad)
 
         wanted = need_weights or weights_for is not None or weights_out is not None
         dropout = self.dropout if self.training else 0.0
         weights = None
-        explicit = wanted and weights_for is None and not learning and not dropout
+        explicit = wanted and weights_for is None and not needs_grad and not dropout
         if self.num_kv_heads != self.num_heads and torch.compiler.is_compiling():
             explicit = False  # a compiler can't prove for every T that groups of a map are a view
         if explicit:

@@ -32,10 +32,10 @@ for dtype, causal, masked, largest in [
         key_mask = torch.ones(2, T_k, dtype=torch.bool)
         key_mask[0, :99], key_mask[1] = False, not largest
     options = 140, 70, causal, key_mask, 0.3, largest
-    found, seeing = kernel.pooled(q, k, *options)
+    found, attending = kernel.pooled(q, k, *options)
     expected, as_many = heatmap._pooled(q.double(), k.double(), *options)
     torch.testing.assert_close(found, expected.float(), atol=1e-5, rtol=1e-5)
-    assert largest or torch.equal(seeing, as_many.float())
+    assert largest or torch.equal(attending, as_many.float())
 
 for wrong in (torch.nan, torch.inf, -torch.inf):
     q, k = torch.randn(2, 1, 1, 150, 10)
@@ -80,7 +80,7 @@ def test_the_kernel_compiles_for_a_gpu(
     constants = {"d_k": d_k, "BLOCK_D": d_k, "BLOCK": 128, "BLOCK_CELLS": 16}
     constants |= {"causal": flag, "masked": flag, "largest": flag, "q_feature": 1, "k_feature": 1}
     pointers = {"q": dtype, "k": dtype, "allowed": "u8"}
-    pointers |= dict.fromkeys(["scratch", "pieces", "seeing"], "fp32")
+    pointers |= dict.fromkeys(["scratch", "pieces", "attending"], "fp32")
     signature = dict.fromkeys(_sweep.arg_names, "i32") | {"scale": "fp32"}
     signature |= {name: "*" + pointed for name, pointed in pointers.items()}
     signature |= dict.fromkeys(constants, "constexpr")

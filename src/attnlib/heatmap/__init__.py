@@ -84,9 +84,9 @@ def attention_heatmap(
     height, width = (each[1] for each in edges)
     with torch.autocast(q.device.type, enabled=False):
         options = height, width, causal, key_mask, scale * LOG2_E, reduce == "max"
-        maps, seeing = _pooled_on_gpu(q, k, *options) or _pooled(q, k, *options)
+        maps, attending = _pooled_on_gpu(q, k, *options) or _pooled(q, k, *options)
     if reduce == "mass":
-        maps /= seeing.clamp_min(1)[..., None]
+        maps /= attending.clamp_min(1)[..., None]
     elif reduce == "mean":
         heights, widths = (torch.tensor(each, device=q.device).diff() for each in edges)
         maps /= heights[:, None] * widths
@@ -166,23 +166,24 @@ def _pooled(
     """
     cells = [math.ceil(x.shape[2] / size) for x, size in ((q, height), (k, width))]
     maps = torch.zeros(*q.shape[:2], *cells, dtype=_precision(q), device=q.device)
-    seeing = maps.new_zeros(maps.shape[:3])
+    attending = maps.new_zeros(maps.shape[:3])
     for b, head, keys in _heads(q, k):
         allowed = None if key_mask is None else key_mask[b]
         for start in range(0, q.shape[2], STRIP):
             queries = q[b, head, start : start + STRIP].to(maps.dtype) * scale
-            strip, looks = Strip(queries, keys, start, causal, allowed).by_cells(width, largest)
+            strip = Strip(queries, keys, start, causal, allowed)
+            shares, may_attend = strip.by_cells(width, largest)
             top, bottom = start // height, (start + len(queries) - 1) // height + 1
             rows = torch.arange(start, start + len(queries), device=q.device) // height
             if largest:
                 rows = rows[:, None].expand(-1, cells[1])
-                maps[b, head].scatter_reduce_(0, rows, strip.T, "amax")
+                maps[b, head].scatter_reduce_(0, rows, shares.T, "amax")
                 continue
             member = rows == torch.arange(top, bottom, device=q.device)[:, None]
             member = member.to(maps.dtype)  # [rows, queries]: a sum by cells is a product
-            maps[b, head, top:bottom].addmm_(member, strip.T)
-            seeing[b, head, top:bottom] += member @ looks.to(maps.dtype)
-    return maps, seeing
+            maps[b, head, top:bottom].addmm_(member, shares.T)
+            attending[b, head, top:bottom] += member @ may_attend.to(maps.dtype)
+    return maps, attending
 
 
 def _heads(q: Tensor, k: Tensor) -> Iterator[tuple[int, int, Tensor]]:

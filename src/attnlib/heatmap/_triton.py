@@ -46,19 +46,19 @@ def pooled(
     blocks = B * h * rows * parts
     programs = min(blocks, 2 * _multiprocessors(q.device))
     pieces = torch.zeros(B, h, rows, parts, cells, dtype=torch.float32, device=q.device)
-    seeing = torch.zeros(B, h, rows, parts, dtype=torch.float32, device=q.device)
+    attending = torch.zeros(B, h, rows, parts, dtype=torch.float32, device=q.device)
     scratch = torch.empty(programs, cells, BLOCK, dtype=torch.float32, device=q.device)
     allowed = (
         q if key_mask is None else key_mask.to(torch.uint8).contiguous()
     )  # else a pointer that isn't read
     with torch.cuda.device_of(q):  # Triton launches on the current device
         _sweep[(programs,)](
-            q, k, allowed, scratch, pieces, seeing, *q.stride(), *k.stride(),
+            q, k, allowed, scratch, pieces, attending, *q.stride(), *k.stride(),
             h, h // k.shape[1], T_q, k.shape[2], height, width, rows, cells, parts, blocks, scale,
             d_k=d_k, BLOCK_D=max(16, triton.next_power_of_2(d_k)), BLOCK=BLOCK, BLOCK_CELLS=16,
             causal=causal, masked=key_mask is not None, largest=largest, num_warps=8,
         )  # fmt: skip
-    return pieces.amax(3) if largest else pieces.sum(3), seeing.sum(3)
+    return pieces.amax(3) if largest else pieces.sum(3), attending.sum(3)
 
 
 def _multiprocessors(device: torch.device) -> int:
@@ -70,13 +70,13 @@ def _multiprocessors(device: torch.device) -> int:
 
 @triton.jit
 def _sweep(
-    q, k, allowed, scratch, pieces, seeing,
+    q, k, allowed, scratch, pieces, attending,
     q_batch, q_head, q_token, q_feature, k_batch, k_head, k_token, k_feature,
     h, sharing, T_q, T_k, height, width, rows, cells, parts, blocks, scale,
     d_k: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK: tl.constexpr, BLOCK_CELLS: tl.constexpr,
     causal: tl.constexpr, masked: tl.constexpr, largest: tl.constexpr,
 ):  # fmt: skip
-    """Fill pieces [B, h, rows, parts, cells] and seeing [B, h, rows, parts]."""
+    """Fill pieces [B, h, rows, parts, cells] and attending [B, h, rows, parts]."""
     LOWEST: tl.constexpr = -3.0e38  # not -inf: -inf - -inf would be NaN
     lanes = tl.arange(0, BLOCK)
     features = tl.arange(0, BLOCK_D)
@@ -130,11 +130,11 @@ def _sweep(
             higher = tl.maximum(peak, cell_peak)
             total = total * tl.exp2(peak - higher) + cell_total * tl.exp2(cell_peak - higher)
             peak = higher
-        looks = (total > 0) & (queries < stop)
+        may_attend = (total > 0) & (queries < stop)
         # 0, or NaN if a score was NaN or infinity, which no comparison would tell
         broken = tl.sum(tl.where(queries < stop, total - total, 0.0), 0)
-        log_total = peak + tl.log2(tl.where(looks, total, 1.0))
-        tl.store(seeing + block, tl.sum(looks.to(tl.float32), 0))
+        log_total = peak + tl.log2(tl.where(may_attend, total, 1.0))
+        tl.store(attending + block, tl.sum(may_attend.to(tl.float32), 0))
         tl.debug_barrier()  # other threads of this program may have written what is read now
         for first_cell in range(0, seen_cells, BLOCK_CELLS):
             some = first_cell + tl.arange(0, BLOCK_CELLS)
@@ -142,7 +142,7 @@ def _sweep(
                 mine + some[:, None] * BLOCK + lanes[None, :],
                 mask=some[:, None] < seen_cells, other=float("-inf"),
             )  # fmt: skip
-            weights = tl.where(looks[None, :], tl.exp2(logs - log_total[None, :]), 0.0)
+            weights = tl.where(may_attend[None, :], tl.exp2(logs - log_total[None, :]), 0.0)
             if largest:
                 result = tl.max(weights, 1)
             else:

@@ -15,9 +15,9 @@ class Layout(NamedTuple):
     """How a library names and keeps the attention of its layers."""
 
     library: str
-    place: str  # of a layer's tensors; {} stands for the layer's number
+    prefix: str  # of a layer's tensors; {} stands for the layer's number
     first: str  # the name there by which a layer is known
-    turned: str = ""  # the reason why a matrix comes with rows and columns exchanged
+    if_transposed: str = ""  # what is likely where rows and columns are exchanged
 
 
 GPT2 = Layout("GPT-2", "h.{}.attn.", "c_attn.weight", "nanoGPT keeps it so: use from_nanogpt")
@@ -29,12 +29,12 @@ class Layer(NamedTuple):
     """The tensors of one layer's attention."""
 
     tensors: Tensors
-    place: str
-    turned: str
+    prefix: str
+    if_transposed: str
 
     def holds(self, name: str) -> bool:
         """Say whether there is a tensor of this name."""
-        return self.place + name in self.tensors.names
+        return self.prefix + name in self.tensors.names
 
     def read(self, name: str, *shape: int) -> Tensor:
         """Return a tensor that has this shape.
@@ -44,11 +44,12 @@ class Layer(NamedTuple):
         """
         tensor = self._fetch(name)
         if tuple(tensor.shape) != shape:
-            turned = self.turned and tuple(tensor.shape) == shape[::-1]
-            raise ValueError(
-                f"{self.place + name!r} must have shape {list(shape)}, got {shape_of(tensor)}"
-                + f": {self.turned}" * bool(turned)
+            message = (
+                f"{self.prefix + name!r} must have shape {list(shape)}, got {shape_of(tensor)}"
             )
+            if self.if_transposed and tuple(tensor.shape) == shape[::-1]:
+                message += f": {self.if_transposed}"
+            raise ValueError(message)
         return tensor
 
     def width(self, square: str) -> int:
@@ -59,12 +60,12 @@ class Layer(NamedTuple):
 
     def _fetch(self, name: str) -> Tensor:
         if not self.holds(name):
-            start = len(self.place)
-            there = [n[start:] for n in self.tensors.names if n.startswith(self.place)]
+            start = len(self.prefix)
+            there = [n[start:] for n in self.tensors.names if n.startswith(self.prefix)]
             raise ValueError(
-                f"source must hold {self.place + name!r}, got only {there} in {self.place!r}"
+                f"source must hold {self.prefix + name!r}, got only {there} in {self.prefix!r}"
             )
-        return self.tensors.fetch(self.place + name)
+        return self.tensors.fetch(self.prefix + name)
 
 
 @contextmanager
@@ -77,13 +78,13 @@ def opened_layer(source: Source, layout: Layout, layer: int) -> Iterator[Layer]:
     """
     require_count("layer", layer)
     with opened(source) as tensors:
-        places = find_places(tensors, layout)
-        if layer not in places:
-            raise ValueError(f"layer must be one of {sorted(places)}, got {layer}")
-        yield Layer(tensors, places[layer], layout.turned)
+        prefixes = find_prefixes(tensors, layout)
+        if layer not in prefixes:
+            raise ValueError(f"layer must be one of {sorted(prefixes)}, got {layer}")
+        yield Layer(tensors, prefixes[layer], layout.if_transposed)
 
 
-def find_places(tensors: Tensors, *layouts: Layout) -> dict[int, str]:
+def find_prefixes(tensors: Tensors, *layouts: Layout) -> dict[int, str]:
     """Return what stands in front of each layer's names, such as {0: "transformer.h.0.attn."}.
 
     What goes before the layout's own names (`transformer.`, `bert.`, `_orig_mod.` of a compiled
@@ -92,15 +93,15 @@ def find_places(tensors: Tensors, *layouts: Layout) -> dict[int, str]:
     Raises:
         ValueError: there is no layer, or there are those of several models.
     """
-    places, models = {}, set()
+    prefixes, models = {}, set()
     for layout in layouts:
-        for place, model, layer in _matches(tensors, layout):
-            places[layer] = place
-            models.add(model + layout.place)
-    if not places:
+        for prefix, model, layer in _matches(tensors, layout):
+            prefixes[layer] = prefix
+            models.add(model + layout.prefix)
+    if not prefixes:
         wanted = " or ".join(
-            f"{layout.library}'s attention ({layout.place.format(0) + layout.first!r} or the like, "
-            "whatever goes before it)"
+            f"{layout.library}'s attention ({layout.prefix.format(0) + layout.first!r} or the "
+            "like, whatever goes before it)"
             for layout in layouts
         )
         others = [other for other in (GPT2, BERT) if any(_matches(tensors, other))]
@@ -111,12 +112,12 @@ def find_places(tensors: Tensors, *layouts: Layout) -> dict[int, str]:
             f"source must hold the layers of one model, got those of {sorted(models)}: "
             "pass a state dict with the names of one of them"
         )
-    return places
+    return prefixes
 
 
 def _matches(tensors: Tensors, layout: Layout) -> Iterator[tuple[str, str, int]]:
-    """Give (place of the layer, what goes before the layout's own names, number of the layer)."""
-    before, after = map(re.escape, layout.place.split("{}"))
+    """Give (prefix of the layer, what goes before the layout's own names, number of the layer)."""
+    before, after = map(re.escape, layout.prefix.split("{}"))
     pattern = re.compile(rf"(((?:.*\.)?){before}(\d+){after}){re.escape(layout.first)}")
     for name in tensors.names:
         if found := pattern.fullmatch(name):

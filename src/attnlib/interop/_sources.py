@@ -16,15 +16,16 @@ class Tensors(NamedTuple):
 
     names: list[str]
     fetch: Callable[[str], Tensor]
-    folders: list[str]  # names that hold state dicts themselves, as in a checkpoint
+    state_dicts: list[str]  # names that hold some themselves, as in a checkpoint
 
     def __str__(self) -> str:
         """Say what was found, for errors."""
         count = len(self.names)
-        some = ", ".join(map(repr, self.names[:4])) + ", ..." * (count > 4)
-        found = f"{count} tensor{'s' * (count > 1)} ({some})" if count else "no tensors"
-        if self.folders:
-            inner = " or ".join(f"source[{name!r}]" for name in self.folders)
+        some = ", ".join([*map(repr, self.names[:4]), *(["..."] if count > 4 else [])])
+        tensors = "tensor" if count == 1 else "tensors"
+        found = f"{count} {tensors} ({some})" if count else "no tensors"
+        if self.state_dicts:
+            inner = " or ".join(f"source[{name!r}]" for name in self.state_dicts)
             found += f": it looks like a whole checkpoint, so pass {inner}"
         return found
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlib.attention import MultiHeadAttention
 from attnlib.interop._assembly import assemble
-from attnlib.interop._layers import BERT, GPT2, NANOGPT, find_places, opened_layer
+from attnlib.interop._layers import BERT, GPT2, NANOGPT, find_prefixes, opened_layer
 from attnlib.interop._sources import Source, opened
 
 QKV = ("W_q", "W_k", "W_v")
@@ -27,7 +27,7 @@ def layers(source: Source) -> list[int]:
         TypeError, ValueError, FileNotFoundError: a source that holds none, as `from_gpt2` says.
     """
     with opened(source) as tensors:
-        return sorted(find_places(tensors, GPT2, BERT))
+        return sorted(find_prefixes(tensors, GPT2, BERT))
 
 
 def from_gpt2(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttention:
@@ -122,9 +122,9 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
     Example:
         >>> import torch
         >>> names = ["self.query", "self.key", "self.value", "output.dense"]
-        >>> place = "bert.encoder.layer.0.attention."
-        >>> state = {f"{place}{name}.weight": torch.randn(8, 8) for name in names}
-        >>> state |= {f"{place}{name}.bias": torch.randn(8) for name in names}
+        >>> prefix = "bert.encoder.layer.0.attention."
+        >>> state = {f"{prefix}{name}.weight": torch.randn(8, 8) for name in names}
+        >>> state |= {f"{prefix}{name}.bias": torch.randn(8) for name in names}
         >>> attention = from_bert(state, layer=0, num_heads=2)
         >>> attention_mask = torch.tensor([[1, 1, 1, 0, 0]])
         >>> output, _ = attention(torch.randn(1, 5, 8), key_mask=attention_mask.bool())

@@ -57,9 +57,9 @@ def softmax(scores: Tensor) -> Tensor:
 
 def weigh(scores: Tensor, allowed: Tensor) -> Tensor:
     """Turn each query's scores into shares of the keys that it may look at."""
-    blind = ~allowed.any(-1, keepdim=True)  # rows that may look nowhere
-    scores = scores.masked_fill(~(allowed | blind), -math.inf)
-    return scores.softmax(-1).masked_fill(blind, 0.0)
+    fully_masked = ~allowed.any(-1, keepdim=True)  # rows that may look nowhere
+    scores = scores.masked_fill(~(allowed | fully_masked), -math.inf)
+    return scores.softmax(-1).masked_fill(fully_masked, 0.0)
 
 
 def drop(weights: Tensor, dropout: float) -> tuple[Tensor, Tensor]:

@@ -90,10 +90,10 @@ FINITE_MINIMUM = Exhibit(
 
 def weigh_with_minus_1e9(scores: Tensor, allowed: Tensor) -> Tensor:
     """Fill with a number that half precision doesn't have."""
-    blind = ~allowed.any(-1, keepdim=True)
+    fully_masked = ~allowed.any(-1, keepdim=True)
     # right: -math.inf
-    scores = scores.masked_fill(~(allowed | blind), -1e9)
-    return scores.softmax(-1).masked_fill(blind, 0.0)
+    scores = scores.masked_fill(~(allowed | fully_masked), -1e9)
+    return scores.softmax(-1).masked_fill(fully_masked, 0.0)
 
 
 MINUS_1E9_IN_HALF = Exhibit(
