@@ -5,8 +5,7 @@ agree, they do.
 """
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._checks import require_floating
+from attnlib._settings import usual_settings
 from attnlib.attention import MultiHeadAttention
 from attnlib.cache import KVCache
 from attnlib.masks import padding_mask
@@ -161,21 +161,6 @@ def copy_state(module: nn.Module, reference: MultiHeadAttention) -> None:
     module.load_state_dict(reference.state_dict())
 
 
-@contextmanager
-def _usual_settings() -> Iterator[None]:
-    """Ask as if nobody had changed torch's settings: answers of exhibits are kept for later."""
-    dtype = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float32)
-    try:
-        with (
-            torch.device("cpu"), torch.inference_mode(False), torch.enable_grad(),
-            torch.autocast("cpu", enabled=False),
-        ):  # fmt: skip
-            yield
-    finally:
-        torch.set_default_dtype(dtype)
-
-
 def run(probe: Probe, candidate: Callable[..., nn.Module], load: Load) -> Answer:
     """Put a probe to a candidate that has the reference's weights.
 
@@ -187,7 +172,7 @@ def run(probe: Probe, candidate: Callable[..., nn.Module], load: Load) -> Answer
     usual = {"num_kv_heads": probe.sizes["num_heads"], "dropout": 0.0}
     options = {name: size for name, size in usual.items() if takes(candidate, name)}
     options |= {name: size for name, size in probe.sizes.items() if name in usual}
-    with _usual_settings(), torch.random.fork_rng(devices=[]):
+    with usual_settings(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         reference = MultiHeadAttention(**probe.sizes)
         for projection in (reference.W_q, reference.W_k, reference.W_v, reference.W_o):

@@ -1,0 +1,21 @@
+"""The settings of torch under which somebody else's code is asked: a museum's or a reader's."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+@contextmanager
+def usual_settings() -> Iterator[None]:
+    """Run as if nobody had changed torch's settings, and undo what the code inside changes."""
+    dtype = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with (
+            torch.device("cpu"), torch.inference_mode(False), torch.enable_grad(),
+            torch.autocast("cpu", enabled=False),
+        ):  # fmt: skip
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
