@@ -1,41 +1,83 @@
-"""Every check of every lesson: usual mistakes get their own hints, and nothing crashes a check."""
+"""What every exercise of every lesson must be and do, and how exercises are found."""
 
-import importlib
-import pkgutil
-from fractions import Fraction
+import inspect
+import re
+import sys
+import warnings
+from collections.abc import Iterable
+from pydoc import plaintext, render_doc
+from textwrap import dedent
 
 import pytest
 import torch
-import torch.nn.functional as F
+from tools import ROOT
 
 from attnlib import exercises
-from attnlib.exercises import l03
-from attnlib.exercises._checking import Exercise, Mistake, Verdict, correct, not_yet
+from attnlib._verdict import Verdict
+from attnlib.exercises import lessons
+from attnlib.exercises._calling import call
+from attnlib.exercises._checking import correct, not_yet
+from attnlib.exercises._exercise import Exercise, Mistake, exercise
 
-LESSONS = [
-    module.name
-    for module in pkgutil.iter_modules(exercises.__path__)
-    if not module.name.startswith("_")
-]
+LESSONS = lessons()
 EXERCISES = {
-    f"{lesson}.{name}": exercise
-    for lesson in LESSONS
-    for name, exercise in importlib.import_module(
-        f"attnlib.exercises.{lesson}"
-    ).EXERCISES.items()
-}  # fmt: skip
+    f"{lesson}.{name}": getattr(module, name)
+    for lesson, module in LESSONS.items()
+    for name in module.__all__
+}
+FEWEST_EXERCISES = 4  # in a lesson
+FEWEST_MISTAKES = 3  # of an exercise
+
+
+def problems_with_lesson(lesson: str, exercises: Iterable[str], pages: dict[str, str]) -> list[str]:
+    """Say what a lesson's exercises lack; an empty list if nothing.
+
+    Args:
+        pages: the text of each lesson, by the name of its file.
+    """
+    if not re.fullmatch(r"l\d\d", lesson):
+        return [f"the folder of lesson 6 is called l06, and this one {lesson}"]
+    exercises = list(exercises)
+    problems = []
+    if len(exercises) < FEWEST_EXERCISES:
+        problems.append(
+            f"{lesson} has {len(exercises)} exercises; a lesson has at least {FEWEST_EXERCISES}"
+        )
+    page = next((text for name, text in pages.items() if name.startswith(f"{lesson.upper()}_")), "")
+    if not page:
+        return [*problems, f"{lesson} has no page book/{lesson.upper()}_Its_Title.md"]
+    if f"from attnlib.exercises import {lesson} as check\n" not in page:
+        problems.append(f"the page doesn't import its checks: from ... import {lesson} as check")
+    problems += [
+        f"no cell of the page calls check.{name}(...)"
+        for name in exercises
+        if f"check.{name}(" not in page
+    ]
+    return problems
 
 
 def problems_with(exercise: Exercise) -> list[str]:
-    """Say what is wrong with an exercise's mistakes; an empty list if nothing is."""
+    """Say what is wrong with an exercise; an empty list if nothing is."""
+    name = exercise.__name__
+    problems = []
+    if not (exercise.__doc__ or "").strip():
+        problems.append(f"{name} has no docstring, which is its entry on the API page")
+    if len(exercise.mistakes) < FEWEST_MISTAKES:
+        problems.append(
+            f"{name} knows {len(exercise.mistakes)} mistakes; at least {FEWEST_MISTAKES} are wanted"
+        )
     hints = [mistake.hint for mistake in exercise.mistakes]
-    problems = [f"two mistakes share a hint: {hint}" for hint in hints if hints.count(hint) > 1]
+    problems += [
+        f"two mistakes share a hint: {hint}"
+        for hint in dict.fromkeys(hints)
+        if hints.count(hint) > 1
+    ]
     for mistake in exercise.mistakes:
-        verdict = exercise.check(mistake.answer)
+        verdict = exercise(mistake.answer)
         if verdict.passed:
-            problems.append(f"{mistake.name} passes")
+            problems.append(f"the mistake {mistake.name!r} passes")
         elif verdict.message != mistake.hint:
-            problems.append(f"{mistake.name} gets another hint: {verdict.message}")
+            problems.append(f"the mistake {mistake.name!r} gets another hint: {verdict.message}")
     return problems
 
 
@@ -47,6 +89,48 @@ def stub(*arguments):
     raise NotImplementedError
 
 
+def leaves(*arguments):
+    sys.exit("goodbye")
+
+
+class UnreadableError(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+def raises_what_cannot_be_read(*arguments):
+    raise UnreadableError
+
+
+def empties_what_it_is_given(x, *arguments):
+    x.data = torch.empty(x.shape, device="meta")
+    return x
+
+
+class NoArray:
+    """Says that it can be made a tensor, and then can't."""
+
+    def __array__(self, *arguments):
+        raise SystemExit("goodbye")
+
+    def __len__(self):
+        raise ArithmeticError
+
+
+def changes_settings(*arguments):
+    torch.set_default_dtype(torch.float64)
+    torch.set_grad_enabled(False)
+    torch.manual_seed(99)
+    warnings.simplefilter("error")
+    return torch.zeros(2)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lesson_is_complete(lesson):
+    pages = {page.name: page.read_text(encoding="utf-8") for page in ROOT.glob("book/L*.md")}
+    assert problems_with_lesson(lesson, LESSONS[lesson].__all__, pages) == []
+
+
 class TestEveryExercise:
     @pytest.fixture(params=EXERCISES.values(), ids=EXERCISES)
     def exercise(self, request):
@@ -55,146 +139,211 @@ class TestEveryExercise:
     @pytest.mark.parametrize("seed", [0, 1, 2])
     def test_each_mistake_gets_its_own_hint(self, exercise, seed):
         torch.manual_seed(seed)
-        assert len(exercise.mistakes) >= 3
         assert problems_with(exercise) == []
 
     @pytest.mark.parametrize(
         "nonsense",
-        [None, ..., "an answer", 7, [], [..., ...], torch.zeros(0), torch.full((2, 9), torch.nan)],
-        ids=repr,
+        [
+            None, ..., "an answer", 7, [], [..., ...], torch.zeros(0), [10**400],
+            torch.full((2, 9), torch.nan), torch.zeros(2, 4).to_sparse(),
+            torch.zeros(1).expand(10**12), {"A": torch.zeros(2), "B": [], "C": None}, sys.exit,
+            NoArray, NoArray(),
+        ],
+        ids=lambda nonsense: type(nonsense).__name__,
     )  # fmt: skip
     def test_nonsense_is_not_yet(self, exercise, nonsense):
-        verdict = exercise.check(nonsense)
+        verdict = exercise(nonsense)
         assert isinstance(verdict, Verdict) and not verdict
 
     @pytest.mark.parametrize(
-        "function", [stub, raises, lambda *a: None, lambda *a: a, lambda *a: "text", lambda: 0]
-    )
+        "function",
+        [
+            stub, raises, lambda *a: None, lambda *a: a, lambda *a: "text", lambda: 0, leaves,
+            raises_what_cannot_be_read, empties_what_it_is_given, changes_settings,
+            lambda *a: NoArray(), lambda *a: torch.zeros(1).expand(10**12),
+        ],
+    )  # fmt: skip
     def test_a_broken_function_is_not_yet(self, exercise, function):
-        verdict = exercise.check(function)
+        verdict = exercise(function)
         assert isinstance(verdict, Verdict) and not verdict
-        assert repr(verdict).startswith("Not yet. ") and len(verdict.message) > 20
+        assert repr(verdict).startswith("Not yet. ") and 20 < len(verdict.message) < 600
 
     def test_the_reader_s_random_numbers_stay_the_same(self, exercise):
         torch.manual_seed(3)
-        exercise.check(exercise.mistakes[0].answer)
+        exercise(exercise.mistakes[0].answer)
         after_a_check = torch.rand(3)
         torch.manual_seed(3)
         assert torch.equal(torch.rand(3), after_a_check)
 
+    def test_the_reader_s_settings_stay_the_same(self, exercise):
+        filters = list(warnings.filters)
+        exercise(changes_settings)
+        assert torch.get_default_dtype() == torch.float32
+        assert torch.is_grad_enabled()
+        assert warnings.filters == filters
 
-def test_the_walk_finds_every_lesson_with_exercises():
-    assert "l03" in LESSONS
-    assert len(EXERCISES) >= 4 * len(LESSONS)
+    def test_hints_are_the_same_under_any_settings(self, exercise):
+        torch.set_default_dtype(torch.float64)
+        try:
+            with torch.no_grad(), torch.device("meta"):
+                verdict = exercise(exercise.mistakes[0].answer)
+        finally:
+            torch.set_default_dtype(torch.float32)
+        assert verdict.message == exercise.mistakes[0].hint
 
-
-def test_the_walk_sees_what_is_wrong():
-    def check(answer):
-        return correct("Fine.") if answer == 1 else not_yet("No." if answer == 2 else "Off.")
-
-    sound = Exercise(check, (Mistake("two", 2, "No."), Mistake("three", 3, "Off.")))
-    assert problems_with(sound) == []
-    shared = Exercise(check, (Mistake("three", 3, "Off."), Mistake("four", 4, "Off.")))
-    assert any("share a hint" in problem for problem in problems_with(shared))
-    passing = Exercise(check, (Mistake("one", 1, "No."),))
-    assert problems_with(passing) == ["one passes"]
-    misled = Exercise(check, (Mistake("two", 2, "Off."),))
-    assert problems_with(misled) == ["two gets another hint: No."]
-
-
-# --- L03: what is right passes, in whatever form it comes ----------------------------------------
-
-
-def test_row_as_fractions_or_tensor():
-    row = [Fraction(1, 8), Fraction(2, 8), Fraction(5, 8), 20]
-    assert l03.softmax_row([float(x) for x in row])
-    assert l03.softmax_row(torch.tensor([0.125, 0.25, 0.625, 20]))
-    assert "sum" in l03.softmax_row([0.2, 0.3, 0.5, 19]).message  # wrong in no usual way
+    def test_help_shows_its_documentation(self, exercise):
+        text = render_doc(exercise, renderer=plaintext)
+        assert f"{exercise.__name__}(answer: " in text
+        assert exercise.__doc__.splitlines()[0] in text
 
 
-def by_hand(Q, K, V, mask=None):
-    """Attention for any axes in front, one number at a time."""
-    front = Q.shape[:-2]
-    weights = Q.new_zeros(*front, Q.shape[-2], K.shape[-2])
-    for at in torch.cartesian_prod(*(torch.arange(n) for n in (*front, Q.shape[-2]))).view(
-        -1, len(front) + 1
+def test_a_reader_can_stop_a_check():
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        call(stopped)
+    with pytest.raises(KeyboardInterrupt):
+        exercise(mistakes=())(stopped)("an answer")
+
+
+def test_what_a_check_does_not_expect_becomes_a_hint():
+    for broken, word in ((raises, "KeyError: "), (leaves, "SystemExit: goodbye")):
+        verdict = exercise(mistakes=())(broken)("an answer")
+        assert not verdict and word in verdict.message
+
+
+def test_a_changed_setting_does_not_reach_the_next_call():
+    assert call(changes_settings).outputs.dtype == torch.float64  # as the function wanted it
+    assert call(lambda: torch.zeros(2)).outputs.dtype == torch.float32
+    assert call(lambda: torch.ones(2, requires_grad=True) * 2).outputs.requires_grad
+
+
+# --- what is wrong is told -----------------------------------------------------------------------
+
+RIGHT = (Mistake("two", 2, "No."), Mistake("three", 3, "Off."), Mistake("four", 4, "Far."))
+HINTS = {mistake.answer: mistake.hint for mistake in RIGHT}
+
+
+def is_one(answer):
+    """Check that the answer is 1."""
+    return correct("Fine.") if answer == 1 else not_yet(HINTS.get(answer, "Something else."))
+
+
+def undocumented(answer):
+    return is_one(answer)
+
+
+def test_a_sound_exercise_has_no_problems():
+    assert problems_with(Exercise(is_one, RIGHT)) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "mistakes", "problem"),
+    [
+        (undocumented, RIGHT, "undocumented has no docstring, which is its entry on the API page"),
+        (is_one, RIGHT[:2], "is_one knows 2 mistakes; at least 3 are wanted"),
+        (is_one, (*RIGHT, Mistake("3.0", 3.0, "Off.")), "two mistakes share a hint: Off."),
+        (is_one, (*RIGHT, Mistake("one", 1, "One.")), "the mistake 'one' passes"),
+        (
+            is_one,
+            (*RIGHT[:2], Mistake("four", 4, "Near.")),
+            "the mistake 'four' gets another hint: Far.",
+        ),
+    ],
+)
+def test_an_incomplete_exercise_is_told_what_is_missing(check, mistakes, problem):
+    assert problems_with(Exercise(check, mistakes)) == [problem]
+
+
+COMPLETE = "from attnlib.exercises import l06 as check\n" + "".join(
+    f"check.e{i}(x)" for i in "1234"
+)
+
+
+@pytest.mark.parametrize(
+    ("lesson", "names", "page", "problem"),
+    [
+        ("l06", ["e1", "e2", "e3", "e4"], {"L06_Six.md": COMPLETE}, None),
+        ("l06", ["e1", "e2", "e3"], {"L06_Six.md": COMPLETE},
+         "l06 has 3 exercises; a lesson has at least 4"),
+        ("l06", ["e1", "e2", "e3", "e5"], {"L06_Six.md": COMPLETE},
+         "no cell of the page calls check.e5(...)"),
+        ("l06", ["e1", "e2", "e3", "e4"], {"L06_Six.md": COMPLETE.replace("l06", "l05")},
+         "the page doesn't import its checks: from ... import l06 as check"),
+        ("l06", ["e1", "e2", "e3", "e4"], {"L07_Seven.md": COMPLETE},
+         "l06 has no page book/L06_Its_Title.md"),
+        ("six", [], {}, "the folder of lesson 6 is called l06, and this one six"),
+    ],
+)  # fmt: skip
+def test_an_incomplete_lesson_is_told_what_is_missing(lesson, names, page, problem):
+    assert problems_with_lesson(lesson, names, page) == ([problem] if problem else [])
+
+
+# --- a new lesson is found by itself --------------------------------------------------------------
+
+FACE = inspect.getsource(LESSONS["l03"])  # another lesson's, with nothing changed
+
+BY_HAND = dedent('''
+    """One number by hand."""
+
+    from typing import Any
+
+    from attnlib._verdict import Verdict
+    from attnlib.exercises._checking import correct, not_yet
+    from attnlib.exercises._exercise import Mistake, exercise
+
+
+    @exercise(mistakes=[Mistake("two", 2, "One less.")])
+    def one(answer: Any) -> Verdict:
+        """Check that the answer is 1."""
+        return correct("Fine.") if answer == 1 else not_yet("One less.")
+    ''')
+
+
+@pytest.fixture
+def new_lesson(tmp_path, monkeypatch):
+    """Return the folder of a lesson 6 that stands beside the others."""
+    folder = tmp_path / "l06"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(FACE, encoding="utf-8")
+    (folder / "by_hand.py").write_text(BY_HAND, encoding="utf-8")
+    monkeypatch.setattr(exercises, "__path__", [*exercises.__path__, str(tmp_path)])
+    yield folder
+    for name in [name for name in sys.modules if name.startswith("attnlib.exercises.l06")]:
+        del sys.modules[name]
+    vars(exercises).pop("l06", None)
+
+
+def test_the_folder_of_a_new_lesson_is_found(new_lesson):
+    assert list(lessons()) == [*LESSONS, "l06"]
+    l06 = lessons()["l06"]
+    assert l06.__all__ == ["one"]
+    assert l06.one(1) and l06.one(2).message == "One less."
+    assert l06.one.mistakes == (Mistake("two", 2, "One less."),)
+    assert problems_with(l06.one) == ["one knows 1 mistakes; at least 3 are wanted"]
+
+
+def test_an_exercise_that_is_not_there_is_named():
+    with pytest.raises(AttributeError, match=r"no exercise 'softmaxrow'; it has .*softmax_row"):
+        LESSONS["l03"].softmaxrow([1])
+
+
+def test_two_exercises_of_one_name_are_refused(new_lesson):
+    (new_lesson / "more.py").write_text(BY_HAND, encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"more.py and by_hand.py both have an exercise called one"
     ):
-        *f, i = at.tolist()
-        f = tuple(f)
-        scores = (K[f] @ Q[f][i]) / Q.shape[-1] ** 0.5
-        seen = torch.ones(len(scores), dtype=torch.bool) if mask is None else mask[i]
-        if seen.any():
-            weights[(*f, i)][seen] = scores[seen].softmax(0)
-    return torch.einsum("...qk,...kd->...qd", weights, V), weights
+        lessons()
 
 
-def fused(Q, K, V, mask=None):
-    """PyTorch's own function, which also gives zeros where nothing may be seen."""
-    eye = torch.eye(K.shape[-2]).expand(*K.shape[:-2], -1, -1)
-    output = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
-    return output, F.scaled_dot_product_attention(Q, K, eye, attn_mask=mask)
+def test_an_exercise_with_the_name_of_a_file_is_refused(new_lesson):
+    (new_lesson / "one.py").write_text("", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"by_hand.py: an exercise can't be called one, as one.py"):
+        lessons()
 
 
-@pytest.mark.parametrize("function", [by_hand, fused])
-def test_attention_in_other_words_passes(function):
-    verdict = l03.attention(function)
-    assert verdict, verdict
-
-
-def test_attention_that_is_wrong_twice_hears_about_the_formula_first():
-    def unscaled_and_inverted(Q, K, V, mask=None):
-        scores = Q @ K.mT
-        if mask is not None:
-            scores = scores.masked_fill(mask, -torch.inf)
-        return scores.softmax(-1) @ V, scores.softmax(-1)
-
-    assert "scale is missing" in l03.attention(unscaled_and_inverted).message
-
-
-def test_an_error_of_another_kind_is_not_taken_for_a_forgotten_transpose():
-    def slip(Q, K, V, mask=None):
-        return Q.view(-1, 1000003)  # a RuntimeError, as a forgotten transpose gives
-
-    assert "raised RuntimeError" in l03.attention(slip).message
-
-
-def test_attention_that_changes_its_input_is_told_so():
-    def in_place(Q, K, V, mask=None):
-        Q /= Q.shape[-1] ** 0.5
-        weights = (Q @ K.mT).softmax(-1)
-        return weights @ V, weights
-
-    assert "argument number 1 in place" in l03.attention(in_place).message
-
-
-def test_any_query_that_copies_passes():
-    assert l03.copying_query([0, 0, 20, 0])
-    assert l03.copying_query(torch.tensor([[10.0, -10, 10, -10]]))
-    assert not l03.copying_query([torch.inf, 0, 0, 0])
-
-
-def test_stable_softmax_in_other_words_passes():
-    assert l03.stable_softmax(lambda s: (s - s.logsumexp(-1, keepdim=True)).exp())
-    assert l03.stable_softmax(lambda s: torch.softmax(s, -1))
-
-
-def test_unreachable_in_other_words_passes():
-    def farther_than_the_farthest(V):
-        direction = V[0] - V.mean(0)
-        return V.mean(0) + 2 * (V @ direction).max() * direction.abs().sign() * 1e3, direction
-
-    def beyond_the_farthest(V):
-        direction = torch.ones(V.shape[1])
-        farthest = V[(V @ direction).argmax()]
-        return (farthest + direction).tolist(), direction.tolist()
-
-    assert l03.unreachable(beyond_the_farthest)
-    assert not l03.unreachable(farther_than_the_farthest)
-
-
-def test_equivariance_in_other_words_passes():
-    def with_matrices(layer, x):
-        shuffles = [torch.eye(len(x))[torch.randperm(len(x))] for _ in range(5)]
-        return max((layer(P @ x) - P @ layer(x)).abs().max().item() for P in shuffles) < 1e-3
-
-    assert l03.is_equivariant(with_matrices)
+def test_a_lesson_in_a_single_file_is_refused(new_lesson):
+    (new_lesson.parent / "l07.py").write_text(FACE, encoding="utf-8")
+    with pytest.raises(TypeError, match="l07 must be a folder"):
+        lessons()

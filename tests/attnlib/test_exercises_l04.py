@@ -5,8 +5,9 @@ from torch import nn
 
 from attnlib import MultiHeadAttention, split_heads
 from attnlib.exercises import l04
+from attnlib.exercises.l04.by_hand import _six_numbers
 
-BY_HAND = l04._six_numbers().tolist()
+BY_HAND = _six_numbers().tolist()
 
 
 def test_rounding_too_much_is_told_apart_from_being_wrong():

@@ -8,6 +8,7 @@ from torch import nn
 
 from attnlib import TransformerBlock
 from attnlib.exercises import l05
+from attnlib.exercises.l05.training_logs import CHOICES, DIAGNOSIS
 
 
 def zero_last_matrices(block):
@@ -65,8 +66,8 @@ def test_an_unknown_wiring_is_answered_with_the_order_in_which_parts_ran():
 
 
 def test_every_wrong_diagnosis_gets_a_hint():
-    right = l05.DIAGNOSIS
-    for choice in itertools.product(l05.CHOICES, repeat=3):
+    right = DIAGNOSIS
+    for choice in itertools.product(CHOICES, repeat=3):
         answer = dict(zip("ABC", choice, strict=True))
         assert bool(l05.diagnosis(answer)) == (answer == right)
     assert "choose one of" in l05.diagnosis({"A": "skip", "B": "norm", "C": "both"}).message

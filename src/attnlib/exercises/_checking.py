@@ -1,58 +1,17 @@
-"""What every check shares: verdicts, mistakes with their hints, and comparing a reader's function.
+"""What checks are made of: verdicts, and comparing numbers or functions with the right ones.
 
 A check never raises for a wrong answer and never prints the solution. It returns a `Verdict` whose
 message names the mistake when the answer is exactly what that mistake would produce.
 """
 
-import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 
 import torch
-from torch import nn
 
 from attnlib._verdict import Verdict
-from attnlib.museum import Exhibit
-
-LONGEST_ERROR = 240  # letters of an error message that a hint repeats
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A usual mistake: what a reader who makes it hands in, and the hint that helps.
-
-    `answer` has the form that the check expects: a function, a tensor, a list of numbers.
-    """
-
-    name: str
-    answer: Any
-    hint: str
-
-
-def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:
-    """Return the mistake that an exhibit of the museum is, with its hint."""
-    return Mistake(exhibit.name, answer, exhibit.hint)
-
-
-@dataclass(frozen=True)
-class Exercise:
-    """A check together with the mistakes that it recognizes; tests hold each to its own hint."""
-
-    check: Callable[[Any], Verdict]
-    mistakes: tuple[Mistake, ...]
-
-
-def keeps_random_state(check: Callable[..., Verdict]) -> Callable[..., Verdict]:
-    """Let a check draw random inputs without changing what the reader's next cell draws."""
-
-    @wraps(check)
-    def quiet(*answers: Any) -> Verdict:
-        with torch.random.fork_rng(devices=[]):
-            return check(*answers)
-
-    return quiet
+from attnlib.exercises._calling import READERS_ERRORS, Outcome, as_outputs, call, describe
+from attnlib.exercises._exercise import Mistake
 
 
 def correct(message: str) -> Verdict:
@@ -65,11 +24,19 @@ def not_yet(hint: str) -> Verdict:
     return Verdict(False, hint)
 
 
+def not_a_function(answer: Any) -> Verdict:
+    """Return the verdict on an answer that should be a function, and can't be called."""
+    return not_yet(
+        f"A function was wanted, but a {type(answer).__name__} came. "
+        "Hand in the function itself, without calling it."
+    )
+
+
 def as_tensor(answer: Any) -> torch.Tensor | None:
     """Return `answer` as a float64 tensor, or None when it is no array of numbers."""
     try:
         return torch.as_tensor(answer).detach().cpu().to(torch.float64)
-    except (TypeError, ValueError, RuntimeError):
+    except READERS_ERRORS:
         return None
 
 
@@ -112,84 +79,6 @@ def check_values(
     return not_yet(otherwise)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one call of a function gave: outputs, or the complaint and the kind of error."""
-
-    outputs: Any = None
-    complaint: str = ""
-    error: type | None = None
-
-
-def call(function: Callable, arguments: Sequence[Any]) -> Outcome:
-    """Call `function` on copies of `arguments` and describe whatever goes wrong."""
-    copies = [_copy(argument) for argument in arguments]
-    try:
-        outputs = function(*copies)
-    except NotImplementedError as error:
-        hint = "Your function is still the stub: replace the raise with your code."
-        return Outcome(complaint=hint, error=type(error))
-    except Exception as error:  # whatever a reader's code raises becomes a hint, not a crash
-        hint = f"Your function raised {type(error).__name__}: {shortened(error)} "
-        return Outcome(complaint=f"{hint}(called with {describe(arguments)}).", error=type(error))
-    for position, (before, after) in enumerate(zip(arguments, copies, strict=True), start=1):
-        if isinstance(before, torch.Tensor) and not same_tensor(before, after):
-            hint = f"Your function changed its argument number {position} in place. "
-            return Outcome(complaint=hint + "Make a new tensor instead.", error=ChangedInputError)
-        if isinstance(before, nn.Module) and not _same_state(before, after):
-            hint = f"Your function changed the module that it was given (argument {position}). "
-            return Outcome(complaint=hint + "Copy from it, not into it.", error=ChangedInputError)
-    if any(output is None for output in as_outputs(outputs)):
-        hint = "Your function returned None: did you forget the return?"
-        return Outcome(complaint=hint, error=type(None))
-    return Outcome(outputs=outputs)
-
-
-class ChangedInputError(Exception):
-    """Marks an outcome whose function changed its input."""
-
-
-def _copy(argument: Any) -> Any:
-    """Copy what a reader's function could change; other arguments are handed on."""
-    if isinstance(argument, torch.Tensor):
-        return argument.clone()
-    return copy.deepcopy(argument) if isinstance(argument, nn.Module) else argument
-
-
-def _same_state(left: nn.Module, right: nn.Module) -> bool:
-    ours, theirs = left.state_dict(), right.state_dict()
-    return ours.keys() == theirs.keys() and all(same_tensor(ours[k], theirs[k]) for k in ours)
-
-
-def shortened(error: Exception) -> str:
-    """Return an error's message; a long one (it may print a tensor) is cut."""
-    message = str(error)
-    return message if len(message) <= LONGEST_ERROR else message[:LONGEST_ERROR] + " ..."
-
-
-def same_tensor(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Tell whether two tensors have the same shape and values (NaN equals NaN)."""
-    return left.shape == right.shape and bool(
-        ((left == right) | ((left != left) & (right != right))).all()
-    )
-
-
-def describe(arguments: Sequence[Any]) -> str:
-    """Describe arguments by shape, so that a hint can say which input failed."""
-    return ", ".join(_describe_one(argument) for argument in arguments)
-
-
-def _describe_one(argument: Any) -> str:
-    if isinstance(argument, torch.Tensor):
-        return f"a tensor {list(argument.shape)}"
-    return repr(argument) if isinstance(argument, int | float | str) else type(argument).__name__
-
-
-def as_outputs(result: Any) -> tuple[Any, ...]:
-    """Return what a function returned as a tuple, one entry an output."""
-    return tuple(result) if isinstance(result, tuple | list) else (result,)
-
-
 def agree(left: Outcome, right: Outcome, tolerance: float) -> bool:
     """Tell whether two outcomes are the same: the same error, or the same shapes and values."""
     if left.error is not None or right.error is not None:
@@ -230,10 +119,7 @@ def check_function(
             results (a module, say) can't be compared.
     """
     if not callable(answer):
-        return not_yet(
-            f"A function was wanted, but a {type(answer).__name__} came. "
-            "Hand in the function itself, without calling it."
-        )
+        return not_a_function(answer)
     given = [call(as_function(answer), case) for case in cases]
     wanted = [call(reference, case) for case in cases]
     if all(agree(g, w, tolerance) for g, w in zip(given, wanted, strict=True)):

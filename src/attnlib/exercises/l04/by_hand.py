@@ -1,4 +1,4 @@
-"""Checks of L04, Multi-Head Attention."""
+"""Head 2 of the lesson's small example by hand."""
 
 import math
 from typing import Any
@@ -7,41 +7,23 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import (
-    Exercise,
-    Mistake,
-    check_values,
-    from_museum,
-)
-from attnlib.exercises._l04_heads import (
-    MERGE_MISTAKES,
-    SPLIT_MISTAKES,
-    SUM_MISTAKES,
-    merge,
-    split,
-    sum_over_heads,
-)
-from attnlib.exercises._l04_modules import (
-    LOADED_MISTAKES,
-    MENDED_MISTAKES,
-    READS_MISTAKES,
-    loaded,
-    mended,
-    reads,
-)
+from attnlib.exercises._checking import check_values
+from attnlib.exercises._exercise import Mistake, exercise, from_museum
 from attnlib.museum.scores import NO_SCALE, SCALE_TWICE, SOFTMAX_OVER_QUERIES, SQRT_D_MODEL
 
-_X = torch.tensor([[1.0, 0, 1, 0], [0, 0, 0, 2]])
-_W_Q = torch.tensor([[0.0, 1], [1, 0], [1, 0], [0, 1]])
-_W_K = torch.tensor([[0.0, 1], [1, 1], [0, 0], [1, 0]])
-_W_V = torch.tensor([[0.0, 1], [1, 1], [0, 2], [1, 0]])
-
-
+# The lesson's two heads, each W_q, W_k and W_v [d, d_k]; and tokens [T, d].
 _HEAD_1 = (
     torch.tensor([[1.0, 0], [0, 1], [0, 0], [1, 0]]),
     torch.tensor([[1.0, 1], [0, 1], [1, 0], [0, 1]]),
     torch.tensor([[1.0, 0], [0, 2], [1, 1], [0, 1]]),
 )
+_HEAD_2 = (
+    torch.tensor([[0.0, 1], [1, 0], [1, 0], [0, 1]]),
+    torch.tensor([[0.0, 1], [1, 1], [0, 0], [1, 0]]),
+    torch.tensor([[0.0, 1], [1, 1], [0, 2], [1, 0]]),
+)
+_PAGE_TOKENS = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])
+_EXERCISE_TOKENS = torch.tensor([[1.0, 0, 1, 0], [0, 0, 0, 2]])
 
 
 def _six_numbers(
@@ -49,8 +31,8 @@ def _six_numbers(
     axis: int = -1,
     transpose: bool = True,
     *,
-    X: Tensor = _X,
-    matrices: tuple[Tensor, Tensor, Tensor] = (_W_Q, _W_K, _W_V),
+    X: Tensor = _EXERCISE_TOKENS,
+    matrices: tuple[Tensor, Tensor, Tensor] = _HEAD_2,
     token: int = 0,
 ) -> Tensor:
     """The two rows of weights and one token's output, possibly with a mistake."""
@@ -72,7 +54,7 @@ HEAD_BY_HAND_MISTAKES = (
     ),
     Mistake(
         "used the raw tokens as values",
-        torch.cat([_six_numbers()[:4], (_six_numbers()[:4].view(2, 2) @ _X)[0, :2]]),
+        torch.cat([_six_numbers()[:4], (_six_numbers()[:4].view(2, 2) @ _EXERCISE_TOKENS)[0, :2]]),
         "The weights are right. The output mixes the rows of V, not the rows of X.",
     ),
     Mistake(
@@ -82,7 +64,7 @@ HEAD_BY_HAND_MISTAKES = (
     ),
     Mistake(
         "the page's tokens",
-        _six_numbers(X=torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])),
+        _six_numbers(X=_PAGE_TOKENS),
         "These are the numbers of the page. The exercise has another token 1.",
     ),
     Mistake(
@@ -93,6 +75,7 @@ HEAD_BY_HAND_MISTAKES = (
 )
 
 
+@exercise(mistakes=HEAD_BY_HAND_MISTAKES)
 def head_by_hand(answer: Any) -> Verdict:
     """Check six numbers: weights row 0, weights row 1, then the output of token 0."""
     return check_values(
@@ -103,14 +86,3 @@ def head_by_hand(answer: Any) -> Verdict:
         otherwise="Write Q, K and V down first (two rows of two numbers each), then the four "
         "scores. Does each pair of weights sum to 1?",
     )
-
-
-EXERCISES = {
-    "head_by_hand": Exercise(head_by_hand, HEAD_BY_HAND_MISTAKES),
-    "mended": Exercise(mended, MENDED_MISTAKES),
-    "split": Exercise(split, SPLIT_MISTAKES),
-    "merge": Exercise(merge, MERGE_MISTAKES),
-    "sum_over_heads": Exercise(sum_over_heads, SUM_MISTAKES),
-    "loaded": Exercise(loaded, LOADED_MISTAKES),
-    "reads": Exercise(reads, READS_MISTAKES),
-}

@@ -1,28 +1,18 @@
-"""Checks of lesson L05, part three: pre-norm, and a block that starts as the identity."""
+"""From post-norm to pre-norm: how norms, sub-layers and sums are wired."""
 
-import copy
 from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.blocks import TransformerBlock
-from attnlib.exercises._checking import (
-    Mistake,
-    call,
-    check_function,
-    correct,
-    keeps_random_state,
-    not_yet,
-    same_numbers,
-)
+from attnlib.exercises._calling import call
+from attnlib.exercises._checking import check_function, not_a_function, not_yet
+from attnlib.exercises._exercise import Mistake, exercise
 
 Part = Callable[[Tensor], Tensor]  # a norm, or a sub-layer
 Layers = Sequence[tuple[Part, Part, Part, Part]]  # attention, norm_1, feed_forward, norm_2
-
-# --- from post-norm to pre-norm ------------------------------------------------------------------
 
 
 class _Stack:
@@ -182,16 +172,14 @@ PRE_NORM_MISTAKES = (
 )
 
 
+@exercise(mistakes=PRE_NORM_MISTAKES)
 def pre_norm(answer: Callable) -> Verdict:
     """Check a function stack(x, layers, final_norm) that runs pre-norm layers.
 
     layers: (attention, norm_1, feed_forward, norm_2), each a function [B, T, d] -> [B, T, d].
     """
     if not callable(answer):
-        return not_yet(
-            f"A function was wanted, but a {type(answer).__name__} came. "
-            "Hand in the function itself, without calling it."
-        )
+        return not_a_function(answer)
     stack = _Stack()
     x = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     verdict = check_function(
@@ -208,117 +196,3 @@ def pre_norm(answer: Callable) -> Verdict:
     call(stack.through(answer), (x,))
     order = ", ".join(stack.order) or "none of them ran"
     return not_yet(f"{verdict.message} The order in which your parts ran: {order}.")
-
-
-# --- the identity at the start -------------------------------------------------------------------
-
-
-def _zero(*names: str) -> Callable[[TransformerBlock], None]:
-    """Return a function that zeroes the named parameters of a block; none named means all."""
-
-    def change(block: TransformerBlock) -> None:
-        for name, parameter in block.named_parameters():
-            if not names or name.removeprefix("attention.").removeprefix("feed_forward.") in names:
-                nn.init.zeros_(parameter)
-
-    return change
-
-
-IDENTITY_MISTAKES = (
-    Mistake(
-        "nothing changed",
-        lambda block: None,
-        "The block is unchanged. Which matrix is the last thing that attention's answer passes?",
-    ),
-    Mistake(
-        "biases forgotten",
-        _zero("W_o.weight", "W_2.weight"),
-        "The right two matrices are zero, but a Linear also adds its bias: zero times anything, "
-        "plus something, is something.",
-    ),
-    Mistake(
-        "only attention",
-        _zero("W_o.weight", "W_o.bias"),
-        "Attention adds nothing any more. The feed-forward part still does.",
-    ),
-    Mistake(
-        "only feed-forward",
-        _zero("W_2.weight", "W_2.bias"),
-        "The feed-forward part adds nothing any more. Attention still does.",
-    ),
-    Mistake(
-        "values instead of output",
-        _zero("W_v.weight", "W_v.bias", "W_2.weight", "W_2.bias"),
-        "You zeroed the values. They are not the last step: W_o still adds its bias after them.",
-    ),
-    Mistake(
-        "first matrix instead of second",
-        _zero("W_o.weight", "W_o.bias", "W_1.weight", "W_1.bias"),
-        "You zeroed the feed-forward part's first matrix; the second one still adds its bias.",
-    ),
-    Mistake(
-        "norms",
-        _zero("norm_1.gain", "norm_1.bias", "norm_2.gain", "norm_2.bias"),
-        "With the norms at zero the sub-layers read nothing, but their biases still come out of "
-        "them. Stop what a sub-layer writes, not what it reads.",
-    ),
-    Mistake(
-        "everything",
-        _zero(),
-        "The output equals the input, but nothing is left that could learn: when every matrix is "
-        "zero, every matrix's gradient is zero too. Zero as little as possible.",
-    ),
-)
-
-
-@keeps_random_state
-def identity_at_start(answer: Callable) -> Verdict:
-    """Check a function that changes a pre-norm TransformerBlock so that it returns its input."""
-    if not callable(answer):
-        return not_yet(f"A function was wanted, but a {type(answer).__name__} came.")
-    generator = torch.Generator().manual_seed(0)
-    block = TransformerBlock(12, 3, dtype=torch.float64)
-    with torch.no_grad():  # also the biases are random: they may not be 0 when a reader comes
-        for parameter in block.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator))
-    x = torch.randn(2, 5, 12, generator=generator, dtype=torch.float64)
-    changed = copy.deepcopy(block)
-    try:
-        returned = answer(changed)
-    except Exception as error:  # whatever a reader's code raises becomes a hint, not a crash
-        hint = f"Your function raised {type(error).__name__}: {error}"
-        if "leaf" in str(error):  # torch's word for a parameter that is changed while it learns
-            hint += " Change parameters under `with torch.no_grad():` or by a function of nn.init."
-        return not_yet(hint)
-    changed = returned if isinstance(returned, TransformerBlock) else changed
-    if not changed.residual:
-        return not_yet("The residual is switched off, so nothing carries x to the output.")
-    for mistake in IDENTITY_MISTAKES:
-        wrong = copy.deepcopy(block)
-        mistake.answer(wrong)
-        if _same_parameters(changed, wrong):
-            return not_yet(mistake.hint)
-    outcome = call(lambda tokens: changed(tokens)[0], (x,))
-    if outcome.complaint:
-        return not_yet(f"The changed block doesn't run any more. {outcome.complaint}")
-    output = outcome.outputs
-    if not torch.equal(output, x):
-        gap = (output - x).abs().max().item()
-        return not_yet(f"The output still differs from the input, by up to {gap:.2g}.")
-    if output.requires_grad:  # it doesn't when the reader has frozen everything
-        output.square().sum().backward()
-    last = changed.attention.W_o, changed.feed_forward.W_2
-    gradients = [getattr(getattr(layer, "weight", None), "grad", None) for layer in last]
-    if not all(gradient is not None and gradient.any() for gradient in gradients):
-        return not_yet(
-            "The output equals the input, but W_o or W_2 gets no gradient, so it would stay zero "
-            "for ever. Too much is zero, frozen or gone."
-        )
-    return correct("The block starts as the identity, and W_o and W_2 still get a gradient.")
-
-
-def _same_parameters(left: nn.Module, right: nn.Module) -> bool:
-    ours, theirs = dict(left.named_parameters()), dict(right.named_parameters())
-    return ours.keys() == theirs.keys() and all(
-        same_numbers(ours[name], theirs[name], 1e-9) for name in ours
-    )

@@ -1,4 +1,4 @@
-"""The check of L03's counter-example: an output that no weights can reach."""
+"""An output that no weights can reach: it lies outside the convex hull of the values."""
 
 from typing import Any
 
@@ -6,66 +6,60 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
+from attnlib.exercises._calling import Outcome, as_outputs, call, describe
 from attnlib.exercises._checking import (
-    Mistake,
-    Outcome,
-    as_outputs,
     as_tensor,
-    call,
     correct,
-    describe,
-    keeps_random_state,
+    not_a_function,
     not_yet,
     same_numbers,
 )
+from attnlib.exercises._exercise import Mistake, exercise
 
 
 def _beyond(v: Tensor) -> Tensor:
     return v.amax(0) + 1
 
 
-HULL_MISTAKES = (
-    Mistake(
-        "one of the values",
-        lambda v: (v[0], v[0] - v.mean(0)),
-        "Your target can be reached: there are weights that give it. (All weight on one token "
-        "gives that token's value.)",
-    ),
-    Mistake(
-        "twice a value",
-        lambda v: (2 * v[0], v[0]),
-        "Far away from one value may be close to another: for some V your target is still a mix "
-        "of the values. Go beyond *all* of them.",
-    ),
-    Mistake(
-        "one fixed target",
-        lambda v: (v.new_full((v.shape[1],), 100.0), v.new_ones(v.shape[1])),
-        "Your target is the same for every V. Some V reach it; choose it by looking at V.",
-    ),
-    Mistake(
-        "direction turned around",
-        lambda v: (_beyond(v), -v.new_ones(v.shape[1])),
-        "Your target is out of reach, but your direction points the wrong way: along it, the "
-        "target comes before the values, not after them.",
-    ),
-    Mistake(
-        "direction of zeros",
-        lambda v: (_beyond(v), v.new_zeros(v.shape[1])),
-        "A direction of zeros tells nothing apart: every dot product with it is 0.",
-    ),
-    Mistake(
-        "a direction that doesn't separate",
-        lambda v: (_beyond(v), (torch.arange(v.shape[1]) == 0) * 2.0 - 1),
-        "Your target seems out of reach, but the direction doesn't prove it: some value lies as "
-        "far along it as the target does.",
-    ),
-    Mistake(
-        "only a target",
-        _beyond,
-        "Two results are wanted: the target, and the direction that proves it out of reach.",
-    ),
-)  # fmt: skip
-_REACHED, _NEAR, _FIXED, _TURNED, _ZEROS, _UNPROVED, _ONE_RESULT = (m.hint for m in HULL_MISTAKES)
+_REACHED = Mistake(
+    "one of the values",
+    lambda v: (v[0], v[0] - v.mean(0)),
+    "Your target can be reached: there are weights that give it. (All weight on one token "
+    "gives that token's value.)",
+)
+_NEAR = Mistake(
+    "twice a value",
+    lambda v: (2 * v[0], v[0]),
+    "Far away from one value may be close to another: for some V your target is still a mix "
+    "of the values. Go beyond *all* of them.",
+)
+_FIXED = Mistake(
+    "one fixed target",
+    lambda v: (v.new_full((v.shape[1],), 100.0), v.new_ones(v.shape[1])),
+    "Your target is the same for every V. Some V reach it; choose it by looking at V.",
+)
+_TURNED = Mistake(
+    "direction turned around",
+    lambda v: (_beyond(v), -v.new_ones(v.shape[1])),
+    "Your target is out of reach, but your direction points the wrong way: along it, the "
+    "target comes before the values, not after them.",
+)
+_ZEROS = Mistake(
+    "direction of zeros",
+    lambda v: (_beyond(v), v.new_zeros(v.shape[1])),
+    "A direction of zeros tells nothing apart: every dot product with it is 0.",
+)
+_UNPROVED = Mistake(
+    "a direction that doesn't separate",
+    lambda v: (_beyond(v), (torch.arange(v.shape[1]) == 0) * 2.0 - 1),
+    "Your target seems out of reach, but the direction doesn't prove it: some value lies as "
+    "far along it as the target does.",
+)
+_ONE_RESULT = Mistake(
+    "only a target",
+    _beyond,
+    "Two results are wanted: the target, and the direction that proves it out of reach.",
+)
 
 
 def _value_rows() -> list[Tensor]:
@@ -100,7 +94,7 @@ def _problem(outcome: Outcome, v: Tensor) -> str | None:
         return outcome.complaint
     results = as_outputs(outcome.outputs)
     if len(results) != 2:
-        return _ONE_RESULT
+        return _ONE_RESULT.hint
     tensors = []
     for name, result in zip(("target", "direction"), results, strict=True):
         tensor = as_tensor(result)
@@ -115,17 +109,17 @@ def _problem(outcome: Outcome, v: Tensor) -> str | None:
         tensors.append(tensor)
     target, direction = tensors
     if not direction.any():
-        return _ZEROS
+        return _ZEROS.hint
     along, values_along = target @ direction, v.double() @ direction
     margin = 1e-6 * direction.norm() * (1 + v.abs().max())
     if along > values_along.max() + margin:
         return None
     if _is_reached(target, v.double()):
-        return _REACHED
-    return _TURNED if along < values_along.min() - margin else _UNPROVED
+        return _REACHED.hint
+    return _TURNED.hint if along < values_along.min() - margin else _UNPROVED.hint
 
 
-@keeps_random_state
+@exercise(mistakes=(_REACHED, _NEAR, _FIXED, _TURNED, _ZEROS, _UNPROVED, _ONE_RESULT))
 def unreachable(answer: Any) -> Verdict:
     """Check `unreachable(V)`: a target [d] that no weights reach, and a direction that proves it.
 
@@ -133,16 +127,13 @@ def unreachable(answer: Any) -> Verdict:
     than the farthest row. A target that lies farther can't be an output.
     """
     if not callable(answer):
-        return not_yet(
-            f"A function was wanted, but a {type(answer).__name__} came. "
-            "Hand in the function itself, without calling it."
-        )
+        return not_a_function(answer)
     rows = _value_rows()
     outcomes = [call(answer, (v,)) for v in rows]
     problems = [_problem(outcome, v) for outcome, v in zip(outcomes, rows, strict=True)]
     if not any(problems):
         return correct("No weights reach your targets, and your directions prove it.")
-    if 0 < problems.count(_REACHED) < len(problems):  # right for some V by luck
+    if 0 < problems.count(_REACHED.hint) < len(problems):  # right for some V by luck
         first, second = (as_outputs(outcome.outputs)[0] for outcome in outcomes[:2])
-        return not_yet(_FIXED if same_numbers(first, second, tolerance=0.0) else _NEAR)
+        return not_yet(_FIXED.hint if same_numbers(first, second, tolerance=0.0) else _NEAR.hint)
     return not_yet(next(problem for problem in problems if problem))

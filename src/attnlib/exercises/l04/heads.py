@@ -1,4 +1,4 @@
-"""Checks of L04 on cutting a tensor into heads and adding the heads up."""
+"""Cutting a tensor into heads, merging them, and adding the heads up."""
 
 from typing import Any
 
@@ -6,12 +6,8 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import (
-    Mistake,
-    check_function,
-    from_museum,
-    keeps_random_state,
-)
+from attnlib.exercises._checking import check_function
+from attnlib.exercises._exercise import Mistake, exercise, from_museum
 from attnlib.functional import merge_heads, split_heads
 from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
 
@@ -39,7 +35,7 @@ def _split_cases() -> list[tuple[Any, ...]]:
     return [(torch.randn(B, T, h * d_k), h) for B, T, h, d_k in sizes]
 
 
-@keeps_random_state
+@exercise(mistakes=SPLIT_MISTAKES)
 def split(answer: Any) -> Verdict:
     """Check `split(x, num_heads)`: [B, T, d] -> [B, h, T, d_k]."""
     return check_function(
@@ -67,7 +63,7 @@ MERGE_MISTAKES = (
 )
 
 
-@keeps_random_state
+@exercise(mistakes=MERGE_MISTAKES)
 def merge(answer: Any) -> Verdict:
     """Check `merge(x)`: [B, h, T, d_k] -> [B, T, d]."""
     return check_function(
@@ -123,7 +119,7 @@ SUM_MISTAKES = (
 )  # fmt: skip
 
 
-@keeps_random_state
+@exercise(mistakes=SUM_MISTAKES)
 def sum_over_heads(answer: Any) -> Verdict:
     """Check `output(heads, W_o, b_o)` for heads [B, h, T, d_k], W_o [d, d], b_o [d]."""
     cases = []

@@ -1,4 +1,4 @@
-"""The check of the attention function that a reader of L03 writes."""
+"""The formula of attention as a function, with and without a mask."""
 
 import math
 from collections.abc import Callable
@@ -9,12 +9,8 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import (
-    Mistake,
-    check_function,
-    from_museum,
-    keeps_random_state,
-)
+from attnlib.exercises._checking import check_function
+from attnlib.exercises._exercise import Mistake, exercise, from_museum
 from attnlib.functional import scaled_dot_product_attention
 from attnlib.museum import Exhibit, attend, masks, rows, scores
 
@@ -120,8 +116,6 @@ _BLIND = (
     _from(rows.FINITE_MINIMUM),
 )
 
-ATTENTION_MISTAKES = (*_FORMULA, *_MASK, *_BLIND)
-
 
 def _inputs(masked: bool, blind: bool) -> list[tuple[Tensor, ...]]:
     """About twenty shapes: no, one or two axes in front, and sizes that all differ."""
@@ -148,7 +142,7 @@ def _case(
     return q, k, v, mask
 
 
-@keeps_random_state
+@exercise(mistakes=(*_FORMULA, *_MASK, *_BLIND))
 def attention(answer: Any) -> Verdict:
     """Check `attention(Q, K, V, mask=None)`, which returns the output and the weights."""
     for mistakes, inputs in (

@@ -1,4 +1,4 @@
-"""Checks of lesson L05, part two: the norms in code."""
+"""The norms in code."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import Mistake, check_function
+from attnlib.exercises._checking import check_function
+from attnlib.exercises._exercise import Mistake, exercise
 
 
 def _norm_cases(*, with_bias: bool) -> list[tuple]:
@@ -119,6 +120,7 @@ LAYER_NORM_MISTAKES = (
 )
 
 
+@exercise(mistakes=LAYER_NORM_MISTAKES)
 def layer_norm(answer: Callable) -> Verdict:
     """Check a LayerNorm written as a function of (x [..., d], gain [d], bias [d], eps)."""
     return check_function(
@@ -197,6 +199,7 @@ RMS_NORM_MISTAKES = (
 )
 
 
+@exercise(mistakes=RMS_NORM_MISTAKES)
 def rms_norm(answer: Callable) -> Verdict:
     """Check an RMSNorm written as a function of (x [..., d], gain [d], eps)."""
     return check_function(

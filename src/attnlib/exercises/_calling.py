@@ -1,0 +1,99 @@
+"""Running a reader's function: whatever it does wrong becomes a hint, never a crash."""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from attnlib._settings import usual_settings
+
+LONGEST_ERROR = 240  # letters of an error message that a hint repeats
+
+# What a reader's code raises becomes a hint, exit() included; only the reader's own Ctrl+C doesn't.
+READERS_ERRORS = (Exception, SystemExit)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call of a function gave: outputs, or the complaint and the kind of error."""
+
+    outputs: Any = None
+    complaint: str = ""
+    error: type | None = None
+
+
+class ChangedInputError(Exception):
+    """Marks an outcome whose function changed its input."""
+
+
+def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
+    """Call `function` on copies of `arguments` and describe whatever goes wrong."""
+    copies = [_copy(argument) for argument in arguments]
+    try:
+        with usual_settings():
+            outputs = function(*copies)
+    except NotImplementedError as error:
+        hint = "Your function is still the stub: replace the raise with your code."
+        return Outcome(complaint=hint, error=type(error))
+    except READERS_ERRORS as error:
+        hint = f"Your function raised {type(error).__name__}: {shortened(error)}"
+        with_what = f" (called with {describe(arguments)})." if arguments else ""
+        return Outcome(complaint=hint + with_what, error=type(error))
+    for position, (before, after) in enumerate(zip(arguments, copies, strict=True), start=1):
+        if isinstance(before, torch.Tensor) and not same_tensor(before, after):
+            hint = f"Your function changed its argument number {position} in place. "
+            return Outcome(complaint=hint + "Make a new tensor instead.", error=ChangedInputError)
+        if isinstance(before, nn.Module) and not _same_state(before, after):
+            hint = f"Your function changed the module that it was given (argument {position}). "
+            return Outcome(complaint=hint + "Copy from it, not into it.", error=ChangedInputError)
+    if any(output is None for output in as_outputs(outputs)):
+        hint = "Your function returned None: did you forget the return?"
+        return Outcome(complaint=hint, error=type(None))
+    return Outcome(outputs=outputs)
+
+
+def as_outputs(result: Any) -> tuple[Any, ...]:
+    """Return what a function returned as a tuple, one entry per output."""
+    return tuple(result) if isinstance(result, tuple | list) else (result,)
+
+
+def shortened(error: BaseException) -> str:
+    """Return an error's message; a long one (it may print a tensor) is cut."""
+    try:
+        message = str(error)
+    except READERS_ERRORS:
+        return "(and its message can't be read)"
+    return message if len(message) <= LONGEST_ERROR else message[:LONGEST_ERROR] + " ..."
+
+
+def describe(arguments: Sequence[Any]) -> str:
+    """Describe arguments by shape, so that a hint can say which input failed."""
+    return ", ".join(_describe_one(argument) for argument in arguments)
+
+
+def _describe_one(argument: Any) -> str:
+    if isinstance(argument, torch.Tensor):
+        return f"a tensor {list(argument.shape)}"
+    return repr(argument) if isinstance(argument, int | float | str) else type(argument).__name__
+
+
+def _copy(argument: Any) -> Any:
+    """Copy what a reader's function could change; other arguments are handed on."""
+    if isinstance(argument, torch.Tensor):
+        return argument.clone()
+    return copy.deepcopy(argument) if isinstance(argument, nn.Module) else argument
+
+
+def _same_state(left: nn.Module, right: nn.Module) -> bool:
+    ours, theirs = left.state_dict(), right.state_dict()
+    return ours.keys() == theirs.keys() and all(same_tensor(ours[k], theirs[k]) for k in ours)
+
+
+def same_tensor(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Tell whether two tensors have the same shape and values (NaN equals NaN)."""
+    return left.shape == right.shape and bool(
+        ((left == right) | ((left != left) & (right != right))).all()
+    )

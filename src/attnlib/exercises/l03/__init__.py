@@ -1,0 +1,5 @@
+"""Checks of L03, The Attention Mechanism."""
+
+from attnlib.exercises._exercise import publish
+
+__all__, __getattr__ = publish(__name__)

@@ -1,0 +1,110 @@
+"""Loading another library's weights."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlib._verdict import Verdict
+from attnlib.attention import MultiHeadAttention
+from attnlib.exercises._checking import check_function
+from attnlib.exercises._exercise import Mistake, exercise
+
+
+def _loader(
+    order: str = "qkv", *, biases: bool = True, transpose: bool = False, out: bool = True
+) -> Callable[[nn.MultiheadAttention], MultiHeadAttention]:
+    """Make a loader that copies a torch module's weights, possibly with a mistake."""
+
+    def load(theirs: nn.MultiheadAttention) -> MultiHeadAttention:
+        ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
+        targets = {"q": ours.W_q, "k": ours.W_k, "v": ours.W_v}
+        with torch.no_grad():
+            for i, name in enumerate(order):
+                rows = slice(i * theirs.embed_dim, (i + 1) * theirs.embed_dim)
+                block = theirs.in_proj_weight[rows]
+                targets[name].weight.copy_(block.T if transpose else block)
+                if biases:
+                    targets[name].bias.copy_(theirs.in_proj_bias[rows])
+            if out:
+                ours.W_o.weight.copy_(theirs.out_proj.weight)
+                ours.W_o.bias.copy_(theirs.out_proj.bias)
+        return ours
+
+    return load
+
+
+def _outputs_of(load: Callable) -> Callable:
+    """Turn a loader into what its module computes, which is what can be compared."""
+
+    def outputs(theirs: nn.MultiheadAttention, x: Tensor) -> tuple[Tensor, Tensor] | None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)  # whatever wasn't copied is then the same in every loader
+            ours = load(theirs)
+        if ours is None:
+            return None
+        if not isinstance(ours, nn.Module):
+            raise TypeError(f"a module was wanted, but a {type(ours).__name__} came")
+        return ours(x, need_weights=True)
+
+    return outputs
+
+
+LOADED_MISTAKES = (
+    Mistake(
+        "nothing copied",
+        lambda theirs: MultiHeadAttention(theirs.embed_dim, theirs.num_heads),
+        "Your module still has its random start: none of the four tensors was copied into it.",
+    ),
+    Mistake(
+        "queries and keys swapped",
+        _loader("kqv"),
+        "Queries and keys are swapped: the packed matrix holds q, then k, then v.",
+    ),
+    Mistake(
+        "order v, k, q",
+        _loader("vkq"),
+        "The blocks went to the wrong projections: the first d rows belong to the queries.",
+    ),
+    Mistake(
+        "no biases",
+        _loader(biases=False),
+        "The matrices are right; in_proj_bias wasn't copied to the three projections.",
+    ),
+    Mistake(
+        "transposed",
+        _loader(transpose=True),
+        "The blocks are transposed. Both libraries keep nn.Linear's layout [out, in], "
+        "so nothing needs turning. (A square matrix doesn't complain when you turn it.)",
+    ),
+    Mistake(
+        "no output projection",
+        _loader(out=False),
+        "The weights agree, the output doesn't: out_proj wasn't copied to W_o.",
+    ),
+)
+
+
+@exercise(mistakes=LOADED_MISTAKES)
+def loaded(answer: Any) -> Verdict:
+    """Check `load(theirs)`, which returns an attnlib module with a torch module's weights."""
+    cases = []
+    for h, d in ((3, 12), (2, 10)):
+        theirs = nn.MultiheadAttention(d, h, batch_first=True)
+        nn.init.normal_(theirs.in_proj_bias)
+        nn.init.normal_(theirs.out_proj.bias)
+        cases.append((theirs, torch.randn(2, 5, d)))
+
+    def reference(theirs: nn.MultiheadAttention, x: Tensor) -> tuple[Tensor, Tensor]:
+        return theirs(x, x, x, average_attn_weights=False)
+
+    return check_function(
+        answer,
+        reference,
+        cases,
+        LOADED_MISTAKES,
+        output_names=["the output of your module", "the weights of your module"],
+        as_function=_outputs_of,
+        praise="Output and every head's weights equal those of nn.MultiheadAttention.",
+    )

@@ -1,0 +1,80 @@
+"""Both norms of one token by hand."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from attnlib._verdict import Verdict
+from attnlib.exercises._checking import as_tensor, correct, not_yet
+from attnlib.exercises._exercise import Mistake, exercise
+
+TOKEN = torch.tensor([2.0, 4.0, 4.0, 6.0], dtype=torch.float64)
+BY_HAND = torch.stack([F.layer_norm(TOKEN, (4,), eps=0), F.rms_norm(TOKEN, (4,), eps=0)])
+CENTERED = TOKEN - TOKEN.mean()
+
+BY_HAND_MISTAKES = (
+    Mistake(
+        "only centered",
+        torch.stack([CENTERED, BY_HAND[1]]),
+        "First row: the mean is gone, but you haven't divided by the standard deviation yet.",
+    ),
+    Mistake(
+        "divided by the variance",
+        torch.stack([CENTERED / TOKEN.var(correction=0), BY_HAND[1]]),
+        "First row: you divided by the variance. LayerNorm divides by its square root.",
+    ),
+    Mistake(
+        "unbiased variance",
+        torch.stack([CENTERED / TOKEN.std(), BY_HAND[1]]),
+        "First row: your variance divides the sum of squares by 3. Here it is the plain mean of "
+        "the four squared distances.",
+    ),
+    Mistake(
+        "rows swapped",
+        BY_HAND.flip(0),
+        "Both results are there, but in each other's place: LayerNorm comes first.",
+    ),
+    Mistake(
+        "rms of the centered token",
+        torch.stack([BY_HAND[0], BY_HAND[0]]),
+        "Second row: RMSNorm subtracts nothing. Start again from 2, 4, 4, 6.",
+    ),
+    Mistake(
+        "divided by the length",
+        torch.stack([BY_HAND[0], TOKEN / TOKEN.norm()]),
+        "Second row: you divided by the root of the sum of squares. The M in RMS is a mean.",
+    ),
+    Mistake(
+        "no root",
+        torch.stack([BY_HAND[0], TOKEN / TOKEN.square().mean()]),
+        "Second row: you divided by the mean square. The R in RMS is a root.",
+    ),
+)
+
+
+@exercise(mistakes=BY_HAND_MISTAKES)
+def by_hand(answer: Any) -> Verdict:
+    """Check LayerNorm and RMSNorm of [2, 4, 4, 6] (no eps, gain 1, bias 0), two rows of four."""
+    given = as_tensor(answer)
+    if given is None or given.shape != BY_HAND.shape:
+        return not_yet(
+            "Two rows of four numbers are wanted: [LayerNorm, RMSNorm]. Is every ... replaced?"
+        )
+    if torch.allclose(given, BY_HAND, atol=2e-3):
+        return correct("Mean and spread for LayerNorm, size alone for RMSNorm.")
+    for mistake in BY_HAND_MISTAKES:
+        if torch.allclose(given, mistake.answer, atol=2e-3):
+            return not_yet(mistake.hint)
+    if torch.allclose(given, BY_HAND, atol=6e-3):
+        return not_yet("Very close. Three decimals are wanted.")
+    wrong_rows = [i for i in (0, 1) if not torch.allclose(given[i], BY_HAND[i], atol=2e-3)]
+    row = wrong_rows[0]
+    for mistake in BY_HAND_MISTAKES:  # the other row may hold a mistake of its own
+        if torch.allclose(given[row], mistake.answer[row], atol=2e-3):
+            return not_yet(mistake.hint)
+    wanted = (
+        "write down the mean, the four distances from it, the mean of their squares, its root",
+        "write down the four squares, their mean, its root",
+    )
+    return not_yet(f"The {('first', 'second')[row]} row isn't right: {wanted[row]}. Then divide.")
