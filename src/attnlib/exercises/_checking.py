@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._calling import READERS_ERRORS, Outcome, as_outputs, call, describe
+from attnlib.exercises._calling import Outcome, as_outputs, call, describe
 from attnlib.exercises._exercise import Mistake
 
 
@@ -36,7 +36,7 @@ def as_tensor(answer: Any) -> torch.Tensor | None:
     """Return `answer` as a float64 tensor, or None when it is no array of numbers."""
     try:
         return torch.as_tensor(answer).detach().cpu().to(torch.float64)
-    except READERS_ERRORS:
+    except (TypeError, ValueError, RuntimeError):
         return None
 
 

@@ -1,5 +1,5 @@
 """Checks of L04, Multi-Head Attention."""
 
-from attnlib.exercises._exercise import publish
+from attnlib.exercises._lesson import publish
 
 __all__, __getattr__ = publish(__name__)
