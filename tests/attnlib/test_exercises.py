@@ -213,6 +213,10 @@ def test_what_a_check_does_not_expect_becomes_a_hint():
         assert not verdict and word in verdict.message
 
 
+def test_an_error_without_a_message_is_named():
+    assert "raised UnreadableError: (and its" in call(raises_what_cannot_be_read).complaint
+
+
 def test_a_changed_setting_does_not_reach_the_next_call():
     assert call(changes_settings).outputs.dtype == torch.float64  # as the function wanted it
     assert call(lambda: torch.zeros(2)).outputs.dtype == torch.float32
