@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attnlib import TransformerBlock, palette, plotting
-from attnlib.plotting.blocks import block_parts
+from attnlib.plotting.l05.blocks import block_parts
 
 F64 = torch.float64
 

@@ -5,7 +5,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from attnlib import palette, plotting, scaled_dot_product_attention
-from attnlib.plotting.lookups import convex_hull
+from attnlib.plotting.l03.lookups import convex_hull
 
 
 def shown(ax):

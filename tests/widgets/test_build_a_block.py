@@ -8,7 +8,7 @@ import torch
 from tools.widget_pages import unfold
 
 from attnlib import TransformerBlock
-from attnlib.plotting.blocks import block_parts
+from attnlib.plotting.l05.blocks import block_parts
 from attnlib.widgets import BuildABlock
 
 DEPTHS = [2, 6, 12, 24, 48]

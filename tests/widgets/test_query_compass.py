@@ -9,7 +9,7 @@ import pytest
 import torch
 from tools.widget_pages import unfold
 
-from attnlib.plotting.lookups import convex_hull
+from attnlib.plotting.l03.lookups import convex_hull
 from attnlib.widgets import QueryCompass
 
 KEYS = torch.tensor([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])

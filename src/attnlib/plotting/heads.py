@@ -15,7 +15,7 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import require_floating, require_positive_int, shape_of
 from attnlib.masks import combine_masks
-from attnlib.plotting.cells import LETTER, label_axis, longest, stand_upright, write_numbers
+from attnlib.plotting._cells import LETTER, label_axis, longest, stand_upright, write_numbers
 from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 
 # How far a row's sum may be from 1: rounding in bfloat16 and float16 is that coarse.

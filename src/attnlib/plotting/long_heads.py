@@ -15,8 +15,8 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnlib import palette
+from attnlib.plotting._long_maps import LongMaps, require_long_maps
 from attnlib.plotting.heads import LEGEND_LINE, title_color
-from attnlib.plotting.shares import LongMaps, require_long_maps
 from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 
 # Attention that is spread over hundreds of cells leaves little for each. The cube root of 1/256 is

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import require_tensor, shape_of
-from attnlib.plotting.cells import LETTER, label_axis, longest, stand_upright, write_numbers
+from attnlib.plotting._cells import LETTER, label_axis, longest, stand_upright, write_numbers
 from attnlib.plotting.style import SIGNED_MAP, TEXT_WIDTH, new_figure, signed_norm
 
 

@@ -11,8 +11,8 @@ from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from attnlib import palette
+from attnlib.plotting._long_maps import LongMaps, require_long_maps, tolerance_of
 from attnlib.plotting.long_heads import add_legends, draw_map, figure_of_maps
-from attnlib.plotting.shares import LongMaps, require_long_maps, tolerance_of
 
 # Dark on a light rim, so that it is seen on every color; dark figures turn it round.
 FRAME: dict[str, Any] = {

@@ -5,7 +5,7 @@ const HEALTHY = [1e-2, 1e2]; // sizes; see WORDS in build_a_block.js
 // The diagram: tokens run upwards. Each part has its place, so that a switch moves no other part.
 
 const [SPINE, SIDE, SLOT, BOTTOM] = [66, 138, 22, 292];
-const PART_COLORS = { norm: 2, attention: 3, "feed-forward": 0 }; // as in attnlib.plotting.blocks
+const PART_COLORS = { norm: 2, attention: 3, "feed-forward": 0 }; // as in attnlib.plotting.l05.blocks
 
 function part(name, y) {
   const box = svgElement("rect", { x: SPINE - 48, y: y - 9, width: 96, height: 18, rx: 5 });

@@ -10,7 +10,7 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import require_divisible, require_floating, shape_of
 from attnlib.functional import merge_heads, scaled_dot_product_attention, split_heads
-from attnlib.plotting.cells import draw_arrow, draw_matrix, label_axis
+from attnlib.plotting._cells import draw_arrow, draw_matrix, label_axis
 from attnlib.plotting.heads import draw_map
 from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
 

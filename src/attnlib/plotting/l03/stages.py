@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlib._checks import require_floating, shape_of
 from attnlib.functional import scaled_dot_product_attention
-from attnlib.plotting.cells import draw_arrow, draw_matrix, label_axis
+from attnlib.plotting._cells import draw_arrow, draw_matrix, label_axis
 from attnlib.plotting.heads import draw_map
 from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
 
