@@ -3,8 +3,13 @@
 Every message names the argument, what came, what was wanted and, where one cause is usual, it.
 """
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 import torch
 from torch import Tensor
+
+Item = TypeVar("Item")
 
 
 def shape_of(tensor: Tensor) -> list[int]:
@@ -61,6 +66,38 @@ def require_dropout(dropout: float) -> None:
     require_number("dropout", dropout)
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
+
+
+def require_text(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is a string."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {type(value).__name__} ({value!r})")
+
+
+def checked_list(name: str, items: Iterable[Item]) -> list[Item]:
+    """Return what can be gone through as a list, or raise TypeError if it can't."""
+    try:
+        return list(items)
+    except TypeError:
+        raise TypeError(f"{name} must be a list, got {type(items).__name__} ({items!r})") from None
+
+
+def checked_texts(name: str, texts: Iterable[str]) -> list[str]:
+    """Return tokens or labels as a list, or raise unless they are strings, at least one."""
+    if isinstance(texts, str):
+        raise TypeError(
+            f"{name} must be a list of strings, got one string {texts!r}: did you forget .split()?"
+        )
+    texts = checked_list(name, texts)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{name} must be strings, got {type(text).__name__} at position {i} ({text!r}): "
+                "numbers such as token ids must be turned into text first"
+            )
+    if not texts:
+        raise ValueError(f"{name} must hold at least one string, got none")
+    return texts
 
 
 def require_range(name: str, value: object) -> None:

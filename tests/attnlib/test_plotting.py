@@ -8,7 +8,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from attnlib import MultiHeadAttention, causal_mask, palette, plotting
-from attnlib.plotting.heads import require_attention
+from attnlib.plotting._weights import require_attention
 from attnlib.plotting.style import WEIGHT_MAP
 
 TOKENS = ["The", "cat", "sat"]

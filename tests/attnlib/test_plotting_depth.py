@@ -45,7 +45,9 @@ def test_only_the_named_panels_are_logarithmic():
 
 
 def test_curves_of_the_wrong_shape_are_refused():
-    with pytest.raises(ValueError, match=r"pre must be \[2, seeds\], got \[3, 2\]"):
+    with pytest.raises(
+        ValueError, match=r"\['pre'\] must have shape \[len\(x\)=2, .* got \[3, 2\]"
+    ):
         plotting.plot_seed_curves([2, 6], {"size": {"pre": torch.ones(3, 2)}}, x_label="depth")
 
 

@@ -46,7 +46,7 @@ class TestPlotStages:
 
     def test_bad_input(self):
         x, eye = torch.randn(3, 2), torch.eye(2)
-        with pytest.raises(ValueError, match=r"x must have two dimensions, got \[1, 3, 2\]"):
+        with pytest.raises(ValueError, match=r"x must have shape \[T, d\], got \[1, 3, 2\]"):
             plotting.plot_stages(x[None], eye, eye, eye)
         with pytest.raises(ValueError, match="tokens must hold 3 labels, got 1"):
             plotting.plot_stages(x, eye, eye, eye, ["a"])
@@ -80,7 +80,7 @@ class TestPlotLookups:
 
     def test_bad_input(self):
         plane = torch.randn(3, 2)
-        with pytest.raises(ValueError, match=r"keys must be points in the plane .* got \[3, 4\]"):
+        with pytest.raises(ValueError, match=r"keys must have shape \[T, 2\], got \[3, 4\]"):
             plotting.plot_lookups(plane, torch.randn(3, 4), plane)
-        with pytest.raises(ValueError, match="titles must hold 3 titles, got 1"):
+        with pytest.raises(ValueError, match="titles must hold 3 labels, got 1: one per query"):
             plotting.plot_lookups(plane, plane, plane, titles=["a"])

@@ -47,10 +47,14 @@ def label_axis(
     if labels is None:
         axis.set_ticks([])
         return
-    # A token may hold a dollar sign; it is text, not mathematics.
-    axis.set_ticks(range(count), [str(label).replace("$", r"\$") for label in labels])
+    axis.set_ticks(range(count), [plain_text(label) for label in labels])
     if isinstance(axis, XAxis):
         axis.set_tick_params(labelrotation=90 if stand_upright(labels, cell) else 0)
+
+
+def plain_text(token: str) -> str:
+    """Return a token for matplotlib to write: its dollar signs are text, not mathematics."""
+    return token.replace("$", r"\$")
 
 
 def stand_upright(labels: Sequence[str], cell: float) -> bool:
@@ -60,7 +64,7 @@ def stand_upright(labels: Sequence[str], cell: float) -> bool:
 
 def longest(labels: Sequence[str]) -> int:
     """Return the number of letters of the longest label."""
-    return max(len(str(label)) for label in labels)
+    return max(map(len, labels))
 
 
 def text_color_on(color: tuple[float, ...]) -> str:
@@ -74,19 +78,27 @@ def text_color_on(color: tuple[float, ...]) -> str:
     return "#050505" if luminance > 0.18 else "#fafafa"
 
 
-def draw_matrix(ax: Axes, matrix: Tensor, norm: Normalize, cell: float) -> None:
-    """Draw a matrix that isn't attention on the signed scale, with its numbers and no labels.
+def draw_matrix(
+    ax: Axes, matrix: Tensor, norm: Normalize, cell: float, pattern: str | None
+) -> None:
+    """Draw a matrix that isn't attention on the signed scale, without labels.
 
     Args:
         cell: width of a cell in inches, which decides the size of the numbers.
+        pattern: how to write each number, or None for colors alone.
     """
     ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect="equal")
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(True)
     ax.spines[:].set_color(palette.LINE)
-    whole = bool((matrix == matrix.round()).all())
-    write_numbers(ax, matrix, SIGNED_MAP, norm, "{:.0f}" if whole else "{:.2f}", cell)
+    if pattern is not None:
+        write_numbers(ax, matrix, SIGNED_MAP, norm, pattern, cell)
+
+
+def short_pattern(matrix: Tensor) -> str:
+    """Return how to write a matrix's numbers: without decimals if they are whole."""
+    return "{:.0f}" if (matrix == matrix.round()).all() else "{:.2f}"
 
 
 def draw_arrow(figure: Figure, start: Axes, end: Axes) -> None:

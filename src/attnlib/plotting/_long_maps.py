@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlib._checks import require_flag, require_floating, require_range, shape_of
-from attnlib.plotting.heads import ROW_SUM_TOLERANCE, one_map_a_head
+from attnlib._checks import require_flag, require_floating, require_range
+from attnlib.plotting._checks import dense_numbers
+from attnlib.plotting._weights import one_map_per_head, tolerance_of
 
 
 @dataclass(frozen=True)
@@ -17,14 +18,14 @@ class LongMaps:
     Attributes:
         shares: shares of attention [h, n, m], float64 on the CPU.
         rows, keys: the tokens that the cells stand for, ceil(len / n) and ceil(len / m) a cell.
-        blind: rows of cells whose queries may look nowhere [h, n].
+        fully_masked: rows of cells whose queries may look nowhere [h, n].
         causal: whether attention is.
     """
 
     shares: Tensor
     rows: range
     keys: range
-    blind: Tensor
+    fully_masked: Tensor
     causal: bool
 
     @property
@@ -34,7 +35,7 @@ class LongMaps:
         return math.ceil(len(self.rows) / n), math.ceil(len(self.keys) / m)
 
     @property
-    def later(self) -> Tensor:
+    def causally_masked(self) -> Tensor:
         """Cells [n, m] whose keys all come after their queries, if attention is causal."""
         (n, m), (height, width) = self.shares.shape[1:], self.cell
         last_query = self.rows.start + height * torch.arange(1, n + 1) - 1
@@ -53,14 +54,15 @@ def require_long_maps(
         maps, rows, keys, window, causal: as for `attnlib.plotting.plot_long_heads`.
         prefix: what the caller's "rows" and "keys" begin with.
     """
+    require_flag("window", window)
     require_flag("causal", causal)
     shares = _require_shares(name, maps, window)
     for axis, tokens, cells in (("rows", rows, shares.shape[1]), ("keys", keys, shares.shape[2])):
         _require_cells(prefix + axis, tokens, cells, window)
     # A query without any weight in a window may still look elsewhere.
-    blind = (shares.sum(-1) == 0) & (not window)
-    found = LongMaps(shares, rows, keys, blind, causal)
-    wrong = (found.later & (shares != 0)).nonzero().tolist()
+    fully_masked = (shares.sum(-1) == 0) & (not window)
+    found = LongMaps(shares, rows, keys, fully_masked, causal)
+    wrong = (found.causally_masked & (shares != 0)).nonzero().tolist()
     if wrong:
         head, row, column = wrong[0]
         raise ValueError(
@@ -71,20 +73,10 @@ def require_long_maps(
     return found
 
 
-def tolerance_of(maps: Tensor) -> float:
-    """Return how far a sum of shares may be off."""
-    return ROW_SUM_TOLERANCE.get(maps.dtype, 1e-4)
-
-
 def _require_shares(name: str, maps: Tensor, window: bool) -> Tensor:
     """Return maps as [h, n, m] in float64 on the CPU, or raise if they can't be attention."""
     require_floating(name, maps)
-    if maps.dim() not in (2, 3, 4) or (maps.dim() == 4 and len(maps) != 1) or not maps.numel():
-        raise ValueError(
-            f"{name} must have shape [n, m], [h, n, m] or [1, h, n, m], got {shape_of(maps)}: "
-            f"pick one sample of a batch with {name}[0]"
-        )
-    shares = one_map_a_head(maps.detach().to("cpu", torch.float64))
+    shares = one_map_per_head(name, dense_numbers(name, maps), "n, m")
     if not shares.isfinite().all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     if shares.min() < 0:

@@ -6,8 +6,10 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attnlib._checks import require_floating, shape_of
-from attnlib.plotting.heads import ROW_SUM_TOLERANCE, plot_heads
+from attnlib._checks import checked_texts, require_boolean_mask, shape_of
+from attnlib.plotting._checks import checked_tensor, require_dense
+from attnlib.plotting._weights import require_attention
+from attnlib.plotting.heads import plot_heads
 from attnlib.plotting.matrices import plot_matrices
 
 
@@ -25,45 +27,70 @@ def plot_beside(
 
     Args:
         right: weights [T_q, T_k].
-        broken: numbers [rows, columns], whatever they are.
+        broken: numbers [rows, columns], whatever they are but infinite.
         tokens: T labels of rows and columns, where a map has as many.
         mask: boolean [T_q, T_k], True = may look. Where `plot_heads` draws, looks that it forbids
             are left blank; a broken map shows those that have weight all the same.
 
     Raises:
-        TypeError, ValueError: not floating point tensors of two dimensions, or a mask that forbids
-            a look of the right map.
+        TypeError, ValueError: not floating point tensors of two dimensions, tokens that fit no
+            side of a map, or a mask that isn't the right map's.
     """
-    maps = {"right": right, "broken": broken}
-    for name, rows in maps.items():
-        require_floating(name, rows)
-        if rows.dim() != 2:
-            raise ValueError(f"{name} must have shape [T_q, T_k], got {shape_of(rows)}")
-    if right.shape == broken.shape and all(map(_is_attention, maps.values())):
-        if mask is not None:
-            mask = torch.stack([mask, mask | (broken != 0)])[None]  # a mask a map
-        return plot_heads(
-            torch.stack([right, broken]),
-            tokens if right.shape[0] == right.shape[1] else None,
-            key_tokens=tokens,
-            titles=list(maps),
-            colors_of=[None, None],
-            mask=mask,
-        )
-    largest = max(rows.nan_to_num(0.0).abs().max().item() for rows in maps.values())
+    checked_tensor("right", right, "T_q T_k", nan=True)
+    checked_tensor("broken", broken, "rows columns", nan=True)
+    if tokens is not None:
+        tokens = checked_texts("tokens", tokens)
+        if len(tokens) not in (*right.shape, *broken.shape):
+            raise ValueError(
+                "tokens must hold a label per row or column of a map, "
+                f"got {len(tokens)} for {shape_of(right)} and {shape_of(broken)}"
+            )
+    if mask is not None:
+        mask = _checked_mask(mask, right)
+    if right.shape == broken.shape:
+        pair = torch.stack([right.cpu(), broken.cpu()])
+        if _is_attention(pair):
+            if mask is not None:
+                mask = torch.stack([mask, mask | (pair[1] != 0)])[None]  # a mask per map
+            T_q, T_k = right.shape
+            return plot_heads(
+                pair,
+                tokens if tokens and len(tokens) == T_q else None,
+                key_tokens=tokens if tokens and len(tokens) == T_k else None,
+                titles=["right", "broken"],
+                colors_of=[None, None],
+                mask=mask,
+            )
     return plot_matrices(
-        {f"{name}: {_say_sums(rows)}": rows for name, rows in maps.items()},
-        row_labels=tokens,
-        column_labels=tokens,
-        limit=largest,
+        {f"right: {_say_sums(right)}": right, f"broken: {_say_sums(broken)}": broken},
+        row_labels=_fitting(tokens, right.shape[0], broken.shape[0]),
+        column_labels=_fitting(tokens, right.shape[1], broken.shape[1]),
     )
 
 
-def _is_attention(rows: Tensor) -> bool:
-    """Tell whether `plot_heads` would draw these rows."""
-    sums = rows.sum(-1)
-    tolerance = ROW_SUM_TOLERANCE.get(rows.dtype, 1e-4)
-    return bool((rows >= 0).all() and (((sums - 1).abs() <= tolerance) | (sums == 0)).all())
+def _checked_mask(mask: Tensor, right: Tensor) -> Tensor:
+    """Return a mask on the CPU, or raise unless it is a boolean one of the right map's shape."""
+    require_dense("mask", mask)
+    require_boolean_mask("mask", mask, mask.device)
+    if mask.shape != right.shape:
+        raise ValueError(
+            f"mask must have the shape of right, got {shape_of(mask)} and {shape_of(right)}"
+        )
+    return mask.cpu()
+
+
+def _is_attention(maps: Tensor) -> bool:
+    """Tell whether `plot_heads` would draw these maps."""
+    try:
+        require_attention(maps)
+    except ValueError:
+        return False
+    return True
+
+
+def _fitting(tokens: Sequence[str] | None, *counts: int) -> Sequence[str] | None:
+    """Return the tokens if there are as many as one of `counts`."""
+    return tokens if tokens and len(tokens) in counts else None
 
 
 def _say_sums(rows: Tensor) -> str:

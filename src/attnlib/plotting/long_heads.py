@@ -16,7 +16,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.plotting._long_maps import LongMaps, require_long_maps
-from attnlib.plotting.heads import LEGEND_LINE, title_color
+from attnlib.plotting._weights import LEGEND_LINE, titles_of_heads
 from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 
 # Attention that is spread over hundreds of cells leaves little for each. The cube root of 1/256 is
@@ -69,21 +69,16 @@ def plot_long_heads(
     """
     found = require_long_maps("maps", maps, rows, keys, window=window, causal=causal)
     heads = len(found.shares)
-    if titles is None:
-        titles = [f"head {i + 1}" for i in range(heads)] if heads > 1 else [""]
-    if colors_of is None:
-        colors_of = range(heads) if heads > 1 else [None]
-    for name, given in (("titles", titles), ("colors_of", colors_of)):
-        if len(given) != heads:
-            raise ValueError(f"{name} must hold {heads} entries, one a map, got {len(given)}")
+    headings = titles_of_heads(heads, titles, colors_of)
     columns = min(heads, 2)
     figure, axes = figure_of_maps(math.ceil(heads / columns), columns, found)
     for i, ax in enumerate(axes.flat):
         if i >= heads:
             ax.set_axis_off()
             continue
-        draw_map(ax, found, i)
-        ax.set_title(titles[i], color=title_color(colors_of[i]))
+        draw_long_map(ax, found, i)
+        title, color = headings[i]
+        ax.set_title(title, color=color)
     add_legends(figure, axes, found)
     return figure
 
@@ -106,17 +101,18 @@ def proportion(maps: LongMaps) -> float:
     return min(max(len(maps.rows) / len(maps.keys), FLATTEST), TALLEST)
 
 
-def draw_map(ax: Axes, maps: LongMaps, head: int = 0) -> None:
-    """Draw one head's map on `ax`, hatched where queries are blind, blank where keys come later."""
-    blind, (height, width) = maps.blind[head], maps.cell
-    cells = maps.shares[head].masked_fill(blind[:, None] | maps.later, torch.nan)
+def draw_long_map(ax: Axes, maps: LongMaps, head: int = 0) -> None:
+    """Draw one head's map, hatched where queries look nowhere, blank where keys come later."""
+    fully_masked, (height, width) = maps.fully_masked[head], maps.cell
+    hidden = fully_masked[:, None] | maps.causally_masked
+    cells = maps.shares[head].masked_fill(hidden, torch.nan)
     top, left = maps.rows.start - 0.5, maps.keys.start - 0.5  # a tick is at the middle of its token
     bottom, right = top + height * cells.shape[0], left + width * cells.shape[1]
     ax.imshow(
         cells.numpy(), cmap=WEIGHT_MAP, norm=SHADES, extent=(left, right, bottom, top),
         interpolation="none", aspect="auto",
     )  # fmt: skip
-    for first, stop in _runs(blind):
+    for first, stop in _runs(fully_masked):
         place = (left, top + height * first)
         ax.add_patch(Rectangle(place, right - left, height * (stop - first), lw=0, **HATCHED))
     # The last cells may be smaller than the others: the axes end before the image does.
@@ -146,10 +142,13 @@ def add_legends(figure: Figure, axes: np.ndarray, *maps: LongMaps) -> None:
 
 def _meanings(*maps: LongMaps) -> list[Patch]:
     """Return a legend's entries for cells without a color, of the kinds that there are."""
-    hatched = Patch(label="hatched: may look nowhere", **HATCHED)
-    blank = Patch(label="blank: may not look", fill=False, edgecolor=palette.MUTED)
-    any_hatched, any_blank = (any(m.blind.any() for m in maps), any(m.later.any() for m in maps))
-    return [hatched] * any_hatched + [blank] * any_blank
+    meanings = []
+    if any(m.fully_masked.any() for m in maps):
+        meanings.append(Patch(label="hatched: may look nowhere", **HATCHED))
+    if any(m.causally_masked.any() for m in maps):
+        blank = Patch(label="blank: may not look", fill=False, edgecolor=palette.MUTED)
+        meanings.append(blank)
+    return meanings
 
 
 def _runs(flags: Tensor) -> list[tuple[int, int]]:

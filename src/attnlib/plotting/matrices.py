@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attnlib import palette
-from attnlib._checks import require_tensor, shape_of
-from attnlib.plotting._cells import LETTER, label_axis, longest, stand_upright, write_numbers
-from attnlib.plotting.style import SIGNED_MAP, TEXT_WIDTH, new_figure, signed_norm
+from attnlib._checks import checked_texts, require_positive_int, require_text
+from attnlib.plotting._cells import LETTER, draw_matrix, label_axis, longest, stand_upright
+from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
+from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
 
 
 def plot_matrices(
@@ -23,7 +22,7 @@ def plot_matrices(
 ) -> Figure:
     """Draw named matrices side by side on one signed scale (0 is the pale middle).
 
-    For attention weights use `plot_heads`, which checks that they are attention.
+    NaN is left blank. For attention weights use `plot_heads`, which checks that they are attention.
 
     Args:
         matrices: title -> tensor [rows, columns].
@@ -37,21 +36,25 @@ def plot_matrices(
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: something that isn't a tensor of two dimensions.
+        TypeError, ValueError: something that isn't a tensor of two dimensions, or holds infinity;
+            labels that fit no matrix; numbers that isn't a pattern; a limit or columns below 1.
     """
-    if not matrices:
-        raise ValueError("matrices must hold at least one tensor, got none")
-    values = {}
-    for name, matrix in matrices.items():
-        require_tensor(f"matrices[{name!r}]", matrix)
-        if matrix.dim() != 2:
-            raise ValueError(
-                f"matrices[{name!r}] must have shape [rows, columns], got {shape_of(matrix)}"
-            )
-        values[name] = matrix.detach().to("cpu", torch.float64)
-    norm = signed_norm(limit or max(m.abs().max().item() for m in values.values()))
-    columns = columns or len(values)
-    shown = list(values.items())
+    shown = [
+        (title, checked_tensor(f"matrices[{title!r}]", m, "rows columns", integers=True, nan=True))
+        for title, m in checked_mapping("matrices", matrices, "tensor").items()
+    ]
+    row_labels = _checked_labels("row_labels", row_labels, [m.shape[0] for _, m in shown])
+    column_labels = _checked_labels("column_labels", column_labels, [m.shape[1] for _, m in shown])
+    if numbers is not None:
+        _require_pattern("numbers", numbers)
+    if limit is None:
+        limit = max(m.nan_to_num().abs().max().item() for _, m in shown)
+    elif checked_number("limit", limit) <= 0:
+        raise ValueError(f"limit must be above 0, got {limit}")
+    norm = signed_norm(limit)
+    columns = len(shown) if columns is None else columns
+    require_positive_int("columns", columns)
+    columns = min(columns, len(shown))
     lines = [shown[i : i + columns] for i in range(0, len(shown), columns)]
     widths = [max(line[i][1].shape[1] for line in lines if i < len(line)) for i in range(columns)]
     cell = min(TEXT_WIDTH / (sum(widths) + 1.2 * columns), 0.6)  # inches
@@ -65,20 +68,36 @@ def plot_matrices(
     for ax in axes.flat:
         ax.set_axis_off()
     for i, line in enumerate(lines):
-        for ax, (name, matrix) in zip(axes[i], line, strict=False):
+        for ax, (title, matrix) in zip(axes[i], line, strict=False):
             ax.set_axis_on()
-            ax.imshow(
-                matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect="equal"
-            )
-            ax.set_title(name)
+            draw_matrix(ax, matrix, norm, cell, numbers)
+            ax.set_title(title)
             for axis, labels, count in (
                 (ax.yaxis, row_labels, matrix.shape[0]),
                 (ax.xaxis, column_labels, matrix.shape[1]),
             ):
                 fitting = labels if labels and len(labels) == count else None
                 label_axis(axis, fitting, count, cell)
-            ax.spines[:].set_visible(True)
-            ax.spines[:].set_color(palette.LINE)
-            if numbers is not None:
-                write_numbers(ax, matrix, SIGNED_MAP, norm, numbers, cell)
     return figure
+
+
+def _checked_labels(name: str, labels: Sequence[str] | None, counts: list[int]) -> list[str] | None:
+    """Return labels as a list, or raise unless there are as many as one of `counts`."""
+    if labels is None:
+        return None
+    texts = checked_texts(name, labels)
+    if len(texts) not in counts:
+        raise ValueError(
+            f"{name} must hold as many labels as a matrix has {name.split('_')[0]}s, {counts}, "
+            f"got {len(texts)}"
+        )
+    return texts
+
+
+def _require_pattern(name: str, pattern: str) -> None:
+    """Raise TypeError or ValueError unless `pattern` can write a number, as "{:.2f}" does."""
+    require_text(name, pattern)
+    try:
+        pattern.format(0.5)
+    except (LookupError, ValueError, AttributeError, TypeError) as error:
+        raise ValueError(f'{name} must be a pattern such as "{{:.2f}}", got {pattern!r}') from error

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 
-import torch
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_tensor, shape_of
+from attnlib._checks import checked_list, require_positive_int, require_text
+from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
 from attnlib.plotting.style import new_figure
 
 MARKERS = "osD^vPX*"  # color is never the only difference
@@ -27,6 +28,8 @@ def plot_seed_curves(
 ) -> Figure:
     """Draw several measurements over x, one panel each, with every seed shown.
 
+    With at most eight points the horizontal axis is logarithmic. NaN and infinity leave a gap.
+
     Args:
         x: where was measured; N numbers.
         panels: title of the panel -> {name of the curve: tensor [N, seeds]}.
@@ -38,35 +41,61 @@ def plot_seed_curves(
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: something that isn't a tensor [N, seeds], or an unknown title in log.
+        TypeError, ValueError: something that isn't a tensor [N, seeds], x that can't stand on its
+            axis, or an unknown title in log.
     """
-    unknown = set(log) - set(panels)
+    places = _checked_places(x)
+    drawn = {
+        title: {
+            name: checked_tensor(
+                f"panels[{title!r}][{name!r}]", values, "len(x) seeds",
+                integers=True, nan=True, infinity=True, **{"len(x)": len(places)},
+            )
+            for name, values in checked_mapping(f"panels[{title!r}]", curves, "tensor").items()
+        }
+        for title, curves in checked_mapping("panels", panels, "dict of curves").items()
+    }  # fmt: skip
+    require_text("x_label", x_label)
+    log = checked_list("log", log)
+    unknown = [title for title in log if not isinstance(title, str) or title not in drawn]
     if unknown:
-        raise ValueError(f"log must hold titles of panels, got {sorted(unknown)}")
-    lines = math.ceil(len(panels) / columns)
+        raise ValueError(f"log must hold titles of panels, got {unknown}")
+    require_positive_int("columns", columns)
+    lines = math.ceil(len(drawn) / columns)
     figure, axes = new_figure(
         height=2.4 * lines + 0.5, nrows=lines, ncols=columns, sharex=True, squeeze=False
     )
-    for ax in axes.flat[len(panels) :]:
+    for ax in axes.flat[len(drawn) :]:
         ax.set_axis_off()
-    for ax, (title, curves) in zip(axes.flat, panels.items(), strict=False):
+    for ax, (title, curves) in zip(axes.flat, drawn.items(), strict=False):
         for i, (name, values) in enumerate(curves.items()):
-            require_tensor(name, values)
-            if values.dim() != 2 or len(values) != len(x):
-                raise ValueError(f"{name} must be [{len(x)}, seeds], got {shape_of(values)}")
-            _draw_curve(ax, x, values.detach().to("cpu", torch.float64), name, i)
+            _draw_curve(ax, places, values, name, i)
         ax.set_title(title)
         ax.set_yscale("log" if title in log else "linear")
         ax.grid(axis="y")
-        if len(x) <= FEW:
+        if len(places) <= FEW:
             ax.set_xscale("log")
-            ax.set_xticks(x, [f"{value:g}" for value in x])
+            ax.set_xticks(places, [f"{place:g}" for place in places])
             ax.minorticks_off()
     for ax in axes[-1]:
         ax.set_xlabel(x_label)
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), handlelength=3)
     return figure
+
+
+def _checked_places(x: Sequence[float]) -> list[float]:
+    """Return the places of the points, or raise unless they are numbers that the axis can show."""
+    numbers = checked_list("x", x.tolist() if isinstance(x, Tensor | np.ndarray) else x)
+    places = [checked_number("each of x", number) for number in numbers]
+    if not places:
+        raise ValueError("x must hold at least one number, got none")
+    if len(places) <= FEW and min(places) <= 0:
+        raise ValueError(
+            f"x must be above 0 with at most {FEW} points, which stand on a logarithmic axis, "
+            f"got {min(places):g}"
+        )
+    return places
 
 
 def _draw_curve(ax: Axes, x: Sequence[float], values: Tensor, name: str, number: int) -> None:

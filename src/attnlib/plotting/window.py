@@ -11,8 +11,9 @@ from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from attnlib import palette
-from attnlib.plotting._long_maps import LongMaps, require_long_maps, tolerance_of
-from attnlib.plotting.long_heads import add_legends, draw_map, figure_of_maps
+from attnlib.plotting._long_maps import LongMaps, require_long_maps
+from attnlib.plotting._weights import tolerance_of
+from attnlib.plotting.long_heads import add_legends, draw_long_map, figure_of_maps
 
 # Dark on a light rim, so that it is seen on every color; dark figures turn it round.
 FRAME: dict[str, Any] = {
@@ -75,11 +76,11 @@ def plot_window(
             )
     row_of, column_of = _places(every, piece)
     _require_piece(every, piece, row_of, column_of, max(map(tolerance_of, (whole, window))))
-    piece = replace(piece, blind=every.blind[:, row_of])
+    piece = replace(piece, fully_masked=every.fully_masked[:, row_of])
     figure, axes = figure_of_maps(1, 2, every, piece)
     left, right = axes[0]
     for ax, title, maps in ((left, "whole map", every), (right, "window", piece)):
-        draw_map(ax, maps)
+        draw_long_map(ax, maps)
         ax.set_title(title)
     _frame(figure, left, right, rows, keys)
     add_legends(figure, axes, every, piece)

@@ -1,36 +1,12 @@
 """What the widgets share in Python: checking what they are given, turning it into bytes."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
+from attnlib._checks import checked_texts as checked_texts
 from attnlib._checks import require_floating, require_like, shape_of
+from attnlib._checks import require_text as require_text
 from attnlib.attention import MultiHeadAttention
-
-
-def checked_texts(name: str, texts: Sequence[str]) -> list[str]:
-    """Return tokens or labels as a list, or raise unless they are strings, at least one."""
-    if isinstance(texts, str):
-        raise TypeError(
-            f"{name} must be a list of strings, got one string {texts!r}: did you forget .split()?"
-        )
-    texts = list(texts)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(
-                f"{name} must be strings, got {type(text).__name__} at position {i} ({text!r}): "
-                "numbers such as token ids must be turned into text first"
-            )
-    if not texts:
-        raise ValueError(f"{name} must hold at least one string, got none")
-    return texts
-
-
-def require_text(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is a string."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, got {type(value).__name__} ({value!r})")
 
 
 def checked_numbers(name: str, value: Tensor) -> Tensor:

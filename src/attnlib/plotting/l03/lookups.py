@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_floating, shape_of
 from attnlib.functional import scaled_dot_product_attention
+from attnlib.plotting._checks import checked_labels, checked_tensor
 from attnlib.plotting.style import new_figure
 
 LABEL_OFFSET = torch.tensor([32.0, 18.0], dtype=torch.float64)  # points; labels are wide
@@ -35,13 +35,11 @@ def plot_lookups(
     Raises:
         TypeError, ValueError: tensors of other shapes, or titles that don't fit.
     """
-    for name, value in (("queries", queries), ("keys", keys), ("values", values)):
-        require_floating(name, value)
-        if value.dim() != 2 or value.shape[1] != 2:
-            raise ValueError(f"{name} must be points in the plane [n, 2], got {shape_of(value)}")
-    if titles is not None and len(titles) != len(queries):
-        raise ValueError(f"titles must hold {len(queries)} titles, got {len(titles)}")
-    queries, keys, values = (t.detach().to("cpu", torch.float64) for t in (queries, keys, values))
+    queries = checked_tensor("queries", queries, "n 2")
+    keys = checked_tensor("keys", keys, "T 2")
+    values = checked_tensor("values", values, "T 2", T=len(keys))
+    if titles is not None:
+        titles = checked_labels("titles", titles, len(queries), "query")
     outputs, weights = scaled_dot_product_attention(queries, keys, values)
     figure, axes = new_figure(
         height=4.6, nrows=2, ncols=len(queries), sharex="row", sharey="row", squeeze=False
@@ -63,7 +61,9 @@ def convex_hull(points: Tensor) -> Tensor:
 
     Andrew's monotone chain: the lower edge from left to right, then the upper edge back.
     """
-    order = sorted(map(tuple, points.tolist()))
+    order = sorted(set(map(tuple, points.tolist())))
+    if len(order) == 1:
+        return points[:1]
     return torch.tensor(_chain(order)[:-1] + _chain(order[::-1])[:-1], dtype=points.dtype)
 
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attnlib._checks import require_floating, shape_of
 from attnlib.functional import scaled_dot_product_attention
-from attnlib.plotting._cells import draw_arrow, draw_matrix, label_axis
-from attnlib.plotting.heads import draw_map
+from attnlib.plotting._cells import draw_arrow, draw_matrix, label_axis, short_pattern
+from attnlib.plotting._checks import checked_labels, checked_tensor
+from attnlib.plotting._weights import draw_weights
 from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
 
 GAP = 0.42  # inches between two stages; an arrow must fit
@@ -39,13 +38,12 @@ def plot_stages(
     Raises:
         TypeError, ValueError: tensors of other shapes, or labels that don't fit.
     """
-    for name, value in (("x", x), ("w_q", w_q), ("w_k", w_k), ("w_v", w_v)):
-        require_floating(name, value)
-        if value.dim() != 2:
-            raise ValueError(f"{name} must have two dimensions, got {shape_of(value)}")
-    if tokens is not None and len(tokens) != len(x):
-        raise ValueError(f"tokens must hold {len(x)} labels, got {len(tokens)}")
-    x, w_q, w_k, w_v = (t.detach().to("cpu", torch.float64) for t in (x, w_q, w_k, w_v))
+    x = checked_tensor("x", x, "T d")
+    w_q = checked_tensor("w_q", w_q, "d d_k", d=x.shape[1])
+    w_k = checked_tensor("w_k", w_k, "d d_k", d=x.shape[1], d_k=w_q.shape[1])
+    w_v = checked_tensor("w_v", w_v, "d d_v", d=x.shape[1])
+    if tokens is not None:
+        tokens = checked_labels("tokens", tokens, len(x), "row of x")
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     output, weights = scaled_dot_product_attention(q, k, v)
     scores = q @ k.T / q.shape[1] ** 0.5
@@ -73,9 +71,9 @@ def plot_stages(
         size = matrix.shape[1] * cell / TEXT_WIDTH, len(x) * cell / height
         ax.set_position((left / TEXT_WIDTH, bottom / height, *size))
         if name == "A":
-            draw_map(ax, matrix, None, None, cell=cell, numbers=True)
+            draw_weights(ax, matrix, None, None, cell=cell, numbers=True)
         else:
-            draw_matrix(ax, matrix, norm, cell)
+            draw_matrix(ax, matrix, norm, cell, short_pattern(matrix))
         ax.set_title(titles.get(name, name), pad=3)
     label_axis(panels["X"].yaxis, tokens, len(x))
     for start, end in ARROWS:

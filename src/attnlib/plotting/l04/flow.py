@@ -1,17 +1,18 @@
 """Several heads from input to output: all read X, and W_o brings them together."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_divisible, require_floating, shape_of
+from attnlib._checks import require_divisible
 from attnlib.functional import merge_heads, scaled_dot_product_attention, split_heads
-from attnlib.plotting._cells import draw_arrow, draw_matrix, label_axis
-from attnlib.plotting.heads import draw_map
+from attnlib.plotting._cells import draw_arrow, draw_matrix, label_axis, short_pattern
+from attnlib.plotting._checks import checked_labels, checked_tensor
+from attnlib.plotting._weights import draw_weights
 from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
 
 GAP = 0.4  # inches between two columns; an arrow must fit
@@ -47,22 +48,21 @@ def plot_flow(
     Raises:
         TypeError, ValueError: tensors of other shapes, heads that don't fit, or labels that don't.
     """
-    for name, value in (("x", x), ("w_q", w_q), ("w_k", w_k), ("w_v", w_v), ("w_o", w_o)):
-        require_floating(name, value)
-        if value.dim() != 2 or value.shape[-1] != x.shape[-1]:
-            raise ValueError(
-                f"{name} must have two dimensions and end in d={x.shape[-1]}, got {shape_of(value)}"
-            )
-    require_divisible(x.shape[1], num_heads)
-    if tokens is not None and len(tokens) != len(x):
-        raise ValueError(f"tokens must hold {len(x)} labels, got {len(tokens)}")
-    x, w_q, w_k, w_v, w_o = (t.detach().to("cpu", torch.float64) for t in (x, w_q, w_k, w_v, w_o))
+    x = checked_tensor("x", x, "T d")
+    T, d = x.shape
+    w_q, w_k, w_v, w_o = (
+        checked_tensor(name, w, "d d", d=d)
+        for name, w in (("w_q", w_q), ("w_k", w_k), ("w_v", w_v), ("w_o", w_o))
+    )
+    require_divisible(d, num_heads)
+    if tokens is not None:
+        tokens = checked_labels("tokens", tokens, T, "row of x")
     q, k, v = (split_heads((x @ w)[None], num_heads) for w in (w_q, w_k, w_v))
     heads, weights = scaled_dot_product_attention(q, k, v)
-    joined = merge_heads(heads)[0]
-    heads, weights, output = heads[0], weights[0], joined @ w_o
+    merged = merge_heads(heads)[0]
+    heads, weights, output = heads[0], weights[0], merged @ w_o
 
-    (T, d), d_k = x.shape, heads.shape[-1]
+    d_k = heads.shape[-1]
     widths = (d, T, d_k, d, d)  # cells of the five columns
     cell = min((TEXT_WIDTH - LABELS - MARGIN - 4 * GAP) / sum(widths), 0.42)
     row = T * cell + HEADROOM  # inches from one head to the next
@@ -71,7 +71,7 @@ def plot_flow(
     figure.set_layout_engine("none")  # the places below are exact
     panels = iter(axes)
     lefts = [LABELS + sum(widths[:i]) * cell + i * GAP for i in range(len(widths))]
-    norm = signed_norm(max(t.abs().max().item() for t in (x, heads, joined, output)))
+    norm = signed_norm(max(t.abs().max().item() for t in (x, heads, merged, output)))
 
     def place(column: int, down: float, title: str, color: str = palette.INK) -> Axes:
         ax = next(panels)
@@ -82,20 +82,21 @@ def plot_flow(
         return ax
 
     middle = (num_heads - 1) / 2
-    start, together, end = (
+    x_panel, merged_panel, output_panel = (
         place(column, middle, title)
         for column, title in ((0, "X"), (3, "joined"), (4, "joined @ W_o"))
     )
-    for ax, matrix in ((start, x), (together, joined), (end, output)):
-        draw_matrix(ax, matrix, norm, cell)
-    label_axis(start.yaxis, tokens, T)
+    for ax, matrix in ((x_panel, x), (merged_panel, merged), (output_panel, output)):
+        draw_matrix(ax, matrix, norm, cell, short_pattern(matrix))
+    label_axis(x_panel.yaxis, tokens, T)
     for head in range(num_heads):
         color = palette.head_color(head)
-        looks = place(1, head, f"head {head + 1} looks", color)
-        brings = place(2, head, "and brings", color)
-        draw_map(looks, weights[head], None, None, cell=cell, numbers=True)
-        draw_matrix(brings, heads[head], norm, cell)
-        for here, there in ((start, looks), (looks, brings), (brings, together)):
+        weights_panel = place(1, head, f"head {head + 1} looks", color)
+        head_panel = place(2, head, "and brings", color)
+        draw_weights(weights_panel, weights[head], None, None, cell=cell, numbers=True)
+        draw_matrix(head_panel, heads[head], norm, cell, short_pattern(heads[head]))
+        way = (x_panel, weights_panel, head_panel, merged_panel)
+        for here, there in pairwise(way):
             draw_arrow(figure, here, there)
-    draw_arrow(figure, together, end)
+    draw_arrow(figure, merged_panel, output_panel)
     return figure

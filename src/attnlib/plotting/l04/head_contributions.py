@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_floating, shape_of
+from attnlib.plotting._checks import checked_labels, checked_tensor
 from attnlib.plotting.style import new_figure
 
 
@@ -29,22 +29,18 @@ def plot_head_contributions(
     Raises:
         TypeError, ValueError: shapes that don't fit, or parts that don't sum to `output`.
     """
-    require_floating("parts", parts)
-    require_floating("output", output)
-    if parts.dim() != 2 or output.shape != parts.shape[1:]:
-        raise ValueError(
-            f"parts must have shape [h, d] and output [d], "
-            f"got {shape_of(parts)} and {shape_of(output)}"
-        )
-    parts, output = (x.detach().to("cpu", torch.float64) for x in (parts, output))
+    parts = checked_tensor("parts", parts, "h d")
+    h, d = parts.shape
+    output = checked_tensor("output", output, "d", d=d)
+    if labels is None:
+        labels = [f"head {i + 1}" for i in range(h)]
+    labels = checked_labels("labels", labels, h, "head")
     gap = (parts.sum(0) - output).abs().max().item()
     if gap > 1e-4 * (1 + output.abs().max().item()):
         raise ValueError(
-            f"the parts must sum to output, but they differ by up to {gap:.3g}: "
+            f"parts must sum to output, but they differ by up to {gap:.3g}: "
             "is the bias of W_o among the parts?"
         )
-    h, d = parts.shape
-    labels = labels or [f"head {i + 1}" for i in range(h)]
     figure, ax = new_figure(height=2.6)
     places = range(1, d + 1)
     above, below = torch.zeros(d).double(), torch.zeros(d).double()

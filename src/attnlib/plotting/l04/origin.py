@@ -3,25 +3,38 @@
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_tensor, shape_of
+from attnlib._checks import checked_texts, shape_of
+from attnlib.plotting._cells import plain_text, text_color_on
+from attnlib.plotting._checks import (
+    checked_labels,
+    checked_mapping,
+    checked_sequence,
+    checked_tensor,
+)
 from attnlib.plotting.style import new_figure
 
 CELL = 0.36  # inches
 GAP = 0.8  # cells between two matrices
+Color = tuple[float, float, float, float]
 
 
 def plot_origin(
-    panels: Mapping[str, Sequence[Tensor]], tokens: Sequence[str], titles: Sequence[str] = ()
+    panels: Mapping[str, Sequence[Tensor]],
+    tokens: Sequence[str],
+    titles: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw matrices of positions, colored by the token that each position belongs to.
+    """Draw matrices of positions, shaded by the token that each position belongs to.
 
     Fill a tensor [T, d] with 0, 1, 2, ... and reshape it: each number then tells where it came
-    from. Number n belongs to token n // d, where d = (how many numbers there are) / T.
+    from. Number n belongs to token n // d, where d = (how many numbers there are) / T. Tokens are
+    shades of gray from the first to the last, as every color of the course means a head, a query, a
+    key or a weight.
 
     Args:
         panels: title -> matrices [rows, columns] of such numbers, drawn beside each other.
@@ -32,47 +45,76 @@ def plot_origin(
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: something that isn't a tensor of two dimensions.
+        TypeError, ValueError: something that isn't a matrix of positions, tokens among which they
+            can't be shared out, or titles that don't fit.
     """
-    for label, matrices in panels.items():
-        for matrix in matrices:
-            require_tensor(f"panels[{label!r}]", matrix)
-            if matrix.dim() != 2:
-                raise ValueError(
-                    f"panels[{label!r}] must hold matrices [rows, columns], got {shape_of(matrix)}"
-                )
-    count = max(sum(m.numel() for m in matrices) for matrices in panels.values())
-    width = count // len(tokens)
-    widths = [sum(m.shape[1] + GAP for m in matrices) - GAP for matrices in panels.values()]
-    tallest = max(m.shape[0] for matrices in panels.values() for m in matrices)
+    tokens = checked_texts("tokens", tokens)
+    drawn = {
+        title: [
+            checked_tensor(f"panels[{title!r}][{i}]", matrix, "rows columns", integers=True)
+            for i, matrix in enumerate(checked_sequence(f"panels[{title!r}]", matrices))
+        ]
+        for title, matrices in checked_mapping("panels", panels, "list of matrices").items()
+    }
+    count = max(sum(m.numel() for m in matrices) for matrices in drawn.values())
+    if count % len(tokens):
+        raise ValueError(
+            f"tokens must share out {count} positions evenly, got {len(tokens)} tokens"
+        )
+    for title, matrices in drawn.items():
+        for i, matrix in enumerate(matrices):
+            _require_positions(f"panels[{title!r}][{i}]", matrix, count)
+    if titles is not None:
+        titles = checked_labels("titles", titles, max(map(len, drawn.values())), "matrix")
+    d = count // len(tokens)
+    shades = _shades(len(tokens))
+    widths = [sum(m.shape[1] + GAP for m in matrices) - GAP for matrices in drawn.values()]
+    tallest = max(m.shape[0] for matrices in drawn.values() for m in matrices)
     figure, axes = new_figure(
-        height=tallest * CELL + 0.95, ncols=len(panels), width_ratios=widths, squeeze=False
+        height=tallest * CELL + 0.95, ncols=len(drawn), width_ratios=widths, squeeze=False
     )
-    for ax, (label, matrices), total in zip(axes[0], panels.items(), widths, strict=True):
+    for ax, (label, matrices), total in zip(axes[0], drawn.items(), widths, strict=True):
         left = 0.0
         for i, matrix in enumerate(matrices):
-            _draw(ax, matrix, left, width)
-            if titles and len(matrices) > 1:
+            _draw_positions(ax, matrix, left, [shades[n // d] for n in range(count)])
+            if titles is not None and len(matrices) > 1:
                 middle = left + matrix.shape[1] / 2
                 style = {"ha": "center", "va": "bottom", "fontsize": 9}
                 ax.text(middle, -0.1, titles[i], color=palette.head_color(i), **style)
             left += matrix.shape[1] + GAP
         ax.set(xlim=(-0.05, total + 0.05), ylim=(tallest + 0.05, -0.7), aspect="equal", title=label)
         ax.set_axis_off()
-    handles = [
-        Rectangle((0, 0), 1, 1, color=palette.HEAD_COLORS[i + 3]) for i in range(len(tokens))
-    ]
-    figure.legend(handles, tokens, loc="outside lower left", ncols=len(tokens))
+    handles = [Rectangle((0, 0), 1, 1, color=shade) for shade in shades]
+    figure.legend(
+        handles, map(plain_text, tokens), loc="outside lower left", ncols=min(len(tokens), 8)
+    )
     return figure
 
 
-def _draw(ax: Axes, matrix: Tensor, left: float, width: int) -> None:
-    for i, row in enumerate(matrix.tolist()):
-        for j, number in enumerate(row):
-            color = palette.HEAD_COLORS[int(number) // width + 3]
+def _require_positions(name: str, matrix: Tensor, count: int) -> None:
+    """Raise ValueError unless all numbers are whole and below `count`."""
+    wrong = (matrix != matrix.round()) | (matrix < 0) | (matrix >= count)
+    if wrong.any():
+        raise ValueError(
+            f"{name} must hold positions from 0 to {count - 1}, got {matrix[wrong][0].item():g} "
+            f"in shape {shape_of(matrix)}"
+        )
+
+
+def _shades(tokens: int) -> list[Color]:
+    """Return grays from light to dark, all of them seen on light and on dark pages."""
+    gray = LinearSegmentedColormap.from_list("gray", [palette.PAPER, palette.INK])
+    return [gray((i + 0.5) / tokens) for i in range(tokens)]
+
+
+def _draw_positions(ax: Axes, matrix: Tensor, left: float, colors: Sequence[Color]) -> None:
+    """Draw each position in its cell, with its color."""
+    for i, row in enumerate(matrix.int().tolist()):
+        for j, position in enumerate(row):
+            color = colors[position]
             box = Rectangle((left + j, i), 1, 1, facecolor=color, edgecolor=palette.PAPER)
             ax.add_patch(box)
             ax.text(
-                left + j + 0.5, i + 0.5, f"{int(number)}",
-                ha="center", va="center", fontsize=9, color="#fafafa",
+                left + j + 0.5, i + 0.5, f"{position}",
+                ha="center", va="center", fontsize=9, color=text_color_on(color),
             )  # fmt: skip

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_floating, shape_of
+from attnlib.plotting._checks import checked_mapping, checked_tensor
 from attnlib.plotting.style import SIGNED_MAP, new_figure
 
 
@@ -25,18 +25,19 @@ def plot_sensitivity(maps: Mapping[str, Tensor]) -> Figure:
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: not a floating point tensor [h, d], or negative numbers.
+        TypeError, ValueError: not a floating point tensor [h, d], negative numbers, or zeros alone.
     """
     arrays = {}
-    for title, sizes in maps.items():
-        require_floating(f"maps[{title!r}]", sizes)
-        if sizes.dim() != 2 or sizes.min() < 0:
+    for title, sizes in checked_mapping("maps", maps, "tensor").items():
+        arrays[title] = checked_tensor(f"maps[{title!r}]", sizes, "h d")
+        if (smallest := arrays[title].min()) < 0:
             raise ValueError(
-                f"maps[{title!r}] must have shape [h, d] and no negative numbers, "
-                f"got {shape_of(sizes)} with smallest {sizes.min().item():.3g}"
+                f"maps[{title!r}] must hold no negative number, got {smallest.item():.3g}: "
+                "were the gradients' absolute values forgotten?"
             )
-        arrays[title] = sizes.detach().to("cpu", torch.float64)
     positive = torch.cat([a[a > 0] for a in arrays.values()])
+    if not len(positive):
+        raise ValueError("maps must hold a number above 0, got zeros alone: no head reads anything")
     # The middle of the signed scale is pale, its upper half one hue.
     shades = SIGNED_MAP(torch.linspace(0.55, 1, 256).numpy())
     upper = LinearSegmentedColormap.from_list("upper", shades)

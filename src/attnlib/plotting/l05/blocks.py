@@ -9,6 +9,7 @@ from matplotlib.patches import FancyBboxPatch
 
 from attnlib import palette
 from attnlib.blocks import TransformerBlock
+from attnlib.plotting._checks import checked_mapping
 from attnlib.plotting.style import new_figure
 
 SKIP_COLOR = palette.head_color(4)
@@ -53,9 +54,7 @@ def plot_blocks(blocks: Mapping[str, TransformerBlock]) -> Figure:
     Raises:
         TypeError, ValueError: something that isn't a TransformerBlock, or none at all.
     """
-    if not blocks:
-        raise ValueError("blocks must hold at least one TransformerBlock, got none")
-    for title, block in blocks.items():
+    for title, block in checked_mapping("blocks", blocks, "TransformerBlock").items():
         if not isinstance(block, TransformerBlock):
             raise TypeError(
                 f"blocks[{title!r}] must be a TransformerBlock, got {type(block).__name__}"

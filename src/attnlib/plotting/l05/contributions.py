@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_tensor, shape_of
+from attnlib._checks import shape_of
+from attnlib.plotting._checks import checked_mapping, checked_tensor
 from attnlib.plotting.style import new_figure
 
 
@@ -25,21 +26,15 @@ def stream_shares(contributions: Mapping[str, Tensor]) -> Tensor:
         The shares, one a contribution, in their order.
 
     Raises:
-        TypeError, ValueError: something that isn't a tensor, shapes that differ, or none at all.
+        TypeError, ValueError: something that isn't a tensor, numbers that aren't finite, shapes
+            that differ, none at all, or contributions that sum to nothing.
     """
-    if not contributions:
-        raise ValueError("contributions must hold at least one tensor, got none")
-    first = next(iter(contributions))
-    for name, value in contributions.items():
-        require_tensor(f"contributions[{name!r}]", value)
-        if value.shape != contributions[first].shape:
-            raise ValueError(
-                f"contributions must share one shape, got {shape_of(contributions[first])} in "
-                f"{first!r} and {shape_of(value)} in {name!r}"
-            )
-    stacked = torch.stack([c.detach().to("cpu", torch.float64) for c in contributions.values()])
+    stacked = _stacked(contributions)
     total = stacked.sum(0)
-    return (stacked * total).flatten(1).sum(1) / total.square().sum()
+    squares = total.square().sum()
+    if not squares:
+        raise ValueError("contributions must not sum to 0: nothing can be a share of that")
+    return (stacked * total).reshape(len(stacked), -1).sum(1) / squares
 
 
 def plot_contributions(contributions: Mapping[str, Tensor]) -> Figure:
@@ -55,9 +50,9 @@ def plot_contributions(contributions: Mapping[str, Tensor]) -> Figure:
         TypeError, ValueError: as `stream_shares`.
     """
     shares = stream_shares(contributions)
-    values = [c.detach().to("cpu", torch.float64) for c in contributions.values()]
+    values = _stacked(contributions)
     sizes = [_rms(value) for value in values]
-    so_far = [_rms(total) for total in torch.stack(values).cumsum(0)]
+    so_far = [_rms(total) for total in values.cumsum(0)]
     places, names = range(len(values)), list(contributions)
     figure, (left, right) = new_figure(height=0.24 * len(values) + 1.1, ncols=2, sharey=True)
     left.barh(places, sizes, color=palette.head_color(3), label="this contribution")
@@ -74,6 +69,22 @@ def plot_contributions(contributions: Mapping[str, Tensor]) -> Figure:
         ax.grid(axis="x")
         ax.tick_params(axis="y", length=0)
     return figure
+
+
+def _stacked(contributions: Mapping[str, Tensor]) -> Tensor:
+    """Return contributions [n, ...] in float64, or raise unless they can be added."""
+    values = {
+        name: checked_tensor(f"contributions[{name!r}]", value, "...", integers=True)
+        for name, value in checked_mapping("contributions", contributions, "tensor").items()
+    }
+    first, shape = next((name, shape_of(value)) for name, value in values.items())
+    for name, value in values.items():
+        if shape_of(value) != shape:
+            raise ValueError(
+                f"contributions must share one shape, got {shape} in {first!r} "
+                f"and {shape_of(value)} in {name!r}"
+            )
+    return torch.stack(list(values.values()))
 
 
 def _rms(x: Tensor) -> float:

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_tensor
+from attnlib._checks import require_positive_int
+from attnlib.plotting._checks import checked_mapping, checked_sequence, checked_tensor
 from attnlib.plotting.style import new_figure
 
 BINS = 60
@@ -29,23 +31,23 @@ def plot_size_histograms(stacks: Mapping[str, Sequence[Tensor]], *, columns: int
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: something that isn't a tensor, or one without any number but 0, or
-            no stack at all.
+        TypeError, ValueError: something that isn't a tensor, numbers that aren't finite, a tensor
+            without any number but 0, or no stack at all.
     """
-    if not stacks:
-        raise ValueError("stacks must hold at least one stack of tensors, got none")
-    logs = {title: [_log_size(layer) for layer in layers] for title, layers in stacks.items()}
-    # The few numbers that happen to be almost 0 would stretch the axis without telling anything.
-    ends = torch.tensor(
-        [layer.quantile(torch.tensor([0.005, 0.9999], dtype=layer.dtype)).tolist()
-         for layers in logs.values() for layer in layers]
-    )  # fmt: skip
-    low, high = math.floor(ends.min()), math.ceil(ends.max())
-    lines = math.ceil(len(stacks) / columns)
+    logs = {
+        title: [
+            _log_sizes(f"stacks[{title!r}][{i}]", layer)
+            for i, layer in enumerate(checked_sequence(f"stacks[{title!r}]", layers))
+        ]
+        for title, layers in checked_mapping("stacks", stacks, "stack of tensors").items()
+    }
+    require_positive_int("columns", columns)
+    low, high = _limits([layer for layers in logs.values() for layer in layers])
+    lines = math.ceil(len(logs) / columns)
     figure, axes = new_figure(
         height=2.6 * lines + 0.3, nrows=lines, ncols=columns, sharex=True, squeeze=False
     )
-    for ax in axes.flat[len(stacks) :]:
+    for ax in axes.flat[len(logs) :]:
         ax.set_axis_off()
     for number, (ax, (title, layers)) in enumerate(zip(axes.flat, logs.items(), strict=False)):
         shares = [torch.histc(x, BINS, low, high) / x.numel() for x in layers]
@@ -67,11 +69,20 @@ def plot_size_histograms(stacks: Mapping[str, Sequence[Tensor]], *, columns: int
     return figure
 
 
-def _log_size(layer: Tensor) -> Tensor:
-    """log10 |number| of all numbers that aren't 0, flat."""
-    require_tensor("layer", layer)
-    sizes = layer.detach().to("cpu", torch.float64).abs().flatten()
+def _log_sizes(name: str, layer: Tensor) -> Tensor:
+    """Return log10 |number| of all numbers that aren't 0, flat."""
+    sizes = checked_tensor(name, layer, "...", integers=True).abs().flatten()
     sizes = sizes[sizes > 0]
     if not len(sizes):
-        raise ValueError("each layer must hold a number that isn't 0: it has no size to draw")
+        raise ValueError(f"{name} must hold a number that isn't 0: it has no size to draw")
     return sizes.log10()
+
+
+def _limits(layers: Sequence[Tensor]) -> tuple[int, int]:
+    """Return the powers of ten between which almost all sizes lie.
+
+    The few numbers that happen to be almost 0 would stretch the axis without telling anything.
+    """
+    ends = np.array([np.quantile(layer.numpy(), [0.005, 0.9999]) for layer in layers])
+    low, high = math.floor(ends.min()), math.ceil(ends.max())
+    return (low, high) if low < high else (low - 1, high + 1)
