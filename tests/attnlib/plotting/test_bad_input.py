@@ -1,0 +1,196 @@
+"""Every figure refuses what it can't draw, with an error that names the argument.
+
+A figure is found by its name, `plot_...`; its good call is in tests/tools/figure_examples.py.
+"""
+
+import inspect
+import re
+from typing import get_args
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from matplotlib.figure import Figure
+from tools.figure_examples import EXAMPLES
+from torch import Tensor, nn
+
+from attnlib import plotting
+
+FIGURES = [name for name in plotting.__all__ if name.startswith("plot_")]
+
+
+def draw(name, arguments):
+    """Draw a figure wholly, as a page would."""
+    figure = getattr(plotting, name)(**arguments)
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+
+
+def parameters_of(name):
+    return inspect.signature(getattr(plotting, name)).parameters
+
+
+def wrong_values(value, optional):
+    """What must be refused in the place of a good value: kind -> something wrong."""
+    if isinstance(value, Tensor):
+        wrong = wrong_tensors(value)
+    elif isinstance(value, dict):
+        wrong = wrong_mappings(value)
+    elif isinstance(value, list):
+        wrong = wrong_lists(value)
+    else:
+        wrong = WRONG[type(value)]
+    return wrong if optional else {**wrong, "None": None}
+
+
+def wrong_tensors(value):
+    wrong = {
+        "a list": value.tolist(),
+        "an array": value.numpy(),
+        "a text": "text",
+        "0-D": value.flatten()[-1],
+        "6-D": value[(None,) * (6 - value.dim())],
+        "no row": value[:0],
+        "no column": value[..., :0],
+        "complex": value.to(torch.complex64),
+        "sparse": value.to_sparse(),
+        "without numbers": value.to("meta"),
+    }
+    if value.dim() > 1:
+        wrong["flat"] = value.flatten()
+    if value.dtype == torch.bool:
+        wrong["a mask of numbers"] = value.float()
+    if value.is_floating_point():
+        for kind, number in (("NaN", torch.nan), ("infinity", torch.inf), ("beyond float32", 1e39)):
+            wrong[kind] = value.double().index_fill(-1, torch.tensor(0), number)
+    return wrong
+
+
+def wrong_mappings(value):
+    title, item = next(iter(value.items()))
+    return {
+        "empty": {},
+        "its items": list(value.items()),
+        "a text": "text",
+        "a number": 3,
+        "a number as title": {3: item},
+        **{kind: {**value, title: wrong} for kind, wrong in wrong_values(item, False).items()},
+    }
+
+
+def wrong_lists(value):
+    first = next(item for item in value if item is not None)
+    wrong = {"a number": 3, "a text": "abc"[: len(value)], "objects": [object() for _ in value]}
+    if isinstance(first, Tensor):
+        wrong |= {"a tensor": first, "no tensor": []}
+        return wrong | {k: [w, *value[1:]] for k, w in wrong_values(first, False).items()}
+    if isinstance(first, str):
+        wrong["numbers"] = list(range(len(value)))
+    else:
+        wrong |= {"flags": [True for _ in value], "texts": ["1" for _ in value]}
+        wrong |= {"below 0": [-1 for _ in value]}
+    return wrong | {"one too few": value[:-1], "one too many": [*value, first]}
+
+
+WRONG = {
+    bool: {"a number": 1, "a text": "yes"},
+    int: {"0": 0, "below 0": -1, "a flag": True, "half": 1.5, "a text": "2"},
+    float: {"0": 0.0, "below 0": -1, "NaN": torch.nan, "infinity": torch.inf, "a text": "1"},
+    str: {"a number": 3, "bytes": b"text", "a list": ["text"]},
+    range: {
+        "a number": 3, "a list": [0, 1], "empty": range(0), "steps": range(0, 6, 2),
+        "below 0": range(-1, 5),
+    },
+    type(next(iter(EXAMPLES["plot_blocks"].arguments["blocks"].values()))): {
+        "another module": nn.Linear(2, 2), "a text": "block",
+    },
+}  # fmt: skip
+
+
+def cases(*, drawn):
+    """Return (figure, argument, value): those that are drawn all the same, or all the others."""
+    found = []
+    for name in set(FIGURES) & set(EXAMPLES):
+        example, parameters = EXAMPLES[name], parameters_of(name)
+        for argument, value in example.arguments.items():
+            optional = type(None) in get_args(parameters[argument].annotation)
+            wrong = wrong_values(value, optional)
+            if not drawn:
+                misfits = example.misfits.get(argument, [])
+                wrong |= {f"misfit {i}": misfit for i, misfit in enumerate(misfits)}
+            found += [
+                pytest.param(name, argument, bad, id=f"{name}-{argument}-{kind}")
+                for kind, bad in wrong.items()
+                if (kind in example.drawn.get(argument, [])) == drawn
+            ]
+    return sorted(found, key=lambda case: case.id)  # each process must list them alike
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_an_example_of_all_its_arguments(name):
+    assert name in EXAMPLES, f"tests/tools/figure_examples.py lacks a good call of {name}"
+    missing = sorted(set(parameters_of(name)) - set(EXAMPLES[name].arguments))
+    assert not missing, f"the example of {name} in tests/tools/figure_examples.py lacks {missing}"
+    draw(name, EXAMPLES[name].arguments)
+
+
+@pytest.mark.parametrize(("name", "argument", "value"), cases(drawn=True))
+def test_what_a_figure_says_it_draws_is_drawn(name, argument, value):
+    draw(name, {**EXAMPLES[name].arguments, argument: value})
+
+
+@pytest.mark.parametrize(("name", "argument", "wrong"), cases(drawn=False))
+def test_what_cannot_be_drawn_is_refused_by_name(name, argument, wrong):
+    with pytest.raises((TypeError, ValueError), match=rf"\b{argument}\b"):
+        draw(name, {**EXAMPLES[name].arguments, argument: wrong})
+
+
+NUMBERS = st.sampled_from([0, 1, -1, 0.5, 1e-45, 1e-200, 3e38, 1e300, torch.nan, torch.inf])
+TEXTS = st.sampled_from(["", "a", "b\n", "{:.1f}", "$"])
+SHAPES = array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+DTYPES = st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.bool])
+LEAVES = (
+    st.none() | st.booleans() | st.integers(-3, 6) | NUMBERS | TEXTS
+    | st.builds(range, st.integers(-1, 3), st.integers(-1, 9)) | st.builds(object)
+)  # fmt: skip
+
+
+def tensors(shapes):
+    filled = arrays(float, shapes, elements=NUMBERS).map(torch.from_numpy)
+    return st.builds(Tensor.to, filled, DTYPES)
+
+
+ANYTHING = st.recursive(
+    LEAVES | tensors(SHAPES),
+    lambda items: st.lists(items, max_size=3) | st.dictionaries(TEXTS, items, max_size=2),
+    max_leaves=4,
+)
+
+
+def anything_like(value):
+    """Whatever might come in the place of a good value; often something of its kind."""
+    if isinstance(value, Tensor):
+        return tensors(st.just(tuple(value.shape)) | SHAPES) | ANYTHING
+    if isinstance(value, dict):
+        items = {title: st.just(item) | anything_like(item) for title, item in value.items()}
+        return st.fixed_dictionaries(items) | ANYTHING
+    if isinstance(value, list):
+        return st.tuples(*(st.just(item) | anything_like(item) for item in value)).map(list)
+    return ANYTHING
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@settings(max_examples=40, derandomize=True)
+@given(data=st.data())
+def test_whatever_comes_is_drawn_or_refused_by_name(name, data):
+    arguments = EXAMPLES[name].arguments
+    changed = data.draw(st.sets(st.sampled_from(sorted(arguments)), min_size=1, max_size=2))
+    garbage = {argument: data.draw(anything_like(arguments[argument])) for argument in changed}
+    try:
+        figure = getattr(plotting, name)(**{**arguments, **garbage})
+    except (TypeError, ValueError) as error:
+        assert re.search(rf"\b({'|'.join(arguments)})\b", str(error)), error
+    else:
+        figure.draw_without_rendering()

@@ -1,0 +1,143 @@
+"""One good call of every figure of attnlib.plotting, and arguments that don't fit the others.
+
+What must be refused whatever the figure (no tensor, no number in it, a label too few, ...) is
+derived from the good call; see tests/attnlib/plotting/test_bad_input.py.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from attnlib import TransformerBlock, causal_mask
+
+
+@dataclass(frozen=True)
+class Example:
+    """A good call of one figure.
+
+    Attributes:
+        arguments: a good value for every parameter.
+        misfits: parameter -> values of the right kind that don't fit the other arguments.
+        drawn: parameter -> kinds of wrong values that this figure draws all the same.
+    """
+
+    arguments: dict[str, Any]
+    misfits: dict[str, list[Any]] = field(default_factory=dict)
+    drawn: dict[str, list[str]] = field(default_factory=dict)
+
+
+def numbers(*shape: int) -> torch.Tensor:
+    """Return numbers above 0, the same for the same shape, none of them whole."""
+    return torch.arange(1.0, 1 + torch.Size(shape).numel()).view(shape) / 7.5
+
+
+HEADS, SEEDS, LAYERS = ["one", "two"], ["a", "b", "c"], [numbers(4, 3), numbers(4, 3)]
+EYE, POSITIONS = torch.eye(3), torch.arange(15).view(3, 5)
+
+EXAMPLES = {
+    "plot_beside": Example(
+        {"right": EYE, "broken": numbers(3, 3), "tokens": SEEDS, "mask": causal_mask(3)},
+        {"mask": [causal_mask(2), ~causal_mask(3)[:2]]},
+        drawn={"right": ["NaN"], "broken": ["NaN"]},
+    ),
+    "plot_heads": Example(
+        {
+            "weights": torch.eye(3, 4).repeat(2, 1, 1), "mask": torch.ones(3, 4).bool(),
+            "tokens": SEEDS, "key_tokens": list("abcd"), "titles": HEADS, "colors_of": [3, None],
+            "numbers": True, "columns": 2,
+        },
+        {"mask": [causal_mask(3), torch.eye(3, 4).logical_not(), torch.ones(2, 3, 4).bool()]},
+    ),
+    "plot_long_heads": Example(
+        {
+            "maps": EYE.repeat(2, 1, 1), "rows": range(6), "keys": range(6), "titles": HEADS,
+            "colors_of": [3, None], "window": False, "causal": True,
+        },
+        {"rows": [range(2)], "keys": [range(4)], "maps": [numbers(3, 3), EYE - 1]},
+    ),
+    "plot_matrices": Example(
+        {
+            "matrices": {"X": numbers(3, 5), "Y": -numbers(3, 5)}, "row_labels": SEEDS,
+            "column_labels": list("abcde"), "numbers": "{:.1f}", "columns": 2, "limit": 3.0,
+        },
+        {"numbers": ["{:d}", "{1}", "{name}", "{", "{:.1f} {}"]},
+        drawn={"matrices": ["NaN"]},
+    ),
+    "plot_seed_curves": Example(
+        {
+            "x": [1, 2.5], "panels": {"loss": {"a": numbers(2, 3), "b": numbers(2, 1)}},
+            "x_label": "depth", "log": ["loss"], "columns": 2,
+        },
+        {
+            "x": [[1, 2, 3], [0, 1], [1, torch.nan], [1, torch.inf]], "log": [["los"]],
+            "panels": [{"loss": {"a": numbers(3, 2)}}],
+        },
+        drawn={
+            "panels": ["NaN", "infinity", "beyond float32"],
+            "log": ["one too few", "one too many"],  # none, and one of them twice
+        },
+    ),
+    "plot_window": Example(
+        {
+            "whole": EYE, "all_rows": range(6), "all_keys": range(6), "window": torch.eye(2),
+            "rows": range(2, 4), "keys": range(2, 4), "causal": True,
+        },
+        {
+            "whole": [EYE.repeat(2, 1, 1), numbers(3, 3)], "all_rows": [range(2)],
+            "all_keys": [range(4)], "rows": [range(3), range(5, 7)], "keys": [range(3)],
+            "window": [torch.eye(2).repeat(2, 1, 1), torch.eye(2).flip(0), numbers(2, 2)],
+        },
+    ),
+    # lesson 3
+    "plot_lookups": Example(
+        {
+            "queries": numbers(2, 2), "keys": numbers(3, 2), "values": -numbers(3, 2),
+            "titles": HEADS,
+        },
+        {name: [numbers(3, 3), numbers(2, 1)] for name in ("queries", "keys")}
+        | {"values": [numbers(2, 2), numbers(3, 3)]},
+    ),
+    "plot_stages": Example(
+        {
+            "x": numbers(3, 4), "w_q": numbers(4, 2), "w_k": numbers(4, 2), "w_v": numbers(4, 5),
+            "tokens": SEEDS,
+        },
+        {"w_q": [numbers(3, 2)], "w_k": [numbers(3, 2), numbers(4, 3)], "w_v": [numbers(5, 4)]},
+    ),
+    # lesson 4
+    "plot_flow": Example(
+        {
+            "x": numbers(3, 4), "w_q": numbers(4, 4), "w_k": numbers(4, 4), "w_v": numbers(4, 4),
+            "w_o": numbers(4, 4), "num_heads": 2, "tokens": SEEDS,
+        },
+        {name: [numbers(3, 4), numbers(4, 3)] for name in ("w_q", "w_k", "w_v", "w_o")}
+        | {"num_heads": [3, 8]},
+    ),
+    "plot_head_contributions": Example(
+        {"parts": numbers(2, 3), "output": numbers(2, 3).sum(0), "labels": HEADS},
+        {"output": [numbers(2), numbers(3)], "parts": [numbers(2, 3) + 1]},
+    ),
+    "plot_origin": Example(
+        {
+            "panels": {"x": [POSITIONS.float()], "cut": list(POSITIONS.split([2, 3], dim=1))},
+            "tokens": SEEDS, "titles": HEADS,
+        },
+        {"panels": [{"x": [matrix]} for matrix in (numbers(3, 5), POSITIONS + 1, POSITIONS - 1)]},
+    ),
+    "plot_sensitivity": Example(
+        {"maps": {"real": numbers(2, 6), "sliced": EYE}},
+        {"maps": [{"real": -EYE}, {"real": 0 * EYE}]},
+    ),
+    # lesson 5
+    "plot_blocks": Example({"blocks": {"pre": TransformerBlock(4, 2)}}),
+    "plot_contributions": Example(
+        {"contributions": {"words": numbers(3, 4), "attention": -numbers(3, 4) / 2}},
+        {"contributions": [{"a": EYE, "b": -EYE}, {"a": numbers(2, 3), "b": numbers(3, 2)}]},
+    ),
+    "plot_size_histograms": Example(
+        {"stacks": {"one": LAYERS, "two": LAYERS[:1]}, "columns": 2},
+        {"stacks": [{"one": [0 * EYE]}]},
+        drawn={"stacks": ["flat", "0-D", "6-D"]},
+    ),
+}  # fmt: skip
