@@ -28,8 +28,9 @@ RING = {
 
 def block_parts(block: TransformerBlock) -> list[str]:
     """Name what lies on a token's way through a block: "split" is where a skip leaves it."""
+    sublayers = ["attention"] if block.feed_forward is None else ["attention", "feed-forward"]
     parts = []
-    for sublayer in ("attention", "feed-forward"):
+    for sublayer in sublayers:
         if block.residual:
             parts.append("split")
         if block.norm_position == "pre":
@@ -46,7 +47,7 @@ def plot_blocks(blocks: Mapping[str, TransformerBlock]) -> Figure:
     """Draw blocks side by side; tokens run from the bottom to the top.
 
     Args:
-        blocks: title -> block, whose `norm_position` and `residual` decide what is drawn.
+        blocks: title -> block, whose sub-layers, `norm_position` and `residual` are drawn.
 
     Returns:
         A figure as wide as the text; see `attnlib.plotting`.
