@@ -16,7 +16,6 @@ from attnlib import MultiHeadAttention, causal_mask
 from attnlib.museum import EXHIBITS, SteppedAttention, diagnose, named
 from attnlib.museum._diagnosis import _agree, _behavior, _right
 from attnlib.museum._probes import PROBES, copy_state, run
-from attnlib.plotting import plot_beside
 
 PAGE = ROOT / "book" / "museum.md"
 by_name = pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
@@ -420,56 +419,3 @@ def test_one_head_s_values_move_d_k_numbers_where_w_o_is_forgotten():
         after, _ = module(x)
     moved = (before != after).any(1).any(0)
     assert moved.tolist() == [4 <= i < 8 for i in range(12)]
-
-
-# --- its figures ---------------------------------------------------------------------------------
-
-
-def titles_of(figure):
-    return [ax.get_title() for ax in figure.axes if ax.get_title()]
-
-
-def test_attention_beside_attention_is_drawn_as_attention():
-    right, broken = torch.rand(2, 3, 3).softmax(-1)
-    assert titles_of(plot_beside(right, broken, list("abc"))) == ["right", "broken"]
-    blind = broken.clone()
-    blind[1] = 0.0
-    assert titles_of(plot_beside(right, blind)) == ["right", "broken"]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda w: w * 1.5, "broken: rows sum to 1.50"),
-        (lambda w: w * torch.tensor([[0.5], [1.0], [2.0]]), "broken: rows sum to 0.50 ... 2.00"),
-        (lambda w: w.masked_fill(torch.eye(3).bool(), torch.nan), "broken: 3 of 3 rows NaN"),
-        (lambda w: w[:2, :2], "broken: rows sum to"),
-        (lambda w: w - 0.5, "broken: rows sum to"),
-    ],
-)
-def test_what_is_not_attention_is_drawn_as_plain_numbers(change, words):
-    right = torch.rand(3, 3).softmax(-1)
-    first, second = titles_of(plot_beside(right, change(right), list("abc")))
-    assert first == "right: rows sum to 1.00" and words in second
-
-
-def test_a_mask_leaves_blank_what_it_forbids_unless_it_has_weight():
-    left = causal_mask(3)
-    right = torch.ones(3, 3).masked_fill(~left, -math.inf).softmax(-1)
-    broken = right.clone()
-    broken[1] = torch.tensor([0.25, 0.25, 0.5])  # peeks
-    figure = plot_beside(right, broken, mask=left)
-    drawn = [ax.images[0].get_array() for ax in figure.axes[:2]]
-    blank = torch.tensor([[0, 1, 1], [0, 0, 1], [0, 0, 0]]).bool()
-    assert torch.equal(torch.from_numpy(drawn[0].mask), blank)
-    blank[1] = False
-    assert torch.equal(torch.from_numpy(drawn[1].mask), blank)
-    with pytest.raises(ValueError, match="mask forbids a look that has weight: in map 0"):
-        plot_beside(broken, right, mask=left)
-
-
-def test_only_maps_are_drawn():
-    with pytest.raises(ValueError, match=r"broken must have shape"):
-        plot_beside(torch.rand(2, 2).softmax(-1), torch.rand(2, 2, 2))
-    with pytest.raises(TypeError, match="right must hold floating point"):
-        plot_beside(torch.ones(2, 2, dtype=torch.bool), torch.rand(2, 2))

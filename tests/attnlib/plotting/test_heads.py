@@ -1,15 +1,11 @@
-"""Figures refuse what isn't attention, and show the numbers that they were given."""
-
-import subprocess
-import sys
+"""Maps of heads refuse what isn't attention, and show the weights that they were given."""
 
 import pytest
 import torch
-from matplotlib.colors import to_hex
+from tools.figure_reading import drawn_maps
 
 from attnlib import MultiHeadAttention, causal_mask, palette, plotting
 from attnlib.plotting._weights import require_attention
-from attnlib.plotting.style import WEIGHT_MAP
 
 TOKENS = ["The", "cat", "sat"]
 
@@ -18,15 +14,10 @@ def some_weights(h=2, T_q=3, T_k=3, **options):
     return torch.randn(h, T_q, T_k, **options).softmax(-1)
 
 
-def maps(figure):
-    """The arrays that a figure's heatmaps show."""
-    return [torch.tensor(ax.images[0].get_array().data) for ax in figure.axes if ax.images]
-
-
 class TestPlotHeads:
     def test_shows_the_weights_it_was_given(self):
         weights = some_weights(h=3)
-        shown = maps(plotting.plot_heads(weights, TOKENS))
+        shown = drawn_maps(plotting.plot_heads(weights, TOKENS))
         assert torch.allclose(torch.stack(shown).float(), weights)
 
     def test_colors_run_from_0_to_1_whatever_the_weights(self):
@@ -82,10 +73,10 @@ class TestPlotHeads:
         weights, mask = torch.eye(3).expand(2, 3, 3), causal_mask(3)
         wanted = torch.eye(3).masked_fill(~mask, torch.nan).expand(2, 3, 3)
         for shape in ((3, 3), (1, 3, 3), (1, 1, 3, 3)):
-            shown = maps(plotting.plot_heads(weights, mask=mask.view(shape)))
+            shown = drawn_maps(plotting.plot_heads(weights, mask=mask.view(shape)))
             assert torch.equal(torch.stack(shown).nan_to_num(-1).float(), wanted.nan_to_num(-1))
         each = torch.stack([mask, torch.ones_like(mask)])[None]  # [1, h, T_q, T_k]
-        shown = maps(plotting.plot_heads(weights, mask=each))
+        shown = drawn_maps(plotting.plot_heads(weights, mask=each))
         assert [image.isnan().sum().item() for image in shown] == [3, 0]
 
     def test_every_head_keeps_its_color(self):
@@ -176,60 +167,3 @@ def test_labels_must_fit(labels):
 def test_a_line_holds_some_heads(columns):
     with pytest.raises((TypeError, ValueError), match="columns must be"):
         plotting.plot_heads(some_weights(h=2, T_q=3, T_k=3), columns=columns)
-
-
-class TestPlotMatrices:
-    def test_shows_the_numbers_it_was_given(self):
-        q, k = torch.randn(2, 3), torch.randn(4, 2)
-        shown = maps(plotting.plot_matrices({"Q": q, "K": k}))
-        assert torch.allclose(shown[0].float(), q) and torch.allclose(shown[1].float(), k)
-
-    def test_zero_is_the_middle_of_the_scale(self):
-        low, high = (
-            plotting.plot_matrices({"Q": torch.tensor([[1.0, -3.0]])}).axes[0].images[0].get_clim()
-        )
-        assert (low, high) == (-3, 3)
-
-    @pytest.mark.parametrize("matrix", [torch.randn(3), [[1.0]]])
-    def test_bad_input(self, matrix):
-        with pytest.raises((TypeError, ValueError), match=r"matrices\['Q'\]"):
-            plotting.plot_matrices({"Q": matrix})
-
-
-class TestPlotFlow:
-    def test_shows_what_the_module_computes(self):
-        module, x = MultiHeadAttention(6, 3, bias=False), torch.randn(2, 6)
-        matrices = [p.weight.T for p in (module.W_q, module.W_k, module.W_v, module.W_o)]
-        figure = plotting.plot_flow(x, *matrices, 3, ["a", "b"])
-        shown = {}
-        for ax, image in zip(figure.axes, maps(figure), strict=True):
-            shown.setdefault(ax.get_title(), []).append(image.float())
-        output, weights = module(x[None], need_weights=True)
-        assert torch.allclose(shown["X"][0], x)
-        assert torch.allclose(shown["joined @ W_o"][0], output[0], atol=1e-5)
-        for head in range(3):
-            assert torch.allclose(shown[f"head {head + 1} looks"][0], weights[0, head], atol=1e-5)
-        assert torch.allclose(torch.cat(shown["and brings"], 1), shown["joined"][0])
-
-    def test_bad_input(self):
-        eye = torch.eye(4)
-        with pytest.raises(ValueError, match="num_heads=3"):
-            plotting.plot_flow(eye, eye, eye, eye, eye, 3)
-        with pytest.raises(ValueError, match=r"w_v .* d=4"):
-            plotting.plot_flow(eye, eye, eye, torch.eye(3), eye, 2)
-        with pytest.raises(ValueError, match="tokens must hold 4"):
-            plotting.plot_flow(eye, eye, eye, eye, eye, 2, ["a"])
-
-
-def test_the_scale_is_the_palette_s():
-    assert to_hex(WEIGHT_MAP(0.0)) == palette.WEIGHT_SCALE[0]
-    assert to_hex(WEIGHT_MAP(1.0)) == palette.WEIGHT_SCALE[-1]
-
-
-def test_importing_attnlib_stays_light():
-    code = (
-        "import sys, attnlib; heavy = {'matplotlib', 'anywidget', 'IPython', 'safetensors'}; "
-        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr

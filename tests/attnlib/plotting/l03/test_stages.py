@@ -1,0 +1,49 @@
+"""The stages of one head belong to the matrices that were given."""
+
+import pytest
+import torch
+from tools.figure_reading import drawn_maps
+
+from attnlib import plotting, scaled_dot_product_attention
+
+
+class TestPlotStages:
+    def test_shows_the_stages_that_belong_to_these_matrices(self):
+        x, w_q, w_k, w_v = (
+            torch.randn(5, 4),
+            torch.randn(4, 3),
+            torch.randn(4, 3),
+            torch.randn(4, 2),
+        )
+        q, k, v = x @ w_q, x @ w_k, x @ w_v
+        output, weights = scaled_dot_product_attention(q, k, v)
+        figure = plotting.plot_stages(x, w_q, w_k, w_v, list("abcde"))
+        panels = [panel.float() for panel in drawn_maps(figure)]
+        for panel, stage in zip(
+            panels, (x, q, k, v, q @ k.T / 3**0.5, weights, output), strict=True
+        ):
+            torch.testing.assert_close(panel, stage, atol=1e-5, rtol=1e-4)
+
+    def test_weights_keep_their_own_scale(self):
+        figure = plotting.plot_stages(torch.randn(3, 2), *[torch.eye(2)] * 3)
+        limits = {ax.get_title(): ax.images[0].get_clim() for ax in figure.axes}
+        assert limits.pop("weights") == (0, 1)
+        assert all(low == -high and high > 0 for low, high in limits.values())
+
+    def test_everything_stays_inside_the_figure(self):
+        for d in (2, 4, 8):
+            figure = plotting.plot_stages(torch.randn(3, d), *[torch.eye(d)] * 3, ["token 0"] * 3)
+            figure.canvas.draw()
+            boxes = [ax.get_tightbbox() for ax in figure.axes]
+            assert min(box.x0 for box in boxes) >= 0
+            assert max(box.x1 for box in boxes) <= figure.bbox.x1
+            assert max(box.y1 for box in boxes) <= figure.bbox.y1
+
+    def test_bad_input(self):
+        x, eye = torch.randn(3, 2), torch.eye(2)
+        with pytest.raises(ValueError, match=r"x must have shape \[T, d\], got \[1, 3, 2\]"):
+            plotting.plot_stages(x[None], eye, eye, eye)
+        with pytest.raises(ValueError, match="tokens must hold 3 labels, got 1"):
+            plotting.plot_stages(x, eye, eye, eye, ["a"])
+        with pytest.raises(TypeError, match=r"w_q must be a torch\.Tensor"):
+            plotting.plot_stages(x, [[1.0]], eye, eye)

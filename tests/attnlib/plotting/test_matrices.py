@@ -1,0 +1,25 @@
+"""Matrices that are not attention show their numbers on the signed scale."""
+
+import pytest
+import torch
+from tools.figure_reading import drawn_maps
+
+from attnlib import plotting
+
+
+class TestPlotMatrices:
+    def test_shows_the_numbers_it_was_given(self):
+        q, k = torch.randn(2, 3), torch.randn(4, 2)
+        shown = drawn_maps(plotting.plot_matrices({"Q": q, "K": k}))
+        assert torch.allclose(shown[0].float(), q) and torch.allclose(shown[1].float(), k)
+
+    def test_zero_is_the_middle_of_the_scale(self):
+        low, high = (
+            plotting.plot_matrices({"Q": torch.tensor([[1.0, -3.0]])}).axes[0].images[0].get_clim()
+        )
+        assert (low, high) == (-3, 3)
+
+    @pytest.mark.parametrize("matrix", [torch.randn(3), [[1.0]]])
+    def test_bad_input(self, matrix):
+        with pytest.raises((TypeError, ValueError), match=r"matrices\['Q'\]"):
+            plotting.plot_matrices({"Q": matrix})

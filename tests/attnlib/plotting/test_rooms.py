@@ -1,0 +1,36 @@
+"""Where a figure and its tests are: `plot_x` in x.py, its tests in test_x.py beside these."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from attnlib import plotting
+
+FIGURES = [name for name in plotting.__all__ if name.startswith("plot_")]
+HERE, THERE = Path(__file__).parent, Path(plotting.__file__).parent
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_in_the_file_of_its_name(name):
+    file = Path(inspect.getfile(getattr(plotting, name)))
+    assert file.stem == name.removeprefix("plot_")
+    tests = HERE / file.parent.relative_to(THERE) / f"test_{file.name}"
+    assert tests.exists(), f"{name} has no tests of its own: {tests.relative_to(HERE)}"
+
+
+def test_every_figure_is_public():
+    """A figure that its lesson's folder, or plotting itself, doesn't name can't be imported."""
+    files = {
+        file.stem for file in THERE.rglob("*.py") if f"def plot_{file.stem}(" in file.read_text()
+    }
+    assert sorted(files - {name.removeprefix("plot_") for name in FIGURES}) == []
+
+
+def test_no_two_files_define_a_function_of_one_name():
+    found = {}
+    for module in THERE.rglob("*.py"):
+        for line in module.read_text().splitlines():
+            if line.startswith("def ") and not line.startswith("def _"):
+                found.setdefault(line[4:].split("(")[0], []).append(module.name)
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}
