@@ -1,12 +1,12 @@
 """Refusing what can't be drawn, with an error that names the argument."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
 
 from attnlib._checks import (
+    Item,
     checked_list,
     checked_texts,
     require_floating,
@@ -15,8 +15,6 @@ from attnlib._checks import (
     require_text,
     shape_of,
 )
-
-Item = TypeVar("Item")
 
 
 def checked_tensor(
@@ -42,8 +40,8 @@ def checked_tensor(
 
     Raises:
         TypeError: not a tensor, or one of other numbers.
-        ValueError: another shape, no number at all, NaN, or a number that float32 can't hold: those
-            that it can leave room to be multiplied.
+        ValueError: another shape, no number at all, NaN, or a number beyond float32: what is
+            computed of such numbers couldn't be drawn.
     """
     if not integers:
         require_floating(name, value)
@@ -62,7 +60,7 @@ def checked_tensor(
         )
     if not numbers.numel():
         raise ValueError(f"{name} must hold at least one number, got shape {shape_of(value)}")
-    wrong = numbers.isnan() & (not nan) | (numbers.float().isinf() & (not infinity))
+    wrong = (numbers.isnan() & (not nan)) | (numbers.float().isinf() & (not infinity))
     if wrong.any():
         place = wrong.nonzero()[0].tolist()
         kind = "finite or NaN" if nan else "finite"
@@ -124,10 +122,12 @@ def checked_mapping(name: str, value: Mapping[str, Item], of: str) -> dict[str, 
     return dict(value)
 
 
-def checked_sequence(name: str, value: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Return a list of at least one tensor, or raise if it is none; a tensor isn't a list."""
-    if not isinstance(value, Sequence):
-        raise TypeError(f"{name} must be a list of tensors, got {type(value).__name__}")
-    if not value:
+def checked_tensors(name: str, tensors: Iterable[Tensor], shape: str) -> list[Tensor]:
+    """Return at least one tensor, each as `checked_tensor` returns it, or raise."""
+    found = [
+        checked_tensor(f"{name}[{i}]", tensor, shape, integers=True)
+        for i, tensor in enumerate(checked_list(name, tensors))
+    ]
+    if not found:
         raise ValueError(f"{name} must hold at least one tensor, got none")
-    return value
+    return found

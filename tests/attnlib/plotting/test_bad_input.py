@@ -84,8 +84,11 @@ def wrong_lists(value):
     first = next(item for item in value if item is not None)
     wrong = {"a number": 3, "a text": "abc"[: len(value)], "objects": [object() for _ in value]}
     if isinstance(first, Tensor):
-        wrong |= {"a tensor": first, "no tensor": []}
-        return wrong | {k: [w, *value[1:]] for k, w in wrong_values(first, False).items()}
+        return (
+            wrong
+            | {"no tensor": []}
+            | {k: [w, *value[1:]] for k, w in wrong_values(first, False).items()}
+        )
     if isinstance(first, str):
         wrong["numbers"] = list(range(len(value)))
     else:

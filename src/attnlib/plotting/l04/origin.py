@@ -9,14 +9,9 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import checked_texts, shape_of
+from attnlib._checks import checked_texts
 from attnlib.plotting._cells import plain_text, text_color_on
-from attnlib.plotting._checks import (
-    checked_labels,
-    checked_mapping,
-    checked_sequence,
-    checked_tensor,
-)
+from attnlib.plotting._checks import checked_labels, checked_mapping, checked_tensors
 from attnlib.plotting.style import new_figure
 
 CELL = 0.36  # inches
@@ -50,10 +45,7 @@ def plot_origin(
     """
     tokens = checked_texts("tokens", tokens)
     drawn = {
-        title: [
-            checked_tensor(f"panels[{title!r}][{i}]", matrix, "rows columns", integers=True)
-            for i, matrix in enumerate(checked_sequence(f"panels[{title!r}]", matrices))
-        ]
+        title: checked_tensors(f"panels[{title!r}]", matrices, "rows columns")
         for title, matrices in checked_mapping("panels", panels, "list of matrices").items()
     }
     count = max(sum(m.numel() for m in matrices) for matrices in drawn.values())
@@ -66,8 +58,8 @@ def plot_origin(
             _require_positions(f"panels[{title!r}][{i}]", matrix, count)
     if titles is not None:
         titles = checked_labels("titles", titles, max(map(len, drawn.values())), "matrix")
-    d = count // len(tokens)
     shades = _shades(len(tokens))
+    color_of = [shade for shade in shades for _ in range(count // len(tokens))]  # position -> color
     widths = [sum(m.shape[1] + GAP for m in matrices) - GAP for matrices in drawn.values()]
     tallest = max(m.shape[0] for matrices in drawn.values() for m in matrices)
     figure, axes = new_figure(
@@ -76,7 +68,7 @@ def plot_origin(
     for ax, (label, matrices), total in zip(axes[0], drawn.items(), widths, strict=True):
         left = 0.0
         for i, matrix in enumerate(matrices):
-            _draw_positions(ax, matrix, left, [shades[n // d] for n in range(count)])
+            _draw_positions(ax, matrix, left, color_of)
             if titles is not None and len(matrices) > 1:
                 middle = left + matrix.shape[1] / 2
                 style = {"ha": "center", "va": "bottom", "fontsize": 9}
@@ -96,8 +88,7 @@ def _require_positions(name: str, matrix: Tensor, count: int) -> None:
     wrong = (matrix != matrix.round()) | (matrix < 0) | (matrix >= count)
     if wrong.any():
         raise ValueError(
-            f"{name} must hold positions from 0 to {count - 1}, got {matrix[wrong][0].item():g} "
-            f"in shape {shape_of(matrix)}"
+            f"{name} must hold positions from 0 to {count - 1}, got {matrix[wrong][0].item():g}"
         )
 
 
@@ -107,11 +98,11 @@ def _shades(tokens: int) -> list[Color]:
     return [gray((i + 0.5) / tokens) for i in range(tokens)]
 
 
-def _draw_positions(ax: Axes, matrix: Tensor, left: float, colors: Sequence[Color]) -> None:
+def _draw_positions(ax: Axes, matrix: Tensor, left: float, color_of: Sequence[Color]) -> None:
     """Draw each position in its cell, with its color."""
     for i, row in enumerate(matrix.int().tolist()):
         for j, position in enumerate(row):
-            color = colors[position]
+            color = color_of[position]
             box = Rectangle((left + j, i), 1, 1, facecolor=color, edgecolor=palette.PAPER)
             ax.add_patch(box)
             ax.text(

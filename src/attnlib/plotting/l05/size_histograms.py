@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import require_positive_int
-from attnlib.plotting._checks import checked_mapping, checked_sequence, checked_tensor
+from attnlib.plotting._checks import checked_mapping, checked_tensors
 from attnlib.plotting.style import new_figure
 
 BINS = 60
@@ -35,10 +35,7 @@ def plot_size_histograms(stacks: Mapping[str, Sequence[Tensor]], *, columns: int
             without any number but 0, or no stack at all.
     """
     logs = {
-        title: [
-            _log_sizes(f"stacks[{title!r}][{i}]", layer)
-            for i, layer in enumerate(checked_sequence(f"stacks[{title!r}]", layers))
-        ]
+        title: _log_sizes(f"stacks[{title!r}]", layers)
         for title, layers in checked_mapping("stacks", stacks, "stack of tensors").items()
     }
     require_positive_int("columns", columns)
@@ -69,13 +66,15 @@ def plot_size_histograms(stacks: Mapping[str, Sequence[Tensor]], *, columns: int
     return figure
 
 
-def _log_sizes(name: str, layer: Tensor) -> Tensor:
-    """Return log10 |number| of all numbers that aren't 0, flat."""
-    sizes = checked_tensor(name, layer, "...", integers=True).abs().flatten()
-    sizes = sizes[sizes > 0]
-    if not len(sizes):
-        raise ValueError(f"{name} must hold a number that isn't 0: it has no size to draw")
-    return sizes.log10()
+def _log_sizes(name: str, layers: Sequence[Tensor]) -> list[Tensor]:
+    """Return log10 |number| of all numbers of each layer that aren't 0, flat."""
+    logs = []
+    for i, layer in enumerate(checked_tensors(name, layers, "...")):
+        sizes = layer[layer != 0].abs()
+        if not len(sizes):
+            raise ValueError(f"{name}[{i}] must hold a number that isn't 0: it has no size to draw")
+        logs.append(sizes.log10())
+    return logs
 
 
 def _limits(layers: Sequence[Tensor]) -> tuple[int, int]:
