@@ -14,7 +14,7 @@ HERE, THERE = Path(__file__).parent, Path(plotting.__file__).parent
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_in_the_file_of_its_name(name):
     file = Path(inspect.getfile(getattr(plotting, name)))
-    assert file.stem == name.removeprefix("plot_")
+    assert file.stem == name.removeprefix("plot_"), f"{name} is in {file.name}, not in its own file"
     tests = HERE / file.parent.relative_to(THERE) / f"test_{file.name}"
     assert tests.exists(), f"{name} has no tests of its own: {tests.relative_to(HERE)}"
 
@@ -24,7 +24,8 @@ def test_every_figure_is_public():
     files = {
         file.stem for file in THERE.rglob("*.py") if f"def plot_{file.stem}(" in file.read_text()
     }
-    assert sorted(files - {name.removeprefix("plot_") for name in FIGURES}) == []
+    hidden = sorted(files - {name.removeprefix("plot_") for name in FIGURES})
+    assert not hidden, f"no __init__.py of attnlib.plotting names the figures of {hidden}"
 
 
 def test_no_two_files_define_a_function_of_one_name():
@@ -33,4 +34,5 @@ def test_no_two_files_define_a_function_of_one_name():
         for line in module.read_text().splitlines():
             if line.startswith("def ") and not line.startswith("def _"):
                 found.setdefault(line[4:].split("(")[0], []).append(module.name)
-    assert {name: files for name, files in found.items() if len(files) > 1} == {}
+    twice = {name: files for name, files in found.items() if len(files) > 1}
+    assert not twice, f"functions of one name: {twice}"
