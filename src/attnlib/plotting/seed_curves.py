@@ -46,15 +46,9 @@ def plot_seed_curves(
     """
     places = _checked_places(x)
     drawn = {
-        title: {
-            name: checked_tensor(
-                f"panels[{title!r}][{name!r}]", values, "len(x) seeds",
-                integers=True, nan=True, infinity=True, **{"len(x)": len(places)},
-            )
-            for name, values in checked_mapping(f"panels[{title!r}]", curves, "tensor").items()
-        }
+        title: _checked_curves(f"panels[{title!r}]", curves, len(places))
         for title, curves in checked_mapping("panels", panels, "dict of curves").items()
-    }  # fmt: skip
+    }
     require_text("x_label", x_label)
     log = checked_list("log", log)
     unknown = [title for title in log if not isinstance(title, str) or title not in drawn]
@@ -96,6 +90,17 @@ def _checked_places(x: Sequence[float]) -> list[float]:
             f"got {min(places):g}"
         )
     return places
+
+
+def _checked_curves(name: str, curves: Mapping[str, Tensor], points: int) -> dict[str, Tensor]:
+    """Return a panel's curves, or raise unless each has a value per point and seed."""
+    return {
+        title: checked_tensor(
+            f"{name}[{title!r}]", values, "len(x) seeds",
+            integers=True, nan=True, infinity=True, **{"len(x)": points},
+        )
+        for title, values in checked_mapping(name, curves, "tensor").items()
+    }  # fmt: skip
 
 
 def _draw_curve(ax: Axes, x: Sequence[float], values: Tensor, name: str, number: int) -> None:

@@ -84,11 +84,8 @@ def wrong_lists(value):
     first = next(item for item in value if item is not None)
     wrong = {"a number": 3, "a text": "abc"[: len(value)], "objects": [object() for _ in value]}
     if isinstance(first, Tensor):
-        return (
-            wrong
-            | {"no tensor": []}
-            | {k: [w, *value[1:]] for k, w in wrong_values(first, False).items()}
-        )
+        wrong["no tensor"] = []
+        return wrong | {k: [bad, *value[1:]] for k, bad in wrong_values(first, False).items()}
     if isinstance(first, str):
         wrong["numbers"] = list(range(len(value)))
     else:
@@ -119,10 +116,11 @@ def cases(*, drawn):
         example, parameters = EXAMPLES[name], parameters_of(name)
         for argument, value in example.arguments.items():
             optional = type(None) in get_args(parameters[argument].annotation)
-            wrong = wrong_values(value, optional)
-            if not drawn:
-                misfits = example.misfits.get(argument, [])
-                wrong |= {f"misfit {i}": misfit for i, misfit in enumerate(misfits)}
+            misfits = enumerate(example.misfits.get(argument, []))
+            wrong = {
+                **wrong_values(value, optional),
+                **{f"misfit {i}": misfit for i, misfit in misfits},
+            }
             found += [
                 pytest.param(name, argument, bad, id=f"{name}-{argument}-{kind}")
                 for kind, bad in wrong.items()
