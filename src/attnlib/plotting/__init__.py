@@ -5,13 +5,18 @@ cell shows it once, when it is the cell's last expression.
 """
 
 # `plot_x` is in x.py: here if any page may use it, in the folder of a lesson if it illustrates
-# that lesson alone. A lesson's folder lists its own figures.
-from attnlib.plotting import l03, l04, l05
+# that lesson alone.
 from attnlib.plotting.beside import plot_beside
 from attnlib.plotting.heads import plot_heads
-from attnlib.plotting.l03 import *
-from attnlib.plotting.l04 import *
-from attnlib.plotting.l05 import *
+from attnlib.plotting.l03.lookups import plot_lookups
+from attnlib.plotting.l03.stages import plot_stages
+from attnlib.plotting.l04.flow import plot_flow
+from attnlib.plotting.l04.head_contributions import plot_head_contributions
+from attnlib.plotting.l04.origin import plot_origin
+from attnlib.plotting.l04.sensitivity import plot_sensitivity
+from attnlib.plotting.l05.blocks import plot_blocks
+from attnlib.plotting.l05.contributions import plot_contributions, stream_shares
+from attnlib.plotting.l05.size_histograms import plot_size_histograms
 from attnlib.plotting.long_heads import plot_long_heads
 from attnlib.plotting.matrices import plot_matrices
 from attnlib.plotting.seed_curves import plot_seed_curves
@@ -21,13 +26,20 @@ from attnlib.plotting.window import plot_window
 __all__ = [
     "new_figure",
     "plot_beside",
+    "plot_blocks",
+    "plot_contributions",
+    "plot_flow",
+    "plot_head_contributions",
     "plot_heads",
     "plot_long_heads",
+    "plot_lookups",
     "plot_matrices",
+    "plot_origin",
     "plot_seed_curves",
+    "plot_sensitivity",
+    "plot_size_histograms",
+    "plot_stages",
     "plot_window",
+    "stream_shares",
     "use_course_style",
 ]
-__all__ += l03.__all__
-__all__ += l04.__all__
-__all__ += l05.__all__

@@ -20,12 +20,12 @@ def test_a_figure_is_in_the_file_of_its_name(name):
 
 
 def test_every_figure_is_public():
-    """A figure that its lesson's folder, or plotting itself, doesn't name can't be imported."""
+    """A figure that attnlib.plotting doesn't name can't be found by its users."""
     files = {
         file.stem for file in THERE.rglob("*.py") if f"def plot_{file.stem}(" in file.read_text()
     }
     hidden = sorted(files - {name.removeprefix("plot_") for name in FIGURES})
-    assert not hidden, f"no __init__.py of attnlib.plotting names the figures of {hidden}"
+    assert not hidden, f"attnlib/plotting/__init__.py doesn't name the figures of {hidden}"
 
 
 def test_no_two_files_define_a_function_of_one_name():
