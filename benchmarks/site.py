@@ -17,8 +17,8 @@ against p95: the time that 95% of the runs don't exceed, of few runs the slowest
 site that has no widgets is measured with the lessons: what any page costs on this machine.
 
 Weight: all that a page loads, each file compressed as servers do (gzip, level 6) where that makes
-it smaller, pictures apart. The widgets' share is the host's script, and what the page would weigh
-less without the widgets' code and state.
+it smaller, pictures apart. The widgets' share is the host's script, the files of the widgets' code
+and style, and what the page would weigh less without their state.
 """
 
 import argparse
@@ -35,12 +35,14 @@ from pathlib import Path
 from measuring import Goal, save, show, show_goals
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "tests"))  # for the tools that tests share with this program
+# For the tools that tests share with this program, and where the site keeps its widgets.
+sys.path += [str(ROOT / "tests"), str(ROOT / "book" / "extensions")]
 
 import torch  # noqa: E402
 from playwright.sync_api import Browser, Page, Response, sync_playwright  # noqa: E402
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve  # noqa: E402
 from tools.widget_pages import HOST, page_source  # noqa: E402
+from widget_code import FOLDER  # noqa: E402
 
 from attnlib.widgets import HeadExplorer  # noqa: E402
 
@@ -191,7 +193,10 @@ def weigh(browser: Browser, address: str) -> Weight:
         parts[kind] = parts.get(kind, 0) + compressed(content)
     document = next(content for url, _, content in files if url == address)
     widgets = compressed(document) - compressed(WIDGET_SCRIPT.sub(b"", document))
-    widgets += sum(compressed(content) for url, _, content in files if HOST.name in url)
+    theirs = (HOST.name, f"_static/{FOLDER}/")
+    widgets += sum(
+        compressed(content) for url, _, content in files if any(t in url for t in theirs)
+    )
     return Weight(sum(parts.values()), widgets, parts)
 
 

@@ -2,8 +2,9 @@
 
    The page carries the state of its widgets in one script element, and a small script element where
    each widget is to stand. For each widget this host makes a model with anywidget's interface (get,
-   set, save_changes, on, off) and imports the widget's own code from its state, while the rest of
-   the page is still being read. As soon as that is done, each widget is drawn where it stands.
+   set, save_changes, on, off) and takes the widget's code: that of the course's widgets from the
+   site's scripts, which stand before this one, that of any other from its own state. As soon as the
+   page is read, each widget is drawn where it stands.
    Views of one model share it, so they stay in sync. A widget that fails says so in its place; the
    rest of the page goes on. A classic script, because browsers refuse module scripts in pages that
    are opened from a folder; it comes after the state and isn't deferred, so that it starts early. */
@@ -59,20 +60,29 @@
     document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
   }
 
-  // Each model gets its own instance of its module, as in a notebook, so that widgets of one kind
-  // can't disturb each other.
-  async function start(entry) {
-    const model = new Model(withBuffers(entry));
-    applyStyle(model.get("_css"));
+  // The course's widgets of one kind share their module, which holds nothing of any one of them.
+  async function codeOf(model) {
+    const name = model.get("_module");
+    if (name !== undefined) {
+      const code = globalThis.attnModules?.[`${name}.js`];
+      if (code === undefined) throw new Error(`this site has no code for ${name}`);
+      return code;
+    }
     const url = URL.createObjectURL(new Blob([model.get("_esm")], { type: "text/javascript" }));
     try {
-      let widget = (await import(url)).default;
-      if (typeof widget === "function") widget = await widget();
-      await widget.initialize?.({ model });
-      return { model, widget };
+      return await import(url);
     } finally {
       URL.revokeObjectURL(url);
     }
+  }
+
+  async function start(entry) {
+    const model = new Model(withBuffers(entry));
+    applyStyle(model.get("_css"));
+    let widget = (await codeOf(model)).default;
+    if (typeof widget === "function") widget = await widget();
+    await widget.initialize?.({ model });
+    return { model, widget };
   }
 
   function fail(place, error) {
@@ -92,7 +102,7 @@
   }
   const started = new Map(); // model id -> promise of {model, widget}
   for (const [id, entry] of Object.entries(entries)) {
-    if (!entry?.state?._esm) continue; // one without code of its own, as of a layout
+    if (!entry?.state?._esm && !entry?.state?._module) continue; // one without code, as of a layout
     started.set(id, start(entry));
     started.get(id).catch(() => {}); // told in the place of the widget
   }

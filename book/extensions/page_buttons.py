@@ -9,19 +9,23 @@ from pathlib import Path
 
 import nbformat
 from jupyter_cache import get_cache
+from myst_nb.core.render import WIDGET_STATE_MIMETYPE
+from widget_code import put_code_back
 
 
 def offer_notebook(app, pagename, templatename, context, doctree):
     """Put the executed notebook among the page's sources and tell the theme of it.
 
     myst-nb leaves a copy of each notebook in jupyter_execute, but without outputs where it took
-    them from the cache, so they are taken from there again.
+    them from the cache, so they are taken from there again. Widgets get the code of today.
     """
     if "kernelspec" not in app.env.metadata.get(pagename, {}):
         return
     copy = (Path(app.outdir).parent / "jupyter_execute" / pagename).with_suffix(".ipynb")
     cache = get_cache(app.config.nb_execution_cache_path)
     _, executed = cache.merge_match_into_notebook(nbformat.read(copy, as_version=4))
+    if "widgets" in executed.metadata:
+        put_code_back(executed.metadata.widgets[WIDGET_STATE_MIMETYPE]["state"])
     target = (Path(app.outdir) / "_sources" / pagename).with_suffix(".ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(executed, target)

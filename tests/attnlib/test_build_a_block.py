@@ -1,13 +1,10 @@
 """BuildABlock's Python side: its state, its traits, its refusals."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 import traitlets
 
-import attnlib.widgets
 from attnlib.widgets import BuildABlock
 
 DEPTHS = [2, 12, 48]
@@ -161,11 +158,3 @@ def test_bad_measurements_are_refused_in_words(error, message, measurements):
 def test_bad_options_are_refused_in_words(error, message, options):
     with pytest.raises(error, match=message):
         BuildABlock(DEPTHS, measured(), **options)
-
-
-def test_browser_code_comes_from_the_package():
-    folder = Path(attnlib.widgets.__file__).parent
-    for name in ("_shared.js", "build_a_block_figures.js", "build_a_block.js"):
-        assert (folder / name).read_text(encoding="utf-8") in BuildABlock._esm
-    sheet = BuildABlock._css.replace(".attn-widget.attn-build-a-block", ".attn-widget")
-    assert (folder / "build_a_block.css").read_text(encoding="utf-8") in sheet

@@ -2,15 +2,13 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import traitlets
 
-import attnlib.widgets
-from attnlib import MultiHeadAttention, palette, scaled_dot_product_attention, split_heads
+from attnlib import MultiHeadAttention, scaled_dot_product_attention, split_heads
 from attnlib.widgets import HeadExplorer
 
 TOKENS = ["The", "cat", "sat", "down"]
@@ -160,21 +158,6 @@ def test_bad_input_is_refused_in_words(error, message, arguments, options):
 def test_from_module_refuses_in_words(error, message, module, x):
     with pytest.raises(error, match=message):
         HeadExplorer.from_module(module, x, TOKENS)
-
-
-def test_browser_code_and_colors_come_from_the_package():
-    folder = Path(attnlib.widgets.__file__).parent
-    for name in ("attention.js", "_shared.js", "head_explorer.js"):
-        assert (folder / name).read_text(encoding="utf-8") in HeadExplorer._esm
-    sheet = HeadExplorer._css.replace(".attn-widget.attn-head-explorer", ".attn-widget")
-    for name in ("_shared.css", "token_map.css", "head_explorer.css"):
-        assert (folder / name).read_text(encoding="utf-8") in sheet
-    for color in palette.WEIGHT_SCALE:
-        assert color in HeadExplorer._esm
-        assert color in HeadExplorer._css
-    for color in palette.HEAD_COLORS:
-        assert color in HeadExplorer._css
-        assert palette.DARK[color] in HeadExplorer._css
 
 
 def test_importing_attnlib_leaves_anywidget_alone():

@@ -1,11 +1,8 @@
 """Predict's Python side: its state, its traits, its refusals."""
 
-from pathlib import Path
-
 import pytest
 import traitlets
 
-import attnlib.widgets
 from attnlib.widgets import Predict
 
 CHOICES = ["tiny", "healthy", "huge"]
@@ -99,11 +96,3 @@ def test_repr_asks_and_does_not_tell():
 def test_bad_input_is_refused_in_words(error, message, arguments):
     with pytest.raises(error, match=message):
         Predict(*arguments)
-
-
-def test_browser_code_comes_from_the_package():
-    folder = Path(attnlib.widgets.__file__).parent
-    assert (folder / "predict.js").read_text(encoding="utf-8") in Predict._esm
-    assert (folder / "predict.css").read_text(encoding="utf-8") in Predict._css.replace(
-        ".attn-widget.attn-predict", ".attn-widget"
-    )

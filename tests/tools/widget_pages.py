@@ -3,6 +3,7 @@
 import json
 
 from ipywidgets.embed import dependency_state
+from widget_code import static_files, take_code_away
 
 from tools import ROOT
 
@@ -10,8 +11,13 @@ HOST = ROOT / "book" / "assets" / "widget-host.js"
 
 
 def page_source(*widgets, damage=None):
-    """A page as myst-nb writes it: one state, and one script element where a widget stands."""
+    """A page as the site has it: scripts and sheets, one state, a mark where a widget stands."""
     state = dependency_state(widgets, drop_defaults=False)
+    files = static_files(take_code_away(state))
+    sheets = "".join(text for name, text in files.items() if name.endswith(".css"))
+    scripts = "".join(
+        f"<script>{text}</script>" for name, text in files.items() if name.endswith(".js")
+    )
     if damage:
         entry = state[widgets[0].model_id]
         damage(entry["state"], entry.setdefault("buffers", []))
@@ -23,7 +29,7 @@ def page_source(*widgets, damage=None):
     saved = json.dumps({"state": state}).replace("<", "\\u003c")
     return (
         '<!doctype html><html lang="en"><meta name="viewport" content="width=device-width">'
-        '<body style="margin: 1rem">'
+        f'<style>{sheets}</style><body style="margin: 1rem">{scripts}'
         f'<script type="application/vnd.jupyter.widget-state+json">{saved}</script>'
         f"{views}<script>{HOST.read_text(encoding='utf-8')}</script></body></html>"
     )

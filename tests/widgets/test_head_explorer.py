@@ -86,9 +86,9 @@ def test_the_browser_computes_what_torch_computes(show, case):
     widget = EXTREMES[case]
     page = show(widget)
     computed = page.evaluate(
-        """async ({esm, state, q, k}) => {
-            const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
-            const {readState, attentionWeights, divisors} = await import(url);
+        """({state, q, k}) => {
+            const {readState} = attnModules["head_explorer.js"];
+            const {attentionWeights, divisors} = attnModules["shared/attention.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
             const model = new Map(Object.entries({...state, q: decode(q), k: decode(k)}));
@@ -100,7 +100,6 @@ def test_the_browser_computes_what_torch_computes(show, case):
             })));
         }""",
         {
-            "esm": widget._esm,
             "state": {name: getattr(widget, name) for name in STATE},
             "q": base64.b64encode(widget.q).decode(),
             "k": base64.b64encode(widget.k).decode(),

@@ -50,9 +50,9 @@ def test_the_browser_computes_what_torch_computes_for_every_subset(show, case):
     widget = CASES[case]
     parts, bias = decoded(widget)
     computed = show(widget).evaluate(
-        """async ({esm, state, bytes, subsets}) => {
-            const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
-            const {readState, termsOf, sumOf, lengthOf, stackBars} = await import(url);
+        """({state, bytes, subsets}) => {
+            const {readState} = attnModules["head_mute.js"];
+            const {termsOf, sumOf, lengthOf, stackBars} = attnModules["head_mute_bars.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
             const decoded = Object.entries(bytes).map(([name, text]) => [name, decode(text)]);
@@ -65,7 +65,6 @@ def test_the_browser_computes_what_torch_computes_for_every_subset(show, case):
             }));
         }""",
         {
-            "esm": widget._esm,
             "state": {n: getattr(widget, n) for n in "h T d tokens labels token muted".split()},
             "bytes": {n: base64.b64encode(getattr(widget, n)).decode() for n in ("parts", "bias")},
             "subsets": subsets(widget.h),

@@ -80,9 +80,9 @@ def test_the_browser_computes_what_torch_computes(show, case):
     T = widget.T
     masks = [*masks_of(T, 12, seed=len(case)), causal_mask(T), ~causal_mask(T), causal_mask(T) > 1]
     computed = show(widget).evaluate(
-        """async ({esm, state, q, k, masks}) => {
-            const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
-            const {readState, attentionWeights, leaks, blindRows} = await import(url);
+        """({state, q, k, masks}) => {
+            const {readState, leaks, blindRows} = attnModules["mask_painter.js"];
+            const {attentionWeights} = attnModules["shared/attention.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
             const model = new Map(Object.entries({...state, q: decode(q), k: decode(k)}));
@@ -94,7 +94,6 @@ def test_the_browser_computes_what_torch_computes(show, case):
             }));
         }""",
         {
-            "esm": widget._esm,
             "state": {name: getattr(widget, name) for name in ("tokens", "T", "d", "mask")},
             "q": base64.b64encode(widget.q).decode(),
             "k": base64.b64encode(widget.k).decode(),

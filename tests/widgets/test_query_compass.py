@@ -88,9 +88,9 @@ def test_the_browser_computes_what_torch_computes(show, case):
     queries = [*queries.tolist(), [0.0, 0.0], [1e4, -3e3], [-1e-9, 1e-9], *keys.tolist()]
     temperatures = [1.0, 0.1, 10.0, 0.01]
     computed = show(widget).evaluate(
-        """async ({esm, state, k, v, queries, temperatures}) => {
-            const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
-            const {readState, lookUp, convexHull, outputPath} = await import(url);
+        """({state, k, v, queries, temperatures}) => {
+            const {readState, lookUp, outputPath} = attnModules["query_compass.js"];
+            const {convexHull} = attnModules["query_compass_plane.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
             const model = new Map(Object.entries({...state, k: decode(k), v: decode(v)}));
@@ -104,7 +104,6 @@ def test_the_browser_computes_what_torch_computes(show, case):
             };
         }""",
         {
-            "esm": widget._esm,
             "state": {
                 name: getattr(widget, name) for name in ("T", "labels", "query", "temperature")
             },

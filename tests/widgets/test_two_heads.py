@@ -65,9 +65,8 @@ def test_the_browser_computes_what_torch_computes(show, case):
     names = ("x", "heads", "start_x", "start_heads")
     state = widget.get_state()
     computed = show(widget).evaluate(
-        """async ({esm, sizes, bytes}) => {
-            const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
-            const {readState, computeAll} = await import(url);
+        """({sizes, bytes}) => {
+            const {readState, computeAll} = attnModules["two_heads.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
             const decoded = Object.entries(bytes).map(([name, text]) => [name, decode(text)]);
@@ -76,7 +75,6 @@ def test_the_browser_computes_what_torch_computes(show, case):
                 Object.fromEntries(Object.entries(head).map(([k, v]) => [k, Array.from(v)])));
         }""",
         {
-            "esm": widget._esm,
             "sizes": {name: getattr(widget, name) for name in ("T", "d", "d_k")},
             "bytes": {name: base64.b64encode(state[name]).decode() for name in names},
         },

@@ -1,28 +1,31 @@
 // BuildABlock: how a block is wired, and what was measured in stacks of it.
 
-const NORMS = [[null, "none"], ["pre", "before (pre)"], ["post", "after (post)"]];
+import { createDiagram, createLegend, createPanel } from "./build_a_block_figures.js";
+import {
+  formula,
+  meaningOf,
+  median,
+  numberText,
+  variantName,
+  WORDS,
+} from "./build_a_block_words.js";
+import { element } from "./shared/dom.js";
+import { createWidget } from "./shared/parts.js";
+import { readNumbers, redrawOn, setterOf } from "./shared/state.js";
+import { createFold, createTable } from "./shared/tables.js";
 
-/** What the numbers of a panel are called in words, by the lower end of each range. */
-const WORDS = {
-  size: [
-    [0, "vanished"],
-    [1e-6, "vanishing"],
-    [1e-2, "healthy"],
-    [1e2, "exploding"],
-    [1e6, "exploded"],
-  ],
-  cosine: [
-    [-2, "the tokens are well apart"],
-    [0.5, "the tokens drift together, but are still apart"],
-    [0.99, "all tokens point the same way"],
-  ],
-};
+const NORMS = [
+  [null, "none"],
+  ["pre", "before (pre)"],
+  ["post", "after (post)"],
+];
 
 /** The widget's state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
   const [depths, variants, panels] = ["depths", "variants", "panels"].map((name) => {
     const list = model.get(name);
-    if (!Array.isArray(list) || !list.length) throw new Error(`${name} should be a list, but isn't`);
+    if (!Array.isArray(list) || !list.length)
+      throw new Error(`${name} should be a list, but isn't`);
     return list;
   });
   if (!depths.every((depth, i) => Number.isInteger(depth) && depth > (depths[i - 1] ?? 0))) {
@@ -37,7 +40,8 @@ export function readState(model) {
     }
   }
   const runs = model.get("runs");
-  if (!Number.isInteger(runs) || runs < 1) throw new Error(`runs should be 1 or more, but is ${runs}`);
+  if (!Number.isInteger(runs) || runs < 1)
+    throw new Error(`runs should be 1 or more, but is ${runs}`);
   const strange = panels.find((panel) => !Object.hasOwn(WORDS, panel?.[1]));
   if (strange) throw new Error(`a panel should show size or cosine, but one is ${strange}`);
   const count = variants.length * panels.length * depths.length * runs;
@@ -56,45 +60,22 @@ export function readState(model) {
   return { depths, variants, panels, runs, runsAt };
 }
 
-/** The middle number, or the lower of the two in the middle, as torch.median has it. */
-export function median(numbers) {
-  return [...numbers].sort((a, b) => a - b)[(numbers.length - 1) >> 1];
-}
-
-/** "2.1e-11", "0.42", "14.1" for sizes; three decimals for a cosine. */
-export function numberText(value, kind) {
-  if (kind === "cosine") return value.toFixed(3);
-  if (value < 0.01 || value >= 1000) return value.toExponential(1);
-  return String(Number(value.toPrecision(3)));
-}
-
-export function meaningOf(value, kind) {
-  return WORDS[kind].findLast(([from]) => value >= from)[1];
-}
-
-function variantName(residual, norm) {
-  if (residual) return norm ? `${norm}-norm` : "residual only";
-  return { pre: "norm only, in front", post: "norm only" }[norm] ?? "neither";
-}
-
-function formula(residual, norm) {
-  const answer = norm === "pre" ? "f(norm(x))" : "f(x)";
-  const sum = residual ? `x + ${answer}` : answer;
-  return norm === "post" ? `norm(${sum})` : sum;
-}
-
 /** Every number, a table a panel, in a fold. */
 function createNumbers({ depths, variants, panels, runs, runsAt }) {
   const columns = ["wiring, run", ...depths.map((depth) => `depth ${depth}`)];
   const eachRun = Array.from({ length: runs }, (_, run) => run);
-  return createFold(() => panels.map(([name, kind], panel) => {
-    const text = (value) => (kind === "cosine" ? value.toFixed(4) : value.toExponential(2));
-    const rows = variants.flatMap((variant, v) => eachRun.map((run) => [
-      `${variantName(...variant)}, ${run + 1}`,
-      ...depths.map((_, d) => text(runsAt(v, panel, d)[run])),
-    ]));
-    return createTable(name, columns, rows);
-  }));
+  return createFold(() =>
+    panels.map(([name, kind], panel) => {
+      const text = (value) => (kind === "cosine" ? value.toFixed(4) : value.toExponential(2));
+      const rows = variants.flatMap((variant, v) =>
+        eachRun.map((run) => [
+          `${variantName(...variant)}, ${run + 1}`,
+          ...depths.map((_, d) => text(runsAt(v, panel, d)[run])),
+        ]),
+      );
+      return createTable(name, columns, rows);
+    }),
+  );
 }
 
 function createControls(depths, { chooseResidual, chooseNorm, chooseDepth }) {
@@ -141,8 +122,12 @@ function render({ model, el }) {
   const [diagram, legend] = [createDiagram(), createLegend(variants)];
   const plots = panels.map((_, panel) => createPanel(state, panel));
   const live = element("output", { class: "attn-live", "aria-live": "polite" });
-  const keys = [runs > 1 && `Each dot is one of ${runs} runs, lines and numbers are their medians.`];
-  keys.push(panels.some(([, kind]) => kind === "size") && "Gray: 0.01 to 100, here called healthy.");
+  const keys = [
+    runs > 1 && `Each dot is one of ${runs} runs, lines and numbers are their medians.`,
+  ];
+  keys.push(
+    panels.some(([, kind]) => kind === "size") && "Gray: 0.01 to 100, here called healthy.",
+  );
   const numbers = createNumbers(state);
   numbers.draw(null, { summary: "All the numbers", label: "All measurements" });
   const root = createWidget(

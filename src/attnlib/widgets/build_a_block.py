@@ -10,7 +10,8 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import require_floating, require_positive_int, shape_of
-from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
+from attnlib.widgets._base import set_fixed, summary_trait
+from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import require_text
 
 Variant = tuple[bool, Literal["pre", "post"] | None]
@@ -56,8 +57,8 @@ class BuildABlock(anywidget.AnyWidget):
             fit, or numbers that their axis can't show.
     """
 
-    _esm = browser_code("_shared.js", "build_a_block_figures.js", "build_a_block.js")
-    _css = style_sheet("build-a-block", "_shared.css", "build_a_block.css")
+    _esm = browser_code("build_a_block.js")
+    _css = style_sheet("build_a_block.css")
     summary = summary_trait(
         "Switches for residual, norm and depth, beside what was measured in stacks of such blocks."
     )

@@ -1,6 +1,8 @@
 // BuildABlock's drawings: the diagram of a block, and the curves over depth.
 
-const HEALTHY = [1e-2, 1e2]; // sizes; see WORDS in build_a_block.js
+import { HEALTHY, median, variantName } from "./build_a_block_words.js";
+import { useHeadColor } from "./shared/color.js";
+import { element, svgElement } from "./shared/dom.js";
 
 // The diagram: tokens run upwards. Each part has its place, so that a switch moves no other part.
 
@@ -29,7 +31,7 @@ function skip(from, to) {
   return node;
 }
 
-function createDiagram() {
+export function createDiagram() {
   const node = svgElement("svg", { class: "attn-diagram", viewBox: "0 0 160 342", role: "img" });
 
   function draw(residual, norm, depth) {
@@ -98,7 +100,7 @@ function createAxis(kind, numbers) {
   return { at, ticks: exponents.map((exponent) => [10 ** exponent, powerOfTen(exponent)]) };
 }
 
-function createPanel({ depths, variants, panels, runsAt }, panel) {
+export function createPanel({ depths, variants, panels, runsAt }, panel) {
   const [name, kind] = panels[panel];
   const every = variants.map((_, v) => depths.map((__, d) => [...runsAt(v, panel, d)]));
   const axis = createAxis(kind, every.flat(2));
@@ -128,10 +130,16 @@ function createPanel({ depths, variants, panels, runsAt }, panel) {
     const line = rows.map((runs, d) => `${x(depths[d])},${y(median(runs))}`).join(" ");
     const medians = svgElement("polyline", { points: line });
     const curve = svgElement("g", { class: "attn-curve" }, medians);
-    rows.forEach((runs, d) => curve.append(...runs.map((value) => svgElement("path", {
-      d: MARKERS[v % MARKERS.length],
-      transform: `translate(${x(depths[d])} ${y(value)})`,
-    }))));
+    rows.forEach((runs, d) =>
+      curve.append(
+        ...runs.map((value) =>
+          svgElement("path", {
+            d: MARKERS[v % MARKERS.length],
+            transform: `translate(${x(depths[d])} ${y(value)})`,
+          }),
+        ),
+      ),
+    );
     useHeadColor(curve, v);
     return curve;
   });
@@ -155,7 +163,7 @@ function createPanel({ depths, variants, panels, runsAt }, panel) {
 }
 
 /** Which marker is which wiring. */
-function createLegend(variants) {
+export function createLegend(variants) {
   const items = variants.map(([residual, norm], v) => {
     const marker = svgElement("path", { d: MARKERS[v % MARKERS.length] });
     const icon = svgElement("svg", { viewBox: "-5 -5 10 10" }, marker);

@@ -1,5 +1,20 @@
 // HeadExplorer: every head's attention weights for every number of heads that divides d.
 
+import { attentionWeights, divisors } from "./shared/attention.js";
+import { useHeadColor, weightColor } from "./shared/color.js";
+import { element } from "./shared/dom.js";
+import { moveByKey } from "./shared/keys.js";
+import { shortNumber } from "./shared/numbers.js";
+import { createWeightsLegend, createWidget } from "./shared/parts.js";
+import { redrawOn, setterOf } from "./shared/state.js";
+import {
+  cellAt,
+  createTokenMap,
+  createWeightsTable,
+  readTokens,
+  tellApart,
+} from "./shared/token_map.js";
+
 /** The widget's state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
   const state = readTokens(model);
@@ -152,8 +167,10 @@ function createMap(tokens) {
     const { row, column } = cursor;
     const forbidden = causal && column > row;
     live.replaceChildren(
-      element("span", { class: "attn-query" }, named(row)), " → ",
-      element("span", { class: "attn-key" }, named(column)), " ",
+      element("span", { class: "attn-query" }, named(row)),
+      " → ",
+      element("span", { class: "attn-key" }, named(column)),
+      " ",
       element("strong", {}, forbidden ? "0" : shortNumber(weights[row * T + column])),
       forbidden ? " (may not look: it comes later)" : "",
     );
@@ -229,7 +246,11 @@ function render({ model, el }) {
     const numHeads = maps.length;
     const head = Math.min(model.get("head"), numHeads - 1);
     const columns = `[:, ${(head * d) / numHeads}:${((head + 1) * d) / numHeads}]`;
-    heading.replaceChildren(element("strong", {}, `Head ${head + 1}`), ` of ${numHeads} reads `, slice);
+    heading.replaceChildren(
+      element("strong", {}, `Head ${head + 1}`),
+      ` of ${numHeads} reads `,
+      slice,
+    );
     slice.textContent = `q${columns}, k${columns}`;
     useHeadColor(heading, head);
     grid.mark(head);
@@ -242,18 +263,24 @@ function render({ model, el }) {
   function drawAll() {
     const [numHeads, causal] = [model.get("num_heads"), model.get("causal")];
     const options = { T, d, numHeads, causal };
-    maps = Array.from({ length: numHeads }, (_, head) => attentionWeights(q, k, { ...options, head }));
+    maps = Array.from({ length: numHeads }, (_, head) =>
+      attentionWeights(q, k, { ...options, head }),
+    );
     controls.draw(numHeads, causal);
     grid.draw(maps, causal);
     legend.draw(causal);
-    note.textContent = `d = ${d} columns, d_k = ${d} / ${numHeads} = ${d / numHeads} for each head. `
-      + "Each row of each map sums to 1.";
+    note.textContent =
+      `d = ${d} columns, d_k = ${d} / ${numHeads} = ${d / numHeads} for each head. ` +
+      "Each row of each map sums to 1.";
     drawHead();
   }
 
   drawAll();
   el.replaceChildren(root);
-  const stops = [redrawOn(model, ["num_heads", "causal"], drawAll), redrawOn(model, ["head"], drawHead)];
+  const stops = [
+    redrawOn(model, ["num_heads", "causal"], drawAll),
+    redrawOn(model, ["head"], drawHead),
+  ];
   return () => stops.forEach((stop) => stop());
 }
 

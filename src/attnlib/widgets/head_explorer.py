@@ -10,7 +10,8 @@ from torch import Tensor
 
 from attnlib._checks import require_divisible
 from attnlib.attention import MultiHeadAttention
-from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
+from attnlib.widgets._base import set_fixed, summary_trait
+from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import (
     checked_queries_and_keys,
     checked_rows,
@@ -56,8 +57,8 @@ class HeadExplorer(anywidget.AnyWidget):
             doesn't divide d.
     """
 
-    _esm = browser_code("attention.js", "_shared.js", "token_map.js", "head_explorer.js")
-    _css = style_sheet("head-explorer", "_shared.css", "token_map.css", "head_explorer.css")
+    _esm = browser_code("head_explorer.js")
+    _css = style_sheet("head_explorer.css")
     summary = summary_trait(
         "Maps of what every head looks at, with a slider over the number of heads."
     )

@@ -1,15 +1,28 @@
 // HeadMute: one token's output as a sum of what the heads add, with heads to leave out.
 
+import { createPlot, lengthOf, short, sumOf, termsOf } from "./head_mute_bars.js";
+import { useHeadColor } from "./shared/color.js";
+import { element } from "./shared/dom.js";
+import { inWords } from "./shared/numbers.js";
+import { createWidget } from "./shared/parts.js";
+import { readNumbers, redrawOn, setterOf } from "./shared/state.js";
+import { createFold, createTable } from "./shared/tables.js";
+
 /** The widget's state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
   const [h, T, d] = ["h", "T", "d"].map((name) => model.get(name));
   if (![h, T, d].every((size) => Number.isInteger(size) && size > 0)) {
     throw new Error(`h, T and d should be at least 1, but are ${h}, ${T} and ${d}`);
   }
-  for (const [name, size] of [["tokens", T], ["labels", h]]) {
+  for (const [name, size] of [
+    ["tokens", T],
+    ["labels", h],
+  ]) {
     const texts = model.get(name);
     if (!Array.isArray(texts) || texts.length !== size) {
-      throw new Error(`${name} should be ${size} strings, but there are ${texts?.length ?? "none"}`);
+      throw new Error(
+        `${name} should be ${size} strings, but there are ${texts?.length ?? "none"}`,
+      );
     }
   }
   const token = model.get("token");
@@ -73,7 +86,11 @@ function createHeadSwitches(labels, mute) {
     checkbox.addEventListener("change", () => mute(head, !checkbox.checked));
     return { node, checkbox, size };
   });
-  const node = element("div", { class: "attn-switches", role: "group" }, ...rows.map((r) => r.node));
+  const node = element(
+    "div",
+    { class: "attn-switches", role: "group" },
+    ...rows.map((r) => r.node),
+  );
   node.setAttribute("aria-label", "Heads that add to the output");
   function draw(terms, muted) {
     rows.forEach(({ checkbox, size }, head) => {
@@ -89,10 +106,13 @@ function createHeadSwitches(labels, mute) {
 function createNumbers(labels) {
   return createFold(({ terms, muted, token }) => {
     const names = terms.map(({ head }) =>
-      (head === null ? "bias" : labels[head] + (muted.includes(head) ? " (muted)" : "")));
+      head === null ? "bias" : labels[head] + (muted.includes(head) ? " (muted)" : ""),
+    );
     const columns = [...terms.map(({ values }) => values), sumOf(terms), sumOf(terms, muted)];
-    const rows = Array.from(columns[0], (_, j) =>
-      [String(j + 1), ...columns.map((column) => column[j].toFixed(3))]);
+    const rows = Array.from(columns[0], (_, j) => [
+      String(j + 1),
+      ...columns.map((column) => column[j].toFixed(3)),
+    ]);
     const titles = ["number", ...names, "output", "what is left"];
     return [createTable(`The output of ${token} as a sum`, titles, rows)];
   });
@@ -137,7 +157,11 @@ function render({ model, el }) {
   const root = createWidget(
     "head-mute",
     "What each head adds",
-    element("p", { class: "attn-note" }, `Heads: ${model.get("origin")}. Choose a token; untick heads.`),
+    element(
+      "p",
+      { class: "attn-note" },
+      `Heads: ${model.get("origin")}. Choose a token; untick heads.`,
+    ),
     choice.node,
     switches.node,
     plot.node,
@@ -153,7 +177,9 @@ function render({ model, el }) {
     choice.draw(token);
     switches.draw(terms, muted);
     plot.draw(terms, muted);
-    plot.name(`The ${d} numbers of the output of ${tokens[token]}, each a stack of bars. ${sentence}`);
+    plot.name(
+      `The ${d} numbers of the output of ${tokens[token]}, each a stack of bars. ${sentence}`,
+    );
     numbers.draw({ terms, muted, token: tokens[token] }, { label: "Table of the numbers" });
     live.textContent = sentence;
   }

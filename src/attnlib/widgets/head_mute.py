@@ -10,7 +10,8 @@ from torch import Tensor
 
 from attnlib._checks import shape_of
 from attnlib.attention import MultiHeadAttention
-from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
+from attnlib.widgets._base import set_fixed, summary_trait
+from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import (
     checked_numbers,
     checked_rows,
@@ -56,8 +57,8 @@ class HeadMute(anywidget.AnyWidget):
         ValueError: shapes that don't fit or are too large, NaN or infinity.
     """
 
-    _esm = browser_code("attention.js", "_shared.js", "contribution_bars.js", "head_mute.js")
-    _css = style_sheet("head-mute", "_shared.css", "head_mute.css")
+    _esm = browser_code("head_mute.js")
+    _css = style_sheet("head_mute.css")
     summary = summary_trait(
         "One token's output, stacked from what each head adds, with a switch to mute each head."
     )

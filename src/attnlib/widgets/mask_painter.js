@@ -1,5 +1,20 @@
 // MaskPainter: a mask painted cell by cell, the weights under it, and who sees the future.
 
+import { attentionWeights } from "./shared/attention.js";
+import { textColorOn, weightColor } from "./shared/color.js";
+import { element, svgElement } from "./shared/dom.js";
+import { moveByKey } from "./shared/keys.js";
+import { inWords, shortNumber } from "./shared/numbers.js";
+import { createWeightsLegend, createWidget } from "./shared/parts.js";
+import { redrawOn, setterOf } from "./shared/state.js";
+import {
+  cellAt,
+  createTokenMap,
+  createWeightsTable,
+  readTokens,
+  tellApart,
+} from "./shared/token_map.js";
+
 /** The widget's fixed state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
   const state = readTokens(model);
@@ -31,12 +46,14 @@ const PRESETS = {
   causal: (i, j) => j <= i,
   "causal, window of 3": (i, j) => j <= i && j > i - 3,
   "no self": (i, j) => i !== j,
-  "last two are padding": (i, j, T) => j < T - 2,
+  "last two are padding": (_i, j, T) => j < T - 2,
   nothing: () => false,
 };
 
 function presetMask(name, T) {
-  return Array.from({ length: T * T }, (_, cell) => PRESETS[name](Math.floor(cell / T), cell % T, T));
+  return Array.from({ length: T * T }, (_, cell) =>
+    PRESETS[name](Math.floor(cell / T), cell % T, T),
+  );
 }
 
 function createPresets(T, { choose }) {
@@ -98,9 +115,11 @@ function createPainting(tokens, { paint }) {
     const cell = cursor.row * T + cursor.column;
     const weight = element("strong", {}, mask[cell] ? shortNumber(weights[cell]) : "");
     live.replaceChildren(
-      element("span", { class: "attn-query" }, named(cursor.row)), " → ",
+      element("span", { class: "attn-query" }, named(cursor.row)),
+      " → ",
       element("span", { class: "attn-key" }, named(cursor.column)),
-      mask[cell] ? ": may look, weight " : ": may not look", weight,
+      mask[cell] ? ": may look, weight " : ": may not look",
+      weight,
     );
   }
 
@@ -119,7 +138,8 @@ function createPainting(tokens, { paint }) {
     if (brush === null) read();
     else paint(way, brush);
   });
-  for (const end of ["pointerup", "pointercancel"]) plot.addEventListener(end, () => (brush = null));
+  for (const end of ["pointerup", "pointercancel"])
+    plot.addEventListener(end, () => (brush = null));
   plot.addEventListener("focus", () => {
     cursor ??= { row: 0, column: 0 };
     read();
@@ -165,9 +185,10 @@ function createAlarm(tokens) {
 
   function draw(found, blind) {
     const count = found.reduce((sum, { columns }) => sum + columns.length, 0);
-    summary.textContent = count === 0
-      ? "No leak: every token sees only itself and the past"
-      : `Leak: ${count} ${count === 1 ? "look" : "looks"} into the future`;
+    summary.textContent =
+      count === 0
+        ? "No leak: every token sees only itself and the past"
+        : `Leak: ${count} ${count === 1 ? "look" : "looks"} into the future`;
     node.classList.toggle("attn-leaking", count > 0);
     const lines = [...found.map(sees), ...blind.map((i) => `${called(i)} looks nowhere: output 0`)];
     list.replaceChildren(...lines.map((line) => element("li", {}, line)));
@@ -198,12 +219,7 @@ function render({ model, el }) {
     "Who may look at whom",
     element("p", { class: "attn-note" }, `Queries and keys: ${model.get("origin")}.`),
     presets.node,
-    element(
-      "div",
-      { class: "attn-panels" },
-      element("div", {}, painting.node, legend),
-      alarm.node,
-    ),
+    element("div", { class: "attn-panels" }, element("div", {}, painting.node, legend), alarm.node),
     table.node,
   );
 

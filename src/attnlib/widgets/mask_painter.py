@@ -8,7 +8,8 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import require_boolean_mask, require_tensor, shape_of
-from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
+from attnlib.widgets._base import set_fixed, summary_trait
+from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import (
     checked_queries_and_keys,
     checked_texts,
@@ -51,8 +52,8 @@ class MaskPainter(anywidget.AnyWidget):
         ValueError: no tokens or too many, shapes that don't fit, NaN or infinity.
     """
 
-    _esm = browser_code("attention.js", "_shared.js", "token_map.js", "mask_painter.js")
-    _css = style_sheet("mask-painter", "_shared.css", "token_map.css", "mask_painter.css")
+    _esm = browser_code("mask_painter.js")
+    _css = style_sheet("mask_painter.css")
     summary = summary_trait(
         "A mask to paint, the weights under it, and an alarm when a token sees a later one."
     )

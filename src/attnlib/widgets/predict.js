@@ -1,5 +1,9 @@
 // Predict: a question, choices, and an explanation that waits until the reader has committed.
 
+import { element } from "./shared/dom.js";
+import { createWidget } from "./shared/parts.js";
+import { redrawOn, setterOf } from "./shared/state.js";
+
 /** The widget's state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
   const [question, explanation] = ["question", "explanation"].map((name) => {
@@ -51,8 +55,13 @@ function createChoice(text, index, choose) {
 
   function draw(isChosen, isRight, committed) {
     radio.checked = isChosen;
-    const word = isRight ? (isChosen ? "✓ your answer, right" : "✓ right answer")
-      : isChosen ? "✗ your answer" : "";
+    const word = isRight
+      ? isChosen
+        ? "✓ your answer, right"
+        : "✓ right answer"
+      : isChosen
+        ? "✗ your answer"
+        : "";
     mark.textContent = committed ? word : "";
     node.classList.toggle("attn-right", committed && isRight);
     node.classList.toggle("attn-wrong", committed && isChosen && !isRight);

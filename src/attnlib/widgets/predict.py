@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import anywidget
 import traitlets
 
-from attnlib.widgets._base import browser_code, set_fixed, style_sheet
+from attnlib.widgets._base import set_fixed
+from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import require_text
 
 
@@ -44,8 +45,8 @@ class Predict(anywidget.AnyWidget):
             among the choices.
     """
 
-    _esm = browser_code("_shared.js", "predict.js")
-    _css = style_sheet("predict", "_shared.css", "predict.css")
+    _esm = browser_code("predict.js")
+    _css = style_sheet("predict.css")
 
     question = traitlets.Unicode(read_only=True).tag(sync=True)
     choices = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)

@@ -1,8 +1,25 @@
 // QueryCompass: a query among keys in one plane, its output among the values in another.
 
+import {
+  convexHull,
+  createDots,
+  createPlane,
+  HEIGHT,
+  mix,
+  SIZE,
+  TOP,
+} from "./query_compass_plane.js";
+import { softmaxInPlace } from "./shared/attention.js";
+import { element, svgElement } from "./shared/dom.js";
+import { inWords, shortNumber } from "./shared/numbers.js";
+import { createWidget } from "./shared/parts.js";
+import { readNumbers, redrawOn, setterOf } from "./shared/state.js";
+import { createFold, createTable } from "./shared/tables.js";
+
 const LONGEST_QUERY = 1e4; // which the buttons make
-const SCALE = "Score: q · k / (τ √2). The temperature τ multiplies the usual √d_k, which is √2 here; "
-  + "τ = 1 is the usual scale.";
+const SCALE =
+  "Score: q · k / (τ √2). The temperature τ multiplies the usual √d_k, which is √2 here; " +
+  "τ = 1 is the usual scale.";
 
 /** The widget's fixed state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
@@ -46,7 +63,10 @@ export function bestKeys(query, keys) {
 /** Where the output goes while the query grows from nothing to endless length, as points. */
 export function outputPath(query, keys, values) {
   const best = bestKeys(query, keys);
-  const end = mix(best.map(() => 1 / best.length), best.map((j) => values[j]));
+  const end = mix(
+    best.map(() => 1 / best.length),
+    best.map((j) => values[j]),
+  );
   const { scores } = lookUp(query, keys, values, 1);
   const spread = Math.max(...scores) - Math.min(...scores);
   if (best.length === keys.length || spread === 0) return [end];
@@ -128,15 +148,26 @@ function createKeyPlane(keys, names, { move, hold }) {
 
 /** The values' plane: their hull, the output, and the way that it takes. */
 function createValuePlane(values, names) {
-  const [low, high] = [Math.min, Math.max].map((end) => [0, 1].map((c) => end(...values.map((v) => v[c]))));
+  const [low, high] = [Math.min, Math.max].map((end) =>
+    [0, 1].map((c) => end(...values.map((v) => v[c]))),
+  );
   const reach = 0.68 * Math.max(high[0] - low[0], high[1] - low[1]) || 1;
   const center = low.map((number, c) => (number + high[c]) / 2);
-  const plane = createPlane(center, reach, "Values, their convex hull, and the output in the plane");
+  const plane = createPlane(
+    center,
+    reach,
+    "Values, their convex hull, and the output in the plane",
+  );
   const asPoints = (points) => points.map((point) => plane.place(point).join()).join(" ");
   const hull = svgElement("polygon", { points: asPoints(convexHull(values)), class: "attn-hull" });
   const path = svgElement("polyline", { class: "attn-path" });
   const pulls = values.map(() => svgElement("line", { class: "attn-pull" }));
-  const [mx, my] = plane.place(mix(values.map(() => 1 / values.length), values));
+  const [mx, my] = plane.place(
+    mix(
+      values.map(() => 1 / values.length),
+      values,
+    ),
+  );
   const cross = `M${mx - 5} ${my}H${mx + 5}M${mx} ${my - 5}V${my + 5}`;
   plane.svg.append(hull, ...pulls, path, svgElement("path", { d: cross, class: "attn-mean" }));
   const dots = createDots(values, names, plane, { room: 0, turns: [0, 1, -1, 2, -2, 3, -3, 4] });
@@ -171,10 +202,16 @@ function createControls({ chooseTemperature, stretch }) {
   };
   const [longer, shorter] = [button("10 times longer", 10), button("10 times shorter", 0.1)];
   const node = element(
-    "div", { class: "attn-controls" },
+    "div",
+    { class: "attn-controls" },
     element("label", {}, "Temperature τ", slider, reading),
-    element("div", { class: "attn-lengths", role: "group", "aria-label": "Length of the query" },
-      shorter, longer, button("query 0", 0)),
+    element(
+      "div",
+      { class: "attn-lengths", role: "group", "aria-label": "Length of the query" },
+      shorter,
+      longer,
+      button("query 0", 0),
+    ),
   );
   function draw(temperature, query) {
     slider.value = Math.round(20 * Math.log10(temperature));
@@ -194,7 +231,10 @@ function createNumbers(keys, values, labels) {
   return createFold(({ scores, weights }) => {
     const rows = keys.map((key, j) => [
       labels[j] ?? String(j),
-      short(key), short(values[j]), scores[j].toFixed(3), shortNumber(weights[j], 3),
+      short(key),
+      short(values[j]),
+      scores[j].toFixed(3),
+      shortNumber(weights[j], 3),
     ]);
     const columns = [labels.length ? "label" : "index", "key", "value", "score", "weight"];
     return [createTable("Score: q · k / (τ √2). Weight: softmax of the scores.", columns, rows)];
@@ -213,7 +253,11 @@ function render({ model, el }) {
   const live = element("output", { class: "attn-live", "aria-live": "polite" });
   const controls = createControls({
     chooseTemperature: (temperature) => set("temperature", temperature),
-    stretch: (factor) => set("query", model.get("query").map((n) => Number((n * factor).toPrecision(12)))),
+    stretch: (factor) =>
+      set(
+        "query",
+        model.get("query").map((n) => Number((n * factor).toPrecision(12))),
+      ),
   });
   const keyPlane = createKeyPlane(keys, names("k"), {
     move: (query) => set("query", query),
@@ -222,24 +266,39 @@ function render({ model, el }) {
       if (!held) draw();
     },
   });
-  const [valuePlane, table] = [createValuePlane(values, names("v")), createNumbers(keys, values, labels)];
+  const [valuePlane, table] = [
+    createValuePlane(values, names("v")),
+    createNumbers(keys, values, labels),
+  ];
   const [queryText, limits] = [element("span"), element("p", { class: "attn-note" })];
-  const panel = (plane, ...title) => element(
-    "div", {}, element("p", { class: "attn-heading" }, ...title), plane.node);
+  const panel = (plane, ...title) =>
+    element("div", {}, element("p", { class: "attn-heading" }, ...title), plane.node);
   const root = createWidget(
     "query-compass",
     "A query among keys, and what it gets",
     element("p", { class: "attn-note" }, `Keys and values: ${model.get("origin")}. `, SCALE),
     controls.node,
     element(
-      "div", { class: "attn-panels" },
-      panel(keyPlane, element("span", { class: "attn-query" }, "Query "), queryText, " among the ",
-        element("span", { class: "attn-key" }, "keys")),
-      panel(valuePlane, element("span", { class: "attn-query" }, "Output"), " among the ",
-        element("span", { class: "attn-key" }, "values")),
+      "div",
+      { class: "attn-panels" },
+      panel(
+        keyPlane,
+        element("span", { class: "attn-query" }, "Query "),
+        queryText,
+        " among the ",
+        element("span", { class: "attn-key" }, "keys"),
+      ),
+      panel(
+        valuePlane,
+        element("span", { class: "attn-query" }, "Output"),
+        " among the ",
+        element("span", { class: "attn-key" }, "values"),
+      ),
     ),
     element("div", { class: "attn-legend" }, "Area of a dot: its weight. Diamond: the output."),
-    live, limits, table.node,
+    live,
+    limits,
+    table.node,
   );
 
   function draw() {
@@ -253,11 +312,12 @@ function render({ model, el }) {
     const weights = Array.from(found.weights, (weight) => shortNumber(weight)).join(" ");
     live.textContent = `weights ${weights}; output ${pointText(found.output)}`;
     const best = bestKeys(query, keys).map((j) => names("v")[j]);
-    limits.textContent = best.length === T
-      ? "All scores are equal, so the output is the mean of the values (+)."
-      : "Dashed: a longer query, or a lower temperature, takes the output to "
-        + `${best.length > 1 ? "the mean of " : ""}${inWords(best)}; `
-        + "a shorter one, or a higher one, to the mean of all values (+).";
+    limits.textContent =
+      best.length === T
+        ? "All scores are equal, so the output is the mean of the values (+)."
+        : "Dashed: a longer query, or a lower temperature, takes the output to " +
+          `${best.length > 1 ? "the mean of " : ""}${inWords(best)}; ` +
+          "a shorter one, or a higher one, to the mean of all values (+).";
   }
 
   draw();

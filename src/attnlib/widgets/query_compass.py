@@ -8,7 +8,8 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import require_tensor, shape_of
-from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
+from attnlib.widgets._base import set_fixed, summary_trait
+from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import checked_numbers, checked_texts, float32_bytes, require_text
 
 FEWEST, MOST = 2, 8  # keys: one has nothing to share, more could not be told apart
@@ -49,8 +50,8 @@ class QueryCompass(anywidget.AnyWidget):
         ValueError: shapes that don't fit, NaN or infinity, a temperature that isn't above 0.
     """
 
-    _esm = browser_code("attention.js", "_shared.js", "plane.js", "query_compass.js")
-    _css = style_sheet("query-compass", "_shared.css", "query_compass.css")
+    _esm = browser_code("query_compass.js")
+    _css = style_sheet("query_compass.css")
     summary = summary_trait(
         "A query to drag among keys, its weights, and its output inside the hull of the values."
     )

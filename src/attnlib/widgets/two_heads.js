@@ -1,5 +1,13 @@
 // TwoHeads: two small heads and the one big head of the same numbers, computed as a reader edits.
 
+import { attentionWeights } from "./shared/attention.js";
+import { textColorOn, useHeadColor, weightColor } from "./shared/color.js";
+import { element, reachWhileScrolling } from "./shared/dom.js";
+import { shortNumber } from "./shared/numbers.js";
+import { createWeightsLegend, createWidget } from "./shared/parts.js";
+import { readNumbers, redrawOn, setterOf } from "./shared/state.js";
+import { createNumberMatrix, float32Bytes } from "./two_heads_fields.js";
+
 /** The widget's state, checked: it may come from a file that somebody has edited. */
 export function readState(model) {
   const [T, d, width] = ["T", "d", "d_k"].map((name) => model.get(name));
@@ -52,7 +60,9 @@ export function computeAll({ T, d, width, x, heads }) {
 function rounded(number) {
   const size = Math.abs(number);
   const long = size >= 1e5 || (size > 0 && size < 0.005);
-  const text = long ? number.toExponential(1).replace("e+", "e") : String(Number(number.toFixed(2)));
+  const text = long
+    ? number.toExponential(1).replace("e+", "e")
+    : String(Number(number.toFixed(2)));
   return text.replaceAll("-", "\u2212");
 }
 
@@ -132,14 +142,18 @@ function createProjections(name, T, d, width, color, change) {
   const editors = ["W_q", "W_k", "W_v"].map((matrix, m) => {
     const caption = element("span", {}, symbol(matrix));
     caption.append(element("span", { class: "attn-unseen" }, ` of ${name}`));
-    return createNumberMatrix(caption, rows, width, (i, number) => change(m * d * width + i, number));
+    return createNumberMatrix(caption, rows, width, (i, number) =>
+      change(m * d * width + i, number),
+    );
   });
   const pairs = editors.map(({ node }, m) => element("div", {}, node, made[m].node));
   const node = element("div", { class: "attn-projections" }, headingOf(name, color), ...pairs);
 
   function draw(matrices, head, always) {
     const size = d * width;
-    editors.forEach((editor, m) => editor.draw(matrices.subarray(m * size, (m + 1) * size), always));
+    editors.forEach((editor, m) =>
+      editor.draw(matrices.subarray(m * size, (m + 1) * size), always),
+    );
     [head.q, head.k, head.v].forEach((numbers, m) => made[m].draw(writeNumbers(numbers)));
   }
   return { node, draw };
@@ -160,7 +174,11 @@ function createStacked(name, T, width) {
 function preference(row) {
   const [most, next] = Array.from(row).sort((a, b) => b - a);
   const tie = most - next < 0.005;
-  const place = tie ? (row.length === 2 ? "both alike" : "several alike") : `token ${row.indexOf(most)}`;
+  const place = tie
+    ? row.length === 2
+      ? "both alike"
+      : "several alike"
+    : `token ${row.indexOf(most)}`;
   return `${place} (${shortNumber(most)})`;
 }
 
@@ -169,7 +187,8 @@ function sayPreferences(results, T, bigName) {
   if (T === 1) return ["With one token there is nothing to choose: every weight is 1."];
   return Array.from({ length: T }, (_, i) => {
     const [one, two, big] = results.map(({ weights }) =>
-      preference(weights.subarray(i * T, (i + 1) * T)));
+      preference(weights.subarray(i * T, (i + 1) * T)),
+    );
     return `Token ${i} looks at ${one} in head 1, ${two} in head 2, ${big} in ${bigName}.`;
   });
 }
@@ -187,8 +206,11 @@ function render({ model, el }) {
   const tokens = Array.from({ length: T }, (_, i) => `token ${i}`);
   const caption = element("span", {}, symbol("X"), ", the tokens");
   const x = createNumberMatrix(caption, tokens, d, (i, number) => change("x", i, number));
-  const projections = [0, 1].map((i) => createProjections(
-    names[i], T, d, width, colors[i], (at, number) => change("heads", 3 * i * d * width + at, number)));
+  const projections = [0, 1].map((i) =>
+    createProjections(names[i], T, d, width, colors[i], (at, number) =>
+      change("heads", 3 * i * d * width + at, number),
+    ),
+  );
   const stacked = createStacked(names[2], T, 2 * width);
   const heads = names.map((name, i) => createHead(name, T, i < 2 ? width : 2 * width, colors[i]));
   const reset = element("button", { type: "button" }, "Back to the start");

@@ -9,7 +9,8 @@ import traitlets
 from torch import Tensor
 
 from attnlib._checks import shape_of
-from attnlib.widgets._base import browser_code, set_fixed, style_sheet, summary_trait
+from attnlib.widgets._base import set_fixed, summary_trait
+from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import checked_numbers, float32_bytes
 
 MOST_TOKENS, WIDEST, WIDEST_HEAD = 4, 6, 3  # what can be read on one screen
@@ -79,8 +80,8 @@ class TwoHeads(anywidget.AnyWidget):
         ValueError: shapes that don't fit or are too large, NaN, or a number beyond 1000.
     """
 
-    _esm = browser_code("attention.js", "_shared.js", "number_matrix.js", "two_heads.js")
-    _css = style_sheet("two-heads", "_shared.css", "two_heads.css")
+    _esm = browser_code("two_heads.js")
+    _css = style_sheet("two_heads.css")
     summary = summary_trait(
         "Two heads by hand: tokens and matrices as numbers to change, all results beside them."
     )

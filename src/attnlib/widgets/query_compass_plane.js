@@ -1,12 +1,16 @@
 // Points in the plane: their average and hull, a drawing of the plane with axes, dots with names.
 
-const SIZE = 320; // width of a plane's drawing, in units of its own
+import { element, svgElement } from "./shared/dom.js";
+import { roundTicks } from "./shared/numbers.js";
+
+export const SIZE = 320; // width of a plane's drawing, in units of its own
 const EDGE = 26; // around the plane, for the numbers of its axes
-const [TOP, HEIGHT] = [16, 298]; // of what is shown; no numbers stand above the plane
+export const TOP = 16; // of what is shown; no numbers stand above the plane
+export const HEIGHT = 298;
 const LARGEST_DOT = 13; // radius of a dot that has all the weight
 
 /** The average of points, each with its weight. */
-function mix(weights, points) {
+export function mix(weights, points) {
   return [0, 1].map((c) => points.reduce((sum, point, j) => sum + weights[j] * point[c], 0));
 }
 
@@ -29,11 +33,18 @@ export function convexHull(points) {
 }
 
 /** A square drawing of the plane around `center`, with axes; places points on it. */
-function createPlane(center, reach, title) {
+export function createPlane(center, reach, title) {
   const unit = (SIZE - 2 * EDGE) / (2 * reach);
   const place = ([x, y]) => [SIZE / 2 + (x - center[0]) * unit, SIZE / 2 - (y - center[1]) * unit];
-  const toPoint = (px, py) => [center[0] + (px - SIZE / 2) / unit, center[1] - (py - SIZE / 2) / unit];
-  const svg = svgElement("svg", { viewBox: `0 ${TOP} ${SIZE} ${HEIGHT}`, role: "img", "aria-label": title });
+  const toPoint = (px, py) => [
+    center[0] + (px - SIZE / 2) / unit,
+    center[1] - (py - SIZE / 2) / unit,
+  ];
+  const svg = svgElement("svg", {
+    viewBox: `0 ${TOP} ${SIZE} ${HEIGHT}`,
+    role: "img",
+    "aria-label": title,
+  });
   const inner = { x: EDGE, y: EDGE, width: SIZE - 2 * EDGE, height: SIZE - 2 * EDGE };
   svg.append(svgElement("rect", { ...inner, class: "attn-frame" }));
   const ticks = (middle) => roundTicks(middle - reach, middle + reach, 6);
@@ -60,11 +71,17 @@ function createPlane(center, reach, title) {
  * Dots with names; the area of a dot is its weight. Names keep clear of each other if they can: they
  * try the places around their dot in the order of `turns`, eighths of a circle from outward.
  */
-function createDots(points, names, plane, { room, turns }) {
-  const middle = plane.place(mix(points.map(() => 1 / points.length), points));
+export function createDots(points, names, plane, { room, turns }) {
+  const middle = plane.place(
+    mix(
+      points.map(() => 1 / points.length),
+      points,
+    ),
+  );
   const taken = points.map(plane.place).map(([x, y]) => [x - 6, y - 6, x + 6, y + 6]);
-  const overlap = (a, b) => Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0]))
-    * Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
+  const overlap = (a, b) =>
+    Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0])) *
+    Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
   const dots = points.map((point, j) => {
     const [x, y] = plane.place(point);
     const outward = Math.atan2(y - middle[1], x - middle[0]);

@@ -1,5 +1,7 @@
 // A matrix of numbers in input fields: each is taken over as it is typed, or refused in words.
 
+import { element } from "./shared/dom.js";
+
 const LARGEST_NUMBER = 1000; // as in two_heads.py
 
 /** What a reader typed as a number, or NaN. A comma may stand for the point. */
@@ -14,7 +16,7 @@ function asTyped(number) {
 }
 
 /** Numbers as little-endian float32. */
-function float32Bytes(numbers) {
+export function float32Bytes(numbers) {
   const view = new DataView(new ArrayBuffer(4 * numbers.length));
   numbers.forEach((number, i) => view.setFloat32(4 * i, number, true));
   return view;
@@ -70,7 +72,7 @@ function createNumberField(label, { accept, refuse }) {
 }
 
 /** A matrix to edit; `change(index, number)` is told each new number. */
-function createNumberMatrix(caption, rowNames, columns, change) {
+export function createNumberMatrix(caption, rowNames, columns, change) {
   const refusal = element("p", { class: "attn-refusal", role: "status" });
   const reasons = new Map(); // index -> why its text was refused
   const fields = Array.from({ length: rowNames.length * columns }, (_, index) => {
@@ -93,6 +95,7 @@ function createNumberMatrix(caption, rowNames, columns, change) {
   table.append(element("tbody", {}, ...body));
   const node = element("div", { class: "attn-editor" });
   node.append(element("div", { class: "attn-scroll" }, table), refusal);
-  const draw = (numbers, always = false) => fields.forEach((field, i) => field.show(numbers[i], always));
+  const draw = (numbers, always = false) =>
+    fields.forEach((field, i) => field.show(numbers[i], always));
   return { node, draw };
 }

@@ -1,10 +1,16 @@
 // Tokens x tokens in the browser: labels around a square of cells, a cursor in it, and a table.
 
+import { element } from "./dom.js";
+import { shortNumber } from "./numbers.js";
+import { readNumbers } from "./state.js";
+import { createFold, createTable } from "./tables.js";
+
 /** Tokens with their queries and keys, checked: the state may come from a file somebody edited. */
-function readTokens(model) {
+export function readTokens(model) {
   const [tokens, T, d] = ["tokens", "T", "d"].map((name) => model.get(name));
   const whole = (n) => Number.isInteger(n) && n > 0;
-  if (!whole(T) || !whole(d)) throw new Error(`T and d should be at least 1, but are ${T} and ${d}`);
+  if (!whole(T) || !whole(d))
+    throw new Error(`T and d should be at least 1, but are ${T} and ${d}`);
   if (!Array.isArray(tokens) || tokens.length !== T) {
     throw new Error(`tokens should be ${T} strings, but there are ${tokens?.length ?? "none"}`);
   }
@@ -13,13 +19,13 @@ function readTokens(model) {
 }
 
 /** A name for each token by its index; tokens that occur twice get a number in parentheses. */
-function tellApart(tokens) {
+export function tellApart(tokens) {
   const once = (token) => tokens.indexOf(token) === tokens.lastIndexOf(token);
   return (i) => (once(tokens[i]) ? tokens[i] : `${tokens[i]} (${i + 1})`);
 }
 
 /** The cell of a plot at which a pointer event happened, or the nearest one. */
-function cellAt(event, plot, rows, columns) {
+export function cellAt(event, plot, rows, columns) {
   const box = plot.getBoundingClientRect();
   const index = (share, size) => Math.max(0, Math.min(size - 1, Math.floor(share * size)));
   return {
@@ -29,7 +35,7 @@ function cellAt(event, plot, rows, columns) {
 }
 
 /** Tokens as labels of the rows and columns of a plot, and a cursor on one of its cells. */
-function createTokenMap(tokens, plot) {
+export function createTokenMap(tokens, plot) {
   const labels = () => tokens.map((token) => element("span", { title: token }, token));
   const [rowLabels, columnLabels] = [labels(), labels()];
   const cursorBox = element("div", { class: "attn-cursor" });
@@ -60,7 +66,7 @@ function createTokenMap(tokens, plot) {
 }
 
 /** T x T weights as a table with the sum of each row, in a fold. */
-function createWeightsTable(tokens) {
+export function createWeightsTable(tokens) {
   const T = tokens.length;
   return createFold(({ weights, caption }) => {
     const rows = tokens.map((token, i) => {

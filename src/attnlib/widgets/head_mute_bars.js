@@ -1,5 +1,9 @@
 // What each head adds to one token's output: the sums, and their drawing as stacked bars.
 
+import { useHeadColor } from "./shared/color.js";
+import { element, reachWhileScrolling, svgElement } from "./shared/dom.js";
+import { roundTicks } from "./shared/numbers.js";
+
 /** The terms of one token's output: {values [d], head}, head null for the bias. */
 export function termsOf({ h, T, d, parts, bias }, token) {
   const values = (head) => parts.subarray((head * T + token) * d, (head * T + token + 1) * d);
@@ -34,23 +38,27 @@ export function stackBars(terms, muted) {
       const from = stack[j];
       if (!muted.includes(head)) stack[j] += value;
       return { from, to: stack[j] };
-    }));
+    }),
+  );
 }
 
 /** A number with three digits that count, written short. */
-function short(number) {
+export function short(number) {
   return String(Number(number.toPrecision(3))).replace("-", "\u2212");
 }
 
 /** Stacked bars, one stack a number of the output, with the sum as dots; sizes in percent. */
-function createPlot(d, termCount) {
+export function createPlot(d, termCount) {
   const column = 100 / d;
   const [axis, bars, dots] = ["axis", "bars", "dots"].map((name) =>
-    svgElement("g", { class: `attn-${name}` }));
+    svgElement("g", { class: `attn-${name}` }),
+  );
   const svg = svgElement("svg", { class: "attn-bars-plot", role: "img" }, axis, bars, dots);
   const rects = Array.from({ length: termCount }, () =>
     Array.from({ length: d }, (_, j) =>
-      svgElement("rect", { x: `${(j + 0.2) * column}%`, width: `${0.6 * column}%` })));
+      svgElement("rect", { x: `${(j + 0.2) * column}%`, width: `${0.6 * column}%` }),
+    ),
+  );
   bars.append(...rects.map((row) => svgElement("g", {}, ...row)));
   const marks = Array.from({ length: d }, (_, j) => {
     const at = `${(j + 0.5) * column}%`;
@@ -63,8 +71,11 @@ function createPlot(d, termCount) {
   for (const layer of ["shift", "ghost", "dot"]) dots.append(...marks.map((mark) => mark[layer]));
   const labels = element("div", { class: "attn-numbers", "aria-hidden": "true" });
   const every = d <= 16 ? 1 : 4;
-  labels.append(...Array.from({ length: d }, (_, j) =>
-    element("span", {}, (j + 1) % every ? "" : String(j + 1))));
+  labels.append(
+    ...Array.from({ length: d }, (_, j) =>
+      element("span", {}, (j + 1) % every ? "" : String(j + 1)),
+    ),
+  );
   const values = element("div", { class: "attn-values", "aria-hidden": "true" });
   const field = element("div", { class: "attn-field" }, values, svg, labels);
   field.style.setProperty("--numbers", d);
@@ -73,7 +84,9 @@ function createPlot(d, termCount) {
 
   function draw(terms, muted) {
     // The scale is that of all terms, so that nothing else moves when a head leaves.
-    const all = stackBars(terms, []).flat().map(({ to }) => to);
+    const all = stackBars(terms, [])
+      .flat()
+      .map(({ to }) => to);
     const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
     const margin = 0.06 * (high - low) || 1;
     const [bottom, top] = [low - margin, high + margin];
@@ -96,14 +109,24 @@ function createPlot(d, termCount) {
       place(dot, { cy: y(left[j]), r: 4 });
     });
     const ticks = roundTicks(bottom, top, 4);
-    axis.replaceChildren(...ticks.map((tick) => svgElement("line", {
-      x1: 0, x2: "100%", y1: y(tick), y2: y(tick), class: tick === 0 ? "attn-zero" : "attn-rule",
-    })));
-    values.replaceChildren(...ticks.map((tick) => {
-      const text = element("span", {}, short(tick));
-      text.style.top = y(tick);
-      return text;
-    }));
+    axis.replaceChildren(
+      ...ticks.map((tick) =>
+        svgElement("line", {
+          x1: 0,
+          x2: "100%",
+          y1: y(tick),
+          y2: y(tick),
+          class: tick === 0 ? "attn-zero" : "attn-rule",
+        }),
+      ),
+    );
+    values.replaceChildren(
+      ...ticks.map((tick) => {
+        const text = element("span", {}, short(tick));
+        text.style.top = y(tick);
+        return text;
+      }),
+    );
   }
   return { node, draw, name: (text) => svg.setAttribute("aria-label", text) };
 }

@@ -1,0 +1,197 @@
+"""The widgets' browser code and style, put together from files that say what they need.
+
+A file names what it uses as any module does, `import { element } from "./shared/dom.js";` or, in a
+style sheet, `@import "./shared/widget.css";`. In a notebook a widget's code is one text without
+neighbors, and a published page may be opened from a folder, where browsers refuse modules. So each
+file becomes a function that returns what the file exports, behind those of the files it imports.
+
+`shared/palette.js` and `shared/palette.css` are no files: they are written from attnlib.palette.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from attnlib import palette
+
+FOLDER = Path(__file__).resolve().parent
+SHARED = FOLDER / "shared"
+
+IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:function|const) (\w+))", re.MULTILINE)
+DEFAULT = re.compile(r"^export default ", re.MULTILINE)
+STYLE_IMPORT = re.compile(r'^@import "(\.[^"]+)";\n', re.MULTILINE)
+UNREAD = re.compile(r"^(?:import|export|@import)\b.*", re.MULTILINE)
+
+
+def browser_code(name: str) -> str:
+    """Return a widget's code as the one module that a notebook runs: what it needs, then itself."""
+    parts = [_as_function(path) for path in files_of(FOLDER / name)]
+    return "\n".join(
+        ["const attnModules = {};", *parts, f"export default {_module(name)}.default;"]
+    )
+
+
+def style_sheet(name: str) -> str:
+    """Return a widget's style as the one sheet that a notebook applies.
+
+    In the files `.attn-widget` means the widget itself. Here it becomes this widget's own class, so
+    that no sheet reaches another widget, and their order on a page means nothing.
+    """
+    return _styles(files_of(FOLDER / name), _class_of(name))
+
+
+def shared_script() -> str:
+    """Return a classic script with the code that widgets share, for a page to load first."""
+    return _script(_all_shared(".js"))
+
+
+def own_script(name: str) -> str:
+    """Return a classic script with a widget's own code; it needs that of `shared_script`."""
+    return _script(path for path in files_of(FOLDER / name) if path.parent != SHARED)
+
+
+def shared_sheet() -> str:
+    """Return the style that widgets share, for a page to apply first."""
+    # Named twice, the class weighs as much as the two that each widget's own sheet names.
+    return _styles(_all_shared(".css"), ".attn-widget")
+
+
+def own_sheet(name: str) -> str:
+    """Return a widget's own style; it needs that of `shared_sheet`."""
+    own = (path for path in files_of(FOLDER / name) if path.parent != SHARED)
+    return _styles(own, _class_of(name))
+
+
+def files_of(entry: Path) -> list[Path]:
+    """Return a file with all that it imports, each behind what it imports itself.
+
+    Raises:
+        ImportError: a file or name that isn't there, another form of import or export, or a circle.
+    """
+    found: list[Path] = []
+
+    def visit(path: Path, way: list[Path]) -> None:
+        if path in way:
+            circle = " -> ".join(step.name for step in [*way[way.index(path) :], path])
+            raise ImportError(f"browser code can't import in a circle: {circle}")
+        if path in found:
+            return
+        for names, other in _imports(path):
+            visit(other, [*way, path])
+            _require_exports(path, names, other)
+        found.append(path)
+
+    visit(entry, [])
+    return found
+
+
+def _all_shared(suffix: str) -> list[Path]:
+    """Return the files of the folder `shared` with this suffix, in an order that works."""
+    entries = sorted(SHARED.glob(f"*{suffix}"))
+    return list(dict.fromkeys(path for entry in entries for path in files_of(entry)))
+
+
+def _script(paths: Iterable[Path]) -> str:
+    return "\n".join(["globalThis.attnModules ??= {};", *map(_as_function, paths)])
+
+
+def _as_function(path: Path) -> str:
+    """Return a module as a function that is called at once and returns what the module exports."""
+    code = _source(path)
+    exported = ", ".join(EXPORT.findall(code))
+
+    def take(match: re.Match[str]) -> str:
+        return f"const {{{match[1]}}} = {_module_of((path.parent / match[2]).resolve())};\n"
+
+    code = EXPORT.sub("", IMPORT.sub(take, code)).replace(
+        "\nexport default ", "\nexports.default = "
+    )
+    return (
+        f'{_module_of(path)} = ((exports) => {{\n"use strict";\n{code}'
+        f"return Object.assign(exports, {{ {exported} }});\n}})({{}});"
+    )
+
+
+def _module_of(path: Path) -> str:
+    return _module(path.relative_to(FOLDER).as_posix())
+
+
+def _module(name: str) -> str:
+    return f"attnModules[{json.dumps(name)}]"
+
+
+def _class_of(name: str) -> str:
+    return f".attn-{name.removesuffix('.css').replace('_', '-')}"
+
+
+def _styles(paths: Iterable[Path], own_class: str) -> str:
+    text = "\n".join(STYLE_IMPORT.sub("", _source(path)) for path in paths)
+    return text.replace(".attn-widget", f".attn-widget{own_class}")
+
+
+def _imports(path: Path) -> list[tuple[list[str], Path]]:
+    """Return what a file imports: names (none from a style sheet), and the other file."""
+    text = _source(path)
+    if path.suffix == ".css":
+        imports = [("", other) for other in STYLE_IMPORT.findall(text)]
+        rest = STYLE_IMPORT.sub("", text)
+    else:
+        imports = IMPORT.findall(text)
+        rest = DEFAULT.sub("", EXPORT.sub("", IMPORT.sub("", text)))
+    if unread := UNREAD.search(rest):
+        raise ImportError(
+            f'{path.name}: {unread[0]!r} must be written as import {{ a, b }} from "./other.js"; '
+            '@import "./other.css"; export function, export const or export default'
+        )
+    return [
+        (
+            [name.strip() for name in names.split(",") if name.strip()],
+            (path.parent / other).resolve(),
+        )
+        for names, other in imports
+    ]
+
+
+def _require_exports(path: Path, names: Iterable[str], other: Path) -> None:
+    """Raise ImportError unless the other file exports all that a file imports from it."""
+    exported = EXPORT.findall(_source(other))
+    for name in names:
+        if name not in exported:
+            raise ImportError(
+                f"{path.name} imports {name} from {other.name}, which exports only "
+                f"{', '.join(exported)}"
+            )
+
+
+def _source(path: Path) -> str:
+    """Return the text of a file, or of one that is written from the palette."""
+    if path == SHARED / "palette.js":
+        return _palette_module()
+    if path == SHARED / "palette.css":
+        return _palette_sheet()
+    if not path.is_file():
+        raise ImportError(f"browser code imports {path.name}, but there is no file {path}")
+    return path.read_text(encoding="utf-8")
+
+
+def _palette_module() -> str:
+    colors = {"weightScale": palette.WEIGHT_SCALE, "headColors": len(palette.HEAD_COLORS)}
+    return f"export const PALETTE = {json.dumps(colors)};\n"
+
+
+def _palette_sheet() -> str:
+    """Return the palette as CSS variables, light and dark."""
+    colors = {"query": palette.QUERY_COLOR, "key": palette.KEY_COLOR}
+    colors |= {"ink": palette.INK, "muted": palette.MUTED, "line": palette.LINE}
+    colors |= {f"head-{i}": color for i, color in enumerate(palette.HEAD_COLORS)}
+    light = "".join(f"--attn-{key}: {color};" for key, color in colors.items())
+    dark = "".join(f"--attn-{key}: {palette.DARK[color]};" for key, color in colors.items())
+    scale = f"--attn-weight-scale: linear-gradient(to right, {', '.join(palette.WEIGHT_SCALE)});"
+    # The course's pages and JupyterLab each say in an attribute which theme is on.
+    on_dark = 'html[data-theme="dark"] .attn-widget, [data-jp-theme-light="false"] .attn-widget'
+    return (
+        f".attn-widget {{color-scheme: light; {light}{scale}}}\n"
+        f"{on_dark} {{color-scheme: dark; {dark}}}\n"
+    )

@@ -1,0 +1,40 @@
+// The numbers behind a drawing, as tables in a fold.
+
+import { element } from "./dom.js";
+
+/**
+ * A fold with tables that are made only while it is open: `makeTables(shown)` of what was last
+ * given to `draw(shown, {summary, label})`.
+ */
+export function createFold(makeTables) {
+  const summary = element("summary");
+  const scroll = element("div", { class: "attn-scroll attn-table", tabindex: 0, role: "group" });
+  const node = element("details", {}, summary, scroll);
+  let current = null;
+  const fill = () => node.open && scroll.replaceChildren(...makeTables(current));
+  node.addEventListener("toggle", fill);
+
+  function draw(shown, { summary: text = "The numbers", label }) {
+    current = shown;
+    summary.textContent = text;
+    scroll.setAttribute("aria-label", label);
+    fill();
+  }
+  return { node, draw };
+}
+
+/** A table; `columns` and each row [name, ...cells] are texts. */
+export function createTable(caption, columns, rows) {
+  const header = (scope, text) => element("th", { scope }, text);
+  const head = element("tr", {}, ...columns.map((text) => header("col", text)));
+  const body = rows.map(([name, ...cells]) =>
+    element("tr", {}, header("row", name), ...cells.map((text) => element("td", {}, text))),
+  );
+  return element(
+    "table",
+    {},
+    element("caption", {}, caption),
+    element("thead", {}, head),
+    element("tbody", {}, ...body),
+  );
+}
