@@ -2,7 +2,7 @@
    box, and such a box can be reached and scrolled by keyboard: it is a stop of the Tab key while
    it is too wide. */
 (() => {
-  const SCROLLERS = 
+  const SCROLLERS =
     "pre, table, .drawing, .output, .pst-scrollable-table-container, mjx-container[display='true']";
 
   function reach(box, isTooWide) {
