@@ -404,13 +404,21 @@ DAMAGES = {
     "values should be 150 numbers in 1200 bytes, but is 0": lambda _, buffers: buffers.clear(),
     "values holds a number that isn't finite": overwrite(math.nan),
     "gradient norm should be above 0, but is -1": overwrite(-1.0),
-    "runs should be 1 or more, but is 0": lambda state, _: state.update(runs=0),
-    "depth should be one of 2,6,12,24,48, but is 3": lambda state, _: state.update(depth=3),
-    "depths should be increasing": lambda state, _: state.update(depths=[6, 2]),
-    "panels should be a list, but isn't": lambda state, _: state.pop("panels"),
-    "a panel should show size or cosine": lambda state, _: state.update(panels=[["a", "toString"]]),
-    "norm_position should be null, pre or post": lambda s, _: s.update(norm_position="both"),
-    "null, pre or post, but is undefined": lambda state, _: state.update(variants=[None]),
+    "runs should be at least 1, but is 0": lambda state, _: state.update(runs=0),
+    "depth should be one of 2, 6, 12, 24, 48, but is 3": lambda state, _: state.update(depth=3),
+    "depths should be increasing whole numbers, but is [6,2]": lambda state, _: state.update(
+        depths=[6, 2]
+    ),
+    "pairs that end with size or cosine, but is undefined": lambda state, _: state.pop("panels"),
+    'panels should be pairs that end with size or cosine, but is [["a"': lambda state, _: (
+        state.update(panels=[["a", "toString"]])
+    ),
+    'norm_position should be null, pre or post, but is "both"': lambda s, _: s.update(
+        norm_position="both"
+    ),
+    "variants should be pairs that end with null, pre or post, but is [null]": lambda state, _: (
+        state.update(variants=[None])
+    ),
 }
 
 

@@ -318,9 +318,9 @@ DAMAGES = {
     "should be 176 numbers in 704 bytes, but is 700": shorten,
     "should be 176 numbers in 704 bytes, but is 0": lambda state, buffers: buffers.clear(),
     "head should be one of 0 to 3, but is 4": lambda state, _: state.update(head=4),
-    "num_heads should divide d = 16, but is 5": lambda state, _: state.update(num_heads=5),
+    "num_heads should be a divisor of d = 16, but is 5": lambda state, _: state.update(num_heads=5),
     "tokens should be 11 strings, but there are 10": lambda state, _: state["tokens"].pop(),
-    "T and d should be at least 1, but are 0 and 16": lambda state, _: state.update(T=0),
+    "T should be at least 1, but is 0": lambda state, _: state.update(T=0),
 }
 
 

@@ -75,7 +75,7 @@ def test_the_browser_computes_what_torch_computes(show, case):
                 Object.fromEntries(Object.entries(head).map(([k, v]) => [k, Array.from(v)])));
         }""",
         {
-            "sizes": {name: getattr(widget, name) for name in ("T", "d", "d_k")},
+            "sizes": {name: getattr(widget, name) for name in ("T", "d", "d_k", "largest")},
             "bytes": {name: base64.b64encode(state[name]).decode() for name in names},
         },
     )

@@ -1,6 +1,6 @@
 // BuildABlock: how a block is wired, and what was measured in stacks of it.
 
-import { createDiagram, createLegend, createPanel } from "./build_a_block_figures.js";
+import { createDiagram, createKey, createPanel } from "./build_a_block_figures.js";
 import {
   formula,
   meaningOf,
@@ -10,8 +10,16 @@ import {
   WORDS,
 } from "./build_a_block_words.js";
 import { element } from "./shared/dom.js";
-import { createWidget } from "./shared/parts.js";
-import { readNumbers, redrawOn, setterOf } from "./shared/state.js";
+import {
+  createCheckbox,
+  createControls,
+  createLive,
+  createNote,
+  createPanels,
+  createSlider,
+  createWidget,
+} from "./shared/parts.js";
+import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { createFold, createTable } from "./shared/tables.js";
 
 const NORMS = [
@@ -20,32 +28,21 @@ const NORMS = [
   ["post", "after (post)"],
 ];
 
-/** The widget's state, checked: it may come from a file that somebody has edited. */
+/** The widget's state, checked. */
 export function readState(model) {
-  const [depths, variants, panels] = ["depths", "variants", "panels"].map((name) => {
-    const list = model.get(name);
-    if (!Array.isArray(list) || !list.length)
-      throw new Error(`${name} should be a list, but isn't`);
-    return list;
-  });
-  if (!depths.every((depth, i) => Number.isInteger(depth) && depth > (depths[i - 1] ?? 0))) {
-    throw new Error(`depths should be increasing whole numbers, but are ${depths}`);
-  }
-  if (!depths.includes(model.get("depth"))) {
-    throw new Error(`depth should be one of ${depths}, but is ${model.get("depth")}`);
-  }
-  for (const norm of [model.get("norm_position"), ...variants.map((variant) => variant?.[1])]) {
-    if (NORMS.every(([known]) => known !== norm)) {
-      throw new Error(`norm_position should be null, pre or post, but is ${norm}`);
-    }
-  }
-  const runs = model.get("runs");
-  if (!Number.isInteger(runs) || runs < 1)
-    throw new Error(`runs should be 1 or more, but is ${runs}`);
-  const strange = panels.find((panel) => !Object.hasOwn(WORDS, panel?.[1]));
-  if (strange) throw new Error(`a panel should show size or cosine, but one is ${strange}`);
+  const read = readerOf(model);
+  const increases = (depth, i, depths) => Number.isInteger(depth) && depth > (depths[i - 1] ?? 0);
+  const depths = read.list("depths", increases, "increasing whole numbers");
+  read.read("depth", (depth) => depths.includes(depth), `one of ${depths.join(", ")}`);
+  const isNorm = (norm) => NORMS.some(([known]) => known === norm);
+  read.read("norm_position", isNorm, "null, pre or post");
+  const isVariant = (variant) => isNorm(variant?.[1]);
+  const variants = read.list("variants", isVariant, "pairs that end with null, pre or post");
+  const isPanel = (panel) => Object.hasOwn(WORDS, panel?.[1]);
+  const panels = read.list("panels", isPanel, "pairs that end with size or cosine");
+  const runs = read.whole("runs");
   const count = variants.length * panels.length * depths.length * runs;
-  const values = readNumbers("values", model.get("values"), count, { size: 8 });
+  const values = read.numbers("values", count, { size: 8 });
   /** All runs of one measurement. */
   const runsAt = (variant, panel, depth) => {
     const first = ((variant * panels.length + panel) * depths.length + depth) * runs;
@@ -78,34 +75,28 @@ function createNumbers({ depths, variants, panels, runs, runsAt }) {
   );
 }
 
-function createControls(depths, { chooseResidual, chooseNorm, chooseDepth }) {
-  const checkbox = element("input", { type: "checkbox" });
-  checkbox.addEventListener("change", () => chooseResidual(checkbox.checked));
+/** Residual, norm and depth. */
+function createChoices(depths, { chooseResidual, chooseNorm, chooseDepth }) {
+  const checkbox = createCheckbox("Residual connection", chooseResidual);
   const radios = NORMS.map(([norm]) => {
     const radio = element("input", { type: "radio", name: "norm" });
     radio.addEventListener("change", () => chooseNorm(norm));
     return radio;
   });
-  const slider = element("input", { type: "range", min: 0, max: depths.length - 1, step: 1 });
-  slider.addEventListener("input", () => chooseDepth(depths[slider.valueAsNumber]));
-  const reading = element("span", { class: "attn-reading", "aria-hidden": "true" });
   const choices = NORMS.map(([, text], i) => element("label", {}, radios[i], text));
+  const norms = element("fieldset", {}, element("legend", {}, "Norm"), ...choices);
+  const slider = createSlider("Depth", {
+    max: depths.length - 1,
+    choose: (position) => chooseDepth(depths[position]),
+  });
   // A form keeps the radio buttons of several widgets apart.
-  const node = element(
-    "form",
-    { class: "attn-controls" },
-    element("label", {}, checkbox, "Residual connection"),
-    element("fieldset", {}, element("legend", {}, "Norm"), ...choices),
-    element("label", { class: "attn-slider" }, element("span", {}, "Depth"), slider, reading),
-  );
+  const node = element("form", {}, createControls(checkbox.node, norms, slider.node));
   node.addEventListener("submit", (event) => event.preventDefault());
 
   function draw(residual, norm, depth) {
-    checkbox.checked = residual;
+    checkbox.draw(residual);
     NORMS.forEach(([known], i) => (radios[i].checked = known === norm));
-    slider.value = depths.indexOf(depth);
-    slider.setAttribute("aria-valuetext", `${depth} blocks`);
-    reading.textContent = `${depth} blocks`;
+    slider.draw(depths.indexOf(depth), `${depth} blocks`);
   }
   return { node, draw };
 }
@@ -114,14 +105,14 @@ function render({ model, el }) {
   const state = readState(model);
   const { depths, variants, panels, runs, runsAt } = state;
   const set = setterOf(model);
-  const controls = createControls(depths, {
+  const controls = createChoices(depths, {
     chooseResidual: (residual) => set("residual", residual),
     chooseNorm: (norm) => set("norm_position", norm),
     chooseDepth: (depth) => set("depth", depth),
   });
-  const [diagram, legend] = [createDiagram(), createLegend(variants)];
+  const [diagram, legend] = [createDiagram(), createKey(variants)];
   const plots = panels.map((_, panel) => createPanel(state, panel));
-  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const live = createLive();
   const keys = [
     runs > 1 && `Each dot is one of ${runs} runs, lines and numbers are their medians.`,
   ];
@@ -133,11 +124,9 @@ function render({ model, el }) {
   const root = createWidget(
     "build-a-block",
     "Build a block",
-    element("p", { class: "attn-note" }, `Measured: ${model.get("origin")}.`),
+    createNote(`Measured: ${model.get("origin")}.`),
     controls.node,
-    element(
-      "div",
-      { class: "attn-panels" },
+    createPanels(
       diagram.node,
       element(
         "div",
@@ -145,7 +134,7 @@ function render({ model, el }) {
         live,
         element("div", { class: "attn-plots" }, ...plots.map(({ node }) => node)),
         legend.node,
-        element("p", { class: "attn-note" }, keys.filter(Boolean).join(" ")),
+        createNote(keys.filter(Boolean).join(" ")),
       ),
     ),
     numbers.node,

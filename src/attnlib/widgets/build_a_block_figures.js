@@ -3,6 +3,8 @@
 import { HEALTHY, median, variantName } from "./build_a_block_words.js";
 import { useHeadColor } from "./shared/color.js";
 import { element, svgElement } from "./shared/dom.js";
+import { roundTicks } from "./shared/numbers.js";
+import { createLegend } from "./shared/parts.js";
 
 // The diagram: tokens run upwards. Each part has its place, so that a switch moves no other part.
 
@@ -92,10 +94,7 @@ function createAxis(kind, numbers) {
   }
   low = Math.floor(Math.log10(low));
   high = Math.max(Math.ceil(Math.log10(high)), low + 1);
-  const step = [1, 2, 5, 10, 20, 50, 100, 200].find((size) => (high - low) / size <= 6);
-  const first = Math.ceil(low / step);
-  const count = Math.floor(high / step) - first + 1;
-  const exponents = Array.from({ length: count }, (_, i) => (first + i) * step);
+  const exponents = roundTicks(low, high, Math.min(6, high - low)); // whole numbers
   const at = (value) => (Math.log10(value) - low) / (high - low);
   return { at, ticks: exponents.map((exponent) => [10 ** exponent, powerOfTen(exponent)]) };
 }
@@ -163,17 +162,17 @@ export function createPanel({ depths, variants, panels, runsAt }, panel) {
 }
 
 /** Which marker is which wiring. */
-export function createLegend(variants) {
-  const items = variants.map(([residual, norm], v) => {
+export function createKey(variants) {
+  const entries = variants.map(([residual, norm], v) => {
     const marker = svgElement("path", { d: MARKERS[v % MARKERS.length] });
-    const icon = svgElement("svg", { viewBox: "-5 -5 10 10" }, marker);
-    const item = element("span", {}, icon, variantName(residual, norm));
-    useHeadColor(item, v);
-    return item;
+    const icon = svgElement("svg", { class: "attn-icon", viewBox: "-5 -5 10 10" }, marker);
+    useHeadColor(icon, v);
+    return [icon, variantName(residual, norm)];
   });
-  const node = element("div", { class: "attn-legend", "aria-hidden": "true" }, ...items);
+  const node = createLegend(...entries);
+  node.setAttribute("aria-hidden", "true");
   function draw(chosen) {
-    items.forEach((item, v) => item.classList.toggle("attn-chosen", v === chosen));
+    [...node.children].forEach((entry, v) => entry.classList.toggle("attn-chosen", v === chosen));
   }
   return { node, draw };
 }

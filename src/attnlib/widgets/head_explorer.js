@@ -5,8 +5,19 @@ import { useHeadColor, weightColor } from "./shared/color.js";
 import { element } from "./shared/dom.js";
 import { moveByKey } from "./shared/keys.js";
 import { shortNumber } from "./shared/numbers.js";
-import { createWeightsLegend, createWidget } from "./shared/parts.js";
-import { redrawOn, setterOf } from "./shared/state.js";
+import {
+  createCheckbox,
+  createControls,
+  createHeading,
+  createLive,
+  createNote,
+  createPanels,
+  createSlider,
+  createSwatch,
+  createWeightsLegend,
+  createWidget,
+} from "./shared/parts.js";
+import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import {
   cellAt,
   createTokenMap,
@@ -15,18 +26,13 @@ import {
   tellApart,
 } from "./shared/token_map.js";
 
-/** The widget's state, checked: it may come from a file that somebody has edited. */
+/** The widget's state, checked. */
 export function readState(model) {
   const state = readTokens(model);
-  const { d } = state;
-  const numHeads = model.get("num_heads");
-  if (!divisors(d).includes(numHeads)) {
-    throw new Error(`num_heads should divide d = ${d}, but is ${numHeads}`);
-  }
-  const head = model.get("head");
-  if (!Number.isInteger(head) || head < 0 || head >= numHeads) {
-    throw new Error(`head should be one of 0 to ${numHeads - 1}, but is ${head}`);
-  }
+  const read = readerOf(model);
+  const dividesWidth = (count) => divisors(state.d).includes(count);
+  const numHeads = read.read("num_heads", dividesWidth, `a divisor of d = ${state.d}`);
+  read.index("head", numHeads);
   return state;
 }
 
@@ -35,34 +41,18 @@ function headsOfWidth(numHeads, d) {
 }
 
 /** Slider over the head counts, and the causal checkbox. */
-function createControls(d, { chooseCount, chooseCausal }) {
+function createChoices(d, { chooseCount, chooseCausal }) {
   const counts = divisors(d);
-  const slider = element("input", { type: "range", min: 0, max: counts.length - 1, step: 1 });
-  slider.disabled = counts.length === 1;
-  const shown = counts.length <= 9 ? counts : [1, d];
-  const ticks = element("span", { class: "attn-ticks", "aria-hidden": "true" });
-  ticks.append(...shown.map((count) => element("span", {}, String(count))));
-  const reading = element("span", { class: "attn-reading", "aria-hidden": "true" });
-  const checkbox = element("input", { type: "checkbox" });
-  slider.addEventListener("input", () => chooseCount(counts[slider.valueAsNumber]));
-  checkbox.addEventListener("change", () => chooseCausal(checkbox.checked));
-  const node = element(
-    "div",
-    { class: "attn-controls" },
-    element(
-      "label",
-      { class: "attn-slider" },
-      element("span", {}, "Heads"),
-      element("span", { class: "attn-track" }, slider, ticks),
-      reading,
-    ),
-    element("label", { class: "attn-check" }, checkbox, "Causal: nobody looks to the right"),
-  );
+  const slider = createSlider("Heads", {
+    max: counts.length - 1,
+    choose: (position) => chooseCount(counts[position]),
+    ticks: (counts.length <= 9 ? counts : [1, d]).map(String),
+  });
+  const checkbox = createCheckbox("Causal: nobody looks to the right", chooseCausal);
+  const node = createControls(slider.node, checkbox.node);
   function draw(numHeads, causal) {
-    slider.value = counts.indexOf(numHeads);
-    reading.textContent = headsOfWidth(numHeads, d);
-    slider.setAttribute("aria-valuetext", headsOfWidth(numHeads, d));
-    checkbox.checked = causal;
+    slider.draw(counts.indexOf(numHeads), headsOfWidth(numHeads, d));
+    checkbox.draw(causal);
   }
   return { node, draw };
 }
@@ -151,7 +141,7 @@ function createMap(tokens) {
   const canvas = element("canvas", { width: T, height: T });
   const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" }, canvas);
   const map = createTokenMap(tokens, plot);
-  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const live = createLive();
   const node = element("div", {}, element("div", { class: "attn-scroll" }, map.node), live);
   const named = tellApart(tokens);
   let weights = null;
@@ -206,7 +196,7 @@ function createMap(tokens) {
   return { node, draw };
 }
 
-function createLegend() {
+function createKey() {
   const node = createWeightsLegend(["attn-barred", "blank: may not look"]);
   return { node, draw: (causal) => (node.lastChild.hidden = !causal) };
 }
@@ -214,7 +204,7 @@ function createLegend() {
 function render({ model, el }) {
   const { tokens, T, d, q, k } = readState(model);
   const set = setterOf(model);
-  const controls = createControls(d, {
+  const controls = createChoices(d, {
     chooseCount(count) {
       model.set("head", Math.min(model.get("head"), count - 1));
       set("num_heads", count);
@@ -222,19 +212,17 @@ function render({ model, el }) {
     chooseCausal: (causal) => set("causal", causal),
   });
   const grid = createGrid(T, { chooseHead: (head) => set("head", head) });
-  const [map, table, legend] = [createMap(tokens), createWeightsTable(tokens), createLegend()];
+  const [map, table, legend] = [createMap(tokens), createWeightsTable(tokens), createKey()];
   const origin = model.get("origin");
   const warning = /^random/i.test(origin) ? " No head means anything yet." : "";
-  const note = element("p", { class: "attn-note" });
-  const [heading, slice] = [element("p", { class: "attn-heading" }), element("code")];
+  const note = createNote();
+  const [heading, slice] = [createHeading(), element("code")];
   const root = createWidget(
     "head-explorer",
     "What each head looks at",
-    element("p", { class: "attn-note" }, `Weights: ${origin}.${warning}`),
+    createNote(`Weights: ${origin}.${warning}`),
     controls.node,
-    element(
-      "div",
-      { class: "attn-panels" },
+    createPanels(
       element("div", {}, grid.node, note),
       element("div", {}, heading, map.node, legend.node),
     ),
@@ -247,12 +235,12 @@ function render({ model, el }) {
     const head = Math.min(model.get("head"), numHeads - 1);
     const columns = `[:, ${(head * d) / numHeads}:${((head + 1) * d) / numHeads}]`;
     heading.replaceChildren(
+      createSwatch(head),
       element("strong", {}, `Head ${head + 1}`),
       ` of ${numHeads} reads `,
       slice,
     );
     slice.textContent = `q${columns}, k${columns}`;
-    useHeadColor(heading, head);
     grid.mark(head);
     map.draw(maps[head], model.get("causal"), head);
     const caption = `Weights of head ${head + 1}: rows look at columns`;

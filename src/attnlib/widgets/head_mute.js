@@ -4,40 +4,27 @@ import { createPlot, lengthOf, short, sumOf, termsOf } from "./head_mute_bars.js
 import { useHeadColor } from "./shared/color.js";
 import { element } from "./shared/dom.js";
 import { inWords } from "./shared/numbers.js";
-import { createWidget } from "./shared/parts.js";
-import { readNumbers, redrawOn, setterOf } from "./shared/state.js";
+import {
+  createCheckbox,
+  createLegend,
+  createLive,
+  createNote,
+  createSwatch,
+  createWidget,
+} from "./shared/parts.js";
+import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { createFold, createTable } from "./shared/tables.js";
 
-/** The widget's state, checked: it may come from a file that somebody has edited. */
+/** The widget's state, checked. */
 export function readState(model) {
-  const [h, T, d] = ["h", "T", "d"].map((name) => model.get(name));
-  if (![h, T, d].every((size) => Number.isInteger(size) && size > 0)) {
-    throw new Error(`h, T and d should be at least 1, but are ${h}, ${T} and ${d}`);
-  }
-  for (const [name, size] of [
-    ["tokens", T],
-    ["labels", h],
-  ]) {
-    const texts = model.get(name);
-    if (!Array.isArray(texts) || texts.length !== size) {
-      throw new Error(
-        `${name} should be ${size} strings, but there are ${texts?.length ?? "none"}`,
-      );
-    }
-  }
-  const token = model.get("token");
-  if (!Number.isInteger(token) || token < 0 || token >= T) {
-    throw new Error(`token should be one of 0 to ${T - 1}, but is ${token}`);
-  }
-  const muted = model.get("muted");
-  if (!Array.isArray(muted) || muted.some((i) => !Number.isInteger(i) || i < 0 || i >= h)) {
-    throw new Error(`muted should hold heads from 0 to ${h - 1}, but is ${JSON.stringify(muted)}`);
-  }
-  const parts = readNumbers("parts", model.get("parts"), h * T * d);
+  const read = readerOf(model);
+  const [h, T, d] = ["h", "T", "d"].map((name) => read.whole(name));
+  const [tokens, labels] = [read.texts("tokens", T), read.texts("labels", h)];
+  read.index("token", T);
+  read.indices("muted", h);
   const hasBias = model.get("bias")?.byteLength > 0;
-  const bias = hasBias ? readNumbers("bias", model.get("bias"), d) : null;
-  const [tokens, labels] = ["tokens", "labels"].map((name) => model.get(name).map(String));
-  return { h, T, d, tokens, labels, parts, bias };
+  const bias = hasBias ? read.numbers("bias", d) : null;
+  return { h, T, d, tokens, labels, parts: read.numbers("parts", h * T * d), bias };
 }
 
 /** A length with two decimals, or with three digits where those would say too little. */
@@ -47,7 +34,7 @@ function lengthText(length) {
 
 /** The tokens as one radio group: Tab reaches it, arrow keys choose. */
 function createTokenChoice(tokens, choose) {
-  const node = element("div", { class: "attn-choice", role: "radiogroup" });
+  const node = element("div", { class: "attn-row attn-choice", role: "radiogroup" });
   node.setAttribute("aria-label", "The token whose output is shown");
   const buttons = tokens.map((token, i) => {
     const button = element("button", { type: "button", role: "radio" }, token);
@@ -77,26 +64,21 @@ function createTokenChoice(tokens, choose) {
 
 /** A checkbox a head: ticked heads add to the output. */
 function createHeadSwitches(labels, mute) {
-  const rows = labels.map((label, head) => {
-    const checkbox = element("input", { type: "checkbox" });
-    const size = element("span", { class: "attn-size" });
-    const swatch = element("span", { class: "attn-swatch" });
-    const node = element("label", {}, checkbox, swatch, element("span", {}, label), size);
-    useHeadColor(node, head);
-    checkbox.addEventListener("change", () => mute(head, !checkbox.checked));
-    return { node, checkbox, size };
+  const sizes = labels.map(() => element("span", { class: "attn-size" }));
+  const switches = labels.map((label, head) => {
+    const name = [createSwatch(head), element("span", {}, label), sizes[head]];
+    const checkbox = createCheckbox(name, (checked) => mute(head, !checked));
+    useHeadColor(checkbox.node, head);
+    return checkbox;
   });
-  const node = element(
-    "div",
-    { class: "attn-switches", role: "group" },
-    ...rows.map((r) => r.node),
-  );
+  const nodes = switches.map((checkbox) => checkbox.node);
+  const node = element("div", { class: "attn-controls attn-switches", role: "group" }, ...nodes);
   node.setAttribute("aria-label", "Heads that add to the output");
   function draw(terms, muted) {
-    rows.forEach(({ checkbox, size }, head) => {
-      checkbox.checked = !muted.includes(head);
+    switches.forEach((checkbox, head) => {
+      checkbox.draw(!muted.includes(head));
       const { values } = terms.find((term) => term.head === head);
-      size.textContent = `length ${lengthText(lengthOf(values))}`;
+      sizes[head].textContent = `length ${lengthText(lengthOf(values))}`;
     });
   }
   return { node, draw };
@@ -132,15 +114,6 @@ export function sayChange(terms, muted, labels) {
   return `Muting ${who} changes this token's output by ${lengthText(change)} (length)${share}.${nothing}`;
 }
 
-function createLegend(hasBias) {
-  const entry = (mark, text) =>
-    element("span", {}, element("span", { class: `attn-mark ${mark}` }), text);
-  const node = element("div", { class: "attn-legend", "aria-hidden": "true" });
-  node.append(entry("attn-full", "output of all heads"), entry("attn-left", "what is left"));
-  if (hasBias) node.append(entry("attn-bias", "bias"));
-  return node;
-}
-
 function render({ model, el }) {
   const state = readState(model);
   const { d, tokens, labels, bias } = state;
@@ -153,19 +126,18 @@ function render({ model, el }) {
   const switches = createHeadSwitches(labels, mute);
   const plot = createPlot(d, labels.length + (bias === null ? 0 : 1));
   const numbers = createNumbers(labels);
-  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const legend = createLegend(["attn-full", "output of all heads"], ["attn-left", "what is left"]);
+  if (bias !== null) legend.append(...createLegend(["attn-bias", "bias"]).children);
+  legend.setAttribute("aria-hidden", "true");
+  const live = createLive();
   const root = createWidget(
     "head-mute",
     "What each head adds",
-    element(
-      "p",
-      { class: "attn-note" },
-      `Heads: ${model.get("origin")}. Choose a token; untick heads.`,
-    ),
+    createNote(`Heads: ${model.get("origin")}. Choose a token; untick heads.`),
     choice.node,
     switches.node,
     plot.node,
-    createLegend(bias !== null),
+    legend,
     live,
     numbers.node,
   );

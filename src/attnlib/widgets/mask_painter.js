@@ -5,8 +5,15 @@ import { textColorOn, weightColor } from "./shared/color.js";
 import { element, svgElement } from "./shared/dom.js";
 import { moveByKey } from "./shared/keys.js";
 import { inWords, shortNumber } from "./shared/numbers.js";
-import { createWeightsLegend, createWidget } from "./shared/parts.js";
-import { redrawOn, setterOf } from "./shared/state.js";
+import {
+  createButton,
+  createLive,
+  createNote,
+  createPanels,
+  createWeightsLegend,
+  createWidget,
+} from "./shared/parts.js";
+import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import {
   cellAt,
   createTokenMap,
@@ -15,14 +22,13 @@ import {
   tellApart,
 } from "./shared/token_map.js";
 
-/** The widget's fixed state, checked: it may come from a file that somebody has edited. */
+/** The widget's state, checked. */
 export function readState(model) {
   const state = readTokens(model);
   const cells = state.T ** 2;
-  const mask = model.get("mask");
-  if (!Array.isArray(mask) || mask.length !== cells || mask.some((cell) => cell !== !!cell)) {
-    throw new Error(`mask should be ${cells} booleans, but is ${String(mask).slice(0, 40)}`);
-  }
+  const isMask = (mask) =>
+    Array.isArray(mask) && mask.length === cells && mask.every((cell) => cell === !!cell);
+  readerOf(model).read("mask", isMask, `${cells} booleans`);
   return state;
 }
 
@@ -58,11 +64,11 @@ function presetMask(name, T) {
 
 function createPresets(T, { choose }) {
   const buttons = Object.keys(PRESETS).map((name) => {
-    const button = element("button", { type: "button", class: "attn-button" }, name);
-    button.addEventListener("click", () => choose(presetMask(name, T)));
+    const button = createButton(name, () => choose(presetMask(name, T)));
     return { button, mask: presetMask(name, T).join() };
   });
-  const node = element("div", { class: "attn-presets", role: "group", "aria-label": "Masks" });
+  const attributes = { class: "attn-controls attn-row", role: "group", "aria-label": "Masks" };
+  const node = element("div", attributes);
   node.append(...buttons.map(({ button }) => button));
   function draw(mask) {
     const painted = mask.join();
@@ -100,7 +106,7 @@ function createPainting(tokens, { paint }) {
   square.append(createStairs(T));
   plot.classList.toggle("attn-few", T <= 8);
   const map = createTokenMap(tokens, plot);
-  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const live = createLive();
   const node = element("div", {}, element("div", { class: "attn-scroll" }, map.node), live);
   const named = tellApart(tokens);
   let [mask, weights, cursor] = [null, null, null];
@@ -174,7 +180,7 @@ function createPainting(tokens, { paint }) {
 function createAlarm(tokens) {
   const summary = element("p", { class: "attn-summary", role: "status" });
   const list = element("ul");
-  const counted = element("p", { class: "attn-note" }, "Tokens are counted from 0.");
+  const counted = createNote("Tokens are counted from 0.");
   const node = element("div", { class: "attn-alarm" }, summary, list, counted);
   const called = (i) => `token ${i} "${tokens[i]}"`;
 
@@ -217,9 +223,9 @@ function render({ model, el }) {
   const root = createWidget(
     "mask-painter",
     "Who may look at whom",
-    element("p", { class: "attn-note" }, `Queries and keys: ${model.get("origin")}.`),
+    createNote(`Queries and keys: ${model.get("origin")}.`),
     presets.node,
-    element("div", { class: "attn-panels" }, element("div", {}, painting.node, legend), alarm.node),
+    createPanels(element("div", {}, painting.node, legend), alarm.node),
     table.node,
   );
 

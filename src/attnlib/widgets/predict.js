@@ -1,31 +1,18 @@
 // Predict: a question, choices, and an explanation that waits until the reader has committed.
 
 import { element } from "./shared/dom.js";
-import { createWidget } from "./shared/parts.js";
-import { redrawOn, setterOf } from "./shared/state.js";
+import { createButton, createLive, createWidget } from "./shared/parts.js";
+import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 
-/** The widget's state, checked: it may come from a file that somebody has edited. */
+/** The widget's state, checked. */
 export function readState(model) {
-  const [question, explanation] = ["question", "explanation"].map((name) => {
-    const text = model.get(name);
-    if (typeof text !== "string") throw new Error(`${name} should be text, but is ${typeof text}`);
-    return text;
-  });
-  const choices = model.get("choices");
-  if (!Array.isArray(choices) || choices.length < 2) {
-    throw new Error(`choices should be at least 2, but there are ${choices?.length ?? "none"}`);
-  }
-  const exists = (i) => Number.isInteger(i) && i >= 0 && i < choices.length;
-  const answers = model.get("answers");
-  if (!Array.isArray(answers) || !answers.length || !answers.every(exists)) {
-    const given = JSON.stringify(answers);
-    throw new Error(`answers should be among 0 to ${choices.length - 1}, but are ${given}`);
-  }
-  const choice = model.get("choice") ?? null;
-  if (choice !== null && !exists(choice)) {
-    throw new Error(`choice should be one of 0 to ${choices.length - 1}, but is ${choice}`);
-  }
-  return { question, explanation, choices: choices.map(String), answers };
+  const read = readerOf(model);
+  const [question, explanation] = [read.text("question"), read.text("explanation")];
+  const isText = (value) => typeof value === "string";
+  const choices = read.list("choices", isText, "at least 2 texts", 2);
+  const answers = read.indices("answers", choices.length, 1);
+  if ((model.get("choice") ?? null) !== null) read.index("choice", choices.length);
+  return { question, explanation, choices, answers };
 }
 
 /** Text as nodes: `code` and *emphasis* become elements, and whatever else is in it stays text. */
@@ -79,9 +66,13 @@ function render({ model, el }) {
     element("legend", {}, ...paragraphs(question, "span")), // a legend can't hold a <p>
     ...options.map(({ node }) => node),
   );
-  const commit = element("button", { type: "submit" }, "Commit");
-  const again = element("button", { type: "button" }, "Think again");
-  const verdict = element("output", { class: "attn-verdict", "aria-live": "polite" });
+  const commit = createButton("Commit", () => {}, { type: "submit" });
+  const again = createButton("Think again", () => {
+    model.set("committed", false);
+    set("choice", null);
+    options[0].radio.focus();
+  });
+  const verdict = createLive();
   const unfolded = element("div", { class: "attn-explanation", role: "group", tabindex: -1 });
   unfolded.setAttribute("aria-label", "Explanation");
   unfolded.append(...paragraphs(explanation, "p"), again);
@@ -114,11 +105,6 @@ function render({ model, el }) {
     }
     set("committed", true);
     unfolded.focus(); // the button that had the focus is gone; what follows is to be read
-  });
-  again.addEventListener("click", () => {
-    model.set("committed", false);
-    set("choice", null);
-    options[0].radio.focus();
   });
 
   draw();

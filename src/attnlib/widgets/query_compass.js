@@ -12,8 +12,17 @@ import {
 import { softmaxInPlace } from "./shared/attention.js";
 import { element, svgElement } from "./shared/dom.js";
 import { inWords, shortNumber } from "./shared/numbers.js";
-import { createWidget } from "./shared/parts.js";
-import { readNumbers, redrawOn, setterOf } from "./shared/state.js";
+import {
+  createButton,
+  createControls,
+  createHeading,
+  createLive,
+  createNote,
+  createPanels,
+  createSlider,
+  createWidget,
+} from "./shared/parts.js";
+import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { createFold, createTable } from "./shared/tables.js";
 
 const LONGEST_QUERY = 1e4; // which the buttons make
@@ -21,26 +30,20 @@ const SCALE =
   "Score: q · k / (τ √2). The temperature τ multiplies the usual √d_k, which is √2 here; " +
   "τ = 1 is the usual scale.";
 
-/** The widget's fixed state, checked: it may come from a file that somebody has edited. */
+/** The widget's state, checked. */
 export function readState(model) {
-  const [T, labels] = [model.get("T"), model.get("labels")];
-  if (!Number.isInteger(T) || T < 1) throw new Error(`T should be at least 1, but is ${T}`);
-  if (!Array.isArray(labels) || (labels.length !== T && labels.length !== 0)) {
-    throw new Error(`labels should be ${T} strings or none, but there are ${labels?.length}`);
-  }
-  const query = model.get("query");
-  if (!Array.isArray(query) || query.length !== 2 || !query.every(Number.isFinite)) {
-    throw new Error(`query should be two numbers, but is ${query}`);
-  }
-  const temperature = model.get("temperature");
-  if (!(Number.isFinite(temperature) && temperature > 0)) {
-    throw new Error(`temperature should be above 0, but is ${temperature}`);
-  }
+  const read = readerOf(model);
+  const T = read.whole("T");
+  const labels = read.texts("labels", T, 0);
+  const isPoint = (value) =>
+    Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);
+  read.read("query", isPoint, "two numbers");
+  read.read("temperature", (value) => Number.isFinite(value) && value > 0, "above 0");
   const points = (name) => {
-    const numbers = readNumbers(name, model.get(name), 2 * T);
+    const numbers = read.numbers(name, 2 * T);
     return Array.from({ length: T }, (_, i) => [numbers[2 * i], numbers[2 * i + 1]]);
   };
-  return { T, labels: labels.map(String), keys: points("k"), values: points("v") };
+  return { T, labels, keys: points("k"), values: points("v") };
 }
 
 /** Scores query . key / (temperature * sqrt(2)), their softmax, and the values mixed with it. */
@@ -189,34 +192,23 @@ function createValuePlane(values, names) {
 }
 
 /** The temperature, on a logarithmic slider from 0.1 to 10, and buttons for the query's length. */
-function createControls({ chooseTemperature, stretch }) {
-  const slider = element("input", { type: "range", min: -20, max: 20, step: 1 });
-  const reading = element("span", { class: "attn-reading", "aria-hidden": "true" });
-  slider.addEventListener("input", () => {
-    chooseTemperature(Number((10 ** (slider.valueAsNumber / 20)).toPrecision(3)));
+function createChoices({ chooseTemperature, stretch }) {
+  const slider = createSlider("Temperature τ", {
+    min: -20,
+    max: 20,
+    choose: (position) => chooseTemperature(Number((10 ** (position / 20)).toPrecision(3))),
   });
   const button = (text, factor) => {
-    const node = element("button", { type: "button", class: "attn-button" }, text);
-    node.addEventListener("click", () => node.ariaDisabled === "true" || stretch(factor));
+    const node = createButton(text, () => node.ariaDisabled === "true" || stretch(factor));
     return node;
   };
   const [longer, shorter] = [button("10 times longer", 10), button("10 times shorter", 0.1)];
-  const node = element(
-    "div",
-    { class: "attn-controls" },
-    element("label", {}, "Temperature τ", slider, reading),
-    element(
-      "div",
-      { class: "attn-lengths", role: "group", "aria-label": "Length of the query" },
-      shorter,
-      longer,
-      button("query 0", 0),
-    ),
-  );
+  const attributes = { class: "attn-row", role: "group", "aria-label": "Length of the query" };
+  const lengths = element("div", attributes, shorter, longer, button("query 0", 0));
+  const node = createControls(slider.node, lengths);
   function draw(temperature, query) {
-    slider.value = Math.round(20 * Math.log10(temperature));
-    reading.textContent = String(Number(temperature.toPrecision(3)));
-    slider.setAttribute("aria-valuetext", reading.textContent);
+    const position = Math.round(20 * Math.log10(temperature));
+    slider.draw(position, String(Number(temperature.toPrecision(3))));
     const length = Math.hypot(...query);
     // Not `disabled`, which would take the focus away from somebody who presses it again.
     longer.ariaDisabled = String(length === 0 || 10 * length > LONGEST_QUERY);
@@ -250,8 +242,8 @@ function render({ model, el }) {
   const { T, labels, keys, values } = readState(model);
   const set = setterOf(model);
   const names = (letter) => keys.map((_, j) => labels[j] ?? `${letter}${j}`);
-  const live = element("output", { class: "attn-live", "aria-live": "polite" });
-  const controls = createControls({
+  const live = createLive();
+  const controls = createChoices({
     chooseTemperature: (temperature) => set("temperature", temperature),
     stretch: (factor) =>
       set(
@@ -270,17 +262,14 @@ function render({ model, el }) {
     createValuePlane(values, names("v")),
     createNumbers(keys, values, labels),
   ];
-  const [queryText, limits] = [element("span"), element("p", { class: "attn-note" })];
-  const panel = (plane, ...title) =>
-    element("div", {}, element("p", { class: "attn-heading" }, ...title), plane.node);
+  const [queryText, limits] = [element("span"), createNote()];
+  const panel = (plane, ...title) => element("div", {}, createHeading(...title), plane.node);
   const root = createWidget(
     "query-compass",
     "A query among keys, and what it gets",
-    element("p", { class: "attn-note" }, `Keys and values: ${model.get("origin")}. `, SCALE),
+    createNote(`Keys and values: ${model.get("origin")}. `, SCALE),
     controls.node,
-    element(
-      "div",
-      { class: "attn-panels" },
+    createPanels(
       panel(
         keyPlane,
         element("span", { class: "attn-query" }, "Query "),
@@ -295,7 +284,7 @@ function render({ model, el }) {
         element("span", { class: "attn-key" }, "values"),
       ),
     ),
-    element("div", { class: "attn-legend" }, "Area of a dot: its weight. Diamond: the output."),
+    createNote("Area of a dot: its weight. Diamond: the output."),
     live,
     limits,
     table.node,

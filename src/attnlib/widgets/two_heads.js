@@ -1,25 +1,30 @@
 // TwoHeads: two small heads and the one big head of the same numbers, computed as a reader edits.
 
 import { attentionWeights } from "./shared/attention.js";
-import { textColorOn, useHeadColor, weightColor } from "./shared/color.js";
+import { textColorOn, weightColor } from "./shared/color.js";
 import { element, reachWhileScrolling } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
-import { createWeightsLegend, createWidget } from "./shared/parts.js";
-import { readNumbers, redrawOn, setterOf } from "./shared/state.js";
+import {
+  createButton,
+  createHeading,
+  createLive,
+  createNote,
+  createSwatch,
+  createWeightsLegend,
+  createWidget,
+} from "./shared/parts.js";
+import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { createNumberMatrix, float32Bytes } from "./two_heads_fields.js";
 
-/** The widget's state, checked: it may come from a file that somebody has edited. */
+/** The widget's state, checked. */
 export function readState(model) {
-  const [T, d, width] = ["T", "d", "d_k"].map((name) => model.get(name));
-  for (const [name, size] of Object.entries({ T, d, d_k: width })) {
-    if (!Number.isInteger(size) || size < 1 || size > 6) {
-      throw new Error(`${name} should be a whole number from 1 to 6, but is ${size}`);
-    }
-  }
-  const tokens = (name) => readNumbers(name, model.get(name), T * d);
-  const matrices = (name) => readNumbers(name, model.get(name), 6 * d * width);
-  const now = { x: tokens("x"), heads: matrices("heads") };
-  return { T, d, width, ...now, start: { x: tokens("start_x"), heads: matrices("start_heads") } };
+  const read = readerOf(model);
+  const [T, d, width] = ["T", "d", "d_k"].map((name) => read.whole(name, 6));
+  const largest = read.read("largest", (value) => Number.isFinite(value) && value > 0, "above 0");
+  const tokens = (name) => read.numbers(name, T * d);
+  const matrices = (name) => read.numbers(name, 6 * d * width);
+  const start = { x: tokens("start_x"), heads: matrices("start_heads") };
+  return { T, d, width, largest, x: tokens("x"), heads: matrices("heads"), start };
 }
 
 /** a [n, m] times b [m, p], all row by row. */
@@ -130,21 +135,20 @@ function createHead(name, T, width, color) {
 }
 
 function headingOf(name, color) {
-  const heading = element("p", { class: "attn-heading" }, element("strong", {}, name));
-  if (color !== null) useHeadColor(heading, color);
-  return heading;
+  return createHeading(createSwatch(color), element("strong", {}, name));
 }
 
 /** The matrices of one head to edit, each above what it makes of the tokens. */
-function createProjections(name, T, d, width, color, change) {
+function createProjections(name, { T, d, width, largest }, color, change) {
   const rows = Array.from({ length: d }, (_, i) => `row ${i + 1}`);
   const made = ["Q", "K", "V"].map((letter) => createResult([symbol(letter)], T, width));
   const editors = ["W_q", "W_k", "W_v"].map((matrix, m) => {
     const caption = element("span", {}, symbol(matrix));
     caption.append(element("span", { class: "attn-unseen" }, ` of ${name}`));
-    return createNumberMatrix(caption, rows, width, (i, number) =>
-      change(m * d * width + i, number),
-    );
+    return createNumberMatrix(caption, rows, width, {
+      largest,
+      change: (i, number) => change(m * d * width + i, number),
+    });
   });
   const pairs = editors.map(({ node }, m) => element("div", {}, node, made[m].node));
   const node = element("div", { class: "attn-projections" }, headingOf(name, color), ...pairs);
@@ -162,7 +166,7 @@ function createProjections(name, T, d, width, color, change) {
 /** Queries, keys and values of the big head, which has no matrices of its own. */
 function createStacked(name, T, width) {
   const made = ["Q", "K", "V"].map((letter) => createResult([symbol(letter)], T, width));
-  const note = element("p", { class: "attn-note" }, "The same columns, side by side:");
+  const note = createNote("The same columns, side by side:");
   const node = element("div", { class: "attn-projections" }, headingOf(name, null), note);
   node.append(...made.map((result) => result.node));
   const draw = (head) =>
@@ -194,7 +198,8 @@ function sayPreferences(results, T, bigName) {
 }
 
 function render({ model, el }) {
-  const { T, d, width, start } = readState(model);
+  const first = readState(model);
+  const { T, d, width, largest, start } = first;
   const names = ["Head 1", "Head 2", `One head of width ${2 * width}`];
   const colors = [0, 1, null];
   const set = setterOf(model);
@@ -205,22 +210,26 @@ function render({ model, el }) {
   }
   const tokens = Array.from({ length: T }, (_, i) => `token ${i}`);
   const caption = element("span", {}, symbol("X"), ", the tokens");
-  const x = createNumberMatrix(caption, tokens, d, (i, number) => change("x", i, number));
+  const x = createNumberMatrix(caption, tokens, d, {
+    largest,
+    change: (i, number) => change("x", i, number),
+  });
   const projections = [0, 1].map((i) =>
-    createProjections(names[i], T, d, width, colors[i], (at, number) =>
+    createProjections(names[i], first, colors[i], (at, number) =>
       change("heads", 3 * i * d * width + at, number),
     ),
   );
   const stacked = createStacked(names[2], T, 2 * width);
   const heads = names.map((name, i) => createHead(name, T, i < 2 ? width : 2 * width, colors[i]));
-  const reset = element("button", { type: "button" }, "Back to the start");
-  const live = element("output", { class: "attn-live", "aria-live": "polite" });
+  const reset = createButton("Back to the start", () => {
+    for (const name of ["x", "heads"]) set(name, float32Bytes(start[name]));
+    draw(true); // also the fields whose text was refused
+  });
+  const live = createLive();
   const root = createWidget(
     "two-heads",
     "Two heads, and the same numbers as one",
-    element(
-      "p",
-      { class: "attn-note" },
+    createNote(
       "Change any number: type, or press the arrow keys up and down in its field. ",
       "Rows look, columns are looked at.",
     ),
@@ -250,11 +259,6 @@ function render({ model, el }) {
     const sentences = sayPreferences(results, T, names[2].toLowerCase());
     live.replaceChildren(...sentences.map((sentence) => element("p", {}, sentence)));
   }
-  reset.addEventListener("click", () => {
-    for (const name of ["x", "heads"]) set(name, float32Bytes(start[name]));
-    draw(true); // also the fields whose text was refused
-  });
-
   draw(true);
   el.replaceChildren(root);
   return redrawOn(model, ["x", "heads"], () => draw());

@@ -69,7 +69,8 @@ class TwoHeads(anywidget.AnyWidget):
 
     Assign a new tensor to change them from Python.
 
-    Traits that are fixed: T, d, d_k; start_x and start_heads, which the reset button brings back.
+    Traits that are fixed: T, d, d_k; largest, the size that no number may exceed; start_x and
+    start_heads, which the reset button brings back.
 
     Args:
         x: tokens [T, d], at most 4 of width at most 6; L04's if left out.
@@ -89,6 +90,7 @@ class TwoHeads(anywidget.AnyWidget):
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
     d_k = traitlets.Int(read_only=True).tag(sync=True)
+    largest = traitlets.Float(LARGEST_NUMBER, read_only=True).tag(sync=True)
     start_x = traitlets.Bytes(read_only=True).tag(sync=True)
     start_heads = traitlets.Bytes(read_only=True).tag(sync=True)
     x = traitlets.Instance(Tensor).tag(sync=True, to_json=_bytes_of, from_json=_x_from_bytes)

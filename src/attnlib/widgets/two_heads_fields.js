@@ -2,8 +2,6 @@
 
 import { element } from "./shared/dom.js";
 
-const LARGEST_NUMBER = 1000; // as in two_heads.py
-
 /** What a reader typed as a number, or NaN. A comma may stand for the point. */
 export function parseNumber(text) {
   const plain = text.trim().replace("\u2212", "-").replace(",", ".");
@@ -23,25 +21,25 @@ export function float32Bytes(numbers) {
 }
 
 /** Why a text can't be taken over, or null. What may still become a number waits until `done`. */
-function reasonToRefuse(text, number, done) {
+function reasonToRefuse(text, number, largest, done) {
   if (Number.isNaN(number)) {
     const begun = /^\s*[+\-\u2212]?[.,]?$/.test(text);
     if (begun && !done) return null;
     return text.trim() ? `\u201c${text}\u201d is not a number` : "no number";
   }
-  if (Math.abs(number) <= LARGEST_NUMBER) return null;
-  return `only \u2212${LARGEST_NUMBER} to ${LARGEST_NUMBER} is possible`;
+  if (Math.abs(number) <= largest) return null;
+  return `only \u2212${largest} to ${largest} is possible`;
 }
 
 /** One input field. It tells `accept(number)` and `refuse(reason or null)`. */
-function createNumberField(label, { accept, refuse }) {
+function createNumberField(label, largest, { accept, refuse }) {
   const input = element("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   input.setAttribute("aria-label", label);
   let number = 0;
 
   function take(text, done) {
     const typed = Math.fround(parseNumber(text));
-    const reason = reasonToRefuse(text, typed, done);
+    const reason = reasonToRefuse(text, typed, largest, done);
     if (reason === null) input.removeAttribute("aria-invalid");
     else input.setAttribute("aria-invalid", "true");
     refuse(reason && `${reason}; it is still ${asTyped(number)}.`);
@@ -55,7 +53,7 @@ function createNumberField(label, { accept, refuse }) {
     const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    if (Math.abs(number + step) > LARGEST_NUMBER) return;
+    if (Math.abs(number + step) > largest) return;
     input.value = asTyped(Math.fround(number + step));
     take(input.value, true);
   });
@@ -71,13 +69,13 @@ function createNumberField(label, { accept, refuse }) {
   return { input, show };
 }
 
-/** A matrix to edit; `change(index, number)` is told each new number. */
-export function createNumberMatrix(caption, rowNames, columns, change) {
+/** A matrix to edit, with numbers from -largest to largest; `change(index, number)` is told each. */
+export function createNumberMatrix(caption, rowNames, columns, { largest, change }) {
   const refusal = element("p", { class: "attn-refusal", role: "status" });
   const reasons = new Map(); // index -> why its text was refused
   const fields = Array.from({ length: rowNames.length * columns }, (_, index) => {
     const place = `${rowNames[Math.floor(index / columns)]}, column ${(index % columns) + 1}`;
-    return createNumberField(`${caption.textContent}, ${place}`, {
+    return createNumberField(`${caption.textContent}, ${place}`, largest, {
       accept: (number) => change(index, number),
       refuse(reason) {
         if (reason === null) reasons.delete(index);

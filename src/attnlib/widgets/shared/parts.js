@@ -1,5 +1,6 @@
-// Parts that widgets are put together from.
+// Parts that widgets are put together from; widget.css draws them.
 
+import { useHeadColor } from "./color.js";
 import { element } from "./dom.js";
 import { keepKeys } from "./keys.js";
 
@@ -16,9 +17,95 @@ export function createWidget(name, title, ...children) {
   return root;
 }
 
-/** The scale of weights, and `signs`: what else is to be seen, as [class, words]. */
-export function createWeightsLegend(...signs) {
+/** A quiet line that says what something is. */
+export function createNote(...content) {
+  return element("p", { class: "attn-note" }, ...content);
+}
+
+/** A line above a panel that says what it shows. */
+export function createHeading(...content) {
+  return element("p", { class: "attn-heading" }, ...content);
+}
+
+/** The row of a widget's controls. */
+export function createControls(...controls) {
+  return element("div", { class: "attn-controls" }, ...controls);
+}
+
+/** Parts side by side where there is room; --attn-columns of the widget's sheet says how wide. */
+export function createPanels(...panels) {
+  return element("div", { class: "attn-panels" }, ...panels);
+}
+
+/**
+ * A slider between its name and a reading. `choose(position)` is told each move; `ticks` are texts
+ * that stand below it, from its one end to the other.
+ */
+export function createSlider(name, { min = 0, max, choose, ticks = [] }) {
+  const input = element("input", { type: "range", min, max, step: 1 });
+  input.disabled = min === max;
+  input.addEventListener("input", () => choose(input.valueAsNumber));
+  const reading = element("span", { class: "attn-reading", "aria-hidden": "true" });
+  const track = element("span", { class: "attn-track" }, input);
+  if (ticks.length > 0) {
+    const texts = ticks.map((text) => element("span", {}, text));
+    track.append(element("span", { class: "attn-ticks", "aria-hidden": "true" }, ...texts));
+  }
+  const node = element(
+    "label",
+    { class: "attn-slider" },
+    element("span", {}, name),
+    track,
+    reading,
+  );
+  function draw(position, text) {
+    input.value = position;
+    input.setAttribute("aria-valuetext", text);
+    reading.textContent = text;
+  }
+  return { node, draw };
+}
+
+/** A checkbox with its name, which may be several nodes. */
+export function createCheckbox(name, choose) {
+  const input = element("input", { type: "checkbox" });
+  input.addEventListener("change", () => choose(input.checked));
+  const node = element("label", {}, input, ...[name].flat());
+  return { node, draw: (checked) => (input.checked = checked) };
+}
+
+/** A button; `attributes` may give it another type or class. */
+export function createButton(text, press, attributes = {}) {
+  const node = element("button", { type: "button", class: "attn-button", ...attributes }, text);
+  node.addEventListener("click", press);
+  return node;
+}
+
+/** What a widget says of its state, read aloud when it changes. */
+export function createLive(attributes = {}) {
+  return element("output", { class: "attn-live", "aria-live": "polite", ...attributes });
+}
+
+/** A square of a head's color; hollow where `head` is null. */
+export function createSwatch(head) {
+  const node = element("span", { class: "attn-swatch" });
+  if (head !== null) useHeadColor(node, head);
+  return node;
+}
+
+/** What marks mean: `entries` are [mark, words], a mark being a node or the class of one. */
+export function createLegend(...entries) {
+  const icon = (name) => element("span", { class: `attn-icon ${name}` });
+  const spans = entries.map(([mark, words]) =>
+    element("span", { class: "attn-entry" }, typeof mark === "string" ? icon(mark) : mark, words),
+  );
+  return element("div", { class: "attn-legend" }, ...spans);
+}
+
+/** The scale of weights, and what else is to be seen, as for createLegend. */
+export function createWeightsLegend(...entries) {
+  const legend = createLegend(...entries);
   const scale = element("span", { class: "attn-scale", "aria-hidden": "true" });
-  const entries = signs.map(([name, words]) => element("span", { class: name }, words));
-  return element("div", { class: "attn-legend" }, "weight 0", scale, "1", ...entries);
+  legend.prepend(element("span", { class: "attn-entry" }, "weight 0", scale, "1"));
+  return legend;
 }

@@ -2,20 +2,15 @@
 
 import { element } from "./dom.js";
 import { shortNumber } from "./numbers.js";
-import { readNumbers } from "./state.js";
+import { readerOf } from "./state.js";
 import { createFold, createTable } from "./tables.js";
 
-/** Tokens with their queries and keys, checked: the state may come from a file somebody edited. */
+/** Tokens with their queries and keys, checked. */
 export function readTokens(model) {
-  const [tokens, T, d] = ["tokens", "T", "d"].map((name) => model.get(name));
-  const whole = (n) => Number.isInteger(n) && n > 0;
-  if (!whole(T) || !whole(d))
-    throw new Error(`T and d should be at least 1, but are ${T} and ${d}`);
-  if (!Array.isArray(tokens) || tokens.length !== T) {
-    throw new Error(`tokens should be ${T} strings, but there are ${tokens?.length ?? "none"}`);
-  }
-  const [q, k] = ["q", "k"].map((name) => readNumbers(name, model.get(name), T * d));
-  return { tokens: tokens.map(String), T, d, q, k };
+  const read = readerOf(model);
+  const [T, d] = [read.whole("T"), read.whole("d")];
+  const tokens = read.texts("tokens", T);
+  return { tokens, T, d, q: read.numbers("q", T * d), k: read.numbers("k", T * d) };
 }
 
 /** A name for each token by its index; tokens that occur twice get a number in parentheses. */
