@@ -3,25 +3,19 @@
 from collections.abc import Sequence
 from typing import Self
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import require_divisible
+from attnlib._checks import require_divisible, require_flag
 from attnlib.attention import MultiHeadAttention
-from attnlib.widgets._base import set_fixed, summary_trait
+from attnlib.widgets._base import summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
-from attnlib.widgets._inputs import (
-    checked_queries_and_keys,
-    checked_rows,
-    checked_texts,
-    float32_bytes,
-    require_text,
-)
+from attnlib.widgets._inputs import checked_rows
+from attnlib.widgets._queries_and_keys import QueriesAndKeys
 
 
-class HeadExplorer(anywidget.AnyWidget):
+class HeadExplorer(QueriesAndKeys):
     """All heads as heatmaps, with a slider over the number of heads.
 
     The browser cuts the columns of q and k into heads and computes every head's weights
@@ -63,12 +57,6 @@ class HeadExplorer(anywidget.AnyWidget):
         "Maps of what every head looks at, with a slider over the number of heads."
     )
 
-    tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
-    q = traitlets.Bytes(read_only=True).tag(sync=True)
-    k = traitlets.Bytes(read_only=True).tag(sync=True)
-    T = traitlets.Int(read_only=True).tag(sync=True)
-    d = traitlets.Int(read_only=True).tag(sync=True)
-    origin = traitlets.Unicode(read_only=True).tag(sync=True)
     num_heads = traitlets.Int(1).tag(sync=True)
     causal = traitlets.Bool(False).tag(sync=True)
     head = traitlets.Int(0).tag(sync=True)
@@ -83,18 +71,11 @@ class HeadExplorer(anywidget.AnyWidget):
         causal: bool = False,
         origin: str = "as given",
     ) -> None:
-        tokens = checked_texts("tokens", tokens)
-        q, k = checked_queries_and_keys(q, k, len(tokens))
-        if not isinstance(causal, bool):
-            raise TypeError(f"causal must be True or False, got {type(causal).__name__}")
-        require_text("origin", origin)
-        T, d = q.shape
+        self._hold(tokens, q, k, origin)
+        require_flag("causal", causal)
         if num_heads is None:
-            num_heads = max(h for h in (1, 2, 3, 4) if d % h == 0)
-        require_divisible(d, num_heads)
-        fixed = {"tokens": tokens, "T": T, "d": d, "origin": origin}
-        fixed |= {"q": float32_bytes(q), "k": float32_bytes(k)}
-        set_fixed(self, fixed)
+            num_heads = max(h for h in (1, 2, 3, 4) if self.d % h == 0)
+        require_divisible(self.d, num_heads)
         super().__init__(num_heads=num_heads, causal=causal)
 
     @classmethod

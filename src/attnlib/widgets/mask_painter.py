@@ -2,25 +2,20 @@
 
 from collections.abc import Sequence
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
 from attnlib._checks import require_boolean_mask, require_tensor, shape_of
-from attnlib.widgets._base import set_fixed, summary_trait
+from attnlib.widgets._base import summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
-from attnlib.widgets._inputs import (
-    checked_queries_and_keys,
-    checked_texts,
-    float32_bytes,
-    require_text,
-)
+from attnlib.widgets._inputs import checked_texts
+from attnlib.widgets._queries_and_keys import QueriesAndKeys
 
 MOST_TOKENS = 16  # more cells would be too small to hit
 
 
-class MaskPainter(anywidget.AnyWidget):
+class MaskPainter(QueriesAndKeys):
     """A mask to be painted cell by cell, the weights under it, and an alarm for leaks.
 
     Rows are queries, columns are keys, and a colored cell may look. The browser computes
@@ -58,12 +53,6 @@ class MaskPainter(anywidget.AnyWidget):
         "A mask to paint, the weights under it, and an alarm when a token sees a later one."
     )
 
-    tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
-    q = traitlets.Bytes(read_only=True).tag(sync=True)
-    k = traitlets.Bytes(read_only=True).tag(sync=True)
-    T = traitlets.Int(read_only=True).tag(sync=True)
-    d = traitlets.Int(read_only=True).tag(sync=True)
-    origin = traitlets.Unicode(read_only=True).tag(sync=True)
     mask = traitlets.List(traitlets.Bool()).tag(sync=True)
 
     def __init__(
@@ -82,12 +71,8 @@ class MaskPainter(anywidget.AnyWidget):
                 f"tokens must be at most {MOST_TOKENS}, got {T}: more cells would be too small to "
                 "paint; take a part of the sequence"
             )
-        q, k = checked_queries_and_keys(q, k, T)
-        require_text("origin", origin)
+        self._hold(tokens, q, k, origin)
         mask = torch.ones(T, T, dtype=torch.bool) if mask is None else _checked_mask(mask, T)
-        fixed = {"tokens": tokens, "T": T, "d": q.shape[1], "origin": origin}
-        fixed |= {"q": float32_bytes(q), "k": float32_bytes(k)}
-        set_fixed(self, fixed)
         super().__init__(mask=mask.flatten().tolist())
 
     def mask_tensor(self) -> Tensor:
