@@ -21,6 +21,17 @@ def random_parts(h=4, T=3, d=6, *, seed=0, scale=1.0, bias=False, **options):
     return HeadMute(parts, torch.linspace(-1, 1, d) if bias else None, **options)
 
 
+def example(text):
+    """Parts for the tests of what every widget does."""
+    labels = [text, "head 2", "head 3", "head 4"]
+    return random_parts(tokens=[text, "b", "c"], labels=labels, bias=True, origin=text)
+
+
+def largest(text):
+    tokens = ["a", text, *"bcdefghijklmnop"]
+    return random_parts(h=16, T=len(tokens), d=128, tokens=tokens, bias=True, origin=text)
+
+
 def decoded(widget):
     """The parts [h, T, d] and the bias [d] of the widget's state, in float64."""
     parts = np.frombuffer(widget.parts, "<f4").astype(np.float64)
@@ -201,28 +212,10 @@ def test_the_token_is_chosen_by_keyboard_and_by_click(show):
     assert page.locator("output").inner_text().startswith("Muting head 1 changes")
 
 
-def test_a_token_is_text_and_never_markup(show):
-    attack = "<img src=x onerror=\"document.title='run'\">"
-    page = show(random_parts(h=2, T=1, tokens=[attack], labels=[attack, "b"], origin=attack))
-    unfold(page)
-    page.get_by_role("checkbox").first.uncheck()
-    assert attack in page.locator("[aria-live]").inner_text()
-    assert attack in page.locator("caption").inner_text()
-    assert page.get_by_role("radio").inner_text() == attack
-    assert page.locator("img").count() == 0
-    assert page.title() == ""
-
-
 @pytest.mark.parametrize("width", [360, 760])
-@pytest.mark.parametrize(("h", "d"), [(4, 16), (16, 128)])
-def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, width, h, d):
-    tokens = ["a", "Donaudampfschifffahrtsgesellschaftskapit\u00e4n" * 3, *"bcdefghijklmnop"]
-    page = show(random_parts(h=h, T=len(tokens), d=d, tokens=tokens, bias=True), width=width)
-    unfold(page)
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    for target in page.locator(".attn-widget :is(button, summary, label)").all():
-        box = target.bounding_box()
-        assert min(box["width"], box["height"]) >= 24
+@pytest.mark.parametrize("d", [16, 128])
+def test_many_bars_scroll_and_are_reached_by_tab_then(show, width, d):
+    page = show(random_parts(d=d), width=width)
     plot = page.locator(".attn-scroll").first
     scrolls = plot.evaluate("box => box.scrollWidth > box.clientWidth")
     assert scrolls == (d == 128)
@@ -283,10 +276,3 @@ DAMAGES = {
     "token should be one of 0 to 2, but is 3": lambda state, _: state.update(token=3),
     "muted should be among 0 to 3, but is [4]": lambda state, _: state.update(muted=[4]),
 }
-
-
-@pytest.mark.parametrize("message", DAMAGES)
-def test_a_damaged_state_says_so_and_the_page_lives_on(show, message):
-    page = show(random_parts(bias=True), random_parts(), damage=DAMAGES[message])
-    assert message in page.get_by_role("alert").inner_text()
-    page.locator(".attn-widget").wait_for()

@@ -8,6 +8,8 @@ import pytest
 from tools.browsing import open_page
 from tools.jupyterlab_server import jupyterlab, wait_for_kernel
 
+from attnlib import widgets
+
 # What a reader would write: an observer, and a place for what it prints.
 SETUP = """
 import json
@@ -15,9 +17,7 @@ import json
 import ipywidgets
 import torch
 
-from attnlib.widgets import (
-    BuildABlock, HeadExplorer, HeadMute, MaskPainter, Predict, QueryCompass, TwoHeads,
-)
+from attnlib.widgets import *
 
 torch.manual_seed(0)
 sentence = "the cat sat on the mat".split()
@@ -147,6 +147,11 @@ def widget(session):
     serious = [problem for problem in problems if not problem.startswith(CHATTER)]
     problems.clear()
     assert serious == []
+
+
+def test_each_widget_is_tried():
+    untried = set(widgets.__all__) - set(CELLS)
+    assert not untried, f"CELLS needs a cell for {untried}, and this file a test that moves it"
 
 
 def test_head_explorer_tells_python(widget):

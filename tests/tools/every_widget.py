@@ -1,0 +1,41 @@
+"""All widgets of attnlib, found by themselves, and what the test file of each says about it."""
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+from attnlib import widgets
+
+FOLDER = Path(__file__).parents[1] / "widgets"
+
+# What the test file of a widget has to hold, and what for.
+NEEDED = {
+    "example": "a function that returns a small one, in which every text is the one it is given",
+    "largest": "a function that does so for one that needs all the room it can get",
+    "DAMAGES": "a dict from what the page is to say to a function that so damages the state of "
+    "example(): it gets the state and its buffers",
+}
+
+
+def name_of(widget: type) -> str:
+    """Return the name of a widget's files: "head_explorer"."""
+    return widget.__module__.rpartition(".")[2]
+
+
+NAMES = [name_of(getattr(widgets, name)) for name in widgets.__all__]
+
+
+def what_is_missing(name: str) -> str:
+    """Say what a widget's test file lacks; nothing if it is complete."""
+    file = f"test_{name}.py"
+    found = vars(about(name)) if (FOLDER / file).exists() else {}
+    lacking = [f"{what}, {why}" for what, why in NEEDED.items() if what not in found]
+    return f"tests/widgets/{file} must hold {'; '.join(lacking)}" if lacking else ""
+
+
+def about(name: str) -> ModuleType:
+    """Return what stands in the test file of a widget, as a module."""
+    return importlib.import_module(f"widgets.test_{name}")
+
+
+COMPLETE = [name for name in NAMES if not what_is_missing(name)]

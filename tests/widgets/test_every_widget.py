@@ -1,0 +1,217 @@
+"""What every widget does: it stays text, says what is damaged, fits a phone, and leaves others be.
+
+Widgets are found in attnlib.widgets; what the tests need to know of one stands in its own test file
+(see tools/every_widget.py).
+"""
+
+import pytest
+import without_script
+from tools.every_widget import COMPLETE, NAMES, about, what_is_missing
+
+every_widget = pytest.mark.parametrize("name", COMPLETE)
+
+ATTACK = "<img src=x onerror=\"document.title='run'\">"
+LONG = "Donaudampfschifffahrtsgesellschaftskapitän" * 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_widget_has_its_test_file(name):
+    assert what_is_missing(name) == ""
+
+
+USE = """() => {
+  const folds = document.querySelectorAll("details:not(:has(.attn-table))");
+  for (const fold of folds) fold.open = true;
+  const controls = ".attn-widget :is(input, button, [tabindex='0'])";
+  for (const control of document.querySelectorAll(controls)) {
+    if (!control.checkVisibility() || control.disabled) continue;
+    control.focus();
+    control.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowDown", bubbles: true}));
+    control.click();
+    control.dispatchEvent(new InputEvent("input", {bubbles: true}));
+  }
+}"""
+
+
+def unfold_all(page):
+    """Open every fold of a page; the tables in them are filled then."""
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+    tables = "[...document.querySelectorAll('details:has(.attn-table)')]"
+    page.wait_for_function(f"{tables}.every((fold) => fold.querySelector('tbody tr'))")
+
+
+def use(page):
+    """Use everything there is, then unfold the numbers."""
+    page.evaluate(USE)
+    unfold_all(page)
+
+
+@every_widget
+def test_texts_are_text_and_never_markup(show, name):
+    widget = about(name).example(ATTACK)
+    page = show(widget)
+    use(page)
+    has_texts = any(ATTACK in str(value) for value in widget.get_state().values())
+    assert (ATTACK in page.locator(".attn-widget").inner_text()) == has_texts
+    assert page.locator("img").count() == 0
+    assert page.title() == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [(name, message) for name in COMPLETE for message in about(name).DAMAGES],
+)
+def test_a_damaged_state_says_so_and_the_page_lives_on(show, name, message):
+    its = about(name)
+    page = show(its.example("a"), its.example("b"), damage=its.DAMAGES[message])
+    assert page.get_by_role("alert").count() == 1
+    assert message in page.get_by_role("alert").inner_text()
+    use(page)
+
+
+TARGETS = ".attn-widget :is(button, summary, label, input:not(label input), .attn-track input)"
+SIZES = """nodes => nodes.filter((node) => node.checkVisibility()).map((node) => {
+  const {width, height} = node.getBoundingClientRect();
+  return Math.min(width, height);
+})"""
+
+
+@every_widget
+@pytest.mark.parametrize("width", [360, 1000])
+def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, name, width):
+    page = show(about(name).largest(LONG), width=width)
+    sizes = page.locator(TARGETS).evaluate_all(SIZES)
+    use(page)
+    sizes += page.locator(TARGETS).evaluate_all(SIZES)
+    assert len(sizes) > 2
+    assert min(sizes) >= 23.9  # 24 but for rounding
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+# What the Tab key reaches: of radio buttons with one name only one.
+STOPS = """(root) => {
+  const radios = new Set();
+  return [...root.querySelectorAll("*")].filter((node) => {
+    if (node.tabIndex < 0 || node.disabled || !node.checkVisibility()) return false;
+    if (node.type !== "radio") return true;
+    return !radios.has(node.name) && radios.add(node.name);
+  }).length;
+}"""
+FOCUSED = """() => {
+  const node = document.activeElement;
+  const styles = getComputedStyle(node);
+  return {
+    inside: node.closest(".attn-widget") !== null,
+    isSeen: node.matches(":focus-visible") && styles.outlineStyle !== "none",
+    keepsKeys: node.hasAttribute("data-lm-suppress-shortcuts"),
+  };
+}"""
+
+
+@every_widget
+def test_every_control_is_reached_by_tab_is_seen_then_and_keeps_its_keys(show, name):
+    page = show(about(name).example("a"))
+    stops = page.locator(".attn-widget").evaluate(STOPS)
+    assert stops > 0
+    for _ in range(stops):
+        page.keyboard.press("Tab")
+        # JupyterLab leaves a focused element's keys alone where it finds its mark.
+        expected = {"inside": True, "isSeen": True, "keepsKeys": True}
+        assert page.evaluate(FOCUSED) == expected, page.evaluate("document.activeElement.outerHTML")
+    page.keyboard.press("Tab")
+    assert not page.evaluate(FOCUSED)["inside"]
+
+
+@every_widget
+def test_several_of_a_kind_share_no_id(show, name):
+    example = about(name).example
+    page = show(example("a"), example("b"))
+    use(page)
+    assert page.locator("[id]").count() == 0
+
+
+@every_widget
+def test_without_script_it_is_told_in_words(name):
+    words = without_script.fallback(about(name).example("a").get_state())
+    assert "The answer" in words or len(words.partition("it needs JavaScript. ")[2]) > 40
+
+
+# Every computed style of an element and of what stands before and after it, as texts: of three of a
+# kind. What only screen readers find has a place on the page, which isn't its look.
+LOOK = """(root) => {
+  const kind = (node) => `${node.localName} class="${node.getAttribute("class") ?? ""}"`;
+  const way = (node) => (node === root ? "" : way(node.parentNode)) + kind(node);
+  const counts = {};
+  const isAmongThree = (node) => (counts[way(node)] = (counts[way(node)] ?? 0) + 1) <= 3;
+  const nodes = [root, ...root.querySelectorAll("*:not(.attn-unseen)")].filter(isAmongThree);
+  return nodes.flatMap((node) => [null, "::before", "::after"].map((pseudo) => {
+    const styles = getComputedStyle(node, pseudo);
+    if (pseudo && styles.content === "none") return "";
+    const values = Array.from(styles, (name) => `${name}: ${styles.getPropertyValue(name)}`);
+    return `<${kind(node)} ${pseudo ?? ""}> ${values.sort().join("; ")}`;
+  }));
+}"""
+
+PLAIN = """() => document.body.insertAdjacentHTML("beforeend", `<div id="plain">
+  <p>p <code>c</code></p><details open><summary>s</summary><table>
+  <caption>c</caption><tr><th>h</th><td>d</td></tr></table></details>
+  <label><input type="radio"><input type="range"></label><button>b</button>
+  <svg><text>t</text><rect/><path/></svg><fieldset><legend>l</legend></fieldset></div>`)"""
+
+
+@pytest.fixture(scope="module")
+def examples():
+    return [about(name).example("word") for name in COMPLETE]
+
+
+def looks(page) -> list[list[str]]:
+    """Return the look of each widget on a page, its numbers unfolded."""
+    unfold_all(page)
+    page.evaluate("document.activeElement.blur()")
+    return [widget.evaluate(LOOK) for widget in page.locator(".attn-widget").all()]
+
+
+def differences(found: list[str], expected: list[str]) -> list[str]:
+    """Return for each element that looks otherwise the styles in which it does."""
+    assert len(found) == len(expected)
+    return [
+        f"{one.split('>')[0]}> {sorted(set(one.split('; ')) ^ set(other.split('; ')))}"
+        for one, other in zip(found, expected, strict=True)
+        if one != other
+    ]
+
+
+def test_no_widget_changes_another_in_any_order(show, examples):
+    alone = [look for widget in examples for look in looks(show(widget))]
+    there, back = looks(show(*examples)), looks(show(*examples[::-1]))[::-1]
+    for name, own, first, second in zip(COMPLETE, alone, there, back, strict=True):
+        assert len(own) > 20, f"{name} drew nothing"
+        assert differences(first, own) == [], name
+        assert differences(second, own) == [], name
+
+
+def test_a_notebook_shows_each_widget_as_a_page_does(show, examples):
+    """A notebook has a widget's style in one sheet, a page in two, of which widgets share one."""
+    for name, widget in zip(COMPLETE, examples, strict=True):
+        page = show(widget)
+        (on_page,) = looks(page)
+        page.evaluate(
+            """(sheet) => {
+                document.querySelectorAll("style").forEach((other) => other.remove());
+                const style = document.createElement("style");
+                style.textContent = sheet;
+                document.head.append(style);
+            }""",
+            widget._css,
+        )
+        (in_notebook,) = looks(page)
+        assert differences(in_notebook, on_page) == [], name
+
+
+def test_no_widget_changes_the_page_around_it(show, examples):
+    without, beside = show(examples[0]), show(*examples)
+    without.evaluate("document.querySelectorAll('style').forEach((sheet) => sheet.remove())")
+    for page in (without, beside):
+        page.evaluate(PLAIN)
+    found, expected = (page.locator("#plain").evaluate(LOOK) for page in (beside, without))
+    assert differences(found, expected) == []
