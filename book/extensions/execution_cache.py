@@ -10,7 +10,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-SUFFIXES = {".py", ".js", ".css"}
+SUFFIXES = {".py"}  # a page takes the widgets' code and style from the package: widget_code.py
 LIBRARIES = ("torch", "numpy", "matplotlib", "anywidget")
 
 

@@ -90,7 +90,7 @@ def test_figures_have_a_dark_copy_and_one_caption(tmp_path):
     assert sorted("#e6e8eb" in svg for svg in drawings) == [False, True]
 
 
-@pytest.mark.parametrize("name", ["attention.py", "widgets/new_widget.js", "widgets/_shared.css"])
+@pytest.mark.parametrize("name", ["attention.py", "widgets/new_widget.py"])
 def test_editing_the_package_changes_the_cache(tmp_path, name):
     package = shutil.copytree(package_folder(), tmp_path / "attnlib")
     before = fingerprint(package)
@@ -116,5 +116,5 @@ def test_editing_text_executes_nothing_and_editing_the_package_everything(tmp_pa
     html = (project / "_build/html/book/index.html").read_text(encoding="utf-8")
     assert "Better text." in html
     assert "42" in html
-    (package / "widgets" / "new_widget.js").touch()
+    (package / "widgets" / "new_widget.py").touch()
     assert executes()
