@@ -1,0 +1,107 @@
+"""Pages show widgets as the package has them, whatever the cache holds, without executing cells."""
+
+import json
+import re
+import shutil
+
+import nbformat
+import pytest
+from execution_cache import package_folder
+from tools.browsing import open_page
+from tools.lesson_runs import NOTEBOOK
+from tools.site_builds import build, small_project
+
+PREDICT = """
+```{code-cell} ipython3
+from attnlib.widgets import Predict
+Predict("What is <b>6 * 7</b>?", ["41", "42"], 1, "Count.")
+```
+"""
+FILES = ["shared.css", "predict.css", "shared.js", "predict.js"]
+
+
+def files_of(html):
+    """The widgets' files that a page loads, with the mark of what is in them, in order."""
+    return re.findall(r'(?:src|href)="\.\./_static/widgets/([\w.]+)\?v=(\w+)"', html)
+
+
+@pytest.fixture(scope="module")
+def restyled(tmp_path_factory):
+    """Build a site, change a widget's code and style, build again; return it before and after."""
+    folder = tmp_path_factory.mktemp("restyled")
+    package = shutil.copytree(package_folder(), folder / "imported" / "attnlib")
+    pages = {"index": f"{NOTEBOOK}# Page\n{PREDICT}", "plain": "# Plain\n\nNo widget.\n"}
+    project = small_project(folder / "project", pages)
+    html = project / "_build" / "html"
+
+    def built():
+        result = build(project, project, "-W", imports_from=package.parent)
+        assert result.returncode == 0, result.stderr
+        page = (html / "book" / "index.html").read_text(encoding="utf-8")
+        notebook = nbformat.read(html / "_sources" / "book" / "index.ipynb", as_version=4)
+        return result.stdout, page, notebook
+
+    before = built()
+    for name, old, new in (
+        ("predict.js", '"Think again"', '"Once more"'),
+        ("predict.css", "font-weight: 700", "font-weight: 800"),
+    ):
+        path = package / "widgets" / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+    return html, before, built()
+
+
+def test_a_page_loads_the_files_of_its_widgets_once_and_holds_no_code(restyled):
+    html, (_, page, _), _ = restyled
+    assert [name for name, _ in files_of(page)] == FILES
+    assert sorted(path.name for path in (html / "_static" / "widgets").iterdir()) == sorted(FILES)
+    assert "_esm" not in page and "_css" not in page
+    assert page.index("widgets/predict.js") < page.index("widget-state+json")
+    plain = (html / "book" / "plain.html").read_text(encoding="utf-8")
+    assert "_static/widgets" not in plain
+
+
+def test_a_state_cannot_end_the_script_that_holds_it(restyled):
+    _, (_, page, _), _ = restyled
+    state = re.search(r'<script type="[^"]*widget-state\+json">(.*?)</script>', page, re.S)[1]
+    assert "<" not in state
+    assert "What is <b>6 * 7</b>?" in [
+        e["state"].get("question") for e in json.loads(state)["state"].values()
+    ]
+
+
+def test_restyling_a_widget_executes_nothing_and_publishes_nothing_stale(restyled):
+    html, (first, page, _), (second, new_page, _) = restyled
+    assert "Executing notebook" in first
+    assert "Executing notebook" not in second
+    marks, new_marks = dict(files_of(page)), dict(files_of(new_page))
+    changed = {name for name in FILES if marks[name] != new_marks[name]}
+    assert changed == {"predict.css", "predict.js"}  # which a browser then asks for anew
+    code = (html / "_static" / "widgets" / "predict.js").read_text(encoding="utf-8")
+    assert '"Once more"' in code and '"Think again"' not in code
+    assert "font-weight: 800" in (html / "_static" / "widgets" / "predict.css").read_text()
+
+
+def test_a_downloaded_notebook_carries_the_code_of_today(restyled):
+    _, (_, _, before), (_, _, after) = restyled
+    for notebook, old, new in (
+        (before, "Once more", "Think again"),
+        (after, "Think again", "Once more"),
+    ):
+        saved = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
+        (code,) = [e["state"]["_esm"] for e in saved.values() if "_esm" in e["state"]]
+        assert new in code and old not in code
+        assert all("_module" not in entry["state"] for entry in saved.values())
+
+
+def test_the_restyled_widget_lives_also_in_a_page_opened_from_its_folder(restyled, browser):
+    html, _, _ = restyled
+    with open_page(browser, (html / "book" / "index.html").as_uri()) as (page, problems):
+        page.get_by_label("42").check()
+        page.get_by_role("button", name="Commit").click()
+        assert page.get_by_role("button", name="Once more").is_visible()
+        mark = "getComputedStyle(document.querySelector('.attn-title'), '::before').fontWeight"
+        assert page.evaluate(mark) == "800"
+        assert problems == []
