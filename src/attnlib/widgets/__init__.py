@@ -4,6 +4,9 @@ Each widget is an anywidget: Python holds its state, the browser computes and dr
 reader changes is synced both ways and can be observed. Needs the extra `attnlib[widgets]`.
 """
 
+# A widget is three files of one name, .py, .js and .css, and perhaps parts whose names begin with
+# it. What several widgets use is in the folder shared.
+
 from attnlib.widgets.build_a_block import BuildABlock
 from attnlib.widgets.head_explorer import HeadExplorer
 from attnlib.widgets.head_mute import HeadMute

@@ -126,8 +126,12 @@ function render({ model, el }) {
   const switches = createHeadSwitches(labels, mute);
   const plot = createPlot(d, labels.length + (bias === null ? 0 : 1));
   const numbers = createNumbers(labels);
-  const legend = createLegend(["attn-full", "output of all heads"], ["attn-left", "what is left"]);
-  if (bias !== null) legend.append(...createLegend(["attn-bias", "bias"]).children);
+  const marks = [
+    ["attn-full", "output of all heads"],
+    ["attn-left", "what is left"],
+  ];
+  if (bias !== null) marks.push(["attn-bias", "bias"]);
+  const legend = createLegend(...marks);
   legend.setAttribute("aria-hidden", "true");
   const live = createLive();
   const root = createWidget(

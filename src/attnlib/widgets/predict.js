@@ -66,7 +66,7 @@ function render({ model, el }) {
     element("legend", {}, ...paragraphs(question, "span")), // a legend can't hold a <p>
     ...options.map(({ node }) => node),
   );
-  const commit = createButton("Commit", () => {}, { type: "submit" });
+  const commit = element("button", { type: "submit", class: "attn-button" }, "Commit");
   const again = createButton("Think again", () => {
     model.set("committed", false);
     set("choice", null);

@@ -198,8 +198,8 @@ function sayPreferences(results, T, bigName) {
 }
 
 function render({ model, el }) {
-  const first = readState(model);
-  const { T, d, width, largest, start } = first;
+  const sizes = readState(model);
+  const { T, d, width, largest, start } = sizes;
   const names = ["Head 1", "Head 2", `One head of width ${2 * width}`];
   const colors = [0, 1, null];
   const set = setterOf(model);
@@ -215,7 +215,7 @@ function render({ model, el }) {
     change: (i, number) => change("x", i, number),
   });
   const projections = [0, 1].map((i) =>
-    createProjections(names[i], first, colors[i], (at, number) =>
+    createProjections(names[i], sizes, colors[i], (at, number) =>
       change("heads", 3 * i * d * width + at, number),
     ),
   );

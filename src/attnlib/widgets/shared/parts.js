@@ -74,16 +74,16 @@ export function createCheckbox(name, choose) {
   return { node, draw: (checked) => (input.checked = checked) };
 }
 
-/** A button; `attributes` may give it another type or class. */
-export function createButton(text, press, attributes = {}) {
-  const node = element("button", { type: "button", class: "attn-button", ...attributes }, text);
+/** A button. */
+export function createButton(text, press) {
+  const node = element("button", { type: "button", class: "attn-button" }, text);
   node.addEventListener("click", press);
   return node;
 }
 
 /** What a widget says of its state, read aloud when it changes. */
-export function createLive(attributes = {}) {
-  return element("output", { class: "attn-live", "aria-live": "polite", ...attributes });
+export function createLive() {
+  return element("output", { class: "attn-live", "aria-live": "polite" });
 }
 
 /** A square of a head's color; hollow where `head` is null. */
