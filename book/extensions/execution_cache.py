@@ -1,7 +1,7 @@
-"""Editing the package executes the lessons again; editing a lesson's text doesn't.
+"""Editing what a page uses executes it again; editing its text, or what it doesn't use, doesn't.
 
-Jupyter Book keeps executed notebooks in a cache that knows the code cells of a lesson, but not the
-package they import. So the cache's folder is named after what else decides the outputs.
+Jupyter Book keeps executed notebooks in a cache that knows the code cells of a page, but not what
+they import. So each page has a cache of its own, named after all else that decides its outputs.
 """
 
 import hashlib
@@ -10,37 +10,76 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-SUFFIXES = {".py"}  # a page takes the widgets' code and style from the package: widget_code.py
-LIBRARIES = ("torch", "numpy", "matplotlib", "anywidget")
+from myst_nb.core.config import NbParserConfig
+from myst_nb.core.read import create_nb_reader
+from myst_parser.config.main import MdParserConfig
+from nbformat import NotebookNode
+from used_files import PACKAGE, UsedFiles
+
+# What computes, draws and writes the outputs, beside the package.
+LIBRARIES = ("torch", "numpy", "safetensors", "matplotlib", "ipython", "ipywidgets", "anywidget")
+LIBRARIES += ("myst-nb",)  # glue
 
 
 def package_folder() -> Path:
     """Return the folder of the attnlib that the lessons import, without importing it."""
-    return Path(find_spec("attnlib").origin).parent
+    return Path(find_spec(PACKAGE).origin).parent
 
 
-def fingerprint(package: Path) -> str:
-    """Return a short hash of the package's sources and of the libraries that draw and compute."""
+def read_notebook(page: Path) -> NotebookNode | None:
+    """Return a page as a notebook, read as the site's build reads it; None if it has no cells."""
+    text = page.read_text(encoding="utf-8")
+    reader = create_nb_reader(str(page), MdParserConfig(), NbParserConfig(), text)
+    return reader and reader.read(text)
+
+
+def code_of(notebook: NotebookNode) -> str:
+    """Return what its cells execute, as one text."""
+    return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+
+
+def fingerprint(code: str, package: Path) -> str:
+    """Return a short hash of the files that some code uses, and of the libraries."""
+    used = UsedFiles(code, package)
     digest = hashlib.sha256(platform.python_version().encode())
     for name in LIBRARIES:
         digest.update(f"{name} {version(name)}".encode())
-    for path in sorted(package.rglob("*")):
-        if path.suffix in SUFFIXES:
-            digest.update(path.relative_to(package).as_posix().encode())
-            digest.update(path.read_bytes())
+    for link in sorted(used.links):
+        digest.update(link.encode())
+    for path in sorted(used.files):
+        digest.update(path.relative_to(package).as_posix().encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def cache_folder(build_folder: Path, package: Path | None = None) -> Path:
-    """Return where notebooks that were executed with this package are kept."""
-    return build_folder / ".jupyter_cache" / fingerprint(package or package_folder())
+def cache_folder(build_folder: Path, page: Path, package: Path | None = None) -> Path | None:
+    """Return where a page that was executed with this package is kept; None if it has no cells."""
+    notebook = read_notebook(page)
+    if notebook is None:
+        return None
+    key = fingerprint(code_of(notebook), package or package_folder())
+    return build_folder / ".jupyter_cache" / f"{page.stem}-{key}"
+
+
+def folder_of(app, name):
+    """Return the cache's folder for a page of the site; empty if it has no cells."""
+    return str(cache_folder(Path(app.outdir).parent, Path(app.env.doc2path(name))) or "")
+
+
+def choose_cache(app, name, source):
+    """Tell myst-nb where a page's cache is, before it reads the page."""
+    folder = app.env.metadata[name]["execution_cache"] = folder_of(app, name)
+    app.env.mystnb_config = app.env.mystnb_config.copy(execution_cache_path=folder)
+
+
+def pages_to_read_again(app, env, added, changed, removed):
+    """Return the pages that were read before, but whose outputs may be others now."""
+    read = env.found_docs - added - changed
+    return [name for name in read if folder_of(app, name) != env.metadata[name]["execution_cache"]]
 
 
 def setup(app):
-    """Tell myst-nb where its cache is, before it reads its settings."""
-
-    def choose_cache(app, config):
-        config.nb_execution_cache_path = str(cache_folder(Path(app.outdir).parent))
-
-    app.connect("config-inited", choose_cache)
-    return {"parallel_read_safe": True}
+    """Look at each page before it is read, and whether it must be."""
+    app.connect("env-get-outdated", pages_to_read_again)
+    app.connect("source-read", choose_cache)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,7 +22,7 @@ def offer_notebook(app, pagename, templatename, context, doctree):
     if "kernelspec" not in app.env.metadata.get(pagename, {}):
         return
     copy = (Path(app.outdir).parent / "jupyter_execute" / pagename).with_suffix(".ipynb")
-    cache = get_cache(app.config.nb_execution_cache_path)
+    cache = get_cache(app.env.metadata[pagename]["execution_cache"])
     _, executed = cache.merge_match_into_notebook(nbformat.read(copy, as_version=4))
     if "widgets" in executed.metadata:
         put_code_back(executed.metadata.widgets[WIDGET_STATE_MIMETYPE]["state"])

@@ -5,7 +5,7 @@ import shutil
 
 import nbformat
 import pytest
-from execution_cache import fingerprint, package_folder
+from execution_cache import package_folder
 from tools import ROOT
 from tools.lesson_runs import NOTEBOOK, all_notebooks
 from tools.site_builds import build, small_project
@@ -90,18 +90,11 @@ def test_figures_have_a_dark_copy_and_one_caption(tmp_path):
     assert sorted("#e6e8eb" in svg for svg in drawings) == [False, True]
 
 
-@pytest.mark.parametrize("name", ["attention.py", "widgets/new_widget.py"])
-def test_editing_the_package_changes_the_cache(tmp_path, name):
-    package = shutil.copytree(package_folder(), tmp_path / "attnlib")
-    before = fingerprint(package)
-    with (package / name).open("a", encoding="utf-8") as file:
-        file.write("\n")
-    assert fingerprint(package) != before
-
-
-def test_editing_text_executes_nothing_and_editing_the_package_everything(tmp_path):
-    package = shutil.copytree(package_folder(), tmp_path / "imported" / "attnlib")
-    page = f"{NOTEBOOK}# Page\n\nText.\n\n```{{code-cell}} ipython3\n6 * 7\n```\n"
+def test_editing_what_a_page_uses_executes_it_and_editing_anything_else_does_not(tmp_path):
+    ignored = shutil.ignore_patterns("__pycache__")
+    package = shutil.copytree(package_folder(), tmp_path / "imported" / "attnlib", ignore=ignored)
+    cell = "from attnlib import causal_mask\ncausal_mask(4).sum()"
+    page = f"{NOTEBOOK}# Page\n\nText.\n\n```{{code-cell}} ipython3\n{cell}\n```\n"
     project = small_project(tmp_path / "project", {"index": page})
 
     def executes() -> bool:
@@ -109,12 +102,18 @@ def test_editing_text_executes_nothing_and_editing_the_package_everything(tmp_pa
         assert result.returncode == 0, result.stderr
         return "Executing notebook" in result.stdout
 
+    def shown() -> str:
+        return (project / "_build/html/book/index.html").read_text(encoding="utf-8")
+
     assert executes()
+    assert "tensor(10)" in shown()
     source = project / "book" / "index.md"
     source.write_text(page.replace("Text.", "Better text."), encoding="utf-8")
+    (package / "blocks.py").write_text("raise NotImplementedError", encoding="utf-8")
+    (package / "__init__.py").write_text("from attnlib.masks import causal_mask", encoding="utf-8")
     assert not executes()
-    html = (project / "_build/html/book/index.html").read_text(encoding="utf-8")
-    assert "Better text." in html
-    assert "42" in html
-    (package / "widgets" / "new_widget.py").touch()
+    assert "Better text." in shown() and "tensor(10)" in shown()
+    changed = "def causal_mask(size): return torch.zeros(size)\n"
+    (package / "masks.py").write_text(f"import torch\n{changed}", encoding="utf-8")
     assert executes()
+    assert "tensor(0.)" in shown()

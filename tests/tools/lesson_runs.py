@@ -1,16 +1,16 @@
 """Executing lessons the way the site's build does, into the cache that it reads."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
+from execution_cache import cache_folder, read_notebook
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors.utils import single_nb_execution
-from myst_nb.core.config import NbParserConfig
-from myst_nb.core.read import create_nb_reader
-from myst_parser.config.main import MdParserConfig
 from nbformat import NotebookNode
 from one_thread import use_one_thread
 
@@ -29,16 +29,18 @@ kernelspec: {display_name: Python 3, language: python, name: python3}
 
 def all_pages() -> list[str]:
     """Return every page of _toc.yml, the root first: "book/index", ..."""
-    return re.findall(r"(?:root|file): (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [toc["root"], *_files_below(toc)]
 
 
-def read_notebook(path: Path) -> NotebookNode | None:
-    """Return a page as a notebook, read as the site's build reads it; None if it has no cells."""
-    text = path.read_text(encoding="utf-8")
-    reader = create_nb_reader(str(path), MdParserConfig(), NbParserConfig(), text)
-    return reader and reader.read(text)
+def _files_below(entry: dict) -> Iterator[str]:
+    for level in ("parts", "chapters", "sections"):
+        for inner in entry.get(level, ()):
+            yield from [inner["file"]] if "file" in inner else []
+            yield from _files_below(inner)
 
 
+@cache
 def all_notebooks() -> list[str]:
     """Return the pages that have cells."""
     return [page for page in all_pages() if read_notebook(ROOT / f"{page}.md") is not None]
@@ -63,8 +65,8 @@ class Run:
         return ["\n".join(map(_text_of, cell.outputs)) for cell in cells]
 
 
-def execute(path: Path, cache_folder: Path) -> Run:
-    """Execute the lesson at `path` and put it into the cache if no cell fails."""
+def execute(path: Path, build_folder: Path) -> Run:
+    """Execute the lesson at `path` and put it into the build's cache if no cell fails."""
     use_one_thread()
     notebook = read_notebook(path)
     timeout = CONFIG["execute"]["timeout"]
@@ -73,7 +75,7 @@ def execute(path: Path, cache_folder: Path) -> Run:
     )
     if result.err is not None:
         return Run(notebook, result.time, describe_failure(path.stem, notebook, result.err))
-    cache = get_cache(str(cache_folder))
+    cache = get_cache(str(cache_folder(build_folder, path)))
     bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
     cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
     return Run(notebook, result.time, None)
