@@ -1,23 +1,22 @@
-"""What all tests of lessons and site share: each lesson is executed once, the site built once.
+"""What all tests share: seeds, one browser a process, the order in which several processes go.
 
-Two processes run the tests. Those of lessons and site stay together in one of them, which holds
-what they share; the package's fill the other.
+    pytest                           # in one process
+    pytest -n 2                      # in two
+    pytest --pdb tests/attnlib
+
+Long things start first: lessons, then the site's build, while other processes go on with the
+package. Each file of the package's tests stays in one process, which holds what the file shares;
+lessons and pages are dealt out one by one.
 """
 
 import os
-from functools import cache
 
 import pytest
 import torch
-from execution_cache import cache_folder
 from hypothesis import settings
-from tools import ROOT
-from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve
-from tools.lesson_runs import Run, all_notebooks, execute
-from tools.site_builds import build
-from xdist.scheduler import LoadScopeScheduling
+from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser
 
-torch.set_num_threads(1)  # two processes share the processor
+torch.set_num_threads(1)  # several processes share the processor
 
 # No test is timed: a busy machine must not decide one.
 settings.register_profile("course", deadline=None)
@@ -28,49 +27,6 @@ settings.load_profile("course")
 def same_numbers_every_time():
     """Seed torch for each test, so that chance decides none."""
     torch.manual_seed(0)
-
-
-@pytest.fixture(scope="session")
-def build_folder(tmp_path_factory):
-    """Return a fresh folder for this session's site: a stale _build can't decide a test."""
-    return tmp_path_factory.mktemp("site")
-
-
-@pytest.fixture(scope="session")
-def run_notebook(build_folder):
-    """Return a function that executes a page the first time it is asked for it."""
-    notebooks = cache_folder(build_folder / "_build")
-
-    @cache
-    def run(page: str) -> Run:
-        return execute(ROOT / f"{page}.md", notebooks)
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def site_build(build_folder, run_notebook):
-    """Build the whole site with warnings as errors, from the lessons as the tests executed them."""
-    failed = [page for page in all_notebooks() if run_notebook(page).failure]
-    if failed:
-        pytest.fail(f"no site without {', '.join(failed)}: see tests/lessons", pytrace=False)
-    result = build(ROOT, build_folder, "-W", "--keep-going")
-    if result.returncode:
-        pytest.fail(f"the site doesn't build:\n{result.stderr}", pytrace=False)
-    return result
-
-
-@pytest.fixture(scope="session")
-def site(site_build, build_folder):
-    """Return the folder of the built site."""
-    return build_folder / "_build" / "html"
-
-
-@pytest.fixture(scope="session")
-def site_address(site):
-    """Serve the site on this machine and return its address, which ends with a slash."""
-    with serve(site) as address:
-        yield address
 
 
 @pytest.fixture(scope="session")
@@ -88,17 +44,37 @@ def browser():
         chromium.close()
 
 
-class BookAndPackage(LoadScopeScheduling):
-    """Deals out the package's tests file by file; those of lessons and site stay together."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::")[0]
-        return "book" if file.startswith(("tests/lessons/", "tests/site/")) else file
+def pytest_configure(config):
+    """Have several processes take the tests in the order below, not the largest groups first."""
+    config.option.loadscopereorder = False
 
 
+def turn(item) -> int:
+    """Return when a test's turn is: lessons, the site's build, the package, pages."""
+    for order, fixture in ((3, "site"), (1, "site_build"), (0, "run_notebook")):
+        if fixture in item.fixturenames:
+            return order
+    return 2
+
+
+def pytest_collection_modifyitems(items):
+    """Sort the tests."""
+    items.sort(key=turn)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Let two processes share the tests so that no lesson is executed twice."""
-    return BookAndPackage(config, log)
+    """Deal out the package's tests file by file, the others one by one, and a page with a look."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFileOrPage(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, test = nodeid.partition("::")
+            if file.startswith(("tests/attnlib/", "tests/widgets/")):
+                return file
+            return file + test[test.find("[") :] if "[" in test else nodeid
+
+    return ByFileOrPage(config, log)
 
 
 def pytest_terminal_summary(terminalreporter):

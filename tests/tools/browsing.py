@@ -7,12 +7,15 @@ import shutil
 import threading
 from pathlib import Path
 
+import axe_playwright_python
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 HOW_TO_GET_ONE = "install one, for example with `apt-get install chromium`"
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 ]  # fmt: skip
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 
 
 def find_browser() -> str | None:
@@ -150,7 +153,37 @@ AUDIT = r"""(scheme) => {
 }"""
 
 
+# A page's listings have thousands of colored words in a few colors, and axe-core needs most of its
+# time for them: one word of each color on each background stays, the others become plain text.
+ONE_WORD_OF_A_COLOR = """() => {
+  const seen = new Set();
+  for (const word of document.querySelectorAll("pre span:not(:has(span))")) {
+    if (!word.checkVisibility()) continue;
+    const {color, fontSize, fontWeight} = getComputedStyle(word);
+    const behind = [];
+    for (let box = word; box; box = box.parentElement)
+      behind.push(getComputedStyle(box).backgroundColor);
+    const kind = [color, fontSize, fontWeight, ...behind].join();
+    const isJudged = word.textContent.trim().length > 1; // axe-core passes over single letters
+    if (!isJudged || seen.has(kind)) word.replaceWith(word.textContent);
+    else seen.add(kind);
+  }
+}"""
+
+
 def problems_of(browser, address: str, *, scheme: str = "light", width: int = 1280) -> list[str]:
     """Open a page in a color scheme at a width and return everything that is wrong with it."""
     with open_page(browser, address, scheme=scheme, width=width) as (page, problems):
         return [*problems, *page.evaluate(AUDIT, scheme)]
+
+
+def violations_on(page) -> list[str]:
+    """Return what axe-core finds on an opened page: rule, place and what to do."""
+    page.evaluate(ONE_WORD_OF_A_COLOR)
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run().then((results) => results.violations)")
+    return [
+        f"{rule['id']}: {node['html'][:200]}: {node['failureSummary']}"
+        for rule in found
+        for node in rule["nodes"]
+    ]

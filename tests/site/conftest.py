@@ -1,0 +1,5 @@
+"""The executed lessons and the built site, which all processes of a run share."""
+
+from tools.course import build_folder, run_notebook, site, site_address, site_build
+
+__all__ = ["build_folder", "run_notebook", "site", "site_address", "site_build"]

@@ -1,0 +1,85 @@
+"""Fixtures of the course: each lesson is executed once and the site built once.
+
+That holds for all processes of a run together: whoever needs something first makes it and leaves
+it in a folder that they share; whoever needs it meanwhile waits. A lock goes with its process, so
+nobody waits for one that crashed.
+"""
+
+import pickle
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import pytest
+from filelock import FileLock, Timeout
+
+from tools import ROOT
+from tools.browsing import serve
+from tools.lesson_runs import Run, all_notebooks, execute
+from tools.site_builds import build
+
+
+def once(path: Path, make: Callable, *, wait: bool = True):
+    """Return what `make` returned in the first process that asked; it is kept at `path`.
+
+    Raises:
+        Timeout: another process is at it, and this one doesn't want to wait.
+    """
+    with FileLock(f"{path}.lock", blocking=wait):
+        if not path.exists():
+            path.write_bytes(pickle.dumps(make()))
+    return pickle.loads(path.read_bytes())
+
+
+@pytest.fixture(scope="session")
+def build_folder(request, tmp_path_factory):
+    """Return a fresh folder for this run's site: a stale _build can't decide a test."""
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):  # one of several processes: their folders' folder
+        folder = folder.parent
+    folder = folder / "site"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run_notebook(build_folder):
+    """Return a function that executes a page the first time that any process asks for it."""
+
+    @cache
+    def run(page: str, *, wait: bool = True) -> Run:
+        kept = build_folder / f"{Path(page).name}.run"
+        return once(kept, lambda: execute(ROOT / f"{page}.md", build_folder / "_build"), wait=wait)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def site_build(build_folder, run_notebook):
+    """Build the whole site with warnings as errors, from the lessons as the tests executed them."""
+    for page in all_notebooks():
+        with suppress(Timeout):  # another process is at it: go on with the next
+            run_notebook(page, wait=False)
+    failed = [page for page in all_notebooks() if run_notebook(page).failure]
+    if failed:
+        pytest.fail(f"no site without {', '.join(failed)}: see tests/lessons", pytrace=False)
+    result = once(
+        build_folder / "site.build", lambda: build(ROOT, build_folder, "-W", "--keep-going")
+    )
+    if result.returncode:
+        pytest.fail(f"the site doesn't build:\n{result.stderr}", pytrace=False)
+    return result
+
+
+@pytest.fixture(scope="session")
+def site(site_build, build_folder):
+    """Return the folder of the built site."""
+    return build_folder / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def site_address(site):
+    """Serve the site on this machine and return its address, which ends with a slash."""
+    with serve(site) as address:
+        yield address
