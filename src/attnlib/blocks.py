@@ -3,7 +3,7 @@
 Letters: B batch, T tokens, d model width (`d_model`), h heads (`num_heads`), d_ff hidden width.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
 import torch
@@ -16,6 +16,7 @@ from attnlib._checks import (
     require_positive_int,
     require_sequence,
     require_width,
+    shape_of,
 )
 from attnlib.attention import AttentionOptions, MultiHeadAttention
 from attnlib.norms import LayerNorm
@@ -124,27 +125,29 @@ class TransformerBlock(nn.Module):
         attention = MultiHeadAttention(d_model, num_heads, **options)
         feed_forward = FeedForward(d_model, d_ff, **options)
         norms = [norm(d_model, **options) for _ in range(2)] if norm_position else []
+        for made in norms:
+            if not isinstance(made, nn.Module):
+                raise TypeError(f"norm must make a module, but made a {type(made).__name__}")
         self._assemble(attention, feed_forward, norms, norm_position, residual, dropout=0.0)
 
-    @classmethod
+    @staticmethod
     def of_parts(
-        cls,
         attention: MultiHeadAttention,
         feed_forward: nn.Module | None = None,
-        norms: Sequence[nn.Module] | None = None,
+        norms: Sequence[nn.Module] | nn.ModuleList | None = None,
         *,
         norm_position: NormPosition = "pre",
         residual: bool = True,
         dropout: float = 0.0,
     ) -> "TransformerBlock":
-        """Make a block of parts, so that each may have options of its own.
+        """Make a block from parts, so that each may have options of its own.
 
         Args:
             attention: tokens look at each other through it; its kdim and vdim are d.
             feed_forward: what each token passes by itself, [B, T, d] -> [B, T, d]; None for a block
                 of attention alone.
             norms: a module per sub-layer, [B, T, d] -> [B, T, d]; LayerNorms if left out.
-            norm_position, residual: as above.
+            norm_position, residual: as for a block from sizes.
             dropout: share of a sub-layer's result that is left out in training before it is added
                 (Vaswani et al. 2017, section 5.4), at least 0 and below 1.
 
@@ -173,7 +176,7 @@ class TransformerBlock(nn.Module):
                 LayerNorm(attention.d_model, device=like.device, dtype=like.dtype)
                 for _ in range(sublayers if norm_position else 0)
             ]
-        block = cls.__new__(cls)
+        block = TransformerBlock.__new__(TransformerBlock)
         nn.Module.__init__(block)
         block._assemble(attention, feed_forward, norms, norm_position, residual, dropout)
         return block
@@ -197,6 +200,7 @@ class TransformerBlock(nn.Module):
             TypeError, ValueError: as `MultiHeadAttention`.
         """
         require_sequence("x", x, self.d_model)
+        _require_options(options)
         weights = None
 
         def attend(x: Tensor) -> Tensor:
@@ -217,6 +221,7 @@ class TransformerBlock(nn.Module):
     def _sublayer(self, x: Tensor, f: Callable[[Tensor], Tensor], norm: Any) -> Tensor:
         """Return x + f(norm(x)), norm(x + f(x)) or x + f(x)."""
         y = f(norm(x) if self.norm_position == "pre" else x)
+        _require_kept_shape(y, x)
         if self.dropout:
             y = F.dropout(y, self.dropout, self.training)
         y = x + y if self.residual else y
@@ -226,7 +231,7 @@ class TransformerBlock(nn.Module):
         self,
         attention: MultiHeadAttention,
         feed_forward: nn.Module | None,
-        norms: Sequence[nn.Module],
+        norms: Sequence[nn.Module] | nn.ModuleList,
         norm_position: NormPosition,
         residual: bool,
         dropout: float,
@@ -237,9 +242,29 @@ class TransformerBlock(nn.Module):
         self.d_model = attention.d_model
         self.norm_position, self.residual, self.dropout = norm_position, residual, dropout
         self.attention = attention
-        self.feed_forward: Any = feed_forward  # whose own attributes are its maker's affair
+        self.feed_forward: Any = feed_forward  # any module: only its maker knows its attributes
         self.norm_1 = norms[0] if norms else None
         self.norm_2 = norms[1] if len(norms) > 1 else None
+
+
+def _require_options(options: Mapping[str, object]) -> None:
+    """Raise unless all are options of attention: a block's keys and values are its own tokens."""
+    for name in options:
+        if name not in AttentionOptions.__annotations__:
+            raise TypeError(
+                f"a block takes x and the options {', '.join(AttentionOptions.__annotations__)}, "
+                f"got {name}"
+            )
+
+
+def _require_kept_shape(y: Tensor, x: Tensor) -> None:
+    """Raise unless a sub-layer returned as many tokens as it got, as wide: sums would broadcast."""
+    if not isinstance(y, Tensor):
+        raise TypeError(f"feed_forward must return a tensor, got {type(y).__name__}")
+    if y.shape != x.shape:
+        raise ValueError(
+            f"feed_forward must return the shape of its input {shape_of(x)}, got {shape_of(y)}"
+        )
 
 
 def _require_plumbing(norm_position: NormPosition, residual: bool, dropout: float) -> None:
@@ -252,7 +277,7 @@ def _require_plumbing(norm_position: NormPosition, residual: bool, dropout: floa
 def _require_parts(
     attention: MultiHeadAttention,
     feed_forward: nn.Module | None,
-    norms: Sequence[nn.Module],
+    norms: Sequence[nn.Module] | nn.ModuleList,
     norm_position: NormPosition,
 ) -> None:
     """Raise unless the parts are modules of one width, with a norm per sub-layer if it has one."""
@@ -262,15 +287,13 @@ def _require_parts(
             f"attention must read keys and values of width d_model={d}, got kdim={attention.kdim} "
             f"and vdim={attention.vdim}: in a block tokens look at each other"
         )
-    if not isinstance(norms, Sequence):
+    if not isinstance(norms, Sequence | nn.ModuleList):
         raise TypeError(f"norms must be a list of modules, got {type(norms).__name__}")
     parts = {} if feed_forward is None else {"feed_forward": feed_forward}
-    wanted = (1 + len(parts)) if norm_position else 0
-    if len(norms) != wanted:
-        raise ValueError(
-            f"norms must hold {wanted}, one per sub-layer that norm_position={norm_position!r} "
-            f"gives one, got {len(norms)}"
-        )
+    if len(norms) and norm_position is None:
+        raise ValueError(f"norms must be left out where norm_position is None, got {len(norms)}")
+    if norm_position and len(norms) != 1 + len(parts):
+        raise ValueError(f"norms must hold one per sub-layer, {1 + len(parts)}, got {len(norms)}")
     parts |= {f"norms[{i}]": norm for i, norm in enumerate(norms)}
     for name, part in parts.items():
         if not isinstance(part, nn.Module):

@@ -535,7 +535,7 @@ BAD_PARTS = {
     "a norm for two": ((attention_12, FeedForward(12), [LayerNorm(12)]), {}, ValueError,
         ["norms", "2", "1"]),
     "norms for nothing": ((attention_12, None, [LayerNorm(12)]), {"norm_position": None},
-        ValueError, ["norms", "0", "1"]),
+        ValueError, ["norms", "left out", "None", "1"]),
     "a norm by itself": ((attention_12, None, LayerNorm(12)), {}, TypeError,
         ["norms", "list", "LayerNorm"]),
     "a class of norms": ((attention_12, None, [LayerNorm]), {}, TypeError, ["norms[0]", "type"]),
@@ -554,6 +554,41 @@ def test_parts_that_do_not_fit_are_refused(name):
     with pytest.raises(error) as caught:
         TransformerBlock.of_parts(*parts, **plumbing)
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "words"),
+    [
+        (nn.Linear(12, 1), ValueError, ["[2, 5, 12]", "[2, 5, 1]"]),  # would broadcast silently
+        (nn.AdaptiveAvgPool2d((1, 12)), ValueError, ["[2, 5, 12]", "[2, 1, 12]"]),
+        (nn.GRU(12, 12), TypeError, ["tensor", "tuple"]),
+    ],
+)
+@pytest.mark.parametrize("residual", [True, False])
+def test_a_part_that_changes_the_shape_is_refused(part, error, words, residual):
+    block = TransformerBlock.of_parts(attention_12, part, residual=residual)
+    with pytest.raises(error) as caught:
+        block(torch.randn(2, 5, 12))
+    assert all(word in str(caught.value) for word in ["feed_forward", *words]), caught.value
+
+
+@pytest.mark.parametrize("name", ["key", "value", "query", "masks"])
+def test_a_block_refuses_other_options(name):
+    x = torch.randn(2, 5, 12)
+    with pytest.raises(TypeError) as caught:
+        TransformerBlock(12, 3)(x, **{name: x})
+    assert all(word in str(caught.value) for word in ["block", "score_bias", f"got {name}"])
+
+
+def test_a_norm_that_makes_no_module_is_refused():
+    with pytest.raises(TypeError, match="norm must make a module, but made a int"):
+        TransformerBlock(12, 3, norm=lambda *sizes, **options: 3)
+
+
+def test_norms_may_come_in_a_module_list():
+    norms = nn.ModuleList([RMSNorm(12), RMSNorm(12)])
+    block = TransformerBlock.of_parts(attention_12, FeedForward(12), norms)
+    assert [block.norm_1, block.norm_2] == list(norms)
 
 
 @pytest.mark.parametrize("make", [LayerNorm, FeedForward])
