@@ -11,9 +11,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from attnlib import _attention_checks as checks
 from attnlib.masks import AttentionMask, triangle
+
+NO_MEMORY = "weights_out must be left out under torch.func: it gives new tensors"
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
@@ -31,6 +34,15 @@ def attention_weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
     return weights if fully_masked is None else weights.masked_fill(fully_masked, 0.0)
 
 
+def _weights(q: Tensor, k: Tensor, mask: AttentionMask, out: Tensor | None = None) -> Tensor:
+    """Return the weights; in one tensor (`out`, if given) where no derivative needs more."""
+    if _needs_derivative(q, k, mask.attn_mask):
+        if out is not None:
+            raise ValueError(NO_MEMORY)
+        return attention_weights(q, k, mask)
+    return _ThriftyWeights.apply(q, k, *mask, out)
+
+
 def explicit_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask, weights_out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -42,7 +54,7 @@ def explicit_attention(
 def fused_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask, dropout: float = 0.0
 ) -> Tensor:
-    """Return the same outputs by the best kernel that PyTorch has, which holds no weights."""
+    """Return the same outputs by the best kernel that PyTorch has for them."""
     attn_mask, fully_masked, is_causal = mask
     shared = q.shape[1] != k.shape[1]
     heads = F.scaled_dot_product_attention(
@@ -138,11 +150,14 @@ def recorded_weights(
     return _ThriftyWeights.apply(q, k, *mask, out)
 
 
-def _weights(q: Tensor, k: Tensor, mask: AttentionMask, out: Tensor | None = None) -> Tensor:
-    """Return the weights, in one tensor where no gradient of whatever kind can be asked for."""
-    if torch.is_grad_enabled() and out is None:
-        return attention_weights(q, k, mask)
-    return _ThriftyWeights.apply(q, k, *mask, out)
+def _needs_derivative(*inputs: Tensor | None) -> bool:
+    """Tell whether a gradient, or a derivative in forward mode, of some input may be asked for."""
+    tensors = [x for x in inputs if x is not None]
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        return True
+    if torch.compiler.is_compiling():  # which knows no forward mode
+        return False
+    return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)
 
 
 def _stack_groups(x: Tensor, h_kv: int) -> Tensor:
@@ -169,6 +184,7 @@ class _ThriftyWeights(torch.autograd.Function):
         q: Tensor, k: Tensor, attn_mask: Tensor | None, fully_masked: Tensor | None,
         is_causal: bool, out: Tensor | None,
     ) -> Tensor:  # fmt: skip
+        # The steps of `attention_weights`, in place.
         scores = matmul_heads(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1), out)
         if is_causal:
             attn_mask = triangle(q.shape[-2], 0, q.device)

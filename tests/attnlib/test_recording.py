@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tools.modules import F64, make_module, random_mask
 from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnlib import MultiHeadAttention, causal_mask, scaled_dot_product_attention, split_heads
 
@@ -72,6 +73,35 @@ def test_gradients_of_the_weights_reach_a_bias():
         assert torch.autograd.gradcheck(
             lambda b: module(x, score_bias=b, mask=mask, need_weights=True)[1], (bias,)
         )
+
+
+class MapsMade(TorchDispatchMode):
+    """Counts the memories of T x T numbers that are made while it is entered."""
+
+    def __init__(self, T):
+        super().__init__()
+        self.T, self.held = T, {}
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor) and result.is_floating_point():
+            if result.shape[-2:] == (self.T, self.T):
+                self.held[result.untyped_storage().data_ptr()] = result  # so that none is reused
+        return result
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"mask": random_mask(9, 9)}], ids=str)
+def test_where_nothing_learns_one_map_is_made(mode, options):
+    module, x = make_module(8, 2).requires_grad_(False), torch.randn(2, 9, 8, dtype=F64)
+    q = split_heads(x, 2)
+    with mode():
+        with MapsMade(9) as made:
+            module(x, need_weights=True, **options)
+        assert len(made.held) == 1
+        with MapsMade(9) as made:
+            scaled_dot_product_attention(q, q, q, **options)
+        assert len(made.held) == 1
 
 
 @pytest.mark.parametrize("options", [{"need_weights": True}, {"weights_for": [3, 0]}], ids=str)

@@ -54,14 +54,17 @@ def test_gradients_of_each_sample():
             torch.testing.assert_close(found[name][i], gradient)
 
 
-def test_forward_mode_is_reverse_mode():
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+def test_forward_mode_is_reverse_mode(mode):
     module, x = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64)
     mask = torch.tensor([[False] * 3, [True, False, True], [True] * 3])
     for weights in (
         lambda x: scaled_dot_product_attention(x, x, x, mask)[1],
         lambda x: module(x, mask=mask, need_weights=True)[1],
     ):
-        torch.testing.assert_close(torch.func.jacfwd(weights)(x), torch.func.jacrev(weights)(x))
+        expected = torch.func.jacrev(weights)(x)
+        with mode():
+            torch.testing.assert_close(torch.func.jacfwd(weights)(x), expected)
 
 
 def test_given_memory_is_refused_rather_than_left_with_scores():
@@ -69,4 +72,7 @@ def test_given_memory_is_refused_rather_than_left_with_scores():
     memory, masks = torch.zeros(1, 2, 3, 3, dtype=F64), torch.rand(4, 3, 3) < 0.5
     with pytest.raises(ValueError, match="weights_out must be left out"):
         torch.func.vmap(lambda mask: module(x, mask=mask, weights_out=memory)[0])(masks)
+    assert not memory.any()
+    with torch.no_grad(), pytest.raises(ValueError, match="weights_out must be left out"):
+        torch.func.jvp(lambda x: module(x, weights_out=memory)[1], (x,), (x,))
     assert not memory.any()
