@@ -5,6 +5,7 @@ values), d_k width of one head. Row vectors (x @ W). Weights are [B, h, T_q, T_k
 (who looks), columns are keys (what is looked at). A boolean mask says True = may look.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import TypedDict, Unpack
 
@@ -18,7 +19,7 @@ from attnlib.masks import AttentionMask
 
 
 class AttentionOptions(TypedDict, total=False):
-    """The options of `MultiHeadAttention.forward`, for those that hand them on."""
+    """The options of `MultiHeadAttention.forward`, for callers that pass them on."""
 
     mask: Tensor | None
     key_mask: Tensor | None
@@ -171,6 +172,7 @@ class MultiHeadAttention(nn.Module):
         heads are independent and additive"), so contributions.sum(1) + W_o.bias is the output, up
         to dropout. Takes the arguments of `forward` and raises what it raises.
         """
+        options["cache"] = copy.copy(options.get("cache"))  # a branch, which is left behind
         heads, *_ = self._heads(query, key, value, **options)
         W_o = self.W_o.weight.unflatten(1, (self.num_heads, -1))  # [d, d] -> [d, h, d_k]
         return torch.einsum("bhtk,dhk->bhtd", heads, W_o)

@@ -1,5 +1,7 @@
 """Keys and values of the tokens that went before, so that generating doesn't compute them again."""
 
+import copy
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,35 +15,40 @@ from attnlib._checks import require_like, require_tensor, shape_of
 class Room:
     """Memory for more tokens than there are: [B, h_kv, capacity, d_k] of keys and of values.
 
-    A row is written once. So whoever holds a piece of it (a cache, its copy, a caller of `joined`)
-    never sees it change: the next rows go to the one who comes first, and others make a room anew.
+    Each row is written once, behind `latest`, the keys that were handed out last. So whoever holds
+    some of them never sees them change.
     """
 
     keys: Tensor
     values: Tensor
-    written: int
+    latest: Tensor
 
     @classmethod
-    def like(cls, keys: Tensor, values: Tensor, capacity: int) -> "Room":
-        """Make an empty room for such keys and values."""
+    def holding(cls, keys: Tensor, values: Tensor, capacity: int) -> "Room":
+        """Make a room and copy these keys and values into it."""
 
         def empty(x: Tensor) -> Tensor:
             return x.new_empty(*x.shape[:-2], capacity, x.shape[-1])
 
         with torch.inference_mode(False):  # else nothing could be written after inference mode
-            return cls(empty(keys), empty(values), written=0)
+            room = cls(empty(keys), empty(values), latest=keys[..., :0, :])
+        room.append(keys, values)
+        return room
 
-    @property
-    def capacity(self) -> int:
-        """How many tokens have room."""
-        return self.keys.shape[-2]
+    def takes(self, keys: Tensor, behind: Tensor) -> bool:
+        """Tell whether new keys may be written behind those."""
+        capacity = self.keys.shape[-2]
+        return self.latest is behind and behind.shape[-2] + keys.shape[-2] <= capacity
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write keys and values behind those written so far; return views of all."""
-        start, self.written = self.written, self.written + keys.shape[-2]
-        self.keys[..., start : self.written, :] = keys
-        self.values[..., start : self.written, :] = values
-        return self.keys[..., : self.written, :], self.values[..., : self.written, :]
+        """Write keys and values behind the latest; return all so far."""
+        start, stop = self.latest.shape[-2], self.latest.shape[-2] + keys.shape[-2]
+        # A graph may hold rows that were handed out; `data` doesn't tell it of the new ones.
+        all_keys, all_values = self.keys.data, self.values.data
+        all_keys[..., start:stop, :] = keys
+        all_values[..., start:stop, :] = values
+        self.latest = all_keys[..., :stop, :]
+        return self.latest, all_values[..., :stop, :]
 
 
 class KVCache:
@@ -71,7 +78,7 @@ class KVCache:
 
     def __init__(self) -> None:
         self._remembered: tuple[Tensor, Tensor] | None = None  # keys, values
-        self._room: Room | None = None  # where they are, if there may be room behind them
+        self._room: Room | None = None  # where they are, if there is room behind them
         self._owner: nn.Module | None = None
 
     def __len__(self) -> int:
@@ -82,6 +89,12 @@ class KVCache:
         """Say what is inside."""
         return f"KVCache({'empty' if self.keys is None else f'keys {shape_of(self.keys)}'})"
 
+    def __copy__(self) -> "KVCache":
+        """Return a branch: it remembers the same, and what either sees next is its own."""
+        other = KVCache()
+        other._remembered, other._owner = self._remembered, self._owner
+        return other
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "KVCache":
         """Copy what is remembered; the copy serves the same module (or its copy made before)."""
         other = KVCache()
@@ -90,6 +103,10 @@ class KVCache:
             keys, values = self._remembered
             other._remembered = keys.clone(), values.clone()
         return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what is remembered, without spare memory."""
+        return vars(copy.deepcopy(self, {id(self._owner): self._owner}))
 
     @property
     def keys(self) -> Tensor | None:
@@ -125,7 +142,7 @@ class KVCache:
             self._remembered, self._room = (keys[samples], values[samples]), None
 
     def joined(self, owner: nn.Module, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the remembered keys and values followed by new ones; the cache stays as it is.
+        """Return the remembered keys and values followed by new ones, for `keep` to remember.
 
         Raises:
             ValueError: the cache belongs to another module, batch or device.
@@ -145,17 +162,26 @@ class KVCache:
                 f"and {len(keys)} in the query: for another sequence make a new KVCache"
             )
         require_like("the query", keys, "the keys in cache", past_keys)
-        if torch.is_grad_enabled():  # a backward pass needs all that it saw as it was
-            return torch.cat([past_keys, keys], -2), torch.cat([past_values, values], -2)
-        past, T = len(self), len(self) + keys.shape[-2]
-        if self._room is None or self._room.written != past or self._room.capacity < T:
-            self._room = Room.like(past_keys, past_values, capacity=T + T // 2)
-            self._room.append(past_keys, past_values)
-        return self._room.append(keys, values)
+        # A backward pass needs all that it saw as it was, and a compiler plans memory itself.
+        if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            with suppress(RuntimeError):  # vmap can't write into memory from outside
+                return self._joined_in_room(past_keys, past_values, keys, values)
+        return torch.cat([past_keys, keys], -2), torch.cat([past_values, values], -2)
 
     def keep(self, owner: nn.Module, keys: Tensor, values: Tensor) -> None:
         """Remember all of these keys and values, which `joined` returned."""
         self._owner, self._remembered = owner, (keys, values)
+        if self._room is not None and self._room.latest is not keys:
+            self._room = None
+
+    def _joined_in_room(
+        self, past_keys: Tensor, past_values: Tensor, keys: Tensor, values: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Write new keys and values behind the past, in a new room if need be."""
+        if self._room is None or not self._room.takes(keys, behind=past_keys):
+            T = past_keys.shape[-2] + keys.shape[-2]
+            self._room = Room.holding(past_keys, past_values, capacity=T + T // 2)
+        return self._room.append(keys, values)
 
 
 def require_cache(cache: object) -> None:

@@ -1,10 +1,12 @@
 """A cache gives exactly the full pass, chunk by chunk, and is never left half changed."""
 
 import copy
+import pickle
+from random import Random
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tools.copying import CopiedNumbers
 from tools.modules import F64, make_module
@@ -138,6 +140,124 @@ def test_what_was_handed_out_never_changes():
         owned.keep(owner, *owned.joined(owner, one, one))
         held.append((owned.keys, torch.cat([*x[:4], one], -2)))
     assert all(torch.equal(found, expected) for found, expected in held)
+
+
+STEPS = ("step", "contributions", "refused", "failed", "branch", "deep copy", "pickled", "select")
+
+
+HISTORIES = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2), st.integers(1, 3)))
+
+
+@settings(max_examples=40)
+@given(HISTORIES, st.randoms())
+@example([("step", 0, 1), ("step", 0, 1), ("contributions", 0, 1), ("step", 1, 1)], Random(0))
+@example([("step", 0, 1), ("step", 0, 1), ("failed", 0, 1), ("step", 1, 1)], Random(0))
+def test_whatever_happens_between_steps(history, random):
+    """Branches, errors and looks ahead in any order and any mode give what a full pass gives."""
+    module = make_module(8, 4, num_kv_heads=2)
+    modes = torch.no_grad, torch.enable_grad, torch.inference_mode
+    caches, handed_out = [(KVCache(), torch.randn(2, 0, 8, dtype=F64))], []
+
+    def fail(*_):
+        raise RuntimeError("out of memory")
+
+    for what, mode, tokens in [("step", 0, 2), *history, ("step", 0, 1), ("step", 0, 1)]:
+        at = random.randrange(len(caches))
+        cache, seen = caches[at]
+        x = torch.randn(len(seen), tokens, 8, dtype=F64)
+        with modes[mode]():
+            if what == "step":
+                output, _ = module(x, causal=True, cache=cache)
+                caches[at] = cache, torch.cat([seen, x], 1)
+                expected = module(caches[at][1], causal=True)[0][:, -tokens:]
+                assert close(output, expected)
+                handed_out.append((cache.keys, cache.keys.clone(), cache.values.clone()))
+            elif what == "contributions":
+                module.contributions(x, cache=cache)
+            elif what == "refused":
+                with pytest.raises(ValueError, match="mask"):
+                    module(x, mask=torch.ones(99, 99, dtype=torch.bool), cache=cache)
+            elif what == "failed":
+                hook = module.W_o.register_forward_pre_hook(fail)
+                with pytest.raises(RuntimeError, match="out of memory"):
+                    module(x, cache=cache)
+                hook.remove()
+            elif what == "select":
+                samples = torch.tensor([1, 0])
+                cache.select(samples)
+                caches[at] = cache, seen[samples]
+            else:
+                copies = {"branch": copy.copy, "deep copy": copy.deepcopy, "pickled": unpickled}
+                caches.append((copies[what](cache), seen))
+        for other, _ in caches:  # what was unpickled knows a copy of the module
+            other._owner = other._owner and module
+        assert all(torch.equal(keys, then) for keys, then, _ in handed_out)
+
+
+def unpickled(cache):
+    return pickle.loads(pickle.dumps(cache))
+
+
+def held_by(cache):
+    """Return how many numbers a cache keeps memory for, as multiples of its keys and values."""
+    rooms = [] if cache._room is None else [cache._room.keys, cache._room.values]
+    storages = {x.untyped_storage().data_ptr(): x for x in (cache.keys, cache.values, *rooms)}
+    held = sum(x.untyped_storage().nbytes() / x.element_size() for x in storages.values())
+    return held / (2 * cache.keys.numel())
+
+
+@torch.no_grad()
+def test_looking_ahead_takes_no_memory():
+    module, x, cache = make_module(8, 2), torch.randn(1, 90, 8, dtype=F64), KVCache()
+    module(x, causal=True, cache=cache)
+    before = held_by(cache)
+    module.contributions(x[:, :1], causal=True, cache=cache)
+    assert held_by(cache) == before
+    module(x[:, :1], causal=True, cache=cache)
+    with torch.enable_grad():
+        module(x[:, :1], causal=True, cache=cache)
+    assert held_by(cache) == 1
+
+
+@torch.no_grad()
+def test_spare_memory_is_not_pickled():
+    keys, cache, owner = torch.randn(1, 1, 4000, 4), KVCache(), torch.nn.Identity()
+    for some in keys.split(3000, -2):
+        cache.keep(owner, *cache.joined(owner, some, some))
+    assert len(pickle.dumps(cache)) < 1.1 * 2 * keys.numel() * keys.element_size()
+
+
+def test_a_graph_that_holds_keys_outlives_the_next_tokens():
+    module, x, cache = make_module(8, 2), torch.randn(1, 6, 8, dtype=F64), KVCache()
+    probe = torch.ones(4, dtype=F64, requires_grad=True)
+    with torch.no_grad():
+        for token in x[:, :4].split(1, 1):
+            module(token, cache=cache)
+    keys = cache.keys.clone()
+    read = (cache.keys * probe).sum()
+    with torch.no_grad():
+        module(x[:, 4:5], cache=cache)
+    read.backward()
+    assert close(probe.grad, keys.sum((0, 1, 2)))
+
+
+@torch.no_grad()
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch's kernel
+def test_under_vmap_it_may_have_been_filled_outside():
+    module, x, cache = make_module(8, 2), torch.randn(5, 4, 8, dtype=F64), KVCache()
+    prefix = torch.randn(1, 3, 8, dtype=F64)
+    for token in prefix.split(1, 1):
+        module(token, causal=True, cache=cache)
+    whole = module(torch.cat([prefix.expand(5, -1, -1), x], 1), causal=True)[0][:, 3:]
+
+    def output(one):
+        return module(one[None], causal=True, cache=copy.copy(cache))[0][0]
+
+    def sum_of_contributions(one):
+        return module.contributions(one[None], causal=True, cache=cache)[0].sum(0)
+
+    assert close(torch.func.vmap(output)(x), whole)
+    assert close(torch.func.vmap(sum_of_contributions)(x) + module.W_o.bias, whole)
 
 
 @pytest.mark.parametrize("later", [torch.no_grad, torch.enable_grad, torch.inference_mode])

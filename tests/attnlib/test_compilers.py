@@ -51,6 +51,18 @@ def test_compiled_generation(module):
     assert torch.allclose(torch.cat(chunks, 1), module(x, causal=True)[0], atol=1e-12)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("tokens", [5, 9])
+def test_compiled_generation_token_by_token(module, tokens):
+    def step(token, cache):
+        return module(token, causal=True, cache=cache)[0]
+
+    compiled = torch.compile(step, backend="aot_eager")
+    x, cache = torch.randn(1, tokens, 16, dtype=F64), KVCache()
+    output = torch.cat([compiled(token, cache) for token in x.split(1, 1)], 1)
+    assert torch.allclose(output, module(x, causal=True)[0], atol=1e-12)
+
+
 @pytest.mark.parametrize("options", [OPTIONS["output"], OPTIONS["causal weights"]])
 def test_exports_with_any_number_of_tokens(module, options):
     T = torch.export.Dim("T", min=2, max=512)
