@@ -35,18 +35,19 @@ def require_floating(name: str, value: Tensor) -> None:
 
 def require_positive_int(name: str, value: object) -> None:
     """Raise TypeError or ValueError unless `value` is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r})")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
+    _require_int(name, value, least=1)
 
 
 def require_count(name: str, value: object) -> None:
     """Raise TypeError or ValueError unless `value` is a whole number of at least 0."""
+    _require_int(name, value, least=0)
+
+
+def _require_int(name: str, value: object, *, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r})")
-    if value < 0:
-        raise ValueError(f"{name} must be at least 0, got {value}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
 def require_flag(name: str, value: object) -> None:

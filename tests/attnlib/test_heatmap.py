@@ -92,7 +92,7 @@ class TestInSmallTiles:
         torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-9)
 
     @given(cases(), st.integers(1, 45))
-    def test_rows_of_mass_sum_to_one_or_are_blind(self, case, grid):
+    def test_rows_of_mass_sum_to_one_or_are_fully_masked(self, case, grid):
         q, k, limits = case
         sums = attention_heatmap(q, k, grid=grid, **limits).sum(-1)
         assert ((sums - 1).abs().lt(1e-9) | sums.eq(0)).all()

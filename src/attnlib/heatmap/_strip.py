@@ -83,15 +83,14 @@ class Strip:
         seen = min(len(keys), self.start + len(queries)) if self.causal else len(keys)
         block = max(width, TILE // width * width)  # no tile crosses the end of a block
         memory = queries.new_empty(min(TILE, seen) * len(queries))
-        for first, stop in (
-            (first, min(first + TILE, start + block, seen))
-            for start in range(0, seen, block)
-            for first in range(start, min(start + block, seen), TILE)
-        ):
-            scores = memory[: (stop - first) * len(queries)].view(stop - first, len(queries))
-            torch.mm(keys[first:stop].to(queries.dtype), queries.T, out=scores)
-            self._forbid(scores, first)
-            yield scores, first
+        for start in range(0, seen, block):
+            end = min(start + block, seen)
+            for first in range(start, end, TILE):
+                tile = keys[first : min(first + TILE, end)]
+                scores = memory[: len(tile) * len(queries)].view(len(tile), len(queries))
+                torch.mm(tile.to(queries.dtype), queries.T, out=scores)
+                self._forbid(scores, first)
+                yield scores, first
 
     def _forbid(self, scores: Tensor, first: int) -> None:
         """Set scores [keys, rows], whose first key is `first`, on forbidden keys to -inf."""

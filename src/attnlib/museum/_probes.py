@@ -84,19 +84,19 @@ def _causal(module: nn.Module, ask: Ask) -> Results:
     return [ask(_tokens(2, 5), causal=True)]
 
 
-def _blind_mask() -> Tensor:
+def _mask_hiding_a_row() -> Tensor:
     mask = _mask(5, 5)
     mask[1] = False
     return mask
 
 
-def _blind_row(module: nn.Module, ask: Ask) -> Results:
-    return [ask(_tokens(2, 5), mask=_blind_mask())]
+def _fully_masked_row(module: nn.Module, ask: Ask) -> Results:
+    return [ask(_tokens(2, 5), mask=_mask_hiding_a_row())]
 
 
-def _blind_gradient(module: nn.Module, ask: Ask) -> Results:
+def _fully_masked_gradient(module: nn.Module, ask: Ask) -> Results:
     x = _tokens(2, 5).requires_grad_()
-    output, _ = ask(x, mask=_blind_mask())
+    output, _ = ask(x, mask=_mask_hiding_a_row())
     return [(torch.autograd.grad(output.square().sum(), x)[0], None)]
 
 
@@ -135,10 +135,10 @@ PROBES = (
     Probe("any number of samples", "with masks [B, T, T]", _mask_a_sample, _SIZES, ("mask",)),
     Probe("padding", "with padding", _padding, _SIZES, ("key_mask",)),
     Probe("causal", "with causal=True", _causal, _SIZES, ("causal",)),
-    Probe("a row that may look nowhere", "with a query that may look nowhere", _blind_row, _SIZES,
-          ("mask",)),
+    Probe("a row that may look nowhere", "with a query that may look nowhere", _fully_masked_row,
+          _SIZES, ("mask",)),
     Probe("gradients of such a row", "in the gradient, with a query that may look nowhere",
-          _blind_gradient, _SIZES, ("mask",)),
+          _fully_masked_gradient, _SIZES, ("mask",)),
     Probe("half precision", "with a mask, in half precision", _half, _SIZES, ("mask",), 2e-2),
     Probe("a cache", "token by token with a cache", _cached, _SIZES, ("causal", "cache")),
     Probe("grouped heads", "with 6 query heads on 3 key heads", _self_attention,

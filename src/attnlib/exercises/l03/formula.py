@@ -111,44 +111,44 @@ _MASK = (
     _from(masks.ADDED),
 )
 
-_BLIND = (
+_FULLY_MASKED = (
     _from(rows.NAN_ROWS),
     _from(rows.FINITE_MINIMUM),
 )
 
 
-def _inputs(masked: bool, blind: bool) -> list[tuple[Tensor, ...]]:
+def _inputs(masked: bool, fully_masked: bool) -> list[tuple[Tensor, ...]]:
     """About twenty shapes: no, one or two axes in front, and sizes that all differ."""
     cases = []
     for front in ((), (2,), (3,), (2, 3), (5, 2)):
         for T_q, T_k, d_k, d_v in ((4, 6, 8, 7), (7, 9, 4, 11), (6, 5, 10, 3)):
-            cases.append(_case(front, T_q, T_k, d_k, d_v, masked, blind))
+            cases.append(_case(front, T_q, T_k, d_k, d_v, masked, fully_masked))
     # T_k = d_k, where a forgotten transpose raises no error, and a single key.
-    cases.append(_case((2, 3), 4, 5, 5, 7, masked, blind))
-    cases.append(_case((3,), 4, 1, 2, 5, masked, blind))
+    cases.append(_case((2, 3), 4, 5, 5, 7, masked, fully_masked))
+    cases.append(_case((3,), 4, 1, 2, 5, masked, fully_masked))
     return cases
 
 
 def _case(
-    front: tuple[int, ...], T_q: int, T_k: int, d_k: int, d_v: int, masked: bool, blind: bool
+    front: tuple[int, ...], T_q: int, T_k: int, d_k: int, d_v: int, masked: bool, fully_masked: bool
 ) -> tuple[Tensor, ...]:
     q, k, v = (torch.randn(*front, *s) for s in ((T_q, d_k), (T_k, d_k), (T_k, d_v)))
     if not masked:
         return q, k, v
     mask = torch.rand(T_q, T_k) < 0.6
     mask[torch.arange(T_q), torch.randint(T_k, (T_q,))] = True  # everybody may look somewhere
-    if blind:
+    if fully_masked:
         mask[T_q // 2] = False  # but this one
     return q, k, v, mask
 
 
-@exercise(mistakes=(*_FORMULA, *_MASK, *_BLIND))
+@exercise(mistakes=(*_FORMULA, *_MASK, *_FULLY_MASKED))
 def attention(answer: Any) -> Verdict:
     """Check `attention(Q, K, V, mask=None)`, which returns the output and the weights."""
     for mistakes, inputs in (
-        (_FORMULA, _inputs(masked=False, blind=False)),
-        (_MASK, _inputs(masked=True, blind=False)),
-        (_BLIND, _inputs(masked=True, blind=True)),
+        (_FORMULA, _inputs(masked=False, fully_masked=False)),
+        (_MASK, _inputs(masked=True, fully_masked=False)),
+        (_FULLY_MASKED, _inputs(masked=True, fully_masked=True)),
     ):
         verdict = check_function(
             answer,
