@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-from attnlib._checks import checked_texts as checked_texts
 from attnlib._checks import require_floating, require_like, shape_of
-from attnlib._checks import require_text as require_text
 from attnlib.attention import MultiHeadAttention
 
 

@@ -6,12 +6,11 @@ import anywidget
 import traitlets
 from torch import Tensor
 
+from attnlib._checks import checked_texts, require_text
 from attnlib.widgets._base import set_fixed
 from attnlib.widgets._inputs import (
     checked_queries_and_keys,
-    checked_texts,
     float32_bytes,
-    require_text,
 )
 
 

@@ -9,10 +9,9 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import require_floating, require_positive_int, shape_of
+from attnlib._checks import require_floating, require_positive_int, require_text, shape_of
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
-from attnlib.widgets._inputs import require_text
 
 Variant = tuple[bool, Literal["pre", "post"] | None]
 NORM_POSITIONS = (None, "pre", "post")

@@ -8,16 +8,14 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import shape_of
+from attnlib._checks import checked_texts, require_text, shape_of
 from attnlib.attention import MultiHeadAttention
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import (
     checked_numbers,
     checked_rows,
-    checked_texts,
     float32_bytes,
-    require_text,
 )
 
 MOST_HEADS, WIDEST = 16, 128  # what can be drawn so that it can be read

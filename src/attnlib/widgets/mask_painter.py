@@ -6,10 +6,9 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import require_boolean_mask, require_tensor, shape_of
+from attnlib._checks import checked_texts, require_boolean_mask, require_tensor, shape_of
 from attnlib.widgets._base import summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
-from attnlib.widgets._inputs import checked_texts
 from attnlib.widgets._queries_and_keys import QueriesAndKeys
 
 MOST_TOKENS = 16  # more cells would be too small to hit

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import anywidget
 import traitlets
 
+from attnlib._checks import require_text
 from attnlib.widgets._base import set_fixed
 from attnlib.widgets._browser_code import browser_code, style_sheet
-from attnlib.widgets._inputs import require_text
 
 
 class Predict(anywidget.AnyWidget):

@@ -7,10 +7,10 @@ import anywidget
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import require_tensor, shape_of
+from attnlib._checks import checked_texts, require_tensor, require_text, shape_of
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
-from attnlib.widgets._inputs import checked_numbers, checked_texts, float32_bytes, require_text
+from attnlib.widgets._inputs import checked_numbers, float32_bytes
 
 FEWEST, MOST = 2, 8  # keys: one has nothing to share, more could not be told apart
 
