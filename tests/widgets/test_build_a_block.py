@@ -382,20 +382,22 @@ DAMAGES = {
     "values should be 150 numbers in 1200 bytes, but is 1192": shorten,
     "values should be 150 numbers in 1200 bytes, but is 0": lambda _, buffers: buffers.clear(),
     "values holds a number that isn't finite": overwrite(math.nan),
-    "should be above 0, but is -1": overwrite(-1.0),
+    "a should be above 0, but is -1": overwrite(-1.0),
     "runs should be at least 1, but is 0": lambda state, _: state.update(runs=0),
     "depth should be one of 2, 6, 12, 24, 48, but is 3": lambda state, _: state.update(depth=3),
-    "depths should be increasing whole numbers, but is [6,2]": lambda state, _: state.update(
-        depths=[6, 2]
+    "depths should be a list of increasing whole numbers, at least 1, but is [6,2]": lambda s, _: (
+        s.update(depths=[6, 2])
     ),
-    "pairs that end with size or cosine, but is undefined": lambda state, _: state.pop("panels"),
-    'panels should be pairs that end with size or cosine, but is [["a"': lambda state, _: (
-        state.update(panels=[["a", "toString"]])
+    "panels should be a list of pairs that end with size or cosine, at least 1, but is undefined": (
+        lambda state, _: state.pop("panels")
+    ),
+    'panels should be a list of pairs that end with size or cosine, at least 1, but is [["a"': (
+        lambda state, _: state.update(panels=[["a", "toString"]])
     ),
     'norm_position should be null, pre or post, but is "both"': lambda s, _: s.update(
         norm_position="both"
     ),
-    "variants should be pairs that end with null, pre or post, but is [null]": lambda state, _: (
-        state.update(variants=[None])
+    "variants should be a list of pairs that end with null, pre or post, at least 1, but is [": (
+        lambda state, _: state.update(variants=[None])
     ),
 }

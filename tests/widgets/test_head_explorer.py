@@ -311,5 +311,5 @@ DAMAGES = {
     "head should be one of 0 to 3, but is 4": lambda state, _: state.update(head=4),
     "num_heads should be a divisor of d = 16, but is 5": lambda state, _: state.update(num_heads=5),
     "tokens should be 11 strings, but there are 10": lambda state, _: state["tokens"].pop(),
-    "T should be at least 1, but is 0": lambda state, _: state.update(T=0),
+    "T and d should be at least 1, but are 0 and 16": lambda state, _: state.update(T=0),
 }

@@ -270,9 +270,9 @@ DAMAGES = {
     "parts should be 72 numbers in 288 bytes, but is 284": shorten,
     "parts should be 72 numbers in 288 bytes, but is 0": lambda _, buffers: buffers.clear(),
     "bias should be 6 numbers in 24 bytes, but is 20": shorten_bias,
-    "h should be at least 1, but is 0": lambda state, _: state.update(h=0),
+    "h, T and d should be at least 1, but are 0, 3 and 6": lambda state, _: state.update(h=0),
     "tokens should be 3 strings, but there are 2": lambda state, _: state["tokens"].pop(),
     "labels should be 4 strings, but there are none": lambda state, _: state.update(labels=None),
     "token should be one of 0 to 2, but is 3": lambda state, _: state.update(token=3),
-    "muted should be among 0 to 3, but is [4]": lambda state, _: state.update(muted=[4]),
+    "muted should be a list of heads from 0 to 3, but is [4]": lambda s, _: s.update(muted=[4]),
 }

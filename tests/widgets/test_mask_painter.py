@@ -267,9 +267,11 @@ def test_views_of_one_widget_stay_together_and_others_alone(show):
 
 
 DAMAGES = {
-    "mask should be 36 booleans": lambda state, _: state["mask"].pop(),
+    f"mask should be 36 booleans, but is [{'true,' * 7}true… (35 in all)": lambda state, _: state[
+        "mask"
+    ].pop(),
     "mask should be 36 booleans, but is [0.5,true": lambda state, _: state["mask"].insert(0, 0.5),
     "tokens should be 6 strings, but there are 5": lambda state, _: state["tokens"].pop(),
-    "d should be at least 1, but is 0": lambda state, _: state.update(d=0),
+    "T and d should be at least 1, but are 6 and 0": lambda state, _: state.update(d=0),
     "q should be 24 numbers": lambda state, buffers: buffers.clear(),
 }

@@ -173,10 +173,18 @@ def test_views_of_one_widget_stay_together(show):
 
 
 DAMAGES = {
-    'choices should be at least 2 texts, but is ["a"]': lambda s, _: s.update(choices=["a"]),
-    "choices should be at least 2 texts, but is undefined": lambda s, _: s.pop("choices"),
-    "answers should be among 0 to 2, but is [3]": lambda s, _: s.update(answers=[3]),
-    "answers should be among 0 to 2, but is []": lambda s, _: s.update(answers=[]),
+    'choices should be a list of texts, at least 2, but is ["a"]': lambda s, _: s.update(
+        choices=["a"]
+    ),
+    "choices should be a list of texts, at least 2, but is undefined": lambda s, _: s.pop(
+        "choices"
+    ),
+    "answers should be a list of choices from 0 to 2, at least 1, but is [3]": lambda s, _: (
+        s.update(answers=[3])
+    ),
+    "answers should be a list of choices from 0 to 2, at least 1, but is []": lambda s, _: s.update(
+        answers=[]
+    ),
     "choice should be one of 0 to 2, but is 1.5": lambda s, _: s.update(choice=1.5),
     'question should be text, but is ["q"]': lambda s, _: s.update(question=["q"]),
     "explanation should be text, but is undefined": lambda s, _: s.pop("explanation"),

@@ -341,6 +341,6 @@ DAMAGES = {
     "k should be 6 numbers": lambda state, buffers: buffers.clear(),
     "query should be two numbers, but is [1]": lambda state, _: state.update(query=[1]),
     "temperature should be above 0, but is 0": lambda state, _: state.update(temperature=0),
-    "labels should be 3 or 0 strings, but there are 1": lambda s, _: s.update(labels=["a"]),
+    "labels should be 3 strings or none, but there are 1": lambda s, _: s.update(labels=["a"]),
     "T should be at least 1, but is 0": lambda state, _: state.update(T=0),
 }

@@ -40,7 +40,7 @@ export function readState(model) {
   const variants = read.list("variants", isVariant, "pairs that end with null, pre or post");
   const isPanel = (panel) => Object.hasOwn(WORDS, panel?.[1]);
   const panels = read.list("panels", isPanel, "pairs that end with size or cosine");
-  const runs = read.whole("runs");
+  const [runs] = read.counts("runs");
   const count = variants.length * panels.length * depths.length * runs;
   const values = read.numbers("values", count, { size: 8 });
   /** All runs of one measurement. */

@@ -18,10 +18,10 @@ import { createFold, createTable } from "./shared/tables.js";
 /** The widget's state, checked. */
 export function readState(model) {
   const read = readerOf(model);
-  const [h, T, d] = ["h", "T", "d"].map((name) => read.whole(name));
+  const [h, T, d] = read.counts("h", "T", "d");
   const [tokens, labels] = [read.texts("tokens", T), read.texts("labels", h)];
   read.index("token", T);
-  read.indices("muted", h);
+  read.indices("muted", h, "heads");
   const hasBias = model.get("bias")?.byteLength > 0;
   const bias = hasBias ? read.numbers("bias", d) : null;
   return { h, T, d, tokens, labels, parts: read.numbers("parts", h * T * d), bias };

@@ -9,8 +9,8 @@ export function readState(model) {
   const read = readerOf(model);
   const [question, explanation] = [read.text("question"), read.text("explanation")];
   const isText = (value) => typeof value === "string";
-  const choices = read.list("choices", isText, "at least 2 texts", 2);
-  const answers = read.indices("answers", choices.length, 1);
+  const choices = read.list("choices", isText, "texts", 2);
+  const answers = read.indices("answers", choices.length, "choices", 1);
   if ((model.get("choice") ?? null) !== null) read.index("choice", choices.length);
   return { question, explanation, choices, answers };
 }

@@ -33,8 +33,8 @@ const SCALE =
 /** The widget's state, checked. */
 export function readState(model) {
   const read = readerOf(model);
-  const T = read.whole("T");
-  const labels = read.texts("labels", T, 0);
+  const [T] = read.counts("T");
+  const labels = read.texts("labels", T, { mayLack: true });
   const isPoint = (value) =>
     Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);
   read.read("query", isPoint, "two numbers");

@@ -13,37 +13,47 @@ export function readerOf(model) {
     if (!isRight(value)) throw new Error(`${name} should be ${wanted}, but is ${inShort(value)}`);
     return value;
   }
-  /** A whole number; one that counts something is at least 1. */
-  function whole(name, to = Infinity) {
-    const range = to === Infinity ? "at least 1" : `a whole number from 1 to ${to}`;
-    return read(name, (value) => Number.isInteger(value) && value >= 1 && value <= to, range);
+  /** A whole number that counts something, `to` at most. */
+  function whole(name, to) {
+    const isRight = (value) => Number.isInteger(value) && value >= 1 && value <= to;
+    return read(name, isRight, `a whole number from 1 to ${to}`);
+  }
+  /** Whole numbers that count something; what is wrong with one is said of all. */
+  function counts(...names) {
+    const values = names.map((name) => model.get(name));
+    if (!values.every((value) => Number.isInteger(value) && value >= 1)) {
+      const wanted = values.every(Number.isInteger) ? "at least 1" : "whole, at least 1";
+      const verb = names.length > 1 ? "are" : "is";
+      const found = inWords(values.map(inShort));
+      throw new Error(`${inWords(names)} should be ${wanted}, but ${verb} ${found}`);
+    }
+    return values;
   }
   /** The place of one of `size` things. */
   function index(name, size) {
     return read(name, (value) => isIndex(value, size), `one of 0 to ${size - 1}`);
   }
-  /** The places of several of `size` things, of `fewest` at least. */
-  function indices(name, size, fewest = 0) {
-    const areRight = (value) => value.length >= fewest && value.every((i) => isIndex(i, size));
-    const wanted = `among 0 to ${size - 1}`;
+  /** A list of such `items`, each of which `isRight`; of `fewest` at least. */
+  function list(name, isRight, items, fewest = 1) {
+    const areRight = (value) => value.length >= fewest && value.every(isRight);
+    const wanted = `a list of ${items}${fewest ? `, at least ${fewest}` : ""}`;
     return read(name, (value) => Array.isArray(value) && areRight(value), wanted);
   }
-  /** A list in which each item `isRight`, with `fewest` items at least. */
-  function list(name, isRight, wanted, fewest = 1) {
-    const areRight = (value) => value.length >= fewest && value.every(isRight);
-    return read(name, (value) => Array.isArray(value) && areRight(value), wanted);
+  /** The places of several of `size` things; `things` is what an error calls them. */
+  function indices(name, size, things, fewest = 0) {
+    const isPlace = (value) => isIndex(value, size);
+    return list(name, isPlace, `${things} from 0 to ${size - 1}`, fewest);
   }
   function text(name) {
     return read(name, (value) => typeof value === "string", "text");
   }
-  /** Texts, as many as `sizes` allow. */
-  function texts(name, ...sizes) {
+  /** `count` texts; none where they `mayLack`. */
+  function texts(name, count, { mayLack = false } = {}) {
     const value = model.get(name);
+    const sizes = mayLack ? [count, 0] : [count];
     if (!Array.isArray(value) || !sizes.includes(value.length)) {
-      const wanted = sizes.join(" or ");
-      throw new Error(
-        `${name} should be ${wanted} strings, but there are ${value?.length ?? "none"}`,
-      );
+      const wanted = `${count} strings${mayLack ? " or none" : ""}`;
+      throw new Error(`${name} should be ${wanted}, but there are ${value?.length ?? "none"}`);
     }
     return value.map(String);
   }
@@ -62,12 +72,19 @@ export function readerOf(model) {
     if (!found.every(Number.isFinite)) throw new Error(`${name} holds a number that isn't finite`);
     return found;
   }
-  return { read, whole, index, indices, list, text, texts, numbers };
+  return { read, whole, counts, index, indices, list, text, texts, numbers };
 }
 
-/** A value in a message. */
+/** A value in a message; of a long list also how much there is. */
 function inShort(value) {
-  return String(JSON.stringify(value)).slice(0, 40);
+  const text = String(JSON.stringify(value));
+  if (text.length <= 40) return text;
+  return `${text.slice(0, 40)}…${Array.isArray(value) ? ` (${value.length} in all)` : ""}`;
+}
+
+/** "a", "a and b", "a, b and c" */
+function inWords(texts) {
+  return [texts.slice(0, -1).join(", "), texts.at(-1)].filter(Boolean).join(" and ");
 }
 
 /** A function that sets a trait of the model, as a reader does. */

@@ -8,7 +8,7 @@ import { createFold, createTable } from "./tables.js";
 /** Tokens with their queries and keys, checked. */
 export function readTokens(model) {
   const read = readerOf(model);
-  const [T, d] = [read.whole("T"), read.whole("d")];
+  const [T, d] = read.counts("T", "d");
   const tokens = read.texts("tokens", T);
   return { tokens, T, d, q: read.numbers("q", T * d), k: read.numbers("k", T * d) };
 }
