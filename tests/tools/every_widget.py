@@ -12,6 +12,9 @@ FOLDER = Path(__file__).parents[1] / "widgets"
 NEEDED = {
     "example": "a function that returns a small one, in which every text is the one it is given",
     "largest": "a function that does so for one that needs all the room it can get",
+    "PLACES": "a set of all places in which the texts of example() are seen or spoken, as "
+    "NOTE_PLACES in test_every_widget.py names them",
+    "KEY": "a control's selector and a key that changes a trait when it is pressed there",
     "DAMAGES": "a dict from what the page is to say to a function that so damages the state of "
     "example(): it gets the state and its buffers",
 }

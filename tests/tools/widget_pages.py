@@ -7,6 +7,18 @@ from widget_code import static_files, take_code_away
 
 from tools import ROOT
 
+# Where a map of tokens has their names: a part of such a widget's PLACES (see every_widget.py).
+TOKEN_MAP_PLACES = {
+    *(
+        f"div.{labels} > {label}"
+        for labels in ("attn-rows", "attn-columns")
+        for label in ("span", "span title", "span.attn-at", "span.attn-at title")
+    ),
+    "output.attn-live > span.attn-query",
+    "output.attn-live > span.attn-key",
+    "tr > th",
+}
+
 HOST = ROOT / "book" / "assets" / "widget-host.js"
 
 
@@ -33,6 +45,18 @@ def page_source(*widgets, damage=None):
         f'<script type="application/vnd.jupyter.widget-state+json">{saved}</script>'
         f"{views}<script>{HOST.read_text(encoding='utf-8')}</script></body></html>"
     )
+
+
+TARGETS = ".attn-widget :is(button, summary, label, input:not(label input), .attn-track input)"
+SIZES = """nodes => nodes.filter((node) => node.checkVisibility()).map((node) => {
+  const {width, height} = node.getBoundingClientRect();
+  return Math.min(width, height);
+})"""
+
+
+def target_sizes(page) -> list[float]:
+    """Return how large each thing is that a finger is to hit, in pixels, the smaller side."""
+    return page.locator(TARGETS).evaluate_all(SIZES)
 
 
 def unfold(page, widget: str = ".attn-widget"):

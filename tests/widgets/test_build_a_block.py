@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from tools.widget_pages import unfold
+from tools.widget_pages import target_sizes, unfold
 
 from attnlib import TransformerBlock
 from attnlib.plotting.l05.blocks import block_parts
@@ -60,6 +60,14 @@ def example(text):
 
 
 largest = example
+PLACES = {
+    "div.attn-widget > p.attn-note …",
+    "div > p.attn-panel-title",
+    "div > svg.attn-chart aria-label …",
+    "output.attn-live > span …",
+    "table > caption",
+}
+KEY = ("input[type=range]", "ArrowRight")
 
 
 def number_text(value, kind):
@@ -323,6 +331,10 @@ def test_the_slider_is_moved_by_mouse_and_by_touch(show):
     assert page.locator(".attn-reading").inner_text() == "12 blocks"
 
 
+def test_the_norm_is_one_of_three(show):
+    assert show(block()).get_by_role("group", name="Norm").get_by_role("radio").count() == 3
+
+
 def test_the_form_is_never_sent(show):
     page = show(block())
     sent = """form => new Promise((done) => {
@@ -336,6 +348,9 @@ def test_the_form_is_never_sent(show):
 def test_the_legend_stands_in_line_and_labels_can_be_read(show, width):
     page = show(block(residual=True, norm_position="pre", depth=48), width=width)
     page.add_style_tag(content="legend {float: left; width: 100%; font-size: 30px}")  # as the theme
+    unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert min(target_sizes(page)) >= 24
     legend = page.locator("legend")
     assert legend.bounding_box()["width"] < 60
     assert legend.evaluate("node => getComputedStyle(node).fontSize") == "14.4px"

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from tools.widget_pages import unfold
+from tools.widget_pages import TOKEN_MAP_PLACES, unfold
 
 from attnlib import palette
 from attnlib.widgets import HeadExplorer
@@ -28,6 +28,10 @@ def example(text):
 def largest(text):
     tokens = [f"token{i}" for i in range(23)] + [text]
     return explorer(T=24, d=64, num_heads=64, tokens=tokens, origin=text)
+
+
+PLACES = {"div.attn-widget > p.attn-note …", *TOKEN_MAP_PLACES}
+KEY = ("input[type=range]", "ArrowRight")
 
 
 def expected_weights(widget, num_heads, causal):

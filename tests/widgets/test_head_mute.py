@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from tools.widget_pages import unfold
+from tools.widget_pages import target_sizes, unfold
 
 from attnlib import MultiHeadAttention, palette
 from attnlib.widgets import HeadMute
@@ -30,6 +30,19 @@ def example(text):
 def largest(text):
     tokens = ["a", text, *"bcdefghijklmnop"]
     return random_parts(h=16, T=len(tokens), d=128, tokens=tokens, bias=True, origin=text)
+
+
+PLACES = {
+    "div.attn-widget > p.attn-note …",
+    "div.attn-row > button",
+    "label > span",
+    "div.attn-field > svg.attn-bars-plot aria-label …",
+    "div.attn-widget > output.attn-live …",
+    "table > caption …",
+    "tr > th",
+    "tr > th …",
+}
+KEY = ("input[type=checkbox]", "Space")
 
 
 def decoded(widget):
@@ -213,9 +226,13 @@ def test_the_token_is_chosen_by_keyboard_and_by_click(show):
 
 
 @pytest.mark.parametrize("width", [360, 760])
-@pytest.mark.parametrize("d", [16, 128])
-def test_many_bars_scroll_and_are_reached_by_tab_then(show, width, d):
-    page = show(random_parts(d=d), width=width)
+@pytest.mark.parametrize(("h", "d"), [(4, 16), (16, 128)])
+def test_many_bars_scroll_and_are_reached_by_tab_then(show, width, h, d):
+    tokens = ["a", "Donaudampfschifffahrtsgesellschaftskapitän" * 3, *"bcdefghijklmnop"]
+    page = show(random_parts(h=h, T=len(tokens), d=d, tokens=tokens, bias=True), width=width)
+    unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert min(target_sizes(page)) >= 24
     plot = page.locator(".attn-scroll").first
     scrolls = plot.evaluate("box => box.scrollWidth > box.clientWidth")
     assert scrolls == (d == 128)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from tools.widget_pages import unfold
+from tools.widget_pages import TOKEN_MAP_PLACES, unfold
 
 from attnlib import causal_mask, scaled_dot_product_attention
 from attnlib.widgets import MaskPainter
@@ -27,6 +27,10 @@ def example(text):
 
 def largest(text):
     return painter(T=16, tokens=[f"token{i}" for i in range(15)] + [text], origin=text)
+
+
+PLACES = {"div.attn-widget > p.attn-note …", "ul > li …", *TOKEN_MAP_PLACES}
+KEY = (".attn-plot", "Space")
 
 
 def decoded(widget):
@@ -246,7 +250,8 @@ def test_the_grid_is_one_tab_stop_painted_by_keys(show):
 
 @pytest.mark.parametrize("width", [360, 1000])
 def test_cells_are_large_enough_and_the_cursor_is_scrolled_into_sight(show, width):
-    page = show(largest("word"), width=width)
+    page = show(largest("Donaudampfschifffahrtsgesellschaftskapitän" * 3), width=width)
+    unfold(page)
     sizes = cells(page).evaluate_all(
         "all => all.map((e) => e.getBoundingClientRect()).map((b) => Math.min(b.width, b.height))"
     )

@@ -20,11 +20,24 @@ def predict(answer=1, *, question="What reaches the first block?", choices=CHOIC
 
 def example(text):
     """A question for the tests of what every widget does."""
-    return Predict(text, [text, f"*{text}*", f"`{text}`"], [1, 2], text)
+    return Predict(text, [f"*{text}*", f"`{text}`", text], [0, 1], text)
 
 
 def largest(text):
     return Predict(text, [text, f"`{text}` and more words than fit a line"], 0, text)
+
+
+PLACES = {
+    "legend > span.attn-paragraph",
+    "label > span",
+    "label.attn-wrong > span",
+    "span > em",
+    "span > code",
+    "output.attn-live > em",
+    "output.attn-live > code",
+    "div.attn-explanation > p.attn-paragraph",
+}
+KEY = ("input[type=radio]", "Space")
 
 
 def marks(page):
@@ -143,8 +156,9 @@ def test_code_and_emphasis_are_all_the_markup_there_is(show):
         assert written == list(MARKUP.values())
 
 
-def test_a_long_word_stays_inside(show):
-    page = show(largest("Donaudampfschifffahrtsgesellschaftskapitän" * 2), width=360)
+@pytest.mark.parametrize("width", [360, 1000])
+def test_a_long_word_stays_inside(show, width):
+    page = show(largest("Donaudampfschifffahrtsgesellschaftskapitän" * 2), width=width)
     page.get_by_role("radio").last.check()
     page.get_by_role("button", name="Commit").click()
     inside = "box => [...box.querySelectorAll('*')].every((e) => e.scrollWidth <= box.clientWidth)"

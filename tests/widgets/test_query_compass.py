@@ -33,6 +33,10 @@ def largest(text):
     return compass(T=8, labels=[text] * 8, origin=text, **options)
 
 
+PLACES = {"div.attn-widget > p.attn-note …", "tr > th"}
+KEY = (".attn-handle", "ArrowUp")
+
+
 def decoded(widget):
     return (
         torch.from_numpy(np.frombuffer(state, "<f4").astype(np.float64)).view(-1, 2)

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from tools.widget_pages import target_sizes
 
 from attnlib.widgets import TwoHeads
 
@@ -22,6 +23,10 @@ def example(_text):
 
 def largest(_text):
     return random_heads(T=4, d=6, d_k=3, scale=90.0)
+
+
+PLACES = set()
+KEY = ("input", "ArrowUp")
 
 
 def expected(x, heads):
@@ -272,6 +277,7 @@ def test_what_scrolls_is_reached_by_tab_and_columns_are_level(show, widget, widt
     page.locator("summary").click()
     field(page, "X, the tokens, token 0, column 1").fill("a" * 200)
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert min(target_sizes(page)) >= 24
     page.wait_for_function(
         """() => [...document.querySelectorAll(".attn-scroll:not(.attn-editor *)")].every((box) =>
             (box.scrollWidth > box.clientWidth) === (box.tabIndex === 0))"""
