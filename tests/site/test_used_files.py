@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-import json
 import pkgutil
 import subprocess
 import sys
@@ -11,8 +10,6 @@ from pathlib import Path
 import pytest
 from code_names import read_code
 from execution_cache import LIBRARIES, code_of, fingerprint, package_folder, read_notebook
-from jupyter_cache.executors.utils import single_nb_execution
-from nbformat.v4 import new_code_cell
 from tools import ROOT
 from tools.lesson_runs import all_notebooks
 from used_files import UsedFiles, files_below
@@ -200,40 +197,14 @@ def test_importing_a_module_only_defines_its_names():
     assert result.stdout.strip() == ""
 
 
-# Notes the files of attnlib whose functions run for the page's sake, not because a module is being
-# imported, and those that are read.
-WATCH = """
-import sys, threading
-ran, read = set(), set()
-
-def note(frame, event, argument):
-    file = frame.f_code.co_filename
-    if "/attnlib/" in file and file not in ran:
-        while frame and "importlib" not in frame.f_code.co_filename:
-            frame = frame.f_back
-        if frame is None:
-            ran.add(file)
-
-def note_open(event, arguments):
-    if event == "open" and "/attnlib/" in str(arguments[0]):
-        read.add(str(arguments[0]))
-
-sys.addaudithook(note_open)
-sys.settrace(note)
-threading.settrace(note)
-"""
-
-
-@pytest.mark.parametrize("page", ["book/index"])  # the quickest; notes take time
-def test_what_runs_on_a_page_is_among_the_files_that_it_uses(page):
-    notebook = read_notebook(ROOT / f"{page}.md")
-    used = {str(path) for path in UsedFiles(code_of(notebook), package_folder()).files}
-    tell = "import json\nprint(json.dumps([sorted(ran), sorted(read)]))"
-    notebook.cells = [new_code_cell(WATCH), *notebook.cells, new_code_cell(tell)]
-    result = single_nb_execution(notebook, cwd=str(ROOT / "book"), timeout=300, allow_errors=False)
-    assert result.err is None
-    ran, read = json.loads(notebook.cells[-1].outputs[0].text)
-    assert str(package_folder() / "attention.py") in ran
-    assert sorted(set(ran) - used) == []
-    data = {path for path in read if not path.endswith((".py", ".pyc", ".js", ".css"))}
-    assert sorted(data - used) == []
+@pytest.mark.parametrize("page", all_notebooks())
+def test_what_runs_on_a_page_is_among_the_files_that_it_uses(run_notebook, page):
+    """And so are the data that it reads. Else it could show what an older package computed."""
+    run = run_notebook(page)
+    if run.failure:
+        pytest.fail("the page doesn't run through", pytrace=False)
+    used = {str(path) for path in UsedFiles(code_of(run.notebook), package_folder()).files}
+    assert str(package_folder() / "_checks.py") in run.watched.ran  # each page checks something
+    assert sorted(run.watched.ran - used) == []
+    sources = (".py", ".pyc", ".js", ".css")
+    assert sorted(path for path in run.watched.read - used if not path.endswith(sources)) == []

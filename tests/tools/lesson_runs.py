@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from one_thread import use_one_thread
 
 from tools import ROOT
+from tools.watched import Watched, watched_kernel
 
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 
@@ -58,6 +59,7 @@ class Run:
     notebook: NotebookNode
     seconds: float
     failure: str | None  # which cell and which error, for a person to read
+    watched: Watched  # the files of attnlib that it used
 
     def outputs_of(self, tag: str) -> list[str]:
         """Return the text that each cell with this tag printed and returned."""
@@ -70,15 +72,17 @@ def execute(path: Path, build_folder: Path) -> Run:
     use_one_thread()
     notebook = read_notebook(path)
     timeout = CONFIG["execute"]["timeout"]
-    result = single_nb_execution(
-        notebook, cwd=str(path.parent), timeout=timeout, allow_errors=False
-    )
+    with watched_kernel() as watched:
+        result = single_nb_execution(
+            notebook, cwd=str(path.parent), timeout=timeout, allow_errors=False
+        )
     if result.err is not None:
-        return Run(notebook, result.time, describe_failure(path.stem, notebook, result.err))
+        failure = describe_failure(path.stem, notebook, result.err)
+        return Run(notebook, result.time, failure, watched)
     cache = get_cache(str(cache_folder(build_folder, path)))
     bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
     cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-    return Run(notebook, result.time, None)
+    return Run(notebook, result.time, None, watched)
 
 
 def describe_failure(lesson: str, notebook: NotebookNode, error: Exception) -> str:
