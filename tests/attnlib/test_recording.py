@@ -90,8 +90,11 @@ class MapsMade(TorchDispatchMode):
         return result
 
 
+ONE_MAP = {"plain": {}, "causal": {"causal": True}, "masked": {"mask": random_mask(9, 9)}}
+
+
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
-@pytest.mark.parametrize("options", [{}, {"causal": True}, {"mask": random_mask(9, 9)}], ids=str)
+@pytest.mark.parametrize("options", ONE_MAP.values(), ids=ONE_MAP)
 def test_where_nothing_learns_one_map_is_made(mode, options):
     module, x = make_module(8, 2).requires_grad_(False), torch.randn(2, 9, 8, dtype=F64)
     q = split_heads(x, 2)
