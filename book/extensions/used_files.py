@@ -12,7 +12,8 @@ defines `plot_heads`, and on what that file uses in turn, not on all that `attnl
 * The widgets' .js and .css decide no output: the build publishes them from the package.
 
 So nothing is missed as long as importing a module only defines names, and as long as no page
-reaches into the package by a path of its own. Tests hold the package and every page to this.
+reaches into the package by a path of its own. Tests hold the package to this, and pages to what
+really ran while they were executed.
 """
 
 from pathlib import Path

@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable
+from pathlib import Path
 from pydoc import plaintext, render_doc
 from textwrap import dedent
 
@@ -129,6 +130,25 @@ def changes_settings(*arguments):
 def test_a_lesson_is_complete(lesson):
     pages = {page.name: page.read_text(encoding="utf-8") for page in ROOT.glob("book/L*.md")}
     assert problems_with_lesson(lesson, LESSONS[lesson].__all__, pages) == []
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lesson_s_own_cases_are_tested(lesson):
+    file = f"tests/attnlib/test_exercises_{lesson}.py"
+    assert (ROOT / file).exists(), f"{lesson} has no {file}, for right answers in other words"
+
+
+def folders_without_face(folder: Path) -> list[str]:
+    """Return the folders of exercises that Python doesn't take for a lesson's."""
+    inner = [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "_"]
+    return [path.name for path in inner if not (path / "__init__.py").exists()]
+
+
+def test_each_folder_is_a_lesson(tmp_path):
+    (tmp_path / "l99").mkdir()
+    assert folders_without_face(tmp_path) == ["l99"]
+    found = folders_without_face(Path(exercises.__file__).parent)
+    assert not found, f"{found} need an __init__.py: that of another lesson, with another title"
 
 
 class TestEveryExercise:
@@ -307,25 +327,25 @@ BY_HAND = dedent('''
 
 @pytest.fixture
 def new_lesson(tmp_path, monkeypatch):
-    """Return the folder of a lesson 6 that stands beside the others."""
-    folder = tmp_path / "l06"
+    """Return the folder of a lesson 98 that stands beside the others."""
+    folder = tmp_path / "l98"
     folder.mkdir()
     (folder / "__init__.py").write_text(FACE, encoding="utf-8")
     (folder / "by_hand.py").write_text(BY_HAND, encoding="utf-8")
     monkeypatch.setattr(exercises, "__path__", [*exercises.__path__, str(tmp_path)])
     yield folder
-    for name in [name for name in sys.modules if name.startswith("attnlib.exercises.l06")]:
+    for name in [name for name in sys.modules if name.startswith("attnlib.exercises.l98")]:
         del sys.modules[name]
-    vars(exercises).pop("l06", None)
+    vars(exercises).pop("l98", None)
 
 
 def test_the_folder_of_a_new_lesson_is_found(new_lesson):
-    assert list(lessons()) == [*LESSONS, "l06"]
-    l06 = lessons()["l06"]
-    assert l06.__all__ == ["one"]
-    assert l06.one(1) and l06.one(2).message == "One less."
-    assert l06.one.mistakes == (Mistake("two", 2, "One less."),)
-    assert problems_with(l06.one) == ["one knows 1 mistakes; at least 3 are wanted"]
+    assert list(lessons()) == [*LESSONS, "l98"]
+    l98 = lessons()["l98"]
+    assert l98.__all__ == ["one"]
+    assert l98.one(1) and l98.one(2).message == "One less."
+    assert l98.one.mistakes == (Mistake("two", 2, "One less."),)
+    assert problems_with(l98.one) == ["one knows 1 mistakes; at least 3 are wanted"]
 
 
 def test_an_exercise_that_is_not_there_is_named():
@@ -348,6 +368,6 @@ def test_an_exercise_with_the_name_of_a_file_is_refused(new_lesson):
 
 
 def test_a_lesson_in_a_single_file_is_refused(new_lesson):
-    (new_lesson.parent / "l07.py").write_text(FACE, encoding="utf-8")
-    with pytest.raises(TypeError, match="l07 must be a folder"):
+    (new_lesson.parent / "l99.py").write_text(FACE, encoding="utf-8")
+    with pytest.raises(TypeError, match="l99 must be a folder"):
         lessons()

@@ -4,7 +4,9 @@ import inspect
 import math
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from itertools import combinations
+from pkgutil import iter_modules
 
 import pytest
 import torch
@@ -12,9 +14,10 @@ import torch.nn.functional as F
 from tools import ROOT
 from torch import nn
 
-from attnlib import MultiHeadAttention, causal_mask
+from attnlib import MultiHeadAttention, causal_mask, museum
 from attnlib.museum import EXHIBITS, SteppedAttention, diagnose, named
 from attnlib.museum._diagnosis import _agree, _behavior, _right
+from attnlib.museum._exhibit import Exhibit
 from attnlib.museum._probes import PROBES, copy_state, run
 
 PAGE = ROOT / "book" / "museum.md"
@@ -336,6 +339,13 @@ def test_a_probe_that_cannot_be_asked_gives_nothing():
 # --- the labels ----------------------------------------------------------------------------------
 
 
+def test_no_exhibit_stays_in_the_cellar():
+    rooms = [import_module(f"attnlib.museum.{room.name}") for room in iter_modules(museum.__path__)]
+    made = [value for room in rooms for value in vars(room).values() if isinstance(value, Exhibit)]
+    hidden = {exhibit.name for exhibit in made} - {exhibit.name for exhibit in EXHIBITS}
+    assert not hidden, f"EXHIBITS of its file doesn't name {', '.join(hidden)}"
+
+
 def test_the_museum_is_large_enough():
     assert len(EXHIBITS) >= 15
     for field in ("name", "cause", "story", "notice", "hint"):
@@ -362,7 +372,8 @@ def test_a_label_shows_its_own_code_and_story(exhibit):
 
 @by_name
 def test_the_page_of_the_book_shows_it(exhibit):
-    assert f'"{exhibit.name}"' in PAGE.read_text(encoding="utf-8")
+    call = f'museum.named("{exhibit.name}")'
+    assert call in PAGE.read_text(encoding="utf-8"), f"no cell of book/museum.md calls {call}"
 
 
 def test_pictures_agree_with_the_story_of_the_cache():

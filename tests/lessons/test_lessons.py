@@ -21,11 +21,23 @@ def tags_of_cells(page: Path) -> list[list[str]]:
     return [cell.metadata.get("tags", []) for cell in cells if cell.cell_type == "code"]
 
 
+def captions_of_cells(page: Path) -> list[str]:
+    """Return the captions of the figures that a page computes."""
+    options = [cell.metadata.get("mystnb", {}) for cell in read_notebook(page).cells]
+    captions = [option.get("figure", {}).get("caption") for option in options]
+    return [" ".join(caption.split()) for caption in captions if caption]
+
+
 def missing_from(page: Path) -> list[str]:
     """Say what a notebook lacks, as far as can be told without executing it."""
     tags, missing = tags_of_cells(page), []
     if "hide-input" not in tags[0]:
         missing.append(f"{page.stem}: its first cell isn't folded; give it the tag hide-input")
+    missing += [
+        f"{page.stem}: a caption doesn't say random, hand-built or trained (seed n): {caption}"
+        for caption in captions_of_cells(page)
+        if not re.search(r"\b(random|hand-built|trained)", caption, re.IGNORECASE)
+    ]
     if number := re.match(r"L\d\d(?=_)", page.stem):
         lesson, checks = number[0], f"attnlib.exercises.{number[0].lower()}"
         stubs = sum("exercise-stub" in found for found in tags)
@@ -40,14 +52,22 @@ def missing_from(page: Path) -> list[str]:
                 f"{lesson} has {stubs} cells with the tag exercise-stub, and {solutions} with the "
                 "tag exercise-solution; each stub has one solution"
             )
-        if find_spec(checks) is None:
+        if getattr(find_spec(checks), "origin", None) is None:  # a folder alone is no module
             missing.append(f"{lesson} has no checks: there is no module {checks}")
     return missing
 
 
 @pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
 def test_nothing_is_missing(page):
-    assert missing_from(ROOT / f"{page}.md") == []
+    missing = missing_from(ROOT / f"{page}.md")
+    assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("lesson", all_lessons(), ids=short_name)
+def test_the_tables_of_lessons_name_it(lesson):
+    for table, address in (("README.md", f"{lesson}.md"), ("book/index.md", f"{lesson[5:]}.md")):
+        text = (ROOT / table).read_text(encoding="utf-8")
+        assert f"]({address})" in text, f"the table of lessons in {table} has no link to {address}"
 
 
 def test_each_page_is_in_the_table_of_contents():
@@ -59,9 +79,11 @@ def test_each_page_is_in_the_table_of_contents():
 def test_what_a_lesson_lacks_is_told(tmp_path):
     lesson = tmp_path / "L99_Begun.md"
     cell = "```{{code-cell}} ipython3\n:tags: [{}]\n1\n```\n"
-    lesson.write_text(NOTEBOOK + cell.format("exercise-stub"), encoding="utf-8")
+    figure = "```{code-cell} ipython3\n---\nmystnb: {figure: {caption: Weights.}}\n---\n1\n```\n"
+    lesson.write_text(NOTEBOOK + cell.format("exercise-stub") + figure, encoding="utf-8")
     assert missing_from(lesson) == [
         "L99_Begun: its first cell isn't folded; give it the tag hide-input",
+        "L99_Begun: a caption doesn't say random, hand-built or trained (seed n): Weights.",
         "L99 has 1 cells with the tag exercise-stub; a lesson has at least 4 exercises",
         "L99 has 1 cells with the tag exercise-stub, and 0 with the tag exercise-solution; "
         "each stub has one solution",
@@ -85,12 +107,10 @@ def test_stubs_fail_their_checks_and_solutions_pass(run_notebook, lesson):
         pytest.fail("the lesson doesn't run through", pytrace=False)
     stubs = run.outputs_of("exercise-stub")
     solutions = run.outputs_of("exercise-solution")
-    for text in stubs:
-        assert "Not yet" in text
-        assert "Correct" not in text
-    for text in solutions:
-        assert "Correct" in text
-        assert "Not yet" not in text
+    for number, text in enumerate(stubs, start=1):
+        assert "Not yet" in text and "Correct" not in text, f"stub {number} passes: {text}"
+    for number, text in enumerate(solutions, start=1):
+        assert "Correct" in text and "Not yet" not in text, f"solution {number} fails: {text}"
 
 
 FAILING = (

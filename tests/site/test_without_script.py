@@ -40,7 +40,10 @@ def test_every_widget_of_a_page_is_told_in_words(read, site_address, name):
     texts = [words.inner_text() for words in page.locator("article noscript").all()]
     assert len(texts) == views
     for text in texts:  # each says what it is
-        assert "The answer" in text or len(text.partition("it needs JavaScript. ")[2]) > 30
+        summary = text.partition("it needs JavaScript. ")[2]
+        assert "The answer" in text or len(summary) > 30, (
+            f"a widget's trait summary should say in a sentence what it shows, not {summary!r}"
+        )
     assert page.locator(".course-widget").count() == 0
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,6 +48,13 @@ def all_notebooks() -> list[str]:
     return [page for page in all_pages() if read_notebook(ROOT / f"{page}.md") is not None]
 
 
+# Watching makes a kernel half as slow again, so two quick pages stand for all. Whoever changes the
+# rule of used_files.py watches all once: watched_pages = all_notebooks.
+def watched_pages() -> list[str]:
+    """Return the pages whose kernels note which files of attnlib they use."""
+    return ["book/index", "book/notation"]
+
+
 def all_lessons() -> list[str]:
     """Return the lessons: "book/L03_...", ..."""
     return [page for page in all_notebooks() if re.match(r"L\d\d_", page.split("/")[-1])]
@@ -59,7 +67,7 @@ class Run:
     notebook: NotebookNode
     seconds: float
     failure: str | None  # which cell and which error, for a person to read
-    watched: Watched  # the files of attnlib that it used
+    watched: Watched | None  # the files of attnlib that it used
 
     def outputs_of(self, tag: str) -> list[str]:
         """Return the text that each cell with this tag printed and returned."""
@@ -72,7 +80,8 @@ def execute(path: Path, build_folder: Path) -> Run:
     use_one_thread()
     notebook = read_notebook(path)
     timeout = CONFIG["execute"]["timeout"]
-    with watched_kernel() as watched:
+    is_watched = f"book/{path.stem}" in watched_pages()
+    with watched_kernel() if is_watched else nullcontext() as watched:
         result = single_nb_execution(
             notebook, cwd=str(path.parent), timeout=timeout, allow_errors=False
         )

@@ -9,10 +9,19 @@ import without_script
 from tools.every_widget import COMPLETE, NAMES, about, what_is_missing
 from tools.widget_pages import target_sizes
 
+from attnlib.widgets._browser_code import FOLDER
+
 every_widget = pytest.mark.parametrize("name", COMPLETE)
 
 ATTACK = "<img src=x onerror=\"document.title='run'\">"
 LONG = "Donaudampfschifffahrtsgesellschaftskapitän" * 3
+
+
+def test_each_widget_is_exported():
+    """A widget's script has the default export that its class runs; parts of one have none."""
+    scripts = [path for path in FOLDER.glob("*.js") if "\nexport default " in path.read_text()]
+    hidden = sorted({path.stem for path in scripts} - set(NAMES))
+    assert not hidden, f"attnlib.widgets.__all__ doesn't name the class of {hidden}"
 
 
 @pytest.mark.parametrize("name", NAMES)
