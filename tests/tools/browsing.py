@@ -157,6 +157,7 @@ AUDIT = r"""(scheme) => {
 # time for them: one word of each color on each background stays, the others become plain text.
 ONE_WORD_OF_A_COLOR = """() => {
   const seen = new Set();
+  const plain = [];
   for (const word of document.querySelectorAll("pre span:not(:has(span))")) {
     if (!word.checkVisibility()) continue;
     const {color, fontSize, fontWeight} = getComputedStyle(word);
@@ -165,9 +166,11 @@ ONE_WORD_OF_A_COLOR = """() => {
       behind.push(getComputedStyle(box).backgroundColor);
     const kind = [color, fontSize, fontWeight, ...behind].join();
     const isJudged = word.textContent.trim().length > 1; // axe-core passes over single letters
-    if (!isJudged || seen.has(kind)) word.replaceWith(word.textContent);
+    if (!isJudged || seen.has(kind)) plain.push(word);
     else seen.add(kind);
   }
+  // Only now: each change before would have every style computed anew.
+  for (const word of plain) word.replaceWith(word.textContent);
 }"""
 
 
