@@ -89,9 +89,11 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("lessons: seconds")
         for found in lessons:
             terminalreporter.line(f"{found['seconds']:7.1f}  {found['lesson']}")
-    skipped = [
-        r for r in terminalreporter.getreports("skipped") if "no Chromium" in str(r.longrepr)
-    ]
-    if skipped:
-        terminalreporter.section("NO PAGE WAS OPENED", sep="!", red=True, bold=True)
-        terminalreporter.line(f"{len(skipped)} tests need a browser: {HOW_TO_GET_ONE}.")
+    for reason, heading in (
+        ("no Chromium", "NO PAGE WAS OPENED"), ("no linter", "NO BROWSER CODE WAS READ")
+    ):  # fmt: skip
+        skipped = [r for r in terminalreporter.getreports("skipped") if reason in str(r.longrepr)]
+        if skipped:
+            terminalreporter.section(heading, sep="!", red=True, bold=True)
+            why = skipped[0].longrepr[2].removeprefix("Skipped: ")
+            terminalreporter.line(f"{len(skipped)} tests were skipped: {why}.")
