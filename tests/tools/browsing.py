@@ -101,6 +101,23 @@ AT_REST = """async () => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 }"""
 
+# The theme's button goes from "auto" over light and dark.
+PRESS = """() => {
+  const root = document.documentElement;
+  const before = root.dataset.theme;
+  const button = document.querySelector(".theme-switch-button");
+  for (let i = 0; i < 3 && root.dataset.theme === before; i++) button.click();
+  return root.dataset.theme;
+}"""
+
+
+def switch_theme(page) -> str:
+    """Press the theme's button until the page's other colors are there; return their name."""
+    theme = page.evaluate(PRESS)
+    page.evaluate(AT_REST)
+    return theme
+
+
 # What a page must have, whatever it is about. Returns what it lacks.
 AUDIT = r"""(scheme) => {
   const problems = [];

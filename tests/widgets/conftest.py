@@ -4,15 +4,30 @@ import pytest
 from tools.widget_pages import page_source
 
 
+@pytest.fixture(scope="session")
+def tabs(browser):
+    """Return tabs for pages with widgets: a fresh one costs more than a page in it."""
+    return []
+
+
 @pytest.fixture
-def show(browser):
+def show(browser, tabs):
     """Open a page with widgets; return the page. Errors on the page fail the test."""
-    pages, errors = [], []
+    opened, errors = [], []
+
+    def note(error):
+        errors.append(str(error))
+
+    def free_tab():
+        if len(opened) == len(tabs):
+            tabs.append(browser.new_page(has_touch=True))
+        return tabs[len(opened)]
 
     def open_page(*widgets, width=1000, **options):
-        page = browser.new_page(viewport={"width": width, "height": 900}, has_touch=True)
-        pages.append(page)
-        page.on("pageerror", lambda error: errors.append(str(error)))
+        page = free_tab()
+        opened.append(page)
+        page.on("pageerror", note)
+        page.set_viewport_size({"width": width, "height": 900})
         page.set_content(page_source(*widgets, **options))
         page.wait_for_function(
             "n => document.querySelectorAll('.attn-widget').length == n"
@@ -22,6 +37,9 @@ def show(browser):
         return page
 
     yield open_page
-    for page in pages:
-        page.close()
+    for page in opened:
+        page.remove_listener("pageerror", note)
+        page.emulate_media(reduced_motion="null")
+        page.mouse.move(0, 0)
+        page.goto("about:blank")  # a document and a window of its own for the next test
     assert errors == []

@@ -143,6 +143,7 @@ FOCUSED = """() => {
 @every_widget
 def test_every_control_is_reached_by_tab_is_seen_then_and_keeps_its_keys(show, name):
     page = show(about(name).example("a"))
+    page.evaluate("document.body.append(document.createElement('button'))")  # what follows it
     stops = page.locator(".attn-widget").evaluate(STOPS)
     assert stops
     for stop in stops:

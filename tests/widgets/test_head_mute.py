@@ -263,12 +263,20 @@ def test_what_python_has_muted_is_shown(show):
     assert ticked == [False, True, False, True]
 
 
+def seconds_of_gliding(page):
+    style = "getComputedStyle(document.querySelector('.attn-bars rect'))"
+    return set(page.evaluate(f"{style}.transitionDuration").split(", "))
+
+
 def test_bars_glide_only_where_motion_is_welcome(show):
     page = show(random_parts())
-    duration = "getComputedStyle(document.querySelector('.attn-bars rect')).transitionDuration"
-    assert page.evaluate(duration).startswith("0.25s")
+    assert seconds_of_gliding(page) == {"0.25s"}
     page.emulate_media(reduced_motion="reduce")
-    assert set(page.evaluate(duration).split(", ")) == {"0s"}
+    assert seconds_of_gliding(page) == {"0s"}
+
+
+def test_very_many_bars_jump_for_a_browser_could_not_keep_up(show):
+    assert seconds_of_gliding(show(largest("word"))) == {"0s"}
 
 
 def shorten(state, buffers):

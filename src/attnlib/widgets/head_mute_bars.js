@@ -4,6 +4,9 @@ import { useHeadColor } from "./shared/color.js";
 import { element, reachWhileScrolling, svgElement } from "./shared/dom.js";
 import { roundTicks } from "./shared/numbers.js";
 
+// More bars than these jump instead of gliding: a browser would be at it longer than they glide.
+const MOST_GLIDING = 512;
+
 /** The terms of one token's output: {values [d], head}, head null for the bias. */
 export function termsOf({ h, T, d, parts, bias }, token) {
   const values = (head) => parts.subarray((head * T + token) * d, (head * T + token + 1) * d);
@@ -59,6 +62,7 @@ export function createPlot(d, termCount) {
       svgElement("rect", { x: `${(j + 0.2) * column}%`, width: `${0.6 * column}%` }),
     ),
   );
+  svg.classList.toggle("attn-gliding", termCount * d <= MOST_GLIDING);
   bars.append(...rects.map((row) => svgElement("g", {}, ...row)));
   const marks = Array.from({ length: d }, (_, j) => {
     const at = `${(j + 0.5) * column}%`;
