@@ -5,8 +5,8 @@
     pytest --pdb tests/attnlib
 
 Long things start first: lessons, then the site's build, while other processes go on with the
-package. Each file of the package's tests stays in one process, which holds what the file shares;
-lessons and pages are dealt out one by one.
+package. Each file of tests stays in one process, which holds what the file shares; what is asked of
+every page is dealt out page by page.
 """
 
 import os
@@ -64,15 +64,15 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Deal out the package's tests file by file, the others one by one, and a page with a look."""
+    """Deal out tests file by file, and those of pages page by page."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFileOrPage(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
-            if file.startswith(("tests/attnlib/", "tests/widgets/")):
-                return file
-            return file + test[test.find("[") :] if "[" in test else nodeid
+            if file.startswith(("tests/lessons/", "tests/site/")):
+                return file + "".join(test.partition("[")[1:])
+            return file
 
     return ByFileOrPage(config, log)
 
