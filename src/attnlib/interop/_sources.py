@@ -1,5 +1,6 @@
 """Where weights come from: a state dict, or a file of which only the tensors needed are read."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
@@ -16,7 +17,8 @@ class Tensors(NamedTuple):
 
     names: list[str]
     fetch: Callable[[str], Tensor]
-    state_dicts: list[str]  # names that hold some themselves, as in a checkpoint
+    state_dicts: list[str] = []  # names that hold some themselves, as in a checkpoint
+    model_type: str = ""  # what the config.json beside a file says, as transformers writes it
 
     def __str__(self) -> str:
         """Say what was found, for errors."""
@@ -60,7 +62,7 @@ def opened(source: Source) -> Iterator[Tensors]:
                 f"one ({error}): was it copied to its end?"
             ) from error
         with file:
-            yield Tensors(list(file.keys()), file.get_tensor, [])
+            yield Tensors(list(file.keys()), file.get_tensor, model_type=_model_type(path))
     else:
         hint = ": pass its .state_dict()" if isinstance(source, nn.Module) else ""
         raise TypeError(
@@ -77,6 +79,14 @@ def _folders(source: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _model_type(path: Path) -> str:
+    """Return the family of a model whose file this is, or "" where none is said."""
+    try:
+        return str(json.loads(path.with_name("config.json").read_text("utf-8"))["model_type"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def _require_safetensors_file(path: Path) -> Path:
     wanted = f"source must be a state dict or the path of a .safetensors file, got {str(path)!r}"
     if not path.exists():
@@ -87,7 +97,10 @@ def _require_safetensors_file(path: Path) -> Path:
     if not path.is_file():  # a pipe would be waited for
         raise ValueError(f"{wanted}, which is no file")
     if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
-        raise ValueError(f"{wanted}: read it with torch.load, and pass the state dict in it")
+        raise ValueError(
+            f"{wanted}: read it with torch.load(..., weights_only=True), and pass the state dict "
+            "in it"
+        )
     if path.suffix != ".safetensors":
         raise ValueError(f"{wanted}, a file of another kind ({path.suffix or 'no ending'})")
     return path

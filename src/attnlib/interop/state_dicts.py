@@ -140,16 +140,6 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
     Source: Devlin et al. 2019, section 3; the layout in transformers, modeling_bert.py.
     """
     with opened_layer(source, BERT, layer) as part:
-        if part.holds("self.distance_embedding.weight"):
-            raise ValueError(
-                "source must hold a BERT with absolute positions, got a distance_embedding: its "
-                "scores depend on relative positions, which MultiHeadAttention doesn't add"
-            )
-        if part.holds("self.rotary_embeddings.inv_freq"):
-            raise ValueError(
-                "source must hold a BERT with absolute positions, got rotary_embeddings (as ESM "
-                "has them): queries and keys are turned there, which MultiHeadAttention doesn't do"
-            )
         d = part.width("output.dense.weight")
         weights = {}
         for ours, theirs in (
