@@ -78,7 +78,7 @@ def require_sizes(
 
 
 def require_inputs(
-    query: Tensor, key: Tensor, value: Tensor, widths: Mapping[str, int], parameter: Tensor
+    query: Tensor, key: Tensor, value: Tensor, widths: Mapping[str, int], parameter: object
 ) -> None:
     """Raise unless three sequences have their widths, fit each other and a module's parameter."""
     for name, x in (("query", query), ("key", key), ("value", value)):

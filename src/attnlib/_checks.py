@@ -142,7 +142,7 @@ def require_sequence(name: str, value: Tensor, width: int, width_name: str = "d_
     require_tokens(name, value)
 
 
-def require_width(x: Tensor, width: int, parameter: Tensor) -> None:
+def require_width(x: Tensor, width: int, parameter: object) -> None:
     """Raise unless `x` is a floating point tensor [..., width] like the module's parameter."""
     require_floating("x", x)
     if x.dim() == 0 or x.shape[-1] != width:
@@ -159,11 +159,14 @@ def require_tokens(name: str, value: Tensor) -> None:
         raise ValueError(f"{name} must hold at least one token, got shape {shape_of(value)}")
 
 
-def require_like_parameter(name: str, value: Tensor, parameter: Tensor) -> None:
+def require_like_parameter(name: str, value: Tensor, parameter: object) -> None:
     """Raise unless `value` has the device and dtype of a module's parameter.
 
-    Under autocast any dtype will do: it brings both to one itself.
+    Under autocast any dtype will do: it brings both to one itself. A layer that was quantized or
+    wrapped may have no tensor to compare with; it then refuses itself what it can't take.
     """
+    if not isinstance(parameter, Tensor):
+        return
     kind = value.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
         require_same_device(name, value, "the module's weights", parameter)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib import _attention_checks as checks
+from attnlib._projection import project_heads
 from attnlib.cache import KVCache, require_cache
 from attnlib.functional import explicit_attention, fused_attention, merge, recorded_weights, split
 from attnlib.masks import AttentionMask
@@ -171,11 +172,17 @@ class MultiHeadAttention(nn.Module):
         Joining the heads and multiplying by W_o is a sum over heads (Elhage et al. 2021, "Attention
         heads are independent and additive"), so contributions.sum(1) + W_o.bias is the output, up
         to dropout. Takes the arguments of `forward` and raises what it raises.
+
+        Where W_o is no plain `nn.Linear` any more (LoRA, a hook, sharded), it is called on each
+        head alone, h + 2 times in all, and what it makes of 0 takes the bias's place. Hooks on this
+        module itself come after the sum, and aren't asked.
+
+        Raises:
+            ValueError: also for a W_o whose result is no sum over heads, such as a quantized one.
         """
         options["cache"] = copy.copy(options.get("cache"))  # a branch, which is left behind
         heads, *_ = self._heads(query, key, value, **options)
-        W_o = self.W_o.weight.unflatten(1, (self.num_heads, -1))  # [d, d] -> [d, h, d_k]
-        return torch.einsum("bhtk,dhk->bhtd", heads, W_o)
+        return project_heads(heads, self.W_o)
 
     def extra_repr(self) -> str:
         """Say the sizes when the module is printed."""
@@ -195,7 +202,7 @@ class MultiHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         widths = {"query": self.d_model, "key": self.kdim, "value": self.vdim}
-        checks.require_inputs(query, key, value, widths, self.W_q.weight)
+        checks.require_inputs(query, key, value, widths, getattr(self.W_q, "weight", None))
         checks.require_head_mask(head_mask, query, self.num_heads)
         checks.require_weights_choice(need_weights, weights_for, self.num_heads)
         require_cache(cache)

@@ -77,7 +77,7 @@ class FeedForward(nn.Module):
             TypeError: x isn't a floating point tensor of the module's dtype.
             ValueError: x doesn't end in d.
         """
-        require_width(x, self.d_model, self.W_1.weight)
+        require_width(x, self.d_model, getattr(self.W_1, "weight", None))
         return self.W_2(F.gelu(self.W_1(x)))  # [..., d] -> [..., d_ff] -> [..., d]
 
 

@@ -56,7 +56,7 @@ def fused_attention(
 ) -> Tensor:
     """Return the same outputs by the best kernel that PyTorch has for them."""
     attn_mask, fully_masked, is_causal = mask
-    shared = q.shape[1] != k.shape[1]
+    shared = bool(q.shape[1] != k.shape[1])
     heads = F.scaled_dot_product_attention(
         q, k, v, attn_mask, dropout, is_causal, enable_gqa=shared
     )

@@ -20,11 +20,16 @@ W_q, W_k, W_v       ``c_attn``, side by side    ``self.query``, ``self.key``, ``
 W_o                 ``c_proj``                  ``output.dense``
 ==================  ==========================  ========================================
 
+Other libraries have the same attention under names of their own: `from_projections` takes the four
+projections themselves. A source whose attention does more than ours (rotary or relative positions,
+convolutions, ...) is refused with what was found, and so are weights that are NaN or infinite.
+
 Nothing is downloaded. Reading a ``.safetensors`` file needs the package safetensors, which is
 imported then and only then.
 """
 
+from attnlib.interop.projections import from_projections
 from attnlib.interop.state_dicts import from_bert, from_gpt2, from_nanogpt, layers
 from attnlib.interop.torch_module import from_torch
 
-__all__ = ["from_bert", "from_gpt2", "from_nanogpt", "from_torch", "layers"]
+__all__ = ["from_bert", "from_gpt2", "from_nanogpt", "from_projections", "from_torch", "layers"]

@@ -9,7 +9,11 @@ from attnlib.attention import MultiHeadAttention
 
 
 def assemble(
-    weights: Mapping[str, Tensor], num_heads: int, *, dropout: float = 0.0
+    weights: Mapping[str, Tensor],
+    num_heads: int,
+    *,
+    num_kv_heads: int | None = None,
+    dropout: float = 0.0,
 ) -> MultiHeadAttention:
     """Return a module with copies of these weights, in their dtype and on their device.
 
@@ -17,11 +21,11 @@ def assemble(
         weights: under the names that they have in our module, `W_q.weight` to `W_o.bias`; matrices
             as `nn.Linear` keeps them, [d_out, d_in].
         num_heads: h, which the weights alone don't tell.
-        dropout: of the new module.
+        num_kv_heads, dropout: of the new module.
 
     Raises:
         TypeError: not floating point numbers, or of several dtypes or devices.
-        ValueError: num_heads doesn't divide d_model.
+        ValueError: num_heads doesn't divide d_model, or a number is NaN or infinite.
     """
     kinds = sorted({f"{w.dtype} on {w.device}" for w in weights.values()})
     if not all(w.is_floating_point() and w.itemsize > 1 for w in weights.values()):
@@ -31,9 +35,17 @@ def assemble(
         )
     if len(kinds) > 1:
         raise TypeError(f"the weights of a layer must share dtype and device, got {kinds}")
+    for name, w in weights.items():
+        if not w.is_meta and not (finite := w.isfinite()).all():
+            raise ValueError(
+                f"the weights of a layer must be finite, got NaN or infinity in "
+                f"{(~finite).sum()} of the {w.numel()} numbers that become {name}: the training "
+                "diverged, or the source is damaged"
+            )
     module = MultiHeadAttention(
         len(weights["W_q.weight"]),
         num_heads,
+        num_kv_heads=num_kv_heads,
         kdim=weights["W_k.weight"].shape[1],
         vdim=weights["W_v.weight"].shape[1],
         bias="W_q.bias" in weights,

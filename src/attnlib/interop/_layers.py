@@ -8,49 +8,9 @@ from typing import NamedTuple
 from torch import Tensor
 
 from attnlib._checks import require_count, shape_of
+from attnlib.interop._layouts import BERT, GPT2, Layout
+from attnlib.interop._other_parts import require_no_other_parts
 from attnlib.interop._sources import Source, Tensors, opened
-
-
-class Layout(NamedTuple):
-    """How a library names and keeps the attention of its layers."""
-
-    library: str
-    prefix: str  # of a layer's tensors; {} stands for the layer's number
-    first: str  # the name there by which a layer is known
-    known: str  # pattern of all names there that are read, or needn't be
-    if_transposed: str = ""  # what is likely where rows and columns are exchanged
-
-
-_GPT2_NAMES = r"(c_attn|c_proj)\.(weight|bias)|bias|masked_bias"  # the last two are mask buffers
-
-GPT2 = Layout(
-    "GPT-2", "h.{}.attn.", "c_attn.weight", _GPT2_NAMES,
-    "nanoGPT keeps it so: use from_nanogpt; but so does GPTBigCode, whose columns lie head by head, "
-    "which no loader here reads",
-)  # fmt: skip
-NANOGPT = Layout(
-    "nanoGPT", "h.{}.attn.", "c_attn.weight", _GPT2_NAMES, "GPT-2 keeps it so: use from_gpt2"
-)
-BERT = Layout(
-    "BERT", "encoder.layer.{}.attention.", "self.query.weight",
-    r"(self\.(query|key|value)|output\.dense)\.(weight|bias)"
-    # The norm before or after, in the words of BERT, MegatronBERT and XLM-RoBERTa-XL.
-    r"|((output\.)?LayerNorm|ln|self_attn_layer_norm)\.(weight|bias|gamma|beta)"
-    # With these LUKE's entities look and are looked at; its words look at words as BERT's do.
-    r"|self\.(w2e|e2w|e2e)_query\.(weight|bias)",
-)  # fmt: skip
-
-# Names around the attention that tell of positions inside it, or of layers that come before.
-_SIGNS = re.compile(
-    r"rotary|inv_freq|\brope\b|alibi|rel_pos|relative|rel_embeddings|distance_embedding"
-    r"|embed_positions|char_encoder"
-)
-# Models whose names are the layout's own, letter by letter, and whose attention is another.
-_LOOKALIKES = {
-    "yoso": "weighs by hashing instead of softmax",
-    "mra": "looks at blocks of several sizes instead of at all tokens",
-    "gpt_bigcode": "keeps queries, keys and values head by head",
-}
 
 
 class Layer(NamedTuple):
@@ -110,45 +70,8 @@ def opened_layer(source: Source, layout: Layout, layer: int) -> Iterator[Layer]:
         prefixes = find_prefixes(tensors, layout)
         if layer not in prefixes:
             raise ValueError(f"layer must be one of {sorted(prefixes)}, got {layer}")
-        _require_nothing_else(tensors, prefixes[layer], layout, layer)
+        require_no_other_parts(tensors, prefixes[layer], layout, layer)
         yield Layer(tensors, prefixes[layer], layout.if_transposed)
-
-
-def _require_nothing_else(tensors: Tensors, prefix: str, layout: Layout, layer: int) -> None:
-    """Raise ValueError if a model's names say that its attention has parts that ours lacks."""
-    model = prefix.removesuffix(layout.prefix.format(layer))
-    for family in _LOOKALIKES.keys() & {tensors.model_type, *model.split(".")}:
-        raise ValueError(
-            f"source must hold {layout.library}'s attention, got {family}'s, whose tensors are "
-            f"called the same: it {_LOOKALIKES[family]}"
-        )
-    others = [name for name in tensors.names if _is_other(name, model, prefix, layout)]
-    if others:
-        some = others[:4] + ["..."] * (len(others) > 4)
-        raise ValueError(
-            f"source must hold {layout.library}'s attention with absolute positions and no other "
-            f"part, got also {some}: what these do isn't done by MultiHeadAttention, so that it "
-            "would compute something else"
-        )
-    words = f"{model}embeddings.word_embeddings.weight"
-    if words in tensors.names and f"{model}embeddings.position_embeddings.weight" not in (
-        tensors.names
-    ):
-        raise ValueError(
-            f"source must hold {layout.library}'s attention with absolute positions, got {words!r} "
-            "without position_embeddings beside it: positions must come in elsewhere (as in ESM, "
-            "where queries and keys are turned), which MultiHeadAttention doesn't do"
-        )
-
-
-def _is_other(name: str, model: str, prefix: str, layout: Layout) -> bool:
-    """Tell whether a tensor is an unknown one of the layer, or a telling one around it."""
-    if name.startswith(prefix):
-        return not re.fullmatch(layout.known, name[len(prefix) :])
-    if not (sign := _SIGNS.search(name)):
-        return False
-    holder = name[: name.rfind(".", 0, sign.start()) + 1]  # the module that has the telling part
-    return name.startswith(model) or prefix.startswith(holder)
 
 
 def find_prefixes(tensors: Tensors, *layouts: Layout) -> dict[int, str]:

@@ -1,7 +1,7 @@
 """Where weights come from: a state dict, or a file of which only the tensors needed are read."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,7 @@ class Tensors(NamedTuple):
 
     names: list[str]
     fetch: Callable[[str], Tensor]
-    state_dicts: list[str] = []  # names that hold some themselves, as in a checkpoint
+    state_dicts: Sequence[str] = ()  # names that hold some themselves, as in a checkpoint
     model_type: str = ""  # what the config.json beside a file says, as transformers writes it
 
     def __str__(self) -> str:

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from attnlib.attention import MultiHeadAttention
 from attnlib.interop._assembly import assemble
-from attnlib.interop._layers import BERT, GPT2, NANOGPT, find_prefixes, opened_layer
+from attnlib.interop._layers import find_prefixes, opened_layer
+from attnlib.interop._layouts import BERT, GPT2, NANOGPT
 from attnlib.interop._sources import Source, opened
 
 QKV = ("W_q", "W_k", "W_v")
@@ -54,7 +55,8 @@ def from_gpt2(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
         source: a state dict, or the path of a `.safetensors` file. Names may begin with
             `transformer.` or anything else; the mask buffers `attn.bias` and `attn.masked_bias`
             aren't read, nor is anything else but the layer's weights. They are copied, and keep
-            their dtype and device (a file's are on the processor).
+            their dtype and device (a file's are on the processor). Of a file the `config.json`
+            beside it, if there is one, is asked for the model's family.
         layer: counted from 0; `layers(source)` says which there are.
         num_heads: how many heads the model was trained with.
 
@@ -65,8 +67,10 @@ def from_gpt2(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
 
     Raises:
         TypeError: neither a state dict nor a path, or quantized weights.
-        ValueError: no such layer, a tensor that is missing or has another shape, num_heads that
-            doesn't divide d, or a file of another kind.
+        ValueError: no such layer, a tensor that is missing or has another shape, one too many in
+            the layer's attention, names around it that tell of rotary or relative positions, a
+            number that is NaN or infinite, num_heads that doesn't divide d, or a file of another
+            kind.
         FileNotFoundError: no such file.
         ImportError: a file, but the package safetensors is missing.
 
@@ -86,7 +90,8 @@ def from_nanogpt(source: Source, layer: int, *, num_heads: int) -> MultiHeadAtte
 
     nanoGPT lets no token look to the right: **call the module with causal=True**. The names are
     GPT-2's, but the matrices are those of `nn.Linear`, kept as [d_out, d_in] as ours are. Biases
-    are there or not.
+    are there or not. GPTBigCode without multi_query has the same names and shapes, but keeps q, k
+    and v head by head: a state dict of it can't be told apart, so don't pass one.
 
     Example:
         >>> import torch
@@ -133,9 +138,15 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
         source: as for `from_gpt2`. Names may begin with `bert.` or anything else.
         layer, num_heads: as for `from_gpt2`, which also says what is returned and raised.
 
+    The models that keep their layers in BERT's way and attend as it does come out exactly, among
+    them RoBERTa, ELECTRA, ERNIE, RemBERT, LayoutLM and LUKE (its words). Those that do more (ESM,
+    RoFormer, LayoutLMv3, Longformer, Nystromformer, CANINE, ...) are refused. **Some leave no trace
+    in their tensors**: BigBird where it looks at a part of a long sequence only, and a bare
+    `YosoModel` or `MraModel`, which are refused only where "yoso." or "mra." goes before the names
+    or a `config.json` beside the file says it.
+
     Raises:
-        ValueError: also for relative or rotary positions (`distance_embedding`,
-            `rotary_embeddings`), which `MultiHeadAttention` doesn't have.
+        ValueError: also where no `position_embeddings` stand beside the `word_embeddings`.
 
     Source: Devlin et al. 2019, section 3; the layout in transformers, modeling_bert.py.
     """

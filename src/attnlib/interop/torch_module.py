@@ -1,5 +1,7 @@
 """The attention of PyTorch itself."""
 
+import re
+
 from torch import nn
 
 from attnlib.attention import MultiHeadAttention
@@ -32,18 +34,15 @@ def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
         module: packed or separate projections (kdim, vdim), with bias or without.
 
     Raises:
-        TypeError: not an `nn.MultiheadAttention`.
-        ValueError: it adds keys of its own (add_bias_kv, add_zero_attn), which ours can't.
+        TypeError: not an `nn.MultiheadAttention`; of a whole layer, such as an
+            `nn.TransformerEncoderLayer`, pass `layer.self_attn`.
+        ValueError: it adds keys of its own (add_bias_kv, add_zero_attn), which ours can't, or a
+            weight is NaN or infinite.
 
     Source: PyTorch, torch/nn/modules/activation.py: `in_proj_weight` holds the matrices of q, k and
     v, one below the other in this order.
     """
-    if not isinstance(module, nn.MultiheadAttention):
-        raise TypeError(f"module must be an nn.MultiheadAttention, got {type(module).__name__}")
-    if hasattr(module, "linear_Q"):  # torch.ao.nn.quantizable, which computes with other weights
-        raise TypeError(
-            "module must be an nn.MultiheadAttention itself, got one prepared for quantization"
-        )
+    _require_theirs(module)
     for option, used in (
         ("add_bias_kv", module.bias_k is not None or module.bias_v is not None),
         ("add_zero_attn", module.add_zero_attn),
@@ -64,3 +63,28 @@ def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
         weights |= zip(names, module.in_proj_bias.chunk(3), strict=True)  # [3d] -> three times [d]
         weights["W_o.bias"] = module.out_proj.bias
     return assemble(weights, module.num_heads, dropout=module.dropout).train(module.training)
+
+
+def _require_theirs(module: object) -> None:
+    """Raise TypeError, which says what to pass instead, unless this is PyTorch's own attention."""
+    if not isinstance(module, nn.MultiheadAttention):
+        parts = module.named_modules() if isinstance(module, nn.Module) else ()
+        names = [name for name, part in parts if isinstance(part, nn.MultiheadAttention)]
+        hint = ""
+        if names:
+            some = [re.sub(r"\.(\d+)", r"[\1]", f"layer.{name}") for name in names[:3]]
+            hint = f": of this layer pass {' or '.join(some)}"
+        elif isinstance(module, nn.Module):
+            hint = (
+                ": another library's attention comes through from_projections (its four layers), "
+                "from_gpt2 or from_bert (the state dict of its model)"
+            )
+        raise TypeError(
+            f"module must be an nn.MultiheadAttention, got {type(module).__name__}{hint}"
+        )
+    if type(module).forward is not nn.MultiheadAttention.forward:
+        raise TypeError(
+            "module must be an nn.MultiheadAttention itself, got one whose forward is its own "
+            f"({type(module).__module__}.{type(module).__name__}), as those prepared for "
+            "quantization have it"
+        )

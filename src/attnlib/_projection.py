@@ -1,0 +1,63 @@
+"""What a linear layer makes of each head, whatever has been done to the layer."""
+
+from typing import TypeGuard
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+from attnlib.functional import merge
+
+
+def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
+    """Tell whether a layer computes x @ weight^T + bias, with a weight that can be read.
+
+    It doesn't where it is wrapped (LoRA), quantized, sharded, or changed by a hook.
+    """
+    return (
+        type(layer).forward is nn.Linear.forward
+        and "forward" not in vars(layer)
+        and not layer._forward_hooks
+        and not layer._forward_pre_hooks
+        and not is_traceable_wrapper_subclass(layer.weight)
+    )
+
+
+def project_heads(heads: Tensor, projection: nn.Module) -> Tensor:
+    """Return what a projection makes of each head alone, without its bias.
+
+    Args:
+        heads: [B, h, T, d_k].
+        projection: [B, T, h d_k] -> [B, T, d]. One that isn't plain is called: on each head with 0
+            in the others' place, on all and on 0.
+
+    Returns:
+        [B, h, T, d]; the sum over heads is what it makes of all, less what it makes of 0.
+
+    Raises:
+        ValueError: it isn't, since the projection doesn't add.
+    """
+    h = heads.shape[1]
+    if is_plain_linear(projection):
+        matrix = projection.weight.unflatten(1, (h, -1))  # [d, h d_k] -> [d, h, d_k]
+        return torch.einsum("bhtk,dhk->bhtd", heads, matrix)
+
+    zeros = torch.zeros_like(heads)
+    of_nothing = projection(merge(zeros))  # [B, T, d]
+    alone = torch.eye(h, dtype=torch.bool, device=heads.device)[..., None, None]  # [h, h, 1, 1]
+    parts = [projection(merge(heads.where(one, zeros))) - of_nothing for one in alone]
+    each = torch.stack(parts, dim=1)  # h times [B, T, d] -> [B, h, T, d]
+    _require_sum(each, projection(merge(heads)) - of_nothing, projection)
+    return each
+
+
+def _require_sum(each: Tensor, together: Tensor, projection: nn.Module) -> None:
+    """Raise ValueError unless the parts sum to what they are parts of, up to rounding."""
+    rounding = torch.finfo(each.dtype).eps ** 0.5 * each.detach().nan_to_num(0, 0, 0).abs().max()
+    if not torch.allclose(each.sum(1), together, rtol=0, atol=rounding.item(), equal_nan=True):
+        gap = (each.sum(1) - together).abs().max().item()
+        raise ValueError(
+            f"W_o must be a layer whose result is a sum over heads, got {type(projection).__name__}"
+            f", of which the parts differ from the whole by up to {gap:.2g}: it rounds "
+            "(quantized), draws at random (dropout in training) or has a hook that isn't linear"
+        )

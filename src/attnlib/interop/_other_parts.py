@@ -1,0 +1,62 @@
+"""Refusing a model whose attention has parts that ours lacks: its weights would load, and be wrong."""
+
+import re
+
+from attnlib.interop._layouts import Layout
+from attnlib.interop._sources import Tensors
+
+# Names around the attention that tell of positions inside it, or of layers that come before.
+_SIGNS = re.compile(
+    r"rotary|inv_freq|(?<![a-z])rope(?![a-z])|alibi|rel_pos|relative|rel_embeddings|distance_embedding"
+    r"|embed_positions|char_encoder"
+)
+# Models whose names are the layout's own, letter by letter, and whose attention is another.
+_LOOKALIKES = {
+    "yoso": "weighs by hashing instead of softmax",
+    "mra": "looks at blocks of several sizes instead of at all tokens",
+    "gpt_bigcode": "keeps queries, keys and values head by head",
+}
+
+
+def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer: int) -> None:
+    """Raise ValueError if a model's names say that its attention has parts that ours lacks.
+
+    Args:
+        tensors: all of the source.
+        prefix: what stands in front of the names of this layer's attention.
+        layout: the library's names.
+        layer: the layer's number.
+    """
+    model = prefix.removesuffix(layout.prefix.format(layer))
+    for family in _LOOKALIKES.keys() & {tensors.model_type, *model.split(".")}:
+        raise ValueError(
+            f"source must hold {layout.library}'s attention, got {family}'s, whose tensors are "
+            f"called the same: it {_LOOKALIKES[family]}"
+        )
+    others = [name for name in tensors.names if _is_other(name, model, prefix, layout)]
+    if others:
+        some = others[:4] + ["..."] * (len(others) > 4)
+        raise ValueError(
+            f"source must hold {layout.library}'s attention with absolute positions and no other "
+            f"part, got also {some}: what these do isn't done by MultiHeadAttention, so that it "
+            "would compute something else"
+        )
+    words, positions = (
+        f"{model}embeddings.{kind}_embeddings.weight" for kind in ("word", "position")
+    )
+    if words in tensors.names and positions not in tensors.names:
+        raise ValueError(
+            f"source must hold {layout.library}'s attention with absolute positions, got {words!r} "
+            f"without {positions!r}: positions must come in elsewhere (as in ESM, "
+            "where queries and keys are turned), which MultiHeadAttention doesn't do"
+        )
+
+
+def _is_other(name: str, model: str, prefix: str, layout: Layout) -> bool:
+    """Tell whether a tensor is an unknown one of the layer, or a telling one around it."""
+    if name.startswith(prefix):
+        return not re.fullmatch(layout.known, name[len(prefix) :])
+    if not (sign := _SIGNS.search(name)):
+        return False
+    holder = name[: name.rfind(".", 0, sign.start()) + 1]  # the module that has the telling part
+    return name.startswith(model) or prefix.startswith(holder)

@@ -1,0 +1,125 @@
+"""Attention from four projections, whatever the library calls them."""
+
+from torch import Tensor, nn
+
+from attnlib._checks import require_divisible, require_positive_int, shape_of
+from attnlib._projection import is_plain_linear
+from attnlib.attention import MultiHeadAttention
+from attnlib.interop._assembly import assemble
+
+Projection = nn.Module | Tensor | tuple[Tensor, Tensor | None]
+
+
+def from_projections(
+    q: Projection,
+    k: Projection,
+    v: Projection,
+    out: Projection,
+    num_heads: int,
+    *,
+    num_kv_heads: int | None = None,
+) -> MultiHeadAttention:
+    """Return a `MultiHeadAttention` with the four projections of somebody's attention.
+
+    This serves every library whose attention is the plain one under other names: DistilBERT
+    (`q_lin`, `k_lin`, `v_lin`, `out_lin`), CLIP, OPT, Whisper and BART (`q_proj`, `k_proj`,
+    `v_proj`, `out_proj`), ViT (`o_proj`), and layers of your own.
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> q, k, v, out = (nn.Linear(12, 12) for _ in range(4))
+        >>> attention = from_projections(q, k, v, out, num_heads=3)
+        >>> x = torch.randn(2, 5, 12)
+        >>> torch.equal(attention.W_k(x), k(x))
+        True
+
+    **The projections must be all there is.** What happens between them doesn't show in them, and
+    isn't done here: rotary or relative positions (Llama, T5), norms of queries and keys, another
+    scale than 1 / sqrt(d_k), another layout of heads than side by side. Causality is no part of
+    them either: a decoder such as OPT is called with causal=True.
+
+    Args:
+        q, k, v, out: each an `nn.Linear`, a `Conv1D` of transformers, a matrix [d_out, d_in] as
+            `nn.Linear` keeps it, or a pair (matrix, bias or None). q and out are [d, d], k is
+            [d_kv, kdim] and v [d_kv, vdim], where d_kv is num_kv_heads heads wide. Weights are
+            copied, and keep their dtype and device.
+        num_heads: h, which the projections alone don't tell.
+        num_kv_heads: how many heads keys and values have; h if left out.
+
+    Returns:
+        A module without dropout. It has biases if one of the four has one; where another has none
+        (the keys of Whisper), it is 0.
+
+    Raises:
+        TypeError: a projection of another kind, wrapped, hooked or quantized.
+        ValueError: sizes that don't fit, or numbers that are NaN or infinite.
+    """
+    require_positive_int("num_heads", num_heads)
+    num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    require_positive_int("num_kv_heads", num_kv_heads)
+    given = {"q": q, "k": k, "v": v, "out": out}
+    read = {name: _read(name, projection) for name, projection in given.items()}
+    _require_sizes({name: matrix for name, (matrix, _) in read.items()}, num_heads, num_kv_heads)
+    biased = any(bias is not None for _, bias in read.values())
+    weights = {}
+    for ours, (matrix, bias) in zip(("W_q", "W_k", "W_v", "W_o"), read.values(), strict=True):
+        weights[f"{ours}.weight"] = matrix
+        if biased:
+            weights[f"{ours}.bias"] = matrix.new_zeros(len(matrix)) if bias is None else bias
+    return assemble(weights, num_heads, num_kv_heads=num_kv_heads)
+
+
+def _read(name: str, projection: Projection) -> tuple[Tensor, Tensor | None]:
+    """Return a projection's matrix [d_out, d_in] and bias [d_out], if it has one."""
+    if isinstance(projection, nn.Module):
+        matrix, bias = _read_layer(name, projection)
+    elif isinstance(projection, tuple) and len(projection) == 2:
+        matrix, bias = projection
+    else:
+        matrix, bias = projection, None
+    if not isinstance(matrix, Tensor) or not isinstance(bias, Tensor | None):
+        raise TypeError(
+            f"{name} must be an nn.Linear, a matrix [d_out, d_in] or a pair (matrix, bias), got "
+            f"{type(projection).__name__}"
+        )
+    if matrix.dim() != 2 or (bias is not None and bias.shape != matrix.shape[:1]):
+        with_bias = "" if bias is None else f" and bias {shape_of(bias)}"
+        raise ValueError(
+            f"{name} must have a matrix [d_out, d_in] and a bias [d_out] or none, "
+            f"got {shape_of(matrix)}{with_bias}"
+        )
+    return matrix.detach(), None if bias is None else bias.detach()
+
+
+def _read_layer(name: str, layer: nn.Module) -> tuple[Tensor, Tensor | None]:
+    if is_plain_linear(layer):
+        return layer.weight, layer.bias
+    if type(layer).__name__ == "Conv1D" and not layer._forward_hooks:  # transformers' own
+        weights = dict(layer.named_parameters())
+        return weights["weight"].T, weights["bias"]  # [d_in, d_out] -> [d_out, d_in]
+    raise TypeError(
+        f"{name} must be an nn.Linear that computes with its weight alone, got "
+        f"{type(layer).__name__}: it is another layer, or wrapped (LoRA: merge it first), hooked "
+        "or quantized; a pair (matrix [d_out, d_in], bias) will do"
+    )
+
+
+def _require_sizes(matrices: dict[str, Tensor], num_heads: int, num_kv_heads: int) -> None:
+    """Raise ValueError unless four matrices can be one module's."""
+    d = len(matrices["q"])
+    require_divisible(d, num_heads)
+    d_k = d // num_heads
+    d_kv = d_k * num_kv_heads
+    wanted = {"q": (d, d), "k": (d_kv, None), "v": (d_kv, None), "out": (d, d)}
+    for name, (d_out, d_in) in wanted.items():
+        rows, columns = matrices[name].shape
+        if rows == d_out and d_in in (None, columns):
+            continue
+        message = (
+            f"{name} must be a matrix {[d_out, d_in or 'any width']} where q makes {d} numbers, of "
+            f"{num_heads} heads with d_k={d_k}, got {[rows, columns]}"
+        )
+        if name in "kv" and rows % d_k == 0 and rows != d_out:
+            message += f": these are num_kv_heads={rows // d_k} heads"
+        raise ValueError(message)
