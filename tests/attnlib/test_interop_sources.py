@@ -188,6 +188,16 @@ def torch_module(**options):
     return interop.from_torch(nn.MultiheadAttention(8, 2, **options))
 
 
+class Relative(nn.MultiheadAttention):
+    def forward(self, *inputs):
+        raise NotImplementedError
+
+
+def spoiled(module):
+    module.in_proj_weight.data[3, 4] = torch.nan
+    return module
+
+
 checkpoint = {"model": gpt2_state(), "optimizer": {"state": {}}, "best": torch.tensor(1.0)}
 
 CASES = {
@@ -202,6 +212,21 @@ CASES = {
         lambda: interop.from_torch(torch.ao.nn.quantizable.MultiheadAttention(8, 2)), TypeError,
         ["module", "quantization"]),
     "its state dict": (lambda: interop.from_torch({}), TypeError, ["module", "dict"]),
+    "a layer that holds it": (lambda: interop.from_torch(nn.TransformerEncoderLayer(8, 2)),
+        TypeError, ["got TransformerEncoderLayer", "pass layer.self_attn"]),
+    "a layer that holds two": (lambda: interop.from_torch(nn.TransformerDecoderLayer(8, 2)),
+        TypeError, ["pass layer.self_attn or layer.multihead_attn"]),
+    "a model that holds it": (
+        lambda: interop.from_torch(
+            nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 2)),
+        TypeError, ["pass layer.layers[0].self_attn or layer.layers[1].self_attn"]),
+    "another library's attention": (
+        lambda: interop.from_torch(nn.ModuleDict({"query": nn.Linear(8, 8)})), TypeError,
+        ["from_projections", "from_bert"]),
+    "a forward of its own": (lambda: interop.from_torch(Relative(8, 2)), TypeError,
+        ["whose forward is its own", "Relative"]),
+    "NaN in PyTorch's": (lambda: interop.from_torch(spoiled(nn.MultiheadAttention(8, 2))),
+        ValueError, ["finite", "1 of the 64 numbers", "W_q.weight"]),
     # the source
     "a model": (lambda: gpt2(nn.Linear(8, 8)), TypeError,
         ["source", "state dict", "Linear", ".state_dict()"]),
@@ -233,6 +258,10 @@ CASES = {
         ["d_model=8", "num_heads=3", "[1, 2, 4, 8]"]),
     "no heads": (lambda: gpt2(num_heads=0), ValueError, ["num_heads", "at least 1"]),
     # its tensors
+    "NaN": (lambda: gpt2(c_attn__weight=torch.full((8, 24), torch.nan)), ValueError,
+        ["finite", "64 of the 64 numbers", "W_q.weight"]),
+    "infinity": (lambda: bert(output__dense__bias=torch.tensor([1.0, -torch.inf] * 4)), ValueError,
+        ["finite", "4 of the 8 numbers", "W_o.bias"]),
     "no bias of GPT-2": (lambda: gpt2(c_attn__bias=None), ValueError,
         ["'transformer.h.0.attn.c_attn.bias'", "only", "'c_proj.bias'"]),
     "no c_proj": (lambda: gpt2(c_proj__weight=None), ValueError, ["h.0.attn.c_proj.weight'"]),
@@ -286,7 +315,7 @@ def test_bad_input(name):
     ("name", "error", "words"),
     [
         ("gpt2", FileNotFoundError, ["gpt2'", "no such file", "nothing is downloaded"]),
-        ("pytorch_model.bin", ValueError, ["pytorch_model.bin", "torch.load"]),
+        ("pytorch_model.bin", ValueError, ["pytorch_model.bin", "weights_only=True"]),
         ("model.safetensors.index.json", ValueError, ["another kind", ".json"]),
         ("weights", ValueError, ["another kind", "no ending"]),
         ("cut.safetensors", ValueError, ["cut.safetensors", "can't be read", "to its end"]),

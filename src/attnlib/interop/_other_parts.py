@@ -1,4 +1,4 @@
-"""Refusing a model whose attention has parts that ours lacks: its weights would load, and be wrong."""
+"""Refusing models whose attention has parts that ours lacks: they would load, and be wrong."""
 
 import re
 

@@ -1,0 +1,117 @@
+"""Four projections as a module: what they compute, in every form, and what is refused.
+
+The layers of other libraries are compared in `test_interop_families.py`.
+"""
+
+import pytest
+import torch
+from tools.modules import F64, make_module
+from torch import nn
+from torch.nn.utils import parametrizations
+
+from attnlib import MultiHeadAttention, interop
+from attnlib.interop import from_projections
+
+
+def four(module):
+    return module.W_q, module.W_k, module.W_v, module.W_o
+
+
+FORMS = {
+    "layers": lambda layer: layer,
+    "pairs": lambda layer: (layer.weight, layer.bias),
+    "parametrized layers": lambda layer: parametrizations.weight_norm(layer),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("options", [{}, {"num_kv_heads": 2}, {"kdim": 5, "vdim": 7}], ids=str)
+@pytest.mark.parametrize("bias", [True, False])
+def test_each_form_computes_the_same(form, options, bias):
+    theirs = make_module(12, 4, bias=bias, **options)
+    inputs = [torch.randn(2, 3, width, dtype=F64) for width in (12, theirs.kdim, theirs.vdim)]
+    expected = theirs(*inputs, need_weights=True)
+    kv_heads = {"num_kv_heads": theirs.num_kv_heads}
+    ours = from_projections(*map(form, four(theirs)), num_heads=4, **kv_heads)
+    torch.testing.assert_close(ours(*inputs, need_weights=True), expected)
+    assert (ours.W_q.bias is not None) == bias
+    sizes = ("d_model", "num_heads", "num_kv_heads", "kdim", "vdim")
+    assert all(getattr(ours, size) == getattr(theirs, size) for size in sizes)
+
+
+def test_matrices_alone():
+    theirs = make_module(12, 4, bias=False)
+    ours = from_projections(*[layer.weight for layer in four(theirs)], num_heads=4)
+    x = torch.randn(2, 3, 12, dtype=F64)
+    assert torch.equal(ours(x)[0], theirs(x)[0])
+
+
+def test_a_bias_that_one_lacks_is_zero():
+    layers = [nn.Linear(12, 12, bias=name != "k") for name in "qkvo"]
+    ours = from_projections(*layers, num_heads=4)
+    assert not ours.W_k.bias.any() and ours.W_q.bias.any()
+    x = torch.randn(2, 3, 12)
+    assert torch.equal(ours.W_k(x), layers[1](x))
+
+
+def test_weights_are_copies_that_learn():
+    theirs = MultiHeadAttention(12, 4, dtype=torch.bfloat16)
+    ours = from_projections(*four(theirs), num_heads=4)
+    before = [p.detach().clone() for p in ours.parameters()]
+    for parameter in theirs.parameters():
+        parameter.data.fill_(7.0)
+    assert all(map(torch.equal, before, ours.parameters()))
+    assert all(p.requires_grad and p.dtype == torch.bfloat16 for p in ours.parameters())
+    elsewhere = from_projections(*four(MultiHeadAttention(12, 4, device="meta")), num_heads=4)
+    assert elsewhere.W_o.weight.is_meta
+
+
+def hooked():
+    layer = nn.Linear(12, 12)
+    layer.register_forward_hook(lambda *_: None)
+    return layer
+
+
+class LowRank(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) + x
+
+
+CASES = {
+    "hooked": ({"q": hooked()}, TypeError, ["q must be an nn.Linear", "hooked"]),
+    "wrapped": ({"v": nn.Sequential(nn.Linear(12, 12))}, TypeError, ["v must", "Sequential"]),
+    "overridden": ({"k": LowRank(12, 12)}, TypeError, ["k must", "LowRank", "merge"]),
+    "packed": ({"q": nn.Linear(12, 36)}, ValueError, ["q must", "[36, 36]", "[36, 12]"]),
+    "an array": ({"q": torch.ones(12, 12).numpy()}, TypeError, ["q must", "ndarray"]),
+    "a list": ({"q": [torch.ones(12, 12), None]}, TypeError, ["q must", "pair", "list"]),
+    "a bias alone": ({"k": torch.ones(12)}, ValueError, ["k must", "[12]"]),
+    "a bias of another length": ({"k": (torch.ones(12, 12), torch.ones(1))}, ValueError,
+        ["k must", "bias [1]"]),
+    "whole numbers": ({"v": torch.ones(12, 12, dtype=torch.int8)}, TypeError, ["int8"]),
+    "mixed dtypes": ({"v": torch.ones(12, 12, dtype=F64)}, TypeError, ["share dtype"]),
+    "NaN": ({"v": torch.full((12, 12), torch.nan)}, ValueError, ["finite", "W_v.weight"]),
+    "heads of another width": ({"out": nn.Linear(24, 12)}, ValueError, ["out must", "[12, 12]"]),
+    "shared heads": ({"k": nn.Linear(12, 6), "v": nn.Linear(12, 6)}, ValueError,
+        ["k must", "[12, 'any width']", "[6, 12]", "num_kv_heads=2"]),
+    "no heads": ({"num_heads": 0}, ValueError, ["num_heads"]),
+    "heads that don't divide": ({"num_heads": 5}, ValueError, ["num_heads=5"]),
+    "heads as words": ({"num_kv_heads": "4"}, TypeError, ["num_kv_heads", "str"]),
+    "heads that can't be shared": ({"num_kv_heads": 3, "k": nn.Linear(12, 9),
+        "v": nn.Linear(12, 9)}, ValueError, ["num_kv_heads=3"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    changes, error, words = CASES[name]
+    arguments = {name: nn.Linear(12, 12) for name in ("q", "k", "v", "out")} | {"num_heads": 4}
+    with pytest.raises(error) as caught:
+        interop.from_projections(**arguments | changes)
+    assert all(word in str(caught.value) for word in words), caught.value
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, that all of this moves to torchao
+def test_a_quantized_layer_is_refused():
+    layer = torch.ao.nn.quantized.dynamic.Linear(12, 12)
+    with pytest.raises(TypeError, match="out must .* got Linear.* quantized"):
+        from_projections(*[nn.Linear(12, 12) for _ in "qkv"], layer, num_heads=4)
