@@ -246,7 +246,8 @@ BY_PROJECTIONS = {
     "OPT": ("OPT", ENCODER | UNKNOWN["OPT"], WORDS, "decoder.layers.0.self_attn", PROJ),
     "BART": ("Bart", WHISPER | {"vocab_size": 31}, WORDS, "encoder.layers.0.self_attn", PROJ),
     "Whisper": ("Whisper", WHISPER | {"vocab_size": 31, "num_mel_bins": 5,
-        "max_source_positions": 6, "decoder_start_token_id": 2}, HEARD, "encoder.layers.0.self_attn", PROJ),
+        "max_source_positions": 6, "decoder_start_token_id": 2},
+        HEARD, "encoder.layers.0.self_attn", PROJ),
 }  # fmt: skip
 
 

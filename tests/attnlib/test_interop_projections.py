@@ -113,5 +113,5 @@ def test_bad_input(name):
 @pytest.mark.filterwarnings("ignore")  # PyTorch's own, that all of this moves to torchao
 def test_a_quantized_layer_is_refused():
     layer = torch.ao.nn.quantized.dynamic.Linear(12, 12)
-    with pytest.raises(TypeError, match="out must .* got Linear.* quantized"):
+    with pytest.raises(TypeError, match=r"out must .* got Linear.* quantized"):
         from_projections(*[nn.Linear(12, 12) for _ in "qkv"], layer, num_heads=4)
