@@ -123,7 +123,8 @@ class MultiHeadAttention(nn.Module):
             value: tokens that are mixed, [B, T_k, vdim]; the key if left out.
             mask: boolean, True = may look: [T_q, T_k], [B, T_q, T_k], or broadcasting to
                 [B, h, T_q, T_k].
-            key_mask: boolean [B, T_k], True = a real token (see `padding_mask`).
+            key_mask: boolean [B, T_k], True = a real token. The others must hold finite numbers
+                all the same (see `padding_mask`).
             score_bias: numbers added to the scores, [T_q, T_k] or broadcasting to [B, h, T_q, T_k]
                 (as ALiBi's are: Press et al. 2022). -inf forbids a look.
             causal: also forbid every look to the right. Queries and new keys must be as many; after

@@ -71,6 +71,10 @@ class KVCache:
     cache of its own. With grouped heads the cache is h / h_kv times as small, which is what they
     were invented for (Shazeer 2019; Ainslie et al. 2023).
 
+    A cache knows its module, so the two are copied and pickled together: `copy.deepcopy((module,
+    cache))` in this order, `pickle.dumps((module, cache))` in any. A cache that is pickled alone
+    takes a copy of its module along, and serves no other.
+
     Where no gradients are taken, new tokens are written into spare memory, which grows by half when
     it is full: T tokens one by one cost O(T) copied numbers, and a third of the memory at most is
     spare.
@@ -154,7 +158,8 @@ class KVCache:
         if owner is not self._owner:
             raise ValueError(
                 "cache must be one that this module filled, got one of another module: "
-                "each layer needs a KVCache of its own"
+                "each layer needs a KVCache of its own, and a copy of a layer is another layer "
+                "(copy or pickle the pair (module, cache))"
             )
         if len(keys) != len(past_keys):
             raise ValueError(

@@ -187,8 +187,8 @@ class _ThriftyWeights(torch.autograd.Function):
         # The steps of `attention_weights`, in place.
         scores = matmul_heads(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1), out)
         if is_causal:
-            attn_mask = triangle(q.shape[-2], 0, q.device)
-        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores.masked_fill_(triangle(q.shape[-2], 0, q.device).logical_not_(), -math.inf)
+        elif attn_mask is not None and attn_mask.dtype == torch.bool:
             scores.masked_fill_(~attn_mask, -math.inf)
         elif attn_mask is not None:
             scores.add_(attn_mask)

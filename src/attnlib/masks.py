@@ -49,6 +49,9 @@ def causal_mask(T: int, *, past: int = 0, device: torch.device | str | None = No
 def padding_mask(lengths: Tensor, T: int) -> Tensor:
     """Return the mask [B, T] of real tokens, to be passed as `key_mask`.
 
+    What stands at the other places must be finite numbers, such as 0: they get the weight 0, but
+    0 x NaN is NaN, which would reach the real tokens.
+
     Args:
         lengths: whole numbers [B], how many tokens of each sequence are real (0 to T).
         T: the padded length.
@@ -192,7 +195,7 @@ def _fit_score_bias(score_bias: Tensor, scores_shape: tuple[int, ...], like: Ten
 
 def triangle(T: int, past: int, device: torch.device | str | None) -> Tensor:
     """Make a causal mask where T may also be a symbol that a compiler traces."""
-    return torch.ones(T, past + T, dtype=torch.bool, device=device).tril(past)
+    return torch.ones(T, past + T, dtype=torch.bool, device=device).tril_(past)
 
 
 def _require_causal_sizes(T_q: int, T_k: int, past: int) -> None:

@@ -220,6 +220,27 @@ def test_looking_ahead_takes_no_memory():
 
 
 @torch.no_grad()
+@torch.no_grad()
+@pytest.mark.parametrize("cache_first", [True, False])
+def test_a_pair_is_pickled_in_any_order_and_copied_module_first(cache_first):
+    module, x = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64)
+    cache = KVCache()
+    module(x[:, :2], causal=True, cache=cache)
+    pair = (cache, module) if cache_first else (module, cache)
+    expected = module(x, causal=True)[0][:, 2:]
+
+    def go_on(one, other):
+        cache, module = (one, other) if cache_first else (other, one)
+        return module(x[:, 2:], causal=True, cache=cache)[0]
+
+    assert close(go_on(*unpickled(pair)), expected)
+    if cache_first:
+        with pytest.raises(ValueError, match=r"copy or pickle the pair \(module, cache\)"):
+            go_on(*copy.deepcopy(pair))
+    else:
+        assert close(go_on(*copy.deepcopy(pair)), expected)
+
+
 def test_spare_memory_is_not_pickled():
     keys, cache, owner = torch.randn(1, 1, 4000, 4), KVCache(), torch.nn.Identity()
     for some in keys.split(3000, -2):

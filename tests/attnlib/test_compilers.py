@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch._dynamo.testing
-from tools.modules import F64, make_module
+from tools.modules import F64, make_module, random_mask
 
 from attnlib import KVCache
 
@@ -100,3 +100,34 @@ def test_exports_shared_heads_without_gradients(module):
     program = torch.export.export(module, (x,), options, dynamic_shapes=shapes).module()
     x = torch.randn(2, 11, 16, dtype=F64)
     same(program(x, **options), module(x, **options))
+
+
+TRACED = {
+    "output": {},
+    "causal": {"causal": True},
+    "weights": {"need_weights": True, "causal": True},
+    "weights of some heads": {"weights_for": [3, 1]},
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("options", TRACED.values(), ids=TRACED)
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # of the checks: sizes become text
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_traced_for_any_number_of_tokens(module, options):
+    module.requires_grad_(False)  # a function's parameters become constants of its trace
+
+    def attend(x, mask):
+        output, weights = module(x, mask=mask, **options)
+        return (output,) if weights is None else (output, weights)
+
+    traced = torch.jit.trace(attend, (torch.randn(2, 5, 16, dtype=F64), random_mask(5, 5)))
+    for B, T in ((2, 5), (3, 7), (1, 1)):
+        inputs = torch.randn(B, T, 16, dtype=F64), random_mask(T, T)
+        same(traced(*inputs), attend(*inputs))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripting_is_refused_by_pytorch(module):
+    with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only arguments"):
+        torch.jit.script(module)

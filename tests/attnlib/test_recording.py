@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tools.modules import F64, make_module, random_mask
 from torch.autograd.graph import saved_tensors_hooks
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnlib import MultiHeadAttention, causal_mask, scaled_dot_product_attention, split_heads
@@ -115,3 +116,20 @@ def test_second_gradients_of_the_weights(options):
     assert torch.autograd.gradgradcheck(
         lambda x, bias: module(x, score_bias=bias, **options)[1], (x.requires_grad_(), bias)
     )
+
+
+@pytest.mark.parametrize("asked", [{}, {"need_weights": True}, {"weights_for": [3, 0]}], ids=str)
+def test_second_gradients_of_output_and_weights(asked):
+    """The fused kernel of processors has none, and says so; PyTorch's plain one is exact."""
+    module, x = make_module(8, 4, num_kv_heads=2), torch.randn(1, 3, 8, dtype=F64)
+    x.requires_grad_()
+
+    def loss(x):
+        output, weights = module(x, causal=True, **asked)
+        return output.square().sum() + (0 if weights is None else 3 * weights[..., 0].sum())
+
+    with sdpa_kernel(SDPBackend.MATH):
+        assert torch.autograd.gradgradcheck(loss, (x,))
+    (gradient,) = torch.autograd.grad(loss(x), x, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"derivative for .* is not implemented"):
+        gradient.sum().backward()

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from tools.modules import F64, make_module
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attnlib import scaled_dot_product_attention
 
@@ -76,3 +77,35 @@ def test_given_memory_is_refused_rather_than_left_with_scores():
     with torch.no_grad(), pytest.raises(ValueError, match="weights_out must be left out"):
         torch.func.jvp(lambda x: module(x, weights_out=memory)[1], (x,), (x,))
     assert not memory.any()
+
+
+def test_forward_mode_and_hessian_of_the_output():
+    """The fused kernel of processors has no such derivative, and says so; PyTorch's plain one has."""
+    module, x = make_module(8, 4, num_kv_heads=2), torch.randn(1, 3, 8, dtype=F64)
+
+    def loss(x):
+        return module(x, causal=True)[0].square().sum()
+
+    with sdpa_kernel(SDPBackend.MATH):
+        expected = torch.func.jacrev(torch.func.jacrev(loss))(x)
+        torch.testing.assert_close(torch.func.hessian(loss)(x), expected)
+        torch.testing.assert_close(torch.func.jacfwd(loss)(x), torch.func.jacrev(loss)(x))
+    for derivative in (torch.func.jacfwd(loss), torch.func.hessian(loss)):
+        with pytest.raises(NotImplementedError, match="forward AD"):
+            derivative(x)
+
+
+@pytest.mark.parametrize("asked", [{"need_weights": True}, {"weights_for": [3, 0]}], ids=str)
+def test_second_derivatives_of_output_and_weights(asked):
+    """Reverse mode twice; for forward mode over reverse mode PyTorch's sentence says what lacks."""
+    module, x = make_module(8, 4, num_kv_heads=2), torch.randn(1, 3, 8, dtype=F64)
+
+    def loss(x):
+        output, weights = module(x, causal=True, **asked)
+        return output.square().sum() + weights[..., 0].sum()
+
+    with sdpa_kernel(SDPBackend.MATH):
+        expected = torch.autograd.functional.hessian(loss, x)
+        torch.testing.assert_close(torch.func.jacrev(torch.func.jacrev(loss))(x), expected)
+        with pytest.raises(NotImplementedError, match="jvp"):
+            torch.func.hessian(loss)(x)
