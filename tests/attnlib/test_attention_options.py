@@ -196,6 +196,16 @@ class TestWeightsAskedFor:
 
 
 class TestBlindRows:
+    @pytest.mark.parametrize("filler", [0.0, 1e300, torch.nan])
+    def test_padding_must_be_finite(self, filler):
+        """Its weight is 0, and 0 x NaN is NaN."""
+        module, x = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64)
+        key_mask = padding_mask(torch.tensor([2]), 3)
+        expected = module(x[:, :2])[0]
+        x[:, 2] = filler
+        output = module(x, key_mask=key_mask)[0][:, :2]
+        assert output.isnan().all() if filler != filler else close(output, expected)
+
     @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
     @pytest.mark.parametrize("asked", [{}, {"need_weights": True}, {"weights_for": [1]}])
     @pytest.mark.parametrize("biased", [True, False])

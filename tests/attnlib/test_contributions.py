@@ -5,7 +5,9 @@ import copy
 import pytest
 import torch
 from tools.modules import F64, make_module
-from torch import nn
+from torch import distributed, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.nn.utils import parametrizations, prune
 
 from attnlib import MultiHeadAttention
@@ -23,6 +25,22 @@ class LowRank(nn.Module):
     def forward(self, x):
         update = nn.functional.dropout(x, self.dropout, self.training) @ self.A.T @ self.B.T
         return self.base(x) + update
+
+
+class Packed(torch.Tensor):
+    """A weight such as torchao's: a linear layer can use it, and nobody can cut it."""
+
+    __tensor_flatten__ = __tensor_unflatten__ = None
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.unflatten:
+            raise NotImplementedError
+        return super().__torch_function__(function, types, args, kwargs)
+
+
+def packed(module):
+    module.W_o.weight = nn.Parameter(module.W_o.weight.detach().as_subclass(Packed))
 
 
 def replaced(name):
@@ -68,8 +86,12 @@ CHANGES = {
     "a forward of its own": with_a_forward_of_its_own,
     "weight_norm": louder,
     "old weight_norm": louder_in_the_old_way,
+    "a packed weight": packed,
     "pruning": lambda module: prune.l1_unstructured(module.W_o, "weight", amount=0.5),
 }
+
+
+CHANGE_NOTHING = ("none", "a hook that looks", "a packed weight")
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -85,9 +107,7 @@ def test_they_sum_to_the_output(name, bias):
     of_nothing = module.W_o(torch.zeros_like(x))
     torch.testing.assert_close(each.sum(1) + of_nothing, output)
     assert each.shape == (2, 4, 5, 12) and not each[:, 2].any()
-    assert torch.equal(output, unchanged(x, **options)[0]) == (
-        name in ("none", "a hook that looks")
-    )
+    assert torch.equal(output, unchanged(x, **options)[0]) == (name in CHANGE_NOTHING)
 
 
 def test_each_is_what_the_output_loses_without_the_head():
@@ -151,3 +171,19 @@ def test_a_quantized_module_attends_and_says_that_its_heads_do_not_add_up():
         torch.testing.assert_close(ours, theirs, atol=0.05, rtol=0.05)
     with pytest.raises(ValueError, match=r"sum over heads, got Linear, .* rounds \(quantized\)"):
         module.contributions(x)
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, on what it is to hand on gradients
+def test_a_sharded_module_gathers_its_weights_first():
+    plain, x = MultiHeadAttention(12, 4), torch.randn(2, 5, 12)
+    module = copy.deepcopy(plain)
+    distributed.init_process_group("gloo", rank=0, world_size=1, store=distributed.HashStore())
+    try:
+        mesh = init_device_mesh("cpu", (1,))
+        for layer in (module.W_q, module.W_o, module):
+            fully_shard(layer, mesh=mesh)
+        register_fsdp_forward_method(module, "contributions")
+        torch.testing.assert_close(module(x), plain(x))
+        torch.testing.assert_close(module.contributions(x), plain.contributions(x))
+    finally:
+        distributed.destroy_process_group()

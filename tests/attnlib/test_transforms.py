@@ -80,7 +80,7 @@ def test_given_memory_is_refused_rather_than_left_with_scores():
 
 
 def test_forward_mode_and_hessian_of_the_output():
-    """The fused kernel of processors has no such derivative, and says so; PyTorch's plain one has."""
+    """The fused kernel of processors has neither, and says so; PyTorch's plain one has both."""
     module, x = make_module(8, 4, num_kv_heads=2), torch.randn(1, 3, 8, dtype=F64)
 
     def loss(x):
