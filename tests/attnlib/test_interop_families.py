@@ -138,7 +138,12 @@ def test_a_saved_lookalike_says_its_family(transformers, name, tmp_path):
     file = tmp_path / "model.safetensors"
     with pytest.raises(ValueError, match=f"got {name.lower()}'s"):
         interop.from_bert(file, 0, num_heads=4)
-    for config in ("not JSON", "[]", "{}"):  # which is no error of the weights
+    for config in (
+        "not JSON",
+        "[]",
+        "{}",
+        '{"model_type": []}',
+    ):  # which is no error of the weights
         (tmp_path / "config.json").write_text(config)
         interop.from_bert(file, 0, num_heads=4)
 
@@ -187,6 +192,14 @@ def test_gptbigcode_is_sent_nowhere(transformers, tmp_path):
     for load in (interop.from_gpt2, interop.from_nanogpt):
         with pytest.raises(ValueError, match="got gpt_bigcode's"):
             load(tmp_path / "model.safetensors", 0, num_heads=4)
+
+
+@pytest.mark.parametrize("option", ["scale_attn_weights", "scale_attn_by_inverse_layer_idx"])
+def test_a_saved_gpt2_says_its_scale(transformers, option, tmp_path):
+    model = made(transformers, "GPT2", **DECODER, **{option: option.endswith("idx")})
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=f"the config.json beside it says {option}="):
+        interop.from_gpt2(tmp_path / "model.safetensors", 0, num_heads=4)
 
 
 @pytest.mark.parametrize("part", ["attn.rotary.inv_freq", "attn.q_norm.weight", "attn.rel_pos"])

@@ -16,6 +16,8 @@ _LOOKALIKES = {
     "mra": "looks at blocks of several sizes instead of at all tokens",
     "gpt_bigcode": "keeps queries, keys and values head by head",
 }
+# Options of GPT-2 that change the scores, and what they are where these are divided by sqrt(d_k).
+_PLAIN_SCALE = {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False}
 
 
 def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer: int) -> None:
@@ -28,11 +30,18 @@ def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer:
         layer: the layer's number.
     """
     model = prefix.removesuffix(layout.prefix.format(layer))
-    for family in _LOOKALIKES.keys() & {tensors.model_type, *model.split(".")}:
+    families = {str(tensors.config.get("model_type")), *model.split(".")}
+    for family in _LOOKALIKES.keys() & families:
         raise ValueError(
             f"source must hold {layout.library}'s attention, got {family}'s, whose tensors are "
             f"called the same: it {_LOOKALIKES[family]}"
         )
+    for option, plain in _PLAIN_SCALE.items():
+        if (found := tensors.config.get(option, plain)) != plain:
+            raise ValueError(
+                "source must hold attention with the scale 1 / sqrt(d_k), but the config.json "
+                f"beside it says {option}={found}, which MultiHeadAttention doesn't do"
+            )
     others = [name for name in tensors.names if _is_other(name, model, prefix, layout)]
     if others:
         some = others[:4] + ["..."] * (len(others) > 4)

@@ -18,7 +18,7 @@ class Tensors(NamedTuple):
     names: list[str]
     fetch: Callable[[str], Tensor]
     state_dicts: Sequence[str] = ()  # names that hold some themselves, as in a checkpoint
-    model_type: str = ""  # what the config.json beside a file says, as transformers writes it
+    config: Mapping[str, Any] = {}  # the config.json beside a file, as transformers writes it
 
     def __str__(self) -> str:
         """Say what was found, for errors."""
@@ -62,7 +62,7 @@ def opened(source: Source) -> Iterator[Tensors]:
                 f"one ({error}): was it copied to its end?"
             ) from error
         with file:
-            yield Tensors(list(file.keys()), file.get_tensor, model_type=_model_type(path))
+            yield Tensors(list(file.keys()), file.get_tensor, config=_config_beside(path))
     else:
         hint = ": pass its .state_dict()" if isinstance(source, nn.Module) else ""
         raise TypeError(
@@ -79,12 +79,13 @@ def _folders(source: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _model_type(path: Path) -> str:
-    """Return the family of a model whose file this is, or "" where none is said."""
+def _config_beside(path: Path) -> dict[str, Any]:
+    """Return what is said of a model whose file this is, or nothing."""
     try:
-        return str(json.loads(path.with_name("config.json").read_text("utf-8"))["model_type"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        config = json.loads(path.with_name("config.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return config if isinstance(config, dict) else {}
 
 
 def _require_safetensors_file(path: Path) -> Path:

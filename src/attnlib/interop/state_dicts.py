@@ -56,14 +56,14 @@ def from_gpt2(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
             `transformer.` or anything else; the mask buffers `attn.bias` and `attn.masked_bias`
             aren't read, nor is anything else but the layer's weights. They are copied, and keep
             their dtype and device (a file's are on the processor). Of a file the `config.json`
-            beside it, if there is one, is asked for the model's family.
+            beside it, if there is one, is asked for the model's family and these options.
         layer: counted from 0; `layers(source)` says which there are.
         num_heads: how many heads the model was trained with.
 
     Returns:
-        A module without dropout. Weights trained under another rule for the scores (the options
-        scale_attn_weights=False and scale_attn_by_inverse_layer_idx) don't say so, and come out
-        with the scale 1 / sqrt(d_k) all the same.
+        A module without dropout. A state dict trained under another rule for the scores (the
+        options scale_attn_weights=False and scale_attn_by_inverse_layer_idx) doesn't say so, and
+        comes out with the scale 1 / sqrt(d_k) all the same.
 
     Raises:
         TypeError: neither a state dict nor a path, or quantized weights.
