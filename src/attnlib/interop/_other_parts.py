@@ -7,8 +7,8 @@ from attnlib.interop._sources import Tensors
 
 # Names around the attention that tell of positions inside it, or of layers that come before.
 _SIGNS = re.compile(
-    r"rotary|inv_freq|(?<![a-z])rope(?![a-z])|alibi|rel_pos|relative|rel_embeddings|distance_embedding"
-    r"|embed_positions|char_encoder"
+    r"rotary|inv_freq|(?<![a-z])rope(?![a-z])|alibi|rel_pos|relative|rel_embeddings"
+    r"|distance_embedding|embed_positions|char_encoder"
 )
 # Models whose names are the layout's own, letter by letter, and whose attention is another.
 _LOOKALIKES = {
@@ -30,18 +30,7 @@ def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer:
         layer: the layer's number.
     """
     model = prefix.removesuffix(layout.prefix.format(layer))
-    families = {str(tensors.config.get("model_type")), *model.split(".")}
-    for family in _LOOKALIKES.keys() & families:
-        raise ValueError(
-            f"source must hold {layout.library}'s attention, got {family}'s, whose tensors are "
-            f"called the same: it {_LOOKALIKES[family]}"
-        )
-    for option, plain in _PLAIN_SCALE.items():
-        if (found := tensors.config.get(option, plain)) != plain:
-            raise ValueError(
-                "source must hold attention with the scale 1 / sqrt(d_k), but the config.json "
-                f"beside it says {option}={found}, which MultiHeadAttention doesn't do"
-            )
+    _require_family(tensors, model, layout)
     others = [name for name in tensors.names if _is_other(name, model, prefix, layout)]
     if others:
         some = others[:4] + ["..."] * (len(others) > 4)
@@ -59,6 +48,22 @@ def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer:
             f"without {positions!r}: positions must come in elsewhere (as in ESM, "
             "where queries and keys are turned), which MultiHeadAttention doesn't do"
         )
+
+
+def _require_family(tensors: Tensors, model: str, layout: Layout) -> None:
+    """Raise ValueError if a name or a file beside the tensors says what these don't."""
+    families = {str(tensors.config.get("model_type")), *model.split(".")}
+    for family in _LOOKALIKES.keys() & families:
+        raise ValueError(
+            f"source must hold {layout.library}'s attention, got {family}'s, whose tensors are "
+            f"called the same: it {_LOOKALIKES[family]}"
+        )
+    for option, plain in _PLAIN_SCALE.items():
+        if (found := tensors.config.get(option, plain)) != plain:
+            raise ValueError(
+                "source must hold attention with the scale 1 / sqrt(d_k), but the config.json "
+                f"beside it says {option}={found}, which MultiHeadAttention doesn't do"
+            )
 
 
 def _is_other(name: str, model: str, prefix: str, layout: Layout) -> bool:

@@ -56,7 +56,7 @@ def from_gpt2(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
             `transformer.` or anything else; the mask buffers `attn.bias` and `attn.masked_bias`
             aren't read, nor is anything else but the layer's weights. They are copied, and keep
             their dtype and device (a file's are on the processor). Of a file the `config.json`
-            beside it, if there is one, is asked for the model's family and these options.
+            beside it, if there is one, is asked for the model's family and the options below.
         layer: counted from 0; `layers(source)` says which there are.
         num_heads: how many heads the model was trained with.
 
@@ -124,6 +124,13 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
     `key_mask` (the tokenizer's `attention_mask`, as booleans) where sequences are padded. The
     output is that of `attention.output.dense`: before the residual and the LayerNorm.
 
+    The models that keep their layers in BERT's way and attend as it does come out exactly, among
+    them RoBERTa, ELECTRA, ERNIE, RemBERT, LayoutLM and LUKE (its words). Those that do more (ESM,
+    RoFormer, LayoutLMv3, Longformer, Nystromformer, CANINE, ...) are refused. **Some leave no trace
+    in their tensors**: BigBird where it looks at a part of a long sequence only, and a bare
+    `YosoModel` or `MraModel`, which are refused only where "yoso." or "mra." goes before the names
+    or a `config.json` beside the file says it.
+
     Example:
         >>> import torch
         >>> names = ["self.query", "self.key", "self.value", "output.dense"]
@@ -137,13 +144,6 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
     Args:
         source: as for `from_gpt2`. Names may begin with `bert.` or anything else.
         layer, num_heads: as for `from_gpt2`, which also says what is returned and raised.
-
-    The models that keep their layers in BERT's way and attend as it does come out exactly, among
-    them RoBERTa, ELECTRA, ERNIE, RemBERT, LayoutLM and LUKE (its words). Those that do more (ESM,
-    RoFormer, LayoutLMv3, Longformer, Nystromformer, CANINE, ...) are refused. **Some leave no trace
-    in their tensors**: BigBird where it looks at a part of a long sequence only, and a bare
-    `YosoModel` or `MraModel`, which are refused only where "yoso." or "mra." goes before the names
-    or a `config.json` beside the file says it.
 
     Raises:
         ValueError: also where no `position_embeddings` stand beside the `word_embeddings`.
