@@ -170,7 +170,7 @@ class TransformerBlock(nn.Module):
                 f"attention must be an attnlib MultiHeadAttention, got {type(attention).__name__}"
             )
         if norms is None:
-            like = attention.W_q.weight
+            like = next(attention.parameters(), torch.empty(0))  # quantized layers have none
             sublayers = 1 if feed_forward is None else 2
             norms = [
                 LayerNorm(attention.d_model, device=like.device, dtype=like.dtype)

@@ -595,3 +595,32 @@ def test_norms_may_come_in_a_module_list():
 def test_bias_is_true_or_false(make):
     with pytest.raises(TypeError, match="bias must be True or False, got int"):
         make(4, bias=0)
+
+
+class Wrapped(nn.Module):
+    """A layer in another's hands, as LoRA's are: its own weight isn't where a linear layer's is."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def test_a_block_of_wrapped_layers():
+    attention, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+    feed_forward = FeedForward(8)
+    expected = TransformerBlock.of_parts(attention, feed_forward)(x)[0]
+    attention.W_q, feed_forward.W_1 = Wrapped(attention.W_q), Wrapped(feed_forward.W_1)
+    block = TransformerBlock.of_parts(attention, feed_forward)
+    assert torch.equal(block(x)[0], expected)
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, that all of this moves to torchao
+def test_a_quantized_block():
+    block, x = TransformerBlock(32, 4).eval(), torch.randn(2, 5, 32)
+    quantized = torch.ao.quantization.quantize_dynamic(block, {nn.Linear})
+    torch.testing.assert_close(quantized(x)[0], block(x)[0], atol=0.1, rtol=0.1)
+    again = TransformerBlock.of_parts(quantized.attention, quantized.feed_forward)
+    torch.testing.assert_close(again(x)[0], quantized(x)[0])
