@@ -11,9 +11,11 @@ from matplotlib.patches import ConnectionPatch
 from torch import Tensor
 
 from attnlib import palette
+from attnlib.plotting._text import LETTER, font_of, longest, plain_text
 from attnlib.plotting.style import SIGNED_MAP
 
-LETTER = 0.075  # inches; about the width of a label's letter
+LABEL_LINE = 0.115  # inches; the height of a label
+SMALLEST_NUMBER = 4.5  # points
 
 
 def write_numbers(
@@ -21,18 +23,26 @@ def write_numbers(
 ) -> None:
     """Write each value but NaN into its cell, dark on light cells and light on dark ones.
 
+    Nothing is written where there is no room: a number would be too small to be read.
+
     Args:
-        cell: width of a cell in inches, which decides the size of the numbers.
+        cell: width of a cell in inches, or its height if less; it decides the numbers' size.
     """
-    for i, row in enumerate(values.tolist()):
-        for j, value in enumerate(row):
-            if math.isnan(value):
-                continue
-            color = text_color_on(scale(norm(value)))
-            ax.text(
-                j, i, pattern.format(value),
-                ha="center", va="center", fontsize=min(8.0, 19 * cell), color=color,
-            )  # fmt: skip
+    if min(8.0, 19 * cell) < SMALLEST_NUMBER:
+        return  # before so many numbers are turned into text
+    texts = [
+        (i, j, value, pattern.format(value))
+        for i, row in enumerate(values.tolist())
+        for j, value in enumerate(row)
+        if not math.isnan(value)
+    ]
+    letters = max((len(text) for *_, text in texts), default=1)
+    size = min(8.0, 19 * cell, 120 * cell / letters)  # points; a digit is 0.6 of them wide
+    if size < SMALLEST_NUMBER:
+        return
+    for i, j, value, text in texts:
+        color = text_color_on(scale(norm(value)))
+        ax.text(j, i, plain_text(text), ha="center", va="center", fontsize=size, color=color)
 
 
 def label_axis(
@@ -40,31 +50,34 @@ def label_axis(
 ) -> None:
     """Label the `count` cells along an axis, or leave it bare.
 
+    Where there is no room for all labels, every second, third, ... cell has one, beginning with the
+    first, and a tick to show which cell it belongs to.
+
     Args:
-        cell: width of a cell in inches; labels below cells that are too narrow stand upright.
+        labels: as `label_of` makes them.
+        cell: size of a cell along the axis in inches; labels below cells that are too narrow stand
+            upright.
     """
     axis.set_tick_params(length=0)
     if labels is None:
         axis.set_ticks([])
         return
-    axis.set_ticks(range(count), [plain_text(label) for label in labels])
+    every = max(1, math.ceil(LABEL_LINE / cell))
+    upright = isinstance(axis, XAxis) and stand_upright(labels, cell)
     if isinstance(axis, XAxis):
-        axis.set_tick_params(labelrotation=90 if stand_upright(labels, cell) else 0)
-
-
-def plain_text(token: str) -> str:
-    """Return a token for matplotlib to write: its dollar signs are text, not mathematics."""
-    return token.replace("$", r"\$")
+        axis.set_tick_params(labelrotation=90 if upright else 0)
+        every = every if upright else 1
+    shown = labels[::every]
+    axis.set_ticks(
+        range(0, count, every), [plain_text(label) for label in shown], **font_of(*shown)
+    )
+    if every > 1:
+        axis.set_tick_params(length=3)
 
 
 def stand_upright(labels: Sequence[str], cell: float) -> bool:
     """Tell whether labels are too long to lie side by side below cells of this width."""
     return LETTER * (longest(labels) + 1) > cell
-
-
-def longest(labels: Sequence[str]) -> int:
-    """Return the number of letters of the longest label."""
-    return max(map(len, labels))
 
 
 def text_color_on(color: tuple[float, ...]) -> str:
@@ -79,21 +92,29 @@ def text_color_on(color: tuple[float, ...]) -> str:
 
 
 def draw_matrix(
-    ax: Axes, matrix: Tensor, norm: Normalize, cell: float, pattern: str | None
+    ax: Axes,
+    matrix: Tensor,
+    norm: Normalize,
+    cell: float,
+    pattern: str | None,
+    row: float | None = None,
 ) -> None:
     """Draw a matrix that isn't attention on the signed scale, without labels.
 
     Args:
         cell: width of a cell in inches, which decides the size of the numbers.
         pattern: how to write each number, or None for colors alone.
+        row: height of a cell in inches; its width if left out.
     """
-    ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect="equal")
+    row = cell if row is None else row
+    options = {"interpolation": "none", "aspect": row / cell}
+    ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, **options)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(True)
     ax.spines[:].set_color(palette.LINE)
     if pattern is not None:
-        write_numbers(ax, matrix, SIGNED_MAP, norm, pattern, cell)
+        write_numbers(ax, matrix, SIGNED_MAP, norm, pattern, min(row, cell))
 
 
 def short_pattern(matrix: Tensor) -> str:

@@ -101,20 +101,27 @@ def draw_weights(
     key_tokens: Sequence[str] | None,
     *,
     cell: float,
+    row: float | None = None,
     numbers: bool,
 ) -> None:
-    """Draw one head's weights [T_q, T_k] on `ax`, with cells about `cell` inches wide.
+    """Draw one head's weights [T_q, T_k] on `ax`. A weight of NaN leaves its cell blank.
 
-    tokens label the rows, key_tokens the columns. A weight of NaN leaves its cell blank.
+    Args:
+        tokens, key_tokens: labels of the rows and of the columns, as `label_of` makes them.
+        cell: about how wide a cell is, in inches.
+        row: how tall it is; as wide if left out.
+        numbers: whether each weight is written into its cell, if there is room.
     """
+    row = cell if row is None else row
     T_q, T_k = rows.shape
     fully_masked = rows.nansum(-1) == 0
     rows = rows.masked_fill(fully_masked[:, None], torch.nan)  # leaves these rows empty
-    ax.imshow(rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect="equal")
+    options = {"interpolation": "none", "aspect": row / cell}
+    ax.imshow(rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, **options)
     for i in fully_masked.nonzero()[:, 0].tolist():
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))
-    label_axis(ax.yaxis, tokens, T_q, cell)
+    label_axis(ax.yaxis, tokens, T_q, row)
     label_axis(ax.xaxis, key_tokens, T_k, cell)
     ax.spines[:].set_visible(False)
     if numbers:
-        write_numbers(ax, rows, WEIGHT_MAP, Normalize(0, 1), "{:.2f}", cell)
+        write_numbers(ax, rows, WEIGHT_MAP, Normalize(0, 1), "{:.2f}", min(row, cell))

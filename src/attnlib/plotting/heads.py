@@ -1,6 +1,5 @@
 """Attention weights as heatmaps: rows are queries, columns are keys, colors run from 0 to 1."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,8 +13,9 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import require_flag, require_positive_int
 from attnlib.masks import combine_masks
-from attnlib.plotting._cells import LETTER, longest, stand_upright
 from attnlib.plotting._checks import checked_labels, require_dense
+from attnlib.plotting._grid import WIDTH, grid_of
+from attnlib.plotting._text import label_of, set_title
 from attnlib.plotting._weights import (
     LEGEND_LINE,
     draw_weights,
@@ -23,9 +23,9 @@ from attnlib.plotting._weights import (
     require_attention,
     titles_of_heads,
 )
-from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
+from attnlib.plotting.style import WEIGHT_MAP, new_figure
 
-LARGEST_CELL = 0.62  # inches; a small example shouldn't fill the page
+MOST_COLUMNS = 24  # a map would be too small to be seen
 SMALLEST_NUMBERED_CELL = 0.34  # inches; a number needs that much
 
 
@@ -44,7 +44,8 @@ def plot_heads(
 
     Rows are queries (who looks), columns are keys (what is looked at). A query that may look
     nowhere is hatched. With a `mask`, looks that it forbids are left blank, so that "may not look"
-    can be told from a weight that happens to be small.
+    can be told from a weight that happens to be small. Labels for which there is no room are left
+    out, all but every second, third, ...; those of many heads stand below the lowest line alone.
 
     Args:
         weights: [T_q, T_k], [h, T_q, T_k] or [1, h, T_q, T_k].
@@ -53,8 +54,9 @@ def plot_heads(
         titles: one title a map; "head 1", "head 2", ... if left out.
         colors_of: for each map the head (0-based) whose color its title takes, or None for a map
             that is no particular head; 0, 1, 2, ... if left out.
-        numbers: write each weight into its cell; by default where there is room.
-        columns: heads a line.
+        numbers: write each weight into its cell; by default where there is room. True writes them
+            smaller too, if they can be read at all.
+        columns: heads a line, at most 24; what suits their number and shape if left out.
         mask: boolean, True = may look: the mask with which the weights were computed. Shapes as in
             `attnlib.masks`, for the one sample that is drawn: [T_q, T_k], [1, T_q, T_k], or 4-D
             that broadcasts to [1, h, T_q, T_k].
@@ -63,8 +65,9 @@ def plot_heads(
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: weights that aren't attention, labels that don't fit, or a mask that
-            forbids a look which has some weight.
+        TypeError, ValueError: weights that aren't attention, labels that don't fit, a mask that
+            forbids a look which has some weight, or heads for which a figure of 20 inches with
+            cells of 1/200 inch is too small.
     """
     maps = one_map_per_head("weights", require_attention(weights), "T_q, T_k")
     heads, T_q, T_k = maps.shape
@@ -76,26 +79,36 @@ def plot_heads(
     key_tokens = tokens if key_tokens is None else key_tokens
     if key_tokens is not None:
         key_tokens = checked_labels("key_tokens", key_tokens, T_k, "key")
+    row_labels, key_labels = (
+        names and [label_of(name) for name in names] for names in (tokens, key_tokens)
+    )
     headings = titles_of_heads(heads, titles, colors_of)
-    columns = min(heads, 4 if T_k <= 8 else 2) if columns is None else columns
-    require_positive_int("columns", columns)
-    lines = math.ceil(heads / columns)
-    cell = min((TEXT_WIDTH - 1.4) / (columns * T_k), LARGEST_CELL)  # inches
+    if columns is not None:
+        _require_columns(columns)
+    grid = grid_of(weights, maps, [text for text, _ in headings], row_labels, key_labels, columns)
+    cell = min(grid.cell, grid.row)
     numbers = cell >= SMALLEST_NUMBERED_CELL if numbers is None else numbers
     require_flag("numbers", numbers)
     figure, axes = new_figure(
-        height=lines * (T_q * cell + 0.35) + _label_height(key_tokens, lines, cell) + 0.4
-        + (LEGEND_LINE if any_blank else 0),
-        nrows=lines, ncols=columns, squeeze=False,
+        height=grid.height + (LEGEND_LINE if any_blank else 0),
+        nrows=grid.lines, ncols=grid.columns, squeeze=False,
     )  # fmt: skip
     for i, ax in enumerate(axes.flat):
         if i >= heads:
             ax.set_axis_off()
             continue
-        row_labels = tokens if i % columns == 0 else None
-        draw_weights(ax, maps[i], row_labels, key_tokens, cell=cell, numbers=numbers)
+        draw_weights(
+            ax,
+            maps[i],
+            row_labels if i % grid.columns == 0 else None,
+            key_labels if grid.has_key_labels(i) else None,
+            cell=grid.cell * grid.drawn,
+            row=grid.row * grid.drawn,
+            numbers=numbers,
+        )
         title, color = headings[i]
-        ax.set_title(title, color=color)
+        style = {"fontsize": 8} if grid.crowded else {}
+        set_title(ax, title, WIDTH / grid.columns, color=color, **style)
     if heads == 1:
         axes[0, 0].set_ylabel("query (who looks)", color=palette.QUERY_COLOR)
         axes[0, 0].set_xlabel("key (what is looked at)", color=palette.KEY_COLOR)
@@ -106,6 +119,15 @@ def plot_heads(
     if any_blank:
         _explain_blank_cells(figure, axes)
     return figure
+
+
+def _require_columns(columns: int) -> None:
+    """Raise unless so many maps can stand in a line."""
+    require_positive_int("columns", columns)
+    if columns > MOST_COLUMNS:
+        raise ValueError(
+            f"columns must be at most {MOST_COLUMNS}, got {columns}: maps get too small"
+        )
 
 
 def _add_weight_scale(figure: Figure, axes: np.ndarray) -> None:
@@ -144,10 +166,3 @@ def _explain_blank_cells(figure: Figure, axes: np.ndarray) -> None:
         handles=[blank], loc="outside lower right", fontsize=9, frameon=False,
         handlelength=1, handleheight=1,
     )  # fmt: skip
-
-
-def _label_height(labels: Sequence[str] | None, lines: int, cell: float) -> float:
-    """Inches that the columns' labels need below all lines of maps."""
-    if labels is None:
-        return 0.2
-    return lines * (0.15 + (LETTER * longest(labels) if stand_upright(labels, cell) else 0.1))

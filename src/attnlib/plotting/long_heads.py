@@ -16,6 +16,8 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.plotting._long_maps import LongMaps, require_long_maps
+from attnlib.plotting._room import best_columns, require_height
+from attnlib.plotting._text import set_title
 from attnlib.plotting._weights import LEGEND_LINE, titles_of_heads
 from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 
@@ -24,6 +26,8 @@ from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
 SHADES = PowerNorm(1 / 3, 0, 1)
 LEGEND_TICKS = [0, 0.001, 0.01, 0.1, 0.5, 1]
 FLATTEST, TALLEST = 0.6, 1.5  # height / width of a map; few queries on many keys would be a line
+MOST_COLUMNS = 4  # maps a line; the numbers below them need room
+MOST_CELLS = 4_000_000  # of all maps; more would make a file of many megabytes
 HATCHED: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": palette.MUTED}
 
 
@@ -59,7 +63,8 @@ def plot_long_heads(
     Raises:
         TypeError: maps that aren't floating point numbers, or ranges that aren't ranges.
         ValueError: numbers that can't be shares of attention, ranges that aren't the cells'
-            tokens, weight that `causal` forbids, or a title too many or too few.
+            tokens, weight that `causal` forbids, a title too many or too few, more than 4 million
+            cells, or maps that a figure of 20 inches can't hold.
 
     Example:
         >>> from attnlib.heatmap import attention_heatmap
@@ -70,7 +75,17 @@ def plot_long_heads(
     found = require_long_maps("maps", maps, rows, keys, window=window, causal=causal)
     heads = len(found.shares)
     headings = titles_of_heads(heads, titles, colors_of)
-    columns = min(heads, 2)
+    if found.shares.numel() > MOST_CELLS:
+        raise ValueError(
+            f"maps must have at most {MOST_CELLS:,} cells together, got {found.shares.numel():,}: "
+            "draw fewer heads at a time, or ask attention_heatmap for a coarser grid"
+        )
+
+    def height(columns: int) -> float:
+        return height_of_maps(math.ceil(heads / columns), columns, found)
+
+    columns = best_columns(2, min(heads, MOST_COLUMNS), height)
+    require_height("maps", height(columns), "draw fewer heads at a time")
     figure, axes = figure_of_maps(math.ceil(heads / columns), columns, found)
     for i, ax in enumerate(axes.flat):
         if i >= heads:
@@ -78,22 +93,31 @@ def plot_long_heads(
             continue
         draw_long_map(ax, found, i)
         title, color = headings[i]
-        ax.set_title(title, color=color)
+        set_title(ax, title, _side(columns), color=color)
     add_legends(figure, axes, found)
     return figure
 
 
 def figure_of_maps(lines: int, columns: int, *maps: LongMaps) -> tuple[Figure, np.ndarray]:
     """Return a figure with room for the tallest of `maps` in each line, and its axes."""
-    side = (TEXT_WIDTH - 1.1) / columns - 0.55  # inches; ticks and the legend take the rest
-    height = side * max(map(proportion, maps)) + 0.55
     figure, axes = new_figure(
-        height=lines * height + 0.4 + LEGEND_LINE * len(_meanings(*maps)),
+        height=height_of_maps(lines, columns, *maps),
         nrows=lines, ncols=columns, squeeze=False, gridspec_kw={"wspace": 0.06},
     )  # fmt: skip
     figure.supylabel("query (who looks)", color=palette.QUERY_COLOR, fontsize=9.5)
     figure.supxlabel("key (what is looked at)", color=palette.KEY_COLOR, fontsize=9.5)
     return figure, axes
+
+
+def height_of_maps(lines: int, columns: int, *maps: LongMaps) -> float:
+    """Return how tall a figure with room for the tallest of `maps` in each line is, in inches."""
+    height = _side(columns) * max(map(proportion, maps)) + 0.55
+    return lines * height + 0.4 + LEGEND_LINE * len(_meanings(*maps))
+
+
+def _side(columns: int) -> float:
+    """Return how wide each map of a line is in inches; ticks and the legend take the rest."""
+    return (TEXT_WIDTH - 1.1) / columns - 0.55
 
 
 def proportion(maps: LongMaps) -> float:

@@ -6,9 +6,13 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib._checks import checked_texts, require_positive_int, require_text
-from attnlib.plotting._cells import LETTER, draw_matrix, label_axis, longest, stand_upright
+from attnlib.plotting._cells import draw_matrix, label_axis, stand_upright
 from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
+from attnlib.plotting._room import require_height, require_seen, row_height
+from attnlib.plotting._text import LETTER, label_of, longest, set_title, title_lines
 from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
+
+MOST_COLUMNS = 8  # matrices a line; labels and titles need that much room
 
 
 def plot_matrices(
@@ -28,8 +32,8 @@ def plot_matrices(
         matrices: title -> tensor [rows, columns].
         row_labels: labels of the rows, for every matrix with that many rows.
         column_labels: labels of the columns, for every matrix with that many columns.
-        numbers: how to write each number, or None for colors alone.
-        columns: matrices a line; all on one line if left out.
+        numbers: how to write each number, where there is room for it, or None for colors alone.
+        columns: matrices a line, at most 8; as many as there are if left out.
         limit: the value at both ends of the scale; the largest magnitude if left out.
 
     Returns:
@@ -37,7 +41,8 @@ def plot_matrices(
 
     Raises:
         TypeError, ValueError: something that isn't a tensor of two dimensions, or holds infinity;
-            labels that fit no matrix; numbers that isn't a pattern; a limit or columns below 1.
+            labels that fit no matrix; numbers that isn't a pattern; a limit or columns below 1;
+            matrices for which a figure of 20 inches with cells of 1/200 inch is too small.
     """
     shown = [
         (title, checked_tensor(f"matrices[{title!r}]", m, "rows columns", integers=True, nan=True))
@@ -52,32 +57,45 @@ def plot_matrices(
     elif checked_number("limit", limit) <= 0:
         raise ValueError(f"limit must be above 0, got {limit}")
     norm = signed_norm(limit)
-    columns = len(shown) if columns is None else columns
+    columns = MOST_COLUMNS if columns is None else columns
     require_positive_int("columns", columns)
-    columns = min(columns, len(shown))
+    columns = min(columns, len(shown), MOST_COLUMNS)
+    room = max(0.6, TEXT_WIDTH / columns / 4)  # inches for a label
+    row_labels, column_labels = (
+        labels and [label_of(label, room) for label in labels]
+        for labels in (row_labels, column_labels)
+    )
     lines = [shown[i : i + columns] for i in range(0, len(shown), columns)]
     widths = [max(line[i][1].shape[1] for line in lines if i < len(line)) for i in range(columns)]
     cell = min(TEXT_WIDTH / (sum(widths) + 1.2 * columns), 0.6)  # inches
-    below = 0.75  # inches
+    rows = [row_height(len(m), cell) for _, m in shown]
+    way = "draw a part, such as matrix[:64, :64], or fewer matrices"
+    require_seen("matrices", min(cell, *rows), f"{sum(widths)} columns of cells", way)
+    panel = TEXT_WIDTH / columns
+    below = 0.75 + 0.17 * (max(len(title_lines(title, panel)) for title, _ in shown) - 1)  # inches
     if column_labels and stand_upright(column_labels, cell):
         below += LETTER * longest(column_labels)
+    height = len(lines) * below + sum(
+        max(len(m) * row_height(len(m), cell) for _, m in line) for line in lines
+    )
+    require_height("matrices", height, way)
     figure, axes = new_figure(
-        height=sum(max(m.shape[0] for _, m in line) * cell + below for line in lines),
-        nrows=len(lines), ncols=columns, width_ratios=widths, squeeze=False,
-    )  # fmt: skip
+        height=height, nrows=len(lines), ncols=columns, width_ratios=widths, squeeze=False
+    )
     for ax in axes.flat:
         ax.set_axis_off()
     for i, line in enumerate(lines):
         for ax, (title, matrix) in zip(axes[i], line, strict=False):
             ax.set_axis_on()
-            draw_matrix(ax, matrix, norm, cell, numbers)
-            ax.set_title(title)
-            for axis, labels, count in (
-                (ax.yaxis, row_labels, matrix.shape[0]),
-                (ax.xaxis, column_labels, matrix.shape[1]),
+            row = row_height(matrix.shape[0], cell)
+            draw_matrix(ax, matrix, norm, cell, numbers, row)
+            set_title(ax, title, panel)
+            for axis, labels, count, size in (
+                (ax.yaxis, row_labels, matrix.shape[0], row),
+                (ax.xaxis, column_labels, matrix.shape[1], cell),
             ):
                 fitting = labels if labels and len(labels) == count else None
-                label_axis(axis, fitting, count, cell)
+                label_axis(axis, fitting, count, size)
     return figure
 
 

@@ -11,10 +11,21 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import checked_list, require_positive_int, require_text
 from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
-from attnlib.plotting.style import new_figure
+from attnlib.plotting._room import require_height
+from attnlib.plotting._text import (
+    LETTER,
+    font_of,
+    label_of,
+    longest,
+    name_entries,
+    plain_text,
+    set_title,
+)
+from attnlib.plotting.style import TEXT_WIDTH, new_figure
 
 MARKERS = "osD^vPX*"  # color is never the only difference
 FEW = 8  # so many points stand apart; more make a dense curve
+MOST_COLUMNS = 6  # panels a line
 DASHES = ["-", "--", "-.", ":", (0, (5, 1.5, 1, 1.5, 1, 1.5))]
 
 
@@ -35,14 +46,14 @@ def plot_seed_curves(
         panels: title of the panel -> {name of the curve: tensor [N, seeds]}.
         x_label: what x is.
         log: titles of the panels whose vertical axis is logarithmic.
-        columns: panels a line.
+        columns: panels a line, at most 6.
 
     Returns:
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
         TypeError, ValueError: something that isn't a tensor [N, seeds], x that can't stand on its
-            axis, or an unknown title in log.
+            axis, an unknown title in log, or more panels than a figure of 20 inches holds.
     """
     places = _checked_places(x)
     drawn = {
@@ -55,16 +66,21 @@ def plot_seed_curves(
     if unknown:
         raise ValueError(f"log must hold titles of panels, got {unknown}")
     require_positive_int("columns", columns)
+    if columns > MOST_COLUMNS:
+        raise ValueError(f"columns must be at most {MOST_COLUMNS}, got {columns}")
     lines = math.ceil(len(drawn) / columns)
-    figure, axes = new_figure(
-        height=2.4 * lines + 0.5, nrows=lines, ncols=columns, sharex=True, squeeze=False
-    )
+    names = list(next(iter(drawn.values())))  # every panel's, in the same colors
+    abreast = max(1, int(TEXT_WIDTH / (LETTER * longest([label_of(name) for name in names]) + 0.7)))
+    below = 0.2 * (math.ceil(len(names) / abreast) - 1)  # inches for further lines of the legend
+    height = 2.4 * lines + 0.5 + below
+    require_height("panels", height, "draw fewer panels or curves at a time")
+    figure, axes = new_figure(height=height, nrows=lines, ncols=columns, sharex=True, squeeze=False)
     for ax in axes.flat[len(drawn) :]:
         ax.set_axis_off()
     for ax, (title, curves) in zip(axes.flat, drawn.items(), strict=False):
-        for i, (name, values) in enumerate(curves.items()):
-            _draw_curve(ax, places, values, name, i)
-        ax.set_title(title)
+        for i, values in enumerate(curves.values()):
+            _draw_curve(ax, places, values, i)
+        set_title(ax, title, TEXT_WIDTH / columns)
         ax.set_yscale("log" if title in log else "linear")
         ax.grid(axis="y")
         if len(places) <= FEW:
@@ -72,9 +88,13 @@ def plot_seed_curves(
             ax.set_xticks(places, [f"{place:g}" for place in places])
             ax.minorticks_off()
     for ax in axes[-1]:
-        ax.set_xlabel(x_label)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), handlelength=3)
+        ax.set_xlabel(plain_text(x_label), **font_of(x_label))
+    handles, places_of_names = axes.flat[0].get_legend_handles_labels()
+    legend = figure.legend(
+        handles, places_of_names, loc="outside lower center", ncols=min(len(names), abreast),
+        handlelength=3,
+    )  # fmt: skip
+    name_entries(legend, names)
     return figure
 
 
@@ -103,12 +123,12 @@ def _checked_curves(name: str, curves: Mapping[str, Tensor], points: int) -> dic
     }  # fmt: skip
 
 
-def _draw_curve(ax: Axes, x: Sequence[float], values: Tensor, name: str, number: int) -> None:
+def _draw_curve(ax: Axes, x: Sequence[float], values: Tensor, number: int) -> None:
     """Draw the median of values [N, seeds] as a line, and each seed."""
     color, marker = palette.head_color(number), MARKERS[number % len(MARKERS)]
     marker = marker if len(x) <= FEW else ""  # a dense curve needs no markers
     ax.plot(
-        x, values.median(dim=1).values, label=name, color=color, marker=marker, markersize=4.5,
+        x, values.median(dim=1).values, label=str(number), color=color, marker=marker, markersize=4.5,
         linestyle=DASHES[number % len(DASHES)], linewidth=1.6,
     )  # fmt: skip
     for seed in values.T:

@@ -7,10 +7,14 @@ from cycler import cycler
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from attnlib import palette
 
 TEXT_WIDTH = 7.2  # inches; the width of a page's text column
+TALLEST = 20.0  # inches; what is taller is drawn in parts
+
+COURSE_FONT = "DejaVu Sans"  # matplotlib ships it, so every machine draws the same
 
 STYLE: dict[Any, Any] = {  # newer matplotlibs list the keys in a type, older ones have str
     "figure.facecolor": palette.PAPER,
@@ -40,7 +44,7 @@ STYLE: dict[Any, Any] = {  # newer matplotlibs list the keys in a type, older on
     "lines.linewidth": 1.8,
     "hatch.color": palette.MUTED,
     "hatch.linewidth": 0.6,
-    "font.family": "DejaVu Sans",  # matplotlib ships it, so every machine draws the same
+    "font.family": COURSE_FONT,
     "svg.fonttype": "path",
     "svg.hashsalt": "attnlib",  # the same figure gives the same file
 }
@@ -60,6 +64,23 @@ def use_course_style() -> None:
         set_matplotlib_formats("svg", metadata={"Date": None})
 
 
+class SettledLayout(ConstrainedLayoutEngine):
+    """Matplotlib's constrained layout, repeated where it left a title above the figure.
+
+    That happens where square maps are limited by the figure's height and its width alike; a
+    second turn, which begins with the places of the first, sets it right.
+    """
+
+    def execute(self, fig: Figure) -> None:
+        """Lay the figure out."""
+        super().execute(fig)
+        titled = [ax for ax in fig.axes if ax.title.get_text()]
+        for ax in titled:
+            ax.apply_aspect()
+        if any(ax.title.get_window_extent().y1 > fig.bbox.y1 for ax in titled):
+            super().execute(fig)
+
+
 def new_figure(
     width: float = TEXT_WIDTH, height: float = 3.0, **subplots: Any
 ) -> tuple[Figure, Any]:
@@ -68,11 +89,15 @@ def new_figure(
     The figure isn't registered with pyplot: return it as a cell's last expression to show it.
 
     Args:
-        width, height: inches; the default width is the text's.
+        width, height: inches; the default width is the text's. A height above 20 is refused.
         subplots: passed on to `Figure.subplots` (nrows, ncols, sharex, ...).
     """
+    if height > TALLEST:
+        raise ValueError(
+            f"height must be at most {TALLEST:g} inches, got {height:.0f}: draw less in one figure"
+        )
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout=SettledLayout())
         FigureCanvasAgg(figure)  # a bare Figure has no canvas to measure text with
         axes = figure.subplots(**subplots)
     return figure, axes

@@ -10,7 +10,8 @@ from torch import Tensor
 from attnlib import palette
 from attnlib.functional import scaled_dot_product_attention
 from attnlib.plotting._checks import checked_labels, checked_tensor
-from attnlib.plotting.style import new_figure
+from attnlib.plotting._text import set_title
+from attnlib.plotting.style import TEXT_WIDTH, new_figure
 
 LABEL_OFFSET = torch.tensor([32.0, 18.0], dtype=torch.float64)  # points; labels are wide
 LARGEST_DOT = 260.0  # points squared; the area of a dot that has all the weight
@@ -48,7 +49,7 @@ def plot_lookups(
         _draw_keys(axes[0, i], queries[i], keys)
         _draw_values(axes[1, i], outputs[i], values, weights[i])
         if titles is not None:
-            axes[0, i].set_title(titles[i])
+            set_title(axes[0, i], titles[i], TEXT_WIDTH / len(queries))
     axes[0, 0].set_ylabel("query and keys")
     axes[1, 0].set_ylabel("values and output")
     _frame(axes[0, 0], torch.cat([queries, keys, torch.zeros(1, 2)]))

@@ -8,6 +8,7 @@ from torch import Tensor
 from attnlib.functional import scaled_dot_product_attention
 from attnlib.plotting._cells import draw_arrow, draw_matrix, label_axis, short_pattern
 from attnlib.plotting._checks import checked_labels, checked_tensor
+from attnlib.plotting._text import label_of
 from attnlib.plotting._weights import draw_weights
 from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
 
@@ -44,6 +45,7 @@ def plot_stages(
     w_v = checked_tensor("w_v", w_v, "d d_v", d=x.shape[1])
     if tokens is not None:
         tokens = checked_labels("tokens", tokens, len(x), "row of x")
+        tokens = [label_of(token, LABELS) for token in tokens]
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     output, weights = scaled_dot_product_attention(q, k, v)
     scores = q @ k.T / q.shape[1] ** 0.5
@@ -75,7 +77,7 @@ def plot_stages(
         else:
             draw_matrix(ax, matrix, norm, cell, short_pattern(matrix))
         ax.set_title(titles.get(name, name), pad=3)
-    label_axis(panels["X"].yaxis, tokens, len(x))
+    label_axis(panels["X"].yaxis, tokens, len(x), cell)
     for start, end in ARROWS:
         draw_arrow(figure, panels[start], panels[end])
     return figure

@@ -12,6 +12,7 @@ from attnlib._checks import require_divisible
 from attnlib.functional import merge_heads, scaled_dot_product_attention, split_heads
 from attnlib.plotting._cells import draw_arrow, draw_matrix, label_axis, short_pattern
 from attnlib.plotting._checks import checked_labels, checked_tensor
+from attnlib.plotting._text import label_of
 from attnlib.plotting._weights import draw_weights
 from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
 
@@ -57,6 +58,7 @@ def plot_flow(
     require_divisible(d, num_heads)
     if tokens is not None:
         tokens = checked_labels("tokens", tokens, T, "row of x")
+        tokens = [label_of(token, LABELS) for token in tokens]
     q, k, v = (split_heads((x @ w)[None], num_heads) for w in (w_q, w_k, w_v))
     heads, weights = scaled_dot_product_attention(q, k, v)
     merged = merge_heads(heads)[0]
@@ -88,7 +90,7 @@ def plot_flow(
     )
     for ax, matrix in ((x_panel, x), (merged_panel, merged), (output_panel, output)):
         draw_matrix(ax, matrix, norm, cell, short_pattern(matrix))
-    label_axis(x_panel.yaxis, tokens, T)
+    label_axis(x_panel.yaxis, tokens, T, cell)
     for head in range(num_heads):
         color = palette.head_color(head)
         weights_panel = place(1, head, f"head {head + 1} looks", color)

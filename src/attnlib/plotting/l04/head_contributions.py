@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.plotting._checks import checked_labels, checked_tensor
+from attnlib.plotting._text import name_entries
 from attnlib.plotting.style import new_figure
 
 
@@ -47,14 +48,16 @@ def plot_head_contributions(
     for i in range(h):
         bottom = torch.where(parts[i] >= 0, above, below)
         color = palette.head_color(i)
-        ax.bar(places, parts[i].numpy(), 0.6, bottom=bottom.numpy(), color=color, label=labels[i])
+        ax.bar(places, parts[i].numpy(), 0.6, bottom=bottom.numpy(), color=color, label=str(i))
         above, below = above + parts[i].clamp(min=0), below + parts[i].clamp(max=0)
     style = {"color": palette.INK, "markeredgecolor": palette.PAPER, "markersize": 8}
-    ax.plot(places, output.numpy(), "o", label="output", linestyle="none", **style)
+    ax.plot(places, output.numpy(), "o", label=str(h), linestyle="none", **style)
     ax.axhline(0, color=palette.MUTED, linewidth=0.8)
     ax.set_xlabel("number of the output")
     ax.set_ylabel("value")
     if d <= 16:
         ax.set_xticks(places)
-    figure.legend(loc="outside upper left", ncols=min(h + 1, 6))
+    legend = figure.legend(loc="outside upper left", ncols=min(h + 1, 6))
+    drawn = [int(entry.get_text()) for entry in legend.get_texts()]
+    name_entries(legend, [[*labels, "output"][i] for i in drawn])
     return figure

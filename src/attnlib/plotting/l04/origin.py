@@ -10,9 +10,10 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import checked_texts
-from attnlib.plotting._cells import plain_text, text_color_on
+from attnlib.plotting._cells import text_color_on
 from attnlib.plotting._checks import checked_labels, checked_mapping, checked_tensors
-from attnlib.plotting.style import new_figure
+from attnlib.plotting._text import font_of, name_entries, plain_text, set_title
+from attnlib.plotting.style import TEXT_WIDTH, new_figure
 
 CELL = 0.36  # inches
 GAP = 0.8  # cells between two matrices
@@ -71,15 +72,17 @@ def plot_origin(
             _draw_positions(ax, matrix, left, color_of)
             if titles is not None and len(matrices) > 1:
                 middle = left + matrix.shape[1] / 2
-                style = {"ha": "center", "va": "bottom", "fontsize": 9}
-                ax.text(middle, -0.1, titles[i], color=palette.head_color(i), **style)
+                style = {"ha": "center", "va": "bottom", "fontsize": 9, **font_of(titles[i])}
+                name = plain_text(titles[i])
+                ax.text(middle, -0.1, name, color=palette.head_color(i), **style)
             left += matrix.shape[1] + GAP
-        ax.set(xlim=(-0.05, total + 0.05), ylim=(tallest + 0.05, -0.7), aspect="equal", title=label)
+        ax.set(xlim=(-0.05, total + 0.05), ylim=(tallest + 0.05, -0.7), aspect="equal")
+        set_title(ax, label, TEXT_WIDTH * total / sum(widths))
         ax.set_axis_off()
     handles = [Rectangle((0, 0), 1, 1, color=shade) for shade in shades]
-    figure.legend(
-        handles, map(plain_text, tokens), loc="outside lower left", ncols=min(len(tokens), 8)
-    )
+    numbered = map(str, range(len(tokens)))
+    legend = figure.legend(handles, numbered, loc="outside lower left", ncols=min(len(tokens), 8))
+    name_entries(legend, tokens)
     return figure
 
 

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.plotting._checks import checked_mapping, checked_tensor
-from attnlib.plotting.style import SIGNED_MAP, new_figure
+from attnlib.plotting._text import set_title
+from attnlib.plotting.style import SIGNED_MAP, TEXT_WIDTH, new_figure
 
 
 def plot_sensitivity(maps: Mapping[str, Tensor]) -> Figure:
@@ -51,7 +52,7 @@ def plot_sensitivity(maps: Mapping[str, Tensor]) -> Figure:
             hidden, cmap=upper, norm=norm, aspect="auto",
             interpolation="none", extent=(0, d, h + 0.5, 0.5),
         )  # fmt: skip
-        ax.set_title(title, loc="left")
+        set_title(ax, title, TEXT_WIDTH, loc="left")
         ax.set_yticks(range(1, h + 1))
         ax.set_ylabel("head")
         ax.tick_params(length=0)

@@ -10,7 +10,8 @@ from matplotlib.patches import FancyBboxPatch
 from attnlib import palette
 from attnlib.blocks import TransformerBlock
 from attnlib.plotting._checks import checked_mapping
-from attnlib.plotting.style import new_figure
+from attnlib.plotting._text import set_title
+from attnlib.plotting.style import TEXT_WIDTH, new_figure
 
 SKIP_COLOR = palette.head_color(4)
 STEP = 1.0  # distance between two boxes of a column
@@ -65,7 +66,7 @@ def plot_blocks(blocks: Mapping[str, TransformerBlock]) -> Figure:
     figure, axes = new_figure(height=0.42 * longest + 1.2, ncols=len(blocks), squeeze=False)
     for ax, (title, parts) in zip(axes.flat, columns.items(), strict=True):
         _draw_block(ax, parts, longest)
-        ax.set_title(title)
+        set_title(ax, title, TEXT_WIDTH / len(blocks))
     return figure
 
 

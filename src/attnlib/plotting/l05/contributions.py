@@ -8,7 +8,9 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import shape_of
+from attnlib.plotting._cells import label_axis
 from attnlib.plotting._checks import checked_mapping, checked_tensor
+from attnlib.plotting._text import label_of
 from attnlib.plotting.style import new_figure
 
 
@@ -53,7 +55,7 @@ def plot_contributions(contributions: Mapping[str, Tensor]) -> Figure:
     values = _stacked(contributions)
     sizes = [_rms(value) for value in values]
     so_far = [_rms(total) for total in values.cumsum(0)]
-    places, names = range(len(values)), list(contributions)
+    places, names = range(len(values)), [label_of(name) for name in contributions]
     figure, (left, right) = new_figure(height=0.24 * len(values) + 1.1, ncols=2, sharey=True)
     left.barh(places, sizes, color=palette.head_color(3), label="this contribution")
     line = {"color": palette.head_color(4), "marker": "o", "markersize": 4}
@@ -63,7 +65,7 @@ def plot_contributions(contributions: Mapping[str, Tensor]) -> Figure:
     right.barh(places, shares.tolist(), color=palette.head_color(0))
     right.axvline(0, color=palette.MUTED, linewidth=0.8)
     right.set_title(f"share of the final stream (sum {shares.sum():.2f})")
-    left.set_yticks(places, names)
+    label_axis(left.yaxis, names, len(names))
     left.invert_yaxis()  # the stream runs downwards
     for ax in (left, right):
         ax.grid(axis="x")

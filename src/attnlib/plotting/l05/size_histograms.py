@@ -12,7 +12,8 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import require_positive_int
 from attnlib.plotting._checks import checked_mapping, checked_tensors
-from attnlib.plotting.style import new_figure
+from attnlib.plotting._text import set_title
+from attnlib.plotting.style import TEXT_WIDTH, new_figure
 
 BINS = 60
 
@@ -55,7 +56,7 @@ def plot_size_histograms(stacks: Mapping[str, Sequence[Tensor]], *, columns: int
             options = {"facecolor": palette.head_color(number), "edgecolor": palette.PAPER}
             ax.fill_between(centers, depth, ridge, linewidth=0.5, zorder=depth + 2, **options)
         ax.invert_yaxis()
-        ax.set_title(title)
+        set_title(ax, title, TEXT_WIDTH / columns)
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         ax.xaxis.set_major_formatter(FuncFormatter(lambda power, _: f"$10^{{{power:.0f}}}$"))
         ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
