@@ -107,8 +107,7 @@ def draw_matrix(
         row: height of a cell in inches; its width if left out.
     """
     row = cell if row is None else row
-    options = {"interpolation": "none", "aspect": row / cell}
-    ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, **options)
+    ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect=row / cell)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(True)

@@ -1,8 +1,8 @@
-"""Texts that come from outside, such as tokens, written so that they can be read.
+r"""Texts that come from outside, such as tokens, written so that they can be read.
 
 Matplotlib would read dollar signs as mathematics, and draw a box for what its font lacks. Here a
 text is drawn in the course's font, what that lacks in other fonts where they are installed, and
-what all of them lack as an escape such as \\u4e2d, with a warning.
+what all of them lack as an escape such as \u4e2d, with a warning.
 """
 
 import textwrap
@@ -184,8 +184,8 @@ def _warn_of_unreadable(texts: Sequence[str]) -> None:
     for text in texts if not can_shape() else ():
         if any(ord(c) in letters for c in text for letters in SHAPED):
             warnings.warn(
-                f"{text!r} is drawn letter by letter from left to right, as matplotlib "
-                f"{matplotlib.__version__} knows nothing else: 3.11 joins letters as its script does",
+                f"{text!r} is drawn letter by letter from left to right: matplotlib joins letters "
+                f"and turns directions round from 3.11 on, this is {matplotlib.__version__}",
                 stacklevel=2,
             )
             break

@@ -128,8 +128,8 @@ def _draw_curve(ax: Axes, x: Sequence[float], values: Tensor, number: int) -> No
     color, marker = palette.head_color(number), MARKERS[number % len(MARKERS)]
     marker = marker if len(x) <= FEW else ""  # a dense curve needs no markers
     ax.plot(
-        x, values.median(dim=1).values, label=str(number), color=color, marker=marker, markersize=4.5,
-        linestyle=DASHES[number % len(DASHES)], linewidth=1.6,
+        x, values.median(dim=1).values, label=str(number), color=color, marker=marker,
+        markersize=4.5, linestyle=DASHES[number % len(DASHES)], linewidth=1.6,
     )  # fmt: skip
     for seed in values.T:
         if marker:

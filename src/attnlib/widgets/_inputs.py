@@ -6,6 +6,9 @@ from torch import Tensor
 from attnlib._checks import require_floating, require_like, shape_of
 from attnlib.attention import MultiHeadAttention
 
+# float32 numbers that a widget may hold. In a page each is 5.3 letters of base64.
+MOST_NUMBERS = 2**19
+
 
 def checked_numbers(name: str, value: Tensor) -> Tensor:
     """Return a floating point tensor as float32 on the CPU, or raise if a number isn't finite."""
@@ -65,6 +68,20 @@ def checked_rows(module: MultiHeadAttention, x: Tensor, otherwise: str) -> Tenso
             "the widget shows one sequence"
         )
     return rows
+
+
+def require_light(what: str, numbers: int, way: str) -> None:
+    """Raise ValueError if so many numbers would make a page heavy, or slow in the browser.
+
+    Args:
+        what: which arguments hold them, and their sizes.
+        way: what to do instead.
+    """
+    if numbers > MOST_NUMBERS:
+        raise ValueError(
+            f"{what} must hold at most {MOST_NUMBERS:,} numbers, got {numbers:,}: a page carries "
+            f"them as text, {MOST_NUMBERS * 4 * 4 / 3 / 1e6:.1f} MB at most; {way}"
+        )
 
 
 def float32_bytes(numbers: Tensor) -> bytes:

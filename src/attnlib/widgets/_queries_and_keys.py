@@ -11,6 +11,7 @@ from attnlib.widgets._base import set_fixed
 from attnlib.widgets._inputs import (
     checked_queries_and_keys,
     float32_bytes,
+    require_light,
 )
 
 
@@ -34,6 +35,11 @@ class QueriesAndKeys(anywidget.AnyWidget):
         q, k = checked_queries_and_keys(q, k, len(tokens))
         require_text("origin", origin)
         T, d = q.shape
+        require_light(
+            f"q and k [T={T}, d={d}]",
+            2 * T * d,
+            "take a part of the sequence, or some heads' columns of q and k",
+        )
         fixed = {"tokens": tokens, "T": T, "d": d, "origin": origin}
         fixed |= {"q": float32_bytes(q), "k": float32_bytes(k)}
         set_fixed(self, fixed)

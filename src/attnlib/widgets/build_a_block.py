@@ -12,6 +12,7 @@ from torch import Tensor
 from attnlib._checks import require_floating, require_positive_int, require_text, shape_of
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
+from attnlib.widgets._inputs import require_light
 
 Variant = tuple[bool, Literal["pre", "post"] | None]
 NORM_POSITIONS = (None, "pre", "post")
@@ -84,6 +85,8 @@ class BuildABlock(anywidget.AnyWidget):
         _require_panels(panels)
         require_text("origin", origin)
         values = _checked_measurements(measurements, len(depths), panels)
+        size = 2 * values.numel()  # float64 weighs as much as two float32
+        require_light(f"measurements {shape_of(values)}", size, "keep fewer depths or runs")
         fixed = {"depths": depths, "origin": origin, "runs": values.shape[-1]}
         fixed["variants"] = [list(variant) for variant in measurements]
         fixed["panels"] = [[name, kind] for name, kind in panels.items()]

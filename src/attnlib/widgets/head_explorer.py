@@ -1,5 +1,6 @@
 """HeadExplorer: what each head looks at, for every number of heads that divides the width."""
 
+import math
 from collections.abc import Sequence
 from typing import Self
 
@@ -14,6 +15,9 @@ from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import checked_rows
 from attnlib.widgets._queries_and_keys import QueriesAndKeys
 
+MOST_TOKENS = 512  # labels of more would make a map wider than anyone scrolls
+MOST_WEIGHTS = 2**25  # of all heads; the browser computes them in some seconds
+
 
 class HeadExplorer(QueriesAndKeys):
     """All heads as heatmaps, with a slider over the number of heads.
@@ -26,6 +30,12 @@ class HeadExplorer(QueriesAndKeys):
         explorer                                                   # show it
         explorer.num_heads = 8                                     # moves the slider
         explorer.observe(lambda change: print(change["new"]), "num_heads")
+
+    The browser computes anew whenever the slider moves, and a page carries q and k as text. So
+    there are limits: 512 tokens; T * d = 262,144 (q and k then weigh 2.8 MB in a page); and
+    T * T * d = 2**25, the weights that d heads of width 1 have. That allows 512 tokens at d = 64,
+    362 at d = 256 and 209 at d = 768. Longer sequences are for `attnlib.heatmap` and
+    `plot_long_heads`.
 
     Traits that a reader changes:
         num_heads (int): into how many heads the d columns are cut.
@@ -47,8 +57,8 @@ class HeadExplorer(QueriesAndKeys):
 
     Raises:
         TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers.
-        ValueError: no tokens, shapes that don't fit, NaN or infinity, or a number of heads that
-            doesn't divide d.
+        ValueError: no tokens or too many, shapes that don't fit or are too large, NaN or infinity,
+            or a number of heads that doesn't divide d.
     """
 
     _esm = browser_code("head_explorer.js")
@@ -72,6 +82,7 @@ class HeadExplorer(QueriesAndKeys):
         origin: str = "as given",
     ) -> None:
         self._hold(tokens, q, k, origin)
+        _require_quick(self.T, self.d)
         require_flag("causal", causal)
         if num_heads is None:
             num_heads = max(h for h in (1, 2, 3, 4) if self.d % h == 0)
@@ -92,15 +103,19 @@ class HeadExplorer(QueriesAndKeys):
 
         Args:
             module: its projections W_q and W_k make q and k; the slider starts at its head count.
+                Not one with grouped heads, whose k has fewer columns than q: there is no slider
+                that cuts both alike.
             x: the module's input, [T, d] or [1, T, d].
             tokens, causal, origin: as for HeadExplorer.
 
         Raises:
             TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
-            ValueError: x of another shape; and what HeadExplorer raises.
+            ValueError: x of another shape, a module with grouped heads or other keys than x; and
+                what HeadExplorer raises.
         """
         otherwise = "pass its projected queries and keys to HeadExplorer(tokens, q, k)"
         rows = checked_rows(module, x, otherwise)
+        _require_equal_heads(module)
         with torch.no_grad():
             q, k = module.W_q(rows), module.W_k(rows)  # [T, d] -> [T, d]
         return cls(tokens, q, k, num_heads=module.num_heads, causal=causal, origin=origin)
@@ -128,3 +143,34 @@ class HeadExplorer(QueriesAndKeys):
     @traitlets.observe("num_heads")
     def _keep_head_in_range(self, change: dict) -> None:
         self.head = min(self.head, change["new"] - 1)
+
+
+def _require_quick(T: int, d: int) -> None:
+    """Raise ValueError if the browser would have too much to compute or to draw."""
+    way = "take a part of the sequence, or draw it whole with attnlib.heatmap and plot_long_heads"
+    if T > MOST_TOKENS:
+        raise ValueError(f"tokens must be at most {MOST_TOKENS}, got {T}: {way}")
+    if T * T * d > MOST_WEIGHTS:
+        raise ValueError(
+            f"q and k must have T * T * d at most {MOST_WEIGHTS:,}, got T={T} and d={d}: the "
+            f"browser computes so many weights for d heads, and {math.isqrt(MOST_WEIGHTS // d)} "
+            f"tokens are the most for this d; {way}"
+        )
+
+
+def _require_equal_heads(module: MultiHeadAttention) -> None:
+    """Raise ValueError unless a module's keys have as many heads as its queries, made of one x."""
+    h, kv = module.num_heads, module.num_kv_heads
+    if kv != h:
+        raise ValueError(
+            f"module must have as many heads for keys as for queries, got num_kv_heads={kv} and "
+            f"num_heads={h}: the slider cuts q and k alike. To see these {h} heads, give each its "
+            f"own copy of the keys: k.unflatten(-1, ({kv}, -1)).repeat_interleave({h // kv}, dim=1)"
+            ".flatten(1), and pass that to HeadExplorer(tokens, q, k, num_heads="
+            f"{h})"
+        )
+    if module.kdim != module.d_model:
+        raise ValueError(
+            f"module must take its keys from x, got kdim={module.kdim} and "
+            f"d_model={module.d_model}: pass its projected queries and keys to HeadExplorer"
+        )

@@ -16,6 +16,7 @@ from attnlib.widgets._inputs import (
     checked_numbers,
     checked_rows,
     float32_bytes,
+    require_light,
 )
 
 MOST_HEADS, WIDEST = 16, 128  # what can be drawn so that it can be read
@@ -41,7 +42,8 @@ class HeadMute(anywidget.AnyWidget):
     float32 numbers, little endian, and bias as d of them, or none.
 
     Args:
-        parts: what each head adds to each token's output, [h, T, d], h at most 16, d at most 128.
+        parts: what each head adds to each token's output, [h, T, d], h at most 16, d at most 128,
+            and at most 524,288 numbers, which weigh 2.8 MB in a page.
         bias: what is added besides, [d].
         tokens: T strings.
         labels: h strings; "head 1", "head 2", ... if left out.
@@ -183,4 +185,5 @@ def _checked_parts(parts: Tensor) -> Tensor:
             f"parts must have at most {MOST_HEADS} heads and {WIDEST} numbers a token, got "
             f"{shape_of(parts)}: more can't be told apart"
         )
+    require_light(f"parts {shape_of(parts)}", parts.numel(), "take a part of the sequence")
     return numbers

@@ -35,7 +35,7 @@ class MaskPainter(QueriesAndKeys):
 
     Args:
         tokens: T strings, at most 16.
-        q: queries [T, d] of one head.
+        q: queries [T, d] of one head; T * d at most 262,144, for a page of 2.8 MB.
         k: keys [T, d].
         mask: boolean [T, T], True = may look, at the start; everything if left out.
         origin: where q and k come from, told to the reader: "random (seed 0)", "hand-built".
