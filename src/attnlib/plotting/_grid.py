@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -53,9 +53,14 @@ class Grid:
         return self.columns > USUAL_COLUMNS
 
     @property
-    def drawn(self) -> float:
-        """How much of these sizes is left where long labels of rows take room from the maps."""
+    def left(self) -> float:
+        """How much of a cell is left where long labels of rows take room from the maps."""
         return min(1, (TEXT_WIDTH - 0.9 - self.labels) / WIDTH)
+
+    @property
+    def panel(self) -> float:
+        """How wide a map and its share of the gaps are."""
+        return self.left * WIDTH / self.columns
 
     def has_key_labels(self, head: int) -> bool:
         """Tell whether the keys of a map are labelled; in a crowd those of the lowest ones are."""
@@ -84,11 +89,12 @@ def grid_of(
     def laid_out(columns: int) -> Grid:
         lines, cell = math.ceil(heads / columns), min(WIDTH / (columns * T_k), LARGEST_CELL)
         row = row_height(T_q, cell)
-        title = 0.35 + 0.17 * (max(len(title_lines(t, WIDTH / columns)) for t in titles) - 1)
+        grid = Grid(heads, columns, cell, row, 0.0, LETTER * longest(tokens or [""]))
+        title = 0.35 + 0.17 * (max(len(title_lines(t, grid.panel)) for t in titles) - 1)
         labelled = lines if columns <= USUAL_COLUMNS else 1
         below = 0.2 if key_tokens is None else labelled * _label_height(key_tokens, cell)
         height = lines * (T_q * row + title) + below + 0.4
-        return Grid(heads, columns, cell, row, height, LETTER * longest(tokens or [""]))
+        return replace(grid, height=height)
 
     if columns is None:
         widest = min(WIDTH / NARROWEST_PANEL, WIDTH / (T_k * SMALLEST_CELL))

@@ -9,6 +9,7 @@ import textwrap
 import unicodedata
 import warnings
 from collections.abc import Sequence
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any
 
@@ -30,7 +31,7 @@ OTHER_FONTS = [
 
 LETTER = 0.075  # inches; about the width of a label's letter
 LONGEST_LABEL = 1.8  # inches; a longer one would leave no room for what it labels
-TITLE_LETTER = 0.0875  # inches
+TITLE_LETTER = 0.079  # inches
 MOST_TITLE_LINES = 3
 
 PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥"}
@@ -50,7 +51,10 @@ def plain_text(text: str) -> str:
 
     Its dollar signs are text, not mathematics, and its line breaks break lines.
     """
-    return "".join(map(_drawable, text)).replace("$", r"\$")
+    drawn = [*map(_drawable, text)]
+    if drawn != [*text]:  # a joiner beside an escape would join a letter of the escape
+        drawn = [_escape(c) if c in JOINERS else c for c in drawn]
+    return "".join(drawn).replace("$", r"\$")
 
 
 def font_of(*texts: str) -> dict[str, Any]:
@@ -109,7 +113,7 @@ def set_title(ax: Axes, title: str, width: float, **style: Any) -> None:
 
 def title_lines(title: str, width: float) -> list[str]:
     """Return the lines of a title over a panel of `width` inches, at most three."""
-    letters = 1.4 * width / TITLE_LETTER  # most letters are narrower than that
+    letters = width / TITLE_LETTER
     lines = []
     for line in title.splitlines():
         wide = _letters(line) / max(len(line), 1)
@@ -154,6 +158,11 @@ def _letters(text: str) -> int:
 
 def _family_with(character: str) -> str | None:
     """Return the first installed font that has a character, or None if there is nothing to draw."""
+    return _found_family(character, len(fontManager.ttflist))  # asks anew once there are more fonts
+
+
+@lru_cache(maxsize=4096)
+def _found_family(character: str, _: int) -> str | None:
     if unicodedata.category(character)[0] in "CZ" and character not in {" ", *JOINERS}:
         return None  # a control, or a space that would be taken for the usual one
     others = (font.name for font in fontManager.ttflist if font.name.startswith("Noto Sans "))
@@ -175,17 +184,21 @@ def _warn_of_unreadable(texts: Sequence[str]) -> None:
     for text in texts:
         lost = [c for c in text if c.isprintable() and _family_with(c) is None]
         if lost:
-            warnings.warn(
+            _warn_once(
                 f"no installed font has {lost[0]!r} of {text!r}: {_escape(lost[0])} is drawn "
-                "instead. Fonts such as Noto Sans have the letters of its script",
-                stacklevel=2,
+                "instead. Fonts such as Noto Sans have the letters of its script"
             )
             break
     for text in texts if not can_shape() else ():
         if any(ord(c) in letters for c in text for letters in SHAPED):
-            warnings.warn(
+            _warn_once(
                 f"{text!r} is drawn letter by letter from left to right: matplotlib joins letters "
-                f"and turns directions round from 3.11 on, this is {matplotlib.__version__}",
-                stacklevel=2,
+                f"and turns directions round from 3.11 on, this is {matplotlib.__version__}"
             )
             break
+
+
+@cache
+def _warn_once(message: str) -> None:
+    """Warn, but not again for every map: matplotlib makes Python forget what it has said."""
+    warnings.warn(message, stacklevel=4)

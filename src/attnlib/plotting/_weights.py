@@ -102,6 +102,7 @@ def draw_weights(
     *,
     cell: float,
     row: float | None = None,
+    left: float = 1.0,
     numbers: bool,
 ) -> None:
     """Draw one head's weights [T_q, T_k] on `ax`. A weight of NaN leaves its cell blank.
@@ -110,6 +111,7 @@ def draw_weights(
         tokens, key_tokens: labels of the rows and of the columns, as `label_of` makes them.
         cell: about how wide a cell is, in inches.
         row: how tall it is; as wide if left out.
+        left: how much of that long labels leave, which decides how many labels have room.
         numbers: whether each weight is written into its cell, if there is room.
     """
     row = cell if row is None else row
@@ -120,8 +122,8 @@ def draw_weights(
     ax.imshow(rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect=shape)
     for i in fully_masked.nonzero()[:, 0].tolist():
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))
-    label_axis(ax.yaxis, tokens, T_q, row)
-    label_axis(ax.xaxis, key_tokens, T_k, cell)
+    label_axis(ax.yaxis, tokens, T_q, row * left)
+    label_axis(ax.xaxis, key_tokens, T_k, cell * left)
     ax.spines[:].set_visible(False)
     if numbers:
         write_numbers(ax, rows, WEIGHT_MAP, Normalize(0, 1), "{:.2f}", min(row, cell))

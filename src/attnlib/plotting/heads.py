@@ -14,7 +14,7 @@ from attnlib import palette
 from attnlib._checks import require_flag, require_positive_int
 from attnlib.masks import combine_masks
 from attnlib.plotting._checks import checked_labels, require_dense
-from attnlib.plotting._grid import WIDTH, grid_of
+from attnlib.plotting._grid import grid_of
 from attnlib.plotting._text import label_of, set_title
 from attnlib.plotting._weights import (
     LEGEND_LINE,
@@ -66,7 +66,7 @@ def plot_heads(
 
     Raises:
         TypeError, ValueError: weights that aren't attention, labels that don't fit, a mask that
-            forbids a look which has some weight, or heads for which a figure of 20 inches with
+            forbids a look which has some weight, or heads for which a figure of 24 inches with
             cells of 1/200 inch is too small.
     """
     maps = one_map_per_head("weights", require_attention(weights), "T_q, T_k")
@@ -102,13 +102,14 @@ def plot_heads(
             maps[i],
             row_labels if i % grid.columns == 0 else None,
             key_labels if grid.has_key_labels(i) else None,
-            cell=grid.cell * grid.drawn,
-            row=grid.row * grid.drawn,
+            cell=grid.cell,
+            row=grid.row,
+            left=grid.left,
             numbers=numbers,
         )
         title, color = headings[i]
         style = {"fontsize": 8} if grid.crowded else {}
-        set_title(ax, title, WIDTH / grid.columns, color=color, **style)
+        set_title(ax, title, grid.panel, color=color, **style)
     if heads == 1:
         axes[0, 0].set_ylabel("query (who looks)", color=palette.QUERY_COLOR)
         axes[0, 0].set_xlabel("key (what is looked at)", color=palette.KEY_COLOR)

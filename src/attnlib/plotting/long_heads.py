@@ -64,7 +64,7 @@ def plot_long_heads(
         TypeError: maps that aren't floating point numbers, or ranges that aren't ranges.
         ValueError: numbers that can't be shares of attention, ranges that aren't the cells'
             tokens, weight that `causal` forbids, a title too many or too few, more than 4 million
-            cells, or maps that a figure of 20 inches can't hold.
+            cells, or maps that a figure of 24 inches can't hold.
 
     Example:
         >>> from attnlib.heatmap import attention_heatmap

@@ -33,7 +33,7 @@ def plot_matrices(
         row_labels: labels of the rows, for every matrix with that many rows.
         column_labels: labels of the columns, for every matrix with that many columns.
         numbers: how to write each number, where there is room for it, or None for colors alone.
-        columns: matrices a line, at most 8; as many as there are if left out.
+        columns: matrices a line, at most 8; as many as there are room for if left out.
         limit: the value at both ends of the scale; the largest magnitude if left out.
 
     Returns:
@@ -42,7 +42,7 @@ def plot_matrices(
     Raises:
         TypeError, ValueError: something that isn't a tensor of two dimensions, or holds infinity;
             labels that fit no matrix; numbers that isn't a pattern; a limit or columns below 1;
-            matrices for which a figure of 20 inches with cells of 1/200 inch is too small.
+            matrices for which a figure of 24 inches with cells of 1/200 inch is too small.
     """
     shown = [
         (title, checked_tensor(f"matrices[{title!r}]", m, "rows columns", integers=True, nan=True))
@@ -57,7 +57,8 @@ def plot_matrices(
     elif checked_number("limit", limit) <= 0:
         raise ValueError(f"limit must be above 0, got {limit}")
     norm = signed_norm(limit)
-    columns = MOST_COLUMNS if columns is None else columns
+    if columns is None:  # as many as leave half of the width to the matrices
+        columns = max(1, int(TEXT_WIDTH / 2 / (0.1 + LETTER * longest(row_labels or [""]))))
     require_positive_int("columns", columns)
     columns = min(columns, len(shown), MOST_COLUMNS)
     room = max(0.6, TEXT_WIDTH / columns / 4)  # inches for a label

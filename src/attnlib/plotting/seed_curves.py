@@ -53,7 +53,7 @@ def plot_seed_curves(
 
     Raises:
         TypeError, ValueError: something that isn't a tensor [N, seeds], x that can't stand on its
-            axis, an unknown title in log, or more panels than a figure of 20 inches holds.
+            axis, an unknown title in log, or more panels than a figure of 24 inches holds.
     """
     places = _checked_places(x)
     drawn = {
@@ -70,7 +70,7 @@ def plot_seed_curves(
         raise ValueError(f"columns must be at most {MOST_COLUMNS}, got {columns}")
     lines = math.ceil(len(drawn) / columns)
     names = list(next(iter(drawn.values())))  # every panel's, in the same colors
-    abreast = max(1, int(TEXT_WIDTH / (LETTER * longest([label_of(name) for name in names]) + 0.7)))
+    abreast = _abreast([label_of(name) for name in names])
     below = 0.2 * (math.ceil(len(names) / abreast) - 1)  # inches for further lines of the legend
     height = 2.4 * lines + 0.5 + below
     require_height("panels", height, "draw fewer panels or curves at a time")
@@ -96,6 +96,13 @@ def plot_seed_curves(
     )  # fmt: skip
     name_entries(legend, names)
     return figure
+
+
+def _abreast(names: list[str]) -> int:
+    """Return how many of a legend's entries stand in a line."""
+    if sum(LETTER * longest([name]) + 0.7 for name in names) <= TEXT_WIDTH:
+        return len(names)
+    return max(1, int(TEXT_WIDTH / (LETTER * longest(names) + 0.7)))
 
 
 def _checked_places(x: Sequence[float]) -> list[float]:

@@ -12,7 +12,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from attnlib import palette
 
 TEXT_WIDTH = 7.2  # inches; the width of a page's text column
-TALLEST = 20.0  # inches; what is taller is drawn in parts
+TALLEST = 24.0  # inches; what is taller is drawn in parts
 
 COURSE_FONT = "DejaVu Sans"  # matplotlib ships it, so every machine draws the same
 
@@ -89,7 +89,7 @@ def new_figure(
     The figure isn't registered with pyplot: return it as a cell's last expression to show it.
 
     Args:
-        width, height: inches; the default width is the text's. A height above 20 is refused.
+        width, height: inches; the default width is the text's. A height above 24 is refused.
         subplots: passed on to `Figure.subplots` (nrows, ncols, sharex, ...).
     """
     if height > TALLEST:
