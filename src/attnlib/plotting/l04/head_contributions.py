@@ -48,16 +48,18 @@ def plot_head_contributions(
     for i in range(h):
         bottom = torch.where(parts[i] >= 0, above, below)
         color = palette.head_color(i)
-        ax.bar(places, parts[i].numpy(), 0.6, bottom=bottom.numpy(), color=color, label=str(i))
+        ax.bar(places, parts[i].numpy(), 0.6, bottom=bottom.numpy(), color=color, label=labels[i])
         above, below = above + parts[i].clamp(min=0), below + parts[i].clamp(max=0)
     style = {"color": palette.INK, "markeredgecolor": palette.PAPER, "markersize": 8}
-    ax.plot(places, output.numpy(), "o", label=str(h), linestyle="none", **style)
+    ax.plot(places, output.numpy(), "o", label="output", linestyle="none", **style)
     ax.axhline(0, color=palette.MUTED, linewidth=0.8)
     ax.set_xlabel("number of the output")
     ax.set_ylabel("value")
     if d <= 16:
         ax.set_xticks(places)
-    legend = figure.legend(loc="outside upper left", ncols=min(h + 1, 6))
-    drawn = [int(entry.get_text()) for entry in legend.get_texts()]
-    name_entries(legend, [[*labels, "output"][i] for i in drawn])
+    legend = figure.legend(
+        [*ax.lines[:1], *ax.containers], ["output", *map(str, range(h))],
+        loc="outside upper left", ncols=min(h + 1, 6),
+    )  # fmt: skip
+    name_entries(legend, ["output", *labels])
     return figure
