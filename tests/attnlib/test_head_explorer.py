@@ -160,6 +160,45 @@ def test_from_module_refuses_in_words(error, message, module, x):
         HeadExplorer.from_module(module, x, TOKENS)
 
 
+def test_grouped_heads_are_refused_with_a_way_that_shows_them():
+    module, x = MultiHeadAttention(16, 4, num_kv_heads=2), torch.randn(4, 16)
+    with pytest.raises(ValueError, match="num_kv_heads=2 and num_heads=4") as caught:
+        HeadExplorer.from_module(module, x, TOKENS)
+    assert "k.unflatten(-1, (2, -1)).repeat_interleave(2, dim=1).flatten(1)" in str(caught.value)
+    k = module.W_k(x).unflatten(-1, (2, -1)).repeat_interleave(2, dim=1).flatten(1)
+    widget = HeadExplorer(TOKENS, module.W_q(x), k, num_heads=4)
+    q, k = (split_heads(decoded(widget, name)[None], 4) for name in ("q", "k"))
+    _, expected = module(x[None], need_weights=True)
+    _, weights = scaled_dot_product_attention(q, k, k)
+    torch.testing.assert_close(weights, expected.double(), atol=1e-6, rtol=0)
+
+
+def test_keys_of_another_width_than_x_are_refused():
+    module = MultiHeadAttention(8, 2, kdim=6)
+    with pytest.raises(ValueError, match="kdim=6 and d_model=8"):
+        HeadExplorer.from_module(module, Q, TOKENS)
+
+
+@pytest.mark.parametrize(("T", "d"), [(512, 64), (362, 256), (209, 768), (1, 2**18)])
+def test_the_largest_that_is_promised_is_taken(T, d):
+    assert explorer(T=T, d=d).T == T
+
+
+@pytest.mark.parametrize(
+    ("T", "d", "message"),
+    [
+        (513, 1, r"tokens must be at most 512, got 513: .* plot_long_heads"),
+        (363, 256, r"T \* T \* d .* T=363 and d=256: .* 362 tokens are the most"),
+        (210, 768, r"T=210 and d=768: .* 209 tokens are the most"),
+        (2, 2**18, r"q and k \[T=2, d=262144\] must hold at most 524,288 numbers"),
+        (4096, 768, r"at most 524,288 numbers, got 6,291,456: .* 2.8 MB"),
+    ],
+)
+def test_what_would_weigh_a_page_down_is_refused(T, d, message):
+    with pytest.raises(ValueError, match=message):
+        explorer(T=T, d=d)
+
+
 def test_importing_attnlib_leaves_anywidget_alone():
     check = "import attnlib, sys; sys.exit('anywidget' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0

@@ -149,3 +149,9 @@ def test_repr_is_short():
     shown = widget()
     shown.muted = [2]
     assert repr(shown) == "HeadMute(4 heads, 3 tokens, d=6, muted=[2])"
+
+
+def test_what_would_weigh_a_page_down_is_refused():
+    HeadMute(torch.ones(16, 256, 128), tokens=["a"] * 256)
+    with pytest.raises(ValueError, match=r"parts \[16, 257, 128\] must hold at most 524,288"):
+        HeadMute(torch.ones(16, 257, 128), tokens=["a"] * 257)

@@ -91,14 +91,14 @@ class TestHeads:
         def columns(h, T):
             return plot_heads(maps(h, T, T)).axes[0].get_gridspec().ncols
 
-        assert [columns(h, 20) for h in (1, 4, 12, 48)] == [1, 2, 4, 9]
+        assert [columns(h, 20) for h in (1, 4, 12, 48)] == [1, 2, 3, 7]
         assert columns(2, 512) == 2 and columns(2, 1000) == 1
 
     @pytest.mark.parametrize(
         ("shape", "way"),
         [
-            ((96, 512, 512), r"weights\[:10\]"),
-            ((1, 96, 512, 512), r"weights\[:, :10\]"),
+            ((96, 512, 512), r"weights\[:14\]"),
+            ((1, 96, 512, 512), r"weights\[:, :14\]"),
             ((1, 1, 3000), "plot_long_heads"),
             ((1, 3000, 1), "plot_long_heads"),
         ],
@@ -108,7 +108,7 @@ class TestHeads:
         with pytest.raises(ValueError, match=f"weights must.*{way}"):
             plot_heads(weights)
         if "weights" in way:
-            plot_heads(weights[:10] if weights.dim() == 3 else weights[:, :10])
+            plot_heads(weights[:14] if weights.dim() == 3 else weights[:, :14])
 
     @pytest.mark.parametrize(("T_q", "T_k"), [(1, 200), (300, 1), (1, 1000), (1500, 2)])
     def test_one_query_is_no_line_and_one_key_no_tower(self, T_q, T_k):
@@ -152,7 +152,7 @@ class TestNumbers:
 
     def test_long_numbers_are_smaller(self):
         def size(value):
-            return plot_matrices({"m": torch.full((9, 9), value)}).axes[0].texts[0].get_fontsize()
+            return plot_matrices({"m": torch.full((16, 16), value)}).axes[0].texts[0].get_fontsize()
 
         assert size(123456.0) < size(1.0) == size(12.0)
 
