@@ -119,7 +119,7 @@ def title_lines(title: str, width: float) -> list[str]:
         wide = _letters(line) / max(len(line), 1)
         lines += textwrap.wrap(line, max(int(letters / max(wide, 1)), 8)) or [""]
     if len(lines) > MOST_TITLE_LINES:
-        lines = [*lines[: MOST_TITLE_LINES - 1], lines[MOST_TITLE_LINES - 1] + " …"]
+        lines = [*lines[: MOST_TITLE_LINES - 1], lines[MOST_TITLE_LINES - 1][:-1] + "…"]
     return lines or [""]
 
 

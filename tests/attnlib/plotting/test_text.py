@@ -19,7 +19,7 @@ def install(monkeypatch):
 
     def has_character(family, character):
         if family == COURSE_FONT:
-            return character.isascii() or character in "…␣↵⇥◌é\u0301עא"
+            return character.isascii() or character in "…␣↵⇥◌é\u0301\u200dעא"
         return character in fonts.get(family, "")
 
     def forget():
