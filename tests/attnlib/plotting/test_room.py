@@ -4,6 +4,7 @@ import re
 import warnings
 
 import matplotlib
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -167,7 +168,14 @@ def test_a_big_map_is_an_image_in_an_svg(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "tokens", [iter("abc"), ("a", "b", "c"), (c for c in "abc"), dict.fromkeys("abc")]
+    "tokens",
+    [
+        iter("abc"),
+        ("a", "b", "c"),
+        (c for c in "abc"),
+        dict.fromkeys("abc"),
+        np.array(["a", "b", "c"]),
+    ],
 )
 def test_tokens_may_be_anything_that_can_be_gone_through(tokens):
     ax = plot_heads(maps(1, 3, 3), tokens).axes[0]
