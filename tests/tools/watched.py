@@ -1,7 +1,6 @@
 """Executing a page while its kernel notes which files of attnlib it uses."""
 
 import contextlib
-import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ def watched_kernel() -> Iterator[Watched]:
     """Have the kernel that is started meanwhile watched; what it noted is there afterwards."""
     watched, before = Watched(), dict(os.environ)
     with tempfile.TemporaryDirectory() as folder:
-        notes = Path(folder) / "notes.json"
+        notes = Path(folder) / "notes.txt"
         path = [str(WATCHING), *filter(None, [before.get("PYTHONPATH")])]
         os.environ |= {"COURSE_WATCHED": str(notes), "PYTHONPATH": os.pathsep.join(path)}
         try:
@@ -32,6 +31,7 @@ def watched_kernel() -> Iterator[Watched]:
         finally:
             os.environ.clear()
             os.environ.update(before)
-        if notes.exists():
-            found = json.loads(notes.read_text(encoding="utf-8"))
-            watched.ran, watched.read = set(found["ran"]), set(found["read"])
+        lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else ()
+        for line in lines:
+            what, path = line.split("\t")
+            getattr(watched, what).add(path)
