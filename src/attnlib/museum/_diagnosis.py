@@ -11,14 +11,14 @@ from torch import Tensor, nn
 
 from attnlib._verdict import Verdict
 from attnlib.attention import MultiHeadAttention
-from attnlib.museum import causal, ends, heads, masks, rows, scores
+from attnlib.museum import causal, heads, masks, outputs, projections, rows, scale, scores
 from attnlib.museum._exhibit import Exhibit
 from attnlib.museum._probes import PROBES, Answer, Load, Probe, Result, copy_state, run
 from attnlib.museum._steps import SteppedAttention
 
 EXHIBITS: tuple[Exhibit, ...] = (
-    *heads.EXHIBITS, *scores.EXHIBITS, *masks.EXHIBITS, *causal.EXHIBITS, *rows.EXHIBITS,
-    *ends.EXHIBITS,
+    *heads.EXHIBITS, *scale.EXHIBITS, *scores.EXHIBITS, *masks.EXHIBITS, *causal.EXHIBITS,
+    *rows.EXHIBITS, *projections.EXHIBITS, *outputs.EXHIBITS,
 )  # fmt: skip
 _BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
 

@@ -1,6 +1,7 @@
 """What an exhibit is."""
 
 import inspect
+import re
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
@@ -10,16 +11,24 @@ from attnlib.museum._steps import SteppedAttention
 
 @dataclass(frozen=True)
 class Thread:
-    """A public thread about a bug."""
+    """A public thread about a bug, or a public file that has it.
+
+    Attributes:
+        address: of an issue or a pull request on GitHub, or of a file there at one commit.
+        says: what one finds there.
+    """
 
     address: str
     says: str
 
     @property
     def title(self) -> str:
-        """The thread's short name: owner/repository and number."""
-        owner, repository, _, number = self.address.removeprefix("https://github.com/").split("/")
-        return f"{owner}/{repository}#{number}"
+        """Its short name: owner/repository with a thread's number or a file's name."""
+        owner, repository, kind, rest = self.address.removeprefix("https://github.com/").split(
+            "/", 3
+        )
+        end = f": {rest.split('/')[-1]}" if kind == "blob" else f"#{rest}"
+        return f"{owner}/{repository}{end}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +47,9 @@ class Exhibit:
         notice: how one would notice.
         hint: what to tell whoever wrote it.
         killed_by: the name of the first probe of `diagnose` on which it is wrong.
-        thread: where it happened in public, or None where no thread is known.
+        thread: where it happened in public, or None where no thread or file is known.
+        only_loaded: whether only loaded weights show it, since the right attention with its
+            weights in another order does the same: what is trained with the bug learns as well.
     """
 
     name: str
@@ -49,6 +60,7 @@ class Exhibit:
     hint: str
     killed_by: str
     thread: Thread | None = None
+    only_loaded: bool = False
 
     def __call__(self, d_model: int, num_heads: int, **options: Any) -> SteppedAttention:
         """Build the broken module."""
@@ -57,6 +69,11 @@ class Exhibit:
     def __repr__(self) -> str:
         """Say which exhibit it is."""
         return f"Exhibit({self.name!r})"
+
+    @property
+    def anchor(self) -> str:
+        """The place of its label on a page."""
+        return "exhibit-" + "-".join(re.findall(r"\w+", self.name)).lower()
 
     @property
     def source(self) -> str:
@@ -73,7 +90,7 @@ class Exhibit:
         )
         return "\n\n".join(
             (
-                self.story,
+                f'<a id="{self.anchor}"></a>{self.story}',
                 f"**Cause.** {self.cause}",
                 f"**How to notice.** {self.notice}",
                 f"**Seen in public.** {seen}",

@@ -7,6 +7,7 @@ to `attnlib.attention`.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import torch
@@ -50,6 +51,11 @@ def triangle(T_q: int, T_k: int) -> Tensor:
     return torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q)
 
 
+def combine(masks: list[Tensor]) -> Tensor | None:
+    """Allow what every mask allows, in the order mask, key_mask, triangle; None: everything."""
+    return reduce(torch.logical_and, masks) if masks else None
+
+
 def softmax(scores: Tensor) -> Tensor:
     """Turn each query's scores into shares."""
     return scores.softmax(-1)
@@ -60,6 +66,16 @@ def weigh(scores: Tensor, allowed: Tensor) -> Tensor:
     fully_masked = ~allowed.any(-1, keepdim=True)  # rows that may look nowhere
     scores = scores.masked_fill(~(allowed | fully_masked), -math.inf)
     return scores.softmax(-1).masked_fill(fully_masked, 0.0)
+
+
+def rescale(weights: Tensor, d_k: int) -> Tensor:
+    """Leave the shares as they are: the scale belongs to the scores."""
+    return weights
+
+
+def dropout_now(module: MultiHeadAttention) -> float:
+    """Return the share of the looks to leave out: in evaluation none."""
+    return module.dropout if module.training else 0.0
 
 
 def drop(weights: Tensor, dropout: float) -> tuple[Tensor, Tensor]:
@@ -88,8 +104,11 @@ class Steps:
     fit_mask: Callable = fit_mask
     fit_key_mask: Callable = fit_key_mask
     triangle: Callable = triangle
+    combine: Callable = combine
     softmax: Callable = softmax
     weigh: Callable = weigh
+    rescale: Callable = rescale
+    dropout_now: Callable = dropout_now
     drop: Callable = drop
     merge: Callable = merge_heads
     project_out: Callable = project_out
@@ -111,7 +130,8 @@ def attend(
         q, k, v: queries [..., T_q, d_k], keys [..., T_k, d_k], values [..., T_k, d_v].
         allowed: boolean, broadcasting to [..., T_q, T_k]; True = may look.
         dropout: share of the looks that are left out.
-        **steps: what replaces `score`, `softmax`, `weigh` or `drop`, as `Exhibit.steps` has them.
+        **steps: what replaces `score`, `softmax`, `weigh`, `rescale` or `drop`, as `Exhibit.steps`
+            has them.
 
     Returns:
         The output [..., T_q, d_v] and the weights [..., T_q, T_k].
@@ -123,7 +143,7 @@ def attend(
     step = replace(Steps(), **steps)
     scores = step.score(q, k)
     weights = step.softmax(scores) if allowed is None else step.weigh(scores, allowed)
-    mixing, shown = step.drop(weights, dropout)
+    mixing, shown = step.drop(step.rescale(weights, q.shape[-1]), dropout)
     return mixing @ v, shown
 
 
@@ -163,17 +183,14 @@ class SteppedAttention(MultiHeadAttention):
             cache.keep(self, k, v)
         if self.num_kv_heads != self.num_heads:
             k, v = step.share(k, self.num_heads), step.share(v, self.num_heads)
-        parts = []
+        masks = []
         if mask is not None:
-            parts.append(step.fit_mask(mask, self.num_heads))
+            masks.append(step.fit_mask(mask, self.num_heads))
         if key_mask is not None:
-            parts.append(step.fit_key_mask(key_mask))
+            masks.append(step.fit_key_mask(key_mask))
         if causal:
-            parts.append(step.triangle(q.shape[-2], k.shape[-2]).to(q.device))
-        allowed = parts[0] if parts else None
-        for part in parts[1:]:
-            allowed = allowed & part
-        dropout = self.dropout if self.training else 0.0
+            masks.append(step.triangle(q.shape[-2], k.shape[-2]).to(q.device))
+        allowed, dropout = step.combine(masks), step.dropout_now(self)
         heads, weights = attend(q, k, v, allowed, dropout=dropout, **self.steps)
         return step.project_out(self, step.merge(heads)), step.report(weights)
 

@@ -30,7 +30,8 @@ VIEW = Exhibit(
     killed_by="self-attention",
     thread=Thread(
         "https://github.com/reczoo/FuxiCTR/issues/30",
-        "three published models were built on a split without its transpose, copied from a blog.",
+        "a library's versions of three published models (AutoInt, DESTINE, InterHAt) stood on a "
+        "split without its transpose, copied from a blog.",
     ),
 )
 
@@ -84,6 +85,11 @@ HEADS_OF_ONE_TOKEN = Exhibit(
     hint="You stopped at [B, T, h, d_k]: scores then compare the heads of one token instead of the "
     "tokens of one head. Swap the axes T and h, so that each head is one matrix [T, d_k].",
     killed_by="self-attention",
+    thread=Thread(
+        "https://github.com/kyegomez/FlashMHA/pull/2",
+        "the repair, merged: queries, keys and values were cut to [batch, tokens, heads, width] "
+        "and attended as they were, and the merge fitted.",
+    ),
 )
 
 
@@ -154,6 +160,29 @@ ACROSS_THE_BATCH = Exhibit(
 )
 
 
+def merge_and_squeeze(x: Tensor) -> Tensor:
+    """Join the heads, and drop every axis of one."""
+    return merge_heads(x).squeeze()  # right: no .squeeze()
+
+
+SQUEEZED = Exhibit(
+    name="batch of one squeezed",
+    steps={"merge": merge_and_squeeze},
+    story="A query of one token leaves an axis of one behind. `squeeze()` takes it away, and the "
+    "author's batches always hold several samples.",
+    cause="Without an argument, squeeze takes away every axis of one, the batch's as well.",
+    notice="Run one sample alone: the output must be [1, T, d]. The last batch of an epoch and the "
+    "first request of a user are of this kind.",
+    hint="A batch of one loses its axis: name the axis that squeeze may take, or leave it out.",
+    killed_by="a cache",
+    thread=Thread(
+        "https://github.com/KrishnaDN/Attentive-Statistics-Pooling-for-Deep-Speaker-Embedding/"
+        "issues/3",
+        "the weights of an attention pooling were squeezed; it fails on a single recording.",
+    ),
+)
+
+
 def share_by_tiling(x: Tensor, h: int) -> Tensor:
     """Repeat all key heads, one round after the other."""
     # right: x.repeat_interleave(..., dim=1)
@@ -178,6 +207,7 @@ TILED_GROUPS = Exhibit(
         "proposes to replace the tiling in a standard's definition of attention, because torch "
         "interleaves.",
     ),
+    only_loaded=True,
 )
 
-EXHIBITS = (VIEW, MERGE, HEADS_OF_ONE_TOKEN, SLICES, ACROSS_THE_BATCH, TILED_GROUPS)
+EXHIBITS = (VIEW, MERGE, HEADS_OF_ONE_TOKEN, SLICES, ACROSS_THE_BATCH, SQUEEZED, TILED_GROUPS)

@@ -32,6 +32,31 @@ INVERTED = Exhibit(
 )
 
 
+def weigh_without_assigning(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Fill a copy, and go on with the original."""
+    # right: scores = ..., or masked_fill_
+    scores.masked_fill(~allowed, -math.inf)
+    return scores.softmax(-1)
+
+
+THROWN_AWAY = Exhibit(
+    name="mask thrown away",
+    steps={"weigh": weigh_without_assigning},
+    story="`masked_fill` returns a new tensor, `masked_fill_` changes the old one. One underscore, "
+    "or two words in front of the line, are missing.",
+    cause="The masked scores are made and forgotten, and the softmax gets the others.",
+    notice="Switch the mask off: nothing changes. A causal model's loss is too good, and padding "
+    "is read.",
+    hint="Your mask changes nothing: masked_fill returns a new tensor. Assign it.",
+    killed_by="a mask",
+    thread=Thread(
+        "https://github.com/opendilab/DI-engine/issues/333",
+        "mended, with a test; no model had used lengths that differ, says the author, so nobody's "
+        "results suffered.",
+    ),
+)
+
+
 def weigh_then_mask(scores: Tensor, allowed: Tensor) -> Tensor:
     """Take the softmax of all scores, and delete weights afterwards."""
     # right: mask the scores, before the softmax
@@ -99,9 +124,9 @@ FILLED_WITH_ZERO = Exhibit(
     "score has the exponential 0?",
     killed_by="a mask",
     thread=Thread(
-        "https://github.com/georg-wolflein/good-features/pull/1",
-        "scores were multiplied by the mask; the paper's results stood, says its author, who had "
-        "trained with a batch size of 1.",
+        "https://github.com/awslabs/gluonts/pull/1401",
+        "filled with 1e-9 where -1e9 was meant, a minus sign in the wrong place; mended and "
+        "merged.",
     ),
 )
 
@@ -124,8 +149,9 @@ CROSSES = Exhibit(
     "mask[:, None].",
     killed_by="a mask for each sample",
     thread=Thread(
-        "https://github.com/keras-team/keras-hub/pull/2911",
-        "found by a program that reviews code: silent if B equals h, an error otherwise.",
+        "https://github.com/lucidrains/graph-transformer-pytorch/pull/2",
+        "right for a batch of one alone; the author thanks and gives the mask an axis for the "
+        "heads.",
     ),
 )
 
@@ -153,7 +179,8 @@ REPEATED = Exhibit(
     killed_by="a mask for each sample",
     thread=Thread(
         "https://github.com/ArrowLuo/CLIP4Clip/issues/22",
-        "found by somebody who ran many experiments with the code; the author thanks and mends.",
+        "found by somebody who ran many experiments with the code and sent the repair as well; "
+        "the author thanks.",
     ),
 )
 
@@ -183,6 +210,7 @@ PADDING_ON_QUERIES = Exhibit(
 
 EXHIBITS = (
     INVERTED,
+    THROWN_AWAY,
     AFTER_SOFTMAX,
     ADDED,
     FILLED_WITH_ZERO,

@@ -27,7 +27,8 @@ NAN_ROWS = Exhibit(
     killed_by="a row that may look nowhere",
     thread=Thread(
         "https://github.com/pytorch/pytorch/issues/160064",
-        "the same call gives numbers without weights and NaN with them: two paths, two meanings.",
+        "one head is masked as a whole, so all its rows are: the same call gives numbers without "
+        "weights and NaN with them. Two paths, two meanings.",
     ),
 )
 
@@ -82,8 +83,8 @@ FINITE_MINIMUM = Exhibit(
     killed_by="a row that may look nowhere",
     thread=Thread(
         "https://github.com/YutaroOgawa/pytorch_advanced/issues/175",
-        "a reader of a textbook asks about the rows of padding; in the answer they come out as "
-        "1/5 for each of five tokens (in Japanese).",
+        "a reader of a textbook asks why rows of padding aren't masked as well; they would come "
+        "out as 1/5 for each of five tokens, says the author (in Japanese).",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Exhibits about the scores and their softmax."""
+"""Exhibits about who is compared with whom, and the axis of the softmax."""
 
 import math
 
@@ -7,101 +7,55 @@ from torch import Tensor
 from attnlib.museum._exhibit import Exhibit, Thread
 
 
-def score_unscaled(q: Tensor, k: Tensor) -> Tensor:
-    """Compare queries with keys by the dot product alone."""
-    return q @ k.transpose(-2, -1)  # right: / math.sqrt(d_k)
+def score_reshaped(q: Tensor, k: Tensor) -> Tensor:
+    """Read the keys' memory as [d_k, T_k]."""
+    T_k, d_k = k.shape[-2:]
+    # right: k.transpose(-2, -1)
+    turned = k.reshape(*k.shape[:-2], d_k, T_k)
+    return q @ turned / math.sqrt(d_k)
 
 
-NO_SCALE = Exhibit(
-    name="no scale",
-    steps={"score": score_unscaled},
-    story="The division is one factor in one line. It is lost when code is split over functions, "
-    "or when one branch of several computes its own scores.",
-    cause="Dot products of d_k terms spread like the root of d_k, so wide heads start with a "
-    "softmax that has already decided.",
-    notice="The maps of an untrained model are far too sharp, and sharper the wider the heads are. "
-    "Nothing else: rows sum to 1, the loss goes down.",
-    hint="The scale is missing: divide the dot products by sqrt(d_k) before the softmax.",
+RESHAPED_KEYS = Exhibit(
+    name="keys reshaped instead of transposed",
+    steps={"score": score_reshaped},
+    story="The product wants the keys as [d_k, T_k]. A view with these numbers fits, and a comment "
+    "behind it says transpose.",
+    cause="A view keeps the order in memory, so each column is made of pieces of several keys.",
+    notice="Change one token, and see which columns of the scores move: only its own should, and "
+    "here others do.",
+    hint="The keys have the right shape but not the right order: a reshape isn't a transpose. "
+    "Swap the last two axes.",
     killed_by="self-attention",
     thread=Thread(
-        "https://github.com/Project-MONAI/GenerativeModels/issues/146",
-        "the cross-attention of a diffusion model had lost the multiplication by its scale.",
+        "https://github.com/hyunwoongko/transformer/pull/4",
+        "mended after almost two years, in one change with three others of this museum: the "
+        "split, the merge, and a softmax without its axis.",
     ),
 )
 
 
-def score_by_d_model(q: Tensor, k: Tensor) -> Tensor:
-    """Divide by the root of the whole width."""
-    _, h, _, d_k = q.shape
-    # right: math.sqrt(d_k)
-    return q @ k.transpose(-2, -1) / math.sqrt(h * d_k)
+def score_swapped(q: Tensor, k: Tensor) -> Tensor:
+    """Let every key ask the queries."""
+    # right: q @ k.transpose(-2, -1)
+    return k @ q.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
 
-SQRT_D_MODEL = Exhibit(
-    name="sqrt(d_model)",
-    steps={"score": score_by_d_model},
-    story="One writes the scale for one head, where d_k is the width, and adds heads later. Or "
-    "copies the formula and takes the only width that the class stores.",
-    cause="A score is a dot product of d_k numbers, not of d, so dividing by the root of d makes "
-    "all scores too small by the root of h.",
-    notice="Maps are too flat. With one head the bug doesn't exist, so test with several, and "
-    "compare with `F.scaled_dot_product_attention`.",
-    hint="The scale is sqrt(d_model), that of the whole model. Each head is only d_k numbers wide.",
+SWAPPED = Exhibit(
+    name="queries and keys swapped",
+    steps={"score": score_swapped},
+    story="Which of the two is transposed? In self-attention both orders have the same shape.",
+    cause="The scores are transposed, so W_k does the work of W_q and W_q that of W_k.",
+    notice="Trained from scratch nobody notices: the two matrices have changed their names. It "
+    "shows with loaded weights, with two sequences, and with a cache, which keeps what is now "
+    "the queries.",
+    hint="Your scores are transposed: rows belong to queries, so write q @ k.transpose(-2, -1).",
     killed_by="self-attention",
     thread=Thread(
-        "https://github.com/FareedKhan-dev/train-llm-from-scratch/pull/3",
-        "a from-scratch model that scaled by the embedding's size; mended and merged.",
+        "https://github.com/keyvank/femtoGPT/issues/30",
+        "found by somebody who wanted to add a cache; no harm to the model, as the reporter says "
+        "as well.",
     ),
-)
-
-
-def score_scaled_twice(q: Tensor, k: Tensor) -> Tensor:
-    """Scale the queries, and then the scores as well."""
-    q = q / math.sqrt(q.shape[-1])
-    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # right: once
-
-
-SCALE_TWICE = Exhibit(
-    name="scale applied twice",
-    steps={"score": score_scaled_twice},
-    story="Scaling the queries first is cheaper. Later somebody replaces the explicit code by a "
-    "fused function, which scales as well.",
-    cause="Two divisions by the root of d_k are one by d_k, which leaves scores of size "
-    "1 / sqrt(d_k).",
-    notice="Nearly uniform maps, and the more uniform the wider the heads. Any comparison with "
-    "the old code shows it, if somebody kept the old code.",
-    hint="The scores came out too small: they are divided by d_k, which is its root twice over. "
-    "Divide by sqrt(d_k), once.",
-    killed_by="self-attention",
-    thread=Thread(
-        "https://github.com/huggingface/transformers/pull/38290",
-        "the scale of OPT had been applied twice, once by the model and once by the attention "
-        "function below it.",
-    ),
-)
-
-
-def score_multiplied(q: Tensor, k: Tensor) -> Tensor:
-    """Divide by the reciprocal of the root."""
-    scale = q.shape[-1] ** -0.5
-    return q @ k.transpose(-2, -1) / scale  # right: * scale
-
-
-SCALE_UPSIDE_DOWN = Exhibit(
-    name="scale upside down",
-    steps={"score": score_multiplied},
-    story="Some code stores the scale as `d_k ** -0.5` and multiplies; other code stores the root "
-    "and divides. Mix the two.",
-    cause="Dividing by 1 / sqrt(d_k) multiplies by the root, so the scores are too large by d_k.",
-    notice="Every row has one weight near 1 before any training, and hardly any gradient comes "
-    "back through the softmax.",
-    hint="You multiplied by sqrt(d_k). Wider queries give larger dot products; the scale takes "
-    "that back.",
-    killed_by="self-attention",
-    thread=Thread(
-        "https://github.com/esceptico/perceiver-io/issues/9",
-        "the scale was defined as a power of -0.5 and then divided by; the author agreed at once.",
-    ),
+    only_loaded=True,
 )
 
 
@@ -123,8 +77,9 @@ SOFTMAX_OVER_QUERIES = Exhibit(
     hint="Your columns sum to 1. Each query, that is each row, must hand out a total of 1.",
     killed_by="self-attention",
     thread=Thread(
-        "https://github.com/nerminnuraydogan/vision-transformer/issues/1",
-        "a tutorial's notebook took the softmax along the wrong dimension; its author confirms it.",
+        "https://github.com/labmlai/annotated_deep_learning_paper_implementations/issues/146",
+        "an annotated diffusion model; the author calls it a typo and a big bug. The reporter then "
+        "trained with both axes, and measured no difference in the quality of the pictures.",
     ),
 )
 
@@ -148,16 +103,10 @@ SOFTMAX_OVER_HEADS = Exhibit(
     "count from the end.",
     killed_by="self-attention",
     thread=Thread(
-        "https://github.com/jadore801120/attention-is-all-you-need-pytorch/issues/52",
-        "a reader doubts an axis that was left out; the author agrees to name it from then on.",
+        "https://github.com/CAMMA-public/rendezvous/issues/10",
+        "weights [B, heads, D, D] and a softmax over axis 1; a typo, says the author: the original "
+        "in TensorFlow had the right axis.",
     ),
 )
 
-EXHIBITS = (
-    NO_SCALE,
-    SQRT_D_MODEL,
-    SCALE_TWICE,
-    SCALE_UPSIDE_DOWN,
-    SOFTMAX_OVER_QUERIES,
-    SOFTMAX_OVER_HEADS,
-)
+EXHIBITS = (RESHAPED_KEYS, SWAPPED, SOFTMAX_OVER_QUERIES, SOFTMAX_OVER_HEADS)

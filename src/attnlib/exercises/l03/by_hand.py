@@ -9,7 +9,7 @@ from torch import Tensor
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_values
 from attnlib.exercises._exercise import Mistake, exercise, from_museum
-from attnlib.museum.scores import SCALE_TWICE
+from attnlib.museum.scale import SCALE_TWICE
 
 _DOT_PRODUCTS = torch.tensor([0.0, 2 * math.log(2), 2 * math.log(5)], dtype=torch.float64)
 _VALUES = torch.tensor([8.0, 16.0, 24.0], dtype=torch.float64)

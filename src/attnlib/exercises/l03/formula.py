@@ -12,7 +12,7 @@ from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_function
 from attnlib.exercises._exercise import Mistake, exercise, from_museum
 from attnlib.functional import scaled_dot_product_attention
-from attnlib.museum import Exhibit, attend, masks, rows, scores
+from attnlib.museum import Exhibit, attend, masks, rows, scale, scores
 
 # A step of attention that a mistake replaces.
 Step = Callable[..., Tensor]
@@ -47,15 +47,15 @@ def _mixed_keys(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> 
 # The stages are checked one after the other, so that a wrong scale gets its hint before anything
 # is said about masks.
 _FORMULA = (
-    _from(scores.NO_SCALE),
-    _from(scores.SCALE_TWICE),
+    _from(scale.NO_SCALE),
+    _from(scale.SCALE_TWICE),
     Mistake(
         "divided by sqrt(T)",
         _with_score(lambda q, k: q @ k.transpose(-2, -1) / math.sqrt(k.shape[-2])),
         "You divided by the root of the number of tokens. The scale comes from the width of a "
         "query: the last axis.",
     ),
-    _from(scores.SCALE_UPSIDE_DOWN),
+    _from(scale.SCALE_UPSIDE_DOWN),
     Mistake(
         "forgot the transpose",
         _with_score(_scaled),

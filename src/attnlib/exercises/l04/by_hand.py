@@ -9,7 +9,8 @@ from torch import Tensor
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_values
 from attnlib.exercises._exercise import Mistake, exercise, from_museum
-from attnlib.museum.scores import NO_SCALE, SCALE_TWICE, SOFTMAX_OVER_QUERIES, SQRT_D_MODEL
+from attnlib.museum.scale import NO_SCALE, SCALE_TWICE, SQRT_D_MODEL
+from attnlib.museum.scores import SOFTMAX_OVER_QUERIES
 
 # The lesson's two heads, each W_q, W_k and W_v [d, d_k]; and tokens [T, d].
 _HEAD_1 = (

@@ -14,7 +14,8 @@ from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.museum import attend
 from attnlib.museum._steps import Steps
 from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
-from attnlib.museum.scores import SOFTMAX_OVER_QUERIES, SQRT_D_MODEL
+from attnlib.museum.scale import SQRT_D_MODEL
+from attnlib.museum.scores import SOFTMAX_OVER_QUERIES
 
 _BUGS = {
     "the split": VIEW,
