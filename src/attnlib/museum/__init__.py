@@ -13,14 +13,18 @@ would notice, and the hint that exercises give to whoever writes it again.
 from attnlib.museum._diagnosis import EXHIBITS, Diagnosis, diagnose, named
 from attnlib.museum._exhibit import Exhibit, Thread
 from attnlib.museum._steps import SteppedAttention, attend
+from attnlib.museum._symptoms import SYMPTOMS, Symptom, symptoms
 
 __all__ = [
     "EXHIBITS",
+    "SYMPTOMS",
     "Diagnosis",
     "Exhibit",
     "SteppedAttention",
+    "Symptom",
     "Thread",
     "attend",
     "diagnose",
     "named",
+    "symptoms",
 ]

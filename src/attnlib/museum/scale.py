@@ -139,10 +139,10 @@ FLOORED = Exhibit(
     steps={"score": score_floored},
     story="`//` stands in the line above, where the width of a head is counted, and once more "
     "here by habit.",
-    cause="Every score is rounded down to a whole number, and a rounded number has no slope, so "
-    "no gradient passes.",
-    notice="Keys whose scores nearly agree get exactly equal weights. W_q and W_k never learn: "
-    "list the parameters whose gradient is missing or 0.",
+    cause="Every score is rounded down to a whole number, and a rounded number has no slope to "
+    "learn from.",
+    notice="Training stops at once: PyTorch has no derivative for it. Without gradients nothing "
+    "tells, but that keys with nearly the same score get exactly equal weights.",
     hint="You divided by // and rounded the scores down to whole numbers: divide by /.",
     killed_by="self-attention",
 )
