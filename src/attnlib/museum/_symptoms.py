@@ -230,21 +230,27 @@ SYMPTOMS = (
 )  # fmt: skip
 
 
-@cache
 def symptoms(exhibit: Exhibit) -> tuple[Symptom, ...]:
     """Run an exhibit and return what it shows of `SYMPTOMS`."""
     return tuple(symptom for symptom in SYMPTOMS if _shows(exhibit, symptom))
 
 
+@cache
 def _shows(exhibit: Exhibit, symptom: Symptom) -> bool:
     with usual_settings(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        right = MultiHeadAttention(D, H).eval()
-        for W in (right.W_q, right.W_k, right.W_v, right.W_o):
-            torch.nn.init.normal_(W.bias, std=0.5)
+        right = _right()
         broken = exhibit(D, H).eval()
         broken.load_state_dict(right.state_dict())
         try:
             return symptom.shows(Patient(exhibit, broken, right))
         except RuntimeError:  # it can't be asked
             return False
+
+
+@cache
+def _right() -> MultiHeadAttention:
+    module = MultiHeadAttention(D, H).eval()
+    for W in (module.W_q, module.W_k, module.W_v, module.W_o):
+        torch.nn.init.normal_(W.bias, std=0.5)
+    return module
