@@ -2,10 +2,11 @@
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlib.attention import MultiHeadAttention
 from attnlib.museum._exhibit import Exhibit, Thread
+from attnlib.museum.outputs import project_turned
 
 
 def project_keys_by_W_q(
@@ -140,8 +141,8 @@ def project_with_relu(
     module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Put an activation behind each projection."""
-    # right: no .relu()
-    return module.W_q(query).relu(), module.W_k(key).relu(), module.W_v(value).relu()
+    q, k, v = module.W_q(query), module.W_k(key), module.W_v(value)
+    return q.relu(), k.relu(), v.relu()  # right: q, k, v
 
 
 RELU = Exhibit(
@@ -191,7 +192,7 @@ CONTEXT_IGNORED = Exhibit(
 def project_packed(
     module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Read as [q | k | v] what is packed head by head, [q1 k1 v1 | q2 k2 v2 | ...]."""
+    """Read as [q | k | v] what is packed as [q1 k1 v1 | q2 k2 v2 | ...]."""
     Ws = (module.W_q, module.W_k, module.W_v)
 
     def blocks(x: Tensor) -> tuple[Tensor, ...]:
@@ -224,29 +225,22 @@ FUSED_BY_BLOCKS = Exhibit(
 )
 
 
-def turned_unless_square(x: Tensor, W: nn.Linear) -> Tensor:
-    """Transpose a stored matrix [in, out] only where its shape asks for it."""
-    stored = W.weight.T
-    fits = stored.shape == (W.out_features, W.in_features)
-    return F.linear(x, stored if fits else stored.T, W.bias)  # right: stored.T
-
-
 def project_unless_square(
     module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
-) -> tuple[Tensor, ...]:
-    """Load three matrices so."""
-    Ws = (module.W_q, module.W_k, module.W_v)
-    return tuple(map(turned_unless_square, (query, key, value), Ws))
-
-
-def project_out_unless_square(module: MultiHeadAttention, joined: Tensor) -> Tensor:
-    """Load the fourth so as well."""
-    return turned_unless_square(joined, module.W_o)
+) -> list[Tensor]:
+    """Transpose what is stored as [in, out] where its shape asks for it."""
+    projected = []
+    for x, W in ((query, module.W_q), (key, module.W_k), (value, module.W_v)):
+        stored = W.weight.T
+        if stored.shape != W.weight.shape:  # right: always
+            stored = stored.T
+        projected.append(F.linear(x, stored, W.bias))
+    return projected
 
 
 UNLESS_SQUARE = Exhibit(
     name="transposed unless square",
-    steps={"project": project_unless_square, "project_out": project_out_unless_square},
+    steps={"project": project_unless_square, "project_out": project_turned},
     story="A loader meets matrices stored as [in, out] and as [out, in], and looks at the shape to "
     "find out whether to transpose.",
     cause="A square matrix has the right shape either way, so of all matrices those of attention "
