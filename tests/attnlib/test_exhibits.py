@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from tools import ROOT
 
 from attnlib import MultiHeadAttention, causal_mask, museum
 from attnlib.museum import EXHIBITS, SYMPTOMS, Exhibit, Thread, named, symptoms
@@ -46,12 +47,13 @@ def test_a_source_is_named_after_its_repository():
     assert (thread.title, file.title) == ("pytorch/pytorch#41508", "owner/name: model.py")
 
 
-def test_no_two_labels_have_one_place():
-    anchors = [exhibit.anchor for exhibit in EXHIBITS]
-    assert len(set(anchors)) == len(anchors)
+def test_links_of_the_index_lead_to_the_headings():
+    page = (ROOT / "book" / "museum.md").read_text(encoding="utf-8")
     for exhibit in EXHIBITS:
-        assert re.fullmatch(r"exhibit(-\w+)+", exhibit.anchor)
-        assert f'<a id="{exhibit.anchor}"></a>' in exhibit._repr_markdown_()
+        heading = rf"\({exhibit.anchor}\)=\n### .+\n\n```.*\n.*\n\n"
+        assert re.search(heading + re.escape(f'museum.named("{exhibit.name}")'), page), (
+            exhibit.anchor
+        )
 
 
 # --- what one sees of them -----------------------------------------------------------------------

@@ -72,8 +72,8 @@ class Exhibit:
 
     @property
     def anchor(self) -> str:
-        """The place of its label on a page."""
-        return "exhibit-" + "-".join(re.findall(r"\w+", self.name)).lower()
+        """The target before its heading on the museum's page."""
+        return "-".join(["exhibit", *re.findall("[a-z0-9]+", self.name.lower())])
 
     @property
     def source(self) -> str:
@@ -90,7 +90,7 @@ class Exhibit:
         )
         return "\n\n".join(
             (
-                f'<a id="{self.anchor}"></a>{self.story}',
+                self.story,
                 f"**Cause.** {self.cause}",
                 f"**How to notice.** {self.notice}",
                 f"**Seen in public.** {seen}",
