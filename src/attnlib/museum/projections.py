@@ -36,6 +36,30 @@ KEYS_BY_W_Q = Exhibit(
 )
 
 
+def project_values_by_W_k(
+    module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Make the values with the matrix of the keys."""
+    # right: module.W_v(value)
+    return module.W_q(query), module.W_k(key), module.W_k(value)
+
+
+VALUES_BY_W_K = Exhibit(
+    name="values made by W_k",
+    steps={"project": project_values_by_W_k},
+    story="The same slip one line further down.",
+    cause="What a token is found by and what it hands over are the same numbers.",
+    notice="Not in any heatmap, since values have no part in the weights. W_v never gets a "
+    "gradient.",
+    hint="The weights are right, but what is handed over are the keys. Make the values with W_v.",
+    killed_by="self-attention",
+    thread=Thread(
+        "https://github.com/yflyzhang/AnnotatedTransformer/issues/1",
+        "an annotated implementation made its values with k_proj; mended (in Chinese).",
+    ),
+)
+
+
 def project_keys_by_W_v(
     module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -59,30 +83,6 @@ KEYS_BY_W_V = Exhibit(
         "https://github.com/huggingface/transformers/issues/40253",
         "somebody whose training never worked compared two libraries layer by layer; mended, and "
         "the published weights with it.",
-    ),
-)
-
-
-def project_values_by_W_k(
-    module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Make the values with the matrix of the keys."""
-    # right: module.W_v(value)
-    return module.W_q(query), module.W_k(key), module.W_k(value)
-
-
-VALUES_BY_W_K = Exhibit(
-    name="values made by W_k",
-    steps={"project": project_values_by_W_k},
-    story="The same slip one line further down.",
-    cause="What a token is found by and what it hands over are the same numbers.",
-    notice="Not in any heatmap, since values have no part in the weights. W_v never gets a "
-    "gradient.",
-    hint="The weights are right, but what is handed over are the keys. Make the values with W_v.",
-    killed_by="self-attention",
-    thread=Thread(
-        "https://github.com/yflyzhang/AnnotatedTransformer/issues/1",
-        "an annotated implementation made its values with k_proj; mended (in Chinese).",
     ),
 )
 
@@ -260,8 +260,8 @@ UNLESS_SQUARE = Exhibit(
 
 EXHIBITS = (
     KEYS_BY_W_Q,
-    KEYS_BY_W_V,
     VALUES_BY_W_K,
+    KEYS_BY_W_V,
     VALUES_FROM_KEYS,
     NEVER_CALLED,
     RELU,
