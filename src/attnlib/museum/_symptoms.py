@@ -25,7 +25,7 @@ MUCH = 0.1  # of a row, which is 1
 
 
 @dataclass(frozen=True)
-class Patient:
+class Specimen:
     """An exhibit beside the right attention, with the same parameters, in evaluation."""
 
     exhibit: Exhibit
@@ -61,7 +61,7 @@ class Symptom:
 
     name: str
     measured: str
-    shows: Callable[[Patient], bool]
+    shows: Callable[[Specimen], bool]
 
     def __repr__(self) -> str:
         """Say which symptom it is."""
@@ -82,118 +82,118 @@ def _differ(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and bool((a - b).abs().max() > TOLERANCE)  # NaN isn't a difference
 
 
-def _sees_the_future(patient: Patient) -> bool:
+def _sees_the_future(specimen: Specimen) -> bool:
     x = _tokens()
     changed = torch.cat([x[:, :-1], _tokens()[:, -1:]], 1)
-    before, after = (patient.output(tokens, causal=True) for tokens in (x, changed))
+    before, after = (specimen.output(tokens, causal=True) for tokens in (x, changed))
     return _differ(before[:, :-1], after[:, :-1])
 
 
-def _gives_nan(patient: Patient) -> bool:
+def _gives_nan(specimen: Specimen) -> bool:
     x = _tokens().requires_grad_()
-    output = patient.output(x, mask=_mask_hiding_a_row())
+    output = specimen.output(x, mask=_mask_hiding_a_row())
     (gradient,) = torch.autograd.grad(output.square().sum(), x)
     return bool(output.isnan().any() or gradient.isnan().any())
 
 
-def _raises_an_error(patient: Patient) -> bool:
+def _raises_an_error(specimen: Specimen) -> bool:
     """In backward, or in half precision where float32 is no trouble."""
     x, mask = _tokens(), causal_mask(T)
-    output = patient.output(x, mask=mask)
+    output = specimen.output(x, mask=mask)
     try:
         output.sum().backward()
-        patient.broken.half()(x.half(), mask=mask)
+        specimen.broken.half()(x.half(), mask=mask)
     except RuntimeError:
         return True
     return False
 
 
-def _forgets_with_a_cache(patient: Patient) -> bool:
+def _forgets_with_a_cache(specimen: Specimen) -> bool:
     x, cache = _tokens(), KVCache()
-    at_once = patient.output(x, causal=True)
-    one_by_one = [patient.output(token, causal=True, cache=cache) for token in x.split(1, 1)]
+    at_once = specimen.output(x, causal=True)
+    one_by_one = [specimen.output(token, causal=True, cache=cache) for token in x.split(1, 1)]
     return _differ(at_once, torch.cat(one_by_one, 1))
 
 
-def _leaves_a_matrix_alone(patient: Patient) -> bool:
-    patient.output(_tokens(), _tokens()).square().sum().backward()
-    module = patient.broken
+def _leaves_a_matrix_alone(specimen: Specimen) -> bool:
+    specimen.output(_tokens(), _tokens()).square().sum().backward()
+    module = specimen.broken
     matrices = (module.W_q.weight, module.W_k.weight, module.W_v.weight, module.W_o.weight)
     return any(W.grad is None or not W.grad.any() for W in matrices)
 
 
-def _excess(patient: Patient) -> float:
+def _excess(specimen: Specimen) -> float:
     """By how much rows favor their favorite more than right ones do, on average."""
     x = torch.randn(16, T, D)
-    _, right = patient.right_output_and_weights(x)
-    broken = patient.weights(x)
+    _, right = specimen.right_output_and_weights(x)
+    broken = specimen.weights(x)
     if right.shape != broken.shape:
         return 0.0
     return (broken.amax(-1) / broken.sum(-1) - right.amax(-1)).mean().item()
 
 
-def _sums_otherwise(patient: Patient) -> bool:
-    sums = [patient.weights(_tokens(), causal=causal).sum(-1) for causal in (False, True)]
+def _sums_otherwise(specimen: Specimen) -> bool:
+    sums = [specimen.weights(_tokens(), causal=causal).sum(-1) for causal in (False, True)]
     return any(_differ(each, torch.ones(B, H, T)) for each in sums)
 
 
-def _fills_an_empty_row(patient: Patient) -> bool:
-    weights = patient.weights(_tokens(), mask=_mask_hiding_a_row())
+def _fills_an_empty_row(specimen: Specimen) -> bool:
+    weights = specimen.weights(_tokens(), mask=_mask_hiding_a_row())
     return _differ(weights[..., 2, :], torch.zeros(B, H, T))
 
 
-def _has_another_shape(patient: Patient) -> bool:
-    return patient.weights(_tokens()).shape != (B, H, T, T)
+def _has_another_shape(specimen: Specimen) -> bool:
+    return specimen.weights(_tokens()).shape != (B, H, T, T)
 
 
-def _has_right_maps_only(patient: Patient) -> bool:
+def _has_right_maps_only(specimen: Specimen) -> bool:
     x = _tokens()
-    output, weights = patient.right_output_and_weights(x)
-    return _differ(output, patient.output(x)) and torch.allclose(
-        weights, patient.weights(x), atol=TOLERANCE
+    output, weights = specimen.right_output_and_weights(x)
+    return _differ(output, specimen.output(x)) and torch.allclose(
+        weights, specimen.weights(x), atol=TOLERANCE
     )
 
 
-def _reads_padding(patient: Patient) -> bool:
+def _reads_padding(specimen: Specimen) -> bool:
     x, real = _tokens(), padding_mask(torch.tensor([T, T, T - 1, T - 2]), T)
     changed = torch.where(real[..., None], x, _tokens())
-    before, after = (patient.output(tokens, key_mask=real) for tokens in (x, changed))
+    before, after = (specimen.output(tokens, key_mask=real) for tokens in (x, changed))
     return _differ(before[real], after[real])
 
 
-def _depends_on_neighbors(patient: Patient) -> bool:
+def _depends_on_neighbors(specimen: Specimen) -> bool:
     """As it is, or once each sample has a mask of its own."""
     x, everything = _tokens(), torch.ones(T, T, dtype=torch.bool)
     masks = torch.stack([causal_mask(T), *[everything] * (B - 1)])
-    return _differ(patient.output(x)[:1], patient.output(x[:1])) or _differ(
-        patient.output(x, mask=masks)[:1], patient.output(x[:1], mask=masks[:1])
+    return _differ(specimen.output(x)[:1], specimen.output(x[:1])) or _differ(
+        specimen.output(x, mask=masks)[:1], specimen.output(x[:1], mask=masks[:1])
     )
 
 
-def _fails_alone(patient: Patient) -> bool:
+def _fails_alone(specimen: Specimen) -> bool:
     x = _tokens()
-    output, _ = patient.right_output_and_weights(x)
-    is_right = torch.allclose(output, patient.output(x), atol=TOLERANCE)
-    return is_right and patient.output(x[:1]).shape != output[:1].shape
+    output, _ = specimen.right_output_and_weights(x)
+    is_right = torch.allclose(output, specimen.output(x), atol=TOLERANCE)
+    return is_right and specimen.output(x[:1]).shape != output[:1].shape
 
 
-def _ignores_the_second(patient: Patient) -> bool:
+def _ignores_the_second(specimen: Specimen) -> bool:
     x = _tokens()
-    return torch.equal(patient.output(x, _tokens()), patient.output(x, _tokens()))
+    return torch.equal(specimen.output(x, _tokens()), specimen.output(x, _tokens()))
 
 
-def _is_random(patient: Patient) -> bool:
-    patient.broken.dropout = 0.5
+def _is_random(specimen: Specimen) -> bool:
+    specimen.broken.dropout = 0.5
     x = _tokens()
-    return _differ(patient.output(x), patient.output(x))
+    return _differ(specimen.output(x), specimen.output(x))
 
 
-def _shows_other_maps_in_training(patient: Patient) -> bool:
-    patient.broken.dropout = 0.5
+def _shows_other_maps_in_training(specimen: Specimen) -> bool:
+    specimen.broken.dropout = 0.5
     x = _tokens()
-    evaluated = patient.weights(x)
-    patient.broken.train()
-    return _differ(evaluated, patient.weights(x))
+    evaluated = specimen.weights(x)
+    specimen.broken.train()
+    return _differ(evaluated, specimen.weights(x))
 
 
 SYMPTOMS = (
@@ -205,12 +205,12 @@ SYMPTOMS = (
     Symptom("Generated text is nonsense", "token by token with a cache isn't the same as at once",
             _forgets_with_a_cache),
     Symptom("Loaded weights give nonsense", "and weights in another order would be right, so "
-            "training from scratch hides it", lambda patient: patient.exhibit.only_loaded),
+            "training from scratch hides it", lambda specimen: specimen.exhibit.only_loaded),
     Symptom("A matrix never learns", "it has no gradient, or one of 0", _leaves_a_matrix_alone),
     Symptom("Maps are too sharp", "rows give much more to their favorite than right ones",
-            lambda patient: _excess(patient) > MUCH),
+            lambda specimen: _excess(specimen) > MUCH),
     Symptom("Maps are too flat", "rows give much less to their favorite than right ones",
-            lambda patient: _excess(patient) < -MUCH),
+            lambda specimen: _excess(specimen) < -MUCH),
     Symptom("Rows don't sum to 1", "with causal=True, or without", _sums_otherwise),
     Symptom("Rows of padding look somewhere", "a row that may look nowhere isn't 0",
             _fills_an_empty_row),
@@ -243,7 +243,7 @@ def _shows(exhibit: Exhibit, symptom: Symptom) -> bool:
         broken = exhibit(D, H).eval()
         broken.load_state_dict(right.state_dict())
         try:
-            return symptom.shows(Patient(exhibit, broken, right))
+            return symptom.shows(Specimen(exhibit, broken, right))
         except RuntimeError:  # it can't be asked
             return False
 
