@@ -1,25 +1,22 @@
 """Naming what is wrong with an attention."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
-from itertools import combinations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
+from attnlib._checks import require_flag
+from attnlib._settings import usual_settings
 from attnlib._verdict import Verdict
-from attnlib.attention import MultiHeadAttention
-from attnlib.museum import causal, heads, masks, outputs, projections, rows, scale, scores
+from attnlib.museum import _report
+from attnlib.museum._build import Candidate, require_candidate
+from attnlib.museum._examine import examine, hints_at_positions
 from attnlib.museum._exhibit import Exhibit
-from attnlib.museum._probes import PROBES, Answer, Load, Probe, Result, copy_state, run
-from attnlib.museum._steps import SteppedAttention
+from attnlib.museum._naming import EXHIBITS, Answers
+from attnlib.museum._probes import PROBES
+from attnlib.museum._told import Load, Told
 
-EXHIBITS: tuple[Exhibit, ...] = (
-    *heads.EXHIBITS, *scale.EXHIBITS, *scores.EXHIBITS, *masks.EXHIBITS, *causal.EXHIBITS,
-    *rows.EXHIBITS, *projections.EXHIBITS, *outputs.EXHIBITS,
-)  # fmt: skip
 _BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
 
 
@@ -32,16 +29,19 @@ class Diagnosis(Verdict):
             way.
         failed: names of the probes on which it is wrong.
         untried: names of the probes that it can't be asked.
+        edges: names of those of the failed probes that are about an edge: where rows may look
+            nowhere, half precision, weights while it trains.
+        taken: what the candidate was taken for: how it is called, what its masks mean and so on.
+        heading: the diagnosis in a few words: "Healthy.", "Healthy, but it differs at the edges.",
+            "Broken." or, where its attention can't be compared, "This can't be asked."
     """
 
     exhibits: tuple[Exhibit, ...] = ()
     failed: tuple[str, ...] = ()
     untried: tuple[str, ...] = field(default=())
-
-    @property
-    def heading(self) -> str:
-        """The diagnosis in a word."""
-        return "Healthy." if self.passed else "Broken."
+    edges: tuple[str, ...] = ()
+    taken: str = ""
+    heading: str = "Healthy."
 
 
 def named(name: str) -> Exhibit:
@@ -57,140 +57,94 @@ def named(name: str) -> Exhibit:
     return _BY_NAME[name]
 
 
-def diagnose(candidate: Callable[..., nn.Module], *, load: Load = copy_state) -> Diagnosis:
+def diagnose(
+    candidate: Candidate,
+    *,
+    load: Load | None = None,
+    num_heads: int | None = None,
+    causal: str | None = None,
+    bias: bool | None = None,
+    out_projection: bool = True,
+    mask: str | None = None,
+    mask_shape: str | None = None,
+    qkv: str | None = None,
+    batch_first: bool | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    returns: Callable[[Any], Any] | None = None,
+    edges: bool = False,
+) -> Diagnosis:
     """Compare an attention with attnlib's, and say which exhibit it behaves like.
 
-    The candidate is built and asked in many ways: one sequence and two, masks, padding, rows that
-    may look nowhere, half precision, a cache and so on. It is asked what its arguments allow; what
-    it can't be asked is named in the diagnosis.
+    The candidate is asked in many ways: one sequence and two, masks, padding, gradients, training,
+    a cache and so on; what its arguments allow. How it is called, where its weights are and what
+    its masks mean is found out where that is safe, and told in the diagnosis; what isn't found out
+    can be said here.
 
     Args:
-        candidate: a class, or a function that returns a module: called with `d_model` and
-            `num_heads`, and with `num_kv_heads` and `dropout` if it takes these. The module is
-            called as `MultiHeadAttention` is, with those of `key`, `value`, `mask`, `key_mask`,
-            `causal`, `cache`, `need_weights` that its `forward` takes, and returns the output, or
-            the output and the weights.
+        candidate: a module, of which a copy is asked at its own sizes; or a class or a function
+            that builds modules, called with d_model and num_heads (under any of their usual names)
+            and asked at several sizes.
         load: copies the weights of the second module, a MultiHeadAttention, into the first, a
-            candidate. Left out, both must name their parameters alike.
+            candidate. Left out, W_q, W_k, W_v and W_o are looked for under their usual names.
+        num_heads: h of a built module that has no attribute for it.
+        causal: "always" if no argument turns it off, "when asked" if it must not be so by itself.
+            Left out, it is always causal if it is right under that.
+        bias: whether the projections add biases. Left out, those count whose parameters are there.
+        out_projection: False if the candidate has none by intent, and returns the joined heads.
+        mask: what True or 1 means in its mask: "keep" (may look), "hide"; or "add" for numbers that
+            are added to the scores. An argument called `mask` keeps unless told otherwise.
+        mask_shape: the only axes that its mask may have: "[T, T]", "[B, T, T]", "[B, 1, T, T]" or
+            "[B h, T, T]".
+        qkv: the layout of one packed projection: W_q, W_k and W_v as "blocks", head by head
+            ("heads"), or "interleaved" number by number.
+        batch_first: False for tokens [T, B, d].
+        arguments: what else `forward` needs, by name; handed over at every call.
+        returns: takes what `forward` returns, and gives the output, or the output and the weights.
+        edges: whether a difference at the edges makes the diagnosis falsy too.
 
     Raises:
-        TypeError: the candidate isn't callable.
-        ValueError: the weights can't be loaded.
+        TypeError: the candidate is no module and builds none, or an option has another type.
+        ValueError: an option that isn't one of these.
+        CallError: the candidate can't be built, loaded or called; a TypeError and a ValueError.
     """
-    if not callable(candidate) or isinstance(candidate, nn.Module):
-        raise TypeError(
-            "candidate must be a class or a function that builds a module, "
-            f"got {type(candidate).__name__}: it is built many times, so hand in the class itself"
+    require_candidate(candidate)
+    require_flag("edges", edges)
+    told = Told(
+        load=load, num_heads=num_heads, causal=causal, bias=bias, out_projection=out_projection,
+        mask=mask, mask_shape=mask_shape, qkv=qkv, batch_first=batch_first, arguments=arguments,
+        returns=returns,
+    )  # fmt: skip
+    with usual_settings(), torch.random.fork_rng(devices=[]):
+        patient = examine(candidate, told)
+        answers = Answers.of(patient)
+        asked = answers.names(list(answers.given))
+        untried = tuple(
+            probe.name for probe in PROBES if probe.name not in asked and not probe.optional
         )
-    answers = {probe: run(probe, candidate, load) for probe in PROBES}
-    given = {probe: answer for probe, answer in answers.items() if answer}
-    tried = list(given)
-    failed = [probe for probe in tried if not _agree(given[probe], _right(probe), probe)]
-    untried = tuple(probe.name for probe in PROBES if probe not in given)
-    names = tuple(probe.name for probe in failed)
-    limits = f" Not tried, since it doesn't take what is needed: {', '.join(untried)}."
-    limits = limits if untried else ""
-    if not failed:
-        asked = ", ".join(probe.name for probe in tried)
-        message = f"The same as attnlib's attention, asked in {len(tried)} ways: {asked}.{limits}"
-        return Diagnosis(True, message, untried=untried)
-    first = failed[0]
-    for guesses in (((e,) for e in EXHIBITS), _pairs()):
-        alike = [
-            guess
-            for guess in guesses
-            if _alike(given[first], _behavior(guess, first), first)
-            and all(p in failed or _agree(given[p], _behavior(guess, p), p) for p in tried)
-        ]
-        if alike:
-            best = max(
-                alike, key=lambda g: sum(_agree(given[p], _behavior(g, p), p) for p in tried)
-            )
-            rest = [p for p in failed if not _agree(given[p], _behavior(best, p), p)]
-            message = _explain(best, first, rest)
-            return Diagnosis(False, message + limits, best, names, untried)
-    message = f"Wrong {first.says}, in a way that no exhibit is: "
-    message += _difference(given[first], _right(first), first)
-    return Diagnosis(False, message + limits, (), names, untried)
-
-
-def _pairs() -> Iterator[tuple[Exhibit, ...]]:
-    """Yield any two bugs that can be in one module."""
-    for pair in combinations(EXHIBITS, 2):
-        if not set(pair[0].steps) & set(pair[1].steps):
-            yield pair
-
-
-@cache
-def _behavior(exhibits: tuple[Exhibit, ...], probe: Probe) -> Answer:
-    """Return what a module with these bugs answers."""
-    steps: dict[str, Any] = {}
-    for exhibit in exhibits:
-        steps |= exhibit.steps
-    return run(probe, partial(SteppedAttention, steps=steps), copy_state)
-
-
-@cache
-def _right(probe: Probe) -> Answer:
-    return run(probe, MultiHeadAttention, copy_state)
-
-
-def _agree(given: Answer, other: Answer, probe: Probe) -> bool:
-    """Tell whether two answers are the same; weights count where both give them."""
-    if isinstance(given, Exception) or isinstance(other, Exception):
-        return type(given) is type(other)
-    return all(_same(a, b, probe.tolerance) for a, b in zip(given, other, strict=True))
-
-
-def _alike(given: Answer, other: Answer, probe: Probe) -> bool:
-    """Tell whether two answers agree so well that they must have one cause."""
-    return _agree(given, other, probe) and (
-        not isinstance(given, Exception) or str(given) == str(other)
-    )
-
-
-def _same(left: Result, right: Result, tolerance: float) -> bool:
-    for ours, theirs in zip(left, right, strict=True):
-        if ours is None or theirs is None:
-            continue
-        if ours.shape != theirs.shape:
-            return False
-        ours, theirs = ours.double(), theirs.double()  # weights may be float32 in half precision
-        if not torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True):
-            return False
-    return True
-
-
-def _explain(exhibits: tuple[Exhibit, ...], first: Probe, rest: list[Probe]) -> str:
-    names = " and ".join(f'"{exhibit.name}"' for exhibit in exhibits)
-    message = f"It behaves like {names}, first seen {first.says}. "
-    message += " ".join(f"{exhibit.cause} {exhibit.hint}" for exhibit in exhibits)
-    if rest:
-        more = ", ".join(probe.name for probe in rest)
-        message += f" There is more ({more}): mend this first, and diagnose again."
-    return message
-
-
-def _difference(given: Answer, right: Answer, probe: Probe) -> str:
-    if isinstance(right, Exception):
-        raise right
-    if isinstance(given, Exception):
-        return f"it raises {type(given).__name__}: {given}"
-    for ours, theirs in zip(given, right, strict=True):
-        pairs = zip(("the output", "the weights"), ours, theirs, strict=True)
-        for name, a, b in reversed(list(pairs)):  # weights say more
-            if a is None or b is None or _same((a, None), (b, None), probe.tolerance):
-                continue
-            return _describe(name, a, b)
-    raise ValueError("no difference: both agree")
-
-
-def _describe(name: str, ours: Tensor, theirs: Tensor) -> str:
-    if ours.shape != theirs.shape:
-        return f"{name} has shape {list(ours.shape)} instead of {list(theirs.shape)}."
-    if ours.isnan().any() and not theirs.isnan().any():
-        return f"{name} holds NaN."
-    sums = ours.sum(-1)
-    if name == "the weights" and not torch.allclose(sums, theirs.sum(-1), atol=1e-3):
-        return f"rows of the weights sum to {sums.min():.3g} up to {sums.max():.3g}."
-    return f"{name} differs by up to {(ours - theirs).abs().max().item():.2g}."
+        failed = answers.names(answers.failed)
+        wrong = answers.wrong
+        found: dict[str, Any] = {
+            "untried": untried,
+            "failed": failed,
+            "edges": answers.names(
+                [question for question in answers.failed if answers.edge(question)]
+            ),
+            "taken": "; ".join(patient.taken),
+        }
+        last = _report.limits(untried, patient)
+        if not failed:
+            return Diagnosis(True, _report.healthy(asked) + last, **found)
+        if not wrong:
+            exhibits, message = _report.at_the_edges(answers)
+            heading = "Healthy, but it differs at the edges."
+            return Diagnosis(not edges, message + last, exhibits, heading=heading, **found)
+        exhibits = answers.explain(wrong[0])
+        if exhibits:
+            message = _report.behaves_like(exhibits, answers)
+            return Diagnosis(False, message + last, exhibits, heading="Broken.", **found)
+        positions = hints_at_positions(patient.first.module)
+        if positions:
+            message = _report.positions_inside(positions, answers)
+            return Diagnosis(False, message + last, heading="This can't be asked.", **found)
+        message = _report.in_no_known_way(answers)
+        return Diagnosis(False, message + last, heading="Broken.", **found)

@@ -1,214 +1,264 @@
-"""The inputs on which `diagnose` compares an attention with attnlib's.
+"""The questions that `diagnose` puts to an attention and to attnlib's.
 
 Wherever one of them could hide a bug, B, T, h and d_k all differ; where a bug needs sizes that
 agree, they do.
 """
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlib._checks import require_floating
-from attnlib._settings import usual_settings
-from attnlib.attention import MultiHeadAttention
 from attnlib.cache import KVCache
 from attnlib.masks import padding_mask
+from attnlib.museum._asking import Asked, Pair
+from attnlib.museum._forward import Result
+from attnlib.museum._told import CallError
 
-Result = tuple[Tensor, Tensor | None]  # an output, and weights if there are any
-Results = list[Result]
+Results = Sequence[Pair]
 Answer = Results | Exception
-Ask = Callable[..., Result]
-Load = Callable[[nn.Module, MultiHeadAttention], Any]
 
-REPEATS = 64  # runs with dropout; in at least one of them each weight stays
+COPIES = 64  # of the same sample, with dropout; in at least one of them each weight stays
+
+
+class Draw:
+    """Random inputs, the same for whoever is asked."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._generator = torch.Generator().manual_seed(1)
+        self.d_model = asked.setting.sizes.d_model
+        self._always_causal = asked.setting.always_causal
+
+    def tokens(self, B: int, T: int) -> Tensor:
+        """Return tokens [B, T, d]."""
+        return 2 * torch.randn(B, T, self.d_model, generator=self._generator)
+
+    def mask(self, *shape: int) -> Tensor:
+        """Return a mask in which every query may look somewhere, and not everywhere."""
+        order = torch.rand(shape, generator=self._generator).argsort(-1)
+        kept = torch.randint(1, shape[-1], (*shape[:-1], 1), generator=self._generator)
+        mask = order < kept
+        return self.with_first(mask) if self._always_causal else mask
+
+    def with_first(self, mask: Tensor) -> Tensor:
+        """Let every query look at the first key, so that masks can be put together."""
+        return mask.index_fill(-1, torch.tensor([0]), True)
 
 
 @dataclass(frozen=True, eq=False)
 class Probe:
     """A question to an attention module.
 
-    name: in a few words. says: the same in a sentence's middle ("with ...").
-    sizes: arguments of the constructor. needs: arguments of `forward` beyond tokens.
+    name: in a few words. says: the same in a sentence's middle ("with ..."). ask: puts it. needs:
+    what must be taken. sizes: those of the modules that are asked, by name. edge: at an edge, what
+    a difference means for whoever uses the module; empty where a difference is plainly wrong.
+    loud: the same, if only an error is at an edge. of: what is compared, besides weights.
+    optional: whether it is only about a convention that few have.
     """
 
     name: str
     says: str
-    ask: Callable[[nn.Module, Ask], Results]
-    sizes: dict[str, Any]
+    ask: Callable[[Asked, Draw], Results]
     needs: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ("first",)
     tolerance: float = 1e-4
+    edge: str = ""
+    loud: str = ""
+    of: str = "the output"
+    optional: bool = False
+    chooses_mode: bool = False  # training or evaluation
 
 
-def _tokens(B: int, T: int, d: int = 12) -> Tensor:
-    return 2 * torch.randn(B, T, d)
+def _self_attention(ask: Asked, draw: Draw) -> Results:
+    return [ask(draw.tokens(2, 7)), ask(draw.tokens(5, 9))]
 
 
-def _mask(*shape: int) -> Tensor:
-    """A random mask in which every query may look somewhere, and not everywhere."""
-    order = torch.rand(shape).argsort(-1)
-    return order < torch.randint(1, shape[-1], (*shape[:-1], 1))
+def _one_of_each(ask: Asked, draw: Draw) -> Results:
+    return [ask(draw.tokens(B, T)) for B, T in ((1, 7), (2, 1), (1, 1))]
 
 
-def _self_attention(module: nn.Module, ask: Ask) -> Results:
-    return [ask(_tokens(2, 5))]
+def _not_contiguous(ask: Asked, draw: Draw) -> Results:
+    sequence_first = draw.tokens(7, 2).transpose(0, 1)
+    feature_first = draw.tokens(2, 7).mT.contiguous().mT
+    return [ask(sequence_first), ask(feature_first)]
 
 
-def _two_sequences(module: nn.Module, ask: Ask) -> Results:
-    key = _tokens(2, 7)
-    return [ask(_tokens(2, 5), key, key)]
+def _gradients(ask: Asked, draw: Draw) -> Results:
+    x = draw.tokens(2, 7).requires_grad_()
+    with torch.enable_grad():
+        output, _ = ask(x)
+        return ask.gradients(output, x)
 
 
-def _one_mask(module: nn.Module, ask: Ask) -> Results:
-    return [ask(_tokens(2, 5), mask=_mask(5, 5))]
+def _two_sequences(ask: Asked, draw: Draw) -> Results:
+    """Queries, keys and values of three sources, where values aren't made of keys."""
+    lengths = ((2, 7, 9), (3, 8, 5), (2, 1, 7))
+    together = "key_value" in ask.takes
+    results: list[Result] = []
+    for B, T_q, T_k in lengths:
+        query, key, value = draw.tokens(B, T_q), draw.tokens(B, T_k), draw.tokens(B, T_k)
+        results.append(ask(query, key, key if together else value))
+    return results
 
 
-def _mask_a_sample(module: nn.Module, ask: Ask) -> Results:
+def _one_mask(ask: Asked, draw: Draw) -> Results:
+    return [ask(draw.tokens(2, 7), mask=draw.mask(7, 7))]
+
+
+def _mask_a_sample(ask: Asked, draw: Draw) -> Results:
     """As many samples as heads, then another number."""
-    return [ask(_tokens(B, 5), mask=_mask(B, 5, 5)) for B in (3, 2)]
+    h = ask.setting.sizes.num_heads
+    return [ask(draw.tokens(B, 7), mask=draw.mask(B, 7, 7)) for B in (h, h + 1)]
 
 
-def _mask_a_sample_silent(module: nn.Module, ask: Ask) -> Results:
+def _mask_a_sample_silent(ask: Asked, draw: Draw) -> Results:
     """As many samples as heads, where a mask on the wrong axis raises no error."""
-    return [ask(_tokens(3, 5), mask=_mask(3, 5, 5))]
+    h = ask.setting.sizes.num_heads
+    return [ask(draw.tokens(h, 7), mask=draw.mask(h, 7, 7))]
 
 
-def _padding(module: nn.Module, ask: Ask) -> Results:
-    return [ask(_tokens(2, 5), key_mask=padding_mask(torch.tensor([3, 5]), 5))]
+def _bare_mask(ask: Asked, draw: Draw) -> Results:
+    return _mask_a_sample_silent(ask.with_bare_masks(), draw)
 
 
-def _causal(module: nn.Module, ask: Ask) -> Results:
-    return [ask(_tokens(2, 5), causal=True)]
+def _padding(ask: Asked, draw: Draw) -> Results:
+    return [ask(draw.tokens(2, 7), key_mask=padding_mask(torch.tensor([4, 7]), 7))]
 
 
-def _mask_hiding_a_row() -> Tensor:
-    mask = _mask(5, 5)
-    mask[1] = False
-    return mask
+def _causal(ask: Asked, draw: Draw) -> Results:
+    return [ask(draw.tokens(2, 7), causal=True)]
 
 
-def _fully_masked_row(module: nn.Module, ask: Ask) -> Results:
-    return [ask(_tokens(2, 5), mask=_mask_hiding_a_row())]
-
-
-def _fully_masked_gradient(module: nn.Module, ask: Ask) -> Results:
-    x = _tokens(2, 5).requires_grad_()
-    output, _ = ask(x, mask=_mask_hiding_a_row())
-    return [(torch.autograd.grad(output.square().sum(), x)[0], None)]
-
-
-def _half(module: nn.Module, ask: Ask) -> Results:
-    module.half()
-    return [ask(_tokens(2, 5).half(), mask=_mask(5, 5))]
-
-
-def _cached(module: nn.Module, ask: Ask) -> Results:
-    cache = KVCache()
-    return [ask(chunk, causal=True, cache=cache) for chunk in _tokens(2, 6).split([3, 2, 1], 1)]
-
-
-def _dropout(module: nn.Module, ask: Ask) -> Results:
-    """Evaluation, where nothing is dropped; then whether outputs vary, and each weight's largest.
-
-    Dropout at 0.25 would make the weights that stay 4/3 times as large.
-    """
-    x = _tokens(2, 5)
-    evaluated = ask(x)
-    module.train()
-    outputs, shown = zip(*(ask(x) for _ in range(REPEATS)), strict=True)
-    varies = (torch.stack(outputs).var(0).amax() > 0).float()
-    largest = None if shown[0] is None else torch.stack(shown).amax(0)
-    return [evaluated, (varies, largest)]
-
-
-_SIZES = {"d_model": 12, "num_heads": 3}
-PROBES = (
-    Probe("self-attention", "on one sequence", _self_attention, _SIZES),
-    Probe("two sequences", "on two sequences of different lengths", _two_sequences, _SIZES,
-          ("key",)),
-    Probe("a mask", "with a mask [T, T]", _one_mask, _SIZES, ("mask",)),
-    Probe("a mask for each sample", "with masks [B, T, T] where B is the number of heads",
-          _mask_a_sample_silent, _SIZES, ("mask",)),
-    Probe("any number of samples", "with masks [B, T, T]", _mask_a_sample, _SIZES, ("mask",)),
-    Probe("padding", "with padding", _padding, _SIZES, ("key_mask",)),
-    Probe("causal", "with causal=True", _causal, _SIZES, ("causal",)),
-    Probe("a row that may look nowhere", "with a query that may look nowhere", _fully_masked_row,
-          _SIZES, ("mask",)),
-    Probe("gradients of such a row", "in the gradient, with a query that may look nowhere",
-          _fully_masked_gradient, _SIZES, ("mask",)),
-    Probe("half precision", "with a mask, in half precision", _half, _SIZES, ("mask",), 2e-2),
-    Probe("a cache", "token by token with a cache", _cached, _SIZES, ("causal", "cache")),
-    Probe("grouped heads", "with 6 query heads on 3 key heads", _self_attention,
-          {"d_model": 12, "num_heads": 6, "num_kv_heads": 3}),
-    Probe("training with dropout", "with dropout, in evaluation and in training", _dropout,
-          _SIZES | {"dropout": 0.25}),
-)  # fmt: skip
-
-
-def takes(function: Callable, name: str) -> bool:
-    """Tell whether a function can be called with an argument of this name."""
-    parameters = inspect.signature(function).parameters
-    return name in parameters or any(
-        p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()
+def _limits_together(ask: Asked, draw: Draw) -> Results:
+    """Each two of a mask, padding and causal that it takes, then all three."""
+    limits: dict[str, Any] = {
+        "mask": draw.with_first(draw.mask(7, 7)),
+        "key_mask": padding_mask(torch.tensor([4, 7]), 7),
+        "causal": True,
+    }
+    there = [name for name in limits if name in ask.takes]
+    groups = [(a, b) for i, a in enumerate(there) for b in there[i + 1 :]]
+    x = draw.tokens(2, 7)
+    return [ask(x, **{name: limits[name] for name in group}) for group in groups] + (
+        [ask(x, **limits)] if len(there) == 3 else []
     )
 
 
-def copy_state(module: nn.Module, reference: MultiHeadAttention) -> None:
-    """Give a module the reference's weights, where both name their parameters alike."""
-    module.load_state_dict(reference.state_dict())
+def _mask_and_gradients(ask: Asked, draw: Draw) -> Results:
+    x = draw.tokens(2, 7).requires_grad_()
+    with torch.enable_grad():
+        output, _ = ask(x, mask=draw.mask(7, 7))
+        return ask.gradients(output, x)
 
 
-def run(probe: Probe, candidate: Callable[..., nn.Module], load: Load) -> Answer:
-    """Put a probe to a candidate that has the reference's weights.
-
-    Returns what came, which is nothing if the candidate doesn't take what the probe is about, or
-    the error that was raised.
-    """
-    if not all(takes(candidate, name) for name in probe.sizes if name not in _SIZES):
-        return []
-    usual = {"num_kv_heads": probe.sizes["num_heads"], "dropout": 0.0}
-    options = {name: size for name, size in usual.items() if takes(candidate, name)}
-    options |= {name: size for name, size in probe.sizes.items() if name in usual}
-    with usual_settings(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        reference = MultiHeadAttention(**probe.sizes)
-        for projection in (reference.W_q, reference.W_k, reference.W_v, reference.W_o):
-            nn.init.normal_(projection.bias)  # so that a forgotten bias shows
-        module = candidate(probe.sizes["d_model"], probe.sizes["num_heads"], **options)
-        if not all(takes(module.forward, name) for name in probe.needs):
-            return []
-        try:
-            load(module, reference)
-        except (RuntimeError, AttributeError) as error:
-            raise ValueError(
-                "candidate must take the weights W_q, W_k, W_v and W_o of MultiHeadAttention, but "
-                f"loading them failed ({error}): if your parameters have other names, pass "
-                "load=..., a function of (your module, the reference) that copies them"
-            ) from error
-        module.eval()
-        torch.manual_seed(1)
-        try:
-            return probe.ask(module, lambda *x, **options: _call(module, *x, **options))
-        except Exception as error:  # whatever a broken attention raises is a symptom
-            return error
+def _blind(ask: Asked, draw: Draw, x: Tensor) -> Result:
+    mask = draw.mask(7, 7)
+    mask[1] = False
+    return ask(x, mask=mask)
 
 
-def _call(module: nn.Module, query: Tensor, *key_value: Tensor, **options: Any) -> Result:
-    """Call a module that may want key and value, or not know them."""
-    if takes(module.forward, "need_weights"):
-        options["need_weights"] = True
-    if not key_value and takes(module.forward, "key"):
-        key_value = (query, query)
-    result: Any = module(query, *key_value, **options)
-    output, weights = (result, None) if isinstance(result, Tensor) else result
-    given: Any  # by somebody else's code
-    for name, given in (("the output", output), ("the weights", weights)):
-        if given is None and name == "the weights":
-            continue
-        require_floating(name, given)
-        if given.is_meta or given.layout != torch.strided:
-            raise TypeError(f"{name} must be dense numbers, got {given.layout} on {given.device}")
-    return output, weights
+def _fully_masked_row(ask: Asked, draw: Draw) -> Results:
+    return [_blind(ask, draw, draw.tokens(2, 7))]
+
+
+def _fully_masked_gradient(ask: Asked, draw: Draw) -> Results:
+    x = draw.tokens(2, 7).requires_grad_()
+    with torch.enable_grad():
+        output, _ = _blind(ask, draw, x)
+        return ask.gradients(output, x)
+
+
+def _half(ask: Asked, draw: Draw) -> Results:
+    x = draw.tokens(2, 7).half() / 4  # no exponential of a score may be too large
+    return [ask.half()(x, mask=draw.mask(7, 7))]
+
+
+def _cached(ask: Asked, draw: Draw) -> Results:
+    cache = KVCache()
+    return [ask(part, causal=True, cache=cache) for part in draw.tokens(2, 6).split([3, 2, 1], 1)]
+
+
+def _dropout(ask: Asked, draw: Draw) -> Results:
+    """Whether answers vary in evaluation, the answer if they don't, and whether in training."""
+    x = draw.tokens(2, 7)
+    evaluated, again = ask(x), ask(x)
+    varies = not torch.equal(evaluated[0], again[0])
+    ask.module.train()
+    dropped, _ = ask(x.repeat(COPIES, 1, 1))
+    ask.module.eval()
+    differs = (dropped.unflatten(0, (COPIES, 2)).var(0).amax() > 1e-8).float()
+    answer: Pair = (torch.zeros(1), None) if varies else evaluated
+    return [(torch.tensor(float(varies)), None), answer, (differs, None)]
+
+
+def _weights_in_training(ask: Asked, draw: Draw) -> Results:
+    """Each weight's largest: dropout at 0.25 makes those that stay 4/3 times as large."""
+    x = draw.tokens(2, 7)
+    ask.module.train()
+    _, weights = ask(x.repeat(COPIES, 1, 1))
+    ask.module.eval()
+    return [(None, None if weights is None else weights.unflatten(0, (COPIES, 2)).amax(0))]
+
+
+_BARE = (
+    "It takes masks [B, 1, T, T]. It matters only where one without the axis of the heads is "
+    "handed over, and B is h: that is read wrongly, in silence."
+)
+_BLIND = (
+    "It matters only where a query of yours may look nowhere (a wholly padded sample, two masks "
+    "that leave nothing in common); most libraries leave such rows undefined."
+)
+PROBES = (
+    Probe("self-attention", "on one sequence", _self_attention, sizes=("first", "second")),
+    Probe("one sample, one token", "on a single sample or token", _one_of_each),
+    Probe("transposed tokens", "on tokens that aren't contiguous in memory", _not_contiguous,
+          loud="It is loud, and .contiguous() mends it."),
+    Probe("two sequences", "on two sequences of different lengths", _two_sequences,
+          ("two sequences",)),
+    Probe("a mask", "with a mask [T, T]", _one_mask, ("mask",)),
+    Probe("a mask for each sample", "with masks [B, T, T] where B is the number of heads",
+          _mask_a_sample_silent, ("masks",)),
+    Probe("any number of samples", "with masks [B, T, T]", _mask_a_sample, ("masks",)),
+    Probe("padding", "with padding", _padding, ("key_mask",)),
+    Probe("causal", "with causal=True", _causal, ("causal",)),
+    Probe("limits together", "with two of mask, padding and causal at once", _limits_together,
+          ("two limits",)),
+    Probe("gradients", "in the gradients", _gradients, tolerance=1e-3, of="a gradient"),
+    Probe("gradients with a mask", "in the gradients, with a mask", _mask_and_gradients, ("mask",),
+          tolerance=1e-3, of="a gradient"),
+    Probe("a cache", "token by token with a cache", _cached, ("causal", "cache")),
+    Probe("grouped heads", "with 6 query heads on 3 key heads", _self_attention,
+          sizes=("grouped",)),
+    Probe("training with dropout", "with dropout, in evaluation and in training", _dropout,
+          sizes=("dropping",), chooses_mode=True),
+    Probe("a mask without an axis for heads", "with a mask [B, T, T] where B = h", _bare_mask,
+          ("bare masks",), edge=_BARE, optional=True),
+    Probe("a row that may look nowhere", "with a query that may look nowhere", _fully_masked_row,
+          ("mask",), edge=_BLIND),
+    Probe("gradients of such a row", "in the gradient, with a query that may look nowhere",
+          _fully_masked_gradient, ("mask",), tolerance=1e-3, edge=_BLIND, of="a gradient"),
+    Probe("half precision", "with a mask, in half precision", _half, ("mask",), tolerance=2e-2,
+          edge="It matters only to whoever runs it in float16."),
+    Probe("weights in training", "in the weights that it shows while it trains",
+          _weights_in_training, sizes=("dropping",), chooses_mode=True,
+          edge="The output is right. It matters only to whoever looks at weights of train()."),
+)  # fmt: skip
+
+
+def takes_all(probe: Probe, takes: frozenset[str]) -> bool:
+    """Tell whether a probe can be put to whoever takes this."""
+    limits = {"two limits"} if len(takes & {"mask", "key_mask", "causal"}) >= 2 else set()
+    return takes | limits >= set(probe.needs)
+
+
+def put(probe: Probe, asked: Asked) -> Answer:
+    """Put a probe to a module; return what came, or the error that was raised."""
+    torch.manual_seed(1)
+    try:
+        return probe.ask(asked, Draw(asked))
+    except CallError:
+        raise
+    except Exception as error:  # whatever a broken attention raises is a symptom
+        return error

@@ -174,7 +174,7 @@ SQUEEZED = Exhibit(
     notice="Run one sample alone: the output must be [1, T, d]. The last batch of an epoch and the "
     "first request of a user are of this kind.",
     hint="A batch of one loses its axis: name the axis that squeeze may take, or leave it out.",
-    killed_by="a cache",
+    killed_by="one sample, one token",
     thread=Thread(
         "https://github.com/KrishnaDN/Attentive-Statistics-Pooling-for-Deep-Speaker-Embedding/"
         "issues/3",

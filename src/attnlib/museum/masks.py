@@ -147,7 +147,7 @@ CROSSES = Exhibit(
     "and masks that differ, and run one sample alone: its output must not change.",
     hint="The first axis of a mask [B, T_q, T_k] met the heads. Add the axis of the heads: "
     "mask[:, None].",
-    killed_by="a mask for each sample",
+    killed_by="a mask without an axis for heads",
     thread=Thread(
         "https://github.com/lucidrains/graph-transformer-pytorch/pull/2",
         "right for a batch of one alone; the author thanks and gives the mask an axis for the "

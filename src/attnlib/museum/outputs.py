@@ -119,7 +119,7 @@ DROPOUT_IN_WEIGHTS = Exhibit(
     "while training, without eval(), logs these.",
     hint="The returned weights went through dropout. Return those before it, and let dropout act "
     "on what mixes the values.",
-    killed_by="training with dropout",
+    killed_by="weights in training",
     thread=Thread(
         "https://github.com/pytorch/pytorch/issues/42929",
         "rows such as [1.25, 0, 0, ...] in a map that was taken while training.",

@@ -120,7 +120,7 @@ HALVED = Exhibit(
     notice="The maps are too flat, unless the heads are 4 numbers wide, where 4 / 2 is the root of "
     "4: test with another width. Print the scale once.",
     hint="You divided by d_k / 2: a power comes before a division. Write d_k ** 0.5, or math.sqrt.",
-    killed_by="grouped heads",
+    killed_by="self-attention",
     thread=Thread(
         "https://github.com/mkara44/transunet_pytorch/issues/4",
         "a reader doubts the line and shows that Python makes 0.5 of 1 ** 1/2; two answers hold "

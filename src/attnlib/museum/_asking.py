@@ -1,0 +1,118 @@
+"""Asking a module: in attnlib's terms, on each of the paths that it may have."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlib.museum._build import copy_of
+from attnlib.museum._forward import Forward, Result
+from attnlib.museum._mask_style import MaskStyle
+from attnlib.museum._places import Places, collect, own_places
+from attnlib.museum._reference import Setting
+
+OWN_ROLES = ("query", "key", "value", "mask", "key_mask", "causal", "cache", "need_weights")
+OWN_FORWARD = Forward({role: role for role in OWN_ROLES})
+FOUR_AXES = replace(OWN_FORWARD, mask=MaskStyle(several="[B, 1, T, T]"))
+
+
+Pair = tuple[Tensor | None, Tensor | None]  # what is compared; None where nothing is known
+
+
+@dataclass(frozen=True)
+class Path:
+    """One of the ways through a module, which must all give the same."""
+
+    name: str
+    says: str
+    training: bool = False
+    weights: bool = True
+    gradients: bool = True
+
+
+PATHS = (
+    Path("", ""),
+    Path("without weights", "without asking for weights", weights=False, gradients=False),
+    Path("in training", "in train()", training=True),
+    Path("in training, without weights", "in train(), without asking for weights", training=True,
+         weights=False),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A module that can be asked, and how.
+
+    setting: what it has in common with those it is compared with. takes: what it can be asked;
+    others are asked no more than that. places: where its weights are, if that is known. residual:
+    whether its output has its input added. of_attnlib: whether it must be told to be causal
+    where the candidate is so by itself.
+    """
+
+    module: nn.Module
+    setting: Setting
+    forward: Forward
+    takes: frozenset[str]
+    places: Places | None = None
+    path: Path = PATHS[0]
+    residual: bool = False
+    of_attnlib: bool = False
+
+    def __call__(
+        self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, **options: Any
+    ) -> Result:
+        """Ask a question as `MultiHeadAttention` is asked; return the output and the weights."""
+        if "need_weights" in self.takes:
+            options["need_weights"] = self.path.weights
+        if "causal" in self.takes:
+            options.setdefault("causal", False)
+        replaced = self.setting.mask_replaces and "mask" in options
+        if self.of_attnlib and self.setting.always_causal and not replaced:
+            options["causal"] = True
+        key = query if key is None else key
+        value = key if value is None else value
+        output, weights = self.forward.call(
+            self.module, self.setting.sizes.num_heads, query, key, value, **options
+        )
+        if self.residual:
+            output = output - query
+        return output, weights
+
+    def with_bare_masks(self) -> "Asked":
+        """Hand over masks for each sample as [B, T, T]."""
+        mask = replace(self.forward.mask, several="[B, T, T]")
+        return replace(self, forward=replace(self.forward, mask=mask))
+
+    @contextmanager
+    def on(self, path: Path) -> Iterator["Asked"]:
+        """Ask on another path."""
+        self.module.train(path.training)
+        try:
+            with torch.set_grad_enabled(path.gradients):
+                yield replace(self, path=path)
+        finally:
+            self.module.eval()
+
+    def half(self) -> "Asked":
+        """Return a copy of it in half precision."""
+        return replace(self, module=copy_of(self.module).half())
+
+    def gradients(self, output: Tensor, x: Tensor) -> list[Pair]:
+        """Return the gradients of the outputs' squares, by x and by each weight that is known."""
+        parameters = dict(self.module.named_parameters()) if self.places else {}
+        loss = output.square().sum()
+        found = torch.autograd.grad(loss, [x, *parameters.values()], materialize_grads=True)
+        by_x, numbers = found[0], dict(zip(parameters, found[1:], strict=True))
+        mine = collect(self.module, self.places, numbers) if self.places else {}
+        names = [f"{W}.{kind}" for W in ("W_q", "W_k", "W_v", "W_o") for kind in ("weight", "bias")]
+        return [(by_x, None), *((mine.get(name), None) for name in names)]
+
+
+def ask_of_attnlib(module: nn.Module, setting: Setting, takes: frozenset[str]) -> Asked:
+    """Return attnlib's module, or an exhibit, to be asked what a candidate takes."""
+    forward = FOUR_AXES if "four axes" in takes else OWN_FORWARD
+    takes |= {"need_weights"}
+    return Asked(module, setting, forward, takes, own_places(module), of_attnlib=True)

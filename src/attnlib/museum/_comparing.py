@@ -1,0 +1,56 @@
+"""Comparing two answers, and saying what differs."""
+
+import torch
+from torch import Tensor
+
+from attnlib.museum._asking import Pair
+from attnlib.museum._probes import Answer
+
+
+def agree(given: Answer, other: Answer, tolerance: float) -> bool:
+    """Tell whether two answers are the same; weights count where both give them."""
+    if isinstance(given, Exception) or isinstance(other, Exception):
+        return type(given) is type(other)
+    return all(_same(a, b, tolerance) for a, b in zip(given, other, strict=True))
+
+
+def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:
+    """Say what an answer (of an output, or of a gradient) has instead of the right one."""
+    if isinstance(right, Exception):
+        raise right
+    if isinstance(given, Exception):
+        return f"it raises {type(given).__name__}: {given}"
+    for ours, theirs in zip(given, right, strict=True):
+        pairs = zip((of, "the weights"), ours, theirs, strict=True)
+        for name, a, b in reversed(list(pairs)):  # weights say more
+            if a is None or b is None or _same((a, None), (b, None), tolerance):
+                continue
+            return _describe(name, a, b)
+    raise ValueError("no difference: both agree")
+
+
+def _same(left: Pair, right: Pair, tolerance: float) -> bool:
+    for ours, theirs in zip(left, right, strict=True):
+        if ours is None or theirs is None:
+            continue
+        if ours.shape != theirs.shape:
+            return False
+        ours, theirs = ours.double(), theirs.double()  # weights may be float32 in half precision
+        if not torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True):
+            return False
+    return True
+
+
+def _describe(name: str, ours: Tensor, theirs: Tensor) -> str:
+    differ = "differ" if name == "the weights" else "differs"
+    if ours.shape != theirs.shape:
+        have = "have" if name == "the weights" else "has"
+        return f"{name} {have} shape {list(ours.shape)} instead of {list(theirs.shape)}."
+    if ours.isnan().any() and not theirs.isnan().any():
+        return f"{name} {'hold' if name == 'the weights' else 'holds'} NaN."
+    sums = ours.sum(-1)
+    if name == "the weights" and not torch.allclose(sums, theirs.sum(-1), atol=1e-3):
+        low, high = f"{sums.min():.3g}", f"{sums.max():.3g}"
+        between = f"to {low}" if low == high else f"to between {low} and {high}"
+        return f"rows of the weights sum {between}."
+    return f"{name} {differ} by up to {(ours - theirs).abs().max().item():.2g}."

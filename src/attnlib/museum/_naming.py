@@ -1,0 +1,128 @@
+"""Finding the exhibits that a candidate behaves like."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from attnlib.museum import causal, heads, masks, outputs, projections, rows, scale, scores
+from attnlib.museum._asking import PATHS, Path
+from attnlib.museum._comparing import agree
+from attnlib.museum._exhibit import Exhibit
+from attnlib.museum._patient import Patient, Steps
+from attnlib.museum._probes import PROBES, Answer, Probe, takes_all
+
+EXHIBITS: tuple[Exhibit, ...] = (
+    *heads.EXHIBITS, *scale.EXHIBITS, *scores.EXHIBITS, *masks.EXHIBITS, *causal.EXHIBITS,
+    *rows.EXHIBITS, *projections.EXHIBITS, *outputs.EXHIBITS,
+)  # fmt: skip
+Guess = tuple[Exhibit, ...]
+Question = tuple[Probe, Path]
+
+
+@dataclass
+class Answers:
+    """All that a patient was asked, and what it answered."""
+
+    patient: Patient
+    given: dict[Question, Answer]
+
+    @classmethod
+    def of(cls, patient: Patient) -> "Answers":
+        """Ask whatever can be asked, on each path."""
+        takes = patient.first.takes
+        given: dict[Question, Answer] = {}
+        for path in PATHS:
+            if not path.weights and path.training and "need_weights" not in takes:
+                continue
+            if path.training and patient.random_in_training:
+                continue
+            for probe in PROBES:
+                if not takes_all(probe, takes) or not patient.has(probe):
+                    continue
+                if path.training and probe.chooses_mode:
+                    continue
+                given[probe, path] = patient.answer(probe, path)
+        return cls(patient, given)
+
+    def right(self, question: Question) -> bool:
+        """Tell whether a question was answered as attnlib's attention answers it."""
+        return self.agrees(question, ())
+
+    def agrees(self, question: Question, guess: Guess) -> bool:
+        """Tell whether it was answered as these exhibits answer it."""
+        probe, _ = question
+        return agree(self.given[question], self.behavior(guess, probe), probe.tolerance)
+
+    def shows(self, guess: Guess, question: Question) -> bool:
+        """Tell whether exhibits are wrong on a question too."""
+        probe, _ = question
+        return bool(guess) and not agree(
+            self.behavior(guess, probe), self.behavior((), probe), probe.tolerance
+        )
+
+    def behavior(self, guess: Guess, probe: Probe) -> Answer:
+        """Return what a module with these bugs answers."""
+        return self.patient.compared(probe, _steps(guess))
+
+    @cached_property
+    def failed(self) -> list[Question]:
+        """The questions that were answered wrongly, path by path."""
+        return [question for question in self.given if not self.right(question)]
+
+    @property
+    def wrong(self) -> list[Question]:
+        """Those of them that aren't about an edge."""
+        return [question for question in self.failed if not self.edge(question)]
+
+    def edge(self, question: Question) -> str:
+        """Return what a wrong answer means, if it is at an edge only."""
+        probe, _ = question
+        loud = isinstance(self.given[question], Exception)
+        return probe.edge or (probe.loud if loud else "")
+
+    def names(self, questions: list[Question]) -> tuple[str, ...]:
+        """Return the names of the probes, each once."""
+        return tuple(dict.fromkeys(probe.name for probe, _ in questions))
+
+    def explain(self, first: Question, limit: int = 2) -> Guess:
+        """Return the exhibits that answer a question as it was answered; none if there are none.
+
+        They must be right wherever the patient is, on the same path. Two are tried together where
+        one doesn't do, up to `limit`.
+        """
+        same_path = [question for question in self.given if question[1] is first[1]]
+        for guesses in (((exhibit,) for exhibit in EXHIBITS), self._pairs(first))[:limit]:
+            explaining = [
+                guess
+                for guess in guesses
+                if self.patient.behaves_like(_steps(guess), first[0], self.given[first])
+                and all(q in self.failed or self.agrees(q, guess) for q in same_path)
+            ]
+            if explaining:
+                return max(explaining, key=lambda g: sum(self.agrees(q, g) for q in same_path))
+        return ()
+
+    def _pairs(self, first: Question) -> Iterator[Guess]:
+        """Yield any two bugs that can be in one module, one of which shows in a question.
+
+        Neither shows on one sequence alone if the patient is right there.
+        """
+        plain = (PROBES[0], first[1])
+        possible = [
+            exhibit
+            for exhibit in EXHIBITS
+            if plain in self.failed or not self.shows((exhibit,), plain)
+        ]
+        shown = {exhibit for exhibit in possible if self.shows((exhibit,), first)}
+        for pair in combinations(possible, 2):
+            if not set(pair[0].steps) & set(pair[1].steps) and shown & set(pair):
+                yield pair
+
+
+def _steps(guess: Guess) -> Steps:
+    steps: dict[str, Any] = {}
+    for exhibit in guess:
+        steps |= exhibit.steps
+    return tuple(sorted(steps.items()))

@@ -1,0 +1,103 @@
+"""A candidate that is ready to be asked, beside the modules of attnlib that are asked the same."""
+
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from attnlib.museum._asking import PATHS, Asked, Pair, Path, ask_of_attnlib
+from attnlib.museum._comparing import agree
+from attnlib.museum._probes import Answer, Probe, put
+from attnlib.museum._reference import Setting, reference, stepped
+
+Steps = tuple[tuple[str, Any], ...]
+
+
+@cache
+def answer_of_attnlib(
+    probe: Probe, setting: Setting, takes: frozenset[str], steps: Steps = ()
+) -> Answer:
+    """Return what the right module, or one with these steps, answers."""
+    module = stepped(setting, dict(steps)) if steps else reference(setting)
+    return put(probe, ask_of_attnlib(module, setting, takes))
+
+
+@dataclass
+class Patient:
+    """A candidate that can be asked: its modules by the names of their sizes.
+
+    taken: what it was taken for, in sentences' parts. cannot: why it can't be asked something.
+    """
+
+    asked: dict[str, Asked]
+    taken: list[str] = field(default_factory=list)
+    cannot: dict[str, str] = field(default_factory=dict)
+    random_in_training: bool = False
+
+    def answer(self, probe: Probe, path: Path = PATHS[0]) -> Answer:
+        """Put a probe to all modules that it is for."""
+        results: list[Pair] = []
+        for asked in self._for(probe):
+            with asked.on(path) as on_path:
+                answer = put(probe, on_path)
+            if isinstance(answer, Exception):
+                return answer
+            results += answer
+        return results
+
+    def compared(self, probe: Probe, steps: Steps = ()) -> Answer:
+        """Return what attnlib's modules answer, or those with these steps."""
+        results: list[Pair] = []
+        for asked in self._for(probe):
+            answer = answer_of_attnlib(probe, asked.setting, asked.takes, steps)
+            if isinstance(answer, Exception):
+                return answer
+            results += answer
+        return results
+
+    def behaves_like(self, steps: Steps, probe: Probe, given: Answer) -> bool:
+        """Tell whether an answer is what these steps give, error messages included."""
+        start = 0
+        for asked in self._for(probe):  # one size after the other: most guesses fail on the first
+            answer = answer_of_attnlib(probe, asked.setting, asked.takes, steps)
+            if isinstance(answer, Exception):
+                return type(given) is type(answer) and str(given) == str(answer)
+            if isinstance(given, Exception):
+                continue
+            part = given[start : start + len(answer)]
+            if not agree(part, answer, probe.tolerance):
+                return False
+            start += len(answer)
+        return not isinstance(given, Exception)
+
+    def right(self, probe: Probe, path: Path = PATHS[0]) -> bool:
+        """Tell whether it answers a probe as it should."""
+        return agree(self.answer(probe, path), self.compared(probe), probe.tolerance)
+
+    def raises(self, probe: Probe) -> bool:
+        """Tell whether a probe makes it raise an error."""
+        return isinstance(self.answer(probe), Exception)
+
+    def has(self, probe: Probe) -> bool:
+        """Tell whether there is a module for a probe."""
+        return bool(self._for(probe))
+
+    def _for(self, probe: Probe) -> list[Asked]:
+        return [self.asked[size] for size in probe.sizes if size in self.asked]
+
+    @property
+    def first(self) -> Asked:
+        """The module that stands for all."""
+        return self.asked["first"]
+
+    def changed(self, **changes: Any) -> "Patient":
+        """Return the same patient, asked in another way."""
+        setting = {k: v for k, v in changes.items() if k in ("always_causal", "mask_replaces")}
+        rest = {k: v for k, v in changes.items() if k not in setting}
+        asked = {}
+        for size, one in self.asked.items():
+            one = replace(one, setting=replace(one.setting, **setting), **rest)
+            takes = one.forward.takes
+            if one.setting.always_causal:
+                takes -= {"two sequences", "causal"}
+            asked[size] = replace(one, takes=takes)
+        return replace(self, asked=asked)

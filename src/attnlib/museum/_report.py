@@ -1,0 +1,117 @@
+"""What a diagnosis says, in sentences."""
+
+from attnlib.museum._asking import PATHS
+from attnlib.museum._comparing import difference
+from attnlib.museum._naming import Answers, Guess, Question
+from attnlib.museum._patient import Patient
+from attnlib.museum._probes import Probe
+
+_UNLESS = {
+    "inverted mask": 'If your mask is meant to hide where it is True, say mask="hide".',
+    "0/1 mask added": 'If your mask is meant to be added to the scores, say mask="add".',
+    "mask crosses batch and heads": "If your mask is meant to have the axes [B, 1, T, T], say "
+    'mask_shape="[B, 1, T, T]".',
+    "attention across the batch": "If your tokens are meant to be [T, B, d], say "
+    "batch_first=False.",
+    "forgotten W_o": "If that projection stands elsewhere by intent, say out_projection=False.",
+}
+
+
+def healthy(asked: tuple[str, ...]) -> str:
+    """Say that no difference was found."""
+    return f"The same as attnlib's attention, asked in {len(asked)} ways: {', '.join(asked)}."
+
+
+def behaves_like(exhibits: Guess, answers: Answers) -> str:
+    """Say which exhibits explain what is wrong, and what they leave unexplained."""
+    first = answers.wrong[0]
+    message = f"It behaves like {_listed(exhibits)}, first seen {_says(first)}. "
+    message += " ".join(f"{exhibit.cause} {exhibit.hint}" for exhibit in exhibits)
+    message += _unless(exhibits)
+    rest = [question for question in answers.failed if not answers.agrees(question, exhibits)]
+    if rest:
+        message += f" There is more ({_names(rest, answers)}): mend this first, and diagnose again."
+    return message
+
+
+def in_no_known_way(answers: Answers) -> str:
+    """Say what differs where no exhibit does."""
+    first = answers.wrong[0]
+    return f"Wrong {_says(first)}, in a way that no exhibit is: {_difference(first, answers)}"
+
+
+def positions_inside(part: str, answers: Answers) -> str:
+    """Say why a module with positions inside can't be compared."""
+    return (
+        f"Its answer isn't attention's, and {part!r} looks as if queries and keys were turned by "
+        "their positions inside: hand in the module without positions (cos = 1 and sin = 0, say, "
+        f"by arguments=...), and ask again. {_difference(answers.wrong[0], answers)}"
+    )
+
+
+def at_the_edges(answers: Answers) -> tuple[Guess, str]:
+    """Say what differs at the edges only: like which exhibit, what that means, how to mend it."""
+    groups: dict[Guess, list[Question]] = {}
+    for question in answers.failed:
+        guess = answers.explain(question, limit=1)
+        if not guess:  # NaN, say, is the same exhibit's wherever it comes out
+            guess = next((g for g in groups if answers.shows(g, question)), ())
+        groups.setdefault(guess, []).append(question)
+    sentences = []
+    for guess, questions in groups.items():
+        if guess:
+            like = f"It behaves like {_listed(guess)} ({_names(questions, answers)})."
+            means = answers.edge(questions[0])
+            sentences.append(f"{like} {means} {guess[0].cause} {guess[0].hint} {_unless(guess)}")
+        else:
+            sentences += [
+                f"It differs {_says(q)}: {_difference(q, answers)} {answers.edge(q)}"
+                for q in questions
+                if q[1] is PATHS[0] or answers.right((q[0], PATHS[0]))
+            ]
+    return tuple(exhibit for guess in groups for exhibit in guess), " ".join(
+        map(str.strip, sentences)
+    )
+
+
+def limits(untried: tuple[str, ...], patient: Patient) -> str:
+    """Say what wasn't asked, and what the candidate was taken for."""
+    words = ""
+    if untried:
+        words += f" Not tried, since it doesn't take what is needed: {', '.join(untried)}."
+    if patient.random_in_training:
+        words += " Not asked in train(), where it is random though its dropout is 0."
+    if "second" not in patient.asked:
+        sizes = patient.first.setting.sizes
+        words += f" Asked at one size only: d_model={sizes.d_model}, num_heads={sizes.num_heads}."
+    return f"{words} Taken as: {'; '.join(patient.taken)}."
+
+
+def _listed(exhibits: Guess) -> str:
+    return " and ".join(f'"{exhibit.name}"' for exhibit in exhibits)
+
+
+def _unless(exhibits: Guess) -> str:
+    return "".join(f" {_UNLESS[e.name]}" for e in exhibits if e.name in _UNLESS)
+
+
+def _names(questions: list[Question], answers: Answers) -> str:
+    """Name each probe once; and the path, where another path is right."""
+    names: dict[Probe, str] = {}
+    for probe, path in questions:
+        first = answers.given.keys() & {(probe, PATHS[0])}
+        elsewhere = path is not PATHS[0] and first and answers.right((probe, PATHS[0]))
+        names.setdefault(probe, f"{probe.name} {path.says}" if elsewhere else probe.name)
+    return ", ".join(names.values())
+
+
+def _says(question: Question) -> str:
+    probe, path = question
+    return f"{probe.says} {path.says}".strip()
+
+
+def _difference(question: Question, answers: Answers) -> str:
+    probe, _ = question
+    return difference(
+        answers.given[question], answers.behavior((), probe), probe.tolerance, probe.of
+    )

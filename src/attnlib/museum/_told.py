@@ -1,0 +1,82 @@
+"""What the reader tells of a candidate, and errors about how it is called."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from torch import nn
+
+from attnlib._checks import require_flag, require_positive_int
+from attnlib.attention import MultiHeadAttention
+
+Load = Callable[[nn.Module, MultiHeadAttention], Any]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "causal": ("always", "when asked"),
+    "mask": ("keep", "hide", "add"),
+    "mask_shape": ("[T, T]", "[B, T, T]", "[B, 1, T, T]", "[B h, T, T]"),
+    "qkv": ("blocks", "heads", "interleaved"),
+}
+
+
+class CallError(TypeError, ValueError):
+    """A candidate can't be built, loaded or called in the way that was tried.
+
+    It says nothing about the attention itself; the message has the line that would mend the call.
+    """
+
+
+class Options(TypedDict, total=False):
+    """What can be told of a candidate; each is explained at `diagnose`."""
+
+    load: Load | None
+    num_heads: int | None
+    causal: str | None
+    bias: bool | None
+    out_projection: bool
+    mask: str | None
+    mask_shape: str | None
+    qkv: str | None
+    batch_first: bool | None
+    arguments: Mapping[str, Any] | None
+    returns: Callable[[Any], Any] | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """The options of `diagnose`, checked; None where nothing was told."""
+
+    load: Load | None = None
+    num_heads: int | None = None
+    causal: str | None = None
+    bias: bool | None = None
+    out_projection: bool = True
+    mask: str | None = None
+    mask_shape: str | None = None
+    qkv: str | None = None
+    batch_first: bool | None = None
+    arguments: Mapping[str, Any] | None = field(default=None)
+    returns: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
+                )
+        for name in ("bias", "batch_first"):
+            if getattr(self, name) is not None:
+                require_flag(name, getattr(self, name))
+        require_flag("out_projection", self.out_projection)
+        if self.num_heads is not None:
+            require_positive_int("num_heads", self.num_heads)
+        if self.arguments is not None and not isinstance(self.arguments, Mapping):
+            raise TypeError(
+                "arguments must be a dict of what forward needs besides, "
+                f"got {type(self.arguments).__name__}"
+            )
+        for name in ("load", "returns"):
+            value = getattr(self, name)
+            if value is not None and not callable(value):
+                raise TypeError(f"{name} must be a function, got {type(value).__name__}")

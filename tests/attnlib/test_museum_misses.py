@@ -1,0 +1,79 @@
+"""Bugs that hide from careless questions are found, whatever formula, path or size hides them."""
+
+import math
+from functools import cache
+
+import pytest
+from tools.broken_attentions import FOUND_BEFORE, MISSED, Limited, Plain, scaled_by
+
+from attnlib.museum import EXHIBITS, diagnose
+from attnlib.museum._build import FIRST, SECOND
+from attnlib.museum._probes import PROBES
+
+BROKEN = MISSED | FOUND_BEFORE
+diagnosed = cache(diagnose)
+
+# What somebody may divide scores by instead of the root of d_k.
+FORMULAS = {
+    name: eval(f"lambda d, h, d_k, B, T: {name}", vars(math).copy())
+    for name in (
+        "d_k ** 1 / 2", "d_k ** 1 // 2", "d_k // 2", "d_k / 2", "int(sqrt(d_k))",
+        "round(sqrt(d_k))", "sqrt(d_k - 1)", "sqrt(d_k + 1)", "sqrt(d_k // 2)", "sqrt(2 * d_k)",
+        "log2(d_k)", "log(d_k)", "d_k", "d", "h", "B", "T", "sqrt(d)", "sqrt(h)", "sqrt(B)",
+        "sqrt(T)", "sqrt(T - 1)", "sqrt(T + 1)", "sqrt(B * h)", "sqrt(B * T)", "sqrt(h * T)",
+        "sqrt(h + 1)", "sqrt(h - 1)",
+        "sqrt(d // 2)", "sqrt(d - 1)", "sqrt(d / T)", "sqrt(T + h)", "sqrt(B + T)", "sqrt(2 * T)",
+        "d_k ** (1 / 3)", "d_k ** 0.25", "h + 1", "h - 1", "T - 1", "B + 1", "1", "2", "3", "4",
+        "8", "sqrt(8)", "sqrt(10)", "sqrt(12)", "sqrt(14)", "sqrt(16)", "sqrt(64)", "1 / sqrt(d_k)",
+        "d ** 0.25", "log2(d)", "sqrt(d) / 2", "sqrt(B * h * T)", "sqrt(d // T)",
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("right", [Plain, Limited])
+def test_what_the_broken_ones_are_made_of_is_right(right):
+    assert diagnose(right).failed == ()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_others_miss_is_found(name):
+    diagnosis = diagnosed(BROKEN[name])
+    assert not diagnosis and diagnosis.heading == "Broken.", diagnosis
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_no_formula_of_the_sizes_passes_for_the_root_of_d_k(formula):
+    assert not diagnosed(scaled_by(FORMULAS[formula]))
+
+
+def test_no_two_sizes_of_a_width_agree():
+    for sizes in (FIRST, SECOND):
+        d_k = sizes.d_model // sizes.num_heads
+        for B, T in ((2, 7), (5, 9)):
+            assert len({sizes.d_model, sizes.num_heads, d_k, B, T}) == 5
+
+
+def test_every_probe_is_the_first_to_find_something():
+    found = {exhibit.killed_by for exhibit in EXHIBITS}
+    found |= {diagnosed(broken).failed[0] for broken in BROKEN.values()}
+    assert {probe.name for probe in PROBES} - found == set()
+
+
+def test_a_path_that_differs_is_named_with_its_bug():
+    diagnosis = diagnosed(MISSED["TrainsUnscaled"])
+    assert [exhibit.name for exhibit in diagnosis.exhibits] == ["no scale"]
+    assert "first seen on one sequence in train()" in diagnosis.message
+
+
+def test_the_number_of_runs_stays_small():
+    """A diagnosis that finds nothing is the longest search; each guess is one run or two."""
+    runs = 0
+
+    class Counted(Plain):
+        def mix(self, weights, v):
+            nonlocal runs
+            runs += 1
+            return super().mix(weights, v) + 1
+
+    diagnose(Counted)
+    assert runs < 100

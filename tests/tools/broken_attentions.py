@@ -1,0 +1,273 @@
+"""Attentions with bugs that a careless question misses; each is right wherever that looks.
+
+Built with (d_model, num_heads) and loaded by name, so that any museum can ask them.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Plain(nn.Module):
+    """A right attention in steps, for the others to break."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.d_model, self.num_heads, self.d_k = d_model, num_heads, d_model // num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None):
+        return self.attend(query, key, value)
+
+    def attend(self, query, key=None, value=None, allowed=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        weights = self.weigh(self.scores(self.split(self.W_q(query)), self.split(self.W_k(key))),
+                             allowed)  # fmt: skip
+        return self.mix(weights, self.split(self.W_v(value))), weights
+
+    def split(self, x):
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def scores(self, q, k):
+        return q @ k.mT / math.sqrt(self.d_k)
+
+    def weigh(self, scores, allowed):
+        if allowed is None:
+            return scores.softmax(-1)
+        blind = ~allowed.any(-1, keepdim=True)
+        scores = scores.masked_fill(~allowed & ~blind, -math.inf)
+        return scores.softmax(-1).masked_fill(blind, 0.0)
+
+    def mix(self, weights, v):
+        return self.W_o((weights @ v).transpose(1, 2).flatten(2))
+
+
+def fit(mask=None, key_mask=None, causal=False, T=None):
+    """All limits in one mask that broadcasts to the scores."""
+    allowed = torch.ones(1, 1, 1, 1, dtype=torch.bool)
+    if mask is not None:
+        allowed = allowed & (mask[:, None] if mask.dim() == 3 else mask)
+    if key_mask is not None:
+        allowed = allowed & key_mask[:, None, None]
+    return allowed & torch.ones(T, T, dtype=torch.bool).tril() if causal else allowed
+
+
+class Limited(Plain):
+    """With a mask, padding and causal, all right."""
+
+    def forward(self, query, key=None, value=None, *, mask=None, key_mask=None, causal=False):
+        allowed = fit(mask, key_mask, causal, query.shape[1])
+        return self.attend(query, key, value, allowed)
+
+
+def scaled_by(formula):
+    """Build an attention that divides by something else than the root of d_k."""
+
+    class Scaled(Plain):
+        def scores(self, q, k):
+            sizes = {"d": self.d_model, "h": self.num_heads, "d_k": self.d_k, "B": len(q)}
+            return q @ k.mT / formula(**sizes, T=k.shape[-2])
+
+    return Scaled
+
+
+# --- two paths -----------------------------------------------------------------------------------
+
+
+class FusedPathForgetsMasks(Limited):
+    def forward(self, query, *, mask=None, causal=False, need_weights=False):
+        if need_weights:
+            return super().forward(query, mask=mask, causal=causal)
+        return self.attend(query)[0], None
+
+
+class FusedPathIsNotCausal(Limited):
+    def forward(self, query, *, mask=None, causal=False, need_weights=False):
+        output, weights = super().forward(query, mask=mask, causal=causal and need_weights)
+        return output, weights if need_weights else None
+
+
+class FusedPathDropsInEvaluation(Limited):
+    def __init__(self, d_model, num_heads, dropout=0.0):
+        super().__init__(d_model, num_heads)
+        self.dropout = dropout
+
+    def forward(self, query, *, need_weights=False):
+        allowed, v = fit(), self.split(self.W_v(query))
+        weights = self.weigh(self.scores(*(self.split(W(query)) for W in (self.W_q, self.W_k))),
+                             allowed)  # fmt: skip
+        dropped = F.dropout(weights, self.dropout, self.training or not need_weights)
+        return self.mix(dropped, v), weights if need_weights else None
+
+
+class TrainsWithoutMasks(Limited):
+    def forward(self, query, *, mask=None):
+        return super().forward(query, mask=None if self.training else mask)
+
+
+class TrainsUnscaled(Plain):
+    def scores(self, q, k):
+        return super().scores(q, k) * (math.sqrt(self.d_k) if self.training else 1.0)
+
+
+# --- limits together -----------------------------------------------------------------------------
+
+
+class MaskOrCausal(Limited):
+    def forward(self, query, *, mask=None, causal=False):
+        return super().forward(query, mask=mask, causal=causal and mask is None)
+
+
+class PaddingOrCausal(Limited):
+    def forward(self, query, *, key_mask=None, causal=False):
+        return super().forward(query, key_mask=key_mask, causal=causal and key_mask is None)
+
+
+class MaskOrPadding(Limited):
+    def forward(self, query, *, mask=None, key_mask=None):
+        return super().forward(query, mask=mask, key_mask=key_mask if mask is None else None)
+
+
+class EitherMaskAllows(Limited):
+    def forward(self, query, *, mask=None, key_mask=None):
+        both = mask is not None and key_mask is not None
+        allowed = fit(mask) | fit(None, key_mask) if both else fit(mask, key_mask)
+        return self.attend(query, allowed=allowed)
+
+
+# --- sizes of one, memory, gradients -------------------------------------------------------------
+
+
+class SqueezesABatchOfOne(Plain):
+    def mix(self, weights, v):
+        return super().mix(weights, v).squeeze()
+
+
+class SqueezesASingleToken(Plain):
+    def mix(self, weights, v):
+        return super().mix(weights, v).squeeze(1)
+
+
+class ReadsMemoryInItsOrder(Plain):
+    def forward(self, query):
+        x = torch.as_strided(query, query.shape, (query[0].numel(), query.shape[-1], 1))
+        return self.attend(x)
+
+
+class WithoutGradients(Plain):
+    @torch.no_grad()
+    def forward(self, query):
+        return self.attend(query)
+
+
+class WithoutGradientsOfKeys(Plain):
+    def scores(self, q, k):
+        return super().scores(q, k.detach())
+
+
+class WithoutGradientsOfTheInput(Plain):
+    def forward(self, query):
+        return self.attend(query.detach())
+
+
+class DetachedWeights(Plain):
+    def weigh(self, scores, allowed):
+        return super().weigh(scores, allowed).detach()
+
+
+class AsManySamplesAsHeads(Limited):
+    """Takes a mask for each sample, as long as B is h."""
+
+    def forward(self, query, *, mask=None):
+        if mask is not None and mask.dim() > 2:
+            mask = mask.view(self.num_heads, *query.shape[1:2] * 2)
+        return super().forward(query, mask=mask)
+
+
+class DetachesMaskedScores(Limited):
+    def weigh(self, scores, allowed):
+        return super().weigh(scores if allowed.shape[-1] == 1 else scores.detach(), allowed)
+
+
+class FixedLengthOfKeys(Plain):
+    """Works while keys are as many as queries."""
+
+    def scores(self, q, k):
+        return super().scores(q, k)[..., : q.shape[-2]] if k.shape[-2] > q.shape[-2] else (
+            super().scores(q, k)
+        )  # fmt: skip
+
+    def mix(self, weights, v):
+        return super().mix(weights, v[..., : weights.shape[-1], :])
+
+
+class ValuesOfKeys(Plain):
+    def forward(self, query, key, value):
+        return self.attend(query, key, key)
+
+
+class CausalThatIsIgnored(Plain):
+    def forward(self, query, *, causal=False):
+        return self.attend(query)
+
+
+class CausalThatIsAlwaysOn(Limited):
+    def forward(self, query, *, causal=False):
+        return super().forward(query, causal=True)
+
+
+class ForgottenBiases(Plain):
+    def forward(self, query):
+        q, k, v = (self.split(F.linear(query, W.weight)) for W in (self.W_q, self.W_k, self.W_v))
+        weights = self.weigh(self.scores(q, k), None)
+        return self.mix(weights, v), weights
+
+
+# --- what people really write --------------------------------------------------------------------
+
+
+class ScaleAfterSoftmax(Plain):
+    def scores(self, q, k):
+        return q @ k.mT
+
+    def weigh(self, scores, allowed):
+        return super().weigh(scores, allowed) / math.sqrt(self.d_model)
+
+
+class MaskThrownAway(Plain):
+    def forward(self, query, mask=None):
+        return self.attend(query)
+
+
+class RandomInEvaluation(Plain):
+    def weigh(self, scores, allowed):
+        return F.dropout(super().weigh(scores, allowed), 0.1)
+
+
+MISSED = {
+    "d_k ** 1/2": scaled_by(lambda d_k, **_: d_k**1 / 2),
+    "d_k ** 1 // 2": scaled_by(lambda d_k, **_: d_k**1 // 2),
+    "log2 of d_k": scaled_by(lambda d_k, **_: math.log2(d_k)),
+    "2": scaled_by(lambda **_: 2),
+    "root of T - 1": scaled_by(lambda T, **_: math.sqrt(T - 1)),
+} | {
+    broken.__name__: broken
+    for broken in (
+        FusedPathForgetsMasks, FusedPathIsNotCausal, FusedPathDropsInEvaluation,
+        TrainsWithoutMasks, TrainsUnscaled, MaskOrCausal, PaddingOrCausal, MaskOrPadding,
+        EitherMaskAllows, SqueezesABatchOfOne, SqueezesASingleToken, ReadsMemoryInItsOrder,
+        WithoutGradients, WithoutGradientsOfKeys, WithoutGradientsOfTheInput, DetachedWeights,
+        ValuesOfKeys,
+    )
+}  # fmt: skip
+FOUND_BEFORE = {
+    broken.__name__: broken
+    for broken in (
+        AsManySamplesAsHeads, DetachesMaskedScores, FixedLengthOfKeys, CausalThatIsIgnored,
+        CausalThatIsAlwaysOn, ForgottenBiases, ScaleAfterSoftmax, MaskThrownAway,
+        RandomInEvaluation,
+    )
+}  # fmt: skip

@@ -1,0 +1,405 @@
+"""Attentions as public code writes them, retold: their names, calls, masks and layouts.
+
+Each is right in what its authors promise. Where a well-known implementation is retold, its class
+says which.
+"""
+
+import math
+from types import SimpleNamespace
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def attend(q, k, v, hidden=None, fill=-1e9):
+    """Heads' outputs [B, h, T, d_k] and weights; `hidden` broadcasts to the scores."""
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, fill)
+    weights = scores.softmax(-1)
+    return weights @ v, weights
+
+
+def join(heads):
+    return heads.transpose(1, 2).flatten(2)
+
+
+class AnnotatedTransformer(nn.Module):
+    """MultiHeadedAttention of "The Annotated Transformer"."""
+
+    def __init__(self, h, d_model, dropout=0.1):
+        super().__init__()
+        assert d_model % h == 0
+        self.d_k, self.h, self.attn = d_model // h, h, None
+        self.linears = nn.ModuleList(nn.Linear(d_model, d_model) for _ in range(4))
+        self.dropout = nn.Dropout(p=dropout)
+
+    def forward(self, query, key, value, mask=None):
+        if mask is not None:
+            mask = mask.unsqueeze(1)
+        q, k, v = (
+            linear(x).view(len(query), -1, self.h, self.d_k).transpose(1, 2)
+            for linear, x in zip(self.linears, (query, key, value), strict=False)
+        )
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, -1e9)
+        self.attn = self.dropout(scores.softmax(-1))
+        return self.linears[-1](join(self.attn @ v))
+
+
+class NanoGPT(nn.Module):
+    """CausalSelfAttention of nanoGPT, in its fused form and the explicit one."""
+
+    flash = True
+
+    def __init__(self, config):
+        super().__init__()
+        assert config.n_embd % config.n_head == 0
+        self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, bias=config.bias)
+        self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=config.bias)
+        self.attn_dropout = nn.Dropout(config.dropout)
+        self.resid_dropout = nn.Dropout(config.dropout)
+        self.n_head, self.n_embd, self.dropout = config.n_head, config.n_embd, config.dropout
+        ones = torch.ones(config.block_size, config.block_size)
+        self.register_buffer("bias", torch.tril(ones)[None, None])
+
+    def forward(self, x):
+        B, T, C = x.size()
+        q, k, v = (
+            one.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+            for one in self.c_attn(x).split(self.n_embd, dim=2)
+        )
+        if self.flash:
+            dropout = self.dropout if self.training else 0
+            y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+        else:
+            att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+            att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+            y = self.attn_dropout(F.softmax(att, dim=-1)) @ v
+        return self.resid_dropout(self.c_proj(join(y)))
+
+
+class NanoGPTExplicit(NanoGPT):
+    flash = False
+
+
+class NanoGPTWithoutBias(NanoGPT):
+    def __init__(self, d_model, num_heads):
+        names = {"n_embd": d_model, "n_head": num_heads, "block_size": 32}
+        super().__init__(SimpleNamespace(**names, dropout=0.0, bias=False))
+
+
+class WithResidualAndNorm(nn.Module):
+    """MultiHeadAttention of jadore801120's transformer: a sub-layer, with its residual and norm."""
+
+    def __init__(self, n_head, d_model, d_k, d_v, dropout=0.1):
+        super().__init__()
+        self.n_head, self.d_k, self.d_v = n_head, d_k, d_v
+        self.w_qs = nn.Linear(d_model, n_head * d_k, bias=False)
+        self.w_ks = nn.Linear(d_model, n_head * d_k, bias=False)
+        self.w_vs = nn.Linear(d_model, n_head * d_v, bias=False)
+        self.fc = nn.Linear(n_head * d_v, d_model, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        self.layer_norm = nn.LayerNorm(d_model, eps=1e-6)
+
+    def forward(self, q, k, v, mask=None):
+        residual = q
+        q, k, v = (
+            linear(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)
+            for linear, x in ((self.w_qs, q), (self.w_ks, k), (self.w_vs, v))
+        )
+        hidden = None if mask is None else mask.unsqueeze(1) == 0
+        heads, weights = attend(q, k, v, hidden)
+        return self.layer_norm(self.dropout(self.fc(join(heads))) + residual), weights
+
+
+class WithMasksOfFourAxes(nn.Module):
+    """MultiHeadAttention of hyunwoongko's transformer: masks [B, 1, T, T]."""
+
+    def __init__(self, d_model, n_head):
+        super().__init__()
+        self.n_head = n_head
+        self.w_q, self.w_k, self.w_v = (nn.Linear(d_model, d_model) for _ in range(3))
+        self.w_concat = nn.Linear(d_model, d_model)
+
+    def forward(self, q, k, v, mask=None):
+        q, k, v = (
+            linear(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)
+            for linear, x in ((self.w_q, q), (self.w_k, k), (self.w_v, v))
+        )
+        heads, _ = attend(q, k, v, None if mask is None else mask == 0, -10000)
+        return self.w_concat(join(heads))
+
+
+class WithContextLength(nn.Module):
+    """MultiHeadAttention of rasbt's "LLMs from scratch": causal by a buffer, no qkv biases."""
+
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.d_out, self.num_heads, self.head_dim = d_out, num_heads, d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        ones = torch.ones(context_length, context_length)
+        self.register_buffer("mask", torch.triu(ones, diagonal=1))
+
+    def forward(self, x):
+        T = x.shape[1]
+        q, k, v = (
+            linear(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for linear in (self.W_query, self.W_key, self.W_value)
+        )
+        scores = q @ k.transpose(2, 3)
+        scores.masked_fill_(self.mask.bool()[:T, :T], -torch.inf)
+        weights = self.dropout(torch.softmax(scores / k.shape[-1] ** 0.5, dim=-1))
+        return self.out_proj(join(weights @ v))
+
+
+class OneHead(nn.Module):
+    """Head of Karpathy's "Let's build GPT" lecture."""
+
+    def __init__(self, n_embd, head_size, block_size, dropout):
+        super().__init__()
+        self.key = nn.Linear(n_embd, head_size, bias=False)
+        self.query = nn.Linear(n_embd, head_size, bias=False)
+        self.value = nn.Linear(n_embd, head_size, bias=False)
+        self.register_buffer("tril", torch.tril(torch.ones(block_size, block_size)))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        T = x.shape[1]
+        k, q = self.key(x), self.query(x)
+        scores = q @ k.transpose(-2, -1) * k.shape[-1] ** -0.5
+        scores = scores.masked_fill(self.tril[:T, :T] == 0, float("-inf"))
+        return self.dropout(F.softmax(scores, dim=-1)) @ self.value(x)
+
+
+class ListOfHeads(nn.Module):
+    """MultiHeadAttention of the same lecture."""
+
+    def __init__(self, n_embd, num_heads, head_size, block_size, dropout=0.2):
+        super().__init__()
+        heads = (OneHead(n_embd, head_size, block_size, dropout) for _ in range(num_heads))
+        self.heads = nn.ModuleList(heads)
+        self.proj = nn.Linear(head_size * num_heads, n_embd)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.dropout(self.proj(torch.cat([head(x) for head in self.heads], dim=-1)))
+
+
+class ValuesFirst(nn.Module):
+    """SelfAttention(values, keys, query, mask) of a popular video, with matrices of full width."""
+
+    def __init__(self, embed_size, heads):
+        super().__init__()
+        self.heads = heads
+        self.values, self.keys, self.queries = (nn.Linear(embed_size, embed_size) for _ in range(3))
+        self.fc_out = nn.Linear(embed_size, embed_size)
+
+    def forward(self, values, keys, query, mask):
+        q, k, v = (
+            linear(x).unflatten(-1, (self.heads, -1))
+            for linear, x in ((self.queries, query), (self.keys, keys), (self.values, values))
+        )
+        energy = torch.einsum("nqhd,nkhd->nhqk", q, k)
+        if mask is not None:
+            energy = energy.masked_fill(mask == 0, float("-1e20"))
+        attention = torch.softmax(energy / q.shape[-1] ** 0.5, dim=3)
+        return self.fc_out(torch.einsum("nhql,nlhd->nqhd", attention, v).flatten(2))
+
+
+class Timm(nn.Module):
+    """Attention of timm's vision transformers: packed by blocks, plain SDPA."""
+
+    def __init__(self, dim, num_heads=8, qkv_bias=False, attn_drop=0.0, proj_drop=0.0):
+        super().__init__()
+        self.num_heads = num_heads
+        self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
+        self.q_norm, self.k_norm = nn.Identity(), nn.Identity()
+        self.attn_drop, self.proj_drop = nn.Dropout(attn_drop), nn.Dropout(proj_drop)
+        self.proj = nn.Linear(dim, dim)
+
+    def forward(self, x, attn_mask=None):
+        B, N, C = x.shape
+        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4)
+        q, k, v = qkv.unbind(0)
+        dropout = self.attn_drop.p if self.training else 0.0
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout)
+        return self.proj_drop(self.proj(heads.transpose(1, 2).reshape(B, N, C)))
+
+
+class VitPytorch(nn.Module):
+    """Attention of lucidrains' vit-pytorch: a norm before, no biases, `to_qkv` and `to_out`."""
+
+    def __init__(self, dim, heads=8, dim_head=64, dropout=0.0):
+        super().__init__()
+        inner = dim_head * heads
+        self.heads, self.scale = heads, dim_head**-0.5
+        self.norm = nn.LayerNorm(dim)
+        self.to_qkv = nn.Linear(dim, inner * 3, bias=False)
+        self.to_out = nn.Sequential(nn.Linear(inner, dim), nn.Dropout(dropout))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        q, k, v = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in self.to_qkv(self.norm(x)).chunk(3, dim=-1)
+        )
+        weights = self.dropout((q @ k.transpose(-1, -2) * self.scale).softmax(-1))
+        return self.to_out(join(weights @ v))
+
+
+class PackedByHeads(nn.Module):
+    """MultiheadAttention of the UvA's deep learning notebooks: [q, k, v] of each head in turn."""
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.qkv_proj, self.o_proj = (
+            nn.Linear(embed_dim, 3 * embed_dim),
+            nn.Linear(*[embed_dim] * 2),
+        )
+
+    def forward(self, x, mask=None, return_attention=False):
+        qkv = self.qkv_proj(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        heads, weights = attend(*qkv.chunk(3, dim=-1), None if mask is None else mask == 0, -9e15)
+        output = self.o_proj(join(heads))
+        return (output, weights) if return_attention else output
+
+
+class PackedByNumbers(nn.Module):
+    """A vision transformer of a blog: "b n (h d qkv) -> (qkv) b h n d"."""
+
+    def __init__(self, emb_size, num_heads, dropout=0.0):
+        super().__init__()
+        self.num_heads = num_heads
+        self.qkv, self.att_drop = nn.Linear(emb_size, emb_size * 3), nn.Dropout(dropout)
+        self.projection = nn.Linear(emb_size, emb_size)
+
+    def forward(self, x, mask=None):
+        qkv = self.qkv(x).unflatten(-1, (self.num_heads, -1, 3)).permute(4, 0, 2, 1, 3)
+        q, k, v = qkv
+        energy = q @ k.mT
+        if mask is not None:
+            energy = energy.masked_fill(~mask, torch.finfo(torch.float32).min)
+        weights = self.att_drop((energy / q.shape[-1] ** 0.5).softmax(-1))
+        return self.projection(join(weights @ v))
+
+
+class WithNumbersForAMask(nn.Module):
+    """BERT's oldest way: (1 - mask) * -10000, for a mask of ones and zeros that isn't boolean."""
+
+    def __init__(self, hidden_size, num_attention_heads):
+        super().__init__()
+        self.h = num_attention_heads
+        self.query, self.key, self.value = (nn.Linear(hidden_size, hidden_size) for _ in range(3))
+        self.dense = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, hidden_states, attention_mask):
+        q, k, v = (
+            linear(hidden_states).unflatten(-1, (self.h, -1)).transpose(1, 2)
+            for linear in (self.query, self.key, self.value)
+        )
+        scores = q @ k.mT / math.sqrt(q.shape[-1]) + (1.0 - attention_mask) * -10000.0
+        return self.dense(join(scores.softmax(-1) @ v))
+
+
+class WithCrossAttention(nn.Module):
+    """Attention(x, context=None) of many diffusion models: `to_q`, and `to_kv` of the context."""
+
+    def __init__(self, dim, heads=8, dim_head=64):
+        super().__init__()
+        self.heads, inner = heads, heads * dim_head
+        self.to_q = nn.Linear(dim, inner, bias=False)
+        self.to_kv = nn.Linear(dim, inner * 2, bias=False)
+        self.to_out = nn.Linear(inner, dim)
+
+    def forward(self, x, context=None, mask=None):
+        context = x if context is None else context
+        q, k, v = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in (self.to_q(x), *self.to_kv(context).chunk(2, dim=-1))
+        )
+        heads, _ = attend(q, k, v, None if mask is None else ~mask, -torch.finfo(q.dtype).max)
+        return self.to_out(join(heads))
+
+
+class GroupedQueries(nn.Module):
+    """Grouped queries on plain SDPA, as torchtune and many others have it."""
+
+    def __init__(self, embed_dim, num_heads, num_kv_heads, attn_dropout=0.0):
+        super().__init__()
+        self.num_heads, self.num_kv_heads, d_k = num_heads, num_kv_heads, embed_dim // num_heads
+        self.q_proj = nn.Linear(embed_dim, embed_dim, bias=False)
+        self.k_proj = nn.Linear(embed_dim, num_kv_heads * d_k, bias=False)
+        self.v_proj = nn.Linear(embed_dim, num_kv_heads * d_k, bias=False)
+        self.output_proj = nn.Linear(embed_dim, embed_dim, bias=False)
+        self.attn_dropout = attn_dropout
+
+    def forward(self, x, mask=None):
+        q = self.q_proj(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        groups = self.num_heads // self.num_kv_heads
+        k, v = (
+            linear(x).unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2)
+            .repeat_interleave(groups, 1)
+            for linear in (self.k_proj, self.v_proj)
+        )  # fmt: skip
+        if mask is not None and mask.dim() == 3:
+            mask = mask[:, None]
+        dropout = self.attn_dropout if self.training else 0.0
+        return self.output_proj(join(F.scaled_dot_product_attention(q, k, v, mask, dropout)))
+
+
+class RotaryInside(nn.Module):
+    """An attention that turns queries and keys by position, and can't be asked without."""
+
+    def __init__(self, dim, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.wq, self.wk, self.wv, self.wo = (nn.Linear(dim, dim, bias=False) for _ in range(4))
+        steps = torch.arange(0, dim // n_heads, 2) / (dim // n_heads)
+        self.register_buffer("inv_freq", 10000.0**-steps)
+
+    def turn(self, x):
+        angles = torch.arange(x.shape[-2])[:, None] * self.inv_freq
+        even, odd = x[..., ::2], x[..., 1::2]
+        cos, sin = angles.cos(), angles.sin()
+        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
+
+    def forward(self, x):
+        q, k, v = (
+            linear(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+            for linear in (self.wq, self.wk, self.wv)
+        )
+        return self.wo(join(attend(self.turn(q), self.turn(k), v)[0]))
+
+
+class Torchscale(nn.Module):
+    """Masks of one kind only: [T, T], added; and padding that is True where it hides."""
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (
+            nn.Linear(embed_dim, embed_dim) for _ in range(4)
+        )
+
+    def forward(self, query, key, value, key_padding_mask=None, attn_mask=None):
+        q, k, v = (
+            linear(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2).flatten(0, 1)
+            for linear, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
+        )
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        if attn_mask is not None:
+            scores = scores + attn_mask.unsqueeze(0)
+        scores = scores.unflatten(0, (-1, self.num_heads))
+        if key_padding_mask is not None:
+            hidden = key_padding_mask[:, None, None].to(torch.bool)
+            scores = scores.masked_fill(hidden, float("-inf"))
+        weights = scores.softmax(-1)
+        return self.out_proj(join(weights @ v.unflatten(0, (-1, self.num_heads)))), weights
