@@ -10,21 +10,25 @@ by a broken one. It is built like `MultiHeadAttention`, and carries its story, i
 would notice, and the hint that exercises give to whoever writes it again.
 """
 
+from attnlib.museum._check import check
 from attnlib.museum._diagnosis import Diagnosis, diagnose, named
 from attnlib.museum._exhibit import Exhibit, Thread
 from attnlib.museum._naming import EXHIBITS
 from attnlib.museum._steps import SteppedAttention, attend
 from attnlib.museum._symptoms import SYMPTOMS, Symptom, symptoms
+from attnlib.museum._told import CallError
 
 __all__ = [
     "EXHIBITS",
     "SYMPTOMS",
+    "CallError",
     "Diagnosis",
     "Exhibit",
     "SteppedAttention",
     "Symptom",
     "Thread",
     "attend",
+    "check",
     "diagnose",
     "named",
     "symptoms",

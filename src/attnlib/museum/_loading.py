@@ -56,7 +56,7 @@ def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
             taken.append("without a projection out of the heads")
         packed = told.load is None and first.places and _places.is_packed(first.places)
         if packed:
-            taken.append(f"queries, keys and values packed by {layout}")
+            taken.append(f"queries, keys and values made by one projection ({layout})")
         yield Patient(asked, taken)
         if not packed:
             return

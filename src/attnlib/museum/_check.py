@@ -1,0 +1,32 @@
+"""A diagnosis as a test."""
+
+from typing import Unpack
+
+from attnlib.museum._build import Candidate
+from attnlib.museum._diagnosis import Diagnosis, diagnose
+from attnlib.museum._told import Options
+
+
+def check(candidate: Candidate, *, edges: bool = False, **options: Unpack[Options]) -> Diagnosis:
+    """Diagnose an attention, and raise unless it is healthy: for a test of your own.
+
+        def test_attention():
+            museum.check(MyAttention, causal="always")
+
+    Args:
+        candidate: as for `diagnose`.
+        edges: whether a difference at the edges counts too.
+        **options: those of `diagnose`.
+
+    Returns:
+        The diagnosis, if it is healthy.
+
+    Raises:
+        AssertionError: it is not, or it can't be asked; the message is the diagnosis.
+        TypeError, ValueError: as for `diagnose`.
+    """
+    __tracebackhide__ = True  # pytest then shows the reader's line
+    diagnosis = diagnose(candidate, edges=edges, **options)
+    if not diagnosis:
+        raise AssertionError(repr(diagnosis))
+    return diagnosis

@@ -1,0 +1,182 @@
+"""A mistake in calling is an error with the line that mends it, and never a diagnosis."""
+
+import pytest
+import torch
+from tools.broken_attentions import Plain
+from tools.public_attentions import AnnotatedTransformer
+from torch import nn
+
+from attnlib import MultiHeadAttention
+from attnlib.museum import CallError, SteppedAttention, diagnose, named
+
+
+class Returning(Plain):
+    """Returns what a test wants."""
+
+    def __init__(self, d_model, num_heads, change):
+        super().__init__(d_model, num_heads)
+        self.change = change
+
+    def forward(self, query):
+        return self.change(*self.attend(query))
+
+
+def returning(change):
+    return lambda d_model, num_heads: Returning(d_model, num_heads, change)
+
+
+def stepped(**steps):
+    return lambda d_model, num_heads: SteppedAttention(d_model, num_heads, steps=steps)
+
+
+class NeedsPositions(Plain):
+    def forward(self, x, freqs_cis):
+        return self.attend(x)
+
+
+class NeedsNothing(Plain):
+    def forward(self):
+        return None
+
+
+class NeedsSomethingElse(Plain):
+    def __init__(self, d_model, num_heads, flavor):
+        super().__init__(d_model, num_heads)
+
+
+class Refuses(Plain):
+    def __init__(self, d_model, num_heads):
+        assert d_model % 64 == 0, "d_model must be divisible by 64"
+
+
+class OtherNames(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.eins, self.zwei, self.drei = (nn.Linear(d_model, d_model) for _ in range(3))
+
+    def forward(self, x):
+        return x
+
+
+class Nameless(OtherNames):
+    """A module that doesn't say how many heads it has."""
+
+
+def two_layers(d_model, num_heads):
+    return nn.Sequential(Plain(d_model, num_heads), Plain(d_model, num_heads))
+
+
+CALLS = {
+    "no output": (returning(lambda output, weights: None), ["got NoneType", "returns="]),
+    "three values": (returning(lambda output, weights: (output, weights, None)),
+        ["got 3 values (Tensor, Tensor, NoneType)", "returns=lambda result:"]),
+    "a dict": (returning(lambda output, weights: {"output": output}), ["got dict", "returns="]),
+    "the other order": (returning(lambda output, weights: (weights, output)),
+        ["[2, 3, 7, 7] and [2, 7, 30]", "(result[1], result[0])"]),
+    "a cache as weights": (returning(lambda output, weights: (output, (output, output))),
+        ["the weights must be a torch.Tensor, got tuple", "returns=lambda result: result[0]"]),
+    "a list of weights": (stepped(report=list), ["the weights must be a torch.Tensor, got list"]),
+    "boolean weights": (stepped(report=lambda weights: weights > 0),
+        ["the weights must hold floating point numbers"]),
+    "sparse weights": (stepped(report=lambda weights: weights.to_sparse()),
+        ["the weights must be dense numbers"]),
+    "an unknown argument": (NeedsPositions, ["'freqs_cis'", "arguments={'freqs_cis': ...}"]),
+    "no tokens": (NeedsNothing, ["forward of NeedsNothing must take tokens"]),
+    "an unknown size": (NeedsSomethingElse, ["'flavor'", "diagnose(lambda d_model, num_heads:"]),
+    "a refusal": (Refuses, ["d_model=30", "AssertionError: d_model must be divisible by 64",
+        "hand in a built module"]),
+    "no module": (lambda d_model, num_heads: 7, ["must build a torch.nn.Module, got int"]),
+    "other names": (OtherNames, ["eins.weight", "pass load="]),
+    "several attentions": (two_layers, ["0.W_q.weight", "pass load="]),
+    "no number of heads": (Nameless(30, 3), ["num_heads of this Nameless", "num_heads=..."]),
+    "no widths": (nn.ReLU, ["ReLU"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_mistake_in_calling_is_told_with_what_mends_it(name):
+    candidate, words = CALLS[name]
+    with pytest.raises(CallError) as error:
+        diagnose(candidate)
+    assert isinstance(error.value, TypeError) and isinstance(error.value, ValueError)
+    for word in words:
+        assert word in str(error.value)
+
+
+OPTIONS = {
+    "candidate": (7, {}, TypeError, "got int"),
+    "causal": (Plain, {"causal": True}, ValueError, "'always', 'when asked', got True"),
+    "mask": (Plain, {"mask": "drop"}, ValueError, "'keep', 'hide', 'add', got 'drop'"),
+    "mask_shape": (Plain, {"mask_shape": "[T]"}, ValueError, "one of .* got '\\[T\\]'"),
+    "qkv": (Plain, {"qkv": "rows"}, ValueError, "'blocks', 'heads', 'interleaved'"),
+    "bias": (Plain, {"bias": 1}, TypeError, "True or False, got int"),
+    "batch_first": (Plain, {"batch_first": "yes"}, TypeError, "True or False, got str"),
+    "out_projection": (Plain, {"out_projection": None}, TypeError, "True or False"),
+    "num_heads": (Plain(30, 3), {"num_heads": 0}, ValueError, "at least 1, got 0"),
+    "arguments": (Plain, {"arguments": [1]}, TypeError, "a dict .* got list"),
+    "load": (Plain, {"load": "W_q"}, TypeError, "a function, got str"),
+    "returns": (Plain, {"returns": 0}, TypeError, "a function, got int"),
+    "edges": (Plain, {"edges": 1}, TypeError, "True or False, got int"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_that_does_not_fit_is_refused(name):
+    candidate, options, kind, words = OPTIONS[name]
+    with pytest.raises(kind, match=words) as error:
+        diagnose(candidate, **options)
+    assert name in str(error.value)
+
+
+def test_what_the_errors_advise_helps():
+    assert diagnose(CALLS["three values"][0], returns=lambda result: result[:2])
+    assert diagnose(CALLS["the other order"][0], returns=lambda result: (result[1], result[0]))
+    assert diagnose(NeedsPositions, arguments={"freqs_cis": None})
+    assert diagnose(lambda d_model, num_heads: NeedsSomethingElse(d_model, num_heads, "sour"))
+
+
+def test_an_error_inside_of_a_candidate_is_its_own():
+    """A TypeError of broken code, which is called rightly, is no mistake in calling."""
+
+    class Fails(Plain):
+        def scores(self, q, k):
+            return q @ k.mT / self.d_k() ** 0.5
+
+    diagnosis = diagnose(Fails)
+    assert diagnosis.heading == "Broken."
+    assert "raises TypeError: 'int' object is not callable" in diagnosis.message
+
+
+def test_names_of_exhibits_are_checked():
+    with pytest.raises(ValueError, match="'no scale'"):
+        named("no scales")
+    with pytest.raises(TypeError, match="name must be a string, got list"):
+        named(["no scale"])
+
+
+# --- a built module is left as it was ------------------------------------------------------------
+
+
+def test_a_built_module_is_asked_as_a_copy():
+    module = AnnotatedTransformer(4, 48).train()
+    x = torch.randn(2, 3, 48)
+    module(x, x, x)  # it keeps its weights, which are part of a graph
+    before = {name: numbers.clone() for name, numbers in module.state_dict().items()}
+    diagnosis = diagnose(module)
+    assert diagnosis and "Asked at one size only: d_model=48, num_heads=4" in diagnosis.message
+    assert module.training and module.dropout.p == 0.1
+    assert all(torch.equal(before[name], now) for name, now in module.state_dict().items())
+    assert all(parameter.grad is None for parameter in module.parameters())
+
+
+def test_a_built_module_of_any_dtype_and_grouping():
+    assert diagnose(MultiHeadAttention(48, 4, num_kv_heads=2, dtype=torch.float64))
+    assert diagnose(MultiHeadAttention(48, 4, bias=False).half())
+
+
+def test_the_number_of_heads_can_be_said():
+    module = Plain(30, 3)
+    del module.num_heads
+    module.split = lambda x: x.unflatten(-1, (3, -1)).transpose(1, 2)
+    assert diagnose(module, num_heads=3)
+    assert not diagnose(module, num_heads=5)

@@ -1,0 +1,160 @@
+"""Right attentions as public code writes them are never called broken, and what they are is told."""
+
+import pytest
+import torch
+from tools import public_attentions as public
+from torch import nn
+from transformers import BertConfig, GPT2Config, LlamaConfig
+from transformers.models.bert.modeling_bert import BertAttention, BertSelfAttention
+from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
+from transformers.models.llama.modeling_llama import LlamaAttention
+
+from attnlib.museum import diagnose, named
+
+SIZES = {"hidden_size": 48, "num_attention_heads": 4}
+NO_TURN = (torch.ones(1, 1, 12), torch.zeros(1, 1, 12))  # cosines and sines of position 0
+
+
+def gpt2(implementation):
+    return GPT2Attention(GPT2Config(**SIZES, attn_implementation=implementation), layer_idx=0)
+
+
+def bert(kind, implementation="eager"):
+    return kind(BertConfig(**SIZES, attn_implementation=implementation))
+
+
+def llama():
+    config = LlamaConfig(**SIZES, num_key_value_heads=2, attn_implementation="eager")
+    return LlamaAttention(config, layer_idx=0)
+
+
+FINITE = {"a finite minimum"}
+FILLED = FINITE | {"-1e9 in half precision"}
+NAN = {"NaN rows"}
+SHOWN = {"dropout in the returned weights"}
+FOUR = {"mask crosses batch and heads"}
+# What is asked, what is told about it, at which edges it differs, and what it is taken for.
+KINDS = {
+    "Annotated Transformer": (public.AnnotatedTransformer, {}, FILLED, "its mask [B, T, T] where"),
+    "the same, built": (public.AnnotatedTransformer(4, 48), {}, FILLED, "(query, key, value, mask)"),
+    "nanoGPT": (public.NanoGPT, {}, set(), "always causal"),
+    "nanoGPT without its kernel": (public.NanoGPTExplicit, {}, set(), "always causal"),
+    "nanoGPT without biases": (public.NanoGPTWithoutBias, {}, set(), "without biases"),
+    "the same, told": (public.NanoGPTWithoutBias,
+        {"bias": False, "causal": "always", "qkv": "blocks"}, set(), "one projection (blocks)"),
+    "with residual and norm": (public.WithResidualAndNorm, {}, FILLED,
+        "its normalization (layer_norm) set aside; without biases; its residual taken off"),
+    "masks of four axes": (public.WithMasksOfFourAxes, {}, FINITE | FOUR, "[T, T] or [B, 1, T, T]"),
+    "the same, told so": (public.WithMasksOfFourAxes, {"mask_shape": "[B, 1, T, T]"}, FINITE,
+        "its mask [B, 1, T, T]"),
+    "LLMs from scratch": (public.WithContextLength, {}, set(), "without a bias in W_q, W_k, W_v"),
+    "a list of heads": (public.ListOfHeads, {}, set(), "always causal"),
+    "values first": (public.ValuesFirst, {}, FILLED | FOUR, "forward(values, keys, query, mask)"),
+    "timm": (public.Timm, {}, set(), "attn_mask [T, T] or [B, 1, T, T] where True = may look"),
+    "vit-pytorch": (public.VitPytorch, {}, set(), "its normalization (norm) set aside"),
+    "packed by heads": (public.PackedByHeads, {}, FILLED | FOUR, "one projection (heads)"),
+    "packed by numbers": (public.PackedByNumbers, {}, FINITE | FOUR, "projection (interleaved)"),
+    "ones and zeros": (public.WithNumbersForAMask, {}, set(), "where 1 = may look"),
+    "cross-attention": (public.WithCrossAttention, {}, FINITE | FOUR, "forward(x, context, mask)"),
+    "grouped queries": (public.GroupedQueries, {}, set(), "without biases"),
+    "one rank of masks": (public.Torchscale, {}, NAN, "its attn_mask [T, T] that is added"),
+    "torch": (nn.MultiheadAttention, {}, NAN | SHOWN, "tokens first, [T, B, d]"),
+    "torch, built": (nn.MultiheadAttention(48, 4, batch_first=True), {}, NAN | SHOWN,
+        "its attn_mask [T, T] or [B h, T, T] where True = hidden"),
+    "GPT-2": (gpt2("eager"), {}, NAN | SHOWN, "attention_mask [T, T] or [B, 1, T, T]"),
+    "GPT-2, fused": (gpt2("sdpa"), {}, set(), "always causal; a mask replaces its triangle"),
+    "BERT": (bert(BertAttention), {}, NAN | SHOWN, "(output.LayerNorm) set aside"),
+    "BERT, its heads": (bert(BertSelfAttention, "sdpa"), {"out_projection": False}, set(),
+        "without a projection out of the heads"),
+    "Llama": (llama(), {"arguments": {"position_embeddings": NO_TURN}}, NAN | SHOWN,
+        "its attention_mask [T, T] or [B, 1, T, T] that is added; without biases"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_right_where_it_promises_anything_is_healthy(name):
+    candidate, options, edges, words = KINDS[name]
+    diagnosis = diagnose(candidate, **options)
+    assert diagnosis, diagnosis
+    assert diagnosis.heading.startswith("Healthy")
+    assert {exhibit.name for exhibit in diagnosis.exhibits} == edges
+    assert words in diagnosis.taken and words in diagnosis.message
+
+
+def test_positions_inside_cannot_be_asked():
+    diagnosis = diagnose(public.RotaryInside)
+    assert not diagnosis and diagnosis.heading == "This can't be asked."
+    assert "'inv_freq'" in diagnosis.message and "arguments=" in diagnosis.message
+
+
+def test_a_difference_at_the_edges_counts_when_that_is_asked():
+    broken = public.AnnotatedTransformer
+    assert diagnose(broken) and not diagnose(broken, edges=True)
+    assert diagnose(broken).edges == (
+        "a row that may look nowhere", "gradients of such a row", "half precision",
+    )  # fmt: skip
+
+
+# --- what is found out excuses nothing -----------------------------------------------------------
+
+
+def test_what_is_told_is_held_to():
+    """A forgotten triangle, bias or projection isn't taken for intent once the intent is said."""
+    assert not diagnose(public.Timm, causal="always")
+    assert not diagnose(public.NanoGPT, causal="when asked")
+    assert not diagnose(public.NanoGPTWithoutBias, bias=True)
+    assert not diagnose(public.WithMasksOfFourAxes, mask_shape="[B, T, T]")
+    assert not diagnose(public.PackedByHeads, qkv="blocks")
+    assert diagnose(bert(BertSelfAttention)).exhibits == (named("forgotten W_o"),)
+
+
+@pytest.mark.parametrize(
+    ("bug", "broken"),
+    [
+        ("causal mask peeks one ahead", lambda T: torch.ones(T, T).tril(1)),
+        ("causal triangle turned around", lambda T: torch.ones(T, T).triu()),
+        ("causal mask hides the token itself", lambda T: torch.ones(T, T).tril(-1)),
+    ],
+)
+def test_a_bug_in_a_triangle_that_is_always_there_is_named(bug, broken):
+    class Mine(public.NanoGPTExplicit):
+        def __init__(self, config):
+            super().__init__(config)
+            self.bias[:] = broken(config.block_size)
+
+    assert named(bug) in diagnose(Mine).exhibits
+
+
+def test_a_bug_elsewhere_is_named_in_what_is_always_causal():
+    class Mine(public.ListOfHeads):
+        def forward(self, x):
+            joined = torch.stack([head(x) for head in self.heads], dim=1).reshape(x.shape)
+            return self.dropout(self.proj(joined))
+
+    diagnosis = diagnose(Mine)
+    assert diagnosis.exhibits == (named("merge without transpose"),)
+
+
+def test_a_mask_that_hides_where_it_is_true_is_a_bug_or_a_convention():
+    class Hides(public.AnnotatedTransformer):
+        def forward(self, query, key, value, mask=None):
+            return super().forward(query, key, value, None if mask is None else mask == 0)
+
+    diagnosis = diagnose(Hides)
+    assert not diagnosis and diagnosis.exhibits[0] == named("inverted mask")
+    assert 'say mask="hide"' in diagnosis.message
+    assert diagnose(Hides, mask="hide")
+
+
+def test_tokens_first_is_a_bug_or_a_convention():
+    class TokensFirst(public.GroupedQueries):
+        def __init__(self, embed_dim, num_heads):
+            super().__init__(embed_dim, num_heads, num_heads)
+
+        def forward(self, x):
+            return super().forward(x.transpose(0, 1)).transpose(0, 1)
+
+    diagnosis = diagnose(TokensFirst)
+    assert diagnosis.exhibits == (named("attention across the batch"),)
+    assert "say batch_first=False" in diagnosis.message
+    assert diagnose(TokensFirst, batch_first=False)
