@@ -1,4 +1,4 @@
-"""Right attentions as public code writes them are never called broken, and what they are is told."""
+"""Right attentions of public code are never called broken, and what they are taken for is told."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ FOUR = {"mask crosses batch and heads"}
 # What is asked, what is told about it, at which edges it differs, and what it is taken for.
 KINDS = {
     "Annotated Transformer": (public.AnnotatedTransformer, {}, FILLED, "its mask [B, T, T] where"),
-    "the same, built": (public.AnnotatedTransformer(4, 48), {}, FILLED, "(query, key, value, mask)"),
+    "the same, built": (public.AnnotatedTransformer(4, 48), {}, FILLED, "mask [B, T, T]"),
     "nanoGPT": (public.NanoGPT, {}, set(), "always causal"),
     "nanoGPT without its kernel": (public.NanoGPTExplicit, {}, set(), "always causal"),
     "nanoGPT without biases": (public.NanoGPTWithoutBias, {}, set(), "without biases"),
@@ -53,7 +53,7 @@ KINDS = {
     "timm": (public.Timm, {}, set(), "attn_mask [T, T] or [B, 1, T, T] where True = may look"),
     "vit-pytorch": (public.VitPytorch, {}, set(), "its normalization (norm) set aside"),
     "packed by heads": (public.PackedByHeads, {}, FILLED | FOUR, "one projection (heads)"),
-    "packed by numbers": (public.PackedByNumbers, {}, FINITE | FOUR, "projection (interleaved)"),
+    "packed by numbers": (public.PackedByNumbers, {}, FILLED | FOUR, "projection (interleaved)"),
     "ones and zeros": (public.WithNumbersForAMask, {}, set(), "where 1 = may look"),
     "cross-attention": (public.WithCrossAttention, {}, FINITE | FOUR, "forward(x, context, mask)"),
     "grouped queries": (public.GroupedQueries, {}, set(), "without biases"),

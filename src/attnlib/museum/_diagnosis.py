@@ -11,10 +11,9 @@ from attnlib._settings import usual_settings
 from attnlib._verdict import Verdict
 from attnlib.museum import _report
 from attnlib.museum._build import Candidate, require_candidate
-from attnlib.museum._examine import examine, hints_at_positions
+from attnlib.museum._examine import always_causal, examine, hints_at_positions, may_be_causal
 from attnlib.museum._exhibit import Exhibit
 from attnlib.museum._naming import EXHIBITS, Answers
-from attnlib.museum._probes import PROBES
 from attnlib.museum._told import Load, Told
 
 _BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
@@ -117,34 +116,46 @@ def diagnose(
     with usual_settings(), torch.random.fork_rng(devices=[]):
         patient = examine(candidate, told)
         answers = Answers.of(patient)
-        asked = answers.names(list(answers.given))
-        untried = tuple(
-            probe.name for probe in PROBES if probe.name not in asked and not probe.optional
-        )
-        failed = answers.names(answers.failed)
-        wrong = answers.wrong
-        found: dict[str, Any] = {
-            "untried": untried,
-            "failed": failed,
-            "edges": answers.names(
-                [question for question in answers.failed if answers.edge(question)]
-            ),
-            "taken": "; ".join(patient.taken),
-        }
-        last = _report.limits(untried, patient)
-        if not failed:
-            return Diagnosis(True, _report.healthy(asked) + last, **found)
-        if not wrong:
-            exhibits, message = _report.at_the_edges(answers)
-            heading = "Healthy, but it differs at the edges."
-            return Diagnosis(not edges, message + last, exhibits, heading=heading, **found)
-        exhibits = answers.explain(wrong[0])
-        if exhibits:
-            message = _report.behaves_like(exhibits, answers)
-            return Diagnosis(False, message + last, exhibits, heading="Broken.", **found)
-        positions = hints_at_positions(patient.first.module)
-        if positions:
-            message = _report.positions_inside(positions, answers)
-            return Diagnosis(False, message + last, heading="This can't be asked.", **found)
-        message = _report.in_no_known_way(answers)
-        return Diagnosis(False, message + last, heading="Broken.", **found)
+        if not answers.wrong:
+            return _not_wrong(answers, edges)
+        exhibits = answers.explain(answers.wrong[0])
+        if not exhibits and may_be_causal(patient, told):  # a bug may hide that it looks left
+            causally = Answers.of(always_causal(patient))
+            exhibits = causally.explain(causally.wrong[0], limit=1) if causally.wrong else ()
+            answers = causally if exhibits else answers
+        return _wrong(answers, exhibits)
+
+
+def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:
+    if not answers.failed:
+        return _told(answers, "Healthy.", _report.healthy(answers))
+    exhibits, message = _report.at_the_edges(answers)
+    heading = "Healthy, but it differs at the edges."
+    return _told(answers, heading, message, exhibits, passed=not edges)
+
+
+def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
+    if exhibits:
+        message = _report.behaves_like(exhibits, answers)
+        return _told(answers, "Broken.", message, exhibits, passed=False)
+    positions = hints_at_positions(answers.patient.first.module)
+    if positions:
+        message = _report.positions_inside(positions)
+        return _told(answers, "This can't be asked.", message, passed=False)
+    return _told(answers, "Broken.", _report.in_no_known_way(answers), passed=False)
+
+
+def _told(
+    answers: Answers,
+    heading: str,
+    message: str,
+    exhibits: tuple[Exhibit, ...] = (),
+    *,
+    passed: bool = True,
+) -> Diagnosis:
+    """Add what every diagnosis says, whatever was found."""
+    return Diagnosis(
+        passed, message + _report.limits(answers), exhibits, answers.names(answers.failed),
+        answers.untried, answers.names([q for q in answers.failed if answers.edge(q)]),
+        "; ".join(answers.patient.taken), heading,
+    )  # fmt: skip

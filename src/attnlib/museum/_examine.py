@@ -5,7 +5,7 @@ under it, and the diagnosis says what was taken.
 """
 
 from contextlib import suppress
-from itertools import product
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -30,44 +30,45 @@ def examine(candidate: Candidate, told: Told) -> Patient:
     Raises:
         CallError: it can't be built, loaded or called.
     """
-    patients = in_each_layout(candidate, told)
-    patient = _settle(list(patients), told)
+    patient = _settle(list(in_each_layout(candidate, told)), told)
     forward = patient.first.forward
     if "mask" in forward.roles:
         patient = with_mask_style(patient, told)
     if "key_mask" in forward.roles:
         patient = with_key_mask_style(patient)
-    _look_at_training(patient)
-    patient.taken.insert(0, _called(patient.first.forward))
-    return patient
+    patient = replace(patient, random_in_training=_is_random_in_training(patient))
+    return replace(patient, taken=(_called(patient.first.forward), *patient.taken))
+
+
+def always_causal(patient: Patient) -> Patient:
+    """Return the patient, asked as one that is always causal."""
+    return patient.changed(always_causal=True).noting("always causal")
+
+
+def may_be_causal(patient: Patient, told: Told) -> bool:
+    """Tell whether nothing speaks against its being always causal."""
+    asked = patient.first
+    settled = asked.setting.always_causal or told.causal is not None
+    return not settled and "causal" not in asked.forward.roles
 
 
 def _settle(patients: list[Patient], told: Told) -> Patient:
     """Return the first patient that is right as it is, or always causal, or with a residual."""
-    plain = [p.changed(always_causal=told.causal == "always") for p in patients]
-    for patient in plain:
+    if told.causal == "always":
+        patients = [always_causal(patient) for patient in patients]
+    for patient in patients:
         if patient.right(_PLAIN):
             return patient
-    may_be_causal = told.causal is None and "causal" not in plain[0].first.forward.roles
-    if may_be_causal and _looks_left(plain[0].first):
-        plain = [p.changed(always_causal=True) for p in plain]
-        for patient in plain:
-            patient.taken.append("always causal")
-    elif told.causal == "always":
-        for patient in plain:
-            patient.taken.append("always causal")
-    normalized = any("normalization" in words for words in plain[0].taken)
-    for residual, patient in product((False, True) if normalized else (False,), plain):
-        tried = patient.changed(residual=residual)
-        if tried.right(_PLAIN):
-            if residual:
-                tried.taken.append("its residual taken off")
-            return tried
-    return plain[0]
+    if may_be_causal(patients[0], told) and _looks_one_way(patients[0].first):
+        patients = [always_causal(patient) for patient in patients]
+    tried = list(patients)
+    if any("normalization" in words for words in patients[0].taken):  # a whole sub-layer
+        tried += [p.changed(residual=True).noting("its residual taken off") for p in patients]
+    return next((patient for patient in tried if patient.right(_PLAIN)), patients[0])
 
 
-def _looks_left(asked: Asked) -> bool:
-    """Tell whether tokens move outputs on one side of them only, and not just their own."""
+def _looks_one_way(asked: Asked) -> bool:
+    """Tell whether a token moves outputs on one side of it only, up to one token beyond."""
     T = 6
     x = Draw(asked).tokens(1, T)
     try:
@@ -83,19 +84,19 @@ def _looks_left(asked: Asked) -> bool:
         raise
     except Exception:
         return False
-    ones = torch.ones(T, T, dtype=torch.bool)
-    shapes = [ones.tril(), ones.tril(-1), ones.tril(1), ones.triu()]
-    # Where the diagonal is hidden, row 0 looks nowhere, and what it does then is its own affair.
-    return any(torch.equal(moved[1:], shape[1:]) for shape in shapes)
+    others = ~torch.eye(T, dtype=torch.bool)  # its own query always moves an output
+    shapes = [others.tril(), others.tril(1), others.triu()]
+    return any(torch.equal(moved & others, shape) for shape in shapes)
 
 
-def _look_at_training(patient: Patient) -> None:
-    """Find out whether it is random in training though its dropout is 0."""
+def _is_random_in_training(patient: Patient) -> bool:
+    """Tell whether it gives two answers in training though its dropout is 0."""
     path = next(path for path in PATHS if path.training)
     x = Draw(patient.first).tokens(2, 7)
     with suppress(Exception), patient.first.on(path) as asked:
         (one, _), (other, _) = asked(x), asked(x)
-        patient.random_in_training = not torch.equal(one, other)
+        return not torch.equal(one, other)
+    return False
 
 
 def _called(forward: Forward) -> str:

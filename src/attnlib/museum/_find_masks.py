@@ -41,7 +41,7 @@ def with_mask_style(patient: Patient, told: Told) -> Patient:
         if right:
             break
     if best.first.setting.mask_replaces:
-        best.taken.append("a mask replaces its triangle")
+        return best.noting("a mask replaces its triangle")
     return best
 
 

@@ -57,7 +57,7 @@ def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
         packed = told.load is None and first.places and _places.is_packed(first.places)
         if packed:
             taken.append(f"queries, keys and values made by one projection ({layout})")
-        yield Patient(asked, taken)
+        yield Patient(asked, tuple(taken))
         if not packed:
             return
 

@@ -82,6 +82,12 @@ class Answers:
         loud = isinstance(self.given[question], Exception)
         return probe.edge or (probe.loud if loud else "")
 
+    @property
+    def untried(self) -> tuple[str, ...]:
+        """Names of the probes that it can't be asked, but for those of a rare convention."""
+        asked = {probe for probe, _ in self.given}
+        return tuple(p.name for p in PROBES if p not in asked and not p.optional)
+
     def names(self, questions: list[Question]) -> tuple[str, ...]:
         """Return the names of the probes, each once."""
         return tuple(dict.fromkeys(probe.name for probe, _ in questions))

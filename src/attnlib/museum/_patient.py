@@ -1,6 +1,6 @@
 """A candidate that is ready to be asked, beside the modules of attnlib that are asked the same."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -21,16 +21,16 @@ def answer_of_attnlib(
     return put(probe, ask_of_attnlib(module, setting, takes))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Patient:
     """A candidate that can be asked: its modules by the names of their sizes.
 
-    taken: what it was taken for, in sentences' parts. cannot: why it can't be asked something.
+    taken: what it was taken for, in a few words each. random_in_training: whether it gives two
+    answers there though its dropout is 0.
     """
 
     asked: dict[str, Asked]
-    taken: list[str] = field(default_factory=list)
-    cannot: dict[str, str] = field(default_factory=dict)
+    taken: tuple[str, ...] = ()
     random_in_training: bool = False
 
     def answer(self, probe: Probe, path: Path = PATHS[0]) -> Answer:
@@ -88,6 +88,10 @@ class Patient:
     def first(self) -> Asked:
         """The module that stands for all."""
         return self.asked["first"]
+
+    def noting(self, words: str) -> "Patient":
+        """Return the same patient, with something more that it is taken for."""
+        return replace(self, taken=(*self.taken, words))
 
     def changed(self, **changes: Any) -> "Patient":
         """Return the same patient, asked in another way."""

@@ -3,7 +3,6 @@
 from attnlib.museum._asking import PATHS
 from attnlib.museum._comparing import difference
 from attnlib.museum._naming import Answers, Guess, Question
-from attnlib.museum._patient import Patient
 from attnlib.museum._probes import Probe
 
 _UNLESS = {
@@ -17,8 +16,9 @@ _UNLESS = {
 }
 
 
-def healthy(asked: tuple[str, ...]) -> str:
+def healthy(answers: Answers) -> str:
     """Say that no difference was found."""
+    asked = answers.names(list(answers.given))
     return f"The same as attnlib's attention, asked in {len(asked)} ways: {', '.join(asked)}."
 
 
@@ -40,12 +40,12 @@ def in_no_known_way(answers: Answers) -> str:
     return f"Wrong {_says(first)}, in a way that no exhibit is: {_difference(first, answers)}"
 
 
-def positions_inside(part: str, answers: Answers) -> str:
+def positions_inside(part: str) -> str:
     """Say why a module with positions inside can't be compared."""
     return (
         f"Its answer isn't attention's, and {part!r} looks as if queries and keys were turned by "
         "their positions inside: hand in the module without positions (cos = 1 and sin = 0, say, "
-        f"by arguments=...), and ask again. {_difference(answers.wrong[0], answers)}"
+        "by arguments=...), and ask again."
     )
 
 
@@ -74,11 +74,12 @@ def at_the_edges(answers: Answers) -> tuple[Guess, str]:
     )
 
 
-def limits(untried: tuple[str, ...], patient: Patient) -> str:
+def limits(answers: Answers) -> str:
     """Say what wasn't asked, and what the candidate was taken for."""
-    words = ""
-    if untried:
-        words += f" Not tried, since it doesn't take what is needed: {', '.join(untried)}."
+    words, patient = "", answers.patient
+    if answers.untried:
+        missing = ", ".join(answers.untried)
+        words += f" Not tried, since it doesn't take what is needed: {missing}."
     if patient.random_in_training:
         words += " Not asked in train(), where it is random though its dropout is 0."
     if "second" not in patient.asked:
