@@ -1,0 +1,123 @@
+"""The diagnosis as a test and as a command."""
+
+import subprocess
+import sys
+
+import pytest
+from tools import ROOT
+from tools.broken_attentions import Plain, scaled_by
+from tools.public_attentions import AnnotatedTransformer
+
+from attnlib.museum import CallError, check
+from attnlib.museum.__main__ import main
+
+FILE = """
+import math
+from dataclasses import dataclass
+from torch import nn
+import beside
+
+@dataclass
+class Sizes:
+    width: int = beside.WIDTH
+
+class Attention(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.to_qkv, self.to_out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+
+    def scale(self, q):
+        return math.sqrt(q.shape[-1])
+
+    def forward(self, x):
+        q, k, v = (one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+                   for one in self.to_qkv(x).chunk(3, -1))
+        weights = (q @ k.mT / self.scale(q)).softmax(-1)
+        return self.to_out((weights @ v).transpose(1, 2).flatten(2))
+
+class Unscaled(Attention):
+    def scale(self, q):
+        return 1
+
+built = Attention(Sizes().width, 4)
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "beside.py").write_text("WIDTH = 32\n")
+    (tmp_path / "mine.py").write_text(FILE)
+    return tmp_path / "mine.py"
+
+
+def run(capsys, *arguments):
+    status = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return status, " ".join(out.split()), " ".join(err.split())
+
+
+def test_a_healthy_attention_passes_a_check():
+    assert check(Plain).heading == "Healthy."
+    assert check(AnnotatedTransformer).edges
+
+
+def test_a_check_fails_with_the_diagnosis():
+    with pytest.raises(AssertionError, match=r'Broken\. It behaves like "no scale"'):
+        check(scaled_by(lambda **_: 1))
+    with pytest.raises(AssertionError, match="Healthy, but it differs at the edges"):
+        check(AnnotatedTransformer, edges=True)
+    with pytest.raises(AssertionError, match="always causal"):
+        check(Plain, causal="always")
+
+
+def test_a_check_that_cannot_be_asked_is_an_error():
+    with pytest.raises(CallError, match="must build a .* got NoneType"):
+        check(lambda d_model, num_heads: None)
+
+
+def test_the_command_runs_the_file_and_says_so(capsys, file):
+    status, out, err = run(capsys, f"{file}:Attention")
+    assert (status, err) == (0, f"Running {file} ...") and out.startswith("Healthy. The same")
+    status, out, _ = run(capsys, f"{file}:Unscaled")
+    assert status == 1 and 'It behaves like "no scale"' in out
+    status, out, _ = run(capsys, f"{file}:built")
+    assert status == 0 and "d_model=32, num_heads=4" in out
+
+
+def test_the_command_passes_its_options_on(capsys, file):
+    assert run(capsys, f"{file}:Attention", "--causal", "always")[0] == 1
+    assert run(capsys, f"{file}:Attention", "--qkv", "heads")[0] == 1
+    assert run(capsys, f"{file}:Attention", "--no-bias")[0] == 0  # with biases of 0
+    assert run(capsys, f"{file}:Attention", "--no-batch-first")[0] == 1
+    assert run(capsys, f"{file}:built", "--num-heads", 2)[0] == 1
+
+
+def test_what_cannot_be_asked_has_a_status_of_its_own(capsys, file):
+    status, out, err = run(capsys, f"{file}:Sizes")
+    assert (status, out) == (2, "") and "Not asked: " in err
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words"),
+    [
+        ("mine.py", "candidate must be path.py:Name, got"),
+        ("yours.py:Attention", "there is no file yours.py"),
+        ("{file}:Atention", "has no 'Atention'; classes there: Sizes, Attention, Unscaled"),
+        ("{folder}/broken.py:Attention", "raised ZeroDivisionError: division by zero"),
+        ("{folder}/notes.txt:Attention", "isn't a Python file"),
+    ],
+)
+def test_mistakes_in_the_command_are_told(capsys, file, candidate, words):
+    (file.parent / "broken.py").write_text("1 / 0\n")
+    (file.parent / "notes.txt").write_text("Attention\n")
+    with pytest.raises(SystemExit) as exit_:
+        main([candidate.format(file=file, folder=file.parent)])
+    assert exit_.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_it_is_a_command(file):
+    command = [sys.executable, "-m", "attnlib.museum", f"{file}:Unscaled"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 1 and done.stdout.startswith("Broken. ")
