@@ -27,12 +27,14 @@ from tools import public_attentions as public
 from tools.broken_attentions import FOUND_BEFORE, MISSED
 
 from attnlib import MultiHeadAttention, museum
+from attnlib.museum import visitors
 from attnlib.museum._patient import answer_of_attnlib
 from attnlib.museum._reference import reference
 
 PAIRS = 40
 RIGHT = (
-    MultiHeadAttention, public.AnnotatedTransformer, public.NanoGPT, public.NanoGPTExplicit,
+    MultiHeadAttention, visitors.MultiHeadedAttention, visitors.CausalSelfAttention,
+    public.NanoGPTExplicit,
     public.WithResidualAndNorm, public.WithMasksOfFourAxes, public.WithContextLength,
     public.ListOfHeads, public.ValuesFirst, public.Timm, public.VitPytorch, public.PackedByHeads,
     public.PackedByNumbers, public.WithNumbersForAMask, public.WithCrossAttention,
@@ -59,7 +61,7 @@ def candidates(pairs: int) -> dict[str, dict[str, Any]]:
         "broken in ways of their own": MISSED | FOUND_BEFORE,
         "built, d = 768, h = 12": {
             "nn.MultiheadAttention": nn.MultiheadAttention(768, 12, batch_first=True),
-            "AnnotatedTransformer": public.AnnotatedTransformer(12, 768),
+            "MultiHeadedAttention": visitors.MultiHeadedAttention(12, 768),
             "a broken one": MISSED["TrainsWithoutMasks"](768, 12),
             "one that no exhibit is": MISSED["log2 of d_k"](768, 12),
         },

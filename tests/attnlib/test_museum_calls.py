@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from tools.broken_attentions import Plain
-from tools.public_attentions import AnnotatedTransformer
+from tools.broken_attentions import Plain, scaled_by
 from torch import nn
 
 from attnlib import MultiHeadAttention
 from attnlib.museum import CallError, SteppedAttention, diagnose, named
+from attnlib.museum.visitors import MultiHeadedAttention
 
 
 class Returning(Plain):
@@ -158,7 +158,7 @@ def test_names_of_exhibits_are_checked():
 
 
 def test_a_built_module_is_asked_as_a_copy():
-    module = AnnotatedTransformer(4, 48).train()
+    module = MultiHeadedAttention(4, 48).train()
     x = torch.randn(2, 3, 48)
     module(x, x, x)  # it keeps its weights, which are part of a graph
     before = {name: numbers.clone() for name, numbers in module.state_dict().items()}
@@ -180,3 +180,9 @@ def test_the_number_of_heads_can_be_said():
     module.split = lambda x: x.unflatten(-1, (3, -1)).transpose(1, 2)
     assert diagnose(module, num_heads=3)
     assert not diagnose(module, num_heads=5)
+
+
+def test_what_a_wide_module_is_not_asked_is_told():
+    wide = scaled_by(lambda **_: 2)(264, 3)
+    diagnosis = diagnose(wide)
+    assert not diagnosis and "Two bugs at once are looked for up to d_model=256" in diagnosis.message

@@ -9,7 +9,7 @@ from transformers.models.bert.modeling_bert import BertAttention, BertSelfAttent
 from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
 from transformers.models.llama.modeling_llama import LlamaAttention
 
-from attnlib.museum import diagnose, named
+from attnlib.museum import diagnose, named, visitors
 
 SIZES = {"hidden_size": 48, "num_attention_heads": 4}
 NO_TURN = (torch.ones(1, 1, 12), torch.zeros(1, 1, 12))  # cosines and sines of position 0
@@ -35,9 +35,9 @@ SHOWN = {"dropout in the returned weights"}
 FOUR = {"mask crosses batch and heads"}
 # What is asked, what is told about it, at which edges it differs, and what it is taken for.
 KINDS = {
-    "Annotated Transformer": (public.AnnotatedTransformer, {}, FILLED, "its mask [B, T, T] where"),
-    "the same, built": (public.AnnotatedTransformer(4, 48), {}, FILLED, "mask [B, T, T]"),
-    "nanoGPT": (public.NanoGPT, {}, set(), "always causal"),
+    "Annotated Transformer": (visitors.MultiHeadedAttention, {}, FILLED, "its mask [B, T, T]"),
+    "the same, built": (visitors.MultiHeadedAttention(4, 48), {}, FILLED, "mask [B, T, T]"),
+    "nanoGPT": (visitors.CausalSelfAttention, {}, set(), "always causal"),
     "nanoGPT without its kernel": (public.NanoGPTExplicit, {}, set(), "always causal"),
     "nanoGPT without biases": (public.NanoGPTWithoutBias, {}, set(), "without biases"),
     "the same, told": (public.NanoGPTWithoutBias,
@@ -88,7 +88,7 @@ def test_positions_inside_cannot_be_asked():
 
 
 def test_a_difference_at_the_edges_counts_when_that_is_asked():
-    broken = public.AnnotatedTransformer
+    broken = visitors.MultiHeadedAttention
     assert diagnose(broken) and not diagnose(broken, edges=True)
     assert diagnose(broken).edges == (
         "a row that may look nowhere", "gradients of such a row", "half precision",
@@ -101,7 +101,7 @@ def test_a_difference_at_the_edges_counts_when_that_is_asked():
 def test_what_is_told_is_held_to():
     """A forgotten triangle, bias or projection isn't taken for intent once the intent is said."""
     assert not diagnose(public.Timm, causal="always")
-    assert not diagnose(public.NanoGPT, causal="when asked")
+    assert not diagnose(visitors.CausalSelfAttention, causal="when asked")
     assert not diagnose(public.NanoGPTWithoutBias, bias=True)
     assert not diagnose(public.WithMasksOfFourAxes, mask_shape="[B, T, T]")
     assert not diagnose(public.PackedByHeads, qkv="blocks")
@@ -136,7 +136,7 @@ def test_a_bug_elsewhere_is_named_in_what_is_always_causal():
 
 
 def test_a_mask_that_hides_where_it_is_true_is_a_bug_or_a_convention():
-    class Hides(public.AnnotatedTransformer):
+    class Hides(visitors.MultiHeadedAttention):
         def forward(self, query, key, value, mask=None):
             return super().forward(query, key, value, None if mask is None else mask == 0)
 

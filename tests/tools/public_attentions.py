@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from attnlib.museum.visitors import CausalSelfAttention
+
 
 def attend(q, k, v, hidden=None, fill=-1e9):
     """Heads' outputs [B, h, T, d_k] and weights; `hidden` broadcasts to the scores."""
@@ -25,67 +27,23 @@ def join(heads):
     return heads.transpose(1, 2).flatten(2)
 
 
-class AnnotatedTransformer(nn.Module):
-    """MultiHeadedAttention of "The Annotated Transformer"."""
-
-    def __init__(self, h, d_model, dropout=0.1):
-        super().__init__()
-        assert d_model % h == 0
-        self.d_k, self.h, self.attn = d_model // h, h, None
-        self.linears = nn.ModuleList(nn.Linear(d_model, d_model) for _ in range(4))
-        self.dropout = nn.Dropout(p=dropout)
-
-    def forward(self, query, key, value, mask=None):
-        if mask is not None:
-            mask = mask.unsqueeze(1)
-        q, k, v = (
-            linear(x).view(len(query), -1, self.h, self.d_k).transpose(1, 2)
-            for linear, x in zip(self.linears, (query, key, value), strict=False)
-        )
-        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
-        if mask is not None:
-            scores = scores.masked_fill(mask == 0, -1e9)
-        self.attn = self.dropout(scores.softmax(-1))
-        return self.linears[-1](join(self.attn @ v))
-
-
-class NanoGPT(nn.Module):
-    """CausalSelfAttention of nanoGPT, in its fused form and the explicit one."""
-
-    flash = True
+class NanoGPTExplicit(CausalSelfAttention):
+    """nanoGPT without the fused kernel, with its buffer for a triangle."""
 
     def __init__(self, config):
-        super().__init__()
-        assert config.n_embd % config.n_head == 0
-        self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, bias=config.bias)
-        self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=config.bias)
+        super().__init__(config)
         self.attn_dropout = nn.Dropout(config.dropout)
-        self.resid_dropout = nn.Dropout(config.dropout)
-        self.n_head, self.n_embd, self.dropout = config.n_head, config.n_embd, config.dropout
         ones = torch.ones(config.block_size, config.block_size)
         self.register_buffer("bias", torch.tril(ones)[None, None])
 
-    def forward(self, x):
-        B, T, C = x.size()
-        q, k, v = (
-            one.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-            for one in self.c_attn(x).split(self.n_embd, dim=2)
-        )
-        if self.flash:
-            dropout = self.dropout if self.training else 0
-            y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
-        else:
-            att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-            att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
-            y = self.attn_dropout(F.softmax(att, dim=-1)) @ v
-        return self.resid_dropout(self.c_proj(join(y)))
+    def attend(self, q, k, v):
+        T = q.size(-2)
+        att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+        att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+        return self.attn_dropout(F.softmax(att, dim=-1)) @ v
 
 
-class NanoGPTExplicit(NanoGPT):
-    flash = False
-
-
-class NanoGPTWithoutBias(NanoGPT):
+class NanoGPTWithoutBias(CausalSelfAttention):
     def __init__(self, d_model, num_heads):
         names = {"n_embd": d_model, "n_head": num_heads, "block_size": 32}
         super().__init__(SimpleNamespace(**names, dropout=0.0, bias=False))

@@ -35,7 +35,8 @@ def _same(left: Pair, right: Pair, tolerance: float) -> bool:
             continue
         if ours.shape != theirs.shape:
             return False
-        ours, theirs = ours.double(), theirs.double()  # weights may be float32 in half precision
+        if ours.dtype != theirs.dtype:  # weights may be float32 in half precision
+            ours, theirs = ours.double(), theirs.double()
         if not torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True):
             return False
     return True

@@ -10,10 +10,12 @@ from attnlib._checks import require_flag
 from attnlib._settings import usual_settings
 from attnlib._verdict import Verdict
 from attnlib.museum import _report
+from attnlib.museum._asking import PATHS
 from attnlib.museum._build import Candidate, require_candidate
 from attnlib.museum._examine import always_causal, examine, hints_at_positions, may_be_causal
 from attnlib.museum._exhibit import Exhibit
 from attnlib.museum._naming import EXHIBITS, Answers
+from attnlib.museum._probes import PROBES
 from attnlib.museum._told import Load, Told
 
 _BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
@@ -119,7 +121,9 @@ def diagnose(
         if not answers.wrong:
             return _not_wrong(answers, edges)
         exhibits = answers.explain(answers.wrong[0])
-        if not exhibits and may_be_causal(patient, told):  # a bug may hide that it looks left
+        plain_is_wrong = (PROBES[0], PATHS[0]) in answers.failed
+        if not exhibits and plain_is_wrong and may_be_causal(patient, told):
+            # A bug may hide that it looks left only.
             causally = Answers.of(always_causal(patient))
             exhibits = causally.explain(causally.wrong[0], limit=1) if causally.wrong else ()
             answers = causally if exhibits else answers

@@ -17,6 +17,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
     *heads.EXHIBITS, *scale.EXHIBITS, *scores.EXHIBITS, *masks.EXHIBITS, *causal.EXHIBITS,
     *rows.EXHIBITS, *projections.EXHIBITS, *outputs.EXHIBITS,
 )  # fmt: skip
+NARROW = 256  # d_model up to which two bugs at once are looked for
 Guess = tuple[Exhibit, ...]
 Question = tuple[Probe, Path]
 
@@ -96,31 +97,37 @@ class Answers:
         """Return the exhibits that answer a question as it was answered; none if there are none.
 
         They must be right wherever the patient is, on the same path. Two are tried together where
-        one doesn't do, up to `limit`.
+        one doesn't do, up to `limit`, unless the module is wide.
         """
         same_path = [question for question in self.given if question[1] is first[1]]
-        for guesses in (((exhibit,) for exhibit in EXHIBITS), self._pairs(first))[:limit]:
+        possible = self._possible(first[1])
+        singles = ((exhibit,) for exhibit in possible)
+        for guesses in (singles, self._pairs(possible, first))[: limit if self.narrow else 1]:
             explaining = [
                 guess
                 for guess in guesses
                 if self.patient.behaves_like(_steps(guess), first[0], self.given[first])
                 and all(q in self.failed or self.agrees(q, guess) for q in same_path)
             ]
+            if len(explaining) == 1:
+                return explaining[0]
             if explaining:
                 return max(explaining, key=lambda g: sum(self.agrees(q, g) for q in same_path))
         return ()
 
-    def _pairs(self, first: Question) -> Iterator[Guess]:
-        """Yield any two bugs that can be in one module, one of which shows in a question.
+    @property
+    def narrow(self) -> bool:
+        """Whether the module is small enough to try every pair of exhibits."""
+        return self.patient.first.setting.sizes.d_model <= NARROW
 
-        Neither shows on one sequence alone if the patient is right there.
-        """
-        plain = (PROBES[0], first[1])
-        possible = [
-            exhibit
-            for exhibit in EXHIBITS
-            if plain in self.failed or not self.shows((exhibit,), plain)
-        ]
+    def _possible(self, path: Path) -> list[Exhibit]:
+        """Return the exhibits that are right on one sequence, if the patient is right there."""
+        plain = (PROBES[0], path)
+        wrong_there = plain in self.failed
+        return [e for e in EXHIBITS if wrong_there or not self.shows((e,), plain)]
+
+    def _pairs(self, possible: list[Exhibit], first: Question) -> Iterator[Guess]:
+        """Yield any two bugs that can be in one module, one of which shows in a question."""
         shown = {exhibit for exhibit in possible if self.shows((exhibit,), first)}
         for pair in combinations(possible, 2):
             if not set(pair[0].steps) & set(pair[1].steps) and shown & set(pair):

@@ -182,24 +182,24 @@ def _cached(ask: Asked, draw: Draw) -> Results:
 
 def _dropout(ask: Asked, draw: Draw) -> Results:
     """Whether answers vary in evaluation, the answer if they don't, and whether in training."""
-    x = draw.tokens(2, 7)
+    x = draw.tokens(1, 7)
     evaluated, again = ask(x), ask(x)
     varies = not torch.equal(evaluated[0], again[0])
     ask.module.train()
     dropped, _ = ask(x.repeat(COPIES, 1, 1))
     ask.module.eval()
-    differs = (dropped.unflatten(0, (COPIES, 2)).var(0).amax() > 1e-8).float()
+    differs = (dropped.var(0).amax() > 1e-8).float()
     answer: Pair = (torch.zeros(1), None) if varies else evaluated
     return [(torch.tensor(float(varies)), None), answer, (differs, None)]
 
 
 def _weights_in_training(ask: Asked, draw: Draw) -> Results:
     """Each weight's largest: dropout at 0.25 makes those that stay 4/3 times as large."""
-    x = draw.tokens(2, 7)
+    x = draw.tokens(1, 7)
     ask.module.train()
     _, weights = ask(x.repeat(COPIES, 1, 1))
     ask.module.eval()
-    return [(None, None if weights is None else weights.unflatten(0, (COPIES, 2)).amax(0))]
+    return [(None, None if weights is None else weights.amax(0))]
 
 
 _BARE = (

@@ -2,7 +2,7 @@
 
 from attnlib.museum._asking import PATHS
 from attnlib.museum._comparing import difference
-from attnlib.museum._naming import Answers, Guess, Question
+from attnlib.museum._naming import NARROW, Answers, Guess, Question
 from attnlib.museum._probes import Probe
 
 _UNLESS = {
@@ -37,7 +37,13 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
 def in_no_known_way(answers: Answers) -> str:
     """Say what differs where no exhibit does."""
     first = answers.wrong[0]
-    return f"Wrong {_says(first)}, in a way that no exhibit is: {_difference(first, answers)}"
+    message = f"Wrong {_says(first)}, in a way that no exhibit is: {_difference(first, answers)}"
+    if not answers.narrow:
+        message += (
+            f" Two bugs at once are looked for up to d_model={NARROW}: hand in the class, or "
+            "a smaller module."
+        )
+    return message
 
 
 def positions_inside(part: str) -> str:
