@@ -2,16 +2,11 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
 
 from torch import Tensor, nn
 
-from attnlib.museum._names import (
-    SIZES,
-    known_as,
-    parameters_of,
-    takes_anything,
-)
+from attnlib.museum._constructing import construct
+from attnlib.museum._names import SIZES, known_as, parameters_of, takes_anything
 from attnlib.museum._places import find_places
 from attnlib.museum._reference import Sizes
 from attnlib.museum._told import CallError, Told
@@ -23,7 +18,6 @@ FIRST = Sizes(d_model=30, num_heads=3, num_kv_heads=3)
 SECOND = Sizes(d_model=56, num_heads=4, num_kv_heads=4)
 GROUPED = Sizes(d_model=60, num_heads=6, num_kv_heads=3)
 DROPPED = 0.25  # dropout, where it is asked for
-_LONGEST = 64  # more tokens than any probe has
 
 
 def build(candidate: Candidate, sizes: Sizes, told: Told) -> nn.Module | None:
@@ -35,13 +29,11 @@ def build(candidate: Candidate, sizes: Sizes, told: Told) -> nn.Module | None:
     if isinstance(candidate, nn.Module):
         own = copy_of(candidate).float()
         return own if set_dropout(own, sizes.dropout) or not sizes.dropout else None
-    module = _construct(candidate, sizes)
-    if module is None:
-        return None
-    names = {known_as(p.name, SIZES): p.name for p in parameters_of(candidate)}
-    if "dropout" not in names and not takes_anything(candidate):
-        can_drop = set_dropout(module, sizes.dropout)
-        return module if (can_drop and "config" in names) or not sizes.dropout else None
+    module = construct(candidate, sizes)
+    if module is None or sizes.dropout:
+        roles = {known_as(parameter.name, SIZES) for parameter in parameters_of(candidate)}
+        return module if roles & {"dropout", "config"} or takes_anything(candidate) else None
+    set_dropout(module, 0.0)  # some have a dropout that isn't 0 unless told so
     return module
 
 
@@ -95,99 +87,14 @@ def _attribute(module: nn.Module, size: str) -> int | None:
 
 
 def unloadable(module: nn.Module) -> str:
+    """Say what to do about weights that aren't to be found."""
     names = ", ".join(name for name, _ in module.named_parameters()) or "none"
     return (
-        f"candidate must take the weights W_q, W_k, W_v and W_o, but these aren't to be found "
+        "candidate must take the weights W_q, W_k, W_v and W_o, but these aren't to be found "
         f"among the parameters of this {type(module).__name__} ({names}): pass load=..., a "
         "function of (your module, a MultiHeadAttention) that copies the second one's weights into "
         "the first"
     )
-
-
-def _construct(candidate: Callable[..., nn.Module], sizes: Sizes) -> nn.Module | None:
-    numbers: dict[str, Any] = {
-        "d_model": sizes.d_model, "num_heads": sizes.num_heads, "dropout": sizes.dropout,
-        "num_kv_heads": sizes.num_kv_heads, "d_k": sizes.d_model // sizes.num_heads,
-        "length": _LONGEST,
-    }  # fmt: skip
-    name = getattr(candidate, "__name__", type(candidate).__name__)
-    parameters = parameters_of(candidate)
-    roles = {p.name: known_as(p.name, SIZES) for p in parameters}
-    anything = takes_anything(candidate)
-    if "num_kv_heads" not in roles.values() and sizes.num_kv_heads != sizes.num_heads:
-        if not anything:
-            return None
-    if "config" in roles.values() and "d_model" not in roles.values():
-        numbers["config"] = Config(numbers)
-    positional: list[Any] = []
-    options: dict[str, Any] = {}
-    needed = [p.name for p in parameters if p.default is p.empty]
-    for size in ("d_model", "num_heads"):  # the one name that is foreign beside a known one
-        foreign = [name for name in needed if roles[name] is None]
-        if len(foreign) == 1 and size not in roles.values() and len(needed) == 2:
-            roles[foreign[0]] = size
-    unknown = [p.name for p in parameters if p.default is p.empty and roles[p.name] not in numbers]
-    if unknown and not {"d_model", "num_heads"} & set(roles.values()) and len(parameters) >= 2:
-        positional = [sizes.d_model, sizes.num_heads]  # whatever they are called
-        parameters = parameters[2:]
-        unknown = [one for one in unknown if one in {p.name for p in parameters}]
-    if unknown:
-        raise CallError(
-            f"{name} needs {unknown[0]!r}, of which nothing is known here: hand in a function, "
-            f"diagnose(lambda d_model, num_heads: {name}(..., {unknown[0]}=...))"
-        )
-    for parameter in parameters:
-        role = roles[parameter.name]
-        if role in numbers:
-            if parameter.kind is parameter.POSITIONAL_ONLY:
-                positional.append(numbers[role])
-            else:
-                options[parameter.name] = numbers[role]
-    if anything:
-        there = set(roles.values())
-        options |= {r: numbers[r] for r in ("dropout", "num_kv_heads") if r not in there}
-    try:
-        module = candidate(*positional, **options)
-    except Exception as error:
-        if anything and isinstance(error, TypeError) and "unexpected keyword" in str(error):
-            if sizes.dropout or sizes.num_kv_heads != sizes.num_heads:
-                return None
-            options = {n: x for n, x in options.items() if n in roles}
-            return candidate(*positional, **options)
-        given = ", ".join(
-            [*map(repr, positional), *(f"{name}={value!r}" for name, value in options.items())]
-        )
-        raise CallError(
-            f"{name}({given}) raised {type(error).__name__}: {error}. If it wants other arguments, "
-            f"hand in a function: diagnose(lambda d_model, num_heads: {name}(...)); if it can't "
-            "have these sizes, hand in a built module, which is asked at its own"
-        ) from error
-    if not isinstance(module, nn.Module):
-        raise CallError(
-            f"{name} must build a torch.nn.Module, got {type(module).__name__}: "
-            "hand in the class, or a function of (d_model, num_heads) that returns the module"
-        )
-    return module
-
-
-class Config:
-    """Stands for the config object that many constructors take: sizes by all their usual names."""
-
-    def __init__(self, numbers: dict[str, Any]) -> None:
-        self._numbers = numbers
-
-    def __getattr__(self, name: str) -> Any:
-        role = known_as(name, SIZES) if not name.startswith("__") else None
-        if role == "bias":
-            return True
-        if "drop" in name:
-            role = "dropout"
-        if role is None or role not in self._numbers:
-            raise AttributeError(f"config has no {name!r} here")
-        return self._numbers[role]
-
-    def __repr__(self) -> str:
-        return "config"
 
 
 def copy_of(module: nn.Module) -> nn.Module:

@@ -1,0 +1,119 @@
+"""Calling a class, or a function that builds modules, with the sizes that its arguments name."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+from attnlib.museum._names import SIZES, known_as, parameters_of, takes_anything
+from attnlib.museum._reference import Sizes
+from attnlib.museum._told import CallError
+
+_LONGEST = 64  # more tokens than any probe has
+
+
+def construct(candidate: Callable[..., nn.Module], sizes: Sizes) -> nn.Module | None:
+    """Return a module of these sizes, or None if the constructor knows no grouping or dropout.
+
+    Raises:
+        CallError: it can't be called so, or returns no module.
+    """
+    roles = _roles(candidate)
+    anything = takes_anything(candidate)
+    special = sizes.dropout or sizes.num_kv_heads != sizes.num_heads
+    if sizes.num_kv_heads != sizes.num_heads and "num_kv_heads" not in roles.values():
+        if not anything:
+            return None
+    numbers = _numbers(sizes)
+    named = {name: numbers[role] for name, role in roles.items() if role in numbers}
+    extra = {"dropout", "num_kv_heads"} - set(roles.values()) if anything else set()
+    try:
+        module = _call(candidate, named | {role: numbers[role] for role in extra})
+    except Exception as error:
+        if extra and isinstance(error, TypeError) and "unexpected keyword" in str(error):
+            return None if special else _call(candidate, named)  # **kwargs that take neither
+        name = _name(candidate)
+        given = ", ".join(f"{argument}={value!r}" for argument, value in named.items())
+        raise CallError(
+            f"{name}({given}) raised {type(error).__name__}: {error}. If it wants other arguments, "
+            f"hand in a function: diagnose(lambda d_model, num_heads: {name}(...)); if it can't "
+            "have these sizes, hand in a built module, which is asked at its own"
+        ) from error
+    if not isinstance(module, nn.Module):
+        raise CallError(
+            f"{_name(candidate)} must build a torch.nn.Module, got {type(module).__name__}: "
+            "hand in the class, or a function of (d_model, num_heads) that returns the module"
+        )
+    return module
+
+
+def _roles(candidate: Callable) -> dict[str, str | None]:
+    """Return what each argument of a constructor is, as its name or its place says.
+
+    Raises:
+        CallError: it needs something of which nothing is known.
+    """
+    parameters = parameters_of(candidate)
+    roles = {parameter.name: known_as(parameter.name, SIZES) for parameter in parameters}
+    if "d_model" in roles.values():  # a config beside it would be another thing
+        roles = {name: None if role == "config" else role for name, role in roles.items()}
+    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    foreign = [name for name in needed if roles[name] is None]
+    wanted = [size for size in ("d_model", "num_heads") if size not in roles.values()]
+    if len(wanted) == 2 and foreign and len(roles) >= 2:  # (a, b), whatever they are called
+        roles |= dict(zip(list(roles)[:2], wanted, strict=True))
+    elif len(wanted) == len(foreign) == 1 and len(needed) == 2:
+        roles[foreign[0]] = wanted[0]
+    for name in needed:
+        if roles[name] in (None, "bias"):
+            raise CallError(
+                f"{_name(candidate)} needs {name!r}, of which nothing is known here: hand in a "
+                f"function, diagnose(lambda d_model, num_heads: {_name(candidate)}(..., "
+                f"{name}=...))"
+            )
+    return roles
+
+
+def _numbers(sizes: Sizes) -> dict[str, Any]:
+    numbers: dict[str, Any] = {
+        "d_model": sizes.d_model, "num_heads": sizes.num_heads, "dropout": sizes.dropout,
+        "num_kv_heads": sizes.num_kv_heads, "d_k": sizes.d_model // sizes.num_heads,
+        "length": _LONGEST,
+    }  # fmt: skip
+    return numbers | {"config": Config(numbers)}
+
+
+def _call(candidate: Callable[..., nn.Module], named: dict[str, Any]) -> nn.Module:
+    """Call with arguments by name, but for those that have only a place."""
+    places = [
+        p.name for p in parameters_of(candidate) if p.kind is inspect.Parameter.POSITIONAL_ONLY
+    ]
+    return candidate(
+        *(named[name] for name in places if name in named),
+        **{name: value for name, value in named.items() if name not in places},
+    )
+
+
+def _name(candidate: Callable) -> str:
+    return getattr(candidate, "__name__", type(candidate).__name__)
+
+
+class Config:
+    """Stands for the config object that many constructors take: sizes by all their usual names."""
+
+    def __init__(self, numbers: dict[str, Any]) -> None:
+        self._numbers = numbers
+
+    def __getattr__(self, name: str) -> Any:
+        role = known_as(name, SIZES) if not name.startswith("__") else None
+        if role == "bias":
+            return True
+        if "drop" in name:
+            role = "dropout"
+        if role is None or role not in self._numbers:
+            raise AttributeError(f"config has no {name!r} here")
+        return self._numbers[role]
+
+    def __repr__(self) -> str:
+        return "config"
