@@ -68,7 +68,7 @@ def at_the_edges(answers: Answers) -> tuple[Guess, str]:
         if guess:
             like = f"It behaves like {_listed(guess)} ({_names(questions, answers)})."
             means = answers.edge(questions[0])
-            sentences.append(f"{like} {means} {guess[0].cause} {guess[0].hint} {_unless(guess)}")
+            sentences.append(f"{like} {means} {guess[0].cause} {guess[0].hint}{_unless(guess)}")
         else:
             sentences += [
                 f"It differs {_says(q)}: {_difference(q, answers)} {answers.edge(q)}"
