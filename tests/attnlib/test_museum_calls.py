@@ -135,6 +135,37 @@ def test_what_the_errors_advise_helps():
     assert diagnose(lambda d_model, num_heads: NeedsSomethingElse(d_model, num_heads, "sour"))
 
 
+def test_what_a_constructor_swallows_is_not_asked():
+    """**kwargs take num_kv_heads and dropout, and need not do anything with them."""
+
+    class Swallows(Plain):
+        def __init__(self, d_model, num_heads, **kwargs):
+            super().__init__(d_model, num_heads)
+
+    diagnosis = diagnose(Swallows)
+    assert diagnosis and {"grouped heads", "training with dropout"} <= set(diagnosis.untried)
+
+
+def test_dropout_that_is_not_told_is_turned_off():
+    class Drops(Plain):
+        def weigh(self, scores, allowed):
+            return torch.dropout(super().weigh(scores, allowed), self.p, self.training)
+
+    class Set(Drops):
+        p = 0.0
+
+        def __init__(self, d_model, num_heads):
+            super().__init__(d_model, num_heads)
+            self.p = 0.1
+
+    class Fixed(Drops):
+        p = 0.1
+
+    assert "Not asked in train()" not in diagnose(Set).message
+    diagnosis = diagnose(Fixed)
+    assert diagnosis and "Not asked in train()" in diagnosis.message
+
+
 def test_an_error_inside_of_a_candidate_is_its_own():
     """A TypeError of broken code, which is called rightly, is no mistake in calling."""
 
@@ -185,4 +216,6 @@ def test_the_number_of_heads_can_be_said():
 def test_what_a_wide_module_is_not_asked_is_told():
     wide = scaled_by(lambda **_: 2)(264, 3)
     diagnosis = diagnose(wide)
-    assert not diagnosis and "Two bugs at once are looked for up to d_model=256" in diagnosis.message
+    assert (
+        not diagnosis and "Two bugs at once are looked for up to d_model=256" in diagnosis.message
+    )

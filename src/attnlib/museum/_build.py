@@ -6,7 +6,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from attnlib.museum._constructing import construct
-from attnlib.museum._names import SIZES, known_as, parameters_of, takes_anything
+from attnlib.museum._names import SIZES, known_as, parameters_of
 from attnlib.museum._places import find_places
 from attnlib.museum._reference import Sizes
 from attnlib.museum._told import CallError, Told
@@ -20,7 +20,7 @@ GROUPED = Sizes(d_model=60, num_heads=6, num_kv_heads=3)
 DROPPED = 0.25  # dropout, where it is asked for
 
 
-def build(candidate: Candidate, sizes: Sizes, told: Told) -> nn.Module | None:
+def build(candidate: Candidate, sizes: Sizes) -> nn.Module | None:
     """Return a module of these sizes, or None if there is none with this dropout or grouping.
 
     Raises:
@@ -30,24 +30,31 @@ def build(candidate: Candidate, sizes: Sizes, told: Told) -> nn.Module | None:
         own = copy_of(candidate).float()
         return own if set_dropout(own, sizes.dropout) or not sizes.dropout else None
     module = construct(candidate, sizes)
-    if module is None or sizes.dropout:
-        roles = {known_as(parameter.name, SIZES) for parameter in parameters_of(candidate)}
-        return module if roles & {"dropout", "config"} or takes_anything(candidate) else None
-    set_dropout(module, 0.0)  # some have a dropout that isn't 0 unless told so
-    return module
+    if module is None or not sizes.dropout:
+        if module is not None:
+            set_dropout(module, 0.0)  # some have a dropout that isn't 0 unless told so
+        return module
+    named = {known_as(parameter.name, SIZES) for parameter in parameters_of(candidate)}
+    told = "dropout" in named or sizes.dropout in _dropouts(module).values()
+    return module if told else None
 
 
 def set_dropout(module: nn.Module, dropout: float) -> bool:
     """Set all dropout inside a module; return whether there is any."""
-    found = False
-    for part in module.modules():
-        if isinstance(part, nn.modules.dropout._DropoutNd):
-            part.p, found = dropout, True
-        for name, value in vars(part).items():
-            if "drop" in name and isinstance(value, float):
-                setattr(part, name, dropout)
-                found = True
-    return found
+    found = _dropouts(module)
+    for part, name in found:
+        setattr(part, name, dropout)
+    return bool(found)
+
+
+def _dropouts(module: nn.Module) -> dict[tuple[nn.Module, str], float]:
+    """Return where a module, or a part of it, keeps a share to drop, and which."""
+    return {
+        (part, name): value
+        for part in module.modules()
+        for name, value in vars(part).items()
+        if isinstance(value, float) and ("drop" in name or name == "p")
+    }
 
 
 def own_sizes(module: nn.Module, told: Told) -> Sizes:

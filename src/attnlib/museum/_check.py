@@ -8,7 +8,9 @@ from attnlib.museum._told import Options
 
 
 def check(candidate: Candidate, *, edges: bool = False, **options: Unpack[Options]) -> Diagnosis:
-    """Diagnose an attention, and raise unless it is healthy: for a test of your own.
+    """Diagnose an attention, and raise unless it is healthy.
+
+    It makes a test of one line::
 
         def test_attention():
             museum.check(MyAttention, causal="always")

@@ -26,7 +26,7 @@ def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
     modules: dict[str, nn.Module] = {}
     for name, size in sizes.items():
         try:
-            module = building.build(candidate, size, told)
+            module = building.build(candidate, size)
         except CallError:
             if name == "first":
                 raise
