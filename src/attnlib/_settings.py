@@ -1,7 +1,7 @@
 """The settings of torch under which somebody else's code is asked: a museum's or a reader's."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 
@@ -10,11 +10,12 @@ import torch
 def usual_settings() -> Iterator[None]:
     """Run as if nobody had changed torch's settings, and undo what the code inside changes."""
     dtype = torch.get_default_dtype()
+    elsewhere = torch.get_default_device().type != "cpu"  # entering it costs time at every call
     torch.set_default_dtype(torch.float32)
     try:
         with (
-            torch.device("cpu"), torch.inference_mode(False), torch.enable_grad(),
-            torch.autocast("cpu", enabled=False),
+            torch.device("cpu") if elsewhere else nullcontext(),
+            torch.inference_mode(False), torch.enable_grad(), torch.autocast("cpu", enabled=False),
         ):  # fmt: skip
             yield
     finally:

@@ -20,7 +20,7 @@ from attnlib.museum._told import CallError
 Results = Sequence[Pair]
 Answer = Results | Exception
 
-COPIES = 32  # of the same sample, with dropout; in at least one of them each weight stays
+COPIES = 16  # of the same sample, with dropout; in at least one of them each weight stays
 
 
 class Draw:
