@@ -100,4 +100,28 @@ TOP_LEFT = Exhibit(
     ),
 )
 
-EXHIBITS = (TURNED, NO_DIAGONAL, PEEKS_AHEAD, TOP_LEFT)
+
+def first_mask_alone(masks: list[Tensor]) -> Tensor | None:
+    """Choose one mask: `if mask is not None: ... elif causal: ...`."""
+    # right: all of them, joined by &
+    return masks[0] if masks else None
+
+
+NOT_CAUSAL = Exhibit(
+    name="a mask switches causality off",
+    steps={"combine": first_mask_alone},
+    story="`F.scaled_dot_product_attention` refuses a mask together with is_causal=True. So one "
+    "writes is_causal=mask is None, and thinks of the mask as the special case.",
+    cause="As soon as a batch has padding, the triangle is gone, and every token reads the future.",
+    notice="The loss is too good, but only in batches with padding. Change the last real token of "
+    "a padded sample: no earlier output may move.",
+    hint="With a mask your attention isn't causal any more: a look must be allowed by the mask and "
+    "by the triangle.",
+    killed_by="limits together",
+    thread=Thread(
+        "https://github.com/keras-team/keras/pull/23040",
+        "found in review: with a mask of its own, a library's layer didn't apply the causal one.",
+    ),
+)
+
+EXHIBITS = (TURNED, NO_DIAGONAL, PEEKS_AHEAD, TOP_LEFT, NOT_CAUSAL)
