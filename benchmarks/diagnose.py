@@ -28,8 +28,8 @@ from tools.broken_attentions import FOUND_BEFORE, MISSED
 
 from attnlib import MultiHeadAttention, museum
 from attnlib.museum import visitors
-from attnlib.museum._patient import answer_of_attnlib
-from attnlib.museum._reference import reference
+from attnlib.museum.doctor.patient import answer_of_attnlib
+from attnlib.museum.doctor.reference import reference
 
 PAIRS = 40
 RIGHT = (

@@ -10,13 +10,13 @@ by a broken one. It is built like `MultiHeadAttention`, and carries its story, i
 would notice, and the hint that exercises give to whoever writes it again.
 """
 
-from attnlib.museum._check import check
-from attnlib.museum._diagnosis import Diagnosis, diagnose, named
+from attnlib.museum._catalog import EXHIBITS, named
 from attnlib.museum._exhibit import Exhibit, Thread
-from attnlib.museum._naming import EXHIBITS
 from attnlib.museum._steps import SteppedAttention, attend
 from attnlib.museum._symptoms import SYMPTOMS, Symptom, symptoms
-from attnlib.museum._told import CallError
+from attnlib.museum.doctor.check import check
+from attnlib.museum.doctor.diagnosis import Diagnosis, diagnose
+from attnlib.museum.doctor.told import CallError
 
 __all__ = [
     "EXHIBITS",

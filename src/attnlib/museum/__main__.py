@@ -12,8 +12,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from attnlib.museum._diagnosis import diagnose
-from attnlib.museum._told import CHOICES
+from attnlib.museum.doctor.diagnosis import diagnose
+from attnlib.museum.doctor.told import CHOICES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

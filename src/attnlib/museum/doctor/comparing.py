@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from attnlib.museum._asking import Pair
-from attnlib.museum._probes import Answer
+from attnlib.museum.doctor.asking import Pair
+from attnlib.museum.doctor.probes import Answer
 
 
 def agree(given: Answer, other: Answer, tolerance: float) -> bool:

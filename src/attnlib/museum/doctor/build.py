@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from attnlib.museum._constructing import construct
-from attnlib.museum._names import SIZES, known_as, parameters_of
-from attnlib.museum._places import find_places
-from attnlib.museum._reference import Sizes
-from attnlib.museum._told import CallError, Told
+from attnlib.museum.doctor.constructing import construct
+from attnlib.museum.doctor.names import SIZES, known_as, parameters_of
+from attnlib.museum.doctor.places import find_places
+from attnlib.museum.doctor.reference import Sizes
+from attnlib.museum.doctor.told import CallError, Told
 
 Candidate = nn.Module | Callable[..., nn.Module]
 

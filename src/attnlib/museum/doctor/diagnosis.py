@@ -9,16 +9,14 @@ import torch
 from attnlib._checks import require_flag
 from attnlib._settings import usual_settings
 from attnlib._verdict import Verdict
-from attnlib.museum import _report
-from attnlib.museum._asking import PATHS
-from attnlib.museum._build import Candidate, require_candidate
-from attnlib.museum._examine import always_causal, examine, hints_at_positions, may_be_causal
 from attnlib.museum._exhibit import Exhibit
-from attnlib.museum._naming import EXHIBITS, Answers
-from attnlib.museum._probes import PROBES
-from attnlib.museum._told import Load, Told
-
-_BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
+from attnlib.museum.doctor import report
+from attnlib.museum.doctor.asking import PATHS
+from attnlib.museum.doctor.build import Candidate, require_candidate
+from attnlib.museum.doctor.examine import always_causal, examine, hints_at_positions, may_be_causal
+from attnlib.museum.doctor.naming import Answers
+from attnlib.museum.doctor.probes import PROBES
+from attnlib.museum.doctor.told import Load, Told
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,19 +41,6 @@ class Diagnosis(Verdict):
     edges: tuple[str, ...] = ()
     taken: str = ""
     heading: str = "Healthy."
-
-
-def named(name: str) -> Exhibit:
-    """Return the exhibit of this name.
-
-    Raises:
-        TypeError, ValueError: not a name, or there is none.
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"name must be a string, got {type(name).__name__}")
-    if name not in _BY_NAME:
-        raise ValueError(f"name must be one of {', '.join(map(repr, _BY_NAME))}, got {name!r}")
-    return _BY_NAME[name]
 
 
 def diagnose(
@@ -132,21 +117,21 @@ def diagnose(
 
 def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:
     if not answers.failed:
-        return _told(answers, "Healthy.", _report.healthy(answers))
-    exhibits, message = _report.at_the_edges(answers)
+        return _told(answers, "Healthy.", report.healthy(answers))
+    exhibits, message = report.at_the_edges(answers)
     heading = "Healthy, but it differs at the edges."
     return _told(answers, heading, message, exhibits, passed=not edges)
 
 
 def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
     if exhibits:
-        message = _report.behaves_like(exhibits, answers)
+        message = report.behaves_like(exhibits, answers)
         return _told(answers, "Broken.", message, exhibits, passed=False)
     positions = hints_at_positions(answers.patient.first.module)
     if positions:
-        message = _report.positions_inside(positions)
+        message = report.positions_inside(positions)
         return _told(answers, "This can't be asked.", message, passed=False)
-    return _told(answers, "Broken.", _report.in_no_known_way(answers), passed=False)
+    return _told(answers, "Broken.", report.in_no_known_way(answers), passed=False)
 
 
 def _told(
@@ -159,7 +144,7 @@ def _told(
 ) -> Diagnosis:
     """Add what every diagnosis says, whatever was found."""
     return Diagnosis(
-        passed, message + _report.limits(answers), exhibits, answers.names(answers.failed),
+        passed, message + report.limits(answers), exhibits, answers.names(answers.failed),
         answers.untried, answers.names([q for q in answers.failed if answers.edge(q)]),
         "; ".join(answers.patient.taken), heading,
     )  # fmt: skip

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlib.museum._build import copy_of
-from attnlib.museum._forward import Forward, Result
-from attnlib.museum._mask_style import MaskStyle
-from attnlib.museum._places import Places, collect, own_places
-from attnlib.museum._reference import Setting
+from attnlib.museum.doctor.build import copy_of
+from attnlib.museum.doctor.forward import Forward, Result
+from attnlib.museum.doctor.mask_style import MaskStyle
+from attnlib.museum.doctor.places import Places, collect, own_places
+from attnlib.museum.doctor.reference import Setting
 
 OWN_ROLES = ("query", "key", "value", "mask", "key_mask", "causal", "cache", "need_weights")
 OWN_FORWARD = Forward({role: role for role in OWN_ROLES})

@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import nn
 
-from attnlib.museum._names import SIZES, known_as, parameters_of, takes_anything
-from attnlib.museum._reference import Sizes
-from attnlib.museum._told import CallError
+from attnlib.museum.doctor.names import SIZES, known_as, parameters_of, takes_anything
+from attnlib.museum.doctor.reference import Sizes
+from attnlib.museum.doctor.told import CallError
 
 _LONGEST = 64  # more tokens than any probe has
 

@@ -1,9 +1,9 @@
 """What a diagnosis says, in sentences."""
 
-from attnlib.museum._asking import PATHS
-from attnlib.museum._comparing import difference
-from attnlib.museum._naming import NARROW, Answers, Guess, Question
-from attnlib.museum._probes import Probe
+from attnlib.museum.doctor.asking import PATHS
+from attnlib.museum.doctor.comparing import difference
+from attnlib.museum.doctor.naming import NARROW, Answers, Guess, Question
+from attnlib.museum.doctor.probes import Probe
 
 _UNLESS = {
     "inverted mask": 'If your mask is meant to hide where it is True, say mask="hide".',

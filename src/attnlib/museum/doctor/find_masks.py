@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import torch
 
-from attnlib.museum._forward import Forward
-from attnlib.museum._mask_style import OWN, MaskStyle
-from attnlib.museum._patient import Patient
-from attnlib.museum._probes import PROBES
-from attnlib.museum._told import Told
+from attnlib.museum.doctor.forward import Forward
+from attnlib.museum.doctor.mask_style import OWN, MaskStyle
+from attnlib.museum.doctor.patient import Patient
+from attnlib.museum.doctor.probes import PROBES
+from attnlib.museum.doctor.told import Told
 
 _BY_NAME = {probe.name: probe for probe in PROBES}
 _ONE, _SEVERAL, _PADDING = (

@@ -2,9 +2,9 @@
 
 from typing import Unpack
 
-from attnlib.museum._build import Candidate
-from attnlib.museum._diagnosis import Diagnosis, diagnose
-from attnlib.museum._told import Options
+from attnlib.museum.doctor.build import Candidate
+from attnlib.museum.doctor.diagnosis import Diagnosis, diagnose
+from attnlib.museum.doctor.told import Options
 
 
 def check(candidate: Candidate, *, edges: bool = False, **options: Unpack[Options]) -> Diagnosis:

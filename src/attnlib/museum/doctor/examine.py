@@ -10,15 +10,15 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from attnlib.museum._asking import PATHS, Asked
-from attnlib.museum._build import Candidate
-from attnlib.museum._find_masks import with_key_mask_style, with_mask_style
-from attnlib.museum._forward import Forward
-from attnlib.museum._loading import in_each_layout
-from attnlib.museum._mask_style import OWN
-from attnlib.museum._patient import Patient
-from attnlib.museum._probes import PROBES, Draw
-from attnlib.museum._told import CallError, Told
+from attnlib.museum.doctor.asking import PATHS, Asked
+from attnlib.museum.doctor.build import Candidate
+from attnlib.museum.doctor.find_masks import with_key_mask_style, with_mask_style
+from attnlib.museum.doctor.forward import Forward
+from attnlib.museum.doctor.loading import in_each_layout
+from attnlib.museum.doctor.mask_style import OWN
+from attnlib.museum.doctor.patient import Patient
+from attnlib.museum.doctor.probes import PROBES, Draw
+from attnlib.museum.doctor.told import CallError, Told
 
 _PLAIN = PROBES[0]
 _POSITIONAL = ("rot", "rope", "freqs", "position", "pos_", "alibi", "relative", "rel_", "inv_freq")

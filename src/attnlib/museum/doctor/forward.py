@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._checks import require_floating, shape_of
-from attnlib.museum._mask_style import OWN, TORCH, MaskStyle
-from attnlib.museum._names import ROLES, known_as, parameters_of
-from attnlib.museum._told import CallError, Told
+from attnlib.museum.doctor.mask_style import OWN, TORCH, MaskStyle
+from attnlib.museum.doctor.names import ROLES, known_as, parameters_of
+from attnlib.museum.doctor.told import CallError, Told
 
 Result = tuple[Tensor, Tensor | None]  # an output, and weights if there are any
 _QUERY_KEY_VALUE = ("query", "key", "value")

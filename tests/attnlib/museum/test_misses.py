@@ -7,8 +7,8 @@ import pytest
 from tools.broken_attentions import FOUND_BEFORE, MISSED, Limited, Plain, scaled_by
 
 from attnlib.museum import EXHIBITS, diagnose
-from attnlib.museum._build import FIRST, SECOND
-from attnlib.museum._probes import PROBES
+from attnlib.museum.doctor.build import FIRST, SECOND
+from attnlib.museum.doctor.probes import PROBES
 
 BROKEN = MISSED | FOUND_BEFORE
 diagnosed = cache(diagnose)

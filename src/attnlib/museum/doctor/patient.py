@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from attnlib.museum._asking import PATHS, Asked, Pair, Path, ask_of_attnlib
-from attnlib.museum._comparing import agree
-from attnlib.museum._probes import Answer, Probe, put
-from attnlib.museum._reference import Setting, reference, stepped
+from attnlib.museum.doctor.asking import PATHS, Asked, Pair, Path, ask_of_attnlib
+from attnlib.museum.doctor.comparing import agree
+from attnlib.museum.doctor.probes import Answer, Probe, put
+from attnlib.museum.doctor.reference import Setting, reference, stepped
 
 Steps = tuple[tuple[str, Any], ...]
 

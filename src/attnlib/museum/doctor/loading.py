@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from torch import nn
 
-from attnlib.museum import _build as building
-from attnlib.museum import _places
-from attnlib.museum._asking import Asked
-from attnlib.museum._build import FIRST, GROUPED, SECOND, Candidate
-from attnlib.museum._forward import read_forward
-from attnlib.museum._patient import Patient
-from attnlib.museum._reference import PROJECTIONS, Setting, Sizes, reference
-from attnlib.museum._told import CallError, Told
+from attnlib.museum.doctor import build as building
+from attnlib.museum.doctor import places as where
+from attnlib.museum.doctor.asking import Asked
+from attnlib.museum.doctor.build import FIRST, GROUPED, SECOND, Candidate
+from attnlib.museum.doctor.forward import read_forward
+from attnlib.museum.doctor.patient import Patient
+from attnlib.museum.doctor.reference import PROJECTIONS, Setting, Sizes, reference
+from attnlib.museum.doctor.told import CallError, Told
 
 
 def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
@@ -34,7 +34,7 @@ def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
         if module is not None:
             modules[name] = module
     norms, *_ = [building.set_norms_aside(module) for module in modules.values()]
-    layouts = [told.qkv] if told.qkv else list(_places.LAYOUTS)
+    layouts = [told.qkv] if told.qkv else list(where.LAYOUTS)
     for layout in layouts:
         modules = {
             name: building.copy_of(module) for name, module in modules.items()
@@ -54,7 +54,7 @@ def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
             taken.append(f"without {without}")
         if not told.out_projection:
             taken.append("without a projection out of the heads")
-        packed = told.load is None and first.places and _places.is_packed(first.places)
+        packed = told.load is None and first.places and where.is_packed(first.places)
         if packed:
             taken.append(f"queries, keys and values made by one projection ({layout})")
         yield Patient(asked, tuple(taken))
@@ -86,7 +86,7 @@ def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: str) -> Asked |
         if told.load is not None:
             told.load(module, right)
         elif places is not None:
-            _places.fill(module, places, right)
+            where.fill(module, places, right)
     except (RuntimeError, AttributeError) as error:
         if sizes.num_kv_heads != sizes.num_heads:
             return None
@@ -99,11 +99,11 @@ def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: str) -> Asked |
     return Asked(module, setting, forward, forward.takes, places)
 
 
-def _own_or_found(module: nn.Module, sizes: Sizes, layout: str) -> _places.Places | None:
-    own = _places.own_places(module)
+def _own_or_found(module: nn.Module, sizes: Sizes, layout: str) -> where.Places | None:
+    own = where.own_places(module)
     shapes = {name: p.shape for name, p in reference(Setting(sizes)).named_parameters()}
     there = dict(module.named_parameters())
     fits = all(there[place.theirs].shape == shapes[place.ours] for place in own)
     if fits and {"W_q.weight", "W_k.weight", "W_v.weight"} <= {place.ours for place in own}:
         return own
-    return _places.find_places(module, sizes, layout)
+    return where.find_places(module, sizes, layout)

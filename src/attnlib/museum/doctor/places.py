@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlib.attention import MultiHeadAttention
-from attnlib.museum._names import PROJECTIONS, known_as
-from attnlib.museum._reference import Sizes
+from attnlib.museum.doctor.names import PROJECTIONS, known_as
+from attnlib.museum.doctor.reference import Sizes
 
 LAYOUTS = ("blocks", "heads", "interleaved")
 Places = list["Place"]

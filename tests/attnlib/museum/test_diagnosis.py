@@ -11,8 +11,8 @@ from torch import nn
 
 from attnlib import MultiHeadAttention
 from attnlib.museum import SteppedAttention, diagnose, named
-from attnlib.museum._patient import answer_of_attnlib
-from attnlib.museum._reference import reference
+from attnlib.museum.doctor.patient import answer_of_attnlib
+from attnlib.museum.doctor.reference import reference
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from attnlib.cache import KVCache
 from attnlib.masks import padding_mask
-from attnlib.museum._asking import Asked, Pair
-from attnlib.museum._forward import Result
-from attnlib.museum._told import CallError
+from attnlib.museum.doctor.asking import Asked, Pair
+from attnlib.museum.doctor.forward import Result
+from attnlib.museum.doctor.told import CallError
 
 Results = Sequence[Pair]
 Answer = Results | Exception

@@ -6,17 +6,13 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from attnlib.museum import causal, heads, masks, outputs, projections, rows, scale, scores
-from attnlib.museum._asking import PATHS, Path
-from attnlib.museum._comparing import agree
+from attnlib.museum._catalog import EXHIBITS
 from attnlib.museum._exhibit import Exhibit
-from attnlib.museum._patient import Patient, Steps
-from attnlib.museum._probes import PROBES, Answer, Probe, takes_all
+from attnlib.museum.doctor.asking import PATHS, Path
+from attnlib.museum.doctor.comparing import agree
+from attnlib.museum.doctor.patient import Patient, Steps
+from attnlib.museum.doctor.probes import PROBES, Answer, Probe, takes_all
 
-EXHIBITS: tuple[Exhibit, ...] = (
-    *heads.EXHIBITS, *scale.EXHIBITS, *scores.EXHIBITS, *masks.EXHIBITS, *causal.EXHIBITS,
-    *rows.EXHIBITS, *projections.EXHIBITS, *outputs.EXHIBITS,
-)  # fmt: skip
 NARROW = 256  # d_model up to which two bugs at once are looked for
 Guess = tuple[Exhibit, ...]
 Question = tuple[Probe, Path]

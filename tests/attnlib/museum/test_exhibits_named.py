@@ -11,12 +11,12 @@ from tools import ROOT
 
 from attnlib import MultiHeadAttention, causal_mask, museum
 from attnlib.museum import EXHIBITS, diagnose, named
-from attnlib.museum._comparing import agree
-from attnlib.museum._examine import examine
 from attnlib.museum._exhibit import Exhibit
-from attnlib.museum._naming import Answers
-from attnlib.museum._probes import PROBES
-from attnlib.museum._told import Told
+from attnlib.museum.doctor.comparing import agree
+from attnlib.museum.doctor.examine import examine
+from attnlib.museum.doctor.naming import Answers
+from attnlib.museum.doctor.probes import PROBES
+from attnlib.museum.doctor.told import Told
 
 PAGE = ROOT / "book" / "museum.md"
 by_name = pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
