@@ -48,6 +48,8 @@ class Goal:
     def verdict(self) -> str:
         if self.found <= self.wanted:
             return "met"
+        if not self.wanted:
+            return "missed"
         return f"missed by {self.found / self.wanted - 1:.0%}"
 
 

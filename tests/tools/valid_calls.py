@@ -81,10 +81,17 @@ def token_by_token(candidate: Callable[..., nn.Module], chance: random.Random) -
     return call.compare(torch.cat(outputs, 1), torch.cat(rows, 2), {"causal": True})
 
 
-def gradients(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
+def own_gradients(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
+    """The same with score_bias, kdim and vdim."""
+    return gradients(candidate, chance, own=True)
+
+
+def gradients(
+    candidate: Callable[..., nn.Module], chance: random.Random, *, own: bool = False
+) -> str:
     """Gradients of tokens and parameters, of output and weights, against attnlib's own."""
-    call = _Random(candidate, chance, own=True)
-    options = call.some_masks(own=True) | {"need_weights": chance.random() < 0.7}
+    call = _Random(candidate, chance, own=own)
+    options = call.some_masks(own=own) | {"need_weights": chance.random() < 0.7}
     if "score_bias" in options and chance.random() < 0.5:
         options["score_bias"].requires_grad_()
     right = MultiHeadAttention(**call.sizes)
@@ -128,7 +135,7 @@ def dropped(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
 
 
 USUAL = (one_call, token_by_token, gradients, dropped)
-OWN = (own_options,)
+OWN = (own_options, own_gradients)
 
 
 class _Random:
