@@ -139,6 +139,7 @@ BAD_PAGE = """<!doctype html><html lang="en" data-theme="light"><title>Bad</titl
 <main><article><h1>One</h1><h1>Two</h1><div id="twice"></div><div id="twice"></div>
 <img src="picture.svg" alt="0123456789abcdef0123.svg"><div style="width: 2000px">wide</div>
 <span class="math">x^2</span>
+<p>|&mdash;|</p><p>| --- |</p><p>:::{note} c</p><p><code>{fine}</code></p>
 <script src="https://example.org/library.js"></script><script src="missing.js"></script>
 <script>console.log("hello"); throw new Error("oops");</script>
 </article></main></html>"""
@@ -161,8 +162,13 @@ def test_each_fault_of_a_page_is_noticed(browser, tmp_path):
         "image without meaningful alt text",
         "figure without caption",
         "raw: x^2",
+        "raw: |—|",
+        "raw: | --- |",
+        "raw: :::",
+        "raw: {note}",
     ):
         assert fault in problems
+    assert "raw: {fine}" not in problems
 
 
 def test_axe_would_find_something(browser, tmp_path):

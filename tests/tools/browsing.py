@@ -162,6 +162,11 @@ AUDIT = r"""(scheme) => {
 
   for (const formula of all(".math"))
     if (!formula.querySelector("mjx-container")) problems.push(`raw: ${formula.textContent}`);
+  // Tables and directives that nothing read, such as a cell's; dashes may have been made long.
+  const words = document.querySelector("article")?.cloneNode(true);
+  for (const code of words?.querySelectorAll("pre, code, script, .math") ?? []) code.remove();
+  for (const [markup] of words?.textContent.matchAll(/\| ?:?[-–—]+:? ?\||:::|\{[a-z:-]+\}/g) ?? [])
+    problems.push(`raw: ${markup}`);
   for (const error of all("mjx-merror")) problems.push(`formula: ${error.textContent}`);
   for (const alert of all('[role="alert"]')) problems.push(`alert: ${alert.textContent}`);
   for (const view of all('script[type="application/vnd.jupyter.widget-view+json"]'))
