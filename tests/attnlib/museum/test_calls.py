@@ -49,6 +49,31 @@ class Refuses(Plain):
         assert d_model % 64 == 0, "d_model must be divisible by 64"
 
 
+class RefusesSilently(Plain):
+    def __init__(self, d_model, num_heads):
+        raise AssertionError
+
+
+class NoModule:
+    def __init__(self, d_model, num_heads):
+        pass
+
+
+class OneHead(nn.Module):
+    def __init__(self, d_model, names=("q", "k", "v", "out")):
+        super().__init__()
+        for name in names:
+            self.add_module(name, nn.Linear(d_model, d_model))
+
+    def forward(self, x):
+        W_q, W_k, W_v, W_o = self.children()
+        return W_o(attention(W_q(x), W_k(x), W_v(x)))
+
+
+def attention(q, k, v):
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+
 class OtherNames(nn.Module):
     def __init__(self, d_model, num_heads):
         super().__init__()
@@ -85,6 +110,13 @@ CALLS = {
     "an unknown size": (NeedsSomethingElse, ["'flavor'", "diagnose(lambda d_model, num_heads:"]),
     "a refusal": (Refuses, ["d_model=30", "AssertionError: d_model must be divisible by 64",
         "hand in a built module"]),
+    "a silent refusal": (RefusesSilently, ["raised AssertionError. If it wants"]),
+    "another class": (NoModule, ["NoModule must build a torch.nn.Module", "a class of modules"]),
+    "one head": (OneHead, ["OneHead takes d_model but no number of heads", "num_heads=..."]),
+    "a function": (attention, ["attention takes queries, keys and values itself"]),
+    "other sizes": (lambda d_model, num_heads: Plain(48, 4),
+        ["at d_model=30 and num_heads=3", "W_q.weight [48, 48]"]),
+    "no numbers": (nn.MultiheadAttention(16, 4, device="meta"), ["on the device meta"]),
     "no module": (lambda d_model, num_heads: 7, ["must build a torch.nn.Module, got int"]),
     "other names": (OtherNames, ["eins.weight", "pass load="]),
     "several attentions": (two_layers, ["0.W_q.weight", "pass load="]),
@@ -99,6 +131,21 @@ def test_a_mistake_in_calling_is_told_with_what_mends_it(name):
     with pytest.raises(CallError) as error:
         diagnose(candidate)
     assert isinstance(error.value, TypeError) and isinstance(error.value, ValueError)
+    for word in words:
+        assert word in str(error.value)
+
+
+ARGUMENTS_THAT_DO_NOT_FIT = {
+    "arguments": ({"flavor": 1}, ["what forward of Plain takes (", "got 'flavor'"]),
+    "returns": (lambda result: result["output"], ["got 2 values", "raised TypeError"]),
+}
+
+
+@pytest.mark.parametrize("option", ARGUMENTS_THAT_DO_NOT_FIT)
+def test_an_option_that_does_not_fit_the_forward_is_told(option):
+    value, words = ARGUMENTS_THAT_DO_NOT_FIT[option]
+    with pytest.raises(CallError, match=f"^{option} must ") as error:
+        diagnose(Plain, **{option: value})
     for word in words:
         assert word in str(error.value)
 
@@ -133,6 +180,15 @@ def test_what_the_errors_advise_helps():
     assert diagnose(CALLS["the other order"][0], returns=lambda result: (result[1], result[0]))
     assert diagnose(NeedsPositions, arguments={"freqs_cis": None})
     assert diagnose(lambda d_model, num_heads: NeedsSomethingElse(d_model, num_heads, "sour"))
+    assert diagnose(OneHead(16), num_heads=1)
+
+
+def test_a_built_module_with_names_of_its_own_is_loaded_as_told():
+    def load(module, reference):
+        for mine, name in zip(module.children(), ("W_q", "W_k", "W_v", "W_o"), strict=True):
+            mine.load_state_dict(reference.get_submodule(name).state_dict())
+
+    assert diagnose(OneHead(16, ("eins", "zwei", "drei", "vier")), num_heads=1, load=load)
 
 
 def test_what_a_constructor_swallows_is_not_asked():

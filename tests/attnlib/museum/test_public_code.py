@@ -1,5 +1,7 @@
 """Right attentions of public code are never called broken, and what they are taken for is told."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from tools import public_attentions as public
@@ -10,6 +12,7 @@ from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
 from transformers.models.llama.modeling_llama import LlamaAttention
 
 from attnlib.museum import diagnose, named, visitors
+from attnlib.museum.doctor.examine import LONGEST_ASKED
 
 SIZES = {"hidden_size": 48, "num_attention_heads": 4}
 NO_TURN = (torch.ones(1, 1, 12), torch.zeros(1, 1, 12))  # cosines and sines of position 0
@@ -85,6 +88,15 @@ def test_positions_inside_cannot_be_asked():
     diagnosis = diagnose(public.RotaryInside)
     assert not diagnosis and diagnosis.heading == "This can't be asked."
     assert "'inv_freq'" in diagnosis.message and "arguments=" in diagnosis.message
+
+
+def test_a_module_for_few_tokens_cannot_be_asked():
+    config = SimpleNamespace(n_embd=48, n_head=4, block_size=8, bias=True, dropout=0.0)
+    diagnosis = diagnose(public.NanoGPTExplicit(config))
+    assert not diagnosis and diagnosis.heading == "This can't be asked."
+    assert "a triangle for 8 tokens only" in diagnosis.message
+    config.block_size = LONGEST_ASKED
+    assert diagnose(public.NanoGPTExplicit(config)).heading == "Healthy."
 
 
 def test_a_difference_at_the_edges_counts_when_that_is_asked():

@@ -63,13 +63,14 @@ def own_sizes(module: nn.Module, told: Told) -> Sizes:
     Raises:
         CallError: the number of heads or the width isn't to be found.
     """
+    if any(numbers.is_meta for numbers in module.parameters()):
+        raise CallError("candidate must have numbers to be asked, but it is on the device meta")
     heads = told.num_heads or _attribute(module, "num_heads")
     if heads is None:
         raise CallError(
             f"num_heads of this {type(module).__name__} isn't to be found: "
             "say it with num_heads=..."
         )
-    d_model = _attribute(module, "d_model")
     for linear in module.modules():
         weight = getattr(linear, "weight", None)
         for width in set(weight.shape) if isinstance(weight, nn.Parameter) else ():
@@ -77,9 +78,21 @@ def own_sizes(module: nn.Module, told: Told) -> Sizes:
                 sizes = Sizes(int(width), heads, kv_heads)
                 if width % heads == 0 and heads % kv_heads == 0 and find_places(module, sizes):
                     return sizes
-    if d_model is None or told.load is None:
+    if told.load is None:
         raise CallError(unloadable(module))
+    d_model = _attribute(module, "d_model") or _width_in(module)
+    if d_model is None:
+        raise CallError(
+            f"d_model of this {type(module).__name__} isn't to be found: "
+            "give it an attribute of this name"
+        )
     return Sizes(d_model, heads, _attribute(module, "num_kv_heads") or heads)
+
+
+def _width_in(module: nn.Module) -> int | None:
+    """Return how many numbers all its matrices take, if that is one number."""
+    widths = {parameter.shape[1] for parameter in module.parameters() if parameter.dim() == 2}
+    return widths.pop() if len(widths) == 1 else None
 
 
 def _attribute(module: nn.Module, size: str) -> int | None:
@@ -93,14 +106,15 @@ def _attribute(module: nn.Module, size: str) -> int | None:
     return None
 
 
-def unloadable(module: nn.Module) -> str:
+def unloadable(module: nn.Module, sizes: Sizes | None = None) -> str:
     """Say what to do about weights that aren't to be found."""
-    names = ", ".join(name for name, _ in module.named_parameters()) or "none"
+    shapes = [f"{name} {list(numbers.shape)}" for name, numbers in module.named_parameters()]
+    asked = f", at d_model={sizes.d_model} and num_heads={sizes.num_heads}," if sizes else ""
     return (
-        "candidate must take the weights W_q, W_k, W_v and W_o, but these aren't to be found "
-        f"among the parameters of this {type(module).__name__} ({names}): pass load=..., a "
-        "function of (your module, a MultiHeadAttention) that copies the second one's weights into "
-        "the first"
+        f"candidate must take the weights W_q, W_k, W_v and W_o, but these{asked} aren't to be "
+        f"found among the parameters of this {type(module).__name__} "
+        f"({', '.join(shapes) or 'none'}): pass load=..., a function of (your module, a "
+        "MultiHeadAttention) that copies the second one's weights into the first"
     )
 
 

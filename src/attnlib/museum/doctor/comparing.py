@@ -5,6 +5,7 @@ from torch import Tensor
 
 from attnlib.museum.doctor.asking import Pair
 from attnlib.museum.doctor.probes import Answer
+from attnlib.museum.doctor.told import said
 
 
 def agree(given: Answer, other: Answer, tolerance: float) -> bool:
@@ -19,7 +20,7 @@ def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:
     if isinstance(right, Exception):
         raise right
     if isinstance(given, Exception):
-        return f"it raises {type(given).__name__}: {given}"
+        return f"it raises {said(given)}."
     for ours, theirs in zip(given, right, strict=True):
         pairs = zip((of, "the weights"), ours, theirs, strict=True)
         for name, a, b in reversed(list(pairs)):  # weights say more

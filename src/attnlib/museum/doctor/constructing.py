@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import nn
 
-from attnlib.museum.doctor.names import SIZES, known_as, parameters_of, takes_anything
+from attnlib.museum.doctor.names import ROLES, SIZES, known_as, parameters_of, takes_anything
 from attnlib.museum.doctor.reference import Sizes
-from attnlib.museum.doctor.told import CallError
+from attnlib.museum.doctor.told import CallError, said
 
 _LONGEST = 64  # more tokens than any probe has
 
@@ -36,14 +36,15 @@ def construct(candidate: Callable[..., nn.Module], sizes: Sizes) -> nn.Module | 
         name = _name(candidate)
         given = ", ".join(f"{argument}={value!r}" for argument, value in named.items())
         raise CallError(
-            f"{name}({given}) raised {type(error).__name__}: {error}. If it wants other arguments, "
+            f"{name}({given}) raised {said(error)}. If it wants other arguments, "
             f"hand in a function: diagnose(lambda d_model, num_heads: {name}(...)); if it can't "
             "have these sizes, hand in a built module, which is asked at its own"
         ) from error
     if not isinstance(module, nn.Module):
         raise CallError(
             f"{_name(candidate)} must build a torch.nn.Module, got {type(module).__name__}: "
-            "hand in the class, or a function of (d_model, num_heads) that returns the module"
+            "hand in a class of modules, or a function of (d_model, num_heads) that returns the "
+            "module"
         )
     return module
 
@@ -55,6 +56,11 @@ def _roles(candidate: Callable) -> dict[str, str | None]:
         CallError: it needs something of which nothing is known.
     """
     parameters = parameters_of(candidate)
+    if {"query", "key", "value"} <= {known_as(parameter.name, ROLES) for parameter in parameters}:
+        raise CallError(
+            f"candidate must be a module or build one, but {_name(candidate)} takes queries, keys "
+            "and values itself: hand in the module that calls it"
+        )
     roles = {parameter.name: known_as(parameter.name, SIZES) for parameter in parameters}
     if "d_model" in roles.values():  # a config beside it would be another thing
         roles = {name: None if role == "config" else role for name, role in roles.items()}
@@ -65,6 +71,12 @@ def _roles(candidate: Callable) -> dict[str, str | None]:
         roles |= dict(zip(list(roles)[:2], wanted, strict=True))
     elif len(wanted) == len(foreign) == 1 and len(needed) == 2:
         roles[foreign[0]] = wanted[0]
+    unlimited = takes_anything(candidate) or {"config", "d_k"} & set(roles.values())
+    if "d_model" in roles.values() and "num_heads" not in roles.values() and not unlimited:
+        raise CallError(
+            f"{_name(candidate)} takes d_model but no number of heads: hand in a built module, and "
+            "say how many it has: num_heads=..."
+        )
     for name in needed:
         if roles[name] in (None, "bias"):
             raise CallError(

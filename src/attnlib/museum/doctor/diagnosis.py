@@ -13,7 +13,14 @@ from attnlib.museum._exhibit import Exhibit
 from attnlib.museum.doctor import report
 from attnlib.museum.doctor.asking import PATHS
 from attnlib.museum.doctor.build import Candidate, require_candidate
-from attnlib.museum.doctor.examine import always_causal, examine, hints_at_positions, may_be_causal
+from attnlib.museum.doctor.examine import (
+    LONGEST_ASKED,
+    always_causal,
+    examine,
+    hints_at_positions,
+    may_be_causal,
+    short_context,
+)
 from attnlib.museum.doctor.naming import Answers
 from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import Load, Told
@@ -127,7 +134,12 @@ def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
     if exhibits:
         message = report.behaves_like(exhibits, answers)
         return _told(answers, "Broken.", message, exhibits, passed=False)
-    positions = hints_at_positions(answers.patient.first.module)
+    module = answers.patient.first.module
+    context = short_context(module)
+    if context and isinstance(answers.given[answers.wrong[0]], Exception):
+        message = report.short_context(context, LONGEST_ASKED)
+        return _told(answers, "This can't be asked.", message, passed=False)
+    positions = hints_at_positions(module)
     if positions:
         message = report.positions_inside(positions)
         return _told(answers, "This can't be asked.", message, passed=False)

@@ -21,6 +21,7 @@ from attnlib.museum.doctor.probes import PROBES, Draw
 from attnlib.museum.doctor.told import CallError, Told
 
 _PLAIN = PROBES[0]
+LONGEST_ASKED = 9  # tokens of a sequence, by the probes
 _POSITIONAL = ("rot", "rope", "freqs", "position", "pos_", "alibi", "relative", "rel_", "inv_freq")
 
 
@@ -112,6 +113,13 @@ def _called(forward: Forward) -> str:
     if not forward.batch_first:
         words.append("tokens first, [T, B, d]")
     return ", ".join(words)
+
+
+def short_context(module: nn.Module) -> int | None:
+    """Return for how many tokens a module keeps a triangle, if that is fewer than it is asked."""
+    shapes = [buffer.shape for buffer in module.buffers() if buffer.dim() > 1]
+    shortest = min((shape[-1] for shape in shapes if shape[-1] == shape[-2]), default=LONGEST_ASKED)
+    return shortest if shortest < LONGEST_ASKED else None
 
 
 def hints_at_positions(module: nn.Module) -> str | None:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from attnlib._checks import require_floating, shape_of
 from attnlib.museum.doctor.mask_style import OWN, TORCH, MaskStyle
-from attnlib.museum.doctor.names import ROLES, known_as, parameters_of
-from attnlib.museum.doctor.told import CallError, Told
+from attnlib.museum.doctor.names import ROLES, known_as, parameters_of, takes_anything
+from attnlib.museum.doctor.told import CallError, Told, said
 
 Result = tuple[Tensor, Tensor | None]  # an output, and weights if there are any
 _QUERY_KEY_VALUE = ("query", "key", "value")
@@ -86,7 +86,13 @@ class Forward:
         self, result: Any, query: Tensor, key: Tensor, num_heads: int
     ) -> tuple[Tensor, Tensor | None]:
         if self.returns is not None:
-            result = self.returns(result)
+            try:
+                result = self.returns(result)
+            except Exception as error:
+                raise CallError(
+                    f"returns must take what forward returns, {_came(result)}, but it raised "
+                    f"{said(error)}"
+                ) from error
         if isinstance(result, Tensor):
             result = (result,)
         if not isinstance(result, tuple | list) or not 1 <= len(result) <= 2:
@@ -143,6 +149,13 @@ def read_forward(module: nn.Module, told: Told) -> Forward:
         CallError: it takes no tokens, or needs something that nothing is known of.
     """
     arguments = dict(told.arguments or {})
+    there = [p.name for p in parameters_of(module.forward)]
+    unknown = [name for name in arguments if name not in there]
+    if unknown and not takes_anything(module.forward):
+        raise CallError(
+            f"arguments must name what forward of {type(module).__name__} takes "
+            f"({', '.join(there)}), got {unknown[0]!r}"
+        )
     if isinstance(module, nn.MultiheadAttention):
         roles = {role: role for role in (*_QUERY_KEY_VALUE, "need_weights")}
         roles |= {"mask": "attn_mask", "key_mask": "key_padding_mask"}

@@ -12,7 +12,7 @@ from attnlib.museum.doctor.build import FIRST, GROUPED, SECOND, Candidate
 from attnlib.museum.doctor.forward import read_forward
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.reference import PROJECTIONS, Setting, Sizes, reference
-from attnlib.museum.doctor.told import CallError, Told
+from attnlib.museum.doctor.told import CallError, Told, said
 
 
 def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
@@ -46,7 +46,7 @@ def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
             if one is not None:
                 asked[name] = replace(one, residual=False)
             elif name == "first":
-                raise CallError(building.unloadable(module))
+                raise CallError(building.unloadable(module, sizes[name]))
         first = asked["first"]
         missing = [W for W in PROJECTIONS if W not in first.setting.biases]
         if missing:
@@ -92,8 +92,8 @@ def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: str) -> Asked |
             return None
         raise CallError(
             "candidate must take the weights W_q, W_k, W_v and W_o of MultiHeadAttention, but "
-            f"loading them failed ({error}): if your parameters have other names, pass load=..., "
-            "a function of (your module, the reference) that copies them"
+            f"loading them failed ({said(error)}): if your parameters have other names, pass "
+            "load=..., a function of (your module, the reference) that copies them"
         ) from error
     module.eval()
     return Asked(module, setting, forward, forward.takes, places)

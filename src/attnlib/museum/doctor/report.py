@@ -55,6 +55,14 @@ def positions_inside(part: str) -> str:
     )
 
 
+def short_context(tokens: int, asked: int) -> str:
+    """Say why a module that takes few tokens can't be compared."""
+    return (
+        f"It raises an error, and has a triangle for {tokens} tokens only: it is asked with up to "
+        f"{asked}. Hand in one that is built for as many."
+    )
+
+
 def at_the_edges(answers: Answers) -> tuple[Guess, str]:
     """Say what differs at the edges only: like which exhibit, what that means, how to mend it."""
     groups: dict[Guess, list[Question]] = {}

@@ -26,6 +26,12 @@ class CallError(TypeError, ValueError):
     """
 
 
+def said(error: Exception) -> str:
+    """Say an error on one line, without the stop at its end."""
+    words = " ".join(str(error).split()).removesuffix(".")
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
 class Options(TypedDict, total=False):
     """What can be told of a candidate; each is explained at `diagnose`."""
 
