@@ -76,7 +76,8 @@ def _load(where: str, parser: argparse.ArgumentParser) -> Any:
     except (Exception, SystemExit) as error:
         parser.error(f"running {address} raised {type(error).__name__}: {error}")
     if not hasattr(file, name):
-        there = ", ".join(one for one in vars(file) if isinstance(vars(file)[one], type))
+        classes = [one for one in vars(file).values() if isinstance(one, type)]
+        there = ", ".join(one.__name__ for one in classes if one.__module__ == own_name)
         parser.error(f"{address} has no {name!r}; classes there: {there or 'none'}")
     return getattr(file, name)
 

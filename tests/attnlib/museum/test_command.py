@@ -15,6 +15,7 @@ FILE = """
 import math
 from dataclasses import dataclass
 from torch import nn
+from pathlib import Path
 import beside
 
 @dataclass
@@ -72,8 +73,12 @@ def test_a_check_fails_with_the_diagnosis():
 
 
 def test_a_check_that_cannot_be_asked_is_an_error():
-    with pytest.raises(CallError, match="got NoneType"):
+    with pytest.raises(CallError, match="got NoneType") as error:
         check(lambda d_model, num_heads: None)
+    assert [entry.path.name for entry in error.traceback] == ["test_command.py", "check.py"]
+    with pytest.raises(CallError) as error:
+        check(lambda d_model, num_heads: 1 / 0)
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
 
 
 def test_the_command_runs_the_file_and_says_so(capsys, file):

@@ -4,7 +4,7 @@ from typing import Unpack
 
 from attnlib.museum.doctor.build import Candidate
 from attnlib.museum.doctor.diagnosis import Diagnosis, diagnose
-from attnlib.museum.doctor.told import Options
+from attnlib.museum.doctor.told import CallError, Options
 
 
 def check(candidate: Candidate, *, edges: bool = False, **options: Unpack[Options]) -> Diagnosis:
@@ -28,7 +28,10 @@ def check(candidate: Candidate, *, edges: bool = False, **options: Unpack[Option
         TypeError, ValueError: as for `diagnose`.
     """
     __tracebackhide__ = True  # pytest then shows the reader's line
-    diagnosis = diagnose(candidate, edges=edges, **options)
+    try:
+        diagnosis = diagnose(candidate, edges=edges, **options)
+    except CallError as error:  # what the reader's code raised stays, the doctor's lines go
+        raise error.with_traceback(None) from error.__cause__
     if not diagnosis:
         raise AssertionError(repr(diagnosis))
     return diagnosis
