@@ -247,6 +247,27 @@ class RandomInEvaluation(Plain):
         return F.dropout(super().weigh(scores, allowed), 0.1)
 
 
+# --- at the edges --------------------------------------------------------------------------------
+
+
+class MaskOfTheFirstHead(Limited):
+    def forward(self, query, *, mask=None):
+        if mask is not None and mask.dim() == 4:
+            mask = mask[:, :1]
+        return super().forward(query, mask=mask)
+
+
+class CausalWithoutKeys(Limited):
+    def forward(self, query, key=None, value=None):
+        return super().forward(query, key, value, causal=key is None)
+
+
+class WeightsOfDetachedQueries(Plain):
+    def forward(self, query):
+        _, weights = self.attend(query.detach())
+        return self.attend(query)[0], weights
+
+
 MISSED = {
     "d_k ** 1/2": scaled_by(lambda d_k, **_: d_k**1 / 2),
     "d_k ** 1 // 2": scaled_by(lambda d_k, **_: d_k**1 // 2),
@@ -263,6 +284,11 @@ MISSED = {
         ValuesOfKeys,
     )
 }  # fmt: skip
+AT_AN_EDGE = {
+    "a mask for each head": MaskOfTheFirstHead,
+    "what may be left out": CausalWithoutKeys,
+    "gradients of the weights": WeightsOfDetachedQueries,
+}
 FOUND_BEFORE = {
     broken.__name__: broken
     for broken in (

@@ -11,10 +11,17 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+import torch
+
 import attnlib
+from attnlib._settings import usual_settings
+from attnlib.museum.doctor.examine import examine
+from attnlib.museum.doctor.naming import Answers
+from attnlib.museum.doctor.told import Told
 
 FOLDER = Path(attnlib.__file__).parent
 FILES = ("masks", "functional", "attention")  # each imports from those before it
@@ -47,10 +54,15 @@ class Mutation:
     other: ast.AST
 
     def __str__(self) -> str:
+        return f"{self.file}.py:{self.place.lineno}: {self.change}"
+
+    @property
+    def change(self) -> str:
+        """What becomes of what."""
         conditional = isinstance(self.place, ast.If)
         nodes = (node.test if conditional else node for node in (self.place, self.other))
         before, after = (" ".join(ast.unparse(node).split()) for node in nodes)
-        return f"{self.file}.py:{self.place.lineno}: {before} -> {after}"
+        return f"{before} -> {after}"
 
     @property
     def source(self) -> str:
@@ -100,6 +112,32 @@ def build(mutation: Mutation) -> type[attnlib.MultiHeadAttention]:
     finally:
         sys.modules.update(right)
     return modules["attnlib.attention"].MultiHeadAttention
+
+
+def seen(candidate: type[attnlib.MultiHeadAttention]) -> str:
+    """Return what a diagnosis would see in a mutant, without searching for a name for it.
+
+    "wrong": it fails a probe, at an edge or elsewhere, or raises wherever it is called. "another":
+    it fails none, but is taken for something else than attnlib's attention, or a question that
+    attnlib's is asked can't be asked; a diagnosis tells both.
+    """
+    try:
+        failed, told = _asked(candidate)
+    except Exception:
+        return "wrong"
+    return "wrong" if failed else "" if told == _of_attnlib() else "another"
+
+
+@cache
+def _of_attnlib() -> tuple[tuple[str, ...], ...]:
+    return _asked(attnlib.MultiHeadAttention)[1]
+
+
+def _asked(candidate: type[attnlib.MultiHeadAttention]) -> tuple[bool, tuple[tuple[str, ...], ...]]:
+    """Return whether a probe failed; what wasn't asked, and what it was taken for."""
+    with usual_settings(), torch.random.fork_rng(devices=[]):
+        answers = Answers.of(examine(candidate, Told()))
+        return bool(answers.failed), (answers.untried, answers.patient.taken)
 
 
 def _others(place: ast.AST) -> Iterator[ast.AST]:

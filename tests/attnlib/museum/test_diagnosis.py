@@ -184,11 +184,11 @@ def load_torch(module, reference):
     [
         (MultiHeadAttention, None, 0),
         (partial(SteppedAttention, steps={}), copy_state, 0),
-        (WithEinsum, None, 15),
-        (WithALoop, None, 7),
-        (WithSoftmaxInFloat32, None, 6),
-        (Fused, None, 4),
-        (Torch, load_torch, 5),
+        (WithEinsum, None, 17),
+        (WithALoop, None, 9),
+        (WithSoftmaxInFloat32, None, 7),
+        (Fused, None, 6),
+        (Torch, load_torch, 7),
     ],
     ids=["attnlib", "in steps", "einsum", "loop", "float32 softmax", "fused", "torch"],
 )  # fmt: skip

@@ -4,7 +4,7 @@ import math
 from functools import cache
 
 import pytest
-from tools.broken_attentions import FOUND_BEFORE, MISSED, Limited, Plain, scaled_by
+from tools.broken_attentions import AT_AN_EDGE, FOUND_BEFORE, MISSED, Limited, Plain, scaled_by
 
 from attnlib.museum import EXHIBITS, diagnose
 from attnlib.museum.doctor.build import FIRST, SECOND
@@ -41,6 +41,13 @@ def test_what_others_miss_is_found(name):
     assert not diagnosis and diagnosis.heading == "Broken.", diagnosis
 
 
+@pytest.mark.parametrize("probe", AT_AN_EDGE)
+def test_what_matters_to_few_is_told_and_passes(probe):
+    diagnosis = diagnosed(AT_AN_EDGE[probe])
+    assert diagnosis and diagnosis.failed == diagnosis.edges == (probe,)
+    assert "It matters only" in diagnosis.message
+
+
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_no_formula_of_the_sizes_passes_for_the_root_of_d_k(formula):
     assert not diagnosed(scaled_by(FORMULAS[formula]))
@@ -55,7 +62,7 @@ def test_no_two_sizes_of_a_width_agree():
 
 def test_every_probe_is_the_first_to_find_something():
     found = {exhibit.killed_by for exhibit in EXHIBITS}
-    found |= {diagnosed(broken).failed[0] for broken in BROKEN.values()}
+    found |= {diagnosed(broken).failed[0] for broken in (BROKEN | AT_AN_EDGE).values()}
     assert {probe.name for probe in PROBES} - found == set()
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -26,20 +27,28 @@ Pair = tuple[Tensor | None, Tensor | None]  # what is compared; None where nothi
 class Path:
     """One of the ways through a module, which must all give the same."""
 
-    name: str
     says: str
-    training: bool = False
-    weights: bool = True
-    gradients: bool = True
+    training: bool
+    weights: bool
+    gradients: bool
 
 
+def _path(training: bool, weights: bool, gradients: bool) -> Path:
+    there = {
+        "in train()": training,
+        "without asking for weights": not weights,
+        "under torch.no_grad()": not gradients,
+    }
+    says = ", ".join(words for words, here in there.items() if here)
+    return Path(says, training, weights, gradients)
+
+
+_BOTH = (True, False)
+# Training without gradients is asked where there is dropout, by a probe that chooses its mode.
 PATHS = (
-    Path("", ""),
-    Path("without weights", "without asking for weights", weights=False, gradients=False),
-    Path("in training", "in train()", training=True),
-    Path("in training, without weights", "in train(), without asking for weights", training=True,
-         weights=False),
-)  # fmt: skip
+    *(_path(False, weights, gradients) for weights, gradients in product(_BOTH, _BOTH)),
+    *(_path(True, weights, True) for weights in _BOTH),
+)
 
 
 @dataclass(frozen=True)
@@ -100,12 +109,12 @@ class Asked:
         """Return a copy of it in half precision."""
         return replace(self, module=copy_of(self.module).half())
 
-    def gradients(self, output: Tensor, x: Tensor) -> list[Pair]:
-        """Return the gradients of the outputs' squares, by x and by each weight that is known."""
+    def gradients(self, found: Tensor, x: Tensor) -> list[Pair]:
+        """Return the gradients of the squares found, by x and by each weight that is known."""
         parameters = dict(self.module.named_parameters()) if self.places else {}
-        loss = output.square().sum()
-        found = torch.autograd.grad(loss, [x, *parameters.values()], materialize_grads=True)
-        by_x, numbers = found[0], dict(zip(parameters, found[1:], strict=True))
+        loss = found.square().sum()
+        slopes = torch.autograd.grad(loss, [x, *parameters.values()], materialize_grads=True)
+        by_x, numbers = slopes[0], dict(zip(parameters, slopes[1:], strict=True))
         mine = collect(self.module, self.places, numbers) if self.places else {}
         names = [f"{W}.{kind}" for W in ("W_q", "W_k", "W_v", "W_o") for kind in ("weight", "bias")]
         return [(by_x, None), *((mine.get(name), None) for name in names)]

@@ -20,14 +20,18 @@ def construct(candidate: Callable[..., nn.Module], sizes: Sizes) -> nn.Module | 
         CallError: it can't be called so, or returns no module.
     """
     roles = _roles(candidate)
+    known = set(roles.values())
     anything = takes_anything(candidate)
     special = sizes.dropout or sizes.num_kv_heads != sizes.num_heads
-    if sizes.num_kv_heads != sizes.num_heads and "num_kv_heads" not in roles.values():
+    if sizes.num_kv_heads != sizes.num_heads and "num_kv_heads" not in known:
         if not anything:
             return None
     numbers = _numbers(sizes)
+    if sizes.num_kv_heads == sizes.num_heads:  # left out where None means so
+        none = [p.name for p in parameters_of(candidate) if p.default is None]
+        roles = {n: r for n, r in roles.items() if not (r == "num_kv_heads" and n in none)}
     named = {name: numbers[role] for name, role in roles.items() if role in numbers}
-    extra = {"dropout", "num_kv_heads"} - set(roles.values()) if anything else set()
+    extra = {"dropout", "num_kv_heads"} - known if anything else set()
     try:
         module = _call(candidate, named | {role: numbers[role] for role in extra})
     except Exception as error:

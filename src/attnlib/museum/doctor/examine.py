@@ -17,11 +17,12 @@ from attnlib.museum.doctor.forward import Forward
 from attnlib.museum.doctor.loading import in_each_layout
 from attnlib.museum.doctor.mask_style import OWN
 from attnlib.museum.doctor.patient import Patient
-from attnlib.museum.doctor.probes import PROBES, Draw
+from attnlib.museum.doctor.probes import PROBES, Draw, takes_all
 from attnlib.museum.doctor.told import CallError, Told
 
 _PLAIN = PROBES[0]
 LONGEST_ASKED = 9  # tokens of a sequence, by the probes
+_RARE = {"head masks", "defaults"}  # right code of others may raise an error for them
 _POSITIONAL = ("rot", "rope", "freqs", "position", "pos_", "alibi", "relative", "rel_", "inv_freq")
 
 
@@ -37,6 +38,7 @@ def examine(candidate: Candidate, told: Told) -> Patient:
         patient = with_mask_style(patient, told)
     if "key_mask" in forward.roles:
         patient = with_key_mask_style(patient)
+    patient = _with_what_it_also_takes(patient)
     patient = replace(patient, random_in_training=_is_random_in_training(patient))
     return replace(patient, taken=(_called(patient.first.forward), *patient.taken))
 
@@ -88,6 +90,29 @@ def _looks_one_way(asked: Asked) -> bool:
     others = ~torch.eye(T, dtype=torch.bool)  # its own query always moves an output
     shapes = [others.tril(), others.tril(1), others.triu()]
     return any(torch.equal(moved & others, shape) for shape in shapes)
+
+
+def _with_what_it_also_takes(patient: Patient) -> Patient:
+    """Return a patient that is asked what right code of others often doesn't take, if it can be."""
+    also = {"differentiable weights"} if _has_differentiable_weights(patient.first) else set()
+    for probe in PROBES:
+        for what in _RARE & set(probe.needs):
+            tried = _also_taking(patient, {what})
+            if takes_all(probe, tried.first.takes) and tried.gives_outputs(probe):
+                also.add(what)
+    return _also_taking(patient, also)
+
+
+def _has_differentiable_weights(asked: Asked) -> bool:
+    """Tell whether it returns weights that gradients flow through."""
+    with suppress(Exception):
+        _, weights = asked(Draw(asked).tokens(2, 7))
+        return weights is not None and weights.requires_grad
+    return False
+
+
+def _also_taking(patient: Patient, also: set[str]) -> Patient:
+    return patient.changed(forward=replace(patient.first.forward, also=frozenset(also)))
 
 
 def _is_random_in_training(patient: Patient) -> bool:

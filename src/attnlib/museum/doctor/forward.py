@@ -24,6 +24,7 @@ class Forward:
     roles: the arguments' names, by roles. required: roles that always need a value. arguments:
     what is handed over besides. key_mask: the style of a padding mask [B, T].
     bare_masks: whether masks without an axis for heads give numbers, though wrong ones.
+    also: what else it was seen to take: "head masks", "defaults", "differentiable weights".
     """
 
     roles: Mapping[str, str]
@@ -32,6 +33,7 @@ class Forward:
     mask: MaskStyle = OWN
     key_mask: MaskStyle = OWN
     bare_masks: bool = False
+    also: frozenset[str] = frozenset()
     batch_first: bool = True
     arguments: Mapping[str, Any] = field(default_factory=dict)
     returns: Callable[[Any], Any] | None = None
@@ -50,11 +52,11 @@ class Forward:
             found.add("bare masks")
         if "mask" in found and not self.mask.one:
             found.remove("mask")
-        return frozenset(found)
+        return frozenset(found) | self.also
 
     def call(
         self, module: nn.Module, num_heads: int, query: Tensor, key: Tensor, value: Tensor,
-        **options: Any,
+        left_out: tuple[str, ...] = (), **options: Any,
     ) -> Result:  # fmt: skip
         """Ask a module, in attnlib's terms; return its output and weights in these terms."""
         given: dict[str, Any] = {"query": query, "average": False}
@@ -72,7 +74,8 @@ class Forward:
             for role in ("query", "key", "value", "key_value"):
                 if role in given:
                     given[role] = given[role].transpose(0, 1)
-        named = {self.roles[role]: x for role, x in given.items() if role in self.roles}
+        asked = self.roles.keys() - set(left_out)
+        named = {self.roles[role]: x for role, x in given.items() if role in asked}
         named |= self.arguments
         first = [named.pop(name) for name in self.positional if name in named]
         output, weights = self._read(module(*first, **named), query, key, num_heads)

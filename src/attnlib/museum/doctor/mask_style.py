@@ -22,14 +22,18 @@ class MaskStyle:
     several: str | None = "[B, T, T]"
 
     def fit(self, mask: Tensor, like: Tensor, num_heads: int) -> Tensor:
-        """Write a mask [T_q, T_k] or [B, T_q, T_k], True = may look, in this style.
+        """Write a mask [T_q, T_k], [B, T_q, T_k] or with an axis for heads in this style.
 
         Args:
-            mask: attnlib's mask.
+            mask: attnlib's mask, True = may look.
             like: tokens [B, T, d], for the batch and the dtype.
             num_heads: h.
         """
         axes = self.one if mask.dim() == 2 else self.several
+        if mask.dim() == 4:
+            if axes == "[B h, T, T]":
+                mask = mask.expand(len(like), num_heads, -1, -1).flatten(0, 1)
+            return self.write(mask, like)
         if mask.dim() == 2 and axes != "[T, T]":
             mask = mask.expand(len(like), -1, -1)
         if axes == "[B, 1, T, T]":

@@ -31,7 +31,7 @@ class Answers:
         takes = patient.first.takes
         given: dict[Question, Answer] = {}
         for path in PATHS:
-            if not path.weights and path.training and "need_weights" not in takes:
+            if not path.weights and "need_weights" not in takes:
                 continue
             if path.training and patient.random_in_training:
                 continue
@@ -39,6 +39,8 @@ class Answers:
                 if not takes_all(probe, takes) or not patient.has(probe):
                     continue
                 if path.training and probe.chooses_mode:
+                    continue
+                if not all(getattr(path, what) for what in probe.asks_for):
                     continue
                 given[probe, path] = patient.answer(probe, path)
         return cls(patient, given)

@@ -18,7 +18,8 @@ def answer_of_attnlib(
 ) -> Answer:
     """Return what the right module, or one with these steps, answers."""
     module = stepped(setting, dict(steps)) if steps else reference(setting)
-    return put(probe, ask_of_attnlib(module, setting, takes))
+    with ask_of_attnlib(module, setting, takes).on(PATHS[0]) as asked:
+        return put(probe, asked)
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,14 @@ class Patient:
     def right(self, probe: Probe, path: Path = PATHS[0]) -> bool:
         """Tell whether it answers a probe as it should."""
         return agree(self.answer(probe, path), self.compared(probe), probe.tolerance)
+
+    def gives_outputs(self, probe: Probe) -> bool:
+        """Tell whether it answers with outputs of the right shapes, whatever is in them."""
+        given, right = self.answer(probe), self.compared(probe)
+        if isinstance(given, Exception) or isinstance(right, Exception):
+            return False
+        pairs = zip(given, right, strict=True)
+        return all(a is None or b is None or a.shape == b.shape for (a, _), (b, _) in pairs)
 
     def raises(self, probe: Probe) -> bool:
         """Tell whether a probe makes it raise an error."""

@@ -55,7 +55,8 @@ class Probe:
     what must be taken. sizes: those of the modules that are asked, by name. edge: at an edge, what
     a difference means for whoever uses the module; empty where a difference is plainly wrong.
     loud: the same, if only an error is at an edge. of: what is compared, besides weights.
-    optional: whether it is only about a convention that few have.
+    optional: whether it is only about a convention that few have. asks_for: what it needs the path
+    to have, "gradients" or "weights".
     """
 
     name: str
@@ -69,10 +70,18 @@ class Probe:
     of: str = "the output"
     optional: bool = False
     chooses_mode: bool = False  # training or evaluation
+    asks_for: tuple[str, ...] = ()
 
 
 def _self_attention(ask: Asked, draw: Draw) -> Results:
     return [ask(draw.tokens(2, 7)), ask(draw.tokens(5, 9))]
+
+
+def _grouped(ask: Asked, draw: Draw) -> Results:
+    """Also as many samples or tokens as heads, where one may be taken for the other."""
+    h, h_kv = ask.setting.sizes.num_heads, ask.setting.sizes.num_kv_heads
+    sizes = ((2, 7), (5, 9), (h, h_kv), (h_kv, h))
+    return [ask(draw.tokens(B, T)) for B, T in sizes]
 
 
 def _one_of_each(ask: Asked, draw: Draw) -> Results:
@@ -87,9 +96,8 @@ def _not_contiguous(ask: Asked, draw: Draw) -> Results:
 
 def _gradients(ask: Asked, draw: Draw) -> Results:
     x = draw.tokens(2, 7).requires_grad_()
-    with torch.enable_grad():
-        output, _ = ask(x)
-        return ask.gradients(output, x)
+    output, _ = ask(x)
+    return ask.gradients(output, x)
 
 
 def _two_sequences(ask: Asked, draw: Draw) -> Results:
@@ -101,6 +109,14 @@ def _two_sequences(ask: Asked, draw: Draw) -> Results:
         query, key, value = draw.tokens(B, T_q), draw.tokens(B, T_k), draw.tokens(B, T_k)
         results.append(ask(query, key, key if together else value))
     return results
+
+
+def _left_out(ask: Asked, draw: Draw) -> Results:
+    """Keys and values, then values alone; and that nothing is to be causal."""
+    query, key = draw.tokens(2, 7), draw.tokens(2, 9)
+    none, one = ("key", "value", "key_value", "causal"), ("value", "causal")
+    together = "key_value" in ask.takes
+    return [ask(query, left_out=none), *([] if together else [ask(query, key, left_out=one)])]
 
 
 def _one_mask(ask: Asked, draw: Draw) -> Results:
@@ -117,6 +133,13 @@ def _mask_a_sample_silent(ask: Asked, draw: Draw) -> Results:
     """As many samples as heads, where a mask on the wrong axis raises no error."""
     h = ask.setting.sizes.num_heads
     return [ask(draw.tokens(h, 7), mask=draw.mask(h, 7, 7))]
+
+
+def _mask_a_head(ask: Asked, draw: Draw) -> Results:
+    """The axis of samples, of heads, or both."""
+    B, h, T = 2, ask.setting.sizes.num_heads, 7
+    shapes = ((B, h, T, T), (1, h, T, T), (B, 1, T, T))
+    return [ask(draw.tokens(B, T), mask=draw.mask(*shape)) for shape in shapes]
 
 
 def _bare_mask(ask: Asked, draw: Draw) -> Results:
@@ -148,9 +171,8 @@ def _limits_together(ask: Asked, draw: Draw) -> Results:
 
 def _mask_and_gradients(ask: Asked, draw: Draw) -> Results:
     x = draw.tokens(2, 7).requires_grad_()
-    with torch.enable_grad():
-        output, _ = ask(x, mask=draw.mask(7, 7))
-        return ask.gradients(output, x)
+    output, _ = ask(x, mask=draw.mask(7, 7))
+    return ask.gradients(output, x)
 
 
 def _blind(ask: Asked, draw: Draw, x: Tensor) -> Result:
@@ -165,9 +187,19 @@ def _fully_masked_row(ask: Asked, draw: Draw) -> Results:
 
 def _fully_masked_gradient(ask: Asked, draw: Draw) -> Results:
     x = draw.tokens(2, 7).requires_grad_()
-    with torch.enable_grad():
-        output, _ = _blind(ask, draw, x)
-        return ask.gradients(output, x)
+    output, _ = _blind(ask, draw, x)
+    return ask.gradients(output, x)
+
+
+def _weights_gradients(ask: Asked, draw: Draw) -> Results:
+    x = draw.tokens(2, 7).requires_grad_()
+    answers: list[Pair] = []
+    for masks in ({}, {"mask": draw.mask(7, 7)} if "mask" in ask.takes else {}):
+        _, weights = ask(x, **masks)
+        if weights is None:
+            raise ValueError("no weights came")
+        answers += ask.gradients(weights, x)
+    return answers
 
 
 def _half(ask: Asked, draw: Draw) -> Results:
@@ -206,6 +238,8 @@ _BARE = (
     "It takes masks [B, 1, T, T]. It matters only where one without the axis of the heads is "
     "handed over, and B is h: that is read wrongly, in silence."
 )
+_OF_HEADS = "It matters only where a mask with an axis for heads is handed over."
+_LEFT_OUT = "It matters only where keys, values or `causal` are left out."
 _BLIND = (
     "It matters only where a query of yours may look nowhere (a wholly padded sample, two masks "
     "that leave nothing in common); most libraries leave such rows undefined."
@@ -225,12 +259,12 @@ PROBES = (
     Probe("causal", "with causal=True", _causal, ("causal",)),
     Probe("limits together", "with two of mask, padding and causal at once", _limits_together,
           ("two limits",)),
-    Probe("gradients", "in the gradients", _gradients, tolerance=1e-3, of="a gradient"),
+    Probe("gradients", "in the gradients", _gradients, tolerance=1e-3, of="a gradient",
+          asks_for=("gradients",)),
     Probe("gradients with a mask", "in the gradients, with a mask", _mask_and_gradients, ("mask",),
-          tolerance=1e-3, of="a gradient"),
+          tolerance=1e-3, of="a gradient", asks_for=("gradients",)),
     Probe("a cache", "token by token with a cache", _cached, ("causal", "cache")),
-    Probe("grouped heads", "with 6 query heads on 3 key heads", _self_attention,
-          sizes=("grouped",)),
+    Probe("grouped heads", "with 6 query heads on 3 key heads", _grouped, sizes=("grouped",)),
     Probe("training with dropout", "with dropout, in evaluation and in training", _dropout,
           sizes=("dropping",), chooses_mode=True),
     Probe("a mask without an axis for heads", "with a mask [B, T, T] where B = h", _bare_mask,
@@ -238,12 +272,23 @@ PROBES = (
     Probe("a row that may look nowhere", "with a query that may look nowhere", _fully_masked_row,
           ("mask",), edge=_BLIND),
     Probe("gradients of such a row", "in the gradient, with a query that may look nowhere",
-          _fully_masked_gradient, ("mask",), tolerance=1e-3, edge=_BLIND, of="a gradient"),
+          _fully_masked_gradient, ("mask",), tolerance=1e-3, edge=_BLIND, of="a gradient",
+          asks_for=("gradients",)),
     Probe("half precision", "with a mask, in half precision", _half, ("mask",), tolerance=2e-2,
           edge="It matters only to whoever runs it in float16."),
     Probe("weights in training", "in the weights that it shows while it trains",
           _weights_in_training, sizes=("dropping",), chooses_mode=True,
-          edge="The output is right. It matters only to whoever looks at weights of train()."),
+          edge="The output is right. It matters only to whoever looks at weights of train().",
+          asks_for=("weights",)),
+    Probe("a mask for each head", "with masks [B, h, T, T]", _mask_a_head, ("mask", "head masks"),
+          edge=_OF_HEADS),
+    Probe("what may be left out", "where key or value are left out", _left_out,
+          ("two sequences", "defaults"),
+          edge=_LEFT_OUT),
+    Probe("gradients of the weights", "in the gradients of the weights", _weights_gradients,
+          ("differentiable weights",), sizes=("first", "grouped"), tolerance=1e-3, of="a gradient",
+          edge="The output is right. It matters only to whoever trains on the weights themselves.",
+          asks_for=("gradients", "weights")),
 )  # fmt: skip
 
 
