@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._checks import require_like, require_tensor, shape_of
+from attnlib._derivatives import has_tangent
 
 
 @dataclass
@@ -167,8 +168,10 @@ class KVCache:
                 f"and {len(keys)} in the query: for another sequence make a new KVCache"
             )
         require_like("the query", keys, "the keys in cache", past_keys)
-        # A backward pass needs all that it saw as it was, and a compiler plans memory itself.
-        if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        # A backward pass needs all that it saw as it was, spare memory knows no tangents, and a
+        # compiler plans memory itself.
+        derived = torch.is_grad_enabled() or has_tangent(past_keys, past_values, keys, values)
+        if not derived and not torch.compiler.is_compiling():
             with suppress(RuntimeError):  # vmap can't write into memory from outside
                 return self._joined_in_room(past_keys, past_values, keys, values)
         return torch.cat([past_keys, keys], -2), torch.cat([past_values, values], -2)

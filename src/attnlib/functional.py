@@ -11,9 +11,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from attnlib import _attention_checks as checks
+from attnlib._derivatives import has_tangent
 from attnlib.masks import AttentionMask, triangle
 
 NO_MEMORY = "weights_out must be left out under torch.func: it gives new tensors"
@@ -155,9 +155,7 @@ def _needs_derivative(*inputs: Tensor | None) -> bool:
     tensors = [x for x in inputs if x is not None]
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return True
-    if torch.compiler.is_compiling():  # which knows no forward mode
-        return False
-    return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)
+    return has_tangent(*tensors)
 
 
 def _stack_groups(x: Tensor, h_kv: int) -> Tensor:

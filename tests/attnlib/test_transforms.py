@@ -5,7 +5,7 @@ import torch
 from tools.modules import F64, make_module
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from attnlib import scaled_dot_product_attention
+from attnlib import KVCache, scaled_dot_product_attention
 
 pytestmark = pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch's kernel
 
@@ -66,6 +66,20 @@ def test_forward_mode_is_reverse_mode(mode):
         expected = torch.func.jacrev(weights)(x)
         with mode():
             torch.testing.assert_close(torch.func.jacfwd(weights)(x), expected)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+def test_forward_mode_goes_through_a_cache(mode):
+    module, x = make_module(8, 2), torch.randn(1, 5, 8, dtype=F64)
+
+    def in_chunks(x):
+        cache = KVCache()
+        chunks = [module(c, causal=True, cache=cache, need_weights=True) for c in x.split(2, 1)]
+        return chunks[-1][1]
+
+    expected = torch.func.jacrev(lambda x: module(x, causal=True, need_weights=True)[1][:, :, 4:])
+    with mode():
+        torch.testing.assert_close(torch.func.jacfwd(in_chunks)(x), expected(x))
 
 
 def test_given_memory_is_refused_rather_than_left_with_scores():
