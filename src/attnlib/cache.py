@@ -153,8 +153,8 @@ class KVCache:
             ValueError: the cache belongs to another module, batch or device.
             TypeError: the module has computed in another dtype since.
         """
-        if self._remembered is None:
-            return keys, values
+        if self._remembered is None:  # they may be the caller's tokens, if nothing projects them
+            return keys.clone(), values.clone()
         past_keys, past_values = self._remembered
         if owner is not self._owner:
             raise ValueError(

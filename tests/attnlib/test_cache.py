@@ -142,6 +142,18 @@ def test_what_was_handed_out_never_changes():
     assert all(torch.equal(found, expected) for found, expected in held)
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+def test_the_caller_s_memory_may_be_used_again(mode):
+    """Keys are the tokens themselves where nothing projects them."""
+    module, x, cache = make_module(8, 2), torch.randn(2, 4, 8, dtype=F64), KVCache()
+    module.W_k, module.W_v = torch.nn.Identity(), torch.nn.Identity()
+    token, outputs = torch.empty(2, 1, 8, dtype=F64), []
+    with mode():
+        for one in x.split(1, 1):
+            outputs.append(module(token.copy_(one), causal=True, cache=cache)[0].detach())
+    assert close(torch.cat(outputs, 1), module(x, causal=True)[0])
+
+
 STEPS = ("step", "contributions", "refused", "failed", "branch", "deep copy", "pickled", "select")
 
 
