@@ -23,6 +23,15 @@ def require_tensor(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
 
 
+def require_dense(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is a tensor that holds each of its numbers in its place."""
+    require_tensor(name, value)
+    assert isinstance(value, Tensor)
+    if value.layout != torch.strided or value.is_nested:
+        kind = "a nested one" if value.is_nested else value.layout
+        raise TypeError(f"{name} must be a dense tensor, got {kind}")
+
+
 def require_floating(name: str, value: Tensor) -> None:
     """Raise TypeError unless `value` is a tensor of floating point numbers."""
     require_tensor(name, value)

@@ -1,6 +1,7 @@
 """What a linear layer makes of each head, whatever has been done to the layer."""
 
-from typing import TypeGuard
+from collections.abc import Callable
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -9,17 +10,24 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from attnlib.functional import merge
 
 
+def runs_nothing_but(layer: nn.Module, forward: Callable[..., Any]) -> bool:
+    """Tell whether a call of a layer is this forward: not another one, and no hook beside it."""
+    return (
+        type(layer).forward is forward
+        and type(layer).__call__ is nn.Module.__call__
+        and "forward" not in vars(layer)
+        and not layer._forward_hooks
+        and not layer._forward_pre_hooks
+    )
+
+
 def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
     """Tell whether a layer computes x @ weight^T + bias, with a weight that can be read.
 
     It doesn't where it is wrapped (LoRA), quantized, sharded, or changed by a hook.
     """
-    return (
-        type(layer).forward is nn.Linear.forward
-        and "forward" not in vars(layer)
-        and not layer._forward_hooks
-        and not layer._forward_pre_hooks
-        and not is_traceable_wrapper_subclass(layer.weight)
+    return runs_nothing_but(layer, nn.Linear.forward) and not is_traceable_wrapper_subclass(
+        layer.weight
     )
 
 

@@ -255,6 +255,19 @@ def test_torch(bias, widths):
     assert (ours.W_q.bias is not None) == (ours.W_o.bias is not None) == bias
 
 
+@pytest.mark.parametrize("without", ["in_proj_bias", "out_proj.bias"])
+def test_torch_with_biases_here_and_not_there(without):
+    theirs = nn.MultiheadAttention(12, 4, batch_first=True, dtype=F64).eval()
+    for name in ("in_proj_bias", "out_proj.bias"):
+        nn.init.normal_(theirs.get_parameter(name))
+    owner, _, name = without.rpartition(".")
+    setattr(theirs.get_submodule(owner), name, None)
+    x = torch.randn(2, 5, 12, dtype=F64)
+    with torch.enable_grad():  # the way without gradients looks at the bias that isn't there
+        expected, _ = theirs(x, x, x)
+    torch.testing.assert_close(interop.from_torch(theirs)(x)[0], expected)
+
+
 def test_torch_with_time_first():
     theirs = torch_module(batch_first=False)
     x = torch.randn(2, 5, 12, dtype=F64)

@@ -77,7 +77,47 @@ class LowRank(nn.Linear):
         return super().forward(x) + x
 
 
+class Doubled(nn.Linear):
+    def __call__(self, x):
+        return 2 * super().__call__(x)
+
+
+class Conv1D(nn.Module):
+    """Named as the one of transformers."""
+
+    def __init__(self, bias=True):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(12, 12))
+        self.bias = nn.Parameter(torch.ones(12)) if bias else None
+
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+
+def pre_hooked_conv1d():
+    layer = Conv1D()
+    layer.register_forward_pre_hook(lambda _, inputs: (2 * inputs[0],))
+    return layer
+
+
+def patched_conv1d():
+    layer = Conv1D()
+    layer.forward = lambda x: 2 * x
+    return layer
+
+
 CASES = {
+    "called otherwise": ({"q": Doubled(12, 12)}, TypeError, ["q must be", "Doubled"]),
+    "a hooked Conv1D": ({"q": pre_hooked_conv1d()}, TypeError, ["q must be", "Conv1D", "hooked"]),
+    "a patched Conv1D": ({"k": patched_conv1d()}, TypeError, ["k must be", "Conv1D"]),
+    "another Conv1D": ({"v": Conv1D(bias=False)}, TypeError, ["v must be", "Conv1D"]),
+    "a sparse matrix": ({"out": (torch.eye(12).to_sparse(), None)}, TypeError,
+        ["out must be a dense tensor", "sparse_coo"]),
+    "a nested tensor": ({"out": torch.nested.nested_tensor([torch.ones(12), torch.ones(3)])},
+        TypeError, ["out must be a dense tensor", "nested"]),
+    "a quantized matrix": (
+        {"q": (torch.quantize_per_tensor(torch.ones(12, 12), 0.1, 0, torch.qint8), None)},
+        TypeError, ["floating point", "qint8"]),
     "hooked": ({"q": hooked()}, TypeError, ["q must be an nn.Linear", "hooked"]),
     "wrapped": ({"v": nn.Sequential(nn.Linear(12, 12))}, TypeError, ["v must", "Sequential"]),
     "overridden": ({"k": LowRank(12, 12)}, TypeError, ["k must", "LowRank", "merge"]),

@@ -193,6 +193,20 @@ class Relative(nn.MultiheadAttention):
         raise NotImplementedError
 
 
+def theirs_with(**parts):
+    module = nn.MultiheadAttention(8, 2)
+    for name, part in parts.items():
+        setattr(module, name, part)
+    return module
+
+
+def hooked(**hooks):
+    module = nn.MultiheadAttention(8, 2)
+    for register, hook in hooks.items():
+        getattr(module, register)(hook)
+    return module
+
+
 def spoiled(module):
     module.in_proj_weight.data[3, 4] = torch.nan
     return module
@@ -227,6 +241,19 @@ CASES = {
         ["whose forward is its own", "Relative"]),
     "NaN in PyTorch's": (lambda: interop.from_torch(spoiled(nn.MultiheadAttention(8, 2))),
         ValueError, ["finite", "1 of the 64 numbers", "W_q.weight"]),
+    "a hook": (
+        lambda: interop.from_torch(hooked(register_forward_hook=lambda _, x, y: (2 * y[0], y[1]))),
+        TypeError, ["weights alone", "hook"]),
+    "a hook before": (lambda: interop.from_torch(hooked(register_forward_pre_hook=print)),
+        TypeError, ["weights alone", "hook"]),
+    "a patched forward": (lambda: interop.from_torch(theirs_with(forward=print)), TypeError,
+        ["weights alone"]),
+    "matrices of another width": (
+        lambda: interop.from_torch(theirs_with(in_proj_weight=nn.Parameter(torch.ones(24, 6)))),
+        ValueError, ["fit each other", "W_q.weight", "[8, 8]", "[8, 6]"]),
+    "biases of another length": (
+        lambda: interop.from_torch(theirs_with(in_proj_bias=nn.Parameter(torch.ones(12)))),
+        ValueError, ["fit each other", "W_q.bias", "[8]", "[4]"]),
     # the source
     "a model": (lambda: gpt2(nn.Linear(8, 8)), TypeError,
         ["source", "state dict", "Linear", ".state_dict()"]),
@@ -292,6 +319,8 @@ CASES = {
     "quantized to 8 bits": (
         lambda: gpt2({n: x.to(torch.float8_e4m3fn) for n, x in gpt2_state().items()}), TypeError,
         ["float8", "quantized"]),
+    "sparse": (lambda: gpt2(c_proj__weight=torch.eye(8).to_sparse()), TypeError,
+        ["'transformer.h.0.attn.c_proj.weight' must be a dense tensor", "sparse_coo"]),
     "rotary positions": (lambda: bert(self__rotary_embeddings__inv_freq=torch.ones(2)),
         ValueError, ["absolute positions", "rotary_embeddings"]),
     "relative positions": (lambda: bert(self__distance_embedding__weight=torch.ones(5, 4)),

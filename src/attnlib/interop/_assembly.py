@@ -5,11 +5,12 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from attnlib._checks import shape_of
 from attnlib.attention import MultiHeadAttention
 
 
 def assemble(
-    weights: Mapping[str, Tensor],
+    weights: Mapping[str, Tensor | None],
     num_heads: int,
     *,
     num_kv_heads: int | None = None,
@@ -19,14 +20,45 @@ def assemble(
 
     Args:
         weights: under the names that they have in our module, `W_q.weight` to `W_o.bias`; matrices
-            as `nn.Linear` keeps them, [d_out, d_in].
+            as `nn.Linear` keeps them, [d_out, d_in]. A bias that is None is 0 where there are
+            others.
         num_heads: h, which the weights alone don't tell.
         num_kv_heads, dropout: of the new module.
 
     Raises:
         TypeError: not floating point numbers, or of several dtypes or devices.
-        ValueError: num_heads doesn't divide d_model, or a number is NaN or infinite.
+        ValueError: num_heads doesn't divide d_model, sizes that don't fit each other, or a number
+            that is NaN or infinite.
     """
+    given = {name: w for name, w in weights.items() if w is not None}
+    _require_numbers(given)
+    module = MultiHeadAttention(
+        len(given["W_q.weight"]),
+        num_heads,
+        num_kv_heads=num_kv_heads,
+        kdim=given["W_k.weight"].shape[1],
+        vdim=given["W_v.weight"].shape[1],
+        bias=any(name.endswith(".bias") for name in given),
+        dropout=dropout,
+        device="meta",  # shapes without numbers: none are drawn that would be thrown away
+    )
+    copies = {}
+    for name, parameter in module.named_parameters():
+        if name not in given:
+            copies[name] = given["W_q.weight"].new_zeros(parameter.shape)
+        elif given[name].shape == parameter.shape:
+            copies[name] = given[name].clone(memory_format=torch.contiguous_format)
+        else:
+            raise ValueError(
+                f"the weights of a layer must fit each other: {name} must have shape "
+                f"{shape_of(parameter)}, got {shape_of(given[name])}"
+            )
+    module.load_state_dict(copies, assign=True)
+    return module
+
+
+def _require_numbers(weights: Mapping[str, Tensor]) -> None:
+    """Raise unless all are finite floating point numbers of one dtype and device."""
     kinds = sorted({f"{w.dtype} on {w.device}" for w in weights.values()})
     if not all(w.is_floating_point() and w.itemsize > 1 for w in weights.values()):
         raise TypeError(
@@ -42,16 +74,3 @@ def assemble(
                 f"{(~finite).sum()} of the {w.numel()} numbers that become {name}: the training "
                 "diverged, or the source is damaged"
             )
-    module = MultiHeadAttention(
-        len(weights["W_q.weight"]),
-        num_heads,
-        num_kv_heads=num_kv_heads,
-        kdim=weights["W_k.weight"].shape[1],
-        vdim=weights["W_v.weight"].shape[1],
-        bias="W_q.bias" in weights,
-        dropout=dropout,
-        device="meta",  # shapes without numbers: none are drawn that would be thrown away
-    )
-    copies = {name: w.clone(memory_format=torch.contiguous_format) for name, w in weights.items()}
-    module.load_state_dict(copies, assign=True)
-    return module

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from attnlib._checks import require_count, shape_of
+from attnlib._checks import require_count, require_dense, shape_of
 from attnlib.interop._layouts import BERT, GPT2, Layout
 from attnlib.interop._other_parts import require_no_other_parts
 from attnlib.interop._sources import Source, Tensors, opened
@@ -53,7 +53,9 @@ class Layer(NamedTuple):
             raise ValueError(
                 f"source must hold {self.prefix + name!r}, got only {there} in {self.prefix!r}"
             )
-        return self.tensors.fetch(self.prefix + name)
+        tensor = self.tensors.fetch(self.prefix + name)
+        require_dense(repr(self.prefix + name), tensor)
+        return tensor
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 from torch import Tensor, nn
 
-from attnlib._checks import require_divisible, require_positive_int, shape_of
-from attnlib._projection import is_plain_linear
+from attnlib._checks import require_dense, require_divisible, require_positive_int, shape_of
+from attnlib._projection import is_plain_linear, runs_nothing_but
 from attnlib.attention import MultiHeadAttention
 from attnlib.interop._assembly import assemble
 
@@ -61,12 +61,9 @@ def from_projections(
     given = {"q": q, "k": k, "v": v, "out": out}
     read = {name: _read(name, projection) for name, projection in given.items()}
     _require_sizes({name: matrix for name, (matrix, _) in read.items()}, num_heads, num_kv_heads)
-    biased = any(bias is not None for _, bias in read.values())
-    weights = {}
+    weights: dict[str, Tensor | None] = {}
     for ours, (matrix, bias) in zip(("W_q", "W_k", "W_v", "W_o"), read.values(), strict=True):
-        weights[f"{ours}.weight"] = matrix
-        if biased:
-            weights[f"{ours}.bias"] = matrix.new_zeros(len(matrix)) if bias is None else bias
+        weights |= {f"{ours}.weight": matrix, f"{ours}.bias": bias}
     return assemble(weights, num_heads, num_kv_heads=num_kv_heads)
 
 
@@ -83,6 +80,9 @@ def _read(name: str, projection: Projection) -> tuple[Tensor, Tensor | None]:
             f"{name} must be an nn.Linear, a matrix [d_out, d_in] or a pair (matrix, bias), got "
             f"{type(projection).__name__}"
         )
+    for tensor in (matrix, bias):
+        if tensor is not None:
+            require_dense(name, tensor)
     if matrix.dim() != 2 or (bias is not None and bias.shape != matrix.shape[:1]):
         with_bias = "" if bias is None else f" and bias {shape_of(bias)}"
         raise ValueError(
@@ -95,8 +95,12 @@ def _read(name: str, projection: Projection) -> tuple[Tensor, Tensor | None]:
 def _read_layer(name: str, layer: nn.Module) -> tuple[Tensor, Tensor | None]:
     if is_plain_linear(layer):
         return layer.weight, layer.bias
-    if type(layer).__name__ == "Conv1D" and not layer._forward_hooks:  # transformers' own
-        weights = dict(layer.named_parameters())
+    weights = dict(layer.named_parameters())
+    if (
+        type(layer).__name__ == "Conv1D"  # transformers' own
+        and weights.keys() == {"weight", "bias"}
+        and runs_nothing_but(layer, type(layer).forward)
+    ):
         return weights["weight"].T, weights["bias"]  # [d_in, d_out] -> [d_out, d_in]
     raise TypeError(
         f"{name} must be an nn.Linear that computes with its weight alone, got "

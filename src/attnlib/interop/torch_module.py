@@ -4,6 +4,7 @@ import re
 
 from torch import nn
 
+from attnlib._projection import runs_nothing_but
 from attnlib.attention import MultiHeadAttention
 from attnlib.interop._assembly import assemble
 
@@ -34,7 +35,7 @@ def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
         module: packed or separate projections (kdim, vdim), with bias or without.
 
     Raises:
-        TypeError: not an `nn.MultiheadAttention`; of a whole layer, such as an
+        TypeError: not an `nn.MultiheadAttention`, or a hooked one; of a whole layer, such as an
             `nn.TransformerEncoderLayer`, pass `layer.self_attn`.
         ValueError: it adds keys of its own (add_bias_kv, add_zero_attn), which ours can't, or a
             weight is NaN or infinite.
@@ -57,11 +58,10 @@ def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
     else:
         q, k, v = module.q_proj_weight, module.k_proj_weight, module.v_proj_weight
     weights = {"W_q.weight": q, "W_k.weight": k, "W_v.weight": v}
-    weights["W_o.weight"] = module.out_proj.weight
+    weights |= {"W_o.weight": module.out_proj.weight, "W_o.bias": module.out_proj.bias}
     if module.in_proj_bias is not None:
         names = ("W_q.bias", "W_k.bias", "W_v.bias")
         weights |= zip(names, module.in_proj_bias.chunk(3), strict=True)  # [3d] -> three times [d]
-        weights["W_o.bias"] = module.out_proj.bias
     return assemble(weights, module.num_heads, dropout=module.dropout).train(module.training)
 
 
@@ -87,4 +87,10 @@ def _require_theirs(module: object) -> None:
             "module must be an nn.MultiheadAttention itself, got one whose forward is its own "
             f"({type(module).__module__}.{type(module).__name__}), as those prepared for "
             "quantization have it"
+        )
+    if not runs_nothing_but(module, nn.MultiheadAttention.forward):
+        raise TypeError(
+            "module must be an nn.MultiheadAttention that computes with its weights alone, got one "
+            "with a hook or a call of its own, which may change what comes out: remove it first "
+            "(also what weight_norm or pruning has put on it)"
         )

@@ -9,9 +9,9 @@ from attnlib._checks import (
     Item,
     checked_list,
     checked_texts,
+    require_dense,
     require_floating,
     require_number,
-    require_tensor,
     require_text,
     shape_of,
 )
@@ -72,19 +72,17 @@ def checked_tensor(
 
 def dense_numbers(name: str, value: Tensor) -> Tensor:
     """Return a tensor of any shape in float64 on the CPU, or raise TypeError if it can't be."""
-    require_dense(name, value)
+    require_drawable(name, value)
     if value.is_complex():
         raise TypeError(f"{name} must hold real numbers, got {value.dtype}")
     return value.detach().to("cpu", torch.float64)
 
 
-def require_dense(name: str, value: Tensor) -> None:
+def require_drawable(name: str, value: Tensor) -> None:
     """Raise TypeError unless `value` is a tensor that holds each of its numbers."""
-    require_tensor(name, value)
-    if value.layout != torch.strided or value.is_meta:
-        raise TypeError(
-            f"{name} must be a dense tensor, got {value.layout} on device {value.device}"
-        )
+    require_dense(name, value)
+    if value.is_meta:
+        raise TypeError(f"{name} must hold numbers, got a tensor on device meta")
 
 
 def checked_number(name: str, value: float) -> float:

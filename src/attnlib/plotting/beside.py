@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib._checks import checked_texts, require_boolean_mask, shape_of
-from attnlib.plotting._checks import checked_tensor, require_dense
+from attnlib.plotting._checks import checked_tensor, require_drawable
 from attnlib.plotting._weights import require_attention
 from attnlib.plotting.heads import plot_heads
 from attnlib.plotting.matrices import plot_matrices
@@ -70,7 +70,7 @@ def plot_beside(
 
 def _checked_mask(mask: Tensor, right: Tensor) -> Tensor:
     """Return a mask on the CPU, or raise unless it is a boolean one of the right map's shape."""
-    require_dense("mask", mask)
+    require_drawable("mask", mask)
     require_boolean_mask("mask", mask, mask.device)
     if mask.shape != right.shape:
         raise ValueError(

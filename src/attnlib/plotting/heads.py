@@ -13,7 +13,7 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import require_flag, require_positive_int
 from attnlib.masks import combine_masks
-from attnlib.plotting._checks import checked_labels, require_dense
+from attnlib.plotting._checks import checked_labels, require_drawable
 from attnlib.plotting._grid import grid_of
 from attnlib.plotting._text import label_of, set_title
 from attnlib.plotting._weights import (
@@ -142,7 +142,7 @@ def _add_weight_scale(figure: Figure, axes: np.ndarray) -> None:
 
 def _blank_where_masked(maps: Tensor, mask: Tensor) -> Tensor:
     """Return maps [h, T_q, T_k] with NaN where `mask` forbids a look, or raise if it can't be."""
-    require_dense("mask", mask)
+    require_drawable("mask", mask)
     allowed = combine_masks((1, *maps.shape), maps.device, mask=mask.cpu())
     assert allowed is not None  # since there is a mask
     allowed = allowed.broadcast_to((1, *maps.shape))[0]
