@@ -36,7 +36,7 @@ def write_numbers(
         for j, value in enumerate(row)
         if not math.isnan(value)
     ]
-    letters = max((len(text) for *_, text in texts), default=1)
+    letters = max([1, *(len(text) for *_, text in texts)])
     size = min(8.0, 19 * cell, 120 * cell / letters)  # points; a digit is 0.6 of them wide
     if size < SMALLEST_NUMBER:
         return
@@ -107,7 +107,10 @@ def draw_matrix(
         row: height of a cell in inches; its width if left out.
     """
     row = cell if row is None else row
-    ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect=row / cell)
+    ax.imshow(
+        matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect=row / cell,
+        origin="upper",
+    )  # fmt: skip
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(True)

@@ -119,7 +119,10 @@ def draw_weights(
     fully_masked = rows.nansum(-1) == 0
     rows = rows.masked_fill(fully_masked[:, None], torch.nan)  # leaves these rows empty
     shape = row / cell
-    ax.imshow(rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect=shape)
+    ax.imshow(
+        rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect=shape,
+        origin="upper",
+    )  # fmt: skip
     for i in fully_masked.nonzero()[:, 0].tolist():
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))
     label_axis(ax.yaxis, tokens, T_q, row * left)

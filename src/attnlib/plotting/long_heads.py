@@ -134,7 +134,7 @@ def draw_long_map(ax: Axes, maps: LongMaps, head: int = 0) -> None:
     bottom, right = top + height * cells.shape[0], left + width * cells.shape[1]
     ax.imshow(
         cells.numpy(), cmap=WEIGHT_MAP, norm=SHADES, extent=(left, right, bottom, top),
-        interpolation="none", aspect="auto",
+        interpolation="none", aspect="auto", origin="upper",
     )  # fmt: skip
     for first, stop in _runs(fully_masked):
         place = (left, top + height * first)

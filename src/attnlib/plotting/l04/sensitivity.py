@@ -50,7 +50,7 @@ def plot_sensitivity(maps: Mapping[str, Tensor]) -> Figure:
         hidden = torch.where(sizes > 0, sizes, torch.nan).numpy()
         ax.imshow(
             hidden, cmap=upper, norm=norm, aspect="auto",
-            interpolation="none", extent=(0, d, h + 0.5, 0.5),
+            interpolation="none", extent=(0, d, h + 0.5, 0.5), origin="upper",
         )  # fmt: skip
         set_title(ax, title, TEXT_WIDTH, loc="left")
         ax.set_yticks(range(1, h + 1))
