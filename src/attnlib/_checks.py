@@ -32,9 +32,16 @@ def require_dense(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a dense tensor, got {kind}")
 
 
+def require_drawable(name: str, value: Tensor) -> None:
+    """Raise TypeError unless `value` is a dense tensor whose numbers are at hand."""
+    require_dense(name, value)
+    if value.is_meta:
+        raise TypeError(f"{name} must hold numbers, got a tensor on device meta")
+
+
 def require_floating(name: str, value: Tensor) -> None:
-    """Raise TypeError unless `value` is a tensor of floating point numbers."""
-    require_tensor(name, value)
+    """Raise TypeError unless `value` is a dense tensor of floating point numbers."""
+    require_dense(name, value)
     if not value.is_floating_point():
         raise TypeError(
             f"{name} must hold floating point numbers, got {value.dtype}: "

@@ -9,7 +9,7 @@ from attnlib._checks import (
     Item,
     checked_list,
     checked_texts,
-    require_dense,
+    require_drawable,
     require_floating,
     require_number,
     require_text,
@@ -75,14 +75,7 @@ def dense_numbers(name: str, value: Tensor) -> Tensor:
     require_drawable(name, value)
     if value.is_complex():
         raise TypeError(f"{name} must hold real numbers, got {value.dtype}")
-    return value.detach().to("cpu", torch.float64)
-
-
-def require_drawable(name: str, value: Tensor) -> None:
-    """Raise TypeError unless `value` is a tensor that holds each of its numbers."""
-    require_dense(name, value)
-    if value.is_meta:
-        raise TypeError(f"{name} must hold numbers, got a tensor on device meta")
+    return value.detach().to("cpu", torch.float64).resolve_neg()
 
 
 def checked_number(name: str, value: float) -> float:

@@ -6,8 +6,8 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attnlib._checks import checked_texts, require_boolean_mask, shape_of
-from attnlib.plotting._checks import checked_tensor, require_drawable
+from attnlib._checks import checked_texts, require_boolean_mask, require_drawable, shape_of
+from attnlib.plotting._checks import checked_tensor
 from attnlib.plotting._weights import require_attention
 from attnlib.plotting.heads import plot_heads
 from attnlib.plotting.matrices import plot_matrices

@@ -11,9 +11,9 @@ from matplotlib.patches import Patch
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_flag, require_positive_int
+from attnlib._checks import require_drawable, require_flag, require_positive_int
 from attnlib.masks import combine_masks
-from attnlib.plotting._checks import checked_labels, require_drawable
+from attnlib.plotting._checks import checked_labels
 from attnlib.plotting._grid import grid_of
 from attnlib.plotting._text import label_of, set_title
 from attnlib.plotting._weights import (

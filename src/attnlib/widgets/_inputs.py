@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attnlib._checks import require_floating, require_like, shape_of
+from attnlib._checks import require_drawable, require_floating, require_like, shape_of
 from attnlib.attention import MultiHeadAttention
 
 # float32 numbers that a widget may hold. In a page each is 5.3 letters of base64.
@@ -13,7 +13,8 @@ MOST_NUMBERS = 2**19
 def checked_numbers(name: str, value: Tensor) -> Tensor:
     """Return a floating point tensor as float32 on the CPU, or raise if a number isn't finite."""
     require_floating(name, value)
-    numbers = value.detach().to("cpu", torch.float32)
+    require_drawable(name, value)
+    numbers = value.detach().to("cpu", torch.float32).resolve_neg()
     wrong = (~torch.isfinite(numbers)).nonzero().tolist()
     if wrong:
         place = tuple(wrong[0])

@@ -56,6 +56,7 @@ def wrong_tensors(value):
         "no column": value[..., :0],
         "complex": value.to(torch.complex64),
         "sparse": value.to_sparse(),
+        "nested": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
         "without numbers": value.to("meta"),
     }
     if value.dim() > 1:

@@ -19,6 +19,15 @@ class TestPlotMatrices:
         )
         assert (low, high) == (-3, 3)
 
+    def test_numbers_may_be_written_as_nothing(self):
+        figure = plotting.plot_matrices({"Q": torch.eye(2)}, numbers="")
+        assert torch.equal(drawn_maps(figure)[0].float(), torch.eye(2))
+
+    def test_a_view_of_negated_numbers_is_drawn(self):
+        negated = torch.full((2, 2), 1j, dtype=torch.complex128).conj().imag
+        shown = drawn_maps(plotting.plot_matrices({"Q": negated}))[0]
+        assert torch.equal(shown, -torch.ones(2, 2, dtype=torch.float64))
+
     @pytest.mark.parametrize("matrix", [torch.randn(3), [[1.0]]])
     def test_bad_input(self, matrix):
         with pytest.raises((TypeError, ValueError), match=r"matrices\['Q'\]"):
