@@ -97,6 +97,10 @@ def test_repr_is_short_and_the_same_in_each_run():
             {"labels": ["a", "b"]},
         ),
         (TypeError, r"origin must be a string", (KEYS, VALUES), {"origin": None}),
+        (TypeError, r"query must be a list, got int", (KEYS, VALUES), {"query": 3}),
+        (TypeError, r"query must be a list, got float", (KEYS, VALUES), {"query": KEYS[0, 0]}),
+        (TypeError, r"query must hold numbers", (KEYS, VALUES), {"query": KEYS[0].to("meta")}),
+        (TypeError, r"values must be a dense tensor", (KEYS, VALUES.to_sparse()), {}),
     ],
 )
 def test_bad_input_is_refused_in_words(error, message, arguments, options):

@@ -115,6 +115,8 @@ WRONG[0][1] = torch.full((4, 2), torch.inf)
         (ValueError, r"W_k of head 1 must be finite .* inf at \[0, 0\]", X, WRONG),
         (ValueError, r"W_v of head 2 .* got \[5, 2\] where W_q of head 1 is \[4, 2\]", X, TALL),
         (ValueError, r"two triples .* got groups of \[3\]", X, heads()[:1]),
+        (TypeError, "heads must be a list", X, torch.tensor(1.0)),
+        (TypeError, "each of heads must be a list", X, torch.ones(2)),
         (ValueError, r"two triples .* got groups of \[2, 2\]", X, [h[:2] for h in heads()]),
         (TypeError, "heads must be two triples .* got MultiHead", X, MultiHeadAttention(4, 2)),
     ],

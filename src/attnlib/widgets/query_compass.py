@@ -7,7 +7,14 @@ import anywidget
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import checked_texts, require_tensor, require_text, shape_of
+from attnlib._checks import (
+    checked_list,
+    checked_texts,
+    require_dense,
+    require_drawable,
+    require_text,
+    shape_of,
+)
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import checked_numbers, float32_bytes
@@ -85,7 +92,10 @@ class QueryCompass(anywidget.AnyWidget):
             raise ValueError(f"labels must be one for each of the {T} keys, got {len(labels)}")
         require_text("origin", origin)
         query = keys[0] if query is None else query
-        query = query.tolist() if isinstance(query, Tensor) else list(query)
+        if isinstance(query, Tensor):
+            require_drawable("query", query)
+            query = query.tolist()
+        query = checked_list("query", query)
         fixed: dict[str, object] = {"k": float32_bytes(keys), "v": float32_bytes(values)}
         fixed |= {"T": T, "labels": labels, "origin": origin}
         set_fixed(self, fixed)
@@ -118,7 +128,7 @@ class QueryCompass(anywidget.AnyWidget):
 
 def _checked_points(name: str, value: Tensor) -> Tensor:
     """Return points in the plane as float32 [T, 2] on the CPU, or raise if they aren't that."""
-    require_tensor(name, value)
+    require_dense(name, value)
     if value.dim() != 2 or value.shape[1] != 2:
         raise ValueError(f"{name} must be points in the plane [T, 2], got {shape_of(value)}")
     return checked_numbers(name, value)

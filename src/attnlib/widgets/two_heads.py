@@ -8,7 +8,7 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import shape_of
+from attnlib._checks import checked_list, shape_of
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import checked_numbers, float32_bytes
@@ -147,7 +147,7 @@ def _stacked(heads: Sequence[Sequence[Tensor]] | Tensor) -> Tensor:
     """Return two triples of [d, d_k] matrices as [2, 3, d, d_k], or raise if they aren't that."""
     if not isinstance(heads, Sequence | Tensor):
         raise TypeError(f"heads must be two triples (W_q, W_k, W_v), got {type(heads).__name__}")
-    heads = [list(head) for head in heads]
+    heads = [checked_list("each of heads", head) for head in checked_list("heads", heads)]
     if [len(head) for head in heads] != [3, 3]:
         raise ValueError(
             "heads must be two triples (W_q, W_k, W_v), got groups of "
