@@ -150,7 +150,8 @@ class KVCache:
         """Return the remembered keys and values followed by new ones, for `keep` to remember.
 
         Raises:
-            ValueError: the cache belongs to another module, batch or device.
+            ValueError: the cache belongs to another module, batch or device, or the module had
+                other heads then.
             TypeError: the module has computed in another dtype since.
         """
         if self._remembered is None:  # they may be the caller's tokens, if nothing projects them
@@ -168,6 +169,14 @@ class KVCache:
                 f"and {len(keys)} in the query: for another sequence make a new KVCache"
             )
         require_like("the query", keys, "the keys in cache", past_keys)
+        require_like("the new values", values, "the values in cache", past_values)
+        for name, new, past in (("keys", keys, past_keys), ("values", values, past_values)):
+            if new.shape[1::2] != past.shape[1::2]:  # else one head would be written into all
+                raise ValueError(
+                    f"cache must hold {name} [B, h_kv, T, d_k] of the module's present heads, got "
+                    f"{shape_of(past)} in the cache and {shape_of(new)} to add: did W_k, W_v or "
+                    "num_kv_heads change?"
+                )
         # A backward pass needs all that it saw as it was, spare memory knows no tangents, and a
         # compiler plans memory itself.
         derived = torch.is_grad_enabled() or has_tangent(past_keys, past_values, keys, values)

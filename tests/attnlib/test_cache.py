@@ -367,6 +367,27 @@ def test_it_speaks_the_dtype_in_which_it_was_filled(dtype):
     assert len(cache) == 3
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+def test_it_speaks_of_the_heads_with_which_it_was_filled(mode):
+    module, x, cache = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64), KVCache()
+    module(x, cache=cache)
+    module.num_kv_heads = 1
+    module.W_k, module.W_v = (torch.nn.Linear(8, 4, dtype=F64) for _ in range(2))
+    with mode(), pytest.raises(ValueError, match=r"cache .* got \[1, 2, 3, 4\] .* \[1, 1, 3, 4\]"):
+        module(x, cache=cache)
+    assert len(cache) == 3
+
+
+@torch.no_grad()
+def test_values_stay_of_their_dtype():
+    module, x, cache = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64), KVCache()
+    module(x, cache=cache)
+    module.W_v.register_forward_hook(lambda _, inputs, output: output.float())
+    with pytest.raises(TypeError, match=r"values in cache, got .*float32 and .*float64"):
+        module(x, cache=cache)
+    assert len(cache) == 3
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
