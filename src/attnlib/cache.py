@@ -72,6 +72,9 @@ class KVCache:
     cache of its own. With grouped heads the cache is h / h_kv times as small, which is what they
     were invented for (Shazeer 2019; Ainslie et al. 2023).
 
+    Gradient checkpointing calls a module a second time in the backward pass, which would remember
+    its tokens twice: leave the cache out there.
+
     A cache knows its module, so the two are copied and pickled together: `copy.deepcopy((module,
     cache))` in this order, `pickle.dumps((module, cache))` in any. A cache that is pickled alone
     takes a copy of its module along, and serves no other.
