@@ -29,7 +29,7 @@ def require_dense(name: str, value: object) -> None:
     assert isinstance(value, Tensor)
     if value.layout != torch.strided or value.is_nested:
         kind = "a nested one" if value.is_nested else value.layout
-        raise TypeError(f"{name} must be a dense tensor, got {kind}")
+        raise TypeError(f"{name} must be dense numbers, got {kind}")
 
 
 def require_drawable(name: str, value: Tensor) -> None:

@@ -120,7 +120,7 @@ NAN[2, 3], INFINITE[1, 0], TOO_LARGE[0, 0] = torch.nan, torch.inf, 1e300
         (ValueError, r"q .* at least one number", (TOKENS, Q[:, :0], Q[:, :0]), {}),
         (TypeError, r"q must be a torch.Tensor, got list", (TOKENS, Q.tolist(), Q), {}),
         (TypeError, r"k must hold floating point numbers", (TOKENS, Q, Q.long()), {}),
-        (TypeError, r"q must be a dense tensor, got .*sparse_coo", (TOKENS, Q.to_sparse(), Q), {}),
+        (TypeError, r"q must be dense numbers, got .*sparse_coo", (TOKENS, Q.to_sparse(), Q), {}),
         (TypeError, r"k must hold numbers, got .* meta", (TOKENS, Q, Q.to("meta")), {}),
         (ValueError, r"q must be finite .* nan at \[2, 3\]", (TOKENS, NAN, Q), {}),
         (ValueError, r"k must be finite .* inf at \[1, 0\]", (TOKENS, Q, INFINITE), {}),

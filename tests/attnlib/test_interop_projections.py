@@ -112,9 +112,9 @@ CASES = {
     "a patched Conv1D": ({"k": patched_conv1d()}, TypeError, ["k must be", "Conv1D"]),
     "another Conv1D": ({"v": Conv1D(bias=False)}, TypeError, ["v must be", "Conv1D"]),
     "a sparse matrix": ({"out": (torch.eye(12).to_sparse(), None)}, TypeError,
-        ["out must be a dense tensor", "sparse_coo"]),
+        ["out must be dense numbers", "sparse_coo"]),
     "a nested tensor": ({"out": torch.nested.nested_tensor([torch.ones(12), torch.ones(3)])},
-        TypeError, ["out must be a dense tensor", "nested"]),
+        TypeError, ["out must be dense numbers", "nested"]),
     "a quantized matrix": (
         {"q": (torch.quantize_per_tensor(torch.ones(12, 12), 0.1, 0, torch.qint8), None)},
         TypeError, ["floating point", "qint8"]),

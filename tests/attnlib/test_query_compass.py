@@ -100,7 +100,7 @@ def test_repr_is_short_and_the_same_in_each_run():
         (TypeError, r"query must be a list, got int", (KEYS, VALUES), {"query": 3}),
         (TypeError, r"query must be a list, got float", (KEYS, VALUES), {"query": KEYS[0, 0]}),
         (TypeError, r"query must hold numbers", (KEYS, VALUES), {"query": KEYS[0].to("meta")}),
-        (TypeError, r"values must be a dense tensor", (KEYS, VALUES.to_sparse()), {}),
+        (TypeError, r"values must be dense numbers", (KEYS, VALUES.to_sparse()), {}),
     ],
 )
 def test_bad_input_is_refused_in_words(error, message, arguments, options):

@@ -115,7 +115,7 @@ class Forward:
                     f"{error} (if forward returns something else in its place, say what is meant: "
                     "returns=lambda result: result[0])"
                 ) from None
-            if given.is_meta or given.layout != torch.strided:
+            if given.is_meta:
                 raise CallError(
                     f"{name} must be dense numbers, got {given.layout} on {given.device}"
                 )
