@@ -262,6 +262,13 @@ class CausalWithoutKeys(Limited):
         return super().forward(query, key, value, causal=key is None)
 
 
+class ReadsMasksByColumns(Limited):
+    def forward(self, query, key=None, value=None, *, mask=None):
+        if mask is not None and len(mask) != mask.shape[-1]:
+            mask = mask.mT.reshape(mask.shape)
+        return super().forward(query, key, value, mask=mask)
+
+
 class WeightsOfDetachedQueries(Plain):
     def forward(self, query):
         _, weights = self.attend(query.detach())
@@ -281,7 +288,7 @@ MISSED = {
         TrainsWithoutMasks, TrainsUnscaled, MaskOrCausal, PaddingOrCausal, MaskOrPadding,
         EitherMaskAllows, SqueezesABatchOfOne, SqueezesASingleToken, ReadsMemoryInItsOrder,
         WithoutGradients, WithoutGradientsOfKeys, WithoutGradientsOfTheInput, DetachedWeights,
-        ValuesOfKeys,
+        ValuesOfKeys, ReadsMasksByColumns,
     )
 }  # fmt: skip
 AT_AN_EDGE = {

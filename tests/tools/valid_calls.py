@@ -101,7 +101,7 @@ def gradients(
         tokens = [x.clone().requires_grad_() for x in call.tokens]
         output, weights = module(*tokens, **options)
         loss = output.pow(3).sum()
-        if weights is not None:
+        if options["need_weights"]:
             loss = loss + (weights * torch.arange(weights.numel()).view_as(weights)).sum()
         wanted = [*tokens, *module.parameters()]
         wanted += [x for x in options.values() if isinstance(x, Tensor) and x.requires_grad]

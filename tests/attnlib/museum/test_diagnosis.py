@@ -184,9 +184,9 @@ def load_torch(module, reference):
     [
         (MultiHeadAttention, None, 0),
         (partial(SteppedAttention, steps={}), copy_state, 0),
-        (WithEinsum, None, 17),
+        (WithEinsum, None, 18),
         (WithALoop, None, 9),
-        (WithSoftmaxInFloat32, None, 7),
+        (WithSoftmaxInFloat32, None, 8),
         (Fused, None, 6),
         (Torch, load_torch, 7),
     ],

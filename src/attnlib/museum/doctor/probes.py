@@ -111,6 +111,15 @@ def _two_sequences(ask: Asked, draw: Draw) -> Results:
     return results
 
 
+def _mask_between_two(ask: Asked, draw: Draw) -> Results:
+    """More keys than queries, then fewer."""
+    results = []
+    for T_q, T_k in ((5, 8), (7, 6)):
+        query, key = draw.tokens(2, T_q), draw.tokens(2, T_k)
+        results.append(ask(query, key, key, mask=draw.mask(T_q, T_k)))
+    return results
+
+
 def _left_out(ask: Asked, draw: Draw) -> Results:
     """Keys and values, then values alone; and that nothing is to be causal."""
     query, key = draw.tokens(2, 7), draw.tokens(2, 9)
@@ -252,6 +261,9 @@ PROBES = (
     Probe("two sequences", "on two sequences of different lengths", _two_sequences,
           ("two sequences",)),
     Probe("a mask", "with a mask [T, T]", _one_mask, ("mask",)),
+    Probe("a mask between two sequences", "with a mask [T_q, T_k]", _mask_between_two,
+          ("mask", "two sequences"),
+          loud="It is loud, and matters only where queries and keys aren't as many."),
     Probe("a mask for each sample", "with masks [B, T, T] where B is the number of heads",
           _mask_a_sample_silent, ("masks",)),
     Probe("any number of samples", "with masks [B, T, T]", _mask_a_sample, ("masks",)),
