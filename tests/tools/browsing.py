@@ -206,7 +206,8 @@ def violations_on(page) -> list[str]:
     """Return what axe-core finds on an opened page: rule, place and what to do."""
     page.evaluate(ONE_WORD_OF_A_COLOR)
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run().then((results) => results.violations)")
+    run = "axe.run({resultTypes: ['violations']}).then((results) => results.violations)"
+    found = page.evaluate(run)
     return [
         f"{rule['id']}: {node['html'][:200]}: {node['failureSummary']}"
         for rule in found
