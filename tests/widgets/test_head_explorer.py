@@ -171,6 +171,20 @@ def test_the_slider_is_moved_by_mouse_and_by_touch(show):
     assert page.locator(".attn-reading").inner_text() == "4 heads of width 4"
 
 
+def test_the_frame_of_the_focus_leaves_the_numbers_below_the_slider_free(show):
+    page = show(explorer())
+    slider = page.locator("input[type=range]")
+    page.keyboard.press("Tab")
+    assert slider.evaluate("slider => slider.matches(':focus-visible')")
+    frame = slider.evaluate("""slider => {
+        const { outlineOffset, outlineWidth } = getComputedStyle(slider);
+        return parseFloat(outlineOffset) + parseFloat(outlineWidth);
+    }""")
+    assert frame >= 2
+    box, numbers = slider.bounding_box(), page.locator(".attn-ticks").bounding_box()
+    assert box["y"] + box["height"] + frame <= numbers["y"]
+
+
 def test_causal_is_one_click(show):
     page = show(explorer(T=3))
     assert page.get_by_text("may not look").is_hidden()

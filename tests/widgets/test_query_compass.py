@@ -343,6 +343,27 @@ def test_names_stay_inside_and_the_handle_is_large_enough(show, width):
     assert min(handle["width"], handle["height"]) >= 24
 
 
+@pytest.mark.parametrize("key", range(3))
+def test_no_name_lies_under_the_handle_at_the_start(show, key):
+    """Wherever the first name would stand, the query points there at the start."""
+    labels = ["animal", "street", "tired"]
+    name = show(QueryCompass(KEYS, VALUES, labels=labels)).locator(".attn-name").nth(key)
+    tip = name.evaluate("""name => {
+        const { x, y, width, height } = name.getBBox();
+        const frame = name.ownerSVGElement.querySelector(".attn-frame").getBBox();
+        const unit = frame.width / 6;  // this plane reaches from -3 to 3
+        const [cx, cy] = [frame.x + frame.width / 2, frame.y + frame.height / 2];
+        return [(x + width / 2 - cx) / unit, (cy - y - height / 2) / unit];
+    }""")
+    page = show(QueryCompass(KEYS, VALUES, labels=labels, query=tip))
+    handle = page.locator(".attn-handle").bounding_box()
+    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
+    for box in (name.bounding_box() for name in page.locator(".attn-name").all()[:3]):
+        assert not (
+            box["x"] < x < box["x"] + box["width"] and box["y"] < y < box["y"] + box["height"]
+        )
+
+
 def test_views_of_one_widget_stay_together_and_others_alone(show):
     one, other = compass(seed=1, query=(0, 0)), compass(seed=2, query=(0, 0))
     first, second, alone = show(one, one, other).locator(".attn-widget").all()

@@ -80,14 +80,15 @@ export function outputPath(query, keys, values) {
 }
 
 /** The keys' plane, in which the query is dragged by its tip or moved by arrow keys. */
-function createKeyPlane(keys, names, { move, hold }) {
+function createKeyPlane(keys, names, start, { move, hold }) {
   const largest = Math.max(...keys.flat().map(Math.abs));
   const reach = Math.max(1, Math.ceil(Math.max(1.35 * largest, Math.min(3 * largest, 6))));
   const plane = createPlane([0, 0], reach, "Keys and the query in the plane");
   const arrow = svgElement("line", { class: "attn-arrow" });
   plane.svg.append(arrow);
   // A query that points at a key lies outward of it, so that place comes last.
-  const dots = createDots(keys, names, plane, { room: 4, turns: [2, -2, 3, -3, 4, 1, -1, 0] });
+  const turns = [2, -2, 3, -3, 4, 1, -1, 0];
+  const dots = createDots(keys, names, plane, { room: 4, turns, others: [start] });
   const handle = element("div", { class: "attn-handle", tabindex: 0, role: "application" });
   handle.setAttribute("aria-label", "Query; arrow keys move it by .1, with shift by 1");
   plane.box.append(handle);
@@ -253,7 +254,7 @@ function render({ model, el }) {
         model.get("query").map((n) => Number((n * factor).toPrecision(12))),
       ),
   });
-  const keyPlane = createKeyPlane(keys, names("k"), {
+  const keyPlane = createKeyPlane(keys, names("k"), model.get("query"), {
     move: (query) => set("query", query),
     hold(held) {
       live.setAttribute("aria-live", held ? "off" : "polite"); // spoken once, when it is let go

@@ -68,17 +68,25 @@ export function createPlane(center, reach, title) {
 }
 
 /**
- * Dots with names; the area of a dot is its weight. Names keep clear of each other if they can: they
- * try the places around their dot in the order of `turns`, eighths of a circle from outward.
+ * Dots with names; the area of a dot is its weight. Names keep clear of each other, and of `others`,
+ * if they can: they try the places around their dot in the order of `turns`, eighths of a circle
+ * from outward.
  */
-export function createDots(points, names, plane, { room, turns }) {
+export function createDots(points, names, plane, { room, turns, others = [] }) {
   const middle = plane.place(
     mix(
       points.map(() => 1 / points.length),
       points,
     ),
   );
-  const taken = points.map(plane.place).map(([x, y]) => [x - 6, y - 6, x + 6, y + 6]);
+  const around = (half, point) => {
+    const [x, y] = plane.place(point);
+    return [x - half, y - half, x + half, y + half];
+  };
+  const taken = [
+    ...points.map((point) => around(6, point)),
+    ...others.map((point) => around(10, point)),
+  ];
   const overlap = (a, b) =>
     Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0])) *
     Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
