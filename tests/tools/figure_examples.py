@@ -140,6 +140,17 @@ EXAMPLES = {
         {"contributions": {"words": numbers(3, 4), "attention": -numbers(3, 4) / 2}},
         {"contributions": [{"a": EYE, "b": -EYE}, {"a": numbers(2, 3), "b": numbers(3, 2)}]},
     ),
+    "plot_logs": Example(
+        {
+            "logs": {"A": {"loss": numbers(4, 3)}, "B": {"loss": numbers(4, 2)}},
+            "x_label": "step", "log": ["loss"],
+        },
+        {
+            "logs": [{"A": {"loss": numbers(4, 3)}, "B": {"loss": numbers(3, 3)}}],
+            "log": [["los"]],
+        },
+        drawn={"log": ["one too few", "one too many"]},  # none, and one of them twice
+    ),
     "plot_size_histograms": Example(
         {"stacks": {"one": LAYERS, "two": LAYERS[:1]}, "columns": 2, "every": 1},
         {"stacks": [{"one": [0 * EYE]}]},

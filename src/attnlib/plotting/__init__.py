@@ -16,6 +16,7 @@ from attnlib.plotting.l04.origin import plot_origin
 from attnlib.plotting.l04.sensitivity import plot_sensitivity
 from attnlib.plotting.l05.blocks import plot_blocks
 from attnlib.plotting.l05.contributions import plot_contributions, stream_shares
+from attnlib.plotting.l05.logs import plot_logs
 from attnlib.plotting.l05.size_histograms import plot_size_histograms
 from attnlib.plotting.long_heads import plot_long_heads
 from attnlib.plotting.matrices import plot_matrices
@@ -32,6 +33,7 @@ __all__ = [
     "plot_flow",
     "plot_head_contributions",
     "plot_heads",
+    "plot_logs",
     "plot_long_heads",
     "plot_lookups",
     "plot_matrices",
