@@ -1,4 +1,4 @@
-/* Closes the folds over the cells that answer a prediction until its reader has committed.
+/* Closes the folds over what answers a prediction until its reader has committed.
 
    The page comes with them open, so that all can be read where no script runs. The widgets' host
    tells which predictions are committed, at the start too: a reader's answer may have been kept.

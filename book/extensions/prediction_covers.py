@@ -1,30 +1,45 @@
-"""The cell that answers a prediction stands in a fold, which the page's script closes at first.
+"""What answers a prediction stands in a fold, which the page's script closes at first.
 
-That is the cell right below a Predict box, and any other cell with the tag `covered`: it belongs to
-the box before it. Once the reader has committed there the fold opens; by hand it opens at any time.
-Where no script runs it is open and nothing is seen of it. See prediction-covers.js.
+That is all that follows a Predict box up to the next heading, exercise or Predict box. Once the
+reader has committed there the fold opens; by hand it opens at any time. Where no script runs it is
+open and nothing is seen of it. See prediction-covers.js.
 """
 
 import json
+from itertools import takewhile
 
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from without_script import VIEW
 
-COVERED = "tag_covered"
 OPEN = """<details class="course-cover" data-until="{model}" open><summary>
-<span class="course-closed">Show the cell that answers this</span>
-<span class="course-open">Hide the cell that answers this</span></summary>"""
+<span class="course-closed">Show the answer</span>
+<span class="course-open">Hide the answer</span></summary>"""
 
 
-def prediction_in(cell: nodes.Element, state: dict) -> str | None:
-    """Return the model of the Predict box that a cell shows; None if it shows none."""
-    for view in cell.findall(nodes.raw):
+def prediction_in(node: nodes.Element, state: dict) -> str | None:
+    """Return the model of the Predict box that a node shows; None if it shows none."""
+    for view in node.findall(nodes.raw):
         if match := VIEW.fullmatch(view.astext()):
             model = json.loads(match[1])["model_id"]
             if state[model]["state"].get("_module") == "predict":
                 return model
     return None
+
+
+def answer_below(box: nodes.Element, state: dict) -> list[nodes.Element]:
+    """Return what stands below a Predict box and belongs to it."""
+
+    def belongs(node: nodes.Element) -> bool:
+        is_exercise = {"exercise", "solution"} & set(node.get("classes", ()))
+        is_heading = isinstance(node, nodes.section)
+        return not (is_heading or is_exercise or prediction_in(node, state))
+
+    below = box.parent[box.parent.index(box) + 1 :]
+    answer = list(takewhile(belongs, below))
+    while answer and isinstance(answer[-1], nodes.target):
+        answer.pop()  # it names the next heading
+    return answer
 
 
 def is_cell(node: nodes.Node) -> bool:
@@ -33,20 +48,19 @@ def is_cell(node: nodes.Node) -> bool:
 
 
 def add_covers(app, doctree, page):
-    """Put the cells that answer into folds."""
+    """Put the answers into folds."""
     scripts = NbMetadataCollector.get_js_files(app.env, page)
     if app.builder.format != "html" or "ipywidgets_state" not in scripts:
         return
     state = json.loads(scripts["ipywidgets_state"][1]["body"])["state"]
-    box, question = None, None  # the last Predict box, and its model
-    for cell in list(doctree.findall(is_cell)):
-        place = cell.parent.index(cell)
-        if model := prediction_in(cell, state):
-            box, question = cell, model
-        elif box and (cell.parent[place - 1] is box or COVERED in cell["classes"]):
-            begin = nodes.raw(text=OPEN.format(model=question), format="html")
+    for box in list(doctree.findall(is_cell)):
+        model = prediction_in(box, state)
+        answer = answer_below(box, state) if model else []
+        if answer:
+            begin = nodes.raw(text=OPEN.format(model=model), format="html")
             end = nodes.raw(text="</details>", format="html")
-            cell.parent[place : place + 1] = [begin, cell, end]
+            place = box.parent.index(box) + 1
+            box.parent[place : place + len(answer)] = [begin, *answer, end]
 
 
 def load_script(app, pagename, templatename, context, doctree):

@@ -1,8 +1,12 @@
-"""The cell under a prediction doesn't give its answer away."""
+"""What stands below a prediction doesn't give its answer away."""
+
+import json
 
 import pytest
+from bs4 import BeautifulSoup
 from tools.browsing import open_page, serve
-from tools.lesson_runs import NOTEBOOK
+from tools.lesson_runs import NOTEBOOK, all_pages
+from tools.page_lengths import STATE
 from tools.site_builds import build, small_project
 
 PREDICT = """```{{code-cell}} ipython3
@@ -26,16 +30,24 @@ from IPython.display import SVG
 SVG('<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="6pt"><path fill="#1F2328"/></svg>')
 ```
 """
+EXERCISE = """```{exercise-start} Do it
+:label: ex-do-it
+```
+What the exercise asks.
+
+```{exercise-end}
+```
+"""
 PAGE = "\n".join([
     NOTEBOOK, "# Page", "See {numref}`fig-dot`.", CELL.format(tags="", code="'before all'"),
-    PREDICT.format(question="first"), CELL.format(tags="", code="'answers first'"),
-    CELL.format(tags="", code="'after first'"), "Text.",
-    CELL.format(tags="covered", code="'tagged'"), "Text.\n" * 30,
-    PREDICT.format(question="second"), PREDICT.format(question="third"), FIGURE,
-    PREDICT.format(question="fourth"), "Text.", CELL.format(tags="", code="'below text'"),
+    PREDICT.format(question="first"), "Prose answers.", CELL.format(tags="", code="'code answers'"),
+    "A formula answers: $x$.", CELL.format(tags="hide-input", code="'output answers'"), EXERCISE,
+    "After the exercise.", PREDICT.format(question="asked in vain"), "(next)=", "## Next",
+    "Below a heading. " * 300, PREDICT.format(question="second"), PREDICT.format(question="third"),
+    FIGURE, "Said of the dot.", PREDICT.format(question="fourth"), "### Part", "In the part.",
     PREDICT.format(question="fifth").replace("Predict(", "p = Predict(").replace(
         ".\")\n", ".\")\np.choice, p.committed = 0, True\np\n"
-    ), CELL.format(tags="", code="'kept'"),
+    ), "Kept open.",
 ])  # fmt: skip
 
 
@@ -56,15 +68,19 @@ def page(browser, address):
         assert problems == []
 
 
-ALWAYS = {"before all", "after first", "below text", "kept"}
-COVERED = ("answers first", "tagged", "Dot")
+ALWAYS = {
+    "before all", "What the exercise asks", "After the exercise", "Below a heading",
+    "In the part", "Kept open",
+}  # fmt: skip
+FIRST = {"Prose answers", "code answers", "A formula answers", "output answers"}
+THIRD = {"Dot (hand-built)", "Said of the dot"}
+SUMMARY = ".course-cover > summary"
 
 
 def shown(page):
-    """Return the outputs that can be seen."""
-    cells = page.locator("div.cell_output")
-    texts = [cell.inner_text() for cell in cells.all() if cell.is_visible()]
-    return {word for word in (*ALWAYS, *COVERED) if any(word in text for text in texts)}
+    """Return what can be seen of the page's words."""
+    seen = page.locator("article").inner_text()
+    return {words for words in ALWAYS | FIRST | THIRD if words in seen}
 
 
 def commit(page, number):
@@ -76,12 +92,16 @@ def commit(page, number):
 def test_what_answers_is_folded_until_its_reader_commits(page):
     assert shown(page) == ALWAYS
     commit(page, 0)
-    assert shown(page) == ALWAYS | {"answers first", "tagged"}
-    assert page.locator("summary:visible").count() == 1  # that of the figure
-    commit(page, 1)
-    assert "Dot" not in shown(page)
+    assert shown(page) == ALWAYS | FIRST
     commit(page, 2)
-    assert "Dot" in shown(page)
+    assert shown(page) == ALWAYS | FIRST
+    commit(page, 3)
+    assert shown(page) == ALWAYS | FIRST | THIRD
+
+
+def test_an_answer_has_one_fold_and_no_answer_has_none(page):
+    assert page.locator(f"{SUMMARY}:visible").count() == 2
+    assert page.locator("details.course-cover").count() == 3  # with the one that comes open
 
 
 def test_thinking_again_folds_again(page):
@@ -91,22 +111,22 @@ def test_thinking_again_folds_again(page):
 
 
 def test_by_hand_it_opens_at_any_time_with_the_keyboard(page):
-    summary = page.locator("summary").first
+    summary = page.locator(SUMMARY).first
     summary.focus()
     page.keyboard.press("Enter")
-    assert "answers first" in shown(page)
-    assert summary.inner_text().strip() == "Hide the cell that answers this"
+    assert shown(page) == ALWAYS | FIRST
+    assert summary.inner_text().strip() == "Hide the answer"
     page.keyboard.press("Space")
-    assert "answers first" not in shown(page)
-    assert summary.inner_text().strip() == "Show the cell that answers this"
+    assert shown(page) == ALWAYS
+    assert summary.inner_text().strip() == "Show the answer"
     assert summary.evaluate("summary => summary === document.activeElement")
 
 
 def test_nothing_above_moves(page):
-    box = page.locator(".attn-predict").nth(2)
+    box = page.locator(".attn-predict").nth(3)
     place = "box => box.getBoundingClientRect().top + scrollY"
     before = box.evaluate(place)
-    commit(page, 2)
+    commit(page, 3)
     assert box.evaluate(place) == before
     box.get_by_role("button", name="Think again").click()
     assert box.evaluate(place) == before
@@ -116,22 +136,22 @@ def test_a_reader_who_comes_back_finds_open_what_was_open(page):
     commit(page, 0)
     page.reload()
     page.get_by_role("button", name="Think again").first.wait_for()
-    assert shown(page) == ALWAYS | {"answers first", "tagged"}
+    assert shown(page) == ALWAYS | FIRST
     page.get_by_role("button", name="Clear my answers").click()
     page.get_by_role("button", name="Yes, clear").click()
     assert shown(page) == ALWAYS
 
 
 def test_a_page_that_comes_with_an_answer_opens_its_fold(page):
-    assert "kept" in shown(page)
+    assert page.get_by_text("Kept open.").is_visible()
 
 
 def test_a_link_to_a_figure_opens_its_fold(browser, address, page):
     page.get_by_role("link", name="Figure 1").click()
     page.locator("figure").wait_for()
-    assert "Dot" in shown(page)
+    assert shown(page) == ALWAYS | THIRD
     with open_page(browser, f"{address}#fig-dot") as (linked, problems):
-        assert "Dot" in shown(linked)
+        assert shown(linked) == ALWAYS | THIRD
         assert linked.locator("figure").evaluate("f => f.getBoundingClientRect().top < innerHeight")
         assert problems == []
 
@@ -139,7 +159,7 @@ def test_a_link_to_a_figure_opens_its_fold(browser, address, page):
 def test_on_paper_all_is_shown_and_afterwards_as_before(page):
     before = shown(page)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert shown(page) == ALWAYS.union(COVERED)
+    assert shown(page) == ALWAYS | FIRST | THIRD
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert shown(page) == before
 
@@ -148,6 +168,32 @@ def test_without_script_nothing_is_folded(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address)
-    assert shown(page) == ALWAYS.union(COVERED)
-    assert page.locator(".course-cover > summary:visible").count() == 0
+    assert shown(page) == ALWAYS | FIRST | THIRD
+    assert page.locator(f"{SUMMARY}:visible").count() == 0
     context.close()
+
+
+def open_below(html):
+    """Return what stands open between each Predict box of a page and what may follow it."""
+    page = BeautifulSoup(html, "html.parser")
+    state = json.loads(page.select_one(STATE).string)["state"] if page.select_one(STATE) else {}
+    views = page.select('script[type="application/vnd.jupyter.widget-view+json"]')
+    models = [json.loads(view.string)["model_id"] for view in views]
+    boxes = [
+        view.find_parent(class_="cell")
+        for view, model in zip(views, models, strict=True)
+        if state[model]["state"].get("_module") == "predict"
+    ]
+    found = []
+    for box in boxes:
+        below = box.find_next_siblings()
+        if below and "course-cover" in below[0].get("class", ()):
+            below.pop(0)
+        if below and not (below[0] in boxes or below[0].css.match("section, .exercise")):
+            found.append(str(below[0]))
+    return found
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_below_the_predictions_of_the_course_nothing_stands_open(site, page):
+    assert open_below((site / f"{page}.html").read_text(encoding="utf-8")) == []
