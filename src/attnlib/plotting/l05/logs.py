@@ -15,8 +15,8 @@ from attnlib.plotting._room import require_height
 from attnlib.plotting._text import font_of, plain_text, set_title, title_lines
 from attnlib.plotting.style import new_figure
 
-PANEL = 0.95, 1.35  # inches; three panels and their numbers are as wide as a phone
-BESIDE, BELOW = 0.8, 0.6  # inches, for names and numbers
+PANEL = 0.8, 1.35  # inches; three panels and their numbers are as wide as a phone
+BESIDE, BELOW = 0.72, 0.6  # inches, for names and numbers
 MOST_LOGS = 6
 MOST_NUMBERS = 5  # on a logarithmic axis
 
