@@ -1,8 +1,9 @@
 /* Closes the folds over what answers a prediction until its reader has committed.
 
-   The page comes with them open, so that all can be read where no script runs. The widgets' host
-   tells which predictions are committed, at the start too: a reader's answer may have been kept.
-   A link into a fold opens it (not every browser sees to that), and paper shows what is in it. */
+   The page comes with them open, so that all can be read where no script runs; each is closed as
+   soon as it has arrived. The widgets' host tells which predictions are committed, at the start too:
+   a reader's answer may have been kept. A link into a fold opens it (not every browser sees to
+   that), and paper shows what is in it. Where a browser finds words in a fold, it opens it itself. */
 (() => {
   const SELECTOR = "details.course-cover";
   const committed = new Set(); // the models of predictions
@@ -38,9 +39,12 @@
     else committed.delete(model);
     update();
   });
+  const arriving = new MutationObserver(update);
+  arriving.observe(document, { childList: true, subtree: true });
   document.addEventListener(
     "readystatechange",
     () => {
+      arriving.disconnect();
       update();
       reveal();
     },

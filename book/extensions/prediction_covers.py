@@ -13,8 +13,8 @@ from myst_nb.sphinx_ import NbMetadataCollector
 from without_script import VIEW
 
 OPEN = """<details class="course-cover" data-until="{model}" open><summary>
-<span class="course-closed">Show the answer</span>
-<span class="course-open">Hide the answer</span></summary>"""
+<span class="course-closed">Show the answer and what follows</span>
+<span class="course-open">Hide the answer and what follows</span></summary>"""
 
 
 def prediction_in(node: nodes.Element, state: dict) -> str | None:

@@ -1,6 +1,9 @@
 """What stands below a prediction doesn't give its answer away."""
 
 import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from urllib.request import urlopen
 
 import pytest
 from bs4 import BeautifulSoup
@@ -115,10 +118,10 @@ def test_by_hand_it_opens_at_any_time_with_the_keyboard(page):
     summary.focus()
     page.keyboard.press("Enter")
     assert shown(page) == ALWAYS | FIRST
-    assert summary.inner_text().strip() == "Hide the answer"
+    assert summary.inner_text().strip() == "Hide the answer and what follows"
     page.keyboard.press("Space")
     assert shown(page) == ALWAYS
-    assert summary.inner_text().strip() == "Show the answer"
+    assert summary.inner_text().strip() == "Show the answer and what follows"
     assert summary.evaluate("summary => summary === document.activeElement")
 
 
@@ -173,8 +176,37 @@ def test_without_script_nothing_is_folded(browser, address):
     context.close()
 
 
-def open_below(html):
-    """Return what stands open between each Predict box of a page and what may follow it."""
+def test_a_page_that_arrives_slowly_shows_no_answer(browser, address):
+    with urlopen(address) as answer:
+        html = answer.read().replace(b"<head>", b'<head><base href="%s">' % address.encode(), 1)
+    begin, rest = html.split(b"Below a heading.", 1)
+    looked = Event()
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(begin)
+            looked.wait(60)
+            self.wfile.write(rest)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}", wait_until="commit")
+        page.get_by_text("After the exercise.").wait_for()
+        seen = shown(page)
+        looked.set()
+        page.close()
+        server.shutdown()
+    assert seen == {"before all", "What the exercise asks", "After the exercise"}
+
+
+def wrongly_open_or_covered(html):
+    """Return what stands open right below a page's Predict boxes, and what no fold may hold."""
     page = BeautifulSoup(html, "html.parser")
     state = json.loads(page.select_one(STATE).string)["state"] if page.select_one(STATE) else {}
     views = page.select('script[type="application/vnd.jupyter.widget-view+json"]')
@@ -184,16 +216,17 @@ def open_below(html):
         for view, model in zip(views, models, strict=True)
         if state[model]["state"].get("_module") == "predict"
     ]
-    found = []
+    found = page.select(".course-cover :is(section, .exercise, .solution)")
     for box in boxes:
         below = box.find_next_siblings()
         if below and "course-cover" in below[0].get("class", ()):
             below.pop(0)
         if below and not (below[0] in boxes or below[0].css.match("section, .exercise")):
-            found.append(str(below[0]))
-    return found
+            found.append(below[0])
+    return [str(node) for node in found]
 
 
 @pytest.mark.parametrize("page", all_pages())
-def test_below_the_predictions_of_the_course_nothing_stands_open(site, page):
-    assert open_below((site / f"{page}.html").read_text(encoding="utf-8")) == []
+def test_the_folds_of_the_course_hold_all_that_answers_and_nothing_else(site, page):
+    html = (site / f"{page}.html").read_text(encoding="utf-8")
+    assert wrongly_open_or_covered(html) == []

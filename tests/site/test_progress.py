@@ -28,7 +28,7 @@ def address(tmp_path_factory):
     """Serve a site with a page that asks four things, one that asks one, and one that doesn't."""
     pages = {
         "index": "# Start\n\nNothing is asked here.\n",
-        "L91_One": f"{NOTEBOOK}# One\n" + "\nGo on.\n".join([PREDICT, OTHER, ANSWER, CHOICE]),
+        "L91_One": f"{NOTEBOOK}# One\n" + "\n## Next\n".join([PREDICT, OTHER, ANSWER, CHOICE]),
         "L92_Two": f"{NOTEBOOK}# Two\n{PREDICT}{CELL.format('6 * 7')}",
     }
     project = small_project(tmp_path_factory.mktemp("progress"), pages)
