@@ -247,6 +247,31 @@ def test_an_error_without_a_message_is_named():
     assert "raised UnreadableError: (and its" in call(raises_what_cannot_be_read).complaint
 
 
+@pytest.mark.parametrize(
+    ("slip", "advice"),
+    [
+        (lambda x: x.max(-1) + 1, "`.values`"),
+        (lambda x: x.transpose(0, 1).view(-1), "`reshape` copies"),
+        (lambda x: x if x else -x, "`is not None`"),
+        (lambda x: torch.nn.Linear(2, 2).weight.zero_(), "torch.no_grad()"),
+        (lambda x: setattr(torch.nn.Linear(2, 2), "weight", x), "by copy_"),
+        (lambda x: torch.autograd.grad(x.sum(), x), "requires_grad_()"),
+        (lambda x: x.view(2, 6 / 2), "by //"),
+        (lambda x: torch.zeros(6 / 2), "by //"),
+        (lambda x: x.reshape(7, 7), ""),
+    ],
+)
+def test_an_error_that_is_usual_comes_with_advice(slip, advice):
+    arguments = (torch.randn(2, 3),)
+    complaint = call(slip, arguments).complaint
+    assert complaint.startswith("Your function raised ")
+    assert (
+        complaint.endswith("(called with a tensor [2, 3]).")
+        if not advice
+        else (advice in complaint)
+    )
+
+
 def test_a_changed_setting_does_not_reach_the_next_call():
     assert call(changes_settings).outputs.dtype == torch.float64  # as the function wanted it
     assert call(lambda: torch.zeros(2)).outputs.dtype == torch.float32

@@ -12,6 +12,48 @@ from attnlib._settings import usual_settings
 
 LONGEST_ERROR = 240  # letters of an error message that a hint repeats
 
+# What to say of an error, besides its own words, of which some are found in its message.
+_ADVICE = (
+    (
+        ("return_types.max", 'concatenate tuple (not "int")', 'concatenate tuple (not "float")'),
+        "Along an axis, `max` returns two tensors: the largest numbers and their places. Take "
+        "`.values`, or use `amax`, which returns the largest numbers alone.",
+    ),
+    (
+        ("view size is not compatible",),
+        "After a transpose the numbers no longer lie in memory in that order, and a view can't "
+        "move them. `reshape` copies where it must.",
+    ),
+    (
+        ("Boolean value of Tensor",),
+        "A tensor of many values is neither true nor false. To ask whether there is one, write "
+        "`is not None`; of what is in it, `.any()` or `.all()`.",
+    ),
+    (
+        ("leaf Variable",),
+        "A parameter can't be changed in place while gradients are recorded. Change it under "
+        "`with torch.no_grad():` or by a function of nn.init.",
+    ),
+    (
+        ("as parameter '",),
+        "A plain tensor can't take a parameter's place. Copy its numbers into the parameter that "
+        "is there, by copy_, under `with torch.no_grad():`.",
+    ),
+    (
+        ("does not require grad",),
+        "Nothing was recorded: call requires_grad_() on (a copy of) x before you use it.",
+    ),
+    (
+        (
+            "cannot be interpreted as an integer",
+            "ints,but got float",
+            "ints, not float",
+            "int, not float",
+        ),
+        "A size must be a whole number: divide sizes by //.",
+    ),
+)
+
 # What a reader's code raises becomes a hint, exit() included; only the reader's own Ctrl+C doesn't.
 READERS_ERRORS = (Exception, SystemExit)
 
@@ -41,7 +83,7 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
     except READERS_ERRORS as error:
         hint = f"Your function raised {type(error).__name__}: {shortened(error)}"
         with_what = f" (called with {describe(arguments)})." if arguments else ""
-        return Outcome(complaint=hint + with_what, error=type(error))
+        return Outcome(complaint=hint + with_what + _advice_on(error), error=type(error))
     for position, (before, after) in enumerate(zip(arguments, copies, strict=True), start=1):
         if isinstance(before, torch.Tensor) and not same_tensor(before, after):
             hint = f"Your function changed its argument number {position} in place. "
@@ -50,9 +92,17 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
             hint = f"Your function changed the module that it was given (argument {position}). "
             return Outcome(complaint=hint + "Copy from it, not into it.", error=ChangedInputError)
     if any(output is None for output in as_outputs(outputs)):
-        hint = "Your function returned None: did you forget the return?"
+        hint = "Your function returned None: did you forget the return? (print only shows.)"
         return Outcome(complaint=hint, error=type(None))
     return Outcome(outputs=outputs)
+
+
+def _advice_on(error: BaseException) -> str:
+    """Say what to do about an error that is usual; nothing about another one."""
+    message = shortened(error)
+    return next(
+        (f" {advice}" for words, advice in _ADVICE if any(word in message for word in words)), ""
+    )
 
 
 def as_outputs(result: Any) -> tuple[Any, ...]:
