@@ -8,7 +8,7 @@ import torch
 from attnlib.exercises import lessons
 from attnlib.exercises._checking import check_values, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
-from attnlib.exercises._on_page import Choice, Lines, Numbers, Order
+from attnlib.exercises._on_page import Choice, Choices, Lines, Numbers, Order
 
 EXERCISES = {
     f"{lesson}.{name}": getattr(module, name)
@@ -63,6 +63,29 @@ def test_a_check_may_never_say_that_numbers_are_close():
         assert {verdict["message"] for verdict in widget.verdicts} == {"Fine.", "No."}
 
 
+NUMBERS = [name for name, found in ON_PAGES.items() if isinstance(found.page, Numbers)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_are_rounded_too_much_are_called_close(name):
+    exercise, right = ON_PAGES[name], torch.as_tensor(ON_PAGES[name].page.right)
+    for off in (2 * exercise.page.tolerance, -4 * exercise.page.tolerance):
+        assert exercise(right + off).message.startswith("Very close")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_wrong_row_gets_other_words_than_a_wrong_answer(name):
+    """Of fields in several rows, the check says which row is the first that is wrong."""
+    exercise = ON_PAGES[name]
+    right, start, told = torch.as_tensor(exercise.page.right).double(), 0, []
+    for _, labels in exercise.page.parts():
+        wrong = right.flatten().clone()
+        wrong[start : start + len(labels)] += 1000.5
+        told.append(exercise(wrong.view_as(right)).message)
+        start += len(labels)
+    assert len(set(told)) == len(told)
+
+
 def test_numbers_of_another_shape_are_no_answer_of_the_page():
     long = Mistake("two", [1.0, 2.0], "The shape should be [1], but yours is [2].")
     assert making(Numbers([7.0], ["x"]), is_seven, *SEVEN, long).on_page().groups == [[3, 1]]
@@ -113,6 +136,11 @@ CHOICES = {"p": "the first", "q": "the second"}
             {"A": "p", "B": "q"},
             [{"A": a, "B": b} for a in "pq" for b in "pq"],
         ),
+        (
+            Choices({"A": ["p", "q"], "B": {1: "one", 2: "two", 3: "three"}}, lambda a, b: (a, b)),
+            ("p", 3),
+            [("p", 1), ("p", 2), ("p", 3), ("q", 1), ("q", 2), ("q", 3)],
+        ),
         (Lines("\n  a\n    b\n  c\n"), 2, [1, 2, 3]),
         (Lines("a\nb\nc", pick=2), [1, 3], [[1, 2], [1, 3], [2, 3]]),
         (Order(["b", "a"]), ["a", "b"], [["b", "a"], ["a", "b"]]),
@@ -139,6 +167,8 @@ def test_labels_are_what_the_page_says():
 
     widget = making(Choice(CHOICES, each={"A": "Log A"}), is_q).on_page()
     assert (widget.titles, widget.labels) == (["Log A"], [["the first", "the second"]])
+    slots = Choices({"A": ["p", "q"], "B": {1: "one", 2: "two"}}, lambda a, b: {"A": "q"})
+    assert slots.parts() == [("A", ["p", "q"]), ("B", ["one", "two"])]
     code = Lines("  a\n    b\n  c")
     assert code.parts() == [("", ["a", "  b", "c"])]
 

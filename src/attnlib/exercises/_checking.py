@@ -5,6 +5,7 @@ message names the mistake when the answer is exactly what that mistake would pro
 """
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ import torch
 from attnlib._verdict import Verdict
 from attnlib.exercises._calling import Outcome, as_outputs, call, describe
 from attnlib.exercises._exercise import Mistake
+from attnlib.exercises._on_page import NEAR
 
 
 def correct(message: str) -> Verdict:
@@ -54,29 +56,83 @@ def check_values(
     Mistakes are tried first, so that a typical wrong result gets its own hint; any other wrong
     result gets `otherwise`, which should say where to look, never the number.
     """
+    rows = [(expected.numel(), otherwise)]
+    return check_rows(answer, expected, mistakes, rows=rows, tolerance=tolerance, praise=praise)
+
+
+def check_rows(
+    answer: Any,
+    expected: torch.Tensor,
+    mistakes: Sequence[Mistake] = (),
+    *,
+    rows: Sequence[tuple[int, str]],
+    tolerance: float = 1e-3,
+    praise: str,
+) -> Verdict:
+    """Compare numbers as `check_values` does, row by row where no mistake explains them all.
+
+    The first row that is wrong then gets the hint of the mistake that it holds, whatever stands in
+    the others; or its own.
+
+    Args:
+        rows: how many numbers each row holds, and what to say of a row that is wrong in no usual
+            way.
+    """
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your numbers.")
-    given = as_tensor(answer)
+    given = as_tensor(_plain_numbers(answer))
     if given is None:
         return not_yet(
             "A list or tensor of numbers was wanted, and yours can't be read as one. "
             "Is every ... replaced?"
         )
+    if given.numel() == expected.numel() and 1 in (given.dim(), expected.dim()):
+        given = given.reshape(expected.shape)  # all numbers in one row, or each row in its own
     if given.shape != expected.shape:
         return not_yet(
             f"The shape should be {list(expected.shape)}, but yours is {list(given.shape)}."
         )
-    expected = expected.to(torch.float64)
-    if torch.allclose(given, expected, atol=tolerance, rtol=0):
+    ours, right = given.flatten().tolist(), expected.flatten().tolist()
+    usual = [(mistake, as_tensor(mistake.answer)) for mistake in mistakes]
+    known = [
+        (mistake, wrong.flatten().tolist())
+        for mistake, wrong in usual
+        if wrong is not None and wrong.shape == given.shape
+    ]
+    if _are_near(ours, right, tolerance):
         return correct(praise)
-    for mistake in mistakes:
-        wrong = as_tensor(mistake.answer)
-        if wrong is not None and wrong.shape == given.shape:
-            if torch.allclose(given, wrong, atol=tolerance, rtol=0):
-                return not_yet(mistake.hint)
-    if torch.allclose(given, expected, atol=6 * tolerance, rtol=0):
-        return not_yet(f"Very close. Give more digits: within {tolerance:g} counts as equal.")
-    return not_yet(otherwise)
+    for mistake, wrong in known:
+        if _are_near(ours, wrong, tolerance):
+            return not_yet(mistake.hint)
+    start = 0
+    for size, otherwise in rows:
+        row = slice(start, start + size)
+        if not _are_near(ours[row], right[row], NEAR * tolerance):
+            for mistake, wrong in known:
+                if not mistake.whole and _are_near(ours[row], wrong[row], tolerance):
+                    return not_yet(mistake.hint)
+            return not_yet(otherwise)
+        start += size
+    return not_yet(f"Very close. Give more digits: within {tolerance:g} counts as equal.")
+
+
+def _are_near(left: Sequence[float], right: Sequence[float], tolerance: float) -> bool:
+    return all(abs(a - b) <= tolerance for a, b in zip(left, right, strict=True))
+
+
+def as_list(answer: Any) -> list[Any]:
+    """Return a list, tuple, set or array as a list; anything else as an empty one."""
+    if isinstance(answer, list | tuple | set | frozenset):
+        return list(answer)
+    given = as_tensor(answer)
+    return [] if given is None or given.dim() == 0 else given.tolist()
+
+
+def _plain_numbers(answer: Any) -> Any:
+    """Return lists of numbers with fractions, which torch can't read, as floats."""
+    if isinstance(answer, list | tuple):
+        return [_plain_numbers(number) for number in answer]
+    return float(answer) if isinstance(answer, Fraction) else answer
 
 
 def agree(left: Outcome, right: Outcome, tolerance: float) -> bool:
@@ -146,20 +202,25 @@ def _difference(
         wanted = f"{len(theirs)} result{'s were' if len(theirs) > 1 else ' was'} wanted"
         hint = " A list counts as several; make it one tensor." if len(theirs) == 1 else ""
         return f"{wanted} ({', '.join(names)}), but {len(ours)} came.{hint}"
-    for name, a, b in zip(names, ours, theirs, strict=True):
-        name = name[0].upper() + name[1:]
+    for named, a, b in zip(names, ours, theirs, strict=True):
+        name = named[0].upper() + named[1:]
         ours_, theirs_ = as_tensor(a), as_tensor(b)
         if ours_ is None or theirs_ is None:
-            return f"{name} should be a tensor, but it is a {type(a).__name__}."
+            return f"{name} should be a tensor, not a {type(a).__name__}."
         if ours_.shape != theirs_.shape:
-            wanted = f"{name} should have shape {list(theirs_.shape)}, but has {list(ours_.shape)}"
-            return f"{wanted}, when called with {case}."
+            return (
+                f"{name} should have shape {list(theirs_.shape)}, not {list(ours_.shape)}, "
+                f"when called with {case}."
+            )
         if ours_.isnan().any() and not theirs_.isnan().any():
-            return f"{name} holds nan (not a number), when called with {case}. Was 0 divided by 0?"
+            return (
+                f"Something in {named} isn't a number: it holds nan when called with {case}. "
+                "Was 0 divided by 0?"
+            )
         if not same_numbers(a, b, tolerance):
             gap = (ours_ - theirs_).abs().max().item()
             return (
-                f"{name} has the right shape, but differs by up to {gap:.2g} "
+                f"The shape is right, but the numbers of {named} are off by up to {gap:.2g} "
                 f"when called with {case}."
             )
     raise ValueError("no difference: the outcomes agree")

@@ -24,12 +24,14 @@ Check = Callable[[Any], Verdict]
 class Mistake:
     """A usual mistake: what a reader who makes it hands in, and the hint that helps.
 
-    `answer` has the form that the check expects: a function, a tensor, a list of numbers.
+    `answer` has the form that the check expects: a function, a tensor, a list of numbers. If
+    `whole`, the hint speaks of all rows of numbers, and is not for an answer that shares one.
     """
 
     name: str
     answer: Any
     hint: str
+    whole: bool = False
 
 
 def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:

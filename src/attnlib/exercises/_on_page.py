@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Ask = Callable[[Any], Verdict]
 
 MOST_ANSWERS = 2**13  # each is checked while the page is made; seven steps have 5040 orders
-NEAR = 6  # as in check_values: so many tolerances off is still called close
+NEAR = 6  # so many tolerances off is still called close
 SAME = 1e-3  # of the tolerance: known numbers nearer than that are one, computed in two ways
 
 
@@ -218,6 +218,32 @@ class Choice(Form):
         if isinstance(self.each, Mapping):
             return [dict(zip(self.each, mix, strict=True)) for mix in mixes]
         return [list(mix) for mix in mixes]
+
+
+@dataclass(frozen=True)
+class Choices(Form):
+    """A choice for each of several things, which have different choices.
+
+    Args:
+        slots: for each thing its title, and its choices as in `Choice`.
+        answer: makes of the values that are chosen, one per slot, what the check is given.
+    """
+
+    slots: Mapping[str, Sequence[Any] | Mapping[Any, str]]
+    answer: Callable[..., Any]
+    kind: ClassVar[str] = "choice"
+
+    def parts(self) -> list[tuple[str, list[str]]]:
+        """Return the choices of each thing."""
+        return [(title, _words(choices)) for title, choices in self.slots.items()]
+
+    def count(self, mistakes: Sequence[Any]) -> int:
+        """Return the number of mixes of choices."""
+        return math.prod(len(choices) for choices in self.slots.values())
+
+    def answers(self, mistakes: Sequence[Any]) -> list[Any]:
+        """Return every mix of choices; the last thing's changes fastest."""
+        return [self.answer(*mix) for mix in itertools.product(*self.slots.values())]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_values
+from attnlib.exercises._checking import check_rows
 from attnlib.exercises._exercise import Mistake, exercise, from_museum
 from attnlib.exercises._on_page import Numbers
 from attnlib.museum.scale import NO_SCALE, SCALE_TWICE, SQRT_D_MODEL
@@ -45,6 +45,8 @@ def _six_numbers(
     return torch.cat([weights.flatten(), (weights @ v)[token]])
 
 
+_SIX_NUMBERS = _six_numbers()
+
 HEAD_BY_HAND_MISTAKES = (
     from_museum(NO_SCALE, _six_numbers(scale=1.0)),
     from_museum(SQRT_D_MODEL, _six_numbers(scale=2.0)),
@@ -57,7 +59,7 @@ HEAD_BY_HAND_MISTAKES = (
     ),
     Mistake(
         "used the raw tokens as values",
-        torch.cat([_six_numbers()[:4], (_six_numbers()[:4].view(2, 2) @ _EXERCISE_TOKENS)[0, :2]]),
+        torch.cat([_SIX_NUMBERS[:4], (_SIX_NUMBERS[:4].view(2, 2) @ _EXERCISE_TOKENS)[0, :2]]),
         "The weights are right. The output mixes the rows of V, not the rows of X.",
     ),
     Mistake(
@@ -77,18 +79,24 @@ HEAD_BY_HAND_MISTAKES = (
     ),
     Mistake(
         "the rows of weights swapped",
-        _six_numbers()[[2, 3, 0, 1, 4, 5]],
+        _SIX_NUMBERS[[2, 3, 0, 1, 4, 5]],
         "All six numbers are there, but the rows are swapped: token 0's two weights come first.",
+        whole=True,
     ),
     Mistake(
         "the weights within the rows swapped",
-        _six_numbers()[[1, 0, 3, 2, 4, 5]],
+        _SIX_NUMBERS[[1, 0, 3, 2, 4, 5]],
         "The columns are swapped: in each row the weight of token 0 comes first, then token 1's.",
     ),
     Mistake(
         "the numbers of the output swapped",
-        _six_numbers()[[0, 1, 2, 3, 5, 4]],
+        _SIX_NUMBERS[[0, 1, 2, 3, 5, 4]],
         "The weights are right. The two numbers of the output stand in the wrong order.",
+    ),
+    Mistake(
+        "percent",
+        _SIX_NUMBERS * torch.tensor([100.0, 100, 100, 100, 1, 1]),
+        "The weights are right, in percent. Give them as shares of 1: a half is 0.5.",
     ),
 )
 
@@ -96,23 +104,39 @@ HEAD_BY_HAND_MISTAKES = (
 @exercise(
     mistakes=HEAD_BY_HAND_MISTAKES,
     page=Numbers(
-        right=_six_numbers(),
+        right=_SIX_NUMBERS,
         labels={
             "Weights of token 0": ["on token 0", "on token 1"],
             "Weights of token 1": ["on token 0", "on token 1"],
             "Output of token 0": ["column 0", "column 1"],
         },
+        rows_apart=True,
     ),
 )
 def head_by_hand(answer: Any) -> Verdict:
     """Check six numbers: weights row 0, weights row 1, then the output of token 0."""
-    return check_values(
+    return check_rows(
         answer,
-        _six_numbers(),
+        _SIX_NUMBERS,
         HEAD_BY_HAND_MISTAKES,
+        rows=[
+            (
+                2,
+                "Write Q, K and V down first (two rows of two numbers each), then the four scores. "
+                "Does each pair of weights sum to 1?",
+            ),
+            (
+                2,
+                "Token 0's weights are right, token 1's aren't. Its query is its own, the keys are "
+                "the same.",
+            ),
+            (
+                2,
+                "The weights are right, the output isn't: token 0's two weights, times the two "
+                "rows of V, added.",
+            ),
+        ],
         praise="Both rows sum to 1, and the output is a mix of the two value rows.",
-        otherwise="Write Q, K and V down first (two rows of two numbers each), then the four "
-        "scores. Does each pair of weights sum to 1?",
     )
 
 
@@ -133,6 +157,7 @@ ONE_TOKEN_MISTAKES = (
         "heads swapped",
         _JOINED.roll(2),
         "The heads are swapped: head 1's two numbers come first.",
+        whole=True,
     ),
     Mistake(
         "the queries",
@@ -144,20 +169,35 @@ ONE_TOKEN_MISTAKES = (
         _joined(_HEAD_1[1], _HEAD_2[1]),
         "These are the keys. What a head returns is a mix of *values*.",
     ),
+    Mistake(
+        "the token itself",
+        _ONE_TOKEN,
+        "That is the token as it came. A head mixes values: the token times its W_v.",
+    ),
 )
 
 
 @exercise(
     mistakes=ONE_TOKEN_MISTAKES,
-    page=Numbers(right=_JOINED, labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)}),
+    page=Numbers(
+        right=_JOINED,
+        labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)},
+        rows_apart=True,
+    ),
 )
 def one_token(answer: Any) -> Verdict:
     """Check four numbers: what both heads return for a single token, joined."""
-    return check_values(
+    return check_rows(
         answer,
         _JOINED,
         ONE_TOKEN_MISTAKES,
+        rows=[
+            (
+                2,
+                "Head 1: how many scores does the token have? Take the softmax of so many numbers, "
+                "then mix the values.",
+            ),
+            (2, "Head 1 is right, head 2 isn't: the same token, with its own W_v."),
+        ],
         praise="The weight is 1 whatever the query and the key are, so a head returns its value.",
-        otherwise="How many scores does the token have? Take the softmax of so many numbers, then "
-        "mix the values.",
     )

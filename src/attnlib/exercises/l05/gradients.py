@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_values
+from attnlib.exercises._checking import check_rows
 from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.exercises._on_page import Numbers
 
@@ -42,6 +42,7 @@ THROUGH_MISTAKES = (
         "rows swapped",
         THROUGH.flip(0),
         "Both rows are there, but in each other's place: without the skip comes first.",
+        whole=True,
     ),
     Mistake(
         "signs lost",
@@ -56,17 +57,26 @@ THROUGH_MISTAKES = (
     page=Numbers(
         right=THROUGH,
         labels={row: ["column 0", "column 1"] for row in ("Without the skip", "With the skip")},
+        rows_apart=True,
     ),
 )
 def through(answer: Any) -> Verdict:
     """Check the gradients below x W and below x + x W for g = [1, 1]: two rows of two numbers."""
-    return check_values(
+    return check_rows(
         answer,
         THROUGH,
         THROUGH_MISTAKES,
+        rows=[
+            (
+                2,
+                "Without the skip: multiply [1, 1] with each row of W and add up. That is what the "
+                "layer hands down.",
+            ),
+            (
+                2,
+                "The first row is right, the second isn't. With the skip, add the gradient itself "
+                "to what the layer hands down.",
+            ),
+        ],
         praise="The skip hands the gradient down as it came, whatever the layer does with it.",
-        otherwise=(
-            "Multiply [1, 1] with each row of W and add up: that is what the layer hands down. "
-            "With the skip, add the gradient itself."
-        ),
     )

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import as_tensor, correct, not_yet
+from attnlib.exercises._checking import check_rows
 from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.exercises._on_page import Numbers
 
@@ -35,6 +35,17 @@ BY_HAND_MISTAKES = (
         "rows swapped",
         BY_HAND.flip(0),
         "Both results are there, but in each other's place: LayerNorm comes first.",
+        whole=True,
+    ),
+    Mistake(
+        "distances without their sign",
+        torch.stack([BY_HAND[0].abs(), BY_HAND[1]]),
+        "First row: a number below the mean stays below it. Keep the sign of its distance.",
+    ),
+    Mistake(
+        "no mean subtracted",
+        torch.stack([TOKEN / TOKEN.std(correction=0), BY_HAND[1]]),
+        "First row: you divided by the standard deviation, but the mean is still in the numbers.",
     ),
     Mistake(
         "rms of the centered token",
@@ -60,31 +71,27 @@ BY_HAND_MISTAKES = (
         right=BY_HAND,
         labels={norm: [f"column {i}" for i in range(4)] for norm in ("LayerNorm", "RMSNorm")},
         tolerance=2e-3,
-        near=6e-3,
         rows_apart=True,
     ),
 )
 def by_hand(answer: Any) -> Verdict:
     """Check LayerNorm and RMSNorm of [2, 4, 4, 6] (no eps, gain 1, bias 0), two rows of four."""
-    given = as_tensor(answer)
-    if given is None or given.shape != BY_HAND.shape:
-        return not_yet(
-            "Two rows of four numbers are wanted: [LayerNorm, RMSNorm]. Is every ... replaced?"
-        )
-    if torch.allclose(given, BY_HAND, atol=2e-3):
-        return correct("Mean and spread for LayerNorm, size alone for RMSNorm.")
-    for mistake in BY_HAND_MISTAKES:
-        if torch.allclose(given, mistake.answer, atol=2e-3):
-            return not_yet(mistake.hint)
-    if torch.allclose(given, BY_HAND, atol=6e-3):
-        return not_yet("Very close. Three decimals are wanted.")
-    wrong_rows = [i for i in (0, 1) if not torch.allclose(given[i], BY_HAND[i], atol=2e-3)]
-    row = wrong_rows[0]
-    for mistake in BY_HAND_MISTAKES:  # the other row may hold a mistake of its own
-        if torch.allclose(given[row], mistake.answer[row], atol=2e-3):
-            return not_yet(mistake.hint)
-    wanted = (
-        "write down the mean, the four distances from it, the mean of their squares, its root",
-        "write down the four squares, their mean, its root",
+    return check_rows(
+        answer,
+        BY_HAND,
+        BY_HAND_MISTAKES,
+        rows=[
+            (
+                4,
+                "The first row isn't right: write down the mean, the four distances from it, the "
+                "mean of their squares, its root. Then divide.",
+            ),
+            (
+                4,
+                "The second row isn't right: write down the four squares, their mean, its root. "
+                "Then divide.",
+            ),
+        ],
+        tolerance=2e-3,
+        praise="Mean and spread for LayerNorm, size alone for RMSNorm.",
     )
-    return not_yet(f"The {('first', 'second')[row]} row isn't right: {wanted[row]}. Then divide.")
