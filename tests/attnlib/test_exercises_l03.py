@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import permutations, product
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -12,9 +13,25 @@ from attnlib.exercises import l03
 
 def test_row_as_fractions_or_tensor():
     row = [Fraction(1, 8), Fraction(2, 8), Fraction(5, 8), 20]
-    assert l03.softmax_row([float(x) for x in row])
+    assert l03.softmax_row([float(x) for x in row]) and l03.softmax_row(row)
     assert l03.softmax_row(torch.tensor([0.125, 0.25, 0.625, 20]))
     assert "sum" in l03.softmax_row([0.2, 0.3, 0.5, 19]).message  # wrong in no usual way
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ([0.125, 0.25, 0.625, 19], "The weights are right, the output isn't"),
+        ([0.125, 0.25, 0.625, 16], "counts all three alike"),
+        ([1 / 30, 4 / 30, 25 / 30, 5], "raw dot products"),  # whatever the output is
+        ([1, 2, 5, 20], "divide by their sum"),
+        ([12.5, 25, 62.5, 20], "in percent"),
+        ([0.13, 0.25, 0.63, 20], "Very close"),
+        ([0.1, 0.2, 0.7, 20], "step by step"),
+    ],
+)
+def test_a_row_and_its_output_are_looked_at_apart(row, words):
+    assert words in l03.softmax_row(row).message
 
 
 def by_hand(Q, K, V, mask=None):
@@ -40,10 +57,87 @@ def fused(Q, K, V, mask=None):
     return output, F.scaled_dot_product_attention(Q, K, eye, attn_mask=mask)
 
 
-@pytest.mark.parametrize("function", [by_hand, fused])
+def in_numpy(Q, K, V, mask=None):
+    Q, K, V = (x.numpy() for x in (Q, K, V))
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+    allowed = np.ones(scores.shape[-2:], bool) if mask is None else mask.numpy()
+    largest = np.where(allowed, scores, -np.inf).max(-1, keepdims=True)
+    powers = np.where(allowed, scores - np.where(np.isfinite(largest), largest, 0), -np.inf)
+    exponentials = np.exp(powers)
+    total = exponentials.sum(-1, keepdims=True)
+    weights = exponentials / np.where(total > 0, total, 1)
+    return weights @ V, weights
+
+
+def with_bmm(Q, K, V, mask=None):
+    q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (Q, K, V))
+    scores = torch.baddbmm(torch.zeros(()), q, k.mT, alpha=q.shape[-1] ** -0.5)
+    if mask is not None:
+        scores = torch.where(mask, scores, torch.tensor(-1e9))
+    weights = F.softmax(scores, dim=2)
+    if mask is not None:
+        weights = weights * mask.any(1)[:, None]
+    front = Q.shape[:-2]
+    return torch.bmm(weights, v).unflatten(0, (*front, 1)[: max(1, len(front))]).reshape(
+        *front, Q.shape[-2], V.shape[-1]
+    ), weights.reshape(*front, Q.shape[-2], K.shape[-2])
+
+
+@pytest.mark.parametrize("function", [by_hand, fused, in_numpy, with_bmm])
 def test_attention_in_other_words_passes(function):
     verdict = l03.attention(function)
     assert verdict, verdict
+
+
+def sum_of(weights):
+    return weights.sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    "share",
+    [
+        lambda weights: weights / sum_of(weights),
+        lambda weights: (weights / sum_of(weights)).nan_to_num(0),
+        lambda weights: weights / (sum_of(weights) + 1e-9),
+        lambda weights: weights / sum_of(weights).clamp(min=1e-6),
+        lambda weights: F.normalize(weights, p=1, dim=-1),
+        lambda weights: torch.where(sum_of(weights) > 0, weights / sum_of(weights), 0),
+    ],
+)
+def test_masked_weights_that_are_shared_out_again_are_nearly_right(share):
+    def renormalized(Q, K, V, mask=None):
+        weights = (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(-1)
+        weights = weights if mask is None else share(weights * mask)
+        return weights @ V, weights
+
+    verdict = l03.attention(renormalized)
+    assert not verdict and verdict.message.startswith("Nearly right"), verdict
+
+
+@pytest.mark.parametrize("fill", [-10.0, -50.0, -300.0])
+@pytest.mark.parametrize("add", [False, True])
+def test_a_number_that_is_not_low_enough_is_refused(fill, add):
+    def filled(Q, K, V, mask=None):
+        scores = Q @ K.mT / Q.shape[-1] ** 0.5
+        if mask is None:
+            weights = scores.softmax(-1)
+        else:
+            scores = scores + fill * ~mask if add else scores.masked_fill(~mask, fill)
+            weights = scores.softmax(-1) * mask.any(-1, keepdim=True)
+        return weights @ V, weights
+
+    verdict = l03.attention(filled)
+    assert not verdict and ("low enough" in verdict.message or (add and fill == -10))
+
+
+def test_exponentials_that_overflow_are_told():
+    def by_exp(Q, K, V, mask=None):
+        exponentials = (Q @ K.mT / Q.shape[-1] ** 0.5).exp()
+        exponentials = exponentials if mask is None else exponentials * mask
+        weights = (exponentials / sum_of(exponentials)).nan_to_num(0)
+        return weights @ V, weights
+
+    assert "exponentials are infinite or 0" in l03.attention(by_exp).message
 
 
 def test_attention_that_is_wrong_twice_hears_about_the_formula_first():
@@ -119,6 +213,11 @@ def test_a_mask_filled_where_it_is_true_works_the_wrong_way_round(fill):
         (lambda v: torch.full((v.shape[1],), 1e9), "the same for every V"),
         (lambda v: v.mean(0) + 100, "fixed way from the middle"),
         (lambda v: v.mean(0) + 1e6, "fixed way from the middle"),
+        (lambda v: 2 * v.amax(0), "Add a step of your own"),
+        (lambda v: 2 * v.abs().max() * torch.ones(v.shape[1]), "Add a step of your own"),
+        (lambda v: v.amax(0), "beyond *all* of them"),
+        (lambda v: v.mean(0) + 10 * (1 + v.std()), "beyond *all* of them"),  # not with outliers
+        (lambda v: v.amin(0) - 1, "points the wrong way"),
     ],
 )
 def test_a_target_that_some_values_reach_is_refused(target, word):
@@ -150,7 +249,16 @@ def test_unreachable_in_other_words_passes():
         farthest = V[(V @ direction).argmax()]
         return (farthest + direction).tolist(), direction.tolist()
 
+    def below_the_lowest(V):
+        return V.numpy().min(0) - 1, -np.ones(V.shape[1])
+
+    def along_a_random_direction(V):
+        direction = torch.randn(V.shape[1])
+        return V[(V @ direction).argmax()] + direction, direction
+
     assert l03.unreachable(beyond_the_farthest)
+    assert l03.unreachable(below_the_lowest)
+    assert l03.unreachable(along_a_random_direction)
     assert not l03.unreachable(farther_than_the_farthest)
 
 
@@ -159,7 +267,60 @@ def test_equivariance_in_other_words_passes():
         shuffles = [torch.eye(len(x))[torch.randperm(len(x))] for _ in range(5)]
         return max((layer(P @ x) - P @ layer(x)).abs().max().item() for P in shuffles) < 1e-3
 
+    def with_generators(layer, x):  # all shuffles are made of these two
+        T = len(x)
+        shuffles = [[1, 0, *range(2, T)], [*range(1, T), 0]]
+        return all(torch.allclose(layer(x[p]), layer(x)[p], atol=1e-4) for p in shuffles)
+
+    def all_at_once(layer, x):
+        shuffles = torch.stack([torch.randperm(len(x)) for _ in range(6)])
+        return torch.allclose(torch.vmap(layer)(x[shuffles]), layer(x)[shuffles], atol=1e-4)
+
     assert l03.is_equivariant(with_matrices)
+    assert l03.is_equivariant(with_generators)
+    assert l03.is_equivariant(all_at_once)
+
+
+def test_one_shuffle_is_too_few_for_a_yes():
+    def returns_too_soon(layer, x):
+        for _ in range(10):
+            shuffle = torch.randperm(len(x))
+            if torch.allclose(layer(x[shuffle]), layer(x)[shuffle], atol=1e-4):
+                return True
+        return False
+
+    def swaps_the_last(layer, x):
+        swap = [*range(len(x) - 2), len(x) - 1, len(x) - 2]
+        return torch.allclose(layer(x[swap]), layer(x)[swap], atol=1e-4)
+
+    for function in (returns_too_soon, swaps_the_last):
+        assert "after a single shuffle" in l03.is_equivariant(function).message
+
+
+@pytest.mark.parametrize("places", [1, -1, 3])
+def test_a_test_that_only_rolls_is_told_of_neighbors(places):
+    def rolls(layer, x):
+        return torch.allclose(layer(x.roll(places, 0)), layer(x).roll(places, 0), atol=1e-4)
+
+    assert "Rolling keeps neighbors together" in l03.is_equivariant(rolls).message
+
+
+def test_a_tolerance_that_is_too_small_is_told():
+    def strict(layer, x):
+        shuffles = [torch.randperm(len(x)) for _ in range(6)]
+        return all(torch.allclose(layer(x[p]), layer(x)[p]) for p in shuffles)
+
+    assert "atol=1e-4" in l03.is_equivariant(strict).message
+
+
+def test_the_layer_is_named_that_a_test_takes_for_another():
+    def knows_causal_layers(layer, x):
+        last = x.clone()
+        last[-1] += 1
+        return not torch.allclose(layer(x)[:-1], layer(last)[:-1])
+
+    message = l03.is_equivariant(knows_causal_layers).message
+    assert "attention that adds a place" in message and "doesn't follow" in message
 
 
 def test_scale_and_mask_may_change_places():
@@ -192,5 +353,20 @@ def test_the_telling_run_is_chosen_by_its_name():
 
 
 def test_reach_as_a_tensor():
-    assert l03.reach(torch.tensor([0, 5, 4, 6]))
-    assert "its two numbers, added" in l03.reach([0, 5, 4, 5]).message
+    assert l03.reach(torch.tensor([0, 5, 4, 6, 5]))
+    assert "its two numbers, added" in l03.reach([0, 5, 4, 5, 5]).message
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ([0, 5, 5, 6, 5], "One of the values"),
+        ([0, 5, 4, 5.5, 5], "the target isn't"),
+        ([0, 5, 4, 6, 4.5], "The dot products are right"),
+        ([0, 5, 4, 6, 3], "counts all three values alike"),
+        ([0, 5, 4, 6, 6], "how far the target lies"),
+        ([0, 17**0.5, 10**0.5, 6, 5], "These are lengths"),
+    ],
+)
+def test_each_part_of_reach_has_its_own_words(answer, words):
+    assert words in l03.reach(answer).message

@@ -44,11 +44,23 @@ _STEP = Mistake(
     "You go a fixed way from the middle. Values that lie a thousand apart still have your target "
     "between them: let V say how far is far enough.",
 )
+_MULTIPLIED = Mistake(
+    "twice the largest number",
+    lambda v: (2 * v.amax(0), v.new_ones(v.shape[1])),
+    "The step by which you go beyond is made of the values' own numbers. Where all values are 0 it "
+    "is 0 too, and your target is one of them; and twice a negative number lies before it. Add a "
+    "step of your own.",
+)
 _TURNED = Mistake(
     "direction turned around",
     lambda v: (_beyond(v), -v.new_ones(v.shape[1])),
     "Your target is out of reach, but your direction points the wrong way: along it, the "
     "target comes before the values, not after them.",
+)
+_SWAPPED = Mistake(
+    "the direction first",
+    lambda v: (v.new_ones(v.shape[1]), _beyond(v)),
+    "Both are there, in the wrong order: first the target, then the direction.",
 )
 _ZEROS = Mistake(
     "direction of zeros",
@@ -72,12 +84,18 @@ _DIAMOND = torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
 
 
 def _value_rows() -> list[Tensor]:
-    """Values around the origin, far from it, in a line, in four dimensions, and very far apart."""
+    """Values around 0, far from it, in a line, in four dimensions, very far apart, and all 0.
+
+    In one V a single value out of a thousand lies far out: no multiple of their spread reaches it.
+    """
     line = torch.tensor([1.0, 2.0, 3.0])[:, None] * (torch.rand(1, 2) + 0.5)
     around = torch.randn(5, 2)
     far = 100 + 20 * torch.tensor([[1.0, 1], [1, -1], [-1, 1], [-1, -1]]) + torch.randn(4, 2)
     apart = [size * _DIAMOND + torch.randn(4, 2) for size in (1e3, 4e6)]
-    return [line, around, far, torch.randn(6, 4), -50 + torch.randn(3, 2), *apart]
+    below = -50 + torch.randn(3, 2)
+    outlier = torch.zeros(1000, 2)
+    outlier[7] = 1e4
+    return [line, around, far, torch.randn(6, 4), below, *apart, outlier, torch.zeros(3, 2)]
 
 
 def _values_around(outcome: Outcome) -> list[Tensor]:
@@ -126,18 +144,23 @@ def _problem(outcome: Outcome, v: Tensor) -> str | None:
             return f"The {name} holds infinity or NaN."
         tensors.append(tensor)
     target, direction = tensors
-    if not direction.any():
-        return _ZEROS.hint
     along, values_along = target @ direction, v.double() @ direction
     margin = 1e-9 * direction.norm() * (1 + v.abs().max())
     if along > values_along.max() + margin:
         return None
     if _is_reached(target, v.double()):
         return _REACHED.hint
+    if not direction.any():
+        return _ZEROS.hint
     return _TURNED.hint if along < values_along.min() - margin else _UNPROVED.hint
 
 
-@exercise(mistakes=(_REACHED, _NEAR, _FIXED, _STEP, _TURNED, _ZEROS, _UNPROVED, _ONE_RESULT))
+@exercise(
+    mistakes=(
+        _REACHED, _NEAR, _FIXED, _STEP, _MULTIPLIED, _SWAPPED, _TURNED, _ZEROS, _UNPROVED,
+        _ONE_RESULT,
+    )
+)  # fmt: skip
 def unreachable(answer: Any) -> Verdict:
     """Check `unreachable(V)`: a target [d] that no weights reach, and a direction that proves it.
 
@@ -155,9 +178,18 @@ def unreachable(answer: Any) -> Verdict:
     for outcome in outcomes:
         if outcome.complaint:
             return not_yet(outcome.complaint)
+    if not any(map(_problem, map(_turned_around, outcomes), rows)):
+        return not_yet(_SWAPPED.hint)
     if 0 < problems.count(_REACHED.hint) < len(problems):  # right for some V by luck
+        reached = [v for v, problem in zip(rows, problems, strict=True) if problem == _REACHED.hint]
+        if not any(v.any() for v in reached):
+            return not_yet(_MULTIPLIED.hint)
         return not_yet(_hint_on_luck(outcomes, rows))
     return not_yet(next(problem for problem in problems if problem))
+
+
+def _turned_around(outcome: Outcome) -> Outcome:
+    return Outcome(outputs=as_outputs(outcome.outputs)[::-1])
 
 
 def _hint_on_luck(outcomes: list[Outcome], rows: list[Tensor]) -> str:

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_function
+from attnlib.exercises._calling import call
+from attnlib.exercises._checking import as_tensor, check_function, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
 
 Layer = Callable[[Tensor], Tensor]
@@ -30,16 +31,46 @@ def _is_equivariant(layer: Layer, x: Tensor) -> bool:
     return all(_same(layer(x[p]), layer(x)[p]) for p in _shuffles(len(x)))
 
 
+_ONE_SHUFFLE = Mistake(
+    "one shuffle",
+    lambda layer, x: _follows(layer, x, torch.randperm(len(x))),
+    "You said yes after a single shuffle, and that one may be lucky: a layer that cares about one "
+    "token alone passes whenever this token stays where it is. Try several before you say yes.",
+)
+_EXACT = Mistake(
+    "compared exactly",
+    lambda layer, x: all(torch.equal(layer(x[p]), layer(x)[p]) for p in _shuffles(len(x))),
+    "Adding the same numbers in another order rounds differently: compare with a tolerance, such "
+    "as atol=1e-4. (torch.allclose allows much less if it isn't told.)",
+)
 EQUIVARIANT_MISTAKES = (
     Mistake(
         "unchanged instead of shuffled along",
-        lambda layer, x: all(_same(layer(x[p]), layer(x)) for p in _shuffles(len(x))),
-        "You ask whether the output stays the same. It should be shuffled in the same way.",
+        lambda layer, x: all(_same(layer(x[p]), layer(x)) for p in _cycles(len(x))),
+        "You ask whether the output stays the same, or is shuffled in some way. It should be "
+        "shuffled as the tokens are: by the same places.",
+    ),
+    Mistake(
+        "shuffled again instead of back",
+        lambda layer, x: all(_same(layer(x[p])[p], layer(x)) for p in _cycles(len(x))),
+        "You shuffle the output with the same places once more, which doesn't undo the shuffle. "
+        "Compare with layer(x), shuffled.",
     ),
     Mistake(
         "shuffled twice the output",
         lambda layer, x: all(_same(layer(x)[p], layer(x)[p]) for p in _shuffles(len(x))),
         "Your function never says no. Does the layer get to see the shuffled tokens?",
+    ),
+    Mistake(
+        "never yes",
+        lambda layer, x: False,
+        "Your function never says yes. For some of the layers layer(x[shuffle]) and "
+        "layer(x)[shuffle] are the same, up to rounding.",
+    ),
+    Mistake(
+        "the answer turned around",
+        lambda layer, x: not _is_equivariant(layer, x),
+        "You answer the opposite: True where a shuffle of the rows just shuffles the result.",
     ),
     Mistake(
         "only turned around",
@@ -48,8 +79,15 @@ EQUIVARIANT_MISTAKES = (
         "with its two neighbors passes that one; try random shuffles.",
     ),
     Mistake(
+        "only rolled",
+        lambda layer, x: _same(layer(x.roll(1, 0)), layer(x).roll(1, 0)),
+        "Rolling keeps neighbors together, and the last token becomes a neighbor of the first. A "
+        "layer that averages each token with the one before it, all around, passes that; try "
+        "random shuffles.",
+    ),
+    Mistake(
         "only swapped two tokens",
-        lambda layer, x: _same(layer(x[_swap(len(x))]), layer(x)[_swap(len(x))]),
+        lambda layer, x: _follows(layer, x, _swap(len(x))),
         "Swapping the first two tokens is one shuffle among many. A layer may treat these two "
         "alike and the others not; try random shuffles.",
     ),
@@ -58,12 +96,17 @@ EQUIVARIANT_MISTAKES = (
         lambda layer, x: all(_same(layer(x[:, p]), layer(x)[:, p]) for p in _shuffles(x.shape[1])),
         "You shuffled the columns of x, which are features. Tokens are its rows.",
     ),
-    Mistake(
-        "compared exactly",
-        lambda layer, x: all(torch.equal(layer(x[p]), layer(x)[p]) for p in _shuffles(len(x))),
-        "Adding the same numbers in another order rounds differently: compare with a tolerance.",
-    ),
+    _EXACT,
 )  # fmt: skip
+
+
+def _follows(layer: Layer, x: Tensor, shuffle: Tensor | list[int]) -> bool:
+    return _same(layer(x[shuffle]), layer(x)[shuffle])
+
+
+def _cycles(T: int) -> list[Tensor]:
+    """Return shuffles of which none undoes itself if there are more than two tokens."""
+    return [torch.arange(T).roll(1), torch.arange(T).roll(1)[_swap(T)]]
 
 
 def _attention_layer(d: int, *, causal: bool = False) -> Layer:
@@ -78,26 +121,63 @@ def _attention_layer(d: int, *, causal: bool = False) -> Layer:
     return layer
 
 
-def _layers(T: int, d: int) -> list[Layer]:
-    """Layers that follow a shuffle and layers that don't, in no telling order."""
+def _layers(T: int, d: int, *, both_sides: bool) -> dict[str, Layer]:
+    """Layers that follow a shuffle and layers that don't, in no telling order.
+
+    Args:
+        both_sides: whether tokens are averaged with both neighbors, so that turning the sequence
+            around changes nothing; or with the one before alone.
+    """
     W, places, attend = torch.randn(d, d), torch.randn(T, d), _attention_layer(d)
     alike = torch.cat([places[:1], places[:-1]])  # the first two tokens have one place
-    return [
-        attend,
-        lambda x: attend(x + places),
-        lambda x: (x @ W).relu(),
-        _attention_layer(d, causal=True),
-        lambda x: x.mean(0, keepdim=True).expand_as(x),
-        lambda x: (x.roll(1, 0) + x + x.roll(-1, 0)) / 3,
-        lambda x: attend(x + alike),
-    ]
+    return {
+        "plain attention": attend,
+        "attention that adds a place to each token": lambda x: attend(x + places),
+        "a matrix and a ReLU for each token alone": lambda x: (x @ W).relu(),
+        "causal attention": _attention_layer(d, causal=True),
+        "the mean of all tokens, for each": lambda x: x.mean(0, keepdim=True).expand_as(x),
+        "the mean of each token and its neighbors": lambda x: (
+            x + x.roll(1, 0) + both_sides * x.roll(-1, 0)
+        ),
+        "attention in which the first two tokens have one place": lambda x: attend(x + alike),
+    }
 
 
-@exercise(mistakes=EQUIVARIANT_MISTAKES)
+class _Watched:
+    """A layer that notes whether it was called with the tokens in several new orders."""
+
+    def __init__(self, layer: Layer, x: Tensor) -> None:
+        self.layer, self.seen, self.several = layer, [x], False
+
+    def __call__(self, x: Tensor) -> Tensor:
+        try:
+            if not any(torch.equal(x, other) for other in self.seen):
+                self.several = len(self.seen) > 1
+                self.seen.append(x)
+        except RuntimeError:  # under torch.vmap, where one call stands for many
+            self.several = True
+        return self.layer(x)
+
+
+def _says_yes_too_soon(answer: Callable, layer: Layer, x: Tensor) -> bool:
+    """Tell whether one shuffle is enough for a yes, about a layer that deserves it."""
+    watched = _Watched(layer, x)
+    answer(watched, x)
+    return not watched.several
+
+
+@exercise(mistakes=(*EQUIVARIANT_MISTAKES, _ONE_SHUFFLE))
 def is_equivariant(answer: Any) -> Verdict:
     """Check `is_equivariant(layer, x)`: does a layer [T, d] -> [T, d] follow every shuffle?"""
-    cases = [(layer, torch.randn(T, d)) for T, d in ((7, 4), (12, 9)) for layer in _layers(T, d)]
-    return check_function(
+    layers = [
+        (name, layer, torch.randn(T, d))
+        for T, d, both_sides in ((7, 4, True), (12, 9, False))
+        for name, layer in _layers(T, d, both_sides=both_sides).items()
+    ]
+    # With two tokens a shuffle undoes itself, which tells two of the mistakes apart.
+    layers.append(("attention to two tokens", _attention_layer(5), torch.randn(2, 5)))
+    cases = [(layer, x) for _, layer, x in layers]
+    verdict = check_function(
         answer,
         _is_equivariant,
         cases,
@@ -106,3 +186,21 @@ def is_equivariant(answer: Any) -> Verdict:
         praise="Right about attention with and without positions, with a causal mask, and about "
         "three layers that aren't attention.",
     )
+    if verdict:
+        too_soon = _says_yes_too_soon(answer, *cases[0])
+        return not_yet(_ONE_SHUFFLE.hint) if too_soon else verdict
+    known = any(verdict.message == mistake.hint for mistake in EQUIVARIANT_MISTAKES)
+    given = [as_tensor(call(answer, case).outputs) for case in cases]
+    if known or any(said is None or said.dim() > 0 for said in given):
+        return verdict
+    rights = [_is_equivariant(*case) for case in cases]
+    return not_yet(_hint_on([name for name, *_ in layers], [bool(said) for said in given], rights))
+
+
+def _hint_on(layers: list[str], given: list[bool], rights: list[bool]) -> str:
+    """Say about which layer an answer is wrong, or that it wants too much of rounded numbers."""
+    wrong = [at for at, right in enumerate(rights) if given[at] != right]
+    if not any(given[at] for at in wrong):
+        return _EXACT.hint
+    layer = layers[next(at for at in wrong if given[at])]
+    return f"You say yes to {layer}: it doesn't follow every shuffle of its tokens."

@@ -53,6 +53,44 @@ _READY_MADE = Mistake(
 )
 SOFTMAX_MISTAKES = (
     Mistake(
+        "the sum of everything",
+        lambda s: (lambda e: e / e.sum())((s - s.amax(-1, keepdim=True)).exp()),
+        "You divided by the sum of the whole tensor, so all rows together sum to 1. Each row needs "
+        "its own sum.",
+    ),
+    Mistake(
+        "the sum over the first axis",
+        lambda s: (lambda e: e / e.sum(0))((s - s.amax(-1, keepdim=True)).exp()),
+        "The maximum is each row's, but you divided by the sums of the columns. A row is divided "
+        "by its own sum.",
+    ),
+    Mistake(
+        "axis 1",
+        lambda s: _shares((s - s.amax(1, keepdim=True)).exp(), 1),
+        "You work along axis 1. That is the last one for a table alone: count from the end, -1.",
+    ),
+    Mistake(
+        "the largest score added",
+        lambda s: _shares((s + s.amax(-1, keepdim=True)).exp()),
+        "You added the largest score, and large scores get larger still: subtract it.",
+    ),
+    Mistake(
+        "the largest size",
+        lambda s: _shifted(s, s.abs().amax(-1, keepdim=True)),
+        "You subtracted the largest absolute value. Where all scores are far below 0, that takes "
+        "them down once more until nothing is left: take the largest score as it is.",
+    ),
+    Mistake(
+        "turned around",
+        lambda s: _shares((s.amax(-1, keepdim=True) - s).exp()),
+        "The signs are turned around: your largest score gets the smallest weight.",
+    ),
+    Mistake(
+        "powers of 2",
+        lambda s: _shares((s - s.amax(-1, keepdim=True)).exp2()),
+        "You took powers of 2. A softmax takes powers of e.",
+    ),
+    Mistake(
         "without keepdim",
         _without_keepdim,
         "Right for a single row, but the axis along which you took the maximum or the sum is gone, "
@@ -62,7 +100,8 @@ SOFTMAX_MISTAKES = (
         "nothing subtracted",
         lambda s: _shares(s.exp()),
         "Scores in the thousands overflow: e to the power 1000 is infinite, and infinity over "
-        "infinity is not a number. Which shift of the scores changes no weight?",
+        "infinity is not a number. Which shift of the scores changes no weight? (Where the largest "
+        "score stands is no help, only how large it is.)",
     ),
     Mistake(
         "the largest score of all rows",
