@@ -1,7 +1,9 @@
 """Checks of L04: what is right passes in other words, and odd answers get a hint that helps."""
 
 import math
+from itertools import permutations
 
+import pytest
 import torch
 from tools import ROOT
 from torch import nn
@@ -9,6 +11,7 @@ from torch import nn
 from attnlib import MultiHeadAttention, split_heads
 from attnlib.exercises import l04
 from attnlib.exercises.l04.by_hand import _six_numbers
+from attnlib.exercises.l04.loading import _loader
 from attnlib.exercises.l04.repair import BUGGY_LISTING
 
 BY_HAND = _six_numbers().tolist()
@@ -17,6 +20,70 @@ BY_HAND = _six_numbers().tolist()
 def test_rounding_too_much_is_told_apart_from_being_wrong():
     assert l04.head_by_hand([round(number, 3) for number in BY_HAND])
     assert "more digits" in l04.head_by_hand([round(number, 2) for number in BY_HAND]).message
+
+
+def test_numbers_in_rows_are_read_as_well():
+    assert l04.head_by_hand([BY_HAND[:2], BY_HAND[2:4], BY_HAND[4:]])
+    assert l04.one_token([[4, 11], [6, 9]])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ([*BY_HAND[:4], 1, 1], "The weights are right, the output isn't"),
+        ([*BY_HAND[:2], 0.5, 0.5, *BY_HAND[4:]], "token 1's aren't"),
+        ([0.5, 0.5, *BY_HAND[2:]], "Write Q, K and V down first"),
+        ([*_six_numbers(scale=1.0).tolist()[:4], 9, 9], "The scale is missing"),
+        ([100 * number for number in BY_HAND[:4]] + BY_HAND[4:], "in percent"),
+    ],
+)
+def test_the_first_row_that_is_wrong_is_told(numbers, words):
+    assert words in l04.head_by_hand(numbers).message
+
+
+def test_each_head_of_one_token_is_told_apart():
+    assert "Head 1 is right, head 2 isn't" in l04.one_token([4, 11, 6, 8]).message
+    assert l04.one_token([4, 10, 6, 9]).message.startswith("Head 1: ")
+
+
+class TestReads:
+    def test_other_ways_to_find_out_pass(self):
+        def by_changing(head, heads_of, x):
+            right, found = heads_of(x)[:, head], []
+            for number in range(x.shape[-1]):
+                changed = x.clone()
+                changed[..., number] += 1
+                found.append(not torch.allclose(heads_of(changed)[:, head], right))
+            return torch.tensor(found)
+
+        def by_jacobian(head, heads_of, x):
+            jacobian = torch.autograd.functional.jacobian(lambda y: heads_of(y)[:, head], x)
+            return jacobian.abs().flatten(0, -2).sum(0) > 0
+
+        def by_backward(head, heads_of, x):
+            x.requires_grad_()
+            heads_of(x)[:, head].abs().sum().backward()
+            return (x.grad != 0).flatten(0, 1).any(0).numpy()
+
+        assert l04.reads(by_changing) and l04.reads(by_jacobian) and l04.reads(by_backward)
+
+    def test_a_mean_is_a_plain_sum(self):
+        def of_a_mean(head, heads_of, x):
+            x = x.clone().requires_grad_()
+            (gradient,) = torch.autograd.grad(heads_of(x)[:, head].mean(), x)
+            return (gradient != 0).flatten(0, 1).any(0)
+
+        assert "a plain sum" in l04.reads(of_a_mean).message
+
+
+def test_split_heads_is_not_to_be_called():
+    for answer in (split_heads, lambda x, h: split_heads(x, h)):
+        assert "`split_heads` made them" in l04.split(answer).message
+
+
+def test_a_view_of_a_transpose_is_told():
+    verdict = l04.merge(lambda x: x.transpose(1, 2).view(len(x), x.shape[2], -1))
+    assert not verdict and "`reshape` copies" in verdict.message
 
 
 def test_split_and_merge_in_other_words_pass():
@@ -65,6 +132,22 @@ def test_loading_by_sharing_passes():
         return ours
 
     assert l04.loaded(share)
+
+
+def test_every_wrong_order_of_the_blocks_is_told():
+    for order in permutations("qkv"):
+        verdict = l04.loaded(_loader("".join(order)))
+        assert bool(verdict) == (order == ("q", "k", "v"))
+        assert verdict or "queries" in verdict.message.lower()
+
+
+def test_a_plain_tensor_is_no_parameter():
+    def assign(theirs):
+        ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
+        ours.W_o.weight = theirs.out_proj.weight.detach()
+        return ours
+
+    assert "by copy_" in l04.loaded(assign).message
 
 
 def test_what_is_no_module_is_named():
@@ -127,6 +210,10 @@ class Plain(nn.Module):
         return self.W_o((weights @ v).transpose(1, 2).flatten(2))
 
 
+def shared_out(weights, eps):
+    return weights / (weights.sum(-1, keepdim=True) + eps)
+
+
 class TestModule:
     def test_levels_are_told(self):
         class NoMask(Plain):
@@ -154,6 +241,48 @@ class TestModule:
 
         assert l04.module(Blind)
 
+    @pytest.mark.parametrize(
+        "allow",
+        [
+            lambda scores, mask: shared_out(scores.softmax(-1) * mask, 0.0),
+            lambda scores, mask: shared_out(scores.softmax(-1) * mask, 1e-9),
+            lambda scores, mask: shared_out(scores.softmax(-1) * mask, 0.0).nan_to_num(0),
+            lambda scores, mask: (scores - 100.0 * ~mask).softmax(-1),
+            lambda scores, mask: scores.masked_fill(~mask, -100.0).softmax(-1),
+        ],
+    )
+    @pytest.mark.parametrize("seed", range(5))
+    def test_masks_that_fail_where_scores_are_far_apart_are_told(self, allow, seed):
+        class Fragile(Plain):
+            def allow(self, scores, mask):
+                mask = mask.unsqueeze(-3)
+                return allow(scores, mask) * mask.any(-1, keepdim=True)
+
+        torch.manual_seed(seed)
+        verdict = l04.module(Fragile)
+        assert not verdict and verdict.message.startswith("Level 2 is nearly reached")
+
+    @pytest.mark.parametrize("fill", [-1e4, -1e9, torch.finfo().min, -math.inf])
+    def test_low_numbers_pass(self, fill):
+        class Filled(Plain):
+            def allow(self, scores, mask):
+                mask = mask.unsqueeze(-3)
+                seeing = mask.any(-1, keepdim=True)
+                return scores.masked_fill(~mask & seeing, fill).softmax(-1) * seeing
+
+        assert l04.module(Filled)
+
+    def test_a_module_that_is_built_already_is_told(self):
+        assert "Hand in the class" in l04.module(Plain(12, 3)).message
+
+    def test_of_an_unknown_difference_the_first_line_is_told(self):
+        class Doubled(Plain):
+            def forward(self, x, mask=None):
+                return 2 * super().forward(x, mask)
+
+        message = l04.module(Doubled).message
+        assert message.startswith("Level 1, without a mask: ") and "\n" not in message
+
     def test_what_builds_no_module_is_named(self):
         assert "a Tensor was built" in l04.module(lambda d, h: torch.zeros(d, h)).message
         assert "without calling it" in l04.module(Plain(12, 3).W_o.weight).message
@@ -174,6 +303,18 @@ class TestModule:
         assert l04.module(Strict).message.startswith("Level 2")
 
 
+@pytest.mark.parametrize("scale", [1.0, 4.0, 0.5])  # none, d_k, multiplied: with d_k = 4
+def test_a_scale_that_was_changed_and_is_wrong_is_one_of_the_bugs_left(scale):
+    def attention(x, W_q, W_k, W_v, W_o, h):
+        B, T, d = x.shape
+        d_k = d // h
+        q, k, v = (t.view(B, T, h, d_k).transpose(1, 2) for t in (x @ W_q, x @ W_k, x @ W_v))
+        weights = (q @ k.mT / d_k ** {1.0: 0, 4.0: 1, 0.5: -0.5}[scale]).softmax(-1)
+        return (weights @ v).reshape(B, T, d) @ W_o
+
+    assert "the scale, the merge" in l04.mended(attention).message
+
+
 class TestBuggyLines:
     def test_the_listing_has_the_four_bugs(self):
         found = {"math": math}
@@ -186,6 +327,7 @@ class TestBuggyLines:
 
     def test_any_order_and_any_collection_pass(self):
         assert l04.buggy_lines((10, 5, 8, 7)) and l04.buggy_lines({5, 7, 8, 10})
+        assert l04.buggy_lines(torch.tensor([5, 7, 8, 10]))
 
     def test_some_of_them_are_counted(self):
         assert l04.buggy_lines([7, 10]).message.startswith("2 of the four so far")
@@ -198,6 +340,15 @@ class TestComparison:
     def test_more_seeds_in_any_order_pass(self):
         runs = [(1, symbols, 400, seed) for seed in (7, 1, 5, 3) for symbols in (8, 16)]
         assert l04.comparison(runs) and l04.comparison([list(run) for run in runs])
+        assert l04.comparison(torch.tensor(runs)) and l04.comparison(set(runs))
+
+    def test_any_other_order_of_the_four_numbers_is_told(self):
+        run = (1, 16, 400, 0)
+        for order in permutations(range(4)):
+            runs = [(1, symbols, 400, seed) for seed in range(3) for symbols in (8, 16)]
+            verdict = l04.comparison([tuple(run[i] for i in order) for run in runs])
+            assert bool(verdict) == (order == (0, 1, 2, 3))
+            assert verdict or "(heads, symbols, steps, seed)" in verdict.message, run
 
     def test_a_run_too_many_is_refused(self):
         runs = [(1, symbols, 400, seed) for seed in range(3) for symbols in (8, 12, 16)]

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._calling import call, shortened
-from attnlib.exercises._checking import correct, not_a_function, not_yet
+from attnlib.exercises._calling import as_outputs, call, shortened
+from attnlib.exercises._checking import correct, not_a_function, not_yet, same_numbers
 from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.museum import CallError, Diagnosis, Exhibit, SteppedAttention, diagnose
 from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
@@ -39,6 +39,14 @@ _MISSING = (
 )
 
 
+_LOUD = (
+    "Level 2 is nearly reached: right with a mask [T, T], until a forbidden key scores far above "
+    "the allowed ones. If you mask the weights and divide them by their sum, the softmax has "
+    "rounded the allowed ones to 0 by then, and 0 / 0 or zeros are left; if you fill in a number, "
+    "it isn't low enough. Mask the scores, before the softmax, with minus infinity."
+)
+
+
 class _MaskedOnly(SteppedAttention):
     """Attention in steps that takes tokens and a mask, as the lesson's module does."""
 
@@ -53,6 +61,14 @@ class _WithoutMask(_MaskedOnly):
         return super().forward(x)
 
 
+class _WeightsFirst(_MaskedOnly):
+    def forward(  # type: ignore[override]  # fewer arguments
+        self, x: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        output, weights = super().forward(x, mask)
+        return weights, output
+
+
 def _builder(exhibit: Exhibit) -> Callable[[int, int], nn.Module]:
     return lambda d, h: _MaskedOnly(d, h, steps=exhibit.steps)
 
@@ -64,7 +80,19 @@ def _on_level(level: int, *exhibits: Exhibit) -> list[Mistake]:
     ]
 
 
+def _renormalize(scores: Tensor, allowed: Tensor) -> Tensor:
+    weights = scores.softmax(-1) * allowed
+    return weights / weights.sum(-1, keepdim=True)
+
+
+_WEIGHTS_FIRST = [(2, 3, 5, 5), (2, 5, 12)]  # shapes for two samples of five tokens
+_SWAPPED = Mistake(
+    "the weights first",
+    lambda d, h: _WeightsFirst(d, h, steps={}),
+    "You return the weights first. The output comes first, [B, T, d], and then the weights.",
+)
 MODULE_MISTAKES = (
+    _SWAPPED,
     *_on_level(
         0, VIEW, MERGE, HEADS_OF_ONE_TOKEN, NO_SCALE, SQRT_D_MODEL, SOFTMAX_OVER_QUERIES, NO_W_O
     ),
@@ -74,6 +102,11 @@ MODULE_MISTAKES = (
         _REACHED[1] + _MISSING[1],
     ),
     *_on_level(1, INVERTED, AFTER_SOFTMAX),
+    Mistake(
+        "mask after the softmax, renormalized",
+        lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}),
+        _LOUD,
+    ),
     *_on_level(2, CROSSES),
     *_on_level(3, NAN_ROWS, NAN_GRADIENTS, FINITE_MINIMUM),
 )
@@ -86,6 +119,8 @@ def module(answer: Any) -> Verdict:
     `museum.diagnose` examines it on three levels: without a mask, with a mask [T, T], and with
     masks [B, T, T] and rows that may look nowhere.
     """
+    if isinstance(answer, nn.Module):
+        return not_yet("Hand in the class itself; the check builds modules of it.")
     if not callable(answer):
         return not_a_function(answer)
     built = call(answer, (12, 3))
@@ -96,17 +131,48 @@ def module(answer: Any) -> Verdict:
     output = call(built.outputs, (torch.randn(2, 5, 12),))
     if output.complaint:
         return not_yet(output.complaint)
+    if [getattr(found, "shape", None) for found in as_outputs(output.outputs)] == _WEIGHTS_FIRST:
+        return not_yet(_SWAPPED.hint)
     try:
         found = diagnose(answer)
     except CallError as error:
         return not_yet(shortened(error))
     level = next((i for i, probes in enumerate(_LEVELS) if not _stands(found, probes)), None)
+    if level != 0 and _hears_forbidden(built.outputs):
+        return not_yet(_LOUD)
     if level is None:
         return correct(
             "All three levels: right without a mask, with one mask, with a mask per sample and in "
             "rows that may look nowhere."
         )
     return not_yet(_REACHED[level] + _advice(found, level))
+
+
+def _hears_forbidden(module: nn.Module) -> bool:
+    """Tell whether forbidden tokens change what others get, where scores are far apart alone.
+
+    Two of four tokens are very long, in opposite directions: with one of them any query scores far
+    above the short ones, and with the other far below.
+    """
+    tokens = 3 * torch.randn(4, 12)
+    tokens[3] = -tokens[2]
+    long = tokens * torch.tensor([1.0, 1, 1000, 1000])[:, None]
+    return any(
+        _are_left_out(module, tokens, seen) and not _are_left_out(module, long, seen)
+        for seen in ([0, 1], [2], [3])
+    )
+
+
+def _are_left_out(module: nn.Module, tokens: Tensor, seen: list[int]) -> bool:
+    """Tell whether masking all tokens [T, d] but some has the effect of leaving them out."""
+    mask = torch.zeros(len(tokens), len(tokens), dtype=torch.bool)
+    mask[:, seen] = True
+    masked = call(module, (tokens[None], mask))
+    without = call(module, (tokens[None, seen],))
+    if masked.complaint or without.complaint:
+        return False
+    ours, theirs = (as_outputs(result.outputs)[0] for result in (masked, without))
+    return same_numbers(ours[:, : len(seen)], theirs, 1e-3)
 
 
 def _stands(found: Diagnosis, probes: set[str]) -> bool:
@@ -119,4 +185,4 @@ def _advice(found: Diagnosis, level: int) -> str:
         return _MISSING[level]
     if found.exhibits:
         return found.exhibits[0].hint
-    return shortened(ValueError(found.message))
+    return shortened(ValueError(found.message.splitlines()[0]))

@@ -16,6 +16,12 @@ from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
 
 # --- splitting and merging ----------------------------------------------------------------------
 
+_READY_MADE = Mistake(
+    "split_heads itself",
+    split_heads,
+    "The numbers are right, but `split_heads` made them. Write what it does: cut the last axis in "
+    "two, and bring the heads to the front.",
+)
 SPLIT_MISTAKES = (
     from_museum(VIEW, VIEW.steps["split"]),
     from_museum(HEADS_OF_ONE_TOKEN, HEADS_OF_ONE_TOKEN.steps["split"]),
@@ -38,10 +44,16 @@ def _split_cases() -> list[tuple[Any, ...]]:
     return [(torch.randn(B, T, h * d_k), h) for B, T, h, d_k in sizes]
 
 
-@exercise(mistakes=SPLIT_MISTAKES)
+def _calls(answer: Callable, name: str) -> bool:
+    """Tell whether a function is the one of this name, or has the name in its code."""
+    code = getattr(answer, "__code__", None)
+    return getattr(answer, "__name__", "") == name or name in getattr(code, "co_names", ())
+
+
+@exercise(mistakes=(*SPLIT_MISTAKES, _READY_MADE))
 def split(answer: Any) -> Verdict:
     """Check `split(x, num_heads)`: [B, T, d] -> [B, h, T, d_k]."""
-    return check_function(
+    verdict = check_function(
         answer,
         split_heads,
         _split_cases(),
@@ -49,6 +61,8 @@ def split(answer: Any) -> Verdict:
         output_names=["the split tensor"],
         praise="Head i holds numbers i * d_k to (i + 1) * d_k of every token.",
     )
+    ready_made = verdict and _calls(answer, "split_heads")
+    return not_yet(_READY_MADE.hint) if ready_made else verdict
 
 
 MERGE_MISTAKES = (
@@ -63,6 +77,11 @@ MERGE_MISTAKES = (
         lambda x: x.transpose(1, 2),
         "You stopped at [B, T, h, d_k]. Make h and d_k one axis again.",
     ),
+    Mistake(
+        "heads added up",
+        lambda x: x.sum(1),
+        "You added the heads up. They stand side by side: h of them, each d_k wide, make d.",
+    ),
 )
 
 
@@ -72,7 +91,8 @@ def merge(answer: Any) -> Verdict:
     return check_function(
         answer,
         merge_heads,
-        [(split_heads(x, h),) for x, h in _split_cases()],
+        # as attention leaves heads behind: one after the other in memory
+        [(split_heads(x, h).contiguous(),) for x, h in _split_cases()],
         MERGE_MISTAKES,
         output_names=["the merged tensor"],
         praise="Merging undoes splitting exactly.",
@@ -141,6 +161,18 @@ SUM_MISTAKES = (
         "mean",
         lambda heads, W_o, b_o: sum(_blocks(heads, W_o)) / heads.shape[1] + b_o,
         "You averaged the heads. Nothing is divided by h: contributions add.",
+    ),
+    Mistake(
+        "every h-th row",
+        lambda heads, W_o, b_o: sum(
+            heads[:, i] @ W_o[i :: heads.shape[1]] for i in range(heads.shape[1])
+        ) + b_o,
+        "You gave each head every h-th row of W_o. Its d_k rows are neighbors.",
+    ),
+    Mistake(
+        "the last head alone",
+        lambda heads, W_o, b_o: _blocks(heads, W_o)[-1] + b_o,
+        "Only the last head's contribution is left: add each one to those before it.",
     ),
     Mistake(
         "columns instead of rows",

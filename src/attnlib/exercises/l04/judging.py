@@ -1,10 +1,11 @@
 """Which bias is idle, what a mean map shows, and which runs answer a question."""
 
 from collections.abc import Collection, Sequence
+from itertools import permutations
 from typing import Any
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import correct, not_yet
+from attnlib.exercises._checking import as_list, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.exercises._on_page import Choice
 
@@ -149,6 +150,12 @@ COMPARISON_MISTAKES = (
         _runs((1, 16, 400), (2, 16, 400)),
         "This tells what a second head does. The question was about the number of symbols.",
     ),
+    Mistake(
+        "numbers in another order",
+        [(symbols, 1, 400, seed) for symbols in (16, 8) for seed in _SEEDS],
+        "The right numbers seem to be there, in another order: a run is (heads, symbols, steps, "
+        "seed).",
+    ),
 )
 
 
@@ -157,13 +164,16 @@ def comparison(answer: Any) -> Verdict:
     """Check runs (heads, symbols, steps, seed) that tell what fewer symbols do to one head."""
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your runs.")
-    runs = {tuple(run) for run in answer if _is_run(run)} if isinstance(answer, list) else set()
-    if not runs or len(runs) < len(answer):
+    listed = as_list(answer)
+    runs = {tuple(run) for run in listed if _is_run(run)}
+    if not runs or len(runs) < len(listed):
         return not_yet(
             "A list of different runs was wanted, each of four whole numbers: (heads, symbols, "
             "steps, seed)."
         )
     settings = {run[:3] for run in runs}
+    if settings != _HALVED and _stand_in_another_order(runs):
+        return not_yet(_hint("numbers in another order"))
     if hint := _wrong_settings(settings):
         return not_yet(hint)
     first, second = ({run[3] for run in runs if run[:3] == setting} for setting in settings)
@@ -182,7 +192,14 @@ def _is_run(run: Any) -> bool:
     return (
         isinstance(run, tuple | list)
         and len(run) == 4
-        and all(isinstance(number, int) for number in run)
+        and all(isinstance(number, int | float) and float(number).is_integer() for number in run)
+    )
+
+
+def _stand_in_another_order(runs: Collection[tuple[int, ...]]) -> bool:
+    return any(
+        {(run[i], run[j], run[k]) for run in runs} == _HALVED
+        for i, j, k in permutations(range(4), 3)
     )
 
 

@@ -1,6 +1,7 @@
 """Loading another library's weights."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -21,15 +22,17 @@ def _loader(
     out: bool = True,
     out_bias: bool = True,
     out_transpose: bool = False,
+    interleaved: bool = False,
 ) -> Callable[[nn.MultiheadAttention], MultiHeadAttention]:
     """Make a loader that copies a torch module's weights, possibly with a mistake."""
 
     def load(theirs: nn.MultiheadAttention) -> MultiHeadAttention:
         ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
-        targets = {"q": ours.W_q, "k": ours.W_k, "v": ours.W_v}
+        d, targets = theirs.embed_dim, {"q": ours.W_q, "k": ours.W_k, "v": ours.W_v}
         with torch.no_grad():
             for i, name in enumerate(order):
-                rows = slice(i * theirs.embed_dim, (i + 1) * theirs.embed_dim)
+                d = theirs.embed_dim
+                rows = slice(i, None, 3) if interleaved else slice(i * d, (i + 1) * d)
                 block = theirs.in_proj_weight[rows]
                 targets[name].weight.copy_(block.T if transpose else block)
                 if biases:
@@ -44,6 +47,14 @@ def _loader(
     return load
 
 
+_THEIRS = Mistake(
+    "their module returned",
+    lambda theirs: theirs,
+    "You returned the module that you were given, or one of its kind. Wanted is attnlib's "
+    "MultiHeadAttention, with its weights.",
+)
+
+
 def _outputs_of(load: Callable) -> Callable:
     """Turn a loader into what its module computes, which is what can be compared."""
 
@@ -55,6 +66,8 @@ def _outputs_of(load: Callable) -> Callable:
             return None
         if not isinstance(ours, nn.Module):
             raise TypeError(f"a module was wanted, but a {type(ours).__name__} came")
+        if isinstance(ours, nn.MultiheadAttention):
+            raise TypeError(_THEIRS.hint)
         return ours(x, need_weights=True)
 
     return outputs
@@ -104,10 +117,30 @@ LOADED_MISTAKES = (
         "All is right but the last addition: out_proj.bias wasn't copied to W_o.bias.",
     ),
     from_museum(UNTRANSPOSED, _loader(out_transpose=True)),
+    Mistake(
+        "all transposed",
+        _loader(transpose=True, out_transpose=True),
+        "All four matrices are transposed. Both libraries keep nn.Linear's layout [out, in]: copy "
+        "them as they are.",
+    ),
+    Mistake(
+        "only the input matrices",
+        _loader(biases=False, out=False),
+        "W_q, W_k and W_v are right. Their biases and the output projection are still random.",
+    ),
+    Mistake(
+        "every third row",
+        _loader(interleaved=True),
+        "You took every third row. The blocks stand one below the other, d rows each.",
+    ),
+)
+# The remaining orders of the blocks.
+_OTHER_ORDERS = tuple(
+    replace(LOADED_MISTAKES[2], answer=_loader(order)) for order in ("qvk", "kvq", "vqk")
 )
 
 
-@exercise(mistakes=LOADED_MISTAKES)
+@exercise(mistakes=(*LOADED_MISTAKES, _THEIRS))
 def loaded(answer: Any) -> Verdict:
     """Check `load(theirs)`, which returns an attnlib module with a torch module's weights."""
     cases = []
@@ -124,14 +157,9 @@ def loaded(answer: Any) -> Verdict:
         answer,
         reference,
         cases,
-        LOADED_MISTAKES,
+        (*LOADED_MISTAKES, *_OTHER_ORDERS),
         output_names=["the output of your module", "the weights of your module"],
         as_function=_outputs_of,
         praise="Output and every head's weights equal those of nn.MultiheadAttention.",
     )
-    if "leaf Variable" in verdict.message:  # torch's words for a parameter that is being learned
-        return not_yet(
-            "A parameter can't be changed in place while gradients are recorded: copy "
-            "under `with torch.no_grad():`."
-        )
-    return verdict
+    return not_yet(_THEIRS.hint) if _THEIRS.hint in verdict.message else verdict

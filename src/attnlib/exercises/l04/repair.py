@@ -9,13 +9,21 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_function, correct, not_yet
+from attnlib.exercises._checking import as_list, check_function, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise, from_museum
 from attnlib.exercises._on_page import Lines
 from attnlib.museum import attend
 from attnlib.museum._steps import Steps
 from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
-from attnlib.museum.scale import NO_SCALE, SCALE_TWICE, SQRT_D_MODEL
+from attnlib.museum.scale import (
+    FLOORED,
+    HALVED,
+    NO_SCALE,
+    SCALE_AFTER_SOFTMAX,
+    SCALE_TWICE,
+    SCALE_UPSIDE_DOWN,
+    SQRT_D_MODEL,
+)
 from attnlib.museum.scores import SOFTMAX_OVER_HEADS, SOFTMAX_OVER_QUERIES
 
 _BUGS = {
@@ -37,8 +45,12 @@ def _with_steps(replaced: dict[str, Any]) -> Callable[..., Tensor]:
     return mend
 
 
+def _steps_of(bugs: Collection[str]) -> dict[str, Any]:
+    return {name: step for bug in bugs for name, step in _BUGS[bug].steps.items()}
+
+
 def _with_bugs(bugs: Collection[str]) -> Callable[..., Tensor]:
-    return _with_steps({name: step for bug in bugs for name, step in _BUGS[bug].steps.items()})
+    return _with_steps(_steps_of(bugs))
 
 
 def _hint(bugs: Collection[str]) -> str:
@@ -75,8 +87,39 @@ MENDED_MISTAKES = (
     ),
     *(
         from_museum(exhibit, _with_steps(exhibit.steps))
-        for exhibit in (NO_SCALE, SCALE_TWICE, SOFTMAX_OVER_HEADS)
+        for exhibit in (
+            NO_SCALE, SCALE_TWICE, SCALE_UPSIDE_DOWN, HALVED, FLOORED, SCALE_AFTER_SOFTMAX,
+            SOFTMAX_OVER_HEADS,
+        )
     ),
+    Mistake(
+        "softmax over the batch",
+        _with_steps({"softmax": lambda scores: scores.softmax(0)}),
+        "You took the softmax over axis 0, the batch. The keys are the last axis: -1.",
+    ),
+    Mistake(
+        "interleaved merge",
+        _with_steps({"merge": lambda heads: heads.permute(0, 2, 3, 1).flatten(2)}),
+        "After the merge a token's numbers are interleaved: all d_k numbers of head 1 come first, "
+        "then head 2's. Swap h and T, nothing else.",
+    ),
+    Mistake(
+        "interleaved split",
+        _with_steps({"split": lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)}),
+        "Each head got every h-th number of a token. View as [B, T, h, d_k]: heads are neighbors.",
+    ),
+    Mistake(
+        "divided by the root of T",
+        _with_steps({"score": lambda q, k: q @ k.mT / math.sqrt(q.shape[-2])}),
+        "You divided by the root of the number of tokens. A score is a dot product of d_k numbers.",
+    ),
+)  # fmt: skip
+# Bugs beside a scale that was changed, and is still wrong.
+_OTHER_SCALES = tuple(
+    Mistake("", _with_steps(_steps_of(bugs) | exhibit.steps), _hint(["the scale", *bugs]))
+    for count in (1, 2, 3)
+    for bugs in combinations([bug for bug in _BUGS if bug != "the scale"], count)
+    for exhibit in (NO_SCALE, SCALE_TWICE, SCALE_UPSIDE_DOWN)
 )
 
 
@@ -97,7 +140,7 @@ def mended(answer: Any) -> Verdict:
         answer,
         _with_bugs(()),
         _module_cases(),
-        MENDED_MISTAKES,
+        (*MENDED_MISTAKES, *_OTHER_SCALES),
         output_names=["the output"],
         praise="All four bugs are gone, on inputs where B, T, h and d_k all differ.",
     )
@@ -141,18 +184,28 @@ def _missing(lines: Collection[int]) -> str:
     return f"{count} of the four so far, and no line too many. {asked}"
 
 
-BUGGY_LINES_MISTAKES = tuple(
-    Mistake(f"line {line} in place of line 5", [line, 7, 8, 10], hint)
-    for line, hint in _INNOCENT.items()
+_FROM_0 = Mistake(
+    "counted from 0",
+    [line - 1 for line in _BUGGY],
+    "You count from 0, and are right about all four. Here the line with `def` is line 1.",
+)
+BUGGY_LINES_MISTAKES = (
+    *(
+        Mistake(f"line {line} in place of line 5", [line, 7, 8, 10], hint)
+        for line, hint in _INNOCENT.items()
+    ),
+    _FROM_0,
 )
 
 
 @exercise(mistakes=BUGGY_LINES_MISTAKES, page=Lines(BUGGY_LISTING, pick=len(_BUGGY)))
 def buggy_lines(answer: Any) -> Verdict:
     """Check the numbers of the lines of `BUGGY_LISTING` that hold a bug, counted from 1."""
-    lines = set(answer) if isinstance(answer, list | tuple | set) else None
+    lines = set(as_list(answer))
     if not lines or not lines <= set(range(1, _LINES + 1)):
         return not_yet(f"A list of line numbers from 1 to {_LINES} was wanted.")
+    if lines == set(_FROM_0.answer):
+        return not_yet(_FROM_0.hint)
     innocent = sorted(lines & _INNOCENT.keys())
     if innocent:
         return not_yet(_INNOCENT[innocent[0]])
