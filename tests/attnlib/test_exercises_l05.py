@@ -45,6 +45,77 @@ def test_solutions_may_be_written_in_other_ways():
     assert l05.identity_at_start(zero_last_matrices)
 
 
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([[0.5, 0], [1, 2]], "The first row is right, the second isn't"),
+        ([[9, 9], [1.5, 1]], "Without the skip: multiply"),
+        ([[1.5, -1], [1.5, 1]], "You sent the gradient up"),
+        ([[1.5, 1], [1.5, 1]], "Without the skip: multiply"),  # not swapped: one row is right
+    ],
+)
+def test_the_first_wrong_row_below_a_layer_is_told(rows, words):
+    assert words in l05.through(rows).message
+
+
+def mean(x):
+    return x.mean(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("norm", "words"),
+    [
+        (lambda x, g, e: (x - mean(x)) / mean((x - mean(x)) ** 2).sqrt() * g, "You subtract the"),
+        (lambda x, g, e: (x - mean(x)) / (mean(x * x) + e).sqrt() * g, "You divide by the right"),
+        (lambda x, g, e: (x - mean(x)) / (x.std(-1, keepdim=True) + e) * g, "You subtract the"),
+        (lambda x, g, e: x / (x.std(-1, keepdim=True, correction=0) + e) * g, "knows no mean"),
+        (lambda x, g, e: x / (x.norm(dim=-1, keepdim=True) + e) * g, "root of a sum of squares"),
+        (lambda x, g, e: x / ((x * x).mean(1, keepdim=True) + e).sqrt() * g, "runs over the tok"),
+        (
+            lambda x, g, e: (x - x.mean()) / (mean((x - x.mean()) ** 2) + e).sqrt() * g,
+            "mean of the whole tensor",
+        ),
+    ],
+)
+def test_rms_of_something_else_is_told(norm, words):
+    assert words in l05.rms_norm(norm).message
+
+
+@pytest.mark.parametrize(
+    ("norm", "words"),
+    [
+        (lambda x, g, b, e: (x - x.mean()) / (x.std() + e) * g + b, "one mean of the whole"),
+        (lambda x, g, b, e: x / (mean(x * x) + e).sqrt() * g, "Nothing is subtracted"),
+        (
+            lambda x, g, b, e: (x - x.mean(1, keepdim=True))
+            / (x.var(1, correction=0, keepdim=True) + e).sqrt() * g + b,
+            "runs over the tokens",
+        ),
+    ],
+)  # fmt: skip
+def test_layer_norm_of_something_else_is_told(norm, words):
+    assert words in l05.layer_norm(norm).message
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        lambda x, g, b, e: (
+            torch.addcmul(b, (x - mean(x)) * (mean(x * x) - mean(x) ** 2 + e) ** -0.5, g)
+        ),
+        lambda x, g, b, e: torch.stack(
+            [(t - t.mean()) / (t.var(correction=0) + e) ** 0.5 * g + b for t in x.flatten(0, -2)]
+        ).view_as(x),
+        lambda x, g, b, e: (
+            (x.numpy() - x.numpy().mean(-1, keepdims=True))
+            / (x.numpy().var(-1, keepdims=True) + e) ** 0.5 * g.numpy() + b.numpy()
+        ),
+    ],
+)  # fmt: skip
+def test_layer_norm_may_be_written_in_any_way(norm):
+    assert l05.layer_norm(norm)
+
+
 def norm_of_torch(x, gain, bias, eps):
     norm = nn.LayerNorm(x.shape[-1], eps, dtype=x.dtype)
     norm.load_state_dict({"weight": gain, "bias": bias})
@@ -90,6 +161,7 @@ def test_a_design_must_change_the_skip_alone_where_that_can_be_seen():
         assert bool(l05.design(DESIGN | {"compare": pair})) == fair
     for depth in DEPTHS:
         assert bool(l05.design(right | {"depth": depth})) == (depth <= 12)
+    assert l05.design(right | {"compare": {"neither", "residual only"}})
     for seeds in range(5):
         assert bool(l05.design(right | {"seeds": seeds})) == (seeds >= 3)
 

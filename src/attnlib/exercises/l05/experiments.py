@@ -3,8 +3,9 @@
 from typing import Any
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import correct, not_yet
+from attnlib.exercises._checking import as_list, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._on_page import Choices
 
 VARIANTS = {  # name -> (whether it has a skip, where its norm sits)
     "neither": (False, None), "norm only": (False, "post"), "residual only": (True, None),
@@ -15,6 +16,8 @@ DEEPEST = 12  # in deeper stacks both of each pair have collapsed
 COSINE, SIZE = "cosine between tokens", "root mean square of the output"
 FIRST, LAST = "gradient norm, first block", "gradient norm, last matrix"
 FEWEST_SEEDS = 3
+
+SEEDS = (1, 2, 3, 10)  # to choose from on the page
 
 DESIGN = {"compare": ("norm only", "post-norm"), "depth": 6, "measure": COSINE, "seeds": 3}
 
@@ -67,7 +70,23 @@ DESIGN_MISTAKES = (
 )
 
 
-@exercise(mistakes=DESIGN_MISTAKES)
+def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[str, Any]:
+    return {"compare": (one, other), "depth": depth, "measure": measure, "seeds": seeds}
+
+
+@exercise(
+    mistakes=DESIGN_MISTAKES,
+    page=Choices(
+        {
+            "One stack": tuple(VARIANTS),
+            "The other": tuple(VARIANTS),
+            "Depth": DEPTHS,
+            "Measure": (FIRST, SIZE, COSINE, LAST),
+            "Seeds": SEEDS,
+        },
+        answer=_design,
+    ),
+)
 def design(answer: Any) -> Verdict:
     """Check an experiment on what a skip does: {"compare", "depth", "measure", "seeds"}.
 
@@ -98,8 +117,8 @@ def _unfinished(answer: Any) -> str:
     """Say what keeps an answer from being a design; nothing if it is one."""
     if not isinstance(answer, dict) or set(answer) != set(DESIGN):
         return f"A dictionary with the keys {', '.join(map(repr, DESIGN))} is wanted."
-    pair = answer["compare"]
-    if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(map(_is_variant, pair)):
+    pair = as_list(answer["compare"])
+    if len(pair) != 2 or not all(map(_is_variant, pair)):
         return f'"compare" wants two of {", ".join(map(repr, VARIANTS))}.'
     if not isinstance(answer["depth"], int) or answer["depth"] not in DEPTHS:
         return f'"depth" wants one of {", ".join(map(str, DEPTHS))}.'

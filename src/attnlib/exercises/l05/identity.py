@@ -63,6 +63,17 @@ IDENTITY_MISTAKES = (
         "them. Stop what a sub-layer writes, not what it reads.",
     ),
     Mistake(
+        "gains of the norms",
+        _zero("norm_1.gain", "norm_2.gain"),
+        "With their gains at zero the norms give their biases, whatever comes in, and the "
+        "sub-layers make something of those. Stop what a sub-layer writes, not what it reads.",
+    ),
+    Mistake(
+        "biases alone",
+        _zero("W_o.bias", "W_2.bias"),
+        "Only the biases of the last matrices are zero. The matrices still pass something on.",
+    ),
+    Mistake(
         "everything",
         _zero(),
         "The output equals the input, but nothing is left that could learn: when every matrix is "

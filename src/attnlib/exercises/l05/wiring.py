@@ -1,6 +1,7 @@
 """From post-norm to pre-norm: how norms, sub-layers and sums are wired."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -120,6 +121,58 @@ def _norms_swapped(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     return _pre_norm(x, [(a, n_2, f, n_1) for a, n_1, f, n_2 in layers], final_norm)
 
 
+def _only_the_second_norm_moved(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+    for attention, norm_1, feed_forward, norm_2 in layers:
+        x = norm_1(x + attention(x))
+        x = x + feed_forward(norm_2(x))
+    return final_norm(x)
+
+
+def _first_norm_twice(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+    return _pre_norm(x, [(a, n_1, f, n_1) for a, n_1, f, _ in layers], final_norm)
+
+
+def _one_skip(x: Tensor, layers: Layers, final_norm: Part, *, of_attention: bool) -> Tensor:
+    for attention, norm_1, feed_forward, norm_2 in layers:
+        x = attention(norm_1(x)) + (x if of_attention else 0)
+        x = feed_forward(norm_2(x)) + (0 if of_attention else x)
+    return final_norm(x)
+
+
+def _side_by_side(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+    for attention, norm_1, feed_forward, norm_2 in layers:
+        x = x + attention(norm_1(x)) + feed_forward(norm_2(x))
+    return final_norm(x)
+
+
+def _old_x(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+    for attention, norm_1, feed_forward, norm_2 in layers:
+        x = x + feed_forward(norm_2(x + attention(norm_1(x))))
+    return final_norm(x)
+
+
+def _norms_at_both_ends(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+    for attention, norm_1, feed_forward, norm_2 in layers:
+        x = norm_1(x + attention(norm_1(x)))
+        x = norm_2(x + feed_forward(norm_2(x)))
+    return final_norm(x)
+
+
+def _no_norms(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+    for attention, _, feed_forward, _ in layers:
+        x = x + attention(x)
+        x = x + feed_forward(x)
+    return final_norm(x)
+
+
+def _returned_in_the_loop(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+    return _pre_norm(x, layers[:1], final_norm)
+
+
+def _final_norm_always(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+    return final_norm(_final_norm_in_the_loop(x, layers, final_norm))
+
+
 PRE_NORM_MISTAKES = (
     Mistake(
         "still post-norm",
@@ -163,6 +216,61 @@ PRE_NORM_MISTAKES = (
         "only the first norm moved",
         _only_the_first_norm_moved,
         "The attention half is pre-norm now. The feed-forward half isn't.",
+    ),
+    Mistake(
+        "only the second norm moved",
+        _only_the_second_norm_moved,
+        "The feed-forward half is pre-norm now. The attention half isn't.",
+    ),
+    Mistake(
+        "norm_1 twice",
+        _first_norm_twice,
+        "The wiring is right, but norm_1 is used twice: the feed-forward part has norm_2.",
+    ),
+    Mistake(
+        "no skip around attention",
+        partial(_one_skip, of_attention=False),
+        "The skip around attention got lost: what it answers is added to x.",
+    ),
+    Mistake(
+        "no skip around the feed-forward part",
+        partial(_one_skip, of_attention=True),
+        "The skip around the feed-forward part got lost: what it answers is added to x.",
+    ),
+    Mistake(
+        "side by side",
+        _side_by_side,
+        "Your feed-forward part reads what attention read. It should read the sum, after attention "
+        "was added. (Some models do run both side by side; this stack doesn't.)",
+    ),
+    Mistake(
+        "attention not kept",
+        _old_x,
+        "The feed-forward part reads the sum, but its answer is added to the x from before "
+        "attention, so attention's own is lost.",
+    ),
+    Mistake(
+        "norms at both ends",
+        _norms_at_both_ends,
+        "Your norms work on what the sub-layers read, and on the sums once more. In pre-norm the "
+        "sums are left alone.",
+    ),
+    Mistake(
+        "no norms",
+        _no_norms,
+        "The sums are left alone, but the sub-layers read x as it is: norm_1 and norm_2 belong in "
+        "front of them.",
+    ),
+    Mistake(
+        "returned in the loop",
+        _returned_in_the_loop,
+        "Your function returns after the first layer: the return stands inside the loop.",
+    ),
+    Mistake(
+        "final norm always",
+        _final_norm_always,
+        "The final norm runs after every block, and once more at the end. Once at the end is "
+        "enough.",
     ),
     Mistake(
         "norms swapped",
