@@ -100,6 +100,6 @@ def exercise(
 
     Args:
         page: how it is answered on a page without a kernel, if it can be: `Numbers`, `Choice`,
-            `Lines` or `Order`.
+            `Choices`, `Lines` or `Order`.
     """
     return lambda check: Exercise(check, mistakes, page)

@@ -94,7 +94,8 @@ EQUIVARIANT_MISTAKES = (
     Mistake(
         "shuffled the features",
         lambda layer, x: all(_same(layer(x[:, p]), layer(x)[:, p]) for p in _shuffles(x.shape[1])),
-        "You shuffled the columns of x, which are features. Tokens are its rows.",
+        "You moved the columns of x, which are features (a roll without an axis moves them too). "
+        "Tokens are its rows.",
     ),
     _EXACT,
 )  # fmt: skip
@@ -190,7 +191,10 @@ def is_equivariant(answer: Any) -> Verdict:
         too_soon = _says_yes_too_soon(answer, *cases[0])
         return not_yet(_ONE_SHUFFLE.hint) if too_soon else verdict
     known = any(verdict.message == mistake.hint for mistake in EQUIVARIANT_MISTAKES)
-    given = [as_tensor(call(answer, case).outputs) for case in cases]
+    outcomes = [call(answer, case) for case in cases]
+    if not known and (complaint := next((o.complaint for o in outcomes if o.complaint), "")):
+        return not_yet(complaint)
+    given = [as_tensor(outcome.outputs) for outcome in outcomes]
     if known or any(said is None or said.dim() > 0 for said in given):
         return verdict
     rights = [_is_equivariant(*case) for case in cases]

@@ -73,6 +73,11 @@ MERGE_MISTAKES = (
         "The heads' numbers are interleaved. All d_k numbers of head 1 come first, then head 2's.",
     ),
     Mistake(
+        "T and h not swapped",
+        lambda x: x.transpose(1, 3).reshape(len(x), x.shape[2], -1),
+        "You swapped h with d_k. It is h and T that change places: the axes 1 and 2.",
+    ),
+    Mistake(
         "not flattened",
         lambda x: x.transpose(1, 2),
         "You stopped at [B, T, h, d_k]. Make h and d_k one axis again.",

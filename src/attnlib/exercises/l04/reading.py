@@ -111,6 +111,12 @@ READS_MISTAKES = (
         "You looked at the first token alone. A head may read another one: any sample, any token.",
     ),
     Mistake(
+        "places",
+        lambda head, heads_of, x: _reads(head, heads_of, x).nonzero().squeeze(1),
+        "You list the places of the numbers that are read. Wanted is True or False for each of "
+        "them.",
+    ),
+    Mistake(
         "gradients themselves",
         _of_head,
         "You returned the gradient [B, T, d]. Wanted is one answer per input number: "
