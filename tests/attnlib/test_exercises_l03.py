@@ -188,6 +188,8 @@ def sum_without_keepdim(s):
         (lambda s: (s - s.max(-1)).exp(), "`.values`"),
         (lambda s: s.log_softmax(-1).exp(), "torch's own"),
         (torch.nn.Softmax(-1), "torch's own"),
+        (lambda s: F.softmin(-s, -1), "torch's own"),
+        (lambda s: s.exp() / s.exp().sum(), "Scores in the thousands overflow"),
         (lambda s: s + {}, "unsupported operand"),  # another TypeError keeps its own words
         (lambda s: s.view(-1, 1000003), "raised RuntimeError"),  # and another RuntimeError
     ],

@@ -1,6 +1,7 @@
 """A softmax that is safe with any scores."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -36,7 +37,8 @@ class _Watch(TorchFunctionMode):
     found = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.found |= "softmax" in getattr(func, "__name__", "")
+        name = getattr(func, "__name__", "")
+        self.found |= "softmax" in name or "softmin" in name
         return func(*args, **(kwargs or {}))
 
 
@@ -50,6 +52,13 @@ _READY_MADE = Mistake(
     "torch's own",
     lambda s: s.softmax(-1),
     "This is torch's own softmax. Here it is to be written with exp, max and sum.",
+)
+_NOTHING = Mistake(
+    "nothing subtracted",
+    lambda s: _shares(s.exp()),
+    "Scores in the thousands overflow: e to the power 1000 is infinite, and infinity over "
+    "infinity is not a number. Which shift of the scores changes no weight? (Where the largest "
+    "score stands is no help, only how large it is.)",
 )
 SOFTMAX_MISTAKES = (
     Mistake(
@@ -96,13 +105,7 @@ SOFTMAX_MISTAKES = (
         "Right for a single row, but the axis along which you took the maximum or the sum is gone, "
         "and what is left no longer fits the rows. Keep it: keepdim=True.",
     ),
-    Mistake(
-        "nothing subtracted",
-        lambda s: _shares(s.exp()),
-        "Scores in the thousands overflow: e to the power 1000 is infinite, and infinity over "
-        "infinity is not a number. Which shift of the scores changes no weight? (Where the largest "
-        "score stands is no help, only how large it is.)",
-    ),
+    _NOTHING,
     Mistake(
         "the largest score of all rows",
         lambda s: _shifted(s, s.max()),
@@ -161,6 +164,10 @@ SOFTMAX_MISTAKES = (
 )  # fmt: skip
 
 
+# The same mistake in other clothes.
+_NOTHING_TOO = replace(_NOTHING, answer=lambda s: s.exp() / s.exp().sum())
+
+
 @exercise(mistakes=(_PAIR, _READY_MADE, *SOFTMAX_MISTAKES))
 def stable_softmax(answer: Any) -> Verdict:
     """Check `stable_softmax(scores)` along the last axis of [..., T]."""
@@ -188,7 +195,7 @@ def stable_softmax(answer: Any) -> Verdict:
         watched if callable(answer) else answer,
         lambda scores: scores.softmax(-1),
         cases,
-        SOFTMAX_MISTAKES,
+        (*SOFTMAX_MISTAKES, _NOTHING_TOO),
         output_names=["the row of weights"],
         tolerance=1e-3,  # neighboring float32 numbers near 5000 are 5e-4 apart
         praise="Safe with thousands, with rows on different levels and with forbidden keys, and "
