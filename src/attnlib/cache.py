@@ -72,6 +72,10 @@ class KVCache:
     cache of its own. With grouped heads the cache is h / h_kv times as small, which is what they
     were invented for (Shazeer 2019; Ainslie et al. 2023).
 
+    An error within a module leaves its cache as it was. What fails after the module is done (a hook
+    on it, a layer above) comes too late for that: to try again, hand over a branch,
+    `copy.copy(cache)`, and go on with that one once all is well.
+
     Gradient checkpointing calls a module a second time in the backward pass, which would remember
     its tokens twice: leave the cache out there.
 

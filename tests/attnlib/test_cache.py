@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tools.copying import CopiedNumbers
 from tools.modules import F64, make_module
 
-from attnlib import KVCache, causal_mask, padding_mask
+from attnlib import KVCache, causal_mask, museum, padding_mask
 
 
 def close(a, b):
@@ -413,3 +413,40 @@ def test_an_error_leaves_the_cache_as_it_was(name, words):
         calls[name]()
     assert all(word in str(caught.value) for word in words), caught.value
     assert len(cache) == 3 and cache.keys is keys
+
+
+def fail(*_):
+    raise RuntimeError("out of luck")
+
+
+@pytest.mark.parametrize("make", [make_module, museum.named("no scale")], ids=["right", "exhibit"])
+@pytest.mark.parametrize("part", ["W_q", "W_k", "W_v", "W_o"])
+def test_a_part_that_fails_leaves_the_cache_as_it_was(make, part):
+    """And the next call goes on from there."""
+    module, x, cache = make(4, 2).double().eval(), torch.randn(1, 5, 4, dtype=F64), KVCache()
+    with torch.no_grad():
+        whole, _ = module(x, causal=True)
+        module(x[:, :3], causal=True, cache=cache)
+        keys = cache.keys
+        hook = module.get_submodule(part).register_forward_pre_hook(fail)
+        with pytest.raises(RuntimeError, match="out of luck"):
+            module(x[:, 3:], causal=True, cache=cache)
+        hook.remove()
+        assert cache.keys is keys and len(cache) == 3
+        again, _ = module(x[:, 3:], causal=True, cache=cache)
+    torch.testing.assert_close(again, whole[:, 3:])
+
+
+def test_what_fails_after_the_module_leaves_a_branch_behind():
+    module, x, cache = make_module(4, 2).eval(), torch.randn(1, 5, 4, dtype=F64), KVCache()
+    with torch.no_grad():
+        module(x[:, :3], causal=True, cache=cache)
+        hook = module.register_forward_hook(fail)
+        branch = copy.copy(cache)
+        with pytest.raises(RuntimeError, match="out of luck"):
+            module(x[:, 3:], causal=True, cache=branch)
+        hook.remove()
+        assert len(branch) == 5 and len(cache) == 3
+        again, _ = module(x[:, 3:], causal=True, cache=cache)
+        whole, _ = module(x, causal=True)
+    torch.testing.assert_close(again, whole[:, 3:])

@@ -179,8 +179,7 @@ class SteppedAttention(MultiHeadAttention):
         q, k, v = step.project(self, query, key, value)
         q, k, v = step.split(q, self.num_heads), *(step.split(x, self.num_kv_heads) for x in (k, v))
         if cache is not None:
-            k, v = cache.joined(self, k, v)
-            cache.keep(self, k, v)
+            k, v = remembered = cache.joined(self, k, v)
         if self.num_kv_heads != self.num_heads:
             k, v = step.share(k, self.num_heads), step.share(v, self.num_heads)
         masks = []
@@ -192,7 +191,10 @@ class SteppedAttention(MultiHeadAttention):
             masks.append(step.triangle(q.shape[-2], k.shape[-2]).to(q.device))
         allowed, dropout = step.combine(masks), step.dropout_now(self)
         heads, weights = attend(q, k, v, allowed, dropout=dropout, **self.steps)
-        return step.project_out(self, step.merge(heads)), step.report(weights)
+        output, shown = step.project_out(self, step.merge(heads)), step.report(weights)
+        if cache is not None:  # last: an error leaves it as it was
+            cache.keep(self, *remembered)
+        return output, shown
 
     def contributions(self, *tokens: Tensor | None, **options: Any) -> Tensor:
         """Raise: with a broken step the output need not be a sum over heads.
