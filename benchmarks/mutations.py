@@ -14,6 +14,8 @@ and dropout (tests/tools/valid_calls.py):
 * equal: healthy, and no call tells it from attnlib's attention;
 * own: healthy, and different only where an option is used that attnlib alone has (score_bias,
   head_mask, weights_for, weights_out, kdim, vdim), for which nobody's attention is asked;
+* deeper: healthy, and different only in second derivatives or in forward mode, for which nobody's
+  attention is asked either: PyTorch's fused kernels have none;
 * missed: healthy, and different. There should be none.
 """
 
@@ -30,7 +32,7 @@ from rich.progress import track
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the tools that tests share
 
 from tools.mutants import FILES, Mutation, build, mutations, seen
-from tools.valid_calls import OWN, USUAL, first_difference
+from tools.valid_calls import DEEPER, OWN, USUAL, first_difference
 
 CALLS = 24  # random calls of each kind
 
@@ -44,7 +46,7 @@ def verdict(mutation: Mutation) -> tuple[str, str]:
     found = seen(candidate)
     if found == "wrong":
         return "killed", ""
-    for name, calls in (("missed", USUAL), ("own", OWN)):
+    for name, calls in (("missed", USUAL), ("own", OWN), ("deeper", DEEPER)):
         difference = first_difference(candidate, calls, CALLS)
         if difference:
             return "told" if found and name == "missed" else name, difference
@@ -67,7 +69,7 @@ def main() -> None:
         counts[mutation.file, name] += 1
         if name != "killed":
             why.setdefault(name, []).append(f"{mutation}: {reason}" if reason else str(mutation))
-    names = ("killed", "told", "equal", "own", "missed")
+    names = ("killed", "told", "equal", "own", "deeper", "missed")
     rows = [[file, *(str(counts[file, name]) for name in names)] for file in FILES]
     totals = {name: sum(counts[file, name] for file in FILES) for name in names}
     rows.append(["all", *(str(totals[name]) for name in names)])

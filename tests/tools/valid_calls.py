@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attnlib import KVCache, MultiHeadAttention
 from tools import oracle
@@ -40,6 +41,8 @@ def one_call(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
     need_weights = chance.random() < 0.7
     with torch.set_grad_enabled(chance.random() < 0.5):
         output, weights = call.module(*call.tokens, **masks, need_weights=need_weights)
+    if need_weights and weights is None:
+        return "no weights came"
     return call.compare(output, weights if need_weights else None, masks)
 
 
@@ -51,15 +54,23 @@ def own_options(candidate: Callable[..., nn.Module], chance: random.Random) -> s
         shape = (call.h,) if chance.random() < 0.5 else (call.B, call.h)
         options["head_mask"] = torch.randn(shape, dtype=F64)
     chosen = chance.choices(range(call.h), k=2) if chance.random() < 0.5 else None
+    if chosen and chance.random() < 0.5:
+        chosen = tuple(chosen)
     if chosen is None:
         heads = list(range(call.h))
         shape = (call.B, call.h, call.T_q, call.T_k)
         out = torch.empty(shape, dtype=F64) if chance.random() < 0.5 else None
         options |= {"need_weights": True, "weights_out": out}
     else:
-        heads = options["weights_for"] = chosen
-    with torch.set_grad_enabled(options.get("weights_out") is None and chance.random() < 0.5):
+        heads = list(chosen)
+        options["weights_for"] = chosen
+    frozen = chance.random() < 0.5
+    call.module.requires_grad_(not frozen)
+    by_graph = frozen or options.get("weights_out") is None
+    with torch.set_grad_enabled(by_graph and chance.random() < 0.5):
         output, weights = call.module(*call.tokens, **options)
+    if weights is None:
+        return "no weights came"
     if options.get("weights_out") is not None and not torch.equal(weights, options["weights_out"]):
         return "weights_out has other weights"
     return call.compare(output, weights, options, heads)
@@ -68,9 +79,34 @@ def own_options(candidate: Callable[..., nn.Module], chance: random.Random) -> s
 def unasked_weights(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
     """Attnlib's attention returns no weights that nobody asked for; others may."""
     call = _Random(candidate, chance)
+    unasked: dict[str, Any] = {} if chance.random() < 0.5 else {"need_weights": False}
     with torch.set_grad_enabled(chance.random() < 0.5):
-        _, weights = call.module(*call.tokens, need_weights=False)
+        _, weights = call.module(*call.tokens, **unasked)
     return "" if weights is None else "weights come unasked"
+
+
+def other_dtypes(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
+    """Attnlib's attention takes a score_bias and a head_mask of more digits than its own."""
+    call = _Random(candidate, chance)
+    call.module.float()
+    options = {
+        "score_bias": torch.randn(call.T_q, call.T_k, dtype=F64),
+        "head_mask": torch.rand(call.h, dtype=F64),
+    }
+    output, _ = call.module(*(x.float() for x in call.tokens), **options)
+    right, _ = call.expected(options)
+    return "" if torch.allclose(output, right.float(), atol=1e-3, rtol=1e-3) else "output differs"
+
+
+def fresh(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
+    """Attnlib's attention begins with biases of 0 and matrices of one spread."""
+    module: Any = candidate(60, 3)
+    for W in (module.W_q, module.W_k, module.W_v, module.W_o):
+        if W.bias.any():
+            return "a bias isn't 0"
+        if not 0.95 < W.weight.std() * 60**0.5 < 1.05:
+            return f"a matrix has the standard deviation {W.weight.std():.2g}"
+    return ""
 
 
 def token_by_token(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
@@ -114,11 +150,67 @@ def gradients(
         wanted = [*tokens, *module.parameters()]
         wanted += [x for x in options.values() if isinstance(x, Tensor) and x.requires_grad]
         found.append(torch.autograd.grad(loss, wanted, allow_unused=True))
-    for ours, theirs in zip(*found, strict=True):
-        if (ours is None) != (theirs is None):
-            return "a gradient is missing"
-        if ours is not None and not torch.allclose(ours, theirs, atol=1e-8):
-            return f"a gradient differs by {(ours - theirs).abs().max():.2g}"
+    return _first_other("a gradient", *found)
+
+
+def second_gradients(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
+    """Gradients of gradients, also where some matrices are frozen."""
+    call, right, options = _beside_the_right(candidate, chance)
+    trained = chance.sample(("W_q", "W_k", "W_v", "W_o"), k=chance.randint(0, 4))
+    found = []
+    for module in (call.module, right):
+        module.requires_grad_(False)
+        for name in trained:
+            module.get_submodule(name).requires_grad_()
+        tokens = [x.clone().requires_grad_() for x in call.tokens]
+        with sdpa_kernel(SDPBackend.MATH):  # the other kernels have none
+            output, weights = module(*tokens, **options)
+            loss = (
+                output.pow(3).sum()
+                + (weights * torch.arange(weights.numel()).view_as(weights)).sum()
+            )
+            slopes = torch.autograd.grad(loss, tokens, create_graph=True)
+            again = sum(slope.square().sum() for slope in slopes)
+            wanted = [*tokens, *(x for x in module.parameters() if x.requires_grad)]
+            found.append(torch.autograd.grad(again, wanted, allow_unused=True))
+    return _first_other("a second gradient", *found)
+
+
+def forward_mode(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
+    """Derivatives along a direction, with and without parameters that are trained."""
+    call, right, options = _beside_the_right(candidate, chance)
+    directions = tuple(torch.randn_like(x) for x in call.tokens)
+    trained = chance.random() < 0.5
+    found = []
+    for module in (call.module, right):
+        module.requires_grad_(trained)
+        with sdpa_kernel(SDPBackend.MATH):
+            _, changes = torch.func.jvp(
+                lambda *tokens, module=module: module(*tokens, **options), call.tokens, directions
+            )
+        found.append(changes)
+    return _first_other("a derivative", *found)
+
+
+def _beside_the_right(
+    candidate: Callable[..., nn.Module], chance: random.Random
+) -> tuple["_Random", MultiHeadAttention, dict[str, Any]]:
+    """Return a module, attnlib's with its numbers, and options for both."""
+    call = _Random(candidate, chance)
+    right = MultiHeadAttention(**call.sizes)
+    right.load_state_dict(call.module.state_dict())
+    return call, right, call.some_masks(own=True) | {"need_weights": True}
+
+
+def _first_other(what: str, ours: tuple, theirs: tuple) -> str:
+    for one, other in zip(ours, theirs, strict=True):
+        if (one is None) != (other is None):
+            return f"{what} is missing"
+        if one is None:
+            continue
+        scale = max(1.0, other.abs().max().item())
+        if not torch.allclose(one, other, atol=1e-8 * scale):
+            return f"{what} differs by {(one - other).abs().max():.2g}"
     return ""
 
 
@@ -143,7 +235,8 @@ def dropped(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
 
 
 USUAL = (one_call, token_by_token, gradients, dropped)
-OWN = (own_options, own_gradients, unasked_weights)
+OWN = (own_options, own_gradients, unasked_weights, other_dtypes, fresh)
+DEEPER = (second_gradients, forward_mode)
 
 
 class _Random:

@@ -5,7 +5,7 @@ These are some of all kinds; `benchmarks/mutations.py` asks all of them.
 
 import pytest
 from tools.mutants import build, mutations, seen
-from tools.valid_calls import OWN, USUAL, first_difference
+from tools.valid_calls import DEEPER, OWN, USUAL, first_difference
 
 from attnlib import MultiHeadAttention
 
@@ -78,7 +78,7 @@ def test_a_default_that_its_own_class_refuses_is_told():
 
 
 def test_random_calls_tell_nothing_of_what_is_right():
-    assert first_difference(MultiHeadAttention, (*USUAL, *OWN), times=3) == ""
+    assert first_difference(MultiHeadAttention, (*USUAL, *OWN, *DEEPER), times=3) == ""
 
 
 @pytest.mark.parametrize(
