@@ -113,6 +113,75 @@ class TrainsUnscaled(Plain):
         return super().scores(q, k) * (math.sqrt(self.d_k) if self.training else 1.0)
 
 
+class FusedPathTakesAnyMaskForCausal(Limited):
+    def forward(self, query, *, mask=None, need_weights=False):
+        if need_weights:
+            return super().forward(query, mask=mask)
+        output, _ = super().forward(query, causal=mask is not None)
+        return output, None
+
+
+# --- scores far apart ----------------------------------------------------------------------------
+
+
+class ExponentiatesAsItIs(Plain):
+    """Without taking the largest score off before."""
+
+    def weigh(self, scores, allowed):
+        exponentials = scores.exp()
+        return exponentials / exponentials.sum(-1, keepdim=True)
+
+
+class RenormalizesWithASmallNumber(Limited):
+    def forward(self, query, *, mask=None, key_mask=None):
+        return super().forward(query, mask=mask, key_mask=key_mask)
+
+    def weigh(self, scores, allowed):
+        weights = scores.softmax(-1) * allowed
+        return weights / (weights.sum(-1, keepdim=True) + 1e-13)
+
+
+class RenormalizesPadding(RenormalizesWithASmallNumber):
+    def forward(self, query, *, key_mask=None):
+        return super().forward(query, key_mask=key_mask)
+
+
+class MultipliesScoresByTheMask(RenormalizesWithASmallNumber):
+    """Forbidden scores are 0, and too large where all others lie below."""
+
+    def weigh(self, scores, allowed):
+        return super().weigh(scores * allowed, allowed)
+
+
+class AlwaysCausalAndRenormalizes(Limited):
+    def forward(self, query):
+        return super().forward(query, causal=True)
+
+    def weigh(self, scores, allowed):
+        weights = scores.softmax(-1) * allowed
+        return weights / weights.sum(-1, keepdim=True)
+
+
+class FusedPathRenormalizes(Limited):
+    def forward(self, query, *, mask=None, need_weights=False):
+        self.renormalizes = not need_weights
+        output, weights = super().forward(query, mask=mask)
+        return output, weights if need_weights else None
+
+    def weigh(self, scores, allowed):
+        if self.renormalizes:
+            return AlwaysCausalAndRenormalizes.weigh(self, scores, allowed).nan_to_num(0.0)
+        return super().weigh(scores, allowed)
+
+
+class FillsWithMinus100(Limited):
+    def forward(self, query, *, mask=None):
+        return super().forward(query, mask=mask)
+
+    def weigh(self, scores, allowed):
+        return scores.masked_fill(~allowed, -100.0).softmax(-1)
+
+
 # --- limits together -----------------------------------------------------------------------------
 
 
@@ -296,7 +365,9 @@ MISSED = {
         TrainsWithoutMasks, TrainsUnscaled, MaskOrCausal, PaddingOrCausal, MaskOrPadding,
         EitherMaskAllows, SqueezesABatchOfOne, SqueezesASingleToken, ReadsMemoryInItsOrder,
         WithoutGradients, WithoutGradientsOfKeys, WithoutGradientsOfTheInput, DetachedWeights,
-        ValuesOfKeys, ReadsMasksByColumns,
+        ValuesOfKeys, ReadsMasksByColumns, FusedPathTakesAnyMaskForCausal, ExponentiatesAsItIs,
+        RenormalizesWithASmallNumber, RenormalizesPadding, MultipliesScoresByTheMask,
+        AlwaysCausalAndRenormalizes, FusedPathRenormalizes, FillsWithMinus100,
     )
 }  # fmt: skip
 AT_AN_EDGE = {

@@ -186,6 +186,13 @@ def _ignores_the_second(specimen: Specimen) -> bool:
     return torch.equal(specimen.output(x, _tokens()), specimen.output(x, _tokens()))
 
 
+def _takes_masks_for_one(specimen: Specimen) -> bool:
+    """Where the right one tells them apart: the triangle, and the same with less of the past."""
+    x, triangle = _tokens(), causal_mask(T)
+    window = triangle.triu(-1)
+    return torch.equal(specimen.output(x, mask=triangle), specimen.output(x, mask=window))
+
+
 def _is_random(specimen: Specimen) -> bool:
     specimen.broken.dropout = 0.5
     x = _tokens()
@@ -223,6 +230,8 @@ SYMPTOMS = (
             _has_right_maps_only),
     Symptom("Padding changes the result", "a real token's output moves when padding changes",
             _reads_padding),
+    Symptom("Another mask changes nothing", "the output is the same under two masks",
+            _takes_masks_for_one),
     Symptom("A sample depends on its batch", "alone it comes out otherwise",
             _depends_on_neighbors),
     Symptom("It fails at a batch size of 1", "and larger batches are right", _fails_alone),

@@ -2,6 +2,7 @@
 
 import math
 
+import torch
 from torch import Tensor
 
 from attnlib.museum._exhibit import Exhibit, Thread
@@ -82,6 +83,34 @@ AFTER_SOFTMAX = Exhibit(
 )
 
 
+def weigh_and_renormalize(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Take the softmax of all scores, delete weights, rescale the rest."""
+    # right: mask the scores, before the softmax
+    weights = scores.softmax(-1) * allowed
+    return weights / weights.sum(-1, keepdim=True)
+
+
+RENORMALIZED = Exhibit(
+    name="mask after the softmax, renormalized",
+    steps={"weigh": weigh_and_renormalize},
+    story="The weights are deleted after the softmax, somebody sees that rows no longer sum to 1, "
+    "and divides each by its sum. On paper that is right.",
+    cause="The softmax measures every score against the largest one of the row, also against a "
+    "forbidden one, and what lies 104 below it is 0 in float32.",
+    notice="Everything is right until scores have grown: then rows are NaN, or 0 where a small "
+    "number was added to the sum. Make one forbidden token a hundred times as long: no row that "
+    "may not look at it may move.",
+    hint="You mask after the softmax and divide by what is left. A forbidden key far above the "
+    "others leaves 0 / 0: mask the scores, before the softmax.",
+    killed_by="a forbidden key that shouts",
+    thread=Thread(
+        "https://github.com/allenai/allennlp/pull/437",
+        "scores 1, 1 and 100, of which the last is masked, gave the weights 0, 0, 0 in a library "
+        "that many models were built on; eased and merged.",
+    ),
+)
+
+
 def weigh_added(scores: Tensor, allowed: Tensor) -> Tensor:
     """Add the mask's ones and zeros to the scores."""
     # right: fill forbidden scores with -inf
@@ -156,6 +185,35 @@ CROSSES = Exhibit(
 )
 
 
+def fit_mask_as_triangle(mask: Tensor, h: int) -> Tensor:
+    """Do what `is_causal=mask is not None` does."""
+    # right: the mask itself
+    return torch.ones(mask.shape[-2:], dtype=torch.bool).tril()
+
+
+TAKEN_FOR_CAUSAL = Exhibit(
+    name="any mask taken for causal",
+    steps={"fit_mask": fit_mask_as_triangle},
+    story="A model has one mask, the causal one. The fused kernel needs no tensor for it: "
+    "`is_causal=mask is not None`. Years later somebody hands over another mask.",
+    cause="The kernel is told that there is a mask, and never which, so a window, a document's "
+    "border or padding becomes a triangle.",
+    notice="Two masks that differ give the same output. A causal one is right, which is why every "
+    "test of the model passes. Where a slow path and a fused one stand side by side, compare them "
+    "with a mask that isn't causal.",
+    hint="Every mask is taken for the causal one: hand over the mask itself (attn_mask=mask), and "
+    "is_causal where causality was asked for.",
+    killed_by="a mask",
+    thread=Thread(
+        "https://github.com/facebookresearch/audiocraft/blob/"
+        "896ec7c47f5e5d1e5aa1e4b260c4405328bf009d/audiocraft/modules/transformer.py",
+        "a mask of the caller's is brought to its shape, and one of the two kernels then gets "
+        "`is_causal=attn_mask is not None`. The solvers of the models with such masks refuse that "
+        "kernel.",
+    ),
+)
+
+
 def fit_mask_by_repeating(mask: Tensor, h: int) -> Tensor:
     """Make one mask per head, for scores that are kept as [B h, T_q, T_k]."""
     if mask.dim() == 3:
@@ -212,9 +270,11 @@ EXHIBITS = (
     INVERTED,
     THROWN_AWAY,
     AFTER_SOFTMAX,
+    RENORMALIZED,
     ADDED,
     FILLED_WITH_ZERO,
     CROSSES,
+    TAKEN_FOR_CAUSAL,
     REPEATED,
     PADDING_ON_QUERIES,
 )

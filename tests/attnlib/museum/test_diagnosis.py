@@ -101,7 +101,9 @@ class WithALoop(Projections):
             ),
             strict=True,
         ):
-            exponentials = (q @ k.mT / q.shape[-1] ** 0.5).exp() * allowed
+            scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
+            largest = scores.amax(-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
+            exponentials = (scores - largest).exp()
             weights = exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-6)
             outputs.append(weights @ v)
             maps.append(weights)
@@ -185,7 +187,7 @@ def load_torch(module, reference):
     [
         (MultiHeadAttention, None, 0),
         (partial(SteppedAttention, steps={}), copy_state, 0),
-        (WithEinsum, None, 18),
+        (WithEinsum, None, 19),
         (WithALoop, None, 9),
         (WithSoftmaxInFloat32, None, 8),
         (Fused, None, 6),
@@ -208,7 +210,7 @@ def test_an_answer_that_varies_is_told():
 
 def test_what_is_not_asked_is_told_by_its_reasons():
     assert (
-        "Not asked, for it doesn't take them: a second sequence, masks (9 questions), padding, "
+        "Not asked, for it doesn't take them: a second sequence, masks (10 questions), padding, "
         "causal, two limits at once, a cache, fewer key heads than query heads, dropout "
         "(2 questions), keys or values left out." in diagnose(WithEinsum).message
     )

@@ -4,11 +4,14 @@ import math
 from functools import cache
 
 import pytest
+import torch
 from tools.broken_attentions import AT_AN_EDGE, FOUND_BEFORE, MISSED, Limited, Plain, scaled_by
 
 from attnlib.museum import EXHIBITS, diagnose
 from attnlib.museum.doctor.build import FIRST, SECOND
+from attnlib.museum.doctor.examine import examine
 from attnlib.museum.doctor.probes import PROBES
+from attnlib.museum.doctor.told import Told
 
 BROKEN = MISSED | FOUND_BEFORE
 diagnosed = cache(diagnose)
@@ -70,6 +73,62 @@ def test_a_path_that_differs_is_named_with_its_bug():
     diagnosis = diagnosed(MISSED["TrainsUnscaled"])
     assert [exhibit.name for exhibit in diagnosis.exhibits] == ["no scale"]
     assert "first seen on one sequence in train()" in diagnosis.message
+
+
+def filled_with(fill):
+    class Filled(Limited):
+        def forward(self, query, *, mask=None, key_mask=None, causal=False):
+            return super().forward(query, mask=mask, key_mask=key_mask, causal=causal)
+
+        def weigh(self, scores, allowed):
+            return scores.masked_fill(~allowed, fill).softmax(-1)
+
+    return Filled
+
+
+@pytest.mark.parametrize("fill", [-1e4, -1e9, torch.finfo(torch.float32).min])
+def test_a_number_for_minus_infinity_that_people_use_is_low_enough(fill):
+    diagnosis = diagnose(filled_with(fill))
+    assert diagnosis and not any("shouts" in probe for probe in diagnosis.failed)
+    assert diagnosis.heading == "Healthy, but it differs at the edges."
+
+
+def test_what_cannot_bridge_scores_far_apart_is_told_why():
+    for name in ("ExponentiatesAsItIs", "MultipliesScoresByTheMask", "FillsWithMinus100"):
+        diagnosis = diagnosed(MISSED[name])
+        assert diagnosis.failed[0].endswith("key that shouts")
+        assert "Mask the scores with -inf, and leave the rest to softmax." in diagnosis.message
+
+
+def test_a_forbidden_key_shouts_further_than_an_exponential_reaches():
+    """And not as far as the numbers that stand for minus infinity."""
+    gaps = []
+
+    class Recorded(Limited):
+        def weigh(self, scores, allowed):
+            forbidden = scores.masked_fill(allowed, -math.inf).amax(-1)
+            above = forbidden - scores.masked_fill(~allowed, -math.inf).amax(-1)
+            gaps.append(above[:, :, 1:-1])
+            return super().weigh(scores, allowed)
+
+    patient = examine(Recorded, Told())
+    (probe,) = (probe for probe in PROBES if probe.name == "a forbidden key that shouts")
+    gaps.clear()
+    patient.answer(probe)
+    assert len(gaps) == 3  # behind a mask, padding, the triangle
+    for above in gaps:
+        assert (above > 104).sum() >= 3 and above.max() < 1000
+
+
+def test_a_path_that_takes_any_mask_for_causal_is_named():
+    diagnosis = diagnosed(MISSED["FusedPathTakesAnyMaskForCausal"])
+    assert [exhibit.name for exhibit in diagnosis.exhibits] == ["any mask taken for causal"]
+    assert "without asking for weights" in diagnosis.message
+
+
+def test_renormalizing_is_named_where_it_is_always_causal():
+    diagnosis = diagnosed(MISSED["AlwaysCausalAndRenormalizes"])
+    assert [e.name for e in diagnosis.exhibits] == ["mask after the softmax, renormalized"]
 
 
 def test_the_number_of_runs_stays_small():

@@ -21,6 +21,10 @@ Results = Sequence[Pair]
 Answer = Results | Exception
 
 COPIES = 16  # of the same sample, with dropout; in at least one of them each weight stays
+# How many times as long a token is made that shouts: scores with its key are some hundreds. That is
+# beyond what an exponential in float32 bridges (e^88 is infinite, e^-104 is 0), and far from -1e4,
+# the highest number that people fill in for minus infinity.
+LOUD = 40
 
 
 class Draw:
@@ -54,7 +58,8 @@ class Probe:
     name: in a few words. says: the same in a sentence's middle ("with ..."). ask: puts it. needs:
     what must be taken. sizes: those of the modules that are asked, by name. edge: at an edge, what
     a difference means for whoever uses the module; empty where a difference is plainly wrong.
-    loud: the same, if only an error is at an edge. of: what is compared, besides weights.
+    loud: the same, if only an error is at an edge. often: what code of that kind usually does, to
+    be told where no exhibit is behind it. of: what is compared, besides weights.
     optional: whether it is only about a convention that few have. asks_for: what it needs the path
     to have, "gradients" or "weights".
     """
@@ -67,6 +72,7 @@ class Probe:
     tolerance: float = 1e-4
     edge: str = ""
     loud: str = ""
+    often: str = ""
     of: str = "the output"
     optional: bool = False
     chooses_mode: bool = False  # training or evaluation
@@ -178,6 +184,41 @@ def _limits_together(ask: Asked, draw: Draw) -> Results:
     )
 
 
+def _shouting(ask: Asked, draw: Draw) -> Results:
+    """What the tokens that shout see themselves isn't asked."""
+    return [_but_the_ends(ask(_loud(draw)))]
+
+
+def _shouting_forbidden(ask: Asked, draw: Draw) -> Results:
+    """Behind each limit that is taken.
+
+    The mask forbids the keys at both ends in every other row, and allows the first one alone in the
+    rows between. So some rows are left with scores far below the forbidden ones.
+    """
+    x = _loud(draw)
+    mask = torch.ones(7, 7, dtype=torch.bool)
+    mask[2:-1:2, [0, -1]] = False
+    mask[1:-1:2, 1:] = False
+    key_mask = torch.ones(2, 7, dtype=torch.bool)
+    key_mask[0, -1] = key_mask[1, 1:] = False
+    limits: dict[str, Any] = {"mask": mask, "key_mask": key_mask, "causal": True}
+    there = [name for name in limits if name in ask.takes]
+    return [_but_the_ends(ask(x, **{name: limits[name]})) for name in there]
+
+
+def _loud(draw: Draw) -> Tensor:
+    """Tokens of which in the first sample the last one shouts, in the second the first one."""
+    x = draw.tokens(2, 7)
+    x[0, -1] *= LOUD
+    x[1, 0] *= LOUD
+    return x
+
+
+def _but_the_ends(answer: Result) -> Result:
+    output, weights = answer
+    return output[:, 1:-1], None if weights is None else weights[..., 1:-1, :]
+
+
 def _mask_and_gradients(ask: Asked, draw: Draw) -> Results:
     x = draw.tokens(2, 7).requires_grad_()
     output, _ = ask(x, mask=draw.mask(7, 7))
@@ -243,6 +284,12 @@ def _weights_in_training(ask: Asked, draw: Draw) -> Results:
     return [(None, None if weights is None else weights.amax(0))]
 
 
+_SHOUTING = (
+    "Usually exponentials are taken of all scores, and forbidden ones are taken out afterwards: "
+    "then one loud key leaves 0 for all others, even if it is forbidden. Or the largest score of a "
+    "row isn't subtracted before, or the number that stands for minus infinity is too small. Mask "
+    "the scores with -inf, and leave the rest to softmax."
+)
 _BARE = (
     "It takes masks [B, 1, T, T]. It matters only where one without the axis of the heads is "
     "handed over, and B is h: that is read wrongly, in silence."
@@ -271,6 +318,10 @@ PROBES = (
     Probe("causal", "with causal=True", _causal, ("causal",)),
     Probe("limits together", "with two of mask, padding and causal at once", _limits_together,
           ("two limits",)),
+    Probe("a key that shouts", "where scores lie hundreds apart", _shouting, tolerance=1e-3,
+          often=_SHOUTING),
+    Probe("a forbidden key that shouts", "where a forbidden score lies hundreds above the others",
+          _shouting_forbidden, ("a limit",), tolerance=1e-3, often=_SHOUTING),
     Probe("gradients", "in the gradients", _gradients, tolerance=1e-3, of="a gradient",
           asks_for=("gradients",)),
     Probe("gradients with a mask", "in the gradients, with a mask", _mask_and_gradients, ("mask",),
@@ -306,7 +357,10 @@ PROBES = (
 
 def takes_all(probe: Probe, takes: frozenset[str]) -> bool:
     """Tell whether a probe can be put to whoever takes this."""
-    limits = {"two limits"} if len(takes & {"mask", "key_mask", "causal"}) >= 2 else set()
+    number = len(takes & {"mask", "key_mask", "causal"})
+    limits = {"a limit"} if number else set()
+    if number >= 2:
+        limits.add("two limits")
     return takes | limits >= set(probe.needs)
 
 

@@ -14,11 +14,18 @@ ITEM = "* "  # before each of several findings
 _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its module
     "mask": "masks", "masks": "masks for each sample", "two sequences": "a second sequence",
     "key_mask": "padding", "causal": "causal", "two limits": "two limits at once",
+    "a limit": "masks",
     "weights": "weights", "cache": "a cache", "grouped": "fewer key heads than query heads",
     "dropping": "dropout",
     "head masks": "masks for each head", "defaults": "keys or values left out",
     "differentiable weights": "weights that gradients flow through",
 }  # fmt: skip
+ORDER_INSIDE = (
+    "Its answer isn't attention's, and depends on the order of the tokens: equal tokens come out "
+    "right, but when some change places, another one's output moves. If that is meant (positions, "
+    "relative biases, a window), hand it in without, and ask again. If it isn't, tokens are mixed "
+    "up somewhere between the projections and the softmax."
+)
 _UNLESS = {
     "inverted mask": 'If your mask is meant to hide where it is True, say mask="hide".',
     "0/1 mask added": 'If your mask is meant to be added to the scores, say mask="add".',
@@ -54,6 +61,8 @@ def in_no_known_way(answers: Answers) -> str:
     """Say what differs where no exhibit does."""
     first = answers.wrong[0]
     message = f"Wrong {_says(first)}, in a way that no exhibit is: {_difference(first, answers)}"
+    if first[0].often:
+        message += f" {first[0].often}"
     if answers.patient.varies(PATHS[0]):
         message += (
             " Asked the same once more, it gives another answer: something in it is random in "
@@ -76,6 +85,15 @@ def positions_inside(part: str, given: Answer) -> str:
         f"{what}, and {part!r} looks as if queries and keys were turned by "
         "their positions inside: hand in the module without positions (cos = 1 and sin = 0, say, "
         "by arguments=...), and ask again."
+    )
+
+
+def other_form(error: Exception) -> str:
+    """Say that a module may take its tokens in another form."""
+    return (
+        f"It raises {said(error)}. If it takes its tokens in another form, such as several "
+        "sequences in a tuple or images [B, C, H, W], hand in a module around it, whose "
+        "forward(self, x) takes x [B, T, d] and hands it over so: return self.inner((x, x, x))."
     )
 
 
@@ -102,6 +120,16 @@ def left_by_load(names: tuple[str, ...]) -> str:
     return (
         f"Its answer isn't attention's, but load left {some(names)} as before: let it copy "
         "into them too, and ask again."
+    )
+
+
+def bare_parameters(names: tuple[str, ...]) -> str:
+    """Say that square parameters without a layer don't tell how they are used."""
+    return (
+        f"Its answer isn't attention's, and {some(names)} are parameters without a layer, whose "
+        "shape doesn't tell how they are used: neither x @ W nor x @ W.T is right. Pass load=..., "
+        "a function of (your module, a MultiHeadAttention) that copies the second one's weights "
+        "into the first (its W_q.weight is used as x @ W_q.weight.T), and ask again."
     )
 
 
