@@ -525,3 +525,201 @@ class OfTheClassToken(nn.Module):
         q, k, v = (split(W(one), self.num_heads) for W, one in (
             (self.q, x[:, :1]), (self.k, x), (self.v, x)))  # fmt: skip
         return self.proj(join(attend(q, k, v)[0]))
+
+
+class BareMatrices(nn.Module):
+    """Of a hundred tutorials: parameters without layers, used as x @ W."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (
+            nn.Parameter(torch.randn(d_model, d_model)) for _ in range(4)
+        )
+
+    def forward(self, x, mask=None):
+        q, k, v = (split(x @ W, self.num_heads) for W in (self.W_q, self.W_k, self.W_v))
+        hidden = None if mask is None else ~(mask[:, None] if mask.dim() == 3 else mask)
+        return join(attend(q, k, v, hidden)[0]) @ self.W_o
+
+
+class BareLayers(nn.Module):
+    """The same as PyTorch stores them, with biases."""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        for name in "qkvo":
+            self.register_parameter(f"w{name}", nn.Parameter(torch.randn(dim, dim)))
+            self.register_parameter(f"b{name}", nn.Parameter(torch.zeros(dim)))
+
+    def forward(self, x):
+        q, k, v = (split(self.project(x, name), self.heads) for name in "qkv")
+        return self.project(join(self.mix(q, k, v)), "o")
+
+    def project(self, x, name):
+        return F.linear(x, self.get_parameter(f"w{name}"), self.get_parameter(f"b{name}"))
+
+    def mix(self, q, k, v):
+        return attend(q, k, v)[0]
+
+
+class PerHead(nn.Module):
+    """Attention of TransformerLens, in short: matrices [h, d, d_k], always causal."""
+
+    def __init__(self, d_model, n_heads, d_head):
+        super().__init__()
+        for name in "QKV":
+            matrix = torch.randn(n_heads, d_model, d_head)
+            self.register_parameter(f"W_{name}", nn.Parameter(matrix))
+            self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(n_heads, d_head)))
+        self.W_O = nn.Parameter(torch.randn(n_heads, d_head, d_model))
+        self.b_O = nn.Parameter(torch.zeros(d_model))
+        self.n_heads = n_heads
+
+    def forward(self, x):
+        q, k, v = (
+            torch.einsum("bpd,hde->bhpe", x, self.get_parameter(f"W_{name}"))
+            + self.get_parameter(f"b_{name}")[:, None]
+            for name in "QKV"
+        )
+        hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        return torch.einsum("bhpe,hed->bpd", attend(q, k, v, hidden, -1e5)[0], self.W_O) + self.b_O
+
+
+class KernelsOfFlax(nn.Module):
+    """MultiHeadDotProductAttention of Flax, in PyTorch: kernels [d, h, d_k]."""
+
+    def __init__(self, features, num_heads):
+        super().__init__()
+        shape = features, num_heads, features // num_heads
+        self.query_kernel, self.key_kernel, self.value_kernel = (
+            nn.Parameter(torch.randn(shape)) for _ in range(3)
+        )
+        self.out_kernel = nn.Parameter(torch.randn(*shape[1:], features))
+
+    def forward(self, inputs_q, inputs_kv):
+        q, k, v = (
+            torch.einsum("btd,dhk->bhtk", x, kernel)
+            for x, kernel in (
+                (inputs_q, self.query_kernel),
+                (inputs_kv, self.key_kernel),
+                (inputs_kv, self.value_kernel),
+            )
+        )
+        return torch.einsum("bhtk,hkd->btd", attend(q, k, v)[0], self.out_kernel)
+
+
+class KeysFirst(nn.Module):
+    """One projection for keys, queries and values, in this order."""
+
+    def __init__(self, n_embd, n_head):
+        super().__init__()
+        self.n_head = n_head
+        self.kqv, self.proj = nn.Linear(n_embd, 3 * n_embd), nn.Linear(n_embd, n_embd)
+
+    def forward(self, x):
+        k, q, v = (split(one, self.n_head) for one in self.kqv(x).chunk(3, -1))
+        return self.proj(join(attend(q, k, v)[0]))
+
+
+class ValuesFirstOfThree(nn.Module):
+    """One tensor of three matrices, [v, k, q]."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__()
+        self.num_heads, self.proj = num_heads, nn.Linear(dim, dim)
+        self.qkv = nn.Parameter(torch.randn(3, dim, dim))
+
+    def forward(self, x):
+        v, k, q = (split(x @ W, self.num_heads) for W in self.qkv)
+        return self.proj(join(attend(q, k, v)[0]))
+
+
+class ListsOfMatrices(nn.Module):
+    """A list of bare matrices for each head."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v = (
+            nn.ParameterList(torch.randn(d_model, d_model // num_heads) for _ in range(num_heads))
+            for _ in range(3)
+        )
+        self.W_o = nn.Parameter(torch.randn(d_model, d_model))
+
+    def forward(self, x):
+        heads = zip(self.W_q, self.W_k, self.W_v, strict=True)
+        return torch.cat([attend(x @ q, x @ k, x @ v)[0] for q, k, v in heads], -1) @ self.W_o
+
+
+class BiasesApart(nn.Module):
+    """Attention of BEiT: a packed projection without a bias, and biases of q and v beside it."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.qkv, self.proj = nn.Linear(dim, 3 * dim, bias=False), nn.Linear(dim, dim)
+        self.q_bias, self.v_bias = (nn.Parameter(torch.zeros(dim)) for _ in range(2))
+
+    def forward(self, x):
+        bias = torch.cat([self.q_bias, torch.zeros_like(self.q_bias), self.v_bias])
+        qkv = F.linear(x, self.qkv.weight, bias).chunk(3, -1)
+        return self.proj(join(attend(*(split(one, self.num_heads) for one in qkv))[0]))
+
+
+class MultiQuery(nn.Module):
+    """One key head for all, whatever the number of heads."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads, d_k = num_heads, d_model // num_heads
+        self.W_q, self.W_o = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+        self.W_k, self.W_v = nn.Linear(d_model, d_k), nn.Linear(d_model, d_k)
+
+    def forward(self, x):
+        k, v = self.W_k(x)[:, None], self.W_v(x)[:, None]
+        return self.W_o(join(attend(split(self.W_q(x), self.num_heads), k, v)[0]))
+
+
+class WithALinearBias(NamesThatSayNothing):
+    """ALiBi, whose slopes are made in forward."""
+
+    def forward(self, x):
+        q, k, v = (split(one, self.num_heads) for one in self.W(x).chunk(3, -1))
+        place = torch.arange(x.shape[1])
+        slopes = 2.0 ** -torch.arange(1, self.num_heads + 1)
+        bias = -(place[:, None] - place).abs() * slopes[:, None, None]
+        scores = q @ k.mT / q.shape[-1] ** 0.5 + bias
+        return self.fc(join(scores.softmax(-1) @ v))
+
+
+class WithAWindow(NamesThatSayNothing):
+    """Each token looks at itself and two before it."""
+
+    def forward(self, x):
+        q, k, v = (split(one, self.num_heads) for one in self.W(x).chunk(3, -1))
+        window = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril().triu(-2)
+        return self.fc(join(attend(q, k, v, ~window)[0]))
+
+
+class OfATuple(ThreeInAList):
+    """Queries, keys and values in one argument."""
+
+    def forward(self, inputs):
+        query, key, value = inputs
+        return super().forward(query, key, value)
+
+
+class OfImages(nn.Module):
+    """Attention of diffusion models, in short: [B, C, H, W]."""
+
+    def __init__(self, channels, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.qkv, self.proj = nn.Conv2d(channels, 3 * channels, 1), nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x):
+        B, C, H, W = x.shape
+        q, k, v = self.qkv(x).reshape(B, 3, self.num_heads, -1, H * W).mT.unbind(1)
+        return self.proj(attend(q, k, v)[0].mT.reshape(B, C, H, W))

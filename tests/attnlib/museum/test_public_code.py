@@ -72,6 +72,17 @@ KINDS = {
         "its mask [B, T, T] where True = hidden; returning weights [h B, T, T]"),
     "padding called mask": (public.PaddingCalledMask, {}, set(),
         "its mask [B, T] where True = may look"),
+    "bare matrices": (public.BareMatrices, {}, FILLED, "its bare parameters used as x @ W."),
+    "bare matrices, built": (public.BareMatrices(48, 4), {}, FILLED, "used as x @ W."),
+    "bare layers": (public.BareLayers, {}, set(), "its bare parameters used as x @ W.T"),
+    "a matrix for each head": (public.PerHead, {}, set(), "always causal"),
+    "kernels of Flax": (public.KernelsOfFlax, {}, set(), "forward(inputs_q, inputs_kv)"),
+    "keys first": (public.KeysFirst, {}, set(), "(blocks, in the order k, q, v)"),
+    "values first, of three": (public.ValuesFirstOfThree, {}, set(),
+        "in the order v, k, q); its bare parameters used as x @ W"),
+    "lists of matrices": (public.ListsOfMatrices, {}, set(), "used as x @ W"),
+    "biases apart": (public.BiasesApart, {}, set(), "without a bias in W_k"),
+    "one key head": (public.MultiQuery, {}, set(), "forward(x)"),
     "of convolutions": (public.OfConvolutions, {}, set(), "forward(x, context)"),
     "torch": (nn.MultiheadAttention, {}, NAN | SHOWN, "tokens first, [T, B, d]"),
     "torch, built": (nn.MultiheadAttention(48, 4, batch_first=True), {}, NAN | SHOWN,
@@ -93,7 +104,7 @@ def test_what_is_right_where_it_promises_anything_is_healthy(name):
     assert diagnosis, diagnosis
     assert diagnosis.heading.startswith("Healthy")
     assert {exhibit.name for exhibit in diagnosis.exhibits} == edges
-    assert words in diagnosis.taken and words in diagnosis.message
+    assert words in diagnosis.taken + "." and words in diagnosis.message
 
 
 def test_positions_inside_cannot_be_asked():
@@ -112,6 +123,57 @@ def test_more_than_attention_cannot_be_asked():
             return public.NamesThatSayNothing.forward(self, 2 * x)
 
     assert diagnose(Unused).heading == "Broken."
+
+
+@pytest.mark.parametrize("inside", [public.WithALinearBias, public.WithAWindow])
+def test_what_depends_on_the_order_of_tokens_cannot_be_asked(inside):
+    diagnosis = diagnose(inside)
+    assert not diagnosis and diagnosis.heading == "This can't be asked."
+    assert "depends on the order of the tokens: equal tokens come out right" in diagnosis.message
+
+
+@pytest.mark.parametrize("other", [public.OfATuple, public.OfImages])
+def test_tokens_in_another_form_cannot_be_asked(other):
+    diagnosis = diagnose(other)
+    assert not diagnosis and diagnosis.heading == "This can't be asked."
+    assert "values to unpack" in diagnosis.message
+    assert "hand in a module around it, whose forward(self, x) takes x [B, T" in diagnosis.message
+
+
+def test_a_module_around_it_takes_tokens_in_another_form():
+    class Around(public.OfATuple):
+        def forward(self, x):
+            return super().forward((x, x, x))
+
+    assert diagnose(Around)
+
+
+def test_bare_parameters_do_not_tell_how_they_are_used():
+    class Odd(public.BareLayers):
+        def mix(self, q, k, v):
+            return super().mix(q / 3, k, v)
+
+    diagnosis = diagnose(Odd)
+    assert not diagnosis and diagnosis.heading == "This can't be asked."
+    assert "wq, wk, wv, wo are parameters without a layer" in diagnosis.message
+    assert "Pass load=..." in diagnosis.message
+
+    def load(module, reference):
+        for name in "qkvo":
+            layer = reference.get_submodule(f"W_{name}")
+            module.get_parameter(f"w{name}").data.copy_(layer.weight)
+            module.get_parameter(f"b{name}").data.copy_(layer.bias)
+
+    assert diagnose(public.BareLayers, load=load)
+    assert diagnose(Odd, load=load).heading == "Broken."
+
+
+@pytest.mark.parametrize("bare", [public.BareMatrices, public.BareLayers])
+def test_a_bug_is_named_whichever_way_bare_parameters_are_used(bare, monkeypatch):
+    right = public.attend
+    monkeypatch.setattr(public, "attend", lambda q, k, v, *masks: right(
+        q * q.shape[-1] ** 0.5, k, v, *masks))  # fmt: skip
+    assert diagnose(bare).exhibits == (named("no scale"),)
 
 
 def test_an_output_for_other_tokens_cannot_be_asked():

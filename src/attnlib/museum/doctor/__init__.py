@@ -2,7 +2,7 @@
 
 told, names            what the reader says of it, and names that public code gives to things
 constructing, build    making modules of a candidate, or copying one
-places, loading        where its weights are; the reference's are copied there
+places, bare, loading  where its weights are; the reference's are copied there
 forward, mask_style    calling it as attnlib's attention is called
 reference              what it is compared with: attnlib's attention, right or with an exhibit
 asking, probes         the questions, and the paths on which they are put

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 
 from torch import Tensor, nn
 
@@ -87,12 +88,11 @@ def own_sizes(module: nn.Module, told: Told) -> Sizes:
             f"num_heads of this {type(module).__name__} isn't to be found: "
             "say it with num_heads=..."
         )
-    for linear in module.modules():
-        weight = getattr(linear, "weight", None)
-        for width in set(weight.shape) if isinstance(weight, nn.Parameter) else ():
-            for kv_heads in range(heads, 0, -1):
-                sizes = Sizes(int(width), heads, kv_heads)
-                if width % heads == 0 and heads % kv_heads == 0 and find_places(module, sizes):
+    for numbers in module.parameters():
+        for width in set(numbers.shape) if numbers.dim() > 1 else ():
+            if width % heads == 0:
+                sizes = with_own_kv_heads(module, Sizes(int(width), heads, heads))
+                if sizes:
                     return sizes
     if told.load is None:
         raise CallError(unloadable(module))
@@ -103,6 +103,15 @@ def own_sizes(module: nn.Module, told: Told) -> Sizes:
             "give it an attribute of this name"
         )
     return Sizes(d_model, heads, _attribute(module, "num_kv_heads") or heads)
+
+
+def with_own_kv_heads(module: nn.Module, sizes: Sizes) -> Sizes | None:
+    """Return the sizes with as many key heads as a module has; None if its weights don't fit."""
+    for kv_heads in range(sizes.num_kv_heads, 0, -1):
+        fewer = replace(sizes, num_kv_heads=kv_heads)
+        if sizes.num_heads % kv_heads == 0 and find_places(module, fewer):
+            return fewer
+    return None
 
 
 def _width_in(module: nn.Module) -> int | None:
@@ -131,7 +140,8 @@ def unloadable(module: nn.Module, sizes: Sizes | None = None) -> str:
         f"candidate must take the weights W_q, W_k, W_v and W_o{square}, but these{asked} aren't "
         f"to be found among the parameters of this {type(module).__name__} "
         f"({some(shapes) or 'none'}): pass load=..., a function of (your module, a "
-        "MultiHeadAttention) that copies the second one's weights into the first"
+        "MultiHeadAttention) that copies the second one's weights into the first; if keys and "
+        "values are made of tokens of another width, build it with one width for all"
     )
 
 

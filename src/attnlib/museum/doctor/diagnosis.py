@@ -1,6 +1,6 @@
 """Naming what is wrong with an attention."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +16,14 @@ from attnlib.museum.doctor.build import Candidate, require_candidate
 from attnlib.museum.doctor.examine import (
     LONGEST_ASKED,
     always_causal,
+    depends_on_order,
     examine,
     hints_at_positions,
     may_be_causal,
     short_context,
 )
-from attnlib.museum.doctor.naming import ABOUT_SHAPES, Answers
+from attnlib.museum.doctor.naming import ABOUT_OTHER_FORMS, ABOUT_SHAPES, Answers
+from attnlib.museum.doctor.places import guessed
 from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import Load, Told
 
@@ -122,14 +124,33 @@ def diagnose(
         answers = Answers.of(patient)
         if not answers.wrong:
             return _not_wrong(answers, edges)
-        exhibits = answers.explain(answers.wrong[0])
-        plain_is_wrong = (PROBES[0], PATHS[0]) in answers.failed
-        if not exhibits and plain_is_wrong and may_be_causal(patient, told):
-            # A bug may hide that it looks left only.
-            causally = Answers.of(always_causal(patient))
-            exhibits = causally.explain(causally.wrong[0], limit=1) if causally.wrong else ()
-            answers = causally if exhibits else answers
-        return _wrong(answers, exhibits)
+        for reading, limit in _readings(answers, candidate, told):
+            exhibits = reading.explain(reading.wrong[0], limit) if reading.wrong else ()
+            if exhibits:
+                return _wrong(reading, exhibits)
+        return _wrong(answers, ())
+
+
+def _readings(answers: Answers, candidate: Candidate, told: Told) -> Iterator[tuple[Answers, int]]:
+    """Yield what the candidate answers, taken for what it may be; and how many bugs to look for.
+
+    A matrix that is read the wrong way looks like a bug: one exhibit is looked for under both
+    readings before two at once.
+    """
+    patient, plain = answers.patient, (PROBES[0], PATHS[0])
+    if plain not in answers.failed:
+        yield answers, 2
+        return
+    readings = [answers]
+    if guessed(patient.first.places or []):
+        readings.append(Answers.of(examine(candidate, told, turned=False)))
+        yield from ((reading, 1) for reading in readings)
+    yield from ((reading, 2) for reading in readings)
+    if may_be_causal(patient, told):  # a bug may hide that it looks left only
+        causally = always_causal(patient)
+        at_once = Answers.of(causally, PROBES[:1])
+        if not at_once.wrong or at_once.explain(at_once.wrong[0], limit=1):
+            yield Answers.of(causally), 1
 
 
 def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:
@@ -162,16 +183,27 @@ def _why_not_comparable(answers: Answers, named: bool) -> str | None:
         return report.other_masks(answers)
     raised = answers.given[answers.wrong[0]]
     if isinstance(raised, Exception):
+        if plain in answers.failed and any(words in str(raised) for words in ABOUT_OTHER_FORMS):
+            return report.other_form(raised)
         context = short_context(asked.module)
         if context or not isinstance(raised, ABOUT_SHAPES):
             return report.short_context(context, LONGEST_ASKED) if context else None
+    bare = guessed(asked.places or [])
+    if bare and plain in answers.failed:
+        return report.bare_parameters(bare)
     length = answers.other_length
     if length:
         return report.other_length(*length)
     positions = hints_at_positions(asked.module)
     if positions:
         return report.positions_inside(positions, raised)
-    return report.more_than_attention(besides) if besides else None
+    if besides:
+        return report.more_than_attention(besides)
+    return (
+        report.ORDER_INSIDE
+        if plain in answers.failed and depends_on_order(answers.patient)
+        else None
+    )
 
 
 def _told(

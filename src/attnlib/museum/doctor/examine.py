@@ -19,22 +19,29 @@ from attnlib.museum.doctor.loading import in_each_layout
 from attnlib.museum.doctor.mask_style import OWN
 from attnlib.museum.doctor.names import ROLES
 from attnlib.museum.doctor.patient import Patient
-from attnlib.museum.doctor.probes import PROBES, Draw, takes_all
+from attnlib.museum.doctor.probes import PROBES, Draw, Probe, takes_all
 from attnlib.museum.doctor.told import CallError, Told
 
 _PLAIN = PROBES[0]
+_EQUAL = Probe(
+    "equal tokens", "", lambda ask, draw: [(ask(draw.tokens(2, 1).repeat(1, 7, 1))[0], None)]
+)
 LONGEST_ASKED = 9  # tokens of a sequence, by the probes
 _RARE = {"head masks", "defaults"}  # right code of others may raise an error for them
 _POSITIONAL = ("rot", "rope", "freqs", "position", "pos_", "alibi", "relative", "rel_", "inv_freq")
 
 
-def examine(candidate: Candidate, told: Told) -> Patient:
+def examine(candidate: Candidate, told: Told, turned: bool | None = None) -> Patient:
     """Build, load and try a candidate, and say what it was taken for.
+
+    Args:
+        candidate, told: as `diagnose` gets them.
+        turned: whether square parameters without a layer are used as x @ W; tried if left out.
 
     Raises:
         CallError: it can't be built, loaded or called.
     """
-    patient = _settle(list(in_each_layout(candidate, told)), told)
+    patient = _settle(in_each_layout(candidate, told, turned), told)
     forward = patient.first.forward
     _require_mask(forward, told)
     if "mask" in forward.roles:
@@ -74,13 +81,13 @@ def may_be_causal(patient: Patient, told: Told) -> bool:
     return not settled and "causal" not in asked.forward.roles
 
 
-def _settle(patients: list[Patient], told: Told) -> Patient:
+def _settle(in_layouts: Iterator[Patient], told: Told) -> Patient:
     """Return the first patient that is right as it is, or always causal, or with a residual."""
-    if told.causal == "always":
-        patients = [always_causal(patient) for patient in patients]
-    for patient in patients:
-        if patient.right(_PLAIN):
-            return patient
+    patients: list[Patient] = []
+    for patient in in_layouts:
+        patients.append(always_causal(patient) if told.causal == "always" else patient)
+        if patients[-1].right(_PLAIN):
+            return patients[-1]
     tried: list[Patient] = []
     if may_be_causal(patients[0], told) and _looks_one_way(patients[0].first):
         tried = patients = [always_causal(patient) for patient in patients]
@@ -169,6 +176,21 @@ def short_context(module: nn.Module) -> int | None:
     shapes = [buffer.shape for buffer in module.buffers() if buffer.dim() > 1]
     shortest = min((shape[-1] for shape in shapes if shape[-1] == shape[-2]), default=LONGEST_ASKED)
     return shortest if shortest < LONGEST_ASKED else None
+
+
+def depends_on_order(patient: Patient) -> bool:
+    """Tell whether what stands between projections and values depends on the tokens' order.
+
+    Equal tokens come out right, whatever their weights are; but the last one's output moves when
+    those before it change places.
+    """
+    asked = patient.first
+    x = Draw(asked).tokens(1, 7)
+    other = torch.cat([x[:, :-1].flip(1), x[:, -1:]], 1)
+    with suppress(Exception), asked.on(PATHS[0]) as on_path:
+        before, after = (on_path(tokens)[0][:, -1] for tokens in (x, other))
+        return patient.right(_EQUAL) and not torch.allclose(before, after, atol=1e-4)
+    return False
 
 
 def hints_at_positions(module: nn.Module) -> str | None:

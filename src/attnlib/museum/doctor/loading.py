@@ -17,8 +17,11 @@ from attnlib.museum.doctor.reference import PROJECTIONS, Setting, Sizes, referen
 from attnlib.museum.doctor.told import CallError, Load, Told, said, some
 
 
-def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
-    """Yield patients whose weights stand in each layout that a packed projection may have."""
+def in_each_layout(candidate: Candidate, told: Told, turned: bool | None) -> Iterator[Patient]:
+    """Yield patients whose weights stand in each layout that they may have.
+
+    How bare parameters are used is tried, unless `turned` says it.
+    """
     if isinstance(candidate, nn.Module):
         own = building.own_sizes(candidate, told)
         sizes = {"first": own}
@@ -26,7 +29,7 @@ def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
         sizes = {"first": FIRST, "second": SECOND, "grouped": GROUPED}
     sizes["dropping"] = replace(sizes["first"], dropout=building.DROPPED)
     modules: dict[str, nn.Module] = {}
-    for name, size in sizes.items():
+    for name, size in tuple(sizes.items()):
         try:
             module = building.build(candidate, size)
         except CallError:
@@ -35,9 +38,11 @@ def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
             continue
         if module is not None:
             modules[name] = module
+            if told.load is None:  # a class may have one key head by itself
+                sizes[name] = building.with_own_kv_heads(module, size) or size
     norms, *_ = [building.set_norms_aside(module) for module in modules.values()]
-    layouts = [told.qkv] if told.qkv else list(where.LAYOUTS)
-    for layout in layouts:
+    layouts = [where.Layout(told.qkv or "blocks", turned=turned is not False)]
+    for layout in layouts:  # which grow by what the first one leaves open
         modules = {
             name: building.copy_of(module) for name, module in modules.items()
         }  # each layout has weights of its own
@@ -56,21 +61,30 @@ def in_each_layout(candidate: Candidate, told: Told) -> Iterator[Patient]:
             taken.append(f"without {without}")
         if not told.out_projection:
             taken.append("without a projection out of the heads")
-        packed = told.load is None and first.places and where.packed(first.places)
-        if told.qkv and not packed:
+        places = first.places if told.load is None and first.places else []
+        if told.qkv and not where.packed(places):
             raise CallError(
                 f"qkv={told.qkv!r} is for queries, keys and values made by one projection, but "
                 f"this {type(first.module).__name__} has none: leave it out"
             )
-        if packed:
-            which = "queries, keys and values" if packed == "qkv" else "keys and values"
-            taken.append(f"{which} made by one projection ({layout})")
-        yield Patient(asked, tuple(taken))
-        if not packed:
-            return
+        if len(layouts) == 1:
+            layouts += where.layouts(places, told.qkv, turned)[1:]
+        yield Patient(asked, (*taken, *_stored(places, layout)))
 
 
-def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: str) -> Asked | None:
+def _stored(places: where.Places, layout: where.Layout) -> Iterator[str]:
+    """Say how weights are stored, where that was tried."""
+    order = where.packed(places)
+    if order:
+        which = "queries, keys and values" if len(order) == 3 else "keys and values"
+        usual = order in ("qkv", "kv")
+        in_order = "" if usual else f", in the order {', '.join(order)}"
+        yield f"{which} made by one projection ({layout.packing}{in_order})"
+    if where.guessed(places):
+        yield f"its bare parameters used as {'x @ W' if layout.turned else 'x @ W.T'}"
+
+
+def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: where.Layout) -> Asked | None:
     """Give a module the reference's weights; None if that can't be done at these sizes."""
     forward = read_forward(module, told)
     if told.batch_first is not None:
@@ -133,7 +147,7 @@ def _load(module: nn.Module, right: MultiHeadAttention, load: Load) -> list[str]
     return [name for name in untouched if name in parameters]
 
 
-def _own_or_found(module: nn.Module, sizes: Sizes, layout: str) -> where.Places | None:
+def _own_or_found(module: nn.Module, sizes: Sizes, layout: where.Layout) -> where.Places | None:
     own = where.own_places(module)
     shapes = {name: p.shape for name, p in reference(Setting(sizes)).named_parameters()}
     there = dict(module.named_parameters())

@@ -5,12 +5,13 @@ import re
 from collections.abc import Callable
 
 ROLES: dict[str, tuple[str, ...]] = {
-    "query": ("query", "queries", "q", "xq", "query_states", "x", "hidden_states", "inputs"),
+    "query": ("query", "queries", "q", "xq", "query_states", "x", "hidden_states", "inputs",
+              "inputs_q", "x_q"),
     "key": ("key", "keys", "k", "xk", "key_states"),
     "value": ("value", "values", "v", "xv", "value_states"),
     "key_value": (
         "key_value", "kv", "context", "memory", "y", "encoder_output", "enc_output",
-        "cond", "xa",
+        "cond", "xa", "inputs_kv", "xkv", "x_kv",
     ),
     "mask": ("mask", "attn_mask", "attention_mask", "src_mask", "allowed"),
     "key_mask": ("key_mask", "key_padding_mask", "padding_mask", "pad_mask"),
@@ -58,8 +59,9 @@ SIZES: dict[str, tuple[str, ...]] = {
 _PLAIN = (
     "w", "fc", "lin", "linear", "linears", "proj", "projection", "projections", "project", "dense",
     "layer", "layers", "attn", "attention", "net", "nets", "conv", "weight", "weights", "matrix",
-    "matrices", "mat", "transform",
+    "matrices", "mat", "transform", "kernel", "param", "parameter",
 )  # fmt: skip
+_BIAS = ("b", "bias", "biases")
 _BESIDE = (*_PLAIN, "c", "to", "cast", "tmp", "embeddings", "x", "input", "self", "multi", "head")
 PLAIN = "plain"  # of a layer whose name says nothing
 PROJECTIONS: dict[str, tuple[str, ...]] = {
@@ -67,22 +69,48 @@ PROJECTIONS: dict[str, tuple[str, ...]] = {
     "W_k": ("k", "key", "keys", "ks", "wk", "tokeys"),
     "W_v": ("v", "value", "values", "vs", "wv", "tovalues"),
     "W_o": ("o", "out", "output", "final", "unify", "unifyheads", "concat", "combine", "wo"),
-    "qkv": ("qkv", "wqkv", "in"),
-    "kv": ("kv", "wkv"),
+    "qkv": ("in",),
 }
+_OF_ONE = {"W_q": "q", "W_k": "k", "W_v": "v"}
 
 
 def projection_named(name: str) -> str | None:
-    """Return which projection a layer's name says it is, `PLAIN` if that is left open, or None."""
-    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
-    found = {known_as(word, PROJECTIONS) for word in words if word not in _BESIDE}
-    if found == {"W_q", "W_k", "W_v"}:
-        return "qkv"
-    if found == {"W_k", "W_v"}:
-        return "kv"
-    if not found and set(words) & set(_PLAIN):
+    """Return which projection a layer's name says it is, or None.
+
+    Several in one are named by their letters in the order of the name, as "qkv" or "kv"; a name
+    that leaves it open is `PLAIN`.
+    """
+    return _named([word for word in _words(name) if word not in _BESIDE], _words(name))
+
+
+def bias_named(name: str) -> str | None:
+    """Return which projection's bias a parameter's name says it is, or None."""
+    words = _words(name)
+    if len(words) == 1:  # bq
+        words = ["b", words[0].removeprefix("b")] if words[0].startswith("b") else words
+    rest = [word for word in words if word not in (*_BIAS, *_BESIDE)]
+    return _named(rest, []) if set(words) & set(_BIAS) else None
+
+
+def _named(words: list[str], all_words: list[str]) -> str | None:
+    found = list(dict.fromkeys(_projection(word) for word in words))
+    letters = "".join(_OF_ONE.get(role or "", " ") for role in found)
+    if sorted(letters) in (["k", "q", "v"], ["k", "v"]):
+        return letters
+    if not found and set(all_words) & set(_PLAIN):
         return PLAIN
-    return found.pop() if len(found) == 1 else None
+    return found[0] if len(found) == 1 else None
+
+
+def _projection(word: str) -> str | None:
+    letters = word.removeprefix("w")
+    if sorted(letters) in (["k", "q", "v"], ["k", "v"]):
+        return letters
+    return known_as(word, PROJECTIONS)
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
 
 
 def known_as(name: str, table: dict[str, tuple[str, ...]]) -> str | None:

@@ -74,8 +74,14 @@ class Patient:
         return not isinstance(given, Exception)
 
     def right(self, probe: Probe, path: Path = PATHS[0]) -> bool:
-        """Tell whether it answers a probe as it should."""
-        return agree(self.answer(probe, path), self.compared(probe), probe.tolerance)
+        """Tell whether it answers a probe as it should, one size after the other."""
+        for asked in self._for(probe):
+            with asked.on(path) as on_path:
+                given = put(probe, on_path)
+            right = answer_of_attnlib(probe, asked.setting, asked.takes)
+            if not agree(given, right, probe.tolerance):
+                return False
+        return True
 
     def right_weights(self, probe: Probe) -> bool:
         """Tell whether the weights that it shows are right, whatever its outputs are."""

@@ -3,17 +3,38 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import permutations, product
 
 import torch
 from torch import Tensor, nn
 
 from attnlib.attention import MultiHeadAttention
-from attnlib.museum.doctor.names import PLAIN, projection_named
+from attnlib.museum.doctor.bare import bias_fits, matrix_as
+from attnlib.museum.doctor.names import PLAIN, bias_named, projection_named
 from attnlib.museum.doctor.reference import Sizes
 
-LAYOUTS = ("blocks", "heads", "interleaved")
 Places = list["Place"]
-Pieces = list[tuple[str, slice, Callable[[Tensor], Tensor]]]  # W, its rows, and where they stand
+View = Callable[[Tensor], Tensor]
+Pieces = list[tuple[str, slice, View]]  # W, its rows, and where they stand
+OF_LETTERS = {"q": "W_q", "k": "W_k", "v": "W_v"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What neither names nor shapes tell of how matrices are stored.
+
+    packing: of several in one parameter, one after the other ("blocks"), head by head ("heads") or
+    number by number ("interleaved"). order: which of them comes first, as "kqv"; as its name has it
+    if left out. turned: whether a square parameter W is used as x @ W, and not as a layer's weight.
+    """
+
+    packing: str = "blocks"
+    order: str = ""
+    turned: bool = True
+
+    def order_of(self, letters: str) -> str:
+        """Return the order of what is named by these letters."""
+        return self.order if set(self.order) == set(letters) else letters
 
 
 @dataclass(frozen=True)
@@ -21,13 +42,35 @@ class Place:
     """Rows of one of the reference's parameters, and where a module has them.
 
     ours: "W_q.weight" or the like. rows: which of its rows. theirs: the module's parameter.
-    select: its part that holds these rows, a view.
+    select: its part that holds these rows, a view. order: of all that stand in that parameter.
+    guessed: whether it is a square parameter without a layer, which may be used either way.
     """
 
     ours: str
     rows: slice
     theirs: str
-    select: Callable[[Tensor], Tensor]
+    select: View
+    order: str = ""
+    guessed: bool = False
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    """A parameter that may hold projections.
+
+    name: of the layer, or of the parameter if it has none. weight, bias: the parameters' names.
+    view: brings the weight to [out, in], or to [..., in]. out: how wide that is. parts: 3 if it
+    has an axis in front for the projections in it, before that.
+    """
+
+    name: str
+    role: str
+    weight: str
+    bias: str | None
+    view: View
+    out: int
+    parts: int = 1
+    guessed: bool = False
 
 
 def fill(module: nn.Module, places: Places, reference: MultiHeadAttention) -> None:
@@ -44,8 +87,13 @@ def collect(module: nn.Module, places: Places, numbers: dict[str, Tensor]) -> di
     found: dict[str, list[Tensor]] = {}
     for place in sorted(places, key=lambda place: place.rows.start or 0):
         part = place.select(numbers[place.theirs])
-        width = () if place.ours.endswith("bias") else (part.shape[-1],)
-        found.setdefault(place.ours, []).append(part.reshape(-1, *width))
+        if place.ours.endswith("bias"):
+            part = part.reshape(-1)
+        elif place.ours == "W_o.weight":  # [d, h, d_k] -> [d, d]
+            part = part.reshape(len(part), -1)
+        else:  # [h, d_k, d] -> [d, d]
+            part = part.reshape(-1, part.shape[-1])
+        found.setdefault(place.ours, []).append(part)
     return {ours: torch.cat(parts) for ours, parts in found.items()}
 
 
@@ -56,51 +104,71 @@ def own_places(module: nn.Module) -> Places:
     return [Place(name, slice(None), name, _all) for name in names if name in there]
 
 
-def find_places(module: nn.Module, sizes: Sizes, layout: str = "blocks") -> Places | None:
-    """Find the projections by their usual names and shapes; None if they aren't all there.
-
-    Args:
-        module: somebody's attention.
-        sizes: its sizes.
-        layout: of a packed projection: W_q, W_k and W_v one after the other ("blocks"), head by
-            head ("heads"), or number by number ("interleaved").
-    """
+def find_places(module: nn.Module, sizes: Sizes, layout: Layout | None = None) -> Places | None:
+    """Find the projections by their usual names and shapes; None if they aren't all there."""
+    layout = layout or Layout()
     d_k = sizes.d_model // sizes.num_heads
     d, d_kv = sizes.d_model, d_k * sizes.num_kv_heads
-    parts = {"W_q": d, "W_k": d_kv, "W_v": d_kv, "W_o": d}
+    widths = {"W_q": d, "W_k": d_kv, "W_v": d_kv, "W_o": d}
     places: Places = []
-    pieces: Pieces
-    projections = list(_projections(module))
-    named = {role for _, role, *_ in projections}
-    for name, role, out, weight_name, bias_name, turned in projections:
+    matrices = list(_matrices(module, sizes, layout))
+    named = {matrix.role for matrix in matrices}
+    for matrix in matrices:
+        role, order = matrix.role, ""
         if role == PLAIN:  # its width says what it is, unless another one is called that
-            role = {d: "W_o", d + 2 * d_kv: "qkv"}.get(out, PLAIN)
+            role = {d: "W_o", d + 2 * d_kv: "qkv"}.get(matrix.out, PLAIN)
             role = PLAIN if role in named else role
-        if role in parts and out == parts[role]:
-            pieces = [(role, slice(None), partial(_rows, slice(None)))]
-        elif role in parts and "." in name and out == d_k:  # one of a list of heads
-            head = next((int(part) for part in reversed(name.split(".")) if part.isdigit()), 0)
+        if role in widths and matrix.out == widths[role]:
+            pieces: Pieces = [(role, slice(None), _all)]
+        elif role in widths and "." in matrix.name and matrix.out == d_k:  # one of a list of heads
+            parts = reversed(matrix.name.split("."))
+            head = next((int(part) for part in parts if part.isdigit()), 0)
             pieces = [(role, slice(head * d_k, (head + 1) * d_k), _all)]
-        elif role == "qkv" and out == d + 2 * d_kv:
-            pieces = _packed(("W_q", "W_k", "W_v"), (d, d_kv, d_kv), sizes.num_heads, layout)
-        elif role == "kv" and out == 2 * d_kv:
-            pieces = _packed(("W_k", "W_v"), (d_kv, d_kv), sizes.num_kv_heads, layout)
+        elif set(role) <= set(OF_LETTERS):
+            order = layout.order_of(role)
+            names = [OF_LETTERS[letter] for letter in order]
+            if matrix.out != sum(widths[name] for name in names):
+                continue
+            pieces = _packed(names, widths, sizes, layout.packing)
+            if matrix.parts > 1:
+                pieces = [(name, slice(None), partial(_part, i)) for i, name in enumerate(names)]
         else:
             continue
         for W, rows, select in pieces:
-            places.append(Place(f"{W}.weight", rows, weight_name, partial(_turn, select, turned)))
-            if bias_name:
-                places.append(Place(f"{W}.bias", rows, bias_name, select))
-    found = {place.ours.split(".")[0] for place in places}
+            view = partial(_one_after_other, matrix.view, select)
+            if matrix.parts > 1:
+                view = partial(_one_after_other, select, matrix.view)
+            places.append(Place(f"{W}.weight", rows, matrix.weight, view, order, matrix.guessed))
+            if matrix.bias:
+                places.append(Place(f"{W}.bias", rows, matrix.bias, select, order))
+    places += _bare_biases(module, sizes, layout, widths)
+    found = {place.ours.split(".")[0] for place in places if place.ours.endswith("weight")}
     return places if found >= {"W_q", "W_k", "W_v"} and _each_once(places) else None
 
 
 def packed(places: Places) -> str:
-    """Return which projections stand in one parameter: "qkv", "kv" or none."""
-    owners = {place.ours: place.theirs for place in places}
-    if owners["W_k.weight"] != owners["W_v.weight"]:
-        return ""
-    return "qkv" if owners["W_q.weight"] == owners["W_k.weight"] else "kv"
+    """Return the letters of the projections that stand in one parameter, in their order."""
+    return next((place.order for place in places if place.order), "")
+
+
+def guessed(places: Places) -> tuple[str, ...]:
+    """Return the names of the parameters that may be used either way."""
+    return tuple(dict.fromkeys(place.theirs for place in places if place.guessed))
+
+
+def layouts(places: Places, packing: str | None, turned: bool | None) -> list[Layout]:
+    """Return in which layouts a module with these places may keep its weights, the usual first.
+
+    Its packing, and how it uses bare parameters, may be known.
+    """
+    order = packed(places)
+    packings = [packing] if packing else ["blocks", "heads", "interleaved"] if order else ["blocks"]
+    orders = [order, *map("".join, permutations(order))] if order else [""]
+    turns = [True, False] if turned is None and guessed(places) else [turned is not False]
+    return [
+        Layout(packing, order, turned)
+        for order, packing, turned in product(dict.fromkeys(orders), packings, turns)
+    ]
 
 
 def _each_once(places: Places) -> bool:
@@ -108,13 +176,12 @@ def _each_once(places: Places) -> bool:
     return len(set(seen)) == len(seen)
 
 
-def _projections(
-    module: nn.Module,
-) -> Iterator[tuple[str, str, int, str, str | None, bool]]:
-    """Yield (name, role, width out, weight, bias or None, whether stored [in, out])."""
+def _matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matrix]:
+    """Yield the layers and parameters that may be projections."""
     if isinstance(module, nn.MultiheadAttention) and module.in_proj_weight is not None:
         own = None if module.in_proj_bias is None else "in_proj_bias"
-        yield "in_proj", "qkv", len(module.in_proj_weight), "in_proj_weight", own, False
+        out = len(module.in_proj_weight)
+        yield _Matrix("in_proj", "qkv", "in_proj_weight", own, _all, out)
     linears = [
         (name, layer)
         for name, layer in module.named_modules()
@@ -132,8 +199,56 @@ def _projections(
             continue
         turned = type(layer).__name__ == "Conv1D"  # of transformers: x @ weight
         weight = layer.weight.T if turned else layer.weight
+        if weight.shape[1] != sizes.d_model:  # of other tokens
+            continue
         bias = f"{name}.bias" if getattr(layer, "bias", None) is not None else None
-        yield name, role, len(weight), f"{name}.weight", bias, turned
+        view = partial(_turned, turned)
+        yield _Matrix(name, role, f"{name}.weight", bias, view, len(weight))
+    yield from _bare_matrices(module, sizes, layout)
+
+
+def _bare_matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matrix]:
+    """Yield the parameters that belong to no layer, and may be projections by name and shape."""
+    bare = _bare_parameters(module)
+    for name, numbers in bare.items():
+        role = _role(name, list(bare))
+        if not role or bias_named(name.split(".")[-1]):
+            continue
+        shape = tuple(numbers.shape)
+        packed_letters = set(role) <= set(OF_LETTERS)
+        parts = len(role) if packed_letters and shape[0] == len(role) and len(shape) > 2 else 1
+        found = matrix_as(role, shape[1:] if parts > 1 else shape, sizes, layout.turned)
+        if found:
+            yield _Matrix(
+                name, role, name, None, found.view, parts * found.out, parts, found.guessed
+            )
+
+
+def _bare_biases(
+    module: nn.Module, sizes: Sizes, layout: Layout, widths: dict[str, int]
+) -> Iterator[Place]:
+    """Yield where biases stand that belong to no layer."""
+    for name, numbers in _bare_parameters(module).items():
+        role = bias_named(name.split(".")[-1])
+        if role in widths and bias_fits(numbers, widths[role], sizes):
+            yield Place(f"{role}.bias", slice(None), name, _all)
+        elif role and set(role) <= set(OF_LETTERS) and numbers.dim() == 1:
+            order = layout.order_of(role)
+            names = [OF_LETTERS[letter] for letter in order]
+            if len(numbers) == sum(widths[W] for W in names):
+                for W, rows, select in _packed(names, widths, sizes, layout.packing):
+                    yield Place(f"{W}.bias", rows, name, select, order)
+
+
+def _bare_parameters(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters of a module and its parts that are no layer's weight or bias."""
+    of_torch = isinstance(module, nn.MultiheadAttention) and module.in_proj_weight is not None
+    return {
+        name: numbers
+        for name, numbers in module.named_parameters()
+        if name.split(".")[-1] not in ("weight", "bias")
+        and not (of_torch and name.startswith("in_proj"))
+    }
 
 
 def _is_matrix(weight: Tensor) -> bool:
@@ -158,14 +273,16 @@ def _role(name: str, all_names: list[str]) -> str | None:
     return told or (PLAIN if PLAIN in (role, *parents) else None)
 
 
-def _packed(names: tuple[str, ...], widths: tuple[int, ...], num_heads: int, layout: str) -> Pieces:
+def _packed(names: list[str], widths: dict[str, int], sizes: Sizes, packing: str) -> Pieces:
     """Say where each of several projections stands in one parameter."""
     pieces: Pieces = []
     start = 0
-    for i, (name, width) in enumerate(zip(names, widths, strict=True)):
-        if layout == "blocks" or len(set(widths)) > 1:
+    num_heads = sizes.num_heads if "W_q" in names else sizes.num_kv_heads
+    for i, name in enumerate(names):
+        width = widths[name]
+        if packing == "blocks" or len({widths[name] for name in names}) > 1:
             select = partial(_rows, slice(start, start + width))
-        elif layout == "heads":
+        elif packing == "heads":
             select = partial(_of_each_head, num_heads, len(names), i)
         else:
             select = partial(_rows, slice(i, None, len(names)))
@@ -182,10 +299,18 @@ def _rows(rows: slice, numbers: Tensor) -> Tensor:
     return numbers[rows]
 
 
+def _part(i: int, numbers: Tensor) -> Tensor:
+    return numbers[i]
+
+
 def _of_each_head(num_heads: int, parts: int, i: int, numbers: Tensor) -> Tensor:
     return numbers.view(num_heads, parts, -1, *numbers.shape[1:])[:, i]
 
 
-def _turn(select: Callable[[Tensor], Tensor], turned: bool, numbers: Tensor) -> Tensor:
+def _turned(turned: bool, numbers: Tensor) -> Tensor:
     matrix = numbers.flatten(1)
-    return select(matrix.T if turned else matrix)
+    return matrix.T if turned else matrix
+
+
+def _one_after_other(first: View, second: View, numbers: Tensor) -> Tensor:
+    return second(first(numbers))
