@@ -177,17 +177,22 @@ def second_gradients(candidate: Callable[..., nn.Module], chance: random.Random)
 
 
 def forward_mode(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
-    """Derivatives along a direction, with and without parameters that are trained."""
+    """Derivatives along a direction of some tokens, and whether or not parameters are trained."""
     call, right, options = _beside_the_right(candidate, chance)
-    directions = tuple(torch.randn_like(x) for x in call.tokens)
+    moving = sorted(chance.sample(range(len(call.tokens)), k=chance.randint(1, len(call.tokens))))
+    directions = tuple(torch.randn_like(call.tokens[i]) for i in moving)
     trained = chance.random() < 0.5
     found = []
     for module in (call.module, right):
         module.requires_grad_(trained)
+
+        def answer(*moved: Tensor, module: nn.Module = module) -> Any:
+            tokens = dict(enumerate(call.tokens)) | dict(zip(moving, moved, strict=True))
+            return module(*tokens.values(), **options)
+
         with sdpa_kernel(SDPBackend.MATH):
-            _, changes = torch.func.jvp(
-                lambda *tokens, module=module: module(*tokens, **options), call.tokens, directions
-            )
+            start = tuple(call.tokens[i] for i in moving)
+            _, changes = torch.func.jvp(answer, start, directions)
         found.append(changes)
     return _first_other("a derivative", *found)
 
@@ -199,7 +204,10 @@ def _beside_the_right(
     call = _Random(candidate, chance)
     right = MultiHeadAttention(**call.sizes)
     right.load_state_dict(call.module.state_dict())
-    return call, right, call.some_masks(own=True) | {"need_weights": True}
+    masks = call.some_masks(own=True)
+    if call.T_q == call.T_k and chance.random() < 0.3:  # for which kernels need no mask
+        masks = {"causal": True}
+    return call, right, masks | {"need_weights": True}
 
 
 def _first_other(what: str, ours: tuple, theirs: tuple) -> str:
