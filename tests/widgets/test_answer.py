@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 
 import pytest
 import torch
@@ -142,17 +143,28 @@ TYPE_ALL = """(answers) => answers.map((texts) => {
 })"""
 
 
+DIGITS = ["0123456789", "٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴۵۶۷۸۹", "０１２３４５６７８９"]
+MINUSES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
+POINTS = ".,\u066b\uff0c\uff0e"
+AROUND = ["", " ", "\u00a0", "\u2009", "\u202f", "\u200f", "\u061c"]
+
+
 def typed(number: float, rng: random.Random) -> str:
     """A number as one of many readers would type it."""
     text = rng.choice([repr(number), f"{number:.6f}", f"{number:.9e}", f"{number * 7:.9f}/7"])
-    text = text.replace("-", rng.choice(["-", "\u2212"]))
-    return rng.choice(["", " "]) + text.replace(".", rng.choice([".", ","])) + rng.choice(["", " "])
+    doubtful = re.search(r"[1-9]\.\d{3}$", text)  # with a comma it might be thousands
+    signs = {"-": rng.choice(MINUSES), ".": "." if doubtful else rng.choice(POINTS)}
+    digits = dict(zip(DIGITS[0], rng.choice(DIGITS), strict=True))
+    text = text.translate(str.maketrans(signs | digits))
+    return rng.choice(AROUND) + text + rng.choice(AROUND)
 
 
 def read(text: str) -> float:
-    """A typed number as Python reads it."""
-    parts = text.replace("\u2212", "-").replace(",", ".").split("/")
-    return float(parts[0]) / (float(parts[1]) if len(parts) == 2 else 1)
+    """A typed number as Python reads it, to which all digits are known, but one minus and point."""
+    for signs, sign in ((MINUSES, "-"), (POINTS, "."), ("\u200f\u061c", "")):
+        text = text.translate(dict.fromkeys(map(ord, signs), sign))
+    above, _, below = text.partition("/")
+    return float(above) / float(below or 1)
 
 
 def as_shown(verdict: Verdict) -> str:
@@ -294,6 +306,9 @@ def test_what_cannot_be_read_is_said_of_each_field(show):
     [
         ("0.43", 0.43), ("0,43", 0.43), (".5", 0.5), ("7.", 7), ("+2", 2), ("-2e-3", -0.002),
         ("\u22122E\u22123", -0.002), ("3/7", 3 / 7), (" 3 / -7 ", -3 / 7), ("1,5/2,5", 0.6),
+        ("\u20130.43", -0.43), ("2e\u20133", 0.002), ("٠٫٤٣", 0.43), ("−۳/۷", -3 / 7),
+        ("０．４３", 0.43), ("－２ｅ－３", -0.002), ("３／７", 3 / 7), ("\u200e-0.43\u200f", -0.43),
+        ("\u2009 0.43\u00a0", 0.43), ("0,125", 0.125), ("12,3456", 12.3456), ("1234,567", 1234.567),
     ],
 )  # fmt: skip
 def test_a_number_may_be_typed_in_many_ways(show, text, number):
@@ -306,12 +321,82 @@ def test_a_number_may_be_typed_in_many_ways(show, text, number):
 
 @pytest.mark.parametrize(
     "text",
-    ["1.2.3", "1,234.5", "1/2/3", "3/", "/7", "0/0", "1e999", "NaN", "Infinity", "0x10", "-"],
-)
+    [
+        "1.2.3", "1,234.5", "1/2/3", "3/", "/7", "0/0", "1e999", "NaN", "Infinity", "0x10", "-",
+        "1\u20132", "--1", "\u20145", "1 000", "1\u2009000", "1 1/2", "1'000", "1_000", "1٬000",
+        "½", "2²", "1·5", "٣x",
+    ],
+)  # fmt: skip
 def test_other_texts_are_no_numbers(show, text):
     page = show(numbers())
     fill(page, text, "2", "5")
-    assert f"“{text}” can’t be read." in check(page)
+    assert check(page) == f"“{text}” can’t be read. Type a number such as 0.43, 3/7 or -2e-3."
+
+
+THOUSANDS = "Write 4,096 as 4096 or 4.096."
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        *((text, "Write 25% as 0.25.") for text in ("25%", "25 ％", "٢٥٪")),
+        *((text, THOUSANDS) for text in ("4,096", "-1,000", "1/ 1,500 ", "１，０００")),
+    ],
+)
+def test_what_may_mean_two_numbers_is_none_and_what_to_type_is_said(show, text, advice):
+    page = show(numbers())
+    fill(page, text, text, "5")
+    wanted = f"“{text}” can’t be read. Type a number such as 0.43, 3/7 or -2e-3. {advice}"
+    assert check(page) == wanted
+
+
+def test_a_very_long_text_is_cut_and_refused(show):
+    widget = numbers()
+    page = show(widget, widget, width=360)
+    first = page.locator(".attn-widget").first
+    field = first.get_by_role("textbox").first
+    for text in ("1" * 100_000 + "x", "<b>" * 30_000, "1" * 100_000, "0." + "3" * 59):
+        field.fill(text)
+        assert check(first) == (
+            f"“{text[:61]}” can’t be read. Type a number such as 0.43, 3/7 or -2e-3. "
+            "At most 60 characters fit."
+        )
+        assert field.input_value() == text[:61]
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+        assert page.locator("b").count() == 0
+    field.fill("0." + "3" * 58)
+    assert "Still empty" in check(first)
+
+
+def test_enter_hands_in_unless_an_input_method_is_composing(show):
+    page = show(numbers())
+    field = page.get_by_role("textbox").first
+    field.fill("1")
+    press = """(field, options) => field.dispatchEvent(new KeyboardEvent(
+        "keydown", {key: "Enter", bubbles: true, cancelable: true, ...options}))"""
+    for composing in ({"isComposing": True}, {"keyCode": 229}):
+        assert field.evaluate(press, composing)  # and leaves the key to it
+        assert said(page) == ""
+    assert not field.evaluate(press, {})
+    assert said(page) == "Still empty: y and z."
+
+
+def test_fields_with_one_label_are_told_apart(show):
+    rows = [("Row *a*", ["x", "`y`"]), ("Row b", ["x", "z"]), ("", ["x"])]
+    known = [torch.zeros(1, 5)]
+    page = show(Answer("numbers", rows, [verdict(True), verdict(False)], known=known))
+    fill(page, "", "", "", "0", "")
+    assert check(page) == "Still empty: x (Row a), y, x (Row b) and x."
+
+
+def test_parts_may_have_choices_of_their_own(show):
+    parts = [("First", ["a", "b"]), ("*Second*", ["c", "d", "e"])]
+    mixes = list(itertools.product(*(labels for _, labels in parts)))
+    verdicts = [verdict(mix == ("b", "d"), " ".join(mix)) for mix in mixes]
+    page = show(Answer("choice", parts, verdicts))
+    assert check(page) == "Still to pick: First and Second."
+    places = list(itertools.product(range(2), range(3)))
+    assert page.evaluate(CHOOSE_ALL, places) == list(map(repr, verdicts))
 
 
 def test_what_is_still_to_pick_is_named(show):
@@ -353,6 +438,23 @@ def test_steps_are_moved_by_keys_and_by_touch(show):
     page.get_by_role("button", name="Move up: split").tap()
     assert page.locator("li span").all_inner_texts() == ["split", "project", "merge"]
     assert check(page) == "Not yet. No: split project merge."
+
+
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [
+        (numbers, ["1", "2"]), (numbers, ["1", "2", 5]), (numbers, ["1", "2", None]),
+        (numbers, ["1", "2", ["5"]]), (numbers, ["1", "2", "5" * 62]), (numbers, "125"),
+        (choice, ["0", "2"]), (choice, [[0], 2]), (choice, ["length", 2]), (choice, [0, 3]),
+        (choice, [0, -1]), (choice, [0, 0.5]), (choice, [0]), (choice, [True, 2]),
+        (choice, {"0": 0, "1": 2, "length": 2}),
+        (lines, ["length"]), (lines, ["1"]), (lines, [4]), (lines, [None]), (lines, [2, 1]),
+        (order, [0, 1]), (order, [0, 1, 1]), (order, ["0", "1", "2"]), (order, [0, 1, 3]),
+    ],
+)  # fmt: skip
+def test_what_no_reader_can_have_given_is_refused(show, make, given):
+    page = show(make(), damage=lambda state, _: state.update(given=given, checked=True))
+    assert "given should be an answer of this kind" in page.get_by_role("alert").inner_text()
 
 
 @pytest.mark.parametrize("make", KINDS)

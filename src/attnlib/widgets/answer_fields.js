@@ -10,9 +10,11 @@ import {
   waysToPick,
 } from "./answer_places.js";
 import { element } from "./shared/dom.js";
-import { inWords, parseFraction } from "./shared/numbers.js";
+import { hasDoubtfulComma, inWords, isBlank, parseFraction } from "./shared/numbers.js";
 import { createButton } from "./shared/parts.js";
-import { inline } from "./shared/text.js";
+import { inline, unmarked } from "./shared/text.js";
+
+const LONGEST = 60; // characters; longer texts are cut to one more, and refused
 
 /** Controls below a title, where there is one. */
 function createPart(title, className, ...controls) {
@@ -27,11 +29,16 @@ function createOption(type, name, content, choose) {
   return { input, node: element("label", {}, input, ...content) };
 }
 
+/** Whether a value is the place of something in a list. */
+function isPlace(value, list) {
+  return Number.isInteger(value) && value >= 0 && value < list.length;
+}
+
 function createNumberField(label, type) {
   const input = element("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   const note = element("span", { class: "attn-note" });
   const name = element("span", {}, ...inline(label));
-  input.addEventListener("input", () => type(input.value));
+  input.addEventListener("input", () => type(input.value.slice(0, LONGEST + 1)));
 
   function draw(text, words) {
     if (input.value !== text) input.value = text;
@@ -44,24 +51,45 @@ function createNumberField(label, type) {
 
 /** Why a text is no number, or nothing. */
 function wordsOn(text) {
-  if (text.trim() === "") return "empty";
-  return Number.isNaN(parseFraction(text)) ? "not a number" : "";
+  if (isBlank(text)) return "empty";
+  return text.length > LONGEST || Number.isNaN(parseFraction(text)) ? "not a number" : "";
+}
+
+/** What to type in place of texts that are no numbers. */
+function adviceOn(texts) {
+  const advice = ["Type a number such as 0.43, 3/7 or -2e-3."];
+  if (texts.some((text) => /[%\uff05\u066a]/.test(text))) advice.push("Write 25% as 0.25.");
+  if (texts.some(hasDoubtfulComma)) advice.push("Write 4,096 as 4096 or 4.096.");
+  if (texts.some((text) => text.length > LONGEST))
+    advice.push(`At most ${LONGEST} characters fit.`);
+  return advice.join(" ");
+}
+
+/** What fields are called in a sentence: if several have one label, by the part's title too. */
+function namesOfFields({ titles, labels }) {
+  const all = labels.flat();
+  const isAlone = (label) => all.indexOf(label) === all.lastIndexOf(label);
+  const names = labels.flatMap((own, part) =>
+    own.map((label) => (isAlone(label) || !titles[part] ? label : `${label} (${titles[part]})`)),
+  );
+  return names.map(unmarked);
 }
 
 const numbers = {
   untouched: ({ labels }) => labels.flat().map(() => ""),
   isGiven: (given, { labels }) =>
-    given.length === labels.flat().length && given.every((text) => typeof text === "string"),
+    given.length === labels.flat().length &&
+    given.every((text) => typeof text === "string" && text.length <= LONGEST + 1),
   sizeOfTable: ({ known, tolerance, near }) =>
     known.reduce((size, rows) => size * (rows.length + 1 + (near > tolerance)), 1),
-  missing(given, { labels }) {
-    const names = labels.flat();
+  missing(given, state) {
+    const names = namesOfFields(state);
     const empty = names.filter((_, i) => wordsOn(given[i]) === "empty");
     const unread = given.filter((text) => wordsOn(text) === "not a number");
     if (empty.length === names.length) return "Nothing is filled in so far.";
     if (unread.length > 0) {
-      const texts = inWords(unread.map((text) => `\u201c${text}\u201d`));
-      return `${texts} can\u2019t be read. Type a number such as 0.43, 3/7 or -2e-3.`;
+      const texts = inWords([...new Set(unread)].map((text) => `\u201c${text}\u201d`));
+      return `${texts} can\u2019t be read. ${adviceOn(unread)}`;
     }
     return empty.length > 0 ? `Still empty: ${inWords(empty)}.` : "";
   },
@@ -102,10 +130,10 @@ const choice = {
   untouched: ({ labels }) => labels.map(() => null),
   isGiven: (given, { labels }) =>
     given.length === labels.length &&
-    given.every((picked, i) => picked === null || labels[i][picked] !== undefined),
+    given.every((picked, i) => picked === null || isPlace(picked, labels[i])),
   sizeOfTable: ({ labels }) => labels.reduce((size, names) => size * names.length, 1),
   missing(given, { titles }) {
-    const open = titles.filter((_, i) => given[i] === null);
+    const open = titles.map(unmarked).filter((_, i) => given[i] === null);
     if (open.length === 0) return "";
     return titles.length === 1 ? "Pick an answer first." : `Still to pick: ${inWords(open)}.`;
   },
@@ -141,7 +169,7 @@ const choice = {
 const lines = {
   untouched: () => [],
   isGiven: (given, { labels: [listing] }) =>
-    given.every((line, i) => listing[line] !== undefined && !(given[i - 1] >= line)),
+    given.every((line, i) => isPlace(line, listing) && !(given[i - 1] >= line)),
   sizeOfTable: ({ labels: [listing], pick }) => waysToPick(pick, listing.length),
   missing(given, { pick }) {
     if (given.length === pick) return "";

@@ -20,15 +20,42 @@ export function roundTicks(low, high, most) {
   return Array.from({ length: count }, (_, i) => (first + i) * step);
 }
 
-/** What a reader typed as a number, or NaN. A comma may stand for the point. */
+/**
+ * A text with the digits and signs of ASCII in place of those that other keyboards and typesetters
+ * have for the same: Arabic and Persian digits and decimal separator, fullwidth characters, hyphens,
+ * dashes and the minus sign. Marks that only tell the direction of writing are left out.
+ */
+function inAscii(text) {
+  return text
+    .replace(/[\u061c\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, "")
+    .replace(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => digit.charCodeAt(0) & 0xf)
+    .replace(/[\uff01-\uff5e]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0))
+    .replace(/[\u2010-\u2013\u2212\ufe63]/g, "-")
+    .replaceAll("\u066b", ".")
+    .trim();
+}
+
+/** Whether nothing is to be seen in a text. */
+export function isBlank(text) {
+  return inAscii(text) === "";
+}
+
+/** Whether a comma in a text may stand between thousands as well as for the point: 4,096. */
+export function hasDoubtfulComma(text) {
+  const parts = inAscii(text).split("/");
+  return parts.some((part) => /^\s*[+-]?[1-9]\d{0,2},\d{3}\s*$/.test(part));
+}
+
+/** What a reader typed as a number, or NaN. A comma may stand for the point, unless in doubt. */
 export function parseNumber(text) {
-  const plain = text.trim().replaceAll("\u2212", "-").replace(",", ".");
-  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : NaN;
+  if (hasDoubtfulComma(text)) return NaN;
+  const plain = inAscii(text).replace(",", ".");
+  return /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : NaN;
 }
 
 /** What a reader typed as a finite number, perhaps as a fraction such as 3/7, or NaN. */
 export function parseFraction(text) {
-  const [above, below = 1, ...more] = text.split("/").map(parseNumber);
+  const [above, below = 1, ...more] = inAscii(text).split("/").map(parseNumber);
   const number = more.length === 0 ? above / below : NaN;
   return Number.isFinite(number) ? number : NaN;
 }

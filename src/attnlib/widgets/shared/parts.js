@@ -88,9 +88,11 @@ export function createForm(submit, ...children) {
     event.preventDefault();
     submit();
   });
-  // Browsers do so themselves, but not below JupyterLab.
+  // Browsers do so themselves, but not below JupyterLab. An Enter that takes over what an input
+  // method offers hands nothing in; Safari tells it by its number alone.
   node.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.target.localName !== "input") return;
+    if (event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     node.requestSubmit();
   });
