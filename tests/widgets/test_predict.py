@@ -210,3 +210,7 @@ def test_a_commitment_without_a_choice_starts_over(show):
     page = show(predict(), damage=lambda state, _: state.update(committed=True))
     assert page.get_by_role("button", name="Commit").is_visible()
     assert page.get_by_text("The norm keeps its size.").is_hidden()
+    page.get_by_role("button", name="Commit").click()
+    assert page.get_by_role("status").inner_text().startswith("Pick an answer first")
+    page.get_by_role("radio").first.check()
+    assert page.get_by_role("button", name="Commit").is_visible()

@@ -47,7 +47,11 @@ function createChoice(text, index, choose) {
 function render({ model, el }) {
   const { question, explanation, choices, answers } = readState(model);
   const set = setterOf(model);
-  const options = choices.map((text, i) => createChoice(text, i, (index) => set("choice", index)));
+  const choose = (index) => {
+    model.set("committed", false); // a state may say so without a choice
+    set("choice", index);
+  };
+  const options = choices.map((text, i) => createChoice(text, i, choose));
   const fieldset = element(
     "fieldset",
     {},
@@ -84,7 +88,7 @@ function render({ model, el }) {
   }
 
   function submit() {
-    if (model.get("committed")) return;
+    if (isDone(model)) return;
     if ((model.get("choice") ?? null) === null) {
       verdict.textContent = "Pick an answer first; a guess will do.";
       options[0].radio.focus();
