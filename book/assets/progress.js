@@ -3,13 +3,17 @@
    A widget whose module exports `isDone` and whose state has the mark of what it asks (`_asked`, see
    the extension progress) gets back what was given to it, before it is drawn. What was kept is read
    as carefully as a widget's state: where storage is denied, or holds something damaged, foreign or
-   of an older edition, all is as if it were empty. Other tabs of the site follow. */
+   of an older edition, all is as if it were empty. Where it is full, what was kept before is read,
+   and a sentence says that what is done now isn't kept. Other tabs of the site follow, and so does
+   a page that comes back from the browser's history. */
 (() => {
   const page = document.currentScript.dataset.page;
   const asked = globalThis.courseAsked ?? {}; // page -> {"predictions": marks, "exercises on the page": marks}
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
   const PREFIX = `course ${root.pathname} `; // one browser may keep several sites of one address
   const keyOf = (ofPage, mark) => `${PREFIX}${ofPage} ${mark}`;
+  const FULL =
+    "The storage of this browser is full: what you answer now lasts until you leave the page.";
 
   /** What `use(localStorage)` returns, or nothing where it is denied, full, or not the real one. */
   function stored(use) {
@@ -23,6 +27,17 @@
   function keys() {
     return stored((store) => Object.keys(store).filter((key) => key.startsWith(PREFIX))) ?? [];
   }
+  /** The text that is kept for a key; null if none is, nothing where none can be. */
+  function textOf(key) {
+    return stored((store) => store.getItem(key));
+  }
+  /** Keep a text for a key, or none; returns whether storage is too full for it. */
+  function write(key, text) {
+    if (text === null) stored((store) => store.removeItem(key));
+    else stored((store) => Reflect.set(store, key, text)); // setItem hides failure: layout.html
+    const found = textOf(key);
+    return found !== undefined && found !== text;
+  }
   /** What is kept for a key: {values, isDone}; null if nothing is, or nothing that can be read. */
   function read(key) {
     const kept = stored((store) => JSON.parse(store.getItem(key)));
@@ -30,7 +45,9 @@
     return isKept ? kept : null;
   }
 
-  const widgets = []; // of this page: {key, restore}
+  const widgets = []; // of this page: {key, restore, follow}
+  const places = new Map(); // model -> where it stands
+  const unkept = new Set(); // keys of answers for which there was no room
 
   /** Give a model back what was kept of it, and keep it from now on. */
   function keep(model, code) {
@@ -41,7 +58,18 @@
     const untouched = Object.fromEntries(names.map((name) => [name, model.get(name)]));
     const inText = (values) => JSON.stringify(names.map((name) => values[name]));
     let isRestoring = false;
+    let known; // the text that was kept when this was last read or written
+    const note = element("p", { className: "course-unkept" });
+    note.setAttribute("role", "status");
 
+    /** Say below the widget that its answer isn't kept, as long as it isn't. */
+    function tell(isFull) {
+      if (isFull) unkept.add(key);
+      else unkept.delete(key);
+      if (!isFull) return note.remove();
+      if (!note.isConnected) places.get(model)?.after(note);
+      note.textContent = FULL;
+    }
     function set(values) {
       isRestoring = true;
       for (const name of names) model.set(name, values[name]);
@@ -58,24 +86,28 @@
     }
     function restore() {
       const kept = read(key);
-      if (isSound(kept)) return set(kept.values);
-      stored((store) => store.removeItem(key));
-      set(untouched);
+      const isUsed = isSound(kept);
+      if (!isUsed) write(key, null);
+      known = textOf(key);
+      tell(false);
+      set(isUsed ? kept.values : untouched);
+    }
+    function follow() {
+      if (textOf(key) !== known) restore();
     }
     function save() {
       if (isRestoring) return;
       const values = Object.fromEntries(names.map((name) => [name, model.get(name)]));
-      const text = JSON.stringify({ values, isDone: code.isDone(model) });
-      stored((store) => {
-        if (inText(values) === inText(untouched)) store.removeItem(key);
-        else store.setItem(key, text);
-      });
+      const isUntouched = inText(values) === inText(untouched);
+      const text = isUntouched ? null : JSON.stringify({ values, isDone: code.isDone(model) });
+      tell(write(key, text));
+      known = textOf(key);
       clearing?.rest();
       showProgress();
     }
     restore();
     for (const name of names) model.on(`change:${name}`, save);
-    widgets.push({ key, restore });
+    widgets.push({ key, restore, follow });
   }
 
   function element(tag, attributes, ...children) {
@@ -141,7 +173,8 @@
       if (key === "Escape" && no.isConnected) no.click();
     });
     function rest() {
-      words.textContent = "Your answers are kept in this browser alone.";
+      const isFull = unkept.size > 0;
+      words.textContent = isFull ? FULL : "Your answers are kept in this browser alone.";
       node.replaceChildren(words, ask);
     }
     rest();
@@ -150,7 +183,7 @@
 
   function showProgress() {
     for (const [ofPage, line] of lines) line.textContent = wordsOn(ofPage);
-    if (clearing) clearing.node.hidden = keys().length === 0;
+    if (clearing) clearing.node.hidden = keys().length === 0 && unkept.size === 0;
   }
 
   /** Forget what no page asks any more. */
@@ -163,11 +196,16 @@
   }
 
   forgetOldEditions();
-  globalThis.courseProgress = { keep };
-  addEventListener("storage", ({ key }) => {
-    for (const widget of widgets) if (key === null || key === widget.key) widget.restore();
+  /** Show what is kept now, perhaps by another page or tab. */
+  function followAll() {
+    for (const { follow } of widgets) follow();
     clearing?.rest(); // what it says of this page's answers may no longer be so
     showProgress();
+  }
+  globalThis.courseProgress = { keep, standsAt: (model, place) => places.set(model, place) };
+  addEventListener("storage", followAll);
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) followAll();
   });
   document.addEventListener(
     "readystatechange",

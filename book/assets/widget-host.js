@@ -125,6 +125,7 @@
         const id = JSON.parse(script.textContent).model_id;
         if (!started.has(id)) throw new Error("its state is not on this page");
         const { model, widget } = await started.get(id);
+        globalThis.courseProgress?.standsAt(model, place);
         await widget.render({ model, el: place });
         model.on("change:committed", () => tellCommitment(place, id, model));
         tellCommitment(place, id, model);

@@ -1,10 +1,11 @@
 """What a reader did on a page is kept in their browser: given back, counted, and cleared."""
 
+import contextlib
 import json
 
 import pytest
 from progress import mark_of
-from tools.browsing import AT_REST, open_page, serve, violations_on
+from tools.browsing import AT_REST, open_page, serve, switch_theme, violations_on
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project
 
@@ -41,20 +42,26 @@ def address(tmp_path_factory):
 @pytest.fixture
 def reader(browser, address):
     """Return a function that opens a page in a new tab of one reader, and fails on any problem."""
-    opened = open_page(browser, f"{address}index.html")
-    first, problems = opened.__enter__()
+    tabs, problems = [], []
 
-    def visit(name):
-        page = first.context.new_page()
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(f"{address}{name}.html")
-        page.evaluate(AT_REST)
-        return page
+    with contextlib.ExitStack() as stack:
 
-    yield visit
-    assert problems == []
-    opened.__exit__(None, None, None)
+        def visit(name):
+            if tabs:
+                page = tabs[0].context.new_page()
+                page.on("console", lambda message: problems.append(message.text))
+                page.on("pageerror", lambda error: problems.append(str(error)))
+                page.goto(f"{address}{name}.html")
+                page.evaluate(AT_REST)
+            else:
+                opened = open_page(browser, f"{address}{name}.html")
+                page, found = stack.enter_context(opened)
+                problems.append(found)
+            tabs.append(page)
+            return page
+
+        yield visit
+        assert problems == [[]]
 
 
 def box(page, number):
@@ -176,6 +183,23 @@ def test_all_can_be_cleared_after_a_question(reader):
     assert lines(page) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
 
 
+def test_a_page_from_the_history_shows_what_is_kept_now(reader):
+    page, other = reader("L91_One"), reader("L92_Two")
+    solve(page, *RIGHT)
+    predict(page, "41")
+    comes_back = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
+    ((key, value),) = [entry for entry in kept(page) if "given" in entry[1]]
+    page.evaluate("(key) => localStorage.removeItem(key)", key)  # this tab is told of no change
+    assert said(page).startswith("Correct.")
+    page.evaluate(comes_back)
+    assert said(page) == "" and said(page, 0).startswith("Not this one.")
+    assert lines(page) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
+    page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, value])
+    page.evaluate(comes_back)
+    assert said(page).startswith("Correct.")
+    assert lines(page) == lines(other) == ["1 of 2 predictions, 1 of 2 exercises on the page"]
+
+
 def test_two_tabs_stay_together(reader):
     one, two = reader("L91_One"), reader("L91_One")
     predict(one, "42")
@@ -196,6 +220,21 @@ def test_two_tabs_stay_together(reader):
 
 GIVEN = {"values": {"given": RIGHT, "checked": True}, "isDone": True}
 CHOSEN = {"values": {"choice": 1, "committed": True}, "isDone": True}
+PICKED = {"values": {"given": [2, None, None], "checked": False}, "isDone": False}
+
+
+@pytest.fixture(scope="module")
+def answered(browser, address):
+    """Return a page with three answers, what is kept of each by its key, and its problems."""
+    with open_page(browser, f"{address}L91_One.html") as (page, problems):
+        predict(page, "42")
+        solve(page, *RIGHT)
+        box(page, 3).get_by_role("group", name="Log A").get_by_label("both").check()
+        answers = dict(kept(page))
+        assert sorted(answers.values()) == sorted(
+            json.dumps(answer, separators=(",", ":")) for answer in (GIVEN, CHOSEN, PICKED)
+        )
+        yield page, answers, problems
 
 
 @pytest.mark.parametrize(
@@ -206,6 +245,8 @@ CHOSEN = {"values": {"choice": 1, "committed": True}, "isDone": True}
         json.dumps(GIVEN | {"values": [1, 2]}),
         json.dumps(GIVEN | {"values": {"given": ["1"], "checked": True}}),
         json.dumps(GIVEN | {"values": {"given": [1, 2, 3, 4], "checked": True}}),
+        json.dumps(GIVEN | {"values": {"given": [*RIGHT[:3], "2" * 100_000], "checked": True}}),
+        json.dumps(GIVEN | {"values": {"given": ["<b>", "NaN", "", ""], "checked": True}}),
         json.dumps(GIVEN | {"values": {"given": RIGHT, "checked": "yes"}}),
         json.dumps(CHOSEN | {"values": {"choice": 3, "committed": True}}),
         json.dumps(CHOSEN | {"values": {"choice": "1", "committed": True}}),
@@ -214,25 +255,43 @@ CHOSEN = {"values": {"choice": 1, "committed": True}, "isDone": True}
         json.dumps(CHOSEN | {"values": {"committed": True}}),
         json.dumps(GIVEN | {"isDone": False}),
         json.dumps({"__proto__": {"values": {}, "isDone": True}}),
+        json.dumps(PICKED | {"values": {"given": ["2", "1", "0"], "checked": True}}),
+        json.dumps(PICKED | {"values": {"given": ["length", 1, 0], "checked": True}}),
+        json.dumps(PICKED | {"values": {"given": [3, 1, 0], "checked": True}}),
     ],
 )  # fmt: skip
-def test_what_is_damaged_or_foreign_is_as_if_it_were_not_there(reader, value):
-    page = reader("L91_One")
-    predict(page, "42")
-    solve(page, *RIGHT)
-    keys = [key for key, _ in kept(page)]
-    assert len(keys) == 2
-    for key in keys:
+def test_what_is_damaged_or_foreign_is_as_if_it_were_not_there(answered, value):
+    page, answers, problems = answered
+    page.evaluate("localStorage.clear()")
+    for key in answers:
         page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, value])
     page.reload()
     page.evaluate(AT_REST)
-    assert box(page, 0).locator(":checked").count() == 0
-    assert said(page) == "" and box(page, 2).get_by_role("textbox").first.input_value() == ""
+    assert page.locator(":checked").count() == 0
+    assert [said(page, number) for number in range(4)] == [""] * 4
+    assert {field.input_value() for field in box(page, 2).get_by_role("textbox").all()} == {""}
     assert lines(page) == [] and page.locator(".course-kept").is_hidden()
+    assert kept(page) == []
     predict(page, "42")  # the page works
+    solve(page, *RIGHT)
+    box(page, 3).get_by_role("group", name="Log A").get_by_label("both").check()
+    assert dict(kept(page)) == answers
+    assert problems == []
+
+
+def test_markup_that_was_typed_or_kept_is_text(answered):
+    page, answers, problems = answered
+    attack = "<img src=x onerror=\"document.title='run'\">"
+    key = next(key for key, value in answers.items() if json.loads(value) == GIVEN)
+    page.evaluate(
+        "([key, value]) => localStorage.setItem(key, value)",
+        [key, json.dumps({"values": {"given": [attack] * 4, "checked": True}, "isDone": False})],
+    )
     page.reload()
     page.evaluate(AT_REST)
-    assert said(page, 0) == "Right."
+    assert said(page).startswith(f"“{attack}” can’t be read.")
+    assert page.locator("img[src=x]").count() == 0 and page.title() != "run"
+    assert problems == []
 
 
 def test_what_an_older_edition_kept_is_forgotten(reader):
@@ -255,11 +314,49 @@ def test_what_an_older_edition_kept_is_forgotten(reader):
     assert kept(page) == []
 
 
+# Fills the storage to the last byte, beside what is in it.
+FILL = """(() => {
+    for (let [size, i] = [2 ** 23, 0]; size >= 1; i++)
+        try { localStorage[`full ${i}`] = "x".repeat(size); } catch { size /= 2; }
+})()"""
+MAKE_ROOM = """Object.keys(localStorage).filter((key) => key.startsWith("full "))
+    .forEach((key) => localStorage.removeItem(key))"""
+FULL = "The storage of this browser is full: what you answer now lasts until you leave the page."
+
+
+def test_a_full_storage_is_read_and_told(browser, address):
+    with open_page(browser, f"{address}L91_One.html") as (page, problems):
+        predict(page, "41")
+        page.evaluate(FILL)
+        page.reload()
+        page.evaluate(AT_REST)
+        assert said(page, 0) == "Not this one. Right: 42"
+        solve(page, *RIGHT)
+        assert said(page).startswith("Correct.")
+        note = page.locator(".course-unkept")
+        assert note.inner_text() == FULL
+        assert note.get_attribute("role") == "status"
+        assert note.evaluate("note => note.previousElementSibling.innerText").endswith(said(page))
+        assert page.locator(".course-kept").get_by_text(FULL).count() == 1
+        assert lines(page) == ["1 of 2 predictions, 0 of 2 exercises on the page"]
+        assert {switch_theme(page), switch_theme(page)} == {"light", "dark"}
+        page.reload()
+        page.evaluate(AT_REST)
+        assert said(page, 0) == "Not this one. Right: 42"
+        assert said(page) == "" and page.get_by_text(FULL).count() == 0
+        solve(page, *RIGHT)
+        page.evaluate(MAKE_ROOM)
+        solve(page, *RIGHT)
+        assert page.get_by_text(FULL).count() == 0
+        assert lines(page) == ["1 of 2 predictions, 1 of 2 exercises on the page"]
+        assert problems == []
+
+
 DENIED = {
     "no storage": """Object.defineProperty(window, "localStorage", {
         get() { throw new DOMException("denied", "SecurityError"); }})""",
     "no such thing": 'Object.defineProperty(window, "localStorage", {value: null})',
-    "full": "Storage.prototype.setItem = () => { throw new DOMException('full'); }",
+    "full": FILL,
     "unreadable": "Storage.prototype.getItem = () => { throw new DOMException('no'); }",
 }
 
