@@ -1,6 +1,11 @@
 """Reading what a figure shows."""
 
+from dataclasses import dataclass
+from unittest import mock
+
 import torch
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 
 def panels(figure):
@@ -37,3 +42,43 @@ def legend(figure):
 def titles(figure):
     """Return the titles of the panels that have one."""
     return [ax.get_title() for ax in figure.axes if ax.get_title()]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text as a figure shows it: its box in inches from the lower left, its size in points."""
+
+    text: str
+    box: Bbox
+    size: float
+
+
+def written(figure):
+    """Return the texts that a figure draws, with their places."""
+    found = []
+    draw = Text.draw
+
+    def note(text, renderer, *args, **kwargs):
+        if text.get_visible() and text.get_text().strip():
+            found.append(text)
+        return draw(text, renderer, *args, **kwargs)
+
+    with mock.patch.object(Text, "draw", note):
+        figure.draw_without_rendering()
+    inches = figure.dpi_scale_trans.inverted()
+    return [
+        Written(t.get_text(), t.get_window_extent().transformed(inches), t.get_fontsize())
+        for t in found
+    ]
+
+
+def overlaps(figure, touch=0.02):
+    """Return the pairs of texts that lie on each other by more than `touch` inches."""
+    texts = written(figure)
+    pairs = [(a, b) for i, a in enumerate(texts) for b in texts[:i]]
+    return [
+        (a.text, b.text)
+        for a, b in pairs
+        if min(a.box.x1, b.box.x1) - max(a.box.x0, b.box.x0) > touch
+        and min(a.box.y1, b.box.y1) - max(a.box.y0, b.box.y0) > touch
+    ]

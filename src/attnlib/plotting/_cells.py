@@ -2,20 +2,24 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.patches import ConnectionPatch
+from matplotlib.patches import ConnectionPatch, Patch
 from torch import Tensor
 
 from attnlib import palette
+from attnlib.plotting._page import SMALLEST_TEXT, on_phone
 from attnlib.plotting._text import LETTER, font_of, longest, plain_text
 from attnlib.plotting.style import SIGNED_MAP
 
 LABEL_LINE = 0.115  # inches; the height of a label
-SMALLEST_NUMBER = 4.5  # points
+SMALLEST_NUMBER = 4.5  # points; a page can be enlarged
 
 
 def write_numbers(
@@ -28,21 +32,29 @@ def write_numbers(
     Args:
         cell: width of a cell in inches, or its height if less; it decides the numbers' size.
     """
-    if min(8.0, 19 * cell) < SMALLEST_NUMBER:
+    if number_size(cell, 1) is None:
         return  # before so many numbers are turned into text
-    texts = [
-        (i, j, value, pattern.format(value))
-        for i, row in enumerate(values.tolist())
-        for j, value in enumerate(row)
-        if not math.isnan(value)
-    ]
-    letters = max([1, *(len(text) for *_, text in texts)])
-    size = min(8.0, 19 * cell, 120 * cell / letters)  # points; a digit is 0.6 of them wide
-    if size < SMALLEST_NUMBER:
+    size = number_size(cell, longest_number(values, pattern))
+    if size is None:
         return
-    for i, j, value, text in texts:
-        color = text_color_on(scale(norm(value)))
-        ax.text(j, i, plain_text(text), ha="center", va="center", fontsize=size, color=color)
+    for i, row in enumerate(values.tolist()):
+        for j, value in enumerate(row):
+            if not math.isnan(value):
+                text, color = plain_text(pattern.format(value)), text_color_on(scale(norm(value)))
+                ax.text(j, i, text, ha="center", va="center", fontsize=size, color=color)
+
+
+def longest_number(values: Tensor, pattern: str) -> int:
+    """Return how many letters the longest of the values has; NaN isn't written."""
+    numbers = values[~values.isnan()].tolist()
+    return max([1, *(len(pattern.format(value)) for value in numbers)])
+
+
+def number_size(cell: float, letters: int) -> float | None:
+    """Return the size in points of numbers in cells of `cell` inches; None if too small to read."""
+    tallest, smallest = (36, SMALLEST_TEXT) if on_phone() else (19, SMALLEST_NUMBER)
+    size = min(8.0, tallest * cell, 120 * cell / letters)  # a digit is 0.6 of its size wide
+    return size if size >= smallest else None
 
 
 def label_axis(
@@ -124,11 +136,43 @@ def short_pattern(matrix: Tensor) -> str:
     return "{:.0f}" if (matrix == matrix.round()).all() else "{:.2f}"
 
 
-def draw_arrow(figure: Figure, start: Axes, end: Axes) -> None:
-    """Draw an arrow from the right side of one panel to the left side of another."""
+def add_color_bar(
+    figure: Figure, axes: Any, colors: ScalarMappable, *, shrink: float = 1.0, **options: Any
+) -> Colorbar:
+    """Show what the colors of maps mean: beside them, or on a phone above them.
+
+    Args:
+        axes: the maps.
+        shrink: the bar's height / theirs, where it stands beside them.
+        options: passed on to `Figure.colorbar`.
+    """
+    place = {"location": "top", "shrink": 0.8} if on_phone() else {"shrink": shrink}
+    bar = figure.colorbar(colors, ax=axes, aspect=20, pad=0.02, **place, **options)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def add_meanings(figure: Figure, meanings: list[Patch], **options: Any) -> None:
+    """Say what cells without a color mean: below the maps, or on a phone, where no room is, above.
+
+    Args:
+        options: passed on to `Figure.legend`.
+    """
+    place: Any = "outside upper right" if on_phone() else "outside lower right"
+    figure.legend(handles=meanings, loc=place, fontsize=9, frameon=False, handleheight=1, **options)
+
+
+def draw_arrow(figure: Figure, start: Axes, end: Axes, *, down: bool = False) -> None:
+    """Draw an arrow from the right side of one panel to the left side of another.
+
+    Args:
+        down: from the lower side of the one to the title of the other instead.
+    """
+    leave, arrive = ((0.5, 0.0), (0.5, 1.0)) if down else ((1.0, 0.5), (0.0, 0.5))
     figure.add_artist(
         ConnectionPatch(
-            (1, 0.5), (0, 0.5), "axes fraction", "axes fraction", axesA=start, axesB=end,
-            arrowstyle="-|>", color=palette.MUTED, linewidth=0.9, shrinkA=4, shrinkB=4,
+            leave, arrive, "axes fraction", "axes fraction", axesA=start, axesB=end,
+            arrowstyle="-|>", color=palette.MUTED, linewidth=0.9,
+            shrinkA=4, shrinkB=17 if down else 4,
         )
     )  # fmt: skip

@@ -3,24 +3,30 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from torch import Tensor
 
-from attnlib.plotting._cells import stand_upright
+from attnlib.plotting._cells import LABEL_LINE, number_size, stand_upright
+from attnlib.plotting._page import on_phone, text_width, wide
 from attnlib.plotting._room import (
     NARROWEST_PANEL,
+    PHONE_PANEL,
     SMALLEST_CELL,
     best_columns,
+    phone_columns,
     require_height,
     require_seen,
     row_height,
+    titles_fit,
 )
 from attnlib.plotting._text import LETTER, longest, title_lines
-from attnlib.plotting.style import TALLEST, TEXT_WIDTH
+from attnlib.plotting.style import TALLEST
 
-WIDTH = TEXT_WIDTH - 1.4  # inches for the maps; labels and the legend take the rest
 LARGEST_CELL = 0.62  # inches; a small example shouldn't fill the page
 USUAL_COLUMNS = 4  # more are crowded
+SMALLEST_NUMBERED_CELL = 0.34  # inches; a number needs that much
+WEIGHT_LETTERS = 4  # as in 0.25
 
 
 @dataclass(frozen=True)
@@ -29,18 +35,22 @@ class Grid:
 
     Attributes:
         heads, columns: how many maps there are, and how many stand in a line.
+        width: how much of the figure's width the maps share.
         cell: how wide a cell is.
         row: how tall it is.
         height: how tall the figure is, without a legend below.
         labels: how wide the labels of the rows are.
+        numbers: whether each cell has room for a number.
     """
 
     heads: int
     columns: int
+    width: float
     cell: float
     row: float
     height: float
     labels: float
+    numbers: bool
 
     @property
     def lines(self) -> int:
@@ -55,12 +65,12 @@ class Grid:
     @property
     def left(self) -> float:
         """How much of a cell is left where long labels of rows take room from the maps."""
-        return min(1, (TEXT_WIDTH - 0.9 - self.labels) / WIDTH)
+        return 1 if on_phone() else min(1, (text_width() - 0.9 - self.labels) / self.width)
 
     @property
     def panel(self) -> float:
         """How wide a map and its share of the gaps are."""
-        return self.left * WIDTH / self.columns
+        return self.left * self.width / self.columns
 
     def has_key_labels(self, head: int) -> bool:
         """Tell whether the keys of a map are labelled; in a crowd those of the lowest ones are."""
@@ -74,6 +84,7 @@ def grid_of(
     tokens: Sequence[str] | None,
     key_tokens: Sequence[str] | None,
     columns: int | None,
+    numbers: bool | None,
 ) -> Grid:
     """Return how to lay out `plot_heads`, or raise ValueError if a page can't hold it.
 
@@ -83,21 +94,39 @@ def grid_of(
         titles: one a map.
         tokens, key_tokens: labels as `label_of` makes them, or None.
         columns: maps a line, or None for what suits their number and shape.
+        numbers: whether to write numbers into the cells, or None for where a page has room.
     """
     heads, T_q, T_k = maps.shape
+    labels = LETTER * longest(tokens or [""])
 
     def laid_out(columns: int) -> Grid:
-        lines, cell = math.ceil(heads / columns), min(WIDTH / (columns * T_k), LARGEST_CELL)
+        lines, width = math.ceil(heads / columns), _width(columns, labels)
+        cell = min(width / (columns * T_k), LARGEST_CELL)
         row = row_height(T_q, cell)
-        grid = Grid(heads, columns, cell, row, 0.0, LETTER * longest(tokens or [""]))
+        roomy = min(cell, row) >= SMALLEST_NUMBERED_CELL if numbers is None else numbers
+        grid = Grid(heads, columns, width, cell, row, 0.0, labels, roomy)
         title = 0.35 + 0.17 * (max(len(title_lines(t, grid.panel)) for t in titles) - 1)
         labelled = lines if columns <= USUAL_COLUMNS else 1
         below = 0.2 if key_tokens is None else labelled * _label_height(key_tokens, cell)
-        height = lines * (T_q * row + title) + below + 0.4
+        height = lines * (T_q * row + title) + below + (0.9 if on_phone() else 0.4)
         return replace(grid, height=height)
 
+    def fits(columns: int) -> bool:
+        grid = laid_out(columns)
+        if numbers and number_size(min(grid.cell, grid.row), WEIGHT_LETTERS) is None:
+            return False
+        if (tokens or key_tokens) and grid.cell < LABEL_LINE:  # alone a map has room for each label
+            return False
+        return grid.panel >= PHONE_PANEL and titles_fit(titles, grid.panel)
+
+    if on_phone():
+        again = partial(grid_of, weights, maps, titles, tokens, key_tokens, columns, numbers)
+        usual = wide(again)
+        numbers = usual.numbers
+        columns = phone_columns(usual.columns, fits)
     if columns is None:
-        widest = min(WIDTH / NARROWEST_PANEL, WIDTH / (T_k * SMALLEST_CELL))
+        width = _width(1, labels)
+        widest = min(width / NARROWEST_PANEL, width / (T_k * SMALLEST_CELL))
         most = max(1, min(heads, int(widest)))
         usual = USUAL_COLUMNS if T_k <= 8 else 2
         columns = best_columns(usual, most, lambda count: laid_out(count).height)
@@ -113,6 +142,13 @@ def grid_of(
         f"draw fewer heads at a time, such as {heads_of.format(max(fitting, 1))}",
     )  # fmt: skip
     return grid
+
+
+def _width(columns: int, labels: float) -> float:
+    """Inches for the maps of a line; labels and, on a page, the legend take the rest."""
+    if on_phone():
+        return text_width() - 0.35 - labels - 0.1 * (columns - 1)
+    return text_width() - 1.4
 
 
 def _label_height(labels: Sequence[str], cell: float) -> float:

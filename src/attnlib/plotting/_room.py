@@ -1,15 +1,16 @@
 """What a page has room for: how small a cell may be, how tall a figure, how many panels a line."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from attnlib.plotting.style import TALLEST, TEXT_WIDTH
+from attnlib.plotting._text import TITLE_LETTER, longest
+from attnlib.plotting.style import TALLEST
 
 COMFORTABLE = 10.0  # inches; a taller figure is scrolled through rather than looked at
 SMALLEST_CELL = 1 / 200  # inches; a pixel of a sharp screen: of smaller cells some are lost
 FLATTEST_MAP, TALLEST_MAP = 0.3, 8.0  # inches; one query would be a line, 300 on one key a tower
 NARROWEST_PANEL = 0.6  # inches; a title such as "head 144" needs that much
-MOST_COLUMNS = int(TEXT_WIDTH / NARROWEST_PANEL)
+PHONE_PANEL = 1.0  # inches; on a phone a smaller map would be a stamp
 
 
 def row_height(rows: int, cell: float) -> float:
@@ -27,6 +28,22 @@ def best_columns(usual: int, most: int, height: Callable[[int], float]) -> int:
     """
     fitting = (n for n in range(min(usual, most), most) if height(n) <= COMFORTABLE)
     return next(fitting, most)
+
+
+def phone_columns(usual: int, fits: Callable[[int], bool]) -> int:
+    """Return how many panels to put in a line on a phone: the most that can be read, or else one.
+
+    Args:
+        usual: panels a line on a page.
+        fits: whether so many can be read.
+    """
+    return next((n for n in range(usual, 1, -1) if fits(n)), 1)
+
+
+def titles_fit(titles: Sequence[str], width: float) -> bool:
+    """Tell whether panels of `width` inches are as wide as each word of their titles."""
+    words = [word for title in titles for word in title.split()]
+    return TITLE_LETTER * longest(words or [""]) <= width
 
 
 def require_height(name: str, height: float, way: str) -> None:

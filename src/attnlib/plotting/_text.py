@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.legend import Legend
 
+from attnlib.plotting._page import on_phone, text_width
 from attnlib.plotting.style import COURSE_FONT
 
 # Fonts for other scripts, on Linux, macOS and Windows; beside them every Noto Sans is asked.
@@ -121,6 +122,14 @@ def title_lines(title: str, width: float) -> list[str]:
     if len(lines) > MOST_TITLE_LINES:
         lines = [*lines[: MOST_TITLE_LINES - 1], lines[MOST_TITLE_LINES - 1][:-1] + "…"]
     return lines or [""]
+
+
+def entries_abreast(labels: Sequence[str]) -> int:
+    """Return how many of a legend's entries, with these labels, stand in a line."""
+    mark = 0.65 if on_phone() else 0.7  # inches for the piece of a curve before each label
+    if sum(LETTER * longest([label]) + mark for label in labels) <= text_width():
+        return len(labels)
+    return max(1, int(text_width() / (LETTER * longest(labels) + mark)))
 
 
 def name_entries(legend: Legend, names: Sequence[str]) -> None:

@@ -13,8 +13,10 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import require_drawable, require_flag, require_positive_int
 from attnlib.masks import combine_masks
+from attnlib.plotting._cells import add_color_bar, add_meanings
 from attnlib.plotting._checks import checked_labels
 from attnlib.plotting._grid import grid_of
+from attnlib.plotting._page import drawn_for_phones
 from attnlib.plotting._text import label_of, set_title
 from attnlib.plotting._weights import (
     LEGEND_LINE,
@@ -26,9 +28,9 @@ from attnlib.plotting._weights import (
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
 
 MOST_COLUMNS = 24  # a map would be too small to be seen
-SMALLEST_NUMBERED_CELL = 0.34  # inches; a number needs that much
 
 
+@drawn_for_phones
 def plot_heads(
     weights: Tensor,
     tokens: Sequence[str] | None = None,
@@ -85,10 +87,10 @@ def plot_heads(
     headings = titles_of_heads(heads, titles, colors_of)
     if columns is not None:
         _require_columns(columns)
-    grid = grid_of(weights, maps, [text for text, _ in headings], row_labels, key_labels, columns)
-    cell = min(grid.cell, grid.row)
-    numbers = cell >= SMALLEST_NUMBERED_CELL if numbers is None else numbers
-    require_flag("numbers", numbers)
+    if numbers is not None:
+        require_flag("numbers", numbers)
+    texts = [text for text, _ in headings]
+    grid = grid_of(weights, maps, texts, row_labels, key_labels, columns, numbers)
     figure, axes = new_figure(
         height=grid.height + (LEGEND_LINE if any_blank else 0),
         nrows=grid.lines, ncols=grid.columns, squeeze=False,
@@ -105,7 +107,7 @@ def plot_heads(
             cell=grid.cell,
             row=grid.row,
             left=grid.left,
-            numbers=numbers,
+            numbers=grid.numbers,
         )
         title, color = headings[i]
         style = {"fontsize": 8} if grid.crowded else {}
@@ -116,7 +118,10 @@ def plot_heads(
     else:  # once for all maps
         figure.supylabel("query (who looks)", color=palette.QUERY_COLOR, fontsize=9.5)
         figure.supxlabel("key (what is looked at)", color=palette.KEY_COLOR, fontsize=9.5)
-    _add_weight_scale(figure, axes)
+    add_color_bar(
+        figure, axes, ScalarMappable(Normalize(0, 1), WEIGHT_MAP),
+        shrink=min(0.8, 2.0 / figure.get_figheight()), ticks=[0, 0.5, 1], label="weight",
+    )  # fmt: skip
     if any_blank:
         _explain_blank_cells(figure, axes)
     return figure
@@ -129,15 +134,6 @@ def _require_columns(columns: int) -> None:
         raise ValueError(
             f"columns must be at most {MOST_COLUMNS}, got {columns}: maps get too small"
         )
-
-
-def _add_weight_scale(figure: Figure, axes: np.ndarray) -> None:
-    """Put the legend of the weights' colors, 0 to 1, beside `axes`."""
-    bar = figure.colorbar(
-        ScalarMappable(Normalize(0, 1), WEIGHT_MAP), ax=axes, aspect=20, pad=0.02,
-        shrink=min(0.8, 2.0 / figure.get_figheight()), ticks=[0, 0.5, 1], label="weight",
-    )  # fmt: skip
-    bar.outline.set_visible(False)
 
 
 def _blank_where_masked(maps: Tensor, mask: Tensor) -> Tensor:
@@ -163,7 +159,4 @@ def _explain_blank_cells(figure: Figure, axes: np.ndarray) -> None:
         ax.spines[:].set_visible(True)
         ax.spines[:].set_color(palette.LINE)
     blank = Patch(facecolor="none", edgecolor=palette.MUTED, label="blank: may not look")
-    figure.legend(
-        handles=[blank], loc="outside lower right", fontsize=9, frameon=False,
-        handlelength=1, handleheight=1,
-    )  # fmt: skip
+    add_meanings(figure, [blank], handlelength=1)

@@ -15,22 +15,26 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnlib import palette
+from attnlib.plotting._cells import add_color_bar, add_meanings
 from attnlib.plotting._long_maps import LongMaps, require_long_maps
+from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._room import best_columns, require_height
 from attnlib.plotting._text import set_title
 from attnlib.plotting._weights import LEGEND_LINE, titles_of_heads
-from attnlib.plotting.style import TEXT_WIDTH, WEIGHT_MAP, new_figure
+from attnlib.plotting.style import WEIGHT_MAP, new_figure
 
 # Attention that is spread over hundreds of cells leaves little for each. The cube root of 1/256 is
 # 0.16, so that such a map has shades; the legend shows how the colors are spaced.
 SHADES = PowerNorm(1 / 3, 0, 1)
 LEGEND_TICKS = [0, 0.001, 0.01, 0.1, 0.5, 1]
+PHONE_TICKS = [0, 0.01, 0.1, 0.5, 1]  # the legend is shorter
 FLATTEST, TALLEST = 0.6, 1.5  # height / width of a map; few queries on many keys would be a line
 MOST_COLUMNS = 4  # maps a line; the numbers below them need room
 MOST_CELLS = 4_000_000  # of all maps; more would make a file of many megabytes
 HATCHED: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": palette.MUTED}
 
 
+@drawn_for_phones
 def plot_long_heads(
     maps: Tensor,
     rows: range,
@@ -84,7 +88,8 @@ def plot_long_heads(
     def height(columns: int) -> float:
         return height_of_maps(math.ceil(heads / columns), columns, found)
 
-    columns = best_columns(2, min(heads, MOST_COLUMNS), height)
+    usual, most = (1, 2) if on_phone() else (2, MOST_COLUMNS)
+    columns = best_columns(usual, min(heads, most), height)
     require_height("maps", height(columns), "draw fewer heads at a time")
     figure, axes = figure_of_maps(math.ceil(heads / columns), columns, found)
     for i, ax in enumerate(axes.flat):
@@ -112,12 +117,13 @@ def figure_of_maps(lines: int, columns: int, *maps: LongMaps) -> tuple[Figure, n
 def height_of_maps(lines: int, columns: int, *maps: LongMaps) -> float:
     """Return how tall a figure with room for the tallest of `maps` in each line is, in inches."""
     height = _side(columns) * max(map(proportion, maps)) + 0.55
-    return lines * height + 0.4 + LEGEND_LINE * len(_meanings(*maps))
+    above = 0.6 if on_phone() else 0.0  # for the legend of colors
+    return lines * height + 0.4 + above + LEGEND_LINE * len(_meanings(*maps))
 
 
 def _side(columns: int) -> float:
     """Return how wide each map of a line is in inches; ticks and the legend take the rest."""
-    return (TEXT_WIDTH - 1.1) / columns - 0.55
+    return (text_width() - (0.2 if on_phone() else 1.1)) / columns - 0.55
 
 
 def proportion(maps: LongMaps) -> float:
@@ -151,17 +157,14 @@ def draw_long_map(ax: Axes, maps: LongMaps, head: int = 0) -> None:
 
 def add_legends(figure: Figure, axes: np.ndarray, *maps: LongMaps) -> None:
     """Show how the colors are spaced, and say what hatching and blank cells mean where some are."""
-    bar = figure.colorbar(
-        ScalarMappable(SHADES, WEIGHT_MAP), ax=axes, aspect=20, pad=0.02,
-        shrink=min(1, 2.4 / figure.get_figheight()), ticks=LEGEND_TICKS,
+    ticks = PHONE_TICKS if on_phone() else LEGEND_TICKS
+    add_color_bar(
+        figure, axes, ScalarMappable(SHADES, WEIGHT_MAP),
+        shrink=min(1, 2.4 / figure.get_figheight()), ticks=ticks,
         label="share of a query's attention", format="{x:g}",
     )  # fmt: skip
-    bar.outline.set_visible(False)
     if meanings := _meanings(*maps):
-        figure.legend(
-            handles=meanings, loc="outside lower right", fontsize=9, frameon=False,
-            handlelength=1.6, handleheight=1,
-        )  # fmt: skip
+        add_meanings(figure, meanings, handlelength=1.6)
 
 
 def _meanings(*maps: LongMaps) -> list[Patch]:

@@ -1,20 +1,38 @@
 """Tensors that are not attention, as matrices with their numbers."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib._checks import checked_texts, require_positive_int, require_text
-from attnlib.plotting._cells import draw_matrix, label_axis, stand_upright
+from attnlib.plotting._cells import (
+    draw_matrix,
+    label_axis,
+    longest_number,
+    number_size,
+    stand_upright,
+)
 from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
-from attnlib.plotting._room import require_height, require_seen, row_height
+from attnlib.plotting._page import TEXT_WIDTH, drawn_for_phones, on_phone, text_width, wide
+from attnlib.plotting._room import (
+    PHONE_PANEL,
+    phone_columns,
+    require_height,
+    require_seen,
+    row_height,
+    titles_fit,
+)
 from attnlib.plotting._text import LETTER, label_of, longest, set_title, title_lines
-from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
+from attnlib.plotting.style import new_figure, signed_norm
 
 MOST_COLUMNS = 8  # matrices a line; labels and titles need that much room
+PHONE_ROW = 0.36  # inches; matrices that stand below each other shouldn't fill several screens
+Matrices = Sequence[tuple[str, Tensor]]  # with their titles
 
 
+@drawn_for_phones
 def plot_matrices(
     matrices: Mapping[str, Tensor],
     *,
@@ -61,34 +79,36 @@ def plot_matrices(
         columns = max(1, int(TEXT_WIDTH / 2 / (0.1 + LETTER * longest(row_labels or [""]))))
     require_positive_int("columns", columns)
     columns = min(columns, len(shown), MOST_COLUMNS)
-    room = max(0.6, TEXT_WIDTH / columns / 4)  # inches for a label
+    if on_phone():
+        columns = _phone_columns(columns, shown, row_labels, numbers)
+    room = _label_room(columns)
     row_labels, column_labels = (
         labels and [label_of(label, room) for label in labels]
         for labels in (row_labels, column_labels)
     )
     lines = [shown[i : i + columns] for i in range(0, len(shown), columns)]
-    widths = [max(line[i][1].shape[1] for line in lines if i < len(line)) for i in range(columns)]
-    cell = min(TEXT_WIDTH / (sum(widths) + 1.2 * columns), 0.6)  # inches
-    rows = [row_height(len(m), cell) for _, m in shown]
+    widths = _widths(shown, columns)
+    cell, panel = _sizes(widths, row_labels)
+    tallest = min(cell, PHONE_ROW) if on_phone() else cell
+    rows = [row_height(len(m), tallest) for _, m in shown]
     way = "draw a part, such as matrix[:64, :64], or fewer matrices"
     require_seen("matrices", min(cell, *rows), f"{sum(widths)} columns of cells", way)
-    panel = TEXT_WIDTH / columns
     below = 0.75 + 0.17 * (max(len(title_lines(title, panel)) for title, _ in shown) - 1)  # inches
     if column_labels and stand_upright(column_labels, cell):
         below += LETTER * longest(column_labels)
-    height = len(lines) * below + sum(
-        max(len(m) * row_height(len(m), cell) for _, m in line) for line in lines
-    )
+    heights = [max(len(m) * row_height(len(m), tallest) for _, m in line) for line in lines]
+    height = len(lines) * below + sum(heights)
     require_height("matrices", height, way)
     figure, axes = new_figure(
-        height=height, nrows=len(lines), ncols=columns, width_ratios=widths, squeeze=False
-    )
+        height=height, nrows=len(lines), ncols=columns, width_ratios=widths, squeeze=False,
+        height_ratios=heights if on_phone() else None,
+    )  # fmt: skip
     for ax in axes.flat:
         ax.set_axis_off()
     for i, line in enumerate(lines):
         for ax, (title, matrix) in zip(axes[i], line, strict=False):
             ax.set_axis_on()
-            row = row_height(matrix.shape[0], cell)
+            row = row_height(matrix.shape[0], tallest)
             draw_matrix(ax, matrix, norm, cell, numbers, row)
             set_title(ax, title, panel)
             for axis, labels, count, size in (
@@ -98,6 +118,56 @@ def plot_matrices(
                 fitting = labels if labels and len(labels) == count else None
                 label_axis(axis, fitting, count, size)
     return figure
+
+
+def _label_room(columns: int) -> float:
+    """Inches for a label with so many matrices in a line."""
+    return max(0.6, text_width() / columns / 4)
+
+
+def _widths(shown: Matrices, columns: int) -> list[int]:
+    """Return how many cells wide each column of matrices is."""
+    return [max(m.shape[1] for _, m in shown[i::columns]) for i in range(columns)]
+
+
+def _sizes(widths: Sequence[int], row_labels: Sequence[str] | None) -> tuple[float, float]:
+    """Return how wide a cell and a title may be, in inches.
+
+    Args:
+        widths: of the matrices that stand side by side, in cells.
+    """
+    if not on_phone():
+        cell = min(text_width() / (sum(widths) + 1.2 * len(widths)), 0.6)
+        return cell, text_width() / len(widths)
+    beside = 0.2 + LETTER * longest(row_labels or [""])
+    cell = min((text_width() - beside * len(widths)) / sum(widths), 0.45)
+    return cell, text_width() - beside if len(widths) == 1 else min(widths) * cell
+
+
+def _phone_columns(
+    usual: int, shown: Matrices, row_labels: Sequence[str] | None, numbers: str | None
+) -> int:
+    """Return how many matrices stand in a line on a phone.
+
+    Numbers that a page shows must have room there too, and what stands in one line of several
+    mustn't be torn apart.
+    """
+    letters = max(longest_number(m, numbers) for _, m in shown) if numbers else 1
+
+    def sizes(columns: int) -> tuple[float, float]:
+        labels = row_labels and [label_of(label, _label_room(columns)) for label in row_labels]
+        return _sizes(_widths(shown, columns), labels)
+
+    def fits(columns: int) -> bool:
+        cell, panel = sizes(columns)
+        whole = usual % columns == 0 or len(shown) <= usual
+        readable = not numbered or number_size(cell, letters) is not None
+        titles = [title for title, _ in shown]
+        return whole and readable and panel >= PHONE_PANEL and titles_fit(titles, panel)
+
+    cell, _ = wide(partial(sizes, usual))
+    numbered = numbers is not None and wide(partial(number_size, cell, letters)) is not None
+    return phone_columns(usual, fits)
 
 
 def _checked_labels(name: str, labels: Sequence[str] | None, counts: list[int]) -> list[str] | None:

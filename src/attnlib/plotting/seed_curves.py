@@ -11,17 +11,17 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import checked_list, require_positive_int, require_text
 from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
+from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._room import require_height
 from attnlib.plotting._text import (
-    LETTER,
+    entries_abreast,
     font_of,
     label_of,
-    longest,
     name_entries,
     plain_text,
     set_title,
 )
-from attnlib.plotting.style import TEXT_WIDTH, new_figure
+from attnlib.plotting.style import new_figure
 
 MARKERS = "osD^vPX*"  # color is never the only difference
 FEW = 8  # so many points stand apart; more make a dense curve
@@ -29,6 +29,7 @@ MOST_COLUMNS = 6  # panels a line
 DASHES = ["-", "--", "-.", ":", (0, (5, 1.5, 1, 1.5, 1, 1.5))]
 
 
+@drawn_for_phones
 def plot_seed_curves(
     x: Sequence[float],
     panels: Mapping[str, Mapping[str, Tensor]],
@@ -68,19 +69,21 @@ def plot_seed_curves(
     require_positive_int("columns", columns)
     if columns > MOST_COLUMNS:
         raise ValueError(f"columns must be at most {MOST_COLUMNS}, got {columns}")
+    columns = 1 if on_phone() else columns
     lines = math.ceil(len(drawn) / columns)
     names = list(next(iter(drawn.values())))  # every panel's, in the same colors
-    abreast = _abreast([label_of(name) for name in names])
+    abreast = entries_abreast([label_of(name) for name in names])
     below = 0.2 * (math.ceil(len(names) / abreast) - 1)  # inches for further lines of the legend
-    height = 2.4 * lines + 0.5 + below
+    height = (2.1 if on_phone() else 2.4) * lines + 0.5 + below
     require_height("panels", height, "draw fewer panels or curves at a time")
+    panel = text_width() - 0.5 if on_phone() else text_width() / columns  # inches for a title
     figure, axes = new_figure(height=height, nrows=lines, ncols=columns, sharex=True, squeeze=False)
     for ax in axes.flat[len(drawn) :]:
         ax.set_axis_off()
     for ax, (title, curves) in zip(axes.flat, drawn.items(), strict=False):
         for i, values in enumerate(curves.values()):
             _draw_curve(ax, places, values, i)
-        set_title(ax, title, TEXT_WIDTH / columns)
+        set_title(ax, title, panel)
         ax.set_yscale("log" if title in log else "linear")
         ax.grid(axis="y")
         if len(places) <= FEW:
@@ -92,17 +95,10 @@ def plot_seed_curves(
     handles, places_of_names = axes.flat[0].get_legend_handles_labels()
     legend = figure.legend(
         handles, places_of_names, loc="outside lower center", ncols=min(len(names), abreast),
-        handlelength=3,
+        handlelength=2.4 if on_phone() else 3,
     )  # fmt: skip
     name_entries(legend, names)
     return figure
-
-
-def _abreast(names: list[str]) -> int:
-    """Return how many of a legend's entries stand in a line."""
-    if sum(LETTER * longest([name]) + 0.7 for name in names) <= TEXT_WIDTH:
-        return len(names)
-    return max(1, int(TEXT_WIDTH / (LETTER * longest(names) + 0.7)))
 
 
 def _checked_places(x: Sequence[float]) -> list[float]:

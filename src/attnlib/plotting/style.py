@@ -1,5 +1,7 @@
 """How figures look: one set of rcParams, one scale for weights, figures as wide as the text."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import matplotlib
@@ -10,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from attnlib import palette
+from attnlib.plotting._page import phone_copy, text_width
 
-TEXT_WIDTH = 7.2  # inches; the width of a page's text column
 TALLEST = 24.0  # inches; what is taller is drawn in parts
 
 COURSE_FONT = "DejaVu Sans"  # matplotlib ships it, so every machine draws the same
@@ -54,14 +56,26 @@ SIGNED_MAP: Colormap = LinearSegmentedColormap.from_list("attnlib_signed", palet
 
 
 def use_course_style() -> None:
-    """Draw every figure from here on in the course's style, in notebooks as SVG."""
+    """Draw every figure from here on in the course's style, in notebooks as SVG.
+
+    Beside the figures of this package goes a copy for phones, as metadata of the output.
+    """
     matplotlib.rcParams.update(STYLE)
     from IPython import get_ipython
 
-    if get_ipython() is not None:
+    shell = get_ipython()
+    if shell is not None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg", metadata={"Date": None})
+        svg = shell.display_formatter.formatters["image/svg+xml"]
+        svg.for_type(Figure, partial(_show_with_phone_copy, svg.for_type(Figure)))
+
+
+def _show_with_phone_copy(show: Callable[[Figure], str], figure: Figure) -> Any:
+    """Return what IPython takes: a figure's SVG, or that and its metadata."""
+    narrow = phone_copy(figure)
+    return show(figure) if narrow is None else (show(figure), {"narrow": show(narrow)})
 
 
 class SettledLayout(ConstrainedLayoutEngine):
@@ -82,14 +96,14 @@ class SettledLayout(ConstrainedLayoutEngine):
 
 
 def new_figure(
-    width: float = TEXT_WIDTH, height: float = 3.0, **subplots: Any
+    width: float | None = None, height: float = 3.0, **subplots: Any
 ) -> tuple[Figure, Any]:
     """Return a figure in the course's style and its axes, as `Figure.subplots` gives them.
 
     The figure isn't registered with pyplot: return it as a cell's last expression to show it.
 
     Args:
-        width, height: inches; the default width is the text's. A height above 24 is refused.
+        width, height: inches; the text's width if left out. A height above 24 is refused.
         subplots: passed on to `Figure.subplots` (nrows, ncols, sharex, ...).
     """
     if height > TALLEST:
@@ -97,7 +111,9 @@ def new_figure(
             f"height must be at most {TALLEST:g} inches, got {height:.0f}: draw less in one figure"
         )
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(width, height), layout=SettledLayout())
+        figure = Figure(
+            figsize=(text_width() if width is None else width, height), layout=SettledLayout()
+        )
         FigureCanvasAgg(figure)  # a bare Figure has no canvas to measure text with
         axes = figure.subplots(**subplots)
     return figure, axes

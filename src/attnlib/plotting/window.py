@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.plotting._long_maps import LongMaps, require_long_maps
+from attnlib.plotting._page import drawn_for_phones, on_phone
 from attnlib.plotting._weights import tolerance_of
 from attnlib.plotting.long_heads import add_legends, draw_long_map, figure_of_maps
 
@@ -26,6 +27,7 @@ FRAME: dict[str, Any] = {
 }
 
 
+@drawn_for_phones
 def plot_window(
     whole: Tensor,
     all_rows: range,
@@ -77,12 +79,13 @@ def plot_window(
     row_of, column_of = _places(every, piece)
     _require_piece(every, piece, row_of, column_of, max(map(tolerance_of, (whole, window))))
     piece = replace(piece, fully_masked=every.fully_masked[:, row_of])
-    figure, axes = figure_of_maps(1, 2, every, piece)
-    left, right = axes[0]
-    for ax, title, maps in ((left, "whole map", every), (right, "window", piece)):
+    lines, columns = (2, 1) if on_phone() else (1, 2)
+    figure, axes = figure_of_maps(lines, columns, every, piece)
+    first, second = axes.flat
+    for ax, title, maps in ((first, "whole map", every), (second, "window", piece)):
         draw_long_map(ax, maps)
         ax.set_title(title)
-    _frame(figure, left, right, rows, keys)
+    _frame(figure, first, second, rows, keys)
     add_legends(figure, axes, every, piece)
     return figure
 
@@ -118,10 +121,14 @@ def _frame(figure: Figure, whole: Axes, window: Axes, rows: range, keys: range) 
     """Frame the window's place on the whole map; lines lead to it, however small it is."""
     corner = (keys.start - 0.5, rows.start - 0.5)
     whole.add_patch(Rectangle(corner, len(keys), len(rows), **FRAME))
-    for token, height in ((rows.start, 1), (rows.stop, 0)):
+    right, bottom = keys.stop - 0.5, rows.stop - 0.5
+    if on_phone():  # from the frame's lower corners to the window below
+        ends = (((keys.start - 0.5, bottom), (0, 1)), ((right, bottom), (1, 1)))
+    else:
+        ends = (((right, rows.start - 0.5), (0, 1)), ((right, bottom), (0, 0)))
+        window.yaxis.tick_right()  # where no line crosses the numbers
+    for start, end in ends:
         line = ConnectionPatch(
-            (keys.stop - 0.5, token - 0.5), (0, height), whole.transData, window.transAxes,
-            color=palette.MUTED, linewidth=0.8,
-        )  # fmt: skip
+            start, end, whole.transData, window.transAxes, color=palette.MUTED, linewidth=0.8
+        )
         figure.add_artist(line)
-    window.yaxis.tick_right()  # where no line crosses the numbers

@@ -13,7 +13,7 @@ HERE, THERE = Path(__file__).parent, Path(plotting.__file__).parent
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_in_the_file_of_its_name(name):
-    file = Path(inspect.getfile(getattr(plotting, name)))
+    file = Path(inspect.getfile(inspect.unwrap(getattr(plotting, name))))
     assert file.stem == name.removeprefix("plot_"), f"{name} is in {file.name}, not in its own file"
     tests = HERE / file.parent.relative_to(THERE) / f"test_{file.name}"
     assert tests.exists(), f"{name} has no tests of its own: {tests.relative_to(HERE)}"

@@ -10,13 +10,15 @@ from torch import Tensor
 from attnlib import palette
 from attnlib.functional import scaled_dot_product_attention
 from attnlib.plotting._checks import checked_labels, checked_tensor
+from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._text import set_title
-from attnlib.plotting.style import TEXT_WIDTH, new_figure
+from attnlib.plotting.style import new_figure
 
 LABEL_OFFSET = torch.tensor([32.0, 18.0], dtype=torch.float64)  # points; labels are wide
 LARGEST_DOT = 260.0  # points squared; the area of a dot that has all the weight
 
 
+@drawn_for_phones
 def plot_lookups(
     queries: Tensor, keys: Tensor, values: Tensor, *, titles: Sequence[str] | None = None
 ) -> Figure:
@@ -42,16 +44,29 @@ def plot_lookups(
     if titles is not None:
         titles = checked_labels("titles", titles, len(queries), "query")
     outputs, weights = scaled_dot_product_attention(queries, keys, values)
-    figure, axes = new_figure(
-        height=4.6, nrows=2, ncols=len(queries), sharex="row", sharey="row", squeeze=False
-    )
+    if on_phone():  # a query a line: its keys on the left, the values on the right
+        figure, axes = new_figure(
+            height=1.75 * len(queries) + 0.3,
+            nrows=len(queries), ncols=2, sharex="col", sharey="col", squeeze=False,
+        )  # fmt: skip
+        axes = axes.T
+        for ax in axes[1]:  # the values' names stand where the axis would
+            ax.tick_params(left=False, labelleft=False)
+            ax.spines["left"].set_visible(False)
+    else:
+        figure, axes = new_figure(
+            height=4.6, nrows=2, ncols=len(queries), sharex="row", sharey="row", squeeze=False
+        )
     for i in range(len(queries)):
         _draw_keys(axes[0, i], queries[i], keys)
         _draw_values(axes[1, i], outputs[i], values, weights[i])
         if titles is not None:
-            set_title(axes[0, i], titles[i], TEXT_WIDTH / len(queries))
-    axes[0, 0].set_ylabel("query and keys")
-    axes[1, 0].set_ylabel("values and output")
+            set_title(axes[0, i], titles[i], text_width() / len(axes.T))
+    for line, name in zip(axes, ("query and keys", "values and output"), strict=True):
+        if on_phone():
+            line[-1].set_xlabel(name)
+        else:
+            line[0].set_ylabel(name)
     _frame(axes[0, 0], torch.cat([queries, keys, torch.zeros(1, 2)]))
     _frame(axes[1, 0], values)
     return figure

@@ -1,6 +1,6 @@
 """One head from input to output: every matrix on the way, as one strip."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -8,18 +8,25 @@ from torch import Tensor
 from attnlib.functional import scaled_dot_product_attention
 from attnlib.plotting._cells import draw_arrow, draw_matrix, label_axis, short_pattern
 from attnlib.plotting._checks import checked_labels, checked_tensor
+from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._text import label_of
 from attnlib.plotting._weights import draw_weights
-from attnlib.plotting.style import TEXT_WIDTH, new_figure, signed_norm
+from attnlib.plotting.style import new_figure, signed_norm
 
 GAP = 0.36  # inches between two stages; an arrow must fit
+NARROW_GAP = 0.2  # inches between stages side by side on a phone, where arrows run downwards
 LABELS = 0.65  # inches for the tokens at the left
 MARGIN = 0.08  # inches at the right and at the bottom
 HEADROOM = 0.34  # inches above each matrix, for its title
 SHORT, LARGER = 4, 1.3  # numbers of so few letters are written so much larger
+LARGEST = 0.4  # inches; the largest cell
 ARROWS = [tuple(pair) for pair in ("XQ", "XK", "XV", "QS", "KS", "SA", "AO", "VO")]
+# Inches: a cell, from one stage to the one below, and each stage's left side; and how many stages
+# down each stands.
+Layout = tuple[float, float, dict[str, float], dict[str, float]]
 
 
+@drawn_for_phones
 def plot_stages(
     x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, tokens: Sequence[str] | None = None
 ) -> Figure:
@@ -53,29 +60,20 @@ def plot_stages(
     stages = {"X": x, "Q": q, "K": k, "V": v, "S": scores, "A": weights, "O": output}
     titles = {"S": "scores", "A": "weights", "O": "output"}
 
-    columns = [x, max(q, k, v, key=lambda t: t.shape[1]), scores, weights, output]
-    cell = min((TEXT_WIDTH - LABELS - MARGIN - 4 * GAP) / sum(t.shape[1] for t in columns), 0.4)
-    row = len(x) * cell + HEADROOM  # inches from one of Q, K, V to the next
-    height = 3 * row + MARGIN
-    lefts = [LABELS]
-    for matrix in columns[:-1]:
-        lefts.append(lefts[-1] + matrix.shape[1] * cell + GAP)
-    # How many rows down each stage stands: the scores between Q and K, the output beside K.
-    places = {"X": (0, 1), "Q": (1, 0), "K": (1, 1), "V": (1, 2),
-              "S": (2, 0.5), "A": (3, 0.5), "O": (4, 1)}  # fmt: skip
+    cell, row, lefts, downs = _below_each_other(stages) if on_phone() else _side_by_side(stages)
+    width, height = text_width(), (max(downs.values()) + 1) * row + MARGIN
 
     figure, axes = new_figure(height=height, ncols=len(stages))
     figure.set_layout_engine("none")  # the places below are exact
     norm = signed_norm(max(t.abs().max().item() for name, t in stages.items() if name != "A"))
     panels = dict(zip(stages, axes, strict=True))
     for name, matrix in stages.items():
-        ax, (column, down) = panels[name], places[name]
-        left, bottom = lefts[column], height - (down + 1) * row
-        size = matrix.shape[1] * cell / TEXT_WIDTH, len(x) * cell / height
-        ax.set_position((left / TEXT_WIDTH, bottom / height, *size))
+        ax, bottom = panels[name], height - (downs[name] + 1) * row
+        size = matrix.shape[1] * cell / width, len(x) * cell / height
+        ax.set_position((lefts[name] / width, bottom / height, *size))
         pattern = "{:.2f}" if name == "A" else short_pattern(matrix)
         letters = max(len(pattern.format(number)) for number in matrix.flatten().tolist())
-        room = LARGER * cell if letters <= SHORT else cell
+        room = LARGER * cell if letters <= SHORT and not on_phone() else cell
         if name == "A":
             draw_weights(ax, matrix, None, None, cell=room, numbers=True)
         else:
@@ -83,5 +81,46 @@ def plot_stages(
         ax.set_title(titles.get(name, name), pad=3)
     label_axis(panels["X"].yaxis, tokens, len(x), cell)
     for start, end in ARROWS:
-        draw_arrow(figure, panels[start], panels[end])
+        draw_arrow(figure, panels[start], panels[end], down=on_phone())
     return figure
+
+
+def _side_by_side(stages: Mapping[str, Tensor]) -> Layout:
+    """Return how the stages stand on a page, from left to right."""
+    widths = {name: matrix.shape[1] for name, matrix in stages.items()}
+    columns = {
+        "X": "X",
+        "QKV": max("QKV", key=lambda name: widths[name]),
+        "S": "S",
+        "A": "A",
+        "O": "O",
+    }
+    total = sum(widths[widest] for widest in columns.values())
+    cell = min((text_width() - LABELS - MARGIN - 4 * GAP) / total, LARGEST)
+    lefts: dict[str, float] = {}
+    left = LABELS
+    for names, widest in columns.items():
+        lefts |= dict.fromkeys(names, left)
+        left = left + widths[widest] * cell + GAP
+    # The scores stand between Q and K, the output beside K.
+    downs = {"X": 1, "Q": 0, "K": 1, "V": 2, "S": 0.5, "A": 0.5, "O": 1}
+    return cell, len(stages["X"]) * cell + HEADROOM, lefts, downs
+
+
+def _below_each_other(stages: Mapping[str, Tensor]) -> Layout:
+    """Return how the stages stand on a phone: Q, K and V side by side below X, the rest below."""
+    widths = {name: matrix.shape[1] for name, matrix in stages.items()}
+    room, total = text_width() - 2 * MARGIN, sum(widths[name] for name in "QKV")
+    cell = min((room - 2 * NARROW_GAP) / total, (room - LABELS) / widths["X"], LARGEST)
+    lefts: dict[str, float] = {}
+    left = (text_width() - total * cell - 2 * NARROW_GAP) / 2
+    for name in "QKV":
+        lefts[name] = left
+        left += widths[name] * cell + NARROW_GAP
+    middles = {name: lefts[name] + widths[name] * cell / 2 for name in "QKV"}
+    middles["S"] = middles["A"] = (middles["Q"] + middles["K"]) / 2
+    middles["O"] = (middles["A"] + middles["V"]) / 2
+    lefts |= {name: middles[name] - widths[name] * cell / 2 for name in "SAO"}
+    lefts["X"] = max(LABELS, (text_width() - widths["X"] * cell) / 2)
+    downs: dict[str, float] = {"X": 0, "Q": 1, "K": 1, "V": 1, "S": 2, "A": 3, "O": 4}
+    return cell, len(stages["X"]) * cell + HEADROOM + GAP, lefts, downs

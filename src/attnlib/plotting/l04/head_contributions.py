@@ -8,10 +8,12 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.plotting._checks import checked_labels, checked_tensor
-from attnlib.plotting._text import name_entries
+from attnlib.plotting._page import drawn_for_phones, on_phone
+from attnlib.plotting._text import entries_abreast, label_of, name_entries
 from attnlib.plotting.style import new_figure
 
 
+@drawn_for_phones
 def plot_head_contributions(
     parts: Tensor, output: Tensor, *, labels: Sequence[str] | None = None
 ) -> Figure:
@@ -57,9 +59,11 @@ def plot_head_contributions(
     ax.set_ylabel("value")
     if d <= 16:
         ax.set_xticks(places)
+    entries = ["output", *labels]
+    abreast = entries_abreast([label_of(entry) for entry in entries]) if on_phone() else 6
     legend = figure.legend(
         [*ax.lines[:1], *ax.containers], ["output", *map(str, range(h))],
-        loc="outside upper left", ncols=min(h + 1, 6),
+        loc="outside upper left", ncols=min(h + 1, abreast),
     )  # fmt: skip
-    name_entries(legend, ["output", *labels])
+    name_entries(legend, entries)
     return figure

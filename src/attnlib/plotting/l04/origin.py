@@ -12,8 +12,9 @@ from attnlib import palette
 from attnlib._checks import checked_texts
 from attnlib.plotting._cells import text_color_on
 from attnlib.plotting._checks import checked_labels, checked_mapping, checked_tensors
+from attnlib.plotting._page import drawn_for_phones, text_width
 from attnlib.plotting._text import font_of, name_entries, plain_text, set_title
-from attnlib.plotting.style import TEXT_WIDTH, new_figure
+from attnlib.plotting.style import new_figure
 
 CELL = 0.36  # inches
 GAP = 0.8  # cells between two matrices
@@ -22,6 +23,7 @@ HEADROOM, LEGEND = 0.42, 0.35  # inches above each line, and below all of them
 Color = tuple[float, float, float, float]
 
 
+@drawn_for_phones
 def plot_origin(
     panels: Mapping[str, Sequence[Tensor]],
     tokens: Sequence[str],
@@ -69,7 +71,7 @@ def plot_origin(
     # Room for the titles over the matrices, in cells.
     tops = [0.7 if titles is not None and len(m) > 1 else 0.1 for m in drawn.values()]
     ratios = [rows + top for rows, top in zip(heights, tops, strict=True)]
-    width = min(max(NARROWEST, max(widths) * CELL + MARGIN), TEXT_WIDTH)
+    width = min(max(NARROWEST, max(widths) * CELL + MARGIN), text_width())
     height = sum(ratios) * CELL + len(drawn) * HEADROOM + LEGEND
     figure, axes = new_figure(width, height, nrows=len(drawn), height_ratios=ratios, squeeze=False)
     lines = zip(axes[:, 0], drawn.items(), widths, heights, tops, strict=True)

@@ -9,11 +9,14 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
+from attnlib.plotting._cells import add_color_bar
 from attnlib.plotting._checks import checked_mapping, checked_tensor
+from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._text import set_title
-from attnlib.plotting.style import SIGNED_MAP, TEXT_WIDTH, new_figure
+from attnlib.plotting.style import SIGNED_MAP, new_figure
 
 
+@drawn_for_phones
 def plot_sensitivity(maps: Mapping[str, Tensor]) -> Figure:
     """Draw maps [h, d]: one row a head, one column an input number, darker = reacts more.
 
@@ -42,7 +45,8 @@ def plot_sensitivity(maps: Mapping[str, Tensor]) -> Figure:
     # The middle of the signed scale is pale, its upper half one hue.
     shades = SIGNED_MAP(torch.linspace(0.55, 1, 256).numpy())
     upper = LinearSegmentedColormap.from_list("upper", shades)
-    norm = LogNorm(positive.quantile(0.02).item(), positive.max().item())
+    low, high = positive.quantile(0.02).item(), positive.max().item()
+    norm = LogNorm(low, high)
     figure, axes = new_figure(height=1.5 * len(arrays) + 0.6, nrows=len(arrays), squeeze=False)
     for ax, (title, sizes) in zip(axes[:, 0], arrays.items(), strict=True):
         h, d = sizes.shape
@@ -52,14 +56,14 @@ def plot_sensitivity(maps: Mapping[str, Tensor]) -> Figure:
             hidden, cmap=upper, norm=norm, aspect="auto",
             interpolation="none", extent=(0, d, h + 0.5, 0.5), origin="upper",
         )  # fmt: skip
-        set_title(ax, title, TEXT_WIDTH, loc="left")
+        set_title(ax, title, text_width(), loc="left")
         ax.set_yticks(range(1, h + 1))
         ax.set_ylabel("head")
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
     axes[-1, 0].set_xlabel("number of the embedding")
-    bar = figure.colorbar(
-        ScalarMappable(norm, upper), ax=axes, aspect=20, pad=0.02, label="size of the gradient"
-    )
-    bar.outline.set_visible(False)
+    bar = add_color_bar(figure, axes, ScalarMappable(norm, upper), label="size of the gradient")
+    if on_phone():  # where powers of ten and their multiples would lie on each other
+        bar.set_ticks([low, high], labels=[f"{low:.1g}", f"{high:.1g}"])
+        bar.minorticks_off()
     return figure

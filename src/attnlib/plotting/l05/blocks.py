@@ -1,5 +1,6 @@
 """Blocks as diagrams, read off the block itself."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +11,9 @@ from matplotlib.patches import FancyBboxPatch
 from attnlib import palette
 from attnlib.blocks import TransformerBlock
 from attnlib.plotting._checks import checked_mapping
+from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._text import set_title
-from attnlib.plotting.style import TEXT_WIDTH, new_figure
+from attnlib.plotting.style import new_figure
 
 SKIP_COLOR = palette.head_color(4)
 WIDEST = 1.6  # inches for a block
@@ -45,6 +47,7 @@ def block_parts(block: TransformerBlock) -> list[str]:
     return parts
 
 
+@drawn_for_phones
 def plot_blocks(blocks: Mapping[str, TransformerBlock]) -> Figure:
     """Draw blocks side by side; tokens run from the bottom to the top.
 
@@ -64,11 +67,15 @@ def plot_blocks(blocks: Mapping[str, TransformerBlock]) -> Figure:
             )
     columns = {title: block_parts(block) for title, block in blocks.items()}
     longest = max(len(parts) for parts in columns.values())
-    column = min(WIDEST, TEXT_WIDTH / len(blocks))
+    abreast = min(len(blocks), 2) if on_phone() else len(blocks)
+    lines = math.ceil(len(blocks) / abreast)
+    column = min(WIDEST, text_width() / abreast)
     figure, axes = new_figure(
-        column * len(blocks), 0.42 * longest + 1.2, ncols=len(blocks), squeeze=False
+        column * abreast, lines * (0.42 * longest + 1.2), nrows=lines, ncols=abreast, squeeze=False
     )
-    for ax, (title, parts) in zip(axes.flat, columns.items(), strict=True):
+    for ax in axes.flat[len(blocks) :]:
+        ax.set_axis_off()
+    for ax, (title, parts) in zip(axes.flat, columns.items(), strict=False):
         _draw_block(ax, parts, longest)
         set_title(ax, title, column)
     return figure

@@ -10,7 +10,9 @@ from attnlib import palette
 from attnlib._checks import shape_of
 from attnlib.plotting._cells import label_axis
 from attnlib.plotting._checks import checked_mapping, checked_tensor
-from attnlib.plotting._text import label_of
+from attnlib.plotting._page import drawn_for_phones, on_phone
+from attnlib.plotting._room import PHONE_PANEL
+from attnlib.plotting._text import label_of, set_title
 from attnlib.plotting.style import new_figure
 
 
@@ -39,6 +41,7 @@ def stream_shares(contributions: Mapping[str, Tensor]) -> Tensor:
     return (stacked * total).reshape(len(stacked), -1).sum(1) / squares
 
 
+@drawn_for_phones
 def plot_contributions(contributions: Mapping[str, Tensor]) -> Figure:
     """Draw what each sub-layer wrote: its size, the stream's size so far, its share of the result.
 
@@ -56,15 +59,23 @@ def plot_contributions(contributions: Mapping[str, Tensor]) -> Figure:
     sizes = [_rms(value) for value in values]
     so_far = [_rms(total) for total in values.cumsum(0)]
     places, names = range(len(values)), [label_of(name) for name in contributions]
-    figure, (left, right) = new_figure(height=0.24 * len(values) + 1.1, ncols=2, sharey=True)
+    height = 0.24 * len(values) + (1.8 if on_phone() else 1.1)
+    figure, (left, right) = new_figure(height=height, ncols=2, sharey=True)
     left.barh(places, sizes, color=palette.head_color(3), label="this contribution")
     line = {"color": palette.head_color(4), "marker": "o", "markersize": 4}
     left.plot(so_far, places, label="stream after it", **line)
-    left.set_title("size (root mean square)")
-    left.legend(loc="best")
+    left_title = "size (root mean square)"
+    right_title = f"share of the final stream (sum {shares.sum():.2f})"
+    if on_phone():  # the panels are too small for a legend and long titles
+        figure.legend(loc="outside upper center")
+        set_title(left, left_title, PHONE_PANEL, fontsize=9)
+        set_title(right, right_title, PHONE_PANEL, fontsize=9)
+    else:
+        left.legend(loc="best")
+        left.set_title(left_title)
+        right.set_title(right_title)
     right.barh(places, shares.tolist(), color=palette.head_color(0))
     right.axvline(0, color=palette.MUTED, linewidth=0.8)
-    right.set_title(f"share of the final stream (sum {shares.sum():.2f})")
     label_axis(left.yaxis, names, len(names))
     left.invert_yaxis()  # the stream runs downwards
     for ax in (left, right):

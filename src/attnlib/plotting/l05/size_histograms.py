@@ -12,12 +12,14 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import require_positive_int
 from attnlib.plotting._checks import checked_mapping, checked_tensors
+from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._text import set_title
-from attnlib.plotting.style import TEXT_WIDTH, new_figure
+from attnlib.plotting.style import new_figure
 
 BINS = 60
 
 
+@drawn_for_phones
 def plot_size_histograms(
     stacks: Mapping[str, Sequence[Tensor]], *, columns: int = 3, every: int = 1
 ) -> Figure:
@@ -46,6 +48,7 @@ def plot_size_histograms(
     require_positive_int("every", every)
     logs = {title: layers[::every] for title, layers in logs.items()}
     low, high = _limits([layer for layers in logs.values() for layer in layers])
+    columns = 1 if on_phone() else columns
     lines = math.ceil(len(logs) / columns)
     figure, axes = new_figure(
         height=2.6 * lines + 0.3, nrows=lines, ncols=columns, sharex=True, squeeze=False
@@ -62,7 +65,7 @@ def plot_size_histograms(
             options = {"facecolor": palette.head_color(number), "edgecolor": palette.PAPER}
             ax.fill_between(centers, depth, ridge, linewidth=0.5, zorder=depth + 2, **options)
         ax.invert_yaxis()
-        set_title(ax, title, TEXT_WIDTH / columns)
+        set_title(ax, title, text_width() / columns)
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         ax.xaxis.set_major_formatter(FuncFormatter(lambda power, _: f"$10^{{{power:.0f}}}$"))
         if every == 1:

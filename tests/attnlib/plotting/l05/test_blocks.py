@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from attnlib import MultiHeadAttention, TransformerBlock, plotting
+from attnlib.plotting._page import TEXT_WIDTH
 from attnlib.plotting.l05.blocks import block_parts
-from attnlib.plotting.style import TEXT_WIDTH
 
 
 @pytest.mark.parametrize("residual", [True, False])

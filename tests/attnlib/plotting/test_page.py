@@ -1,0 +1,239 @@
+"""On a phone a figure is drawn anew: narrow enough for its screen, and readable there."""
+
+import gc
+import subprocess
+import sys
+import weakref
+
+import pytest
+import torch
+from tools.figure_examples import EXAMPLES
+from tools.figure_reading import overlaps, titles, written
+
+from attnlib import TransformerBlock, causal_mask, plotting
+from attnlib.plotting._page import TEXT_WIDTH, phone_copy
+from attnlib.plotting.style import new_figure
+
+WORDS = "the cat that sat on the mat".split()
+POSITIONS = torch.arange(16).view(2, 8)
+RIM = 0.2  # inches that a notebook adds to what is drawn
+WIDEST = 312 / 96  # inches; what a window of 360 pixels leaves to the text
+NINE_PIXELS = 9 * 72 / 96  # points
+
+
+CORNERS = torch.tensor([[3.0, 0], [0, 3], [-2, -2]])
+RANDOM = torch.Generator().manual_seed(0)
+
+
+def randn(*shape):
+    return torch.randn(shape, generator=RANDOM).round(decimals=2)
+
+
+def random_maps(h, T):
+    return randn(h, T, T).softmax(-1)
+
+
+def matrices(count, rows, columns):
+    return {f"matrix {i}": randn(rows, columns) for i in range(count)}
+
+
+# Figures as lessons have them, and larger ones.
+LARGER = {
+    "three maps": ("plot_heads", (random_maps(3, 4), WORDS[:4]), {"columns": 3}),
+    "long titles": (
+        "plot_heads",
+        (random_maps(3, 4), WORDS[:4]),
+        {"columns": 3, "titles": ["one head, both questions", "head 1: who?", "head 2: whom?"]},
+    ),
+    "seven words": ("plot_heads", (random_maps(2, 7), WORDS), {}),
+    "seven heads": ("plot_heads", (random_maps(7, 16),), {"mask": None}),
+    "masked": ("plot_heads", (torch.eye(5).repeat(2, 1, 1), WORDS[:5]), {"mask": causal_mask(5)}),
+    "two queries": (
+        "plot_heads",
+        (torch.eye(2, 3), ["it (tired)", "it (wide)"]),
+        {"key_tokens": ["animal", "street", "cross"]},
+    ),
+    "24 tokens": ("plot_heads", (random_maps(1, 24), ["token"] * 24), {}),
+    "beside": ("plot_beside", (*random_maps(2, 5), WORDS[:5]), {}),
+    "beside numbers": ("plot_beside", (random_maps(1, 5)[0], randn(5, 5), WORDS[:5]), {}),
+    "two lines": ("plot_matrices", (matrices(6, 2, 4),), {"columns": 3, "numbers": "{:.3g}"}),
+    "labelled": ("plot_matrices", (matrices(2, 5, 8),), {"row_labels": WORDS[:5]}),
+    "large matrices": ("plot_matrices", (matrices(4, 40, 60),), {}),
+    "curves": (
+        "plot_seed_curves",
+        (
+            [1, 3, 6, 12, 24],
+            {
+                f"what was measured in panel {i}": {
+                    name: randn(5, 3).exp() for name in ("pre-norm", "post-norm", "no norm")
+                }
+                for i in range(4)
+            },
+        ),
+        {"x_label": "depth (blocks)"},
+    ),
+    "log curves": (
+        "plot_seed_curves",
+        ([1, 3, 6], {"size": {"a": torch.tensor([[1e-9], [1.0], [1e9]])}}),
+        {"x_label": "depth", "log": ["size"]},
+    ),
+    "lookups": (
+        "plot_lookups",
+        (randn(3, 2), CORNERS / 2, CORNERS),
+        {"titles": ["a short query", "ten times longer", "another direction"]},
+    ),
+    "stages": (
+        "plot_stages",
+        (torch.eye(3, 4), torch.eye(4), torch.eye(4), torch.eye(4, 2), ["token 0", "b", "c"]),
+        {},
+    ),
+    "flow": (
+        "plot_flow",
+        (torch.eye(2, 4), *randn(4, 4, 4), 2, ["token 0", "token 1"]),
+        {},
+    ),
+    "blocks": (
+        "plot_blocks",
+        ({f"a block {i}": TransformerBlock(4, 2) for i in range(3)},),
+        {},
+    ),
+    "contributions": (
+        "plot_contributions",
+        ({f"attention {i}": randn(3, 4) for i in range(13)},),
+        {},
+    ),
+    "head contributions": ("plot_head_contributions", (torch.eye(8), torch.ones(8)), {}),
+    "origin": (
+        "plot_origin",
+        ({"x": [POSITIONS], "cut": [POSITIONS, POSITIONS]}, ["a", "b"]),
+        {},
+    ),
+    "histograms": (
+        "plot_size_histograms",
+        ({f"stack {i}": [randn(4, 4)] * 3 for i in range(3)},),
+        {},
+    ),
+    "long heads": (
+        "plot_long_heads",
+        (random_maps(4, 50), range(5000), range(5000)),
+        {},
+    ),
+}  # fmt: skip
+CALLS = {name: (name, (), example.arguments) for name, example in EXAMPLES.items()} | LARGER
+
+
+def drawn(call):
+    """Return a figure as a page shows it, and as a phone does."""
+    name, args, kwargs = CALLS[call]
+    figure = getattr(plotting, name)(*args, **kwargs)
+    return figure, phone_copy(figure) or figure
+
+
+@pytest.mark.parametrize("call", CALLS)
+class TestOnAPhone:
+    def test_a_figure_is_as_narrow_as_the_screen(self, call):
+        _, phone = drawn(call)
+        phone.draw_without_rendering()
+        assert phone.get_tightbbox().width + RIM <= WIDEST
+
+    def test_no_text_is_too_small(self, call):
+        _, phone = drawn(call)
+        small = {text.text: text.size for text in written(phone) if text.size < NINE_PIXELS}
+        assert not small
+
+    def test_texts_stand_apart(self, call):
+        _, phone = drawn(call)
+        assert overlaps(phone) == []
+
+    def test_it_has_the_titles_of_the_page_s_figure(self, call):
+        figure, phone = drawn(call)
+        words = [[title.split() for title in titles(shown)] for shown in (figure, phone)]
+        assert words[0] == words[1]
+
+
+@pytest.mark.parametrize("call", ["three maps", "seven words", "beside numbers", "two lines"])
+def test_numbers_that_a_page_shows_are_on_the_phone_too(call):
+    figure, phone = drawn(call)
+    numbers = [
+        sorted(text.get_text() for ax in f.axes for text in ax.texts) for f in (figure, phone)
+    ]
+    assert numbers[0] == numbers[1] != []
+
+
+def test_what_stands_in_one_line_of_several_is_not_torn_apart():
+    _, phone = drawn("two lines")
+    assert {ax.get_gridspec().ncols for ax in phone.axes} == {1}  # not two of three
+
+
+def test_a_figure_that_fits_is_not_drawn_again():
+    assert phone_copy(plotting.plot_model()) is None
+
+
+def test_figures_of_others_and_small_ones_are_shown_as_they_are():
+    figure, _ = new_figure()
+    assert figure.get_figwidth() == TEXT_WIDTH
+    assert phone_copy(figure) is None
+    figure = plotting.plot_heads(torch.eye(3))
+    figure.set_size_inches(3, 3)
+    assert phone_copy(figure) is None
+
+
+def test_what_would_be_too_tall_on_a_phone_is_shown_as_it_is():
+    assert phone_copy(plotting.plot_heads(random_maps(48, 20))) is None
+
+
+def test_the_next_figure_is_for_a_page_again():
+    figure = plotting.plot_heads(random_maps(3, 4))
+    assert phone_copy(figure).get_figwidth() < figure.get_figwidth()
+    assert plotting.plot_heads(random_maps(3, 4)).get_figwidth() == TEXT_WIDTH
+
+
+def test_the_copy_shows_what_the_figure_shows():
+    """Even if the weights are others by now, or the labels have been gone through."""
+    weights = torch.eye(3)
+    figure = plotting.plot_heads(weights, (word for word in "abc"))
+    weights.copy_(torch.ones(3, 3) / 3)
+    ax = phone_copy(figure).axes[0]
+    assert torch.equal(torch.tensor(ax.images[0].get_array().data).float(), torch.eye(3))
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b", "c"]
+
+
+def test_nothing_is_kept_of_a_figure_that_is_gone():
+    class Words(list):
+        """A list that can be seen to go."""
+
+    words = Words("abc")
+    gone = weakref.ref(words)
+    figure = plotting.plot_heads(torch.eye(3), words)
+    del figure, words
+    gc.collect()
+    assert gone() is None
+
+
+CELLS = """
+from unittest import mock
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from attnlib import plotting
+from attnlib.plotting import style
+
+shell = InteractiveShell.instance()
+figure = plotting.plot_heads(torch.eye(4).repeat(3, 1, 1))
+plotting.use_course_style()
+plotting.use_course_style()  # a cell may be run again
+with mock.patch.object(style, "phone_copy", wraps=style.phone_copy) as copies:
+    assert not copies.called
+    data, metadata = shell.display_formatter.format(figure)
+    assert copies.call_count == 1
+svg, narrow = data["image/svg+xml"], metadata["image/svg+xml"]["narrow"]
+assert svg != narrow
+assert svg.lstrip().startswith("<?xml") and narrow.lstrip().startswith("<?xml")
+assert set(data) == {"image/svg+xml", "text/plain"} and set(metadata) == {"image/svg+xml"}
+data, metadata = shell.display_formatter.format(plotting.plot_model())
+assert "image/svg+xml" in data and metadata == {}
+"""
+
+
+def test_a_notebook_gets_both_when_it_shows_a_figure():
+    run = subprocess.run([sys.executable, "-c", CELLS], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
