@@ -1,8 +1,12 @@
-"""Figures of the lessons: a copy in dark colors, and no figure without a caption and alt text.
+"""Figures of the lessons: copies in dark colors and for phones, each with a caption and alt text.
 
 Figures are SVG, drawn with the colors of attnlib's palette, so their dark copy is a replacement of
 colors. The theme shows the one that fits (`only-light`, `only-dark`); caption, number and reference
-target belong to the figure around both. On a phone the pair scrolls inside its own box.
+target belong to the figure around both.
+
+attnlib draws its figures a second time for phones and leaves that copy in the output's metadata
+(plotting/style.py). The browser chooses by the window's width and loads only what it has chosen. A
+figure that is too wide for a phone even so scrolls inside its own box, and says so.
 
 A browser fetches and draws a figure when it comes near the window, and the copy that the theme
 hides not at all: a lesson has dozens, and each costs time that the first screen needs. Until then
@@ -10,12 +14,14 @@ the page keeps its place free, so nothing moves.
 """
 
 import hashlib
+import posixpath
 import re
 import runpy
 from pathlib import Path
 
 from docutils import nodes
 from execution_cache import package_folder
+from myst_nb.core.render import MimeData, NbElementRenderer
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
@@ -23,6 +29,10 @@ from sphinx.writers.html5 import HTML5Translator
 LOGGER = logging.getLogger(__name__)
 SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
 PIXELS_PER_POINT = 96 / 72  # CSS Values and Units, section 6.2
+PHONE = "(max-width: 36rem)"  # as in course.css
+SHRINKS = 340  # pixels; on a phone what is at most so wide shrinks to the text's width
+SCROLLS = "On a phone this drawing is wider than the screen: push it sideways to see the rest."
+render_image = NbElementRenderer.render_image
 
 
 def dark_colors() -> dict[str, str]:
@@ -37,8 +47,12 @@ def darken(svg: str, colors: dict[str, str]) -> str:
     return pattern.sub(lambda match: colors[match[0].lower()], svg)
 
 
-class DarkCopies(SphinxTransform):
-    """Put a dark copy beside each computed SVG."""
+class Picture(nodes.General, nodes.Element):
+    """A figure's image and, before it, the one that a phone shows."""
+
+
+class Copies(SphinxTransform):
+    """Put a dark copy beside each computed SVG, and around both those for phones."""
 
     default_priority = 500
 
@@ -47,21 +61,62 @@ class DarkCopies(SphinxTransform):
         for image in list(self.document.findall(nodes.image)):
             if image.parent.get("mime_type") != "image/svg+xml":
                 continue
-            light = Path(self.app.srcdir, image["uri"].lstrip("/"))
-            svg = light.read_text(encoding="utf-8")
-            if size := SIZE.search(svg):  # as matplotlib writes it
-                image["pixels"] = [round(float(side) * PIXELS_PER_POINT) for side in size.groups()]
             image["loading"] = "lazy"
-            svg = darken(svg, dark_colors())
-            dark = light.with_name(hashlib.sha256(svg.encode()).hexdigest() + ".svg")
-            dark.write_text(svg, encoding="utf-8")
-            copy = image.deepcopy()
-            copy["uri"] = image["uri"].replace(light.name, dark.name)
+            choice = [image]  # the last is shown where no other is chosen
+            if narrow := image.attributes.pop("narrow", None):
+                choice.insert(0, nodes.image(uri=narrow, source=True))
             box = nodes.container(classes=["drawing"])
             image.replace_self(box)
-            image["classes"].append("only-light")
-            copy["classes"].append("only-dark")
-            box.extend([image, copy])
+            for one in choice:
+                one["pixels"] = size_of(self.file(one).read_text(encoding="utf-8"))
+            for theme in ("light", "dark"):
+                copies = [self.in_theme(theme, one) for one in choice]
+                copies[-1]["classes"].append(f"only-{theme}")
+                box += Picture("", *copies)
+            on_phone = choice[0]["pixels"]
+            if on_phone and on_phone[0] > SHRINKS:
+                box["classes"].append("too-wide")
+                box.parent.insert(box.parent.index(box) + 1, scroll_hint())
+
+    def file(self, image: nodes.image) -> Path:
+        """Return where an image lies."""
+        return Path(self.app.srcdir, image["uri"].lstrip("/"))
+
+    def in_theme(self, theme: str, image: nodes.image) -> nodes.image:
+        """Return a copy of an image; a dark one shows other colors, written beside the light."""
+        image = image.deepcopy()
+        if theme == "dark":
+            light = self.file(image)
+            svg = darken(light.read_text(encoding="utf-8"), dark_colors())
+            dark = light.with_name(hashlib.sha256(svg.encode()).hexdigest() + ".svg")
+            dark.write_text(svg, encoding="utf-8")
+            image["uri"] = image["uri"].replace(light.name, dark.name)
+        return image
+
+
+def size_of(svg: str) -> list[int]:
+    """Return an SVG's width and height in pixels as matplotlib writes them; nothing of others."""
+    size = SIZE.search(svg)
+    return [round(float(side) * PIXELS_PER_POINT) for side in size.groups()] if size else []
+
+
+def scroll_hint() -> nodes.paragraph:
+    """Return the words below a drawing that a phone can't show whole."""
+    return nodes.paragraph(SCROLLS, SCROLLS, classes=["drawing-hint"])
+
+
+def keep_narrow_copy(renderer: NbElementRenderer, data: MimeData) -> list[nodes.Element]:
+    """Write an image as myst-nb does, and beside it the copy for phones in its metadata.
+
+    myst-nb shows an output's metadata to nothing but this method.
+    """
+    images = render_image(renderer, data)
+    narrow = data.output_metadata.get(data.mime_type, {}).get("narrow")
+    if narrow is not None:
+        name = hashlib.sha256(narrow.encode()).hexdigest() + ".svg"
+        uri = renderer.write_file([name], narrow.encode(), overwrite=False, exists_ok=True)
+        images[0]["narrow"] = uri
+    return images
 
 
 class FigureRules(SphinxTransform):
@@ -82,10 +137,32 @@ class FigureRules(SphinxTransform):
 
 def visit_image(translator: HTML5Translator, node: nodes.image):
     """Write an image as Sphinx does, and its size where it is known."""
-    HTML5Translator.visit_image(translator, node)
-    if "pixels" in node:
-        size = '<img width="{}" height="{}" '.format(*node["pixels"])
-        translator.body[-1] = translator.body[-1].replace("<img ", size, 1)
+    if "source" in node:
+        builder = translator.builder
+        address = posixpath.join(builder.imgpath, builder.images[node["uri"]])
+        tag = f'<source media="{PHONE}" srcset="{address}" />'
+        translator.body.append(tag)
+    else:
+        HTML5Translator.visit_image(translator, node)
+    if node.get("pixels"):
+        size = r'<\1 width="{}" height="{}" '.format(*node["pixels"])
+        translator.body[-1] = re.sub("<(img|source) ", size, translator.body[-1], count=1)
+
+
+def depart_image(translator: HTML5Translator, node: nodes.image):
+    """Leave an image."""
+    if "source" not in node:
+        HTML5Translator.depart_image(translator, node)
+
+
+def visit_picture(translator: HTML5Translator, node: Picture):
+    """Begin a choice of images."""
+    translator.body.append("<picture>")
+
+
+def depart_picture(translator: HTML5Translator, node: Picture):
+    """End it."""
+    translator.body.append("</picture>")
 
 
 def has_caption(node: nodes.Node) -> bool:
@@ -108,8 +185,10 @@ def warn(node: nodes.Node, message: str):
 
 
 def setup(app):
-    """Register all three."""
+    """Register the transforms, what is written, and who keeps the copies for phones."""
+    NbElementRenderer.render_image = keep_narrow_copy
     app.add_transform(FigureRules)
-    app.add_transform(DarkCopies)
-    app.add_node(nodes.image, override=True, html=(visit_image, HTML5Translator.depart_image))
+    app.add_transform(Copies)
+    app.add_node(Picture, html=(visit_picture, depart_picture))
+    app.add_node(nodes.image, override=True, html=(visit_image, depart_image))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
