@@ -7,6 +7,7 @@ import nbformat
 import pytest
 from execution_cache import package_folder
 from tools import ROOT
+from tools.browsing import open_page
 from tools.lesson_runs import NOTEBOOK, all_notebooks
 from tools.site_builds import build, small_project
 
@@ -90,6 +91,68 @@ def test_figures_have_a_dark_copy_and_one_caption(tmp_path):
     drawings = [path.read_text() for path in (project / "_build/html/_images").glob("*.svg")]
     assert sorted("#1F2328" in svg for svg in drawings) == [False, True]
     assert sorted("#e6e8eb" in svg for svg in drawings) == [False, True]
+
+
+FIGURES_ON_A_PHONE = """
+```{code-cell} ipython3
+---
+mystnb: {image: {alt: Three maps of heads.}, figure: {name: fig-maps, caption: Maps.}}
+---
+import torch
+from attnlib import plotting
+plotting.use_course_style()
+plotting.plot_heads(torch.eye(4).repeat(3, 1, 1))
+```
+
+```{code-cell} ipython3
+---
+mystnb: {image: {alt: A line of a foot or so.}, figure: {name: fig-line, caption: Line.}}
+---
+from IPython.display import SVG
+SVG('<svg xmlns="http://www.w3.org/2000/svg" width="900pt" height="6pt"><path fill="red"/></svg>')
+```
+"""
+SOURCE = re.compile(
+    r'<source width="(\d+)" height="(\d+)" media="([^"]+)" srcset="([^"]+)" ?/?>'
+    r'<img width="(\d+)" [^>]*class="only-(light|dark)"'
+)
+
+
+@pytest.fixture(scope="module")
+def drawn_for_phones(tmp_path_factory):
+    """Return the page of a small site with a figure of attnlib and a wide one of somebody else."""
+    folder = tmp_path_factory.mktemp("phones")
+    project = small_project(
+        folder / "project", {"index": f"{NOTEBOOK}# Page\n{FIGURES_ON_A_PHONE}"}
+    )
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode == 0, result.stderr
+    return project / "_build/html/book/index.html"
+
+
+def test_a_phone_has_drawings_of_its_own_in_both_themes(drawn_for_phones):
+    html = drawn_for_phones.read_text(encoding="utf-8")
+    found = SOURCE.findall(html)
+    assert [theme for *_, theme in found] == ["light", "dark"]
+    for width, height, media, address, page_width, theme in found:
+        assert int(width) <= 312 < int(page_width)
+        assert media == "(max-width: 36rem)"
+        svg = (drawn_for_phones.parent / address).read_text(encoding="utf-8")
+        size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+        assert [round(float(side) * 96 / 72) for side in size.groups()] == [int(width), int(height)]
+        assert ("#1f2328" in svg) == (theme == "light")
+        assert ("#e6e8eb" in svg) == (theme == "dark")
+
+
+@pytest.mark.parametrize(("width", "scrolls"), [(360, True), (1280, False)])
+def test_what_a_phone_cannot_show_whole_says_so(browser, drawn_for_phones, width, scrolls):
+    with open_page(browser, drawn_for_phones.as_uri(), width=width) as (page, _):
+        maps, line = page.locator(".drawing").all()
+        wider = "box => box.scrollWidth > box.clientWidth"
+        assert not maps.evaluate(wider)
+        assert line.evaluate(wider) == scrolls
+        hints = page.get_by_text("push it sideways")
+        assert hints.count() == 1 and hints.is_visible() == scrolls
 
 
 def test_editing_what_a_page_uses_executes_it_and_editing_anything_else_does_not(tmp_path):

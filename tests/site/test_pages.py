@@ -5,8 +5,16 @@ from urllib.parse import urljoin
 
 import pytest
 from tools import ROOT
-from tools.browsing import audit, open_page, problems_of, serve, switch_theme, violations_on
-from tools.lesson_runs import all_lessons, all_pages
+from tools.browsing import (
+    AT_REST,
+    audit,
+    open_page,
+    problems_of,
+    serve,
+    switch_theme,
+    violations_on,
+)
+from tools.lesson_runs import all_lessons, all_notebooks, all_pages
 
 PAGES = [*all_pages(), "search"]
 # A page opened in one theme is looked at in both: the reader presses the button. axe-core, which
@@ -85,6 +93,8 @@ def test_a_drawing_fades_towards_what_lies_beyond_its_edge(browser, site_address
     address = site_address + "book/museum.html"
     with open_page(browser, address, width=360) as (page, _):
         drawing = page.locator(".drawing:visible").first
+        widen = "image => { image.style.maxWidth = 'none'; image.style.width = '30rem'; }"
+        drawing.locator("img:visible").evaluate(widen)
         assert drawing.evaluate(fades) == [False, True]
         drawing.evaluate("drawing => { drawing.scrollLeft = drawing.scrollWidth; }")
         page.evaluate("() => new Promise(requestAnimationFrame)")
@@ -112,6 +122,57 @@ def test_a_lesson_loads_what_is_looked_at(browser, site_address):
     assert height > 100
     assert abs(shown.last.bounding_box()["height"] - height) <= 1
     page.close()
+
+
+# Of each drawing that is seen: whether it scrolls, whether words say so, and how tall its smallest
+# text is in pixels. Matplotlib writes a text of 9 points as outlines of 100 points, scaled by 0.09.
+DRAWINGS = r"""async () => {
+  const isSeen = (element) => element.checkVisibility();
+  const seen = [...document.querySelectorAll("article .drawing")].filter(isSeen);
+  return Promise.all(seen.map(async (box) => {
+    const image = [...box.querySelectorAll("img")].find(isSeen);
+    const svg = await (await fetch(image.currentSrc)).text();
+    const scales = [...svg.matchAll(/scale\(([\d.]+) -/g)].map((match) => Number(match[1]));
+    const [, unit] = svg.match(/viewBox="0 0 ([\d.]+)/);
+    return {
+      figure: box.closest("figure").id,
+      scrolls: box.scrollWidth > box.clientWidth,
+      hint: box.nextElementSibling?.matches(".drawing-hint") ?? false,
+      text: Math.min(...scales) * 100 * image.clientWidth / Number(unit),
+    };
+  }));
+}"""
+
+
+@pytest.mark.parametrize("name", all_notebooks())
+def test_a_phone_shows_each_drawing_whole_and_readable(browser, site_address, name):
+    with open_page(browser, f"{site_address}{name}.html", width=360) as (page, _):
+        page.locator(".course-cover").evaluate_all("all => all.forEach((one) => one.open = true)")
+        for width in (360, 390):
+            page.set_viewport_size({"width": width, "height": 800})
+            for _ in ("light", "dark"):
+                switch_theme(page)
+                drawings = page.evaluate(DRAWINGS)
+                assert drawings
+                for drawing in drawings:
+                    assert drawing["scrolls"] == drawing["hint"], drawing
+                    assert drawing["scrolls"] or drawing["text"] >= 8.99, drawing
+                assert not [drawing["figure"] for drawing in drawings if drawing["scrolls"]]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_window_loads_only_the_drawings_that_fit_it(browser, site_address, width):
+    with browser.new_context(viewport={"width": width, "height": 800}) as context:
+        page, loaded = context.new_page(), set()
+        page.on("request", lambda request: loaded.add(request.url))
+        page.goto(f"{site_address}{all_lessons()[0]}.html")
+        page.evaluate(AT_REST)
+        narrow, wide = page.locator("picture:has(source)").evaluate_all("""all => [
+          all.map((one) => new URL(one.querySelector("source").srcset, document.baseURI).href),
+          all.map((one) => one.querySelector("img").src)]""")
+    fits, unfit = (narrow, wide) if width == 360 else (wide, narrow)
+    assert len(loaded.intersection(fits)) > 5
+    assert not loaded.intersection(unfit)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

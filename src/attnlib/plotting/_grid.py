@@ -3,12 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from torch import Tensor
 
 from attnlib.plotting._cells import LABEL_LINE, number_size, stand_upright
-from attnlib.plotting._page import on_phone, text_width, wide
+from attnlib.plotting._page import layout_for, on_phone, text_width
 from attnlib.plotting._room import (
     NARROWEST_PANEL,
     PHONE_PANEL,
@@ -120,10 +119,10 @@ def grid_of(
         return grid.panel >= PHONE_PANEL and titles_fit(titles, grid.panel)
 
     if on_phone():
-        again = partial(grid_of, weights, maps, titles, tokens, key_tokens, columns, numbers)
-        usual = wide(again)
-        numbers = usual.numbers
-        columns = phone_columns(usual.columns, fits)
+        with layout_for(phone=False):
+            page = grid_of(weights, maps, titles, tokens, key_tokens, columns, numbers)
+        numbers = page.numbers
+        columns = phone_columns(page.columns, fits)
     if columns is None:
         width = _width(1, labels)
         widest = min(width / NARROWEST_PANEL, width / (T_k * SMALLEST_CELL))

@@ -6,6 +6,7 @@ phone. A phone's copy is drawn when somebody looks at the figure, and not before
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, ParamSpec
@@ -57,20 +58,19 @@ def phone_copy(figure: Figure) -> Figure | None:
     again = _drawn_by.get(figure)
     if again is None or figure.get_figwidth() <= NARROW_ENOUGH:
         return None
-    before = _on_phone.set(True)
-    try:
-        return again()
-    except ValueError:  # the arguments are good: they have been drawn
-        return None
-    finally:
-        _on_phone.reset(before)
+    with layout_for(phone=True):
+        try:
+            return again()
+        except ValueError:  # too tall: other faults of the arguments were refused before
+            return None
 
 
-def wide(make: Callable[[], Any]) -> Any:
-    """Return what `make` returns where the text is as wide as a page's."""
-    before = _on_phone.set(False)
+@contextmanager
+def layout_for(*, phone: bool) -> Iterator[None]:
+    """Lay out for a phone, or for a page, what is laid out inside."""
+    before = _on_phone.set(phone)
     try:
-        return make()
+        yield
     finally:
         _on_phone.reset(before)
 

@@ -1,7 +1,6 @@
 """Tensors that are not attention, as matrices with their numbers."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -15,7 +14,13 @@ from attnlib.plotting._cells import (
     stand_upright,
 )
 from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
-from attnlib.plotting._page import TEXT_WIDTH, drawn_for_phones, on_phone, text_width, wide
+from attnlib.plotting._page import (
+    TEXT_WIDTH,
+    drawn_for_phones,
+    layout_for,
+    on_phone,
+    text_width,
+)
 from attnlib.plotting._room import (
     PHONE_PANEL,
     phone_columns,
@@ -152,7 +157,7 @@ def _phone_columns(
     Numbers that a page shows must have room there too, and what stands in one line of several
     mustn't be torn apart.
     """
-    letters = max(longest_number(m, numbers) for _, m in shown) if numbers else 1
+    letters = 1
 
     def sizes(columns: int) -> tuple[float, float]:
         labels = row_labels and [label_of(label, _label_room(columns)) for label in row_labels]
@@ -165,8 +170,12 @@ def _phone_columns(
         titles = [title for title, _ in shown]
         return whole and readable and panel >= PHONE_PANEL and titles_fit(titles, panel)
 
-    cell, _ = wide(partial(sizes, usual))
-    numbered = numbers is not None and wide(partial(number_size, cell, letters)) is not None
+    with layout_for(phone=False):
+        cell, _ = sizes(usual)
+        numbered = numbers is not None and number_size(cell, letters) is not None
+        if numbers is not None and numbered:  # not of matrices of millions
+            letters = max(longest_number(m, numbers) for _, m in shown)
+            numbered = number_size(cell, letters) is not None
     return phone_columns(usual, fits)
 
 
