@@ -1,7 +1,8 @@
 """Matplotlib figures of the course: heads as heatmaps, matrices, curves.
 
 Every `plot_...` returns a `matplotlib.figure.Figure` that pyplot does not know of, so a notebook
-cell shows it once, when it is the cell's last expression.
+cell shows it once, when it is the cell's last expression. A notebook then keeps a second drawing
+beside it, for phones.
 """
 
 # `plot_x` is in x.py: here if any page may use it, in the folder of a lesson if it illustrates

@@ -153,7 +153,7 @@ def add_color_bar(
 
 
 def add_meanings(figure: Figure, meanings: list[Patch], **options: Any) -> None:
-    """Say what cells without a color mean: below the maps, or on a phone, where no room is, above.
+    """Say what cells without a color mean: below the maps, or above them on a phone.
 
     Args:
         options: passed on to `Figure.legend`.
