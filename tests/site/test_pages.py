@@ -201,7 +201,7 @@ def test_the_download_menu_offers_both_files(browser, site_address, kind):
 BAD_PAGE = """<!doctype html><html lang="en" data-theme="light"><title>Bad</title>
 <main><article><h1>One</h1><h1>Two</h1><div id="twice"></div><div id="twice"></div>
 <img src="picture.svg" alt="0123456789abcdef0123.svg"><div style="width: 2000px">wide</div>
-<span class="math">x^2</span>
+<span class="math">x^2</span><math><mi style="padding-left: 2000px">x</mi></math>
 <p>|&mdash;|</p><p>| --- |</p><p>:::{note} c</p><p><code>{fine}</code></p>
 <script src="https://example.org/library.js"></script><script src="missing.js"></script>
 <script>console.log("hello"); throw new Error("oops");</script>
@@ -221,6 +221,7 @@ def test_each_fault_of_a_page_is_noticed(browser, tmp_path):
         "2 main headings",
         "page is 20",
         "sticks out: <div",
+        "sticks out: <mi",
         "two elements with id twice",
         "image without meaningful alt text",
         "figure without caption",

@@ -91,13 +91,12 @@ def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280
     context.close()
 
 
-# Formulas typeset, fonts there, every picture there that isn't hidden (far ones wait until they
-# come near the window), every widget drawn or failed.
+# Fonts there, every picture there that isn't hidden (far ones wait until they come near the
+# window), every widget drawn or failed.
 AT_REST = """async () => {
   const pictures = [...document.images].filter((image) => image.checkVisibility());
   for (const image of pictures) image.loading = "eager";
   await Promise.allSettled(pictures.map((image) => image.decode()));
-  await window.MathJax?.startup?.promise;
   await document.fonts.ready;
   const waiting = () =>
     [...document.querySelectorAll(".course-widget")].some((place) => !place.hasChildNodes());
@@ -141,7 +140,7 @@ AUDIT = r"""(scheme) => {
       if (scrolls(box)) return true;
     return false;
   };
-  for (const element of all("article *:not(mjx-assistive-mml, mjx-assistive-mml *)")) {
+  for (const element of all("article *")) {
     const box = element.getBoundingClientRect();
     if (box.width && box.right > root.clientWidth + 1 && !isBoxed(element))
       problems.push(`sticks out: <${element.tagName.toLowerCase()} class="${element.className}">`);
@@ -165,13 +164,12 @@ AUDIT = r"""(scheme) => {
       problems.push(`figure that doesn't show one drawing: ${figure.id}`);
 
   for (const formula of all(".math"))
-    if (!formula.querySelector("mjx-container")) problems.push(`raw: ${formula.textContent}`);
+    if (!formula.querySelector("math")) problems.push(`raw: ${formula.textContent}`);
   // Tables and directives that nothing read, such as a cell's; dashes may have been made long.
   const words = document.querySelector("article")?.cloneNode(true);
   for (const code of words?.querySelectorAll("pre, code, script, .math") ?? []) code.remove();
   for (const [markup] of words?.textContent.matchAll(/\| ?:?[-–—]+:? ?\||:::|\{[a-z:-]+\}/g) ?? [])
     problems.push(`raw: ${markup}`);
-  for (const error of all("mjx-merror")) problems.push(`formula: ${error.textContent}`);
   for (const alert of all('[role="alert"]')) problems.push(`alert: ${alert.textContent}`);
   for (const view of all('script[type="application/vnd.jupyter.widget-view+json"]'))
     if (!view.nextElementSibling?.hasChildNodes()) problems.push("a widget drew nothing");

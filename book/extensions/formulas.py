@@ -1,0 +1,75 @@
+r"""Formulas are MathML that stands in the page: no script typesets them, and none is needed.
+
+Each carries its TeX, which a reader gets who copies it (copied-formulas.js). What the converter
+doesn't understand is a warning at its place in the source, and so are three things that it passes
+over in silence: a length behind `\\` (taken away where it is one), anything else in brackets
+there, and a line that ends outside an environment.
+"""
+
+import re
+from html import escape
+
+from docutils import nodes
+from math_core import LatexError, LatexToMathML
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+from sphinx.writers.html5 import HTML5Translator
+
+LOGGER = logging.getLogger(__name__)
+CONVERTER = LatexToMathML(fancy_error=False)
+LENGTH = re.compile(r"(\\\\)\s*\[\s*-?[\d.]+\s*(?:pt|em|ex|mm|cm|mu)\s*\]")
+BRACKET = re.compile(r"\\\\\s*\[")
+ENVIRONMENTS = re.compile(r"\\begin\b.*\\end\b", re.DOTALL)
+
+
+def mathml(tex: str, *, display: bool) -> str:
+    """Return a formula as MathML.
+
+    Raises:
+        ValueError: it isn't understood, or would be misunderstood.
+    """
+    converted = LENGTH.sub(r"\1", tex)
+    if BRACKET.search(converted):
+        raise ValueError(r"behind \\ a bracket is taken for a length: write \\{} [")
+    if r"\\" in ENVIRONMENTS.sub("", converted):
+        raise ValueError(r"\\ ends a line only inside an environment, such as aligned")
+    try:
+        written = CONVERTER.convert_with_local_state(converted, displaystyle=display)
+    except LatexError as error:
+        raise ValueError(f"at character {error}") from None
+    return written.replace("<math", f'<math data-tex="{escape(" ".join(tex.split()))}"', 1)
+
+
+def write(translator: HTML5Translator, node: nodes.Element, *, display: bool):
+    """Write a formula, or its TeX and a warning."""
+    try:
+        translator.body.append(mathml(node.astext(), display=display))
+    except ValueError as error:
+        LOGGER.warning("formula %s: %s", node.astext(), error, location=node, type="formula")
+        translator.body.append(f"<code>{escape(node.astext())}</code>")
+
+
+def visit_inline(translator: HTML5Translator, node: nodes.math):
+    """Write a formula in a line of text."""
+    translator.body.append(translator.starttag(node, "span", "", CLASS="math"))
+    write(translator, node, display=False)
+    translator.body.append("</span>")
+    raise nodes.SkipNode
+
+
+def visit_block(translator: HTML5Translator, node: nodes.math_block):
+    """Write a formula that stands alone, with its number if it has one."""
+    translator.body.append(translator.starttag(node, "div", CLASS="math"))
+    if node["number"]:
+        translator.body.append(f'<span class="eqno">({get_node_equation_number(translator, node)})')
+        translator.add_permalink_ref(node, "Link to this formula")
+        translator.body.append("</span>")
+    write(translator, node, display=True)
+    translator.body.append("</div>\n")
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Offer the renderer, which Sphinx then takes instead of its own."""
+    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,219 @@
+"""Formulas stand in the page: complete, in the site's font, copied as TeX, never cut off."""
+
+import re
+from collections import Counter
+from functools import cache
+from urllib.parse import urljoin
+
+import pytest
+from bs4 import BeautifulSoup
+from fontTools.ttLib import TTFont
+from math_font import FONT, ROOT
+from tools.browsing import open_page, serve
+from tools.lesson_runs import all_pages
+from tools.site_builds import build, small_project
+
+NO_SIGN = r"\\begin\{\w+\}|\\end\{\w+\}|(?<=\\\\)\[[\w.]+\]"  # environments, and lengths behind \\
+SIGNS = {  # what a command shows; "" if that is nothing of its own
+    r"\alpha": "α", r"\tau": "τ", r"\cdot": "⋅", r"\cdots": "...", r"\dots": "...",
+    r"\infty": "∞", r"\ln": "ln", r"\longrightarrow": "⟶", r"\ne": "≠", r"\neq": "≠",
+    r"\partial": "∂", r"\sum": "∑", r"\times": "×", r"\top": "⊤", r"\underbrace": "⏟",
+    **dict.fromkeys("{}_^&~", ""),
+    **dict.fromkeys((r"\ ", r"\!", r"\,", r"\;", r"\quad", r"\qquad", "\\\\"), ""),
+    **dict.fromkeys((r"\Bigl", r"\Bigr", r"\frac", r"\left", r"\right", r"\tfrac"), ""),
+    **dict.fromkeys((r"\sqrt", r"\mathbb", r"\mathrm", r"\text"), ""),
+}  # fmt: skip
+ONE_OF_SEVERAL = str.maketrans({"-": "−", "𝔼": "E", "·": ".", "…": "...", "⋯": "..."})
+
+
+def signs_of_tex(tex):
+    """Count the signs that a formula is to show."""
+    parts = re.findall(r"\\(?:[A-Za-z]+|.)|\S", re.sub(NO_SIGN, "", tex))
+    unknown = [part for part in parts if part.startswith("\\") and part not in SIGNS]
+    assert not unknown, f"say in SIGNS what {unknown} show"
+    shown = "".join(SIGNS.get(part, part) for part in parts)
+    return Counter((shown + "[]" * tex.count(r"\begin{bmatrix}")).translate(ONE_OF_SEVERAL))
+
+
+def formulas_of(html):
+    return BeautifulSoup(html, "html.parser").select(".math > math")
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_each_formula_shows_what_its_tex_says(site, page):
+    html = (site / f"{page}.html").read_text(encoding="utf-8")
+    formulas = formulas_of(html)
+    assert len(formulas) == html.count('class="math ') + html.count('class="math"')
+    for formula in formulas:
+        shown = re.sub(r"[\s\u2061-\u2064]", "", formula.text).translate(ONE_OF_SEVERAL)
+        assert Counter(shown) == signs_of_tex(formula["data-tex"]), formula["data-tex"]
+
+
+def characters_drawn(path):
+    return {chr(code) for code in TTFont(path).getBestCmap()}
+
+
+def test_the_font_holds_what_formulas_need_and_little_else(site):
+    published = characters_drawn(site / "_static" / FONT)
+    for page in all_pages():
+        for formula in formulas_of((site / f"{page}.html").read_text(encoding="utf-8")):
+            assert set(formula.text) - published <= set("\u2061"), formula["data-tex"]
+    assert ROOT in published
+    assert not {"ℵ", "⊞", "𝔻"} & published
+    assert (site / "_static" / FONT).stat().st_size < 40_000
+    licenses = [path.name for path in (site / "_static" / FONT).parent.glob("*.txt")]
+    assert sorted(licenses) == ["GUST-FONT-LICENSE.txt", "README.txt"]
+
+
+def fonts_used(page, selector):
+    """The fonts with which a browser drew the text of the elements."""
+    session = page.context.new_cdp_session(page)
+    session.send("DOM.enable")
+    session.send("CSS.enable")
+    root = session.send("DOM.getDocument")["root"]["nodeId"]
+    found = session.send("DOM.querySelectorAll", {"nodeId": root, "selector": selector})["nodeIds"]
+    assert found
+    used = Counter()
+    for node in found:
+        for font in session.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]:
+            used[font["familyName"], font["isCustomFont"]] += font["glyphCount"]
+    return used
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_a_browser_draws_each_formula_with_the_sites_font(browser, site_address, page):
+    with open_page(browser, f"{site_address}{page}.html") as (opened, _):
+        if opened.locator("article math").count():
+            assert set(fonts_used(opened, "article math")) == {("CourseMath", True)}
+
+
+MISTAKES = {
+    r"\foo{x}": r'at character 0: Unknown command "\foo"',
+    r"\frac{1}{": "Expected closing token",
+    r"\begin{aligned}a\\[b]\end{aligned}": "a bracket is taken for a length",
+    r"a \\ b": "only inside an environment",
+    r"\begin{split}a\end{split}": "Unknown environment",
+}
+
+
+def test_each_mistake_of_a_formula_is_told_with_its_place(tmp_path):
+    lines = "\n\n".join(f"Text ${tex}$." for tex in MISTAKES)
+    project = small_project(tmp_path / "project", {"index": f"# Page\n\n{lines}\n"})
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode != 0
+    for number, (tex, words) in enumerate(MISTAKES.items()):
+        place = re.escape(f"index.md:{3 + 2 * number}: WARNING: formula {tex}: ")
+        assert re.search(place + f".*{re.escape(words)}", result.stderr), tex
+
+
+def test_a_sign_that_the_font_lacks_is_told(tmp_path):
+    project = small_project(tmp_path / "project", {"index": "# Page\n\n$a ∰ b$\n"})
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode != 0
+    assert "WARNING: index: the formulas' font lacks ∰" in result.stderr
+
+
+LONG = "+".join(f"x_{{{i}}}" for i in range(40))
+PAGE = rf"""# Page
+
+The width $d_k$ is
+small: $a<b$.
+
+Second line.
+
+$$
+\begin{{aligned}}a &= b \\[4pt] c &= d\end{{aligned}}
+$$ (two)
+
+See {{eq}}`two`. And ${LONG}$ ends.
+
+## Why the root of $d_k$
+"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    project = tmp_path_factory.mktemp("formulas") / "project"
+    small_project(project, {"index": PAGE})
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode == 0, result.stderr
+    with serve(project / "_build/html") as site:
+        yield f"{site}book/index.html"
+
+
+def test_a_numbered_formula_can_be_referred_to(browser, address):
+    with open_page(browser, address) as (page, problems):
+        block = page.locator("div.math")
+        assert block.locator(".eqno").inner_text().startswith("(1)")
+        assert block.locator("mtr").all_text_contents() == ["a=b", "c=d"]
+        reference = page.get_by_role("link", name="(1)", exact=True)
+        assert urljoin(address, reference.get_attribute("href")).endswith(
+            f"#{block.get_attribute('id')}"
+        )
+        assert problems == []
+
+
+def test_what_is_too_wide_for_a_phone_scrolls_inside_itself(browser, address):
+    is_wide = "box => box.scrollWidth > box.clientWidth + 1"
+    with open_page(browser, address, width=360) as (page, _):
+        boxes = page.locator("article p span.math").all()
+        assert [box.evaluate(is_wide) for box in boxes] == [False, False, True]
+        assert [box.get_attribute("tabindex") for box in boxes] == [None, None, "0"]
+        box = boxes[-1].bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 360
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+COPIED = """() => addEventListener("copy", ({clipboardData}) => {
+  window.copied = ["text/plain", "text/html"].map((type) => clipboardData.getData(type));
+})"""
+
+
+@cache
+def select(first, last):
+    """Select from the middle of one element's text to the middle of another's."""
+    return f"""() => {{
+      const [first, last] = ["{first}", "{last}"].map((s) => document.querySelector(s));
+      const range = document.createRange();
+      range.setStart(first.firstChild, 0);
+      range.setEnd(last.lastChild, last.lastChild.childNodes.length || last.lastChild.length);
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+    }}"""
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "plain"),
+    [
+        ("article p", "article p", "The width $d_k$ is small: $a<b$."),
+        ("article p", "article p ~ p", "The width $d_k$ is small: $a<b$.\n\nSecond line."),
+        ("article p msub > mi", "article p msub > mi", "$d_k$"),
+    ],
+)
+def test_a_passage_is_copied_with_its_formulas_as_tex(browser, address, first, last, plain):
+    with open_page(browser, address) as (page, problems):
+        page.evaluate(COPIED)
+        page.evaluate(select(first, last))
+        page.keyboard.press("Control+c")
+        copied, formatted = page.evaluate("window.copied")
+        assert copied.strip() == plain
+        assert "<math" in formatted
+        assert problems == []
+
+
+def test_what_has_no_formula_is_copied_as_ever(browser, address):
+    with open_page(browser, address) as (page, _):
+        page.evaluate(COPIED)
+        page.evaluate(select("article p ~ p", "article p ~ p"))
+        page.keyboard.press("Control+c")
+        assert page.evaluate("window.copied") == ["", ""]  # the browser fills it afterwards
+
+
+def test_formulas_are_there_without_script(browser, site_address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site_address}{all_pages()[1]}.html")
+    boxes = page.locator("article .math:visible")
+    assert boxes.count() > 50
+    assert boxes.count() == page.locator("article .math:visible > math").count()
+    context.close()
