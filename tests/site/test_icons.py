@@ -1,0 +1,90 @@
+"""Icons: the site's fonts are small, and hold each icon that a page shows."""
+
+import re
+
+import pytest
+from fontTools.ttLib import TTFont
+from icons import FONTS
+from tools.browsing import open_page
+from tools.lesson_runs import all_pages
+from tools.site_builds import build, small_project
+
+# Of every element and what its style puts before and after it: what the icons' fonts are to draw.
+# An icon whose rule is missing has no content.
+ICONS = r"""() => {
+  const icons = [];
+  for (const element of document.querySelectorAll("*"))
+    for (const side of ["::before", "::after"]) {
+      const {content, fontFamily, fontWeight} = getComputedStyle(element, side);
+      const isIcon = side === "::before" && element.matches('[class^="fa-"], [class*=" fa-"]');
+      if (isIcon || (/Font Awesome/.test(fontFamily) && /^"/.test(content)))
+        icons.push([element.className, fontFamily, fontWeight, content]);
+    }
+  return icons;
+}"""
+
+
+def open_menus(page):
+    """Open all that opens on a page: its menus, folds and the search."""
+    for button in page.locator(".dropdown > button:visible").all():
+        button.click()
+    page.locator("details").evaluate_all("folds => { for (const f of folds) f.open = true; }")
+    page.keyboard.press("Control+k")
+
+
+def fonts_of(static):
+    """Return what each font draws: {(brands, weight): characters}."""
+    drawn = {}
+    for path in (static / FONTS).glob("*.woff2"):
+        _, family, weight = path.stem.split("-")
+        characters = {chr(code) for code in TTFont(path).getBestCmap()}
+        drawn[family == "brands", weight] = characters
+    return drawn
+
+
+@pytest.mark.parametrize("page", [*all_pages(), "search"])
+def test_each_icon_of_a_page_is_in_its_font(browser, site, site_address, page):
+    fonts = fonts_of(site / "_static")
+    with open_page(browser, f"{site_address}{page}.html", width=1280) as (opened, _):
+        open_menus(opened)
+        icons = opened.evaluate(ICONS)
+    assert len(icons) > 5
+    for name, family, weight, content in icons:
+        characters = set(content.strip('"'))
+        assert content.startswith('"'), f"{name} has no icon"
+        lacking = characters - fonts["Brands" in family, weight]
+        assert not lacking, f"{name}: {family} {weight} lacks {sorted(map(ascii, lacking))}"
+
+
+def test_fonts_are_small_and_their_license_lies_beside_them(site):
+    folder = site / "_static" / FONTS
+    assert {path.suffix for path in folder.iterdir()} == {".woff2"}
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 10_000
+    license_text = (folder.parent / "LICENSE.txt").read_text(encoding="utf-8")
+    assert "SIL OPEN FONT LICENSE" in license_text
+    for path in folder.iterdir():  # which reserves its name for what wasn't changed
+        names = {str(record) for record in TTFont(path)["name"].names if record.nameID in {1, 4, 6}}
+        assert not any("awesome" in name.lower() for name in names)
+
+
+def test_an_icon_that_is_used_later_is_there(tmp_path):
+    project = small_project(tmp_path / "project", {"index": "# Page\n\nText.\n"})
+    rocket = re.compile(r"\.fa-rocket:before")
+    static = project / "_build/html/_static"
+
+    def built():
+        result = build(project, project, "-W", "--keep-going")
+        assert result.returncode == 0, result.stderr
+        sheet = (static / "styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
+        return bool(rocket.search(sheet)), "\uf135" in fonts_of(static)[False, "900"]
+
+    assert built() == (False, False)
+    (project / "book/index.md").write_text("# Page\n\n{fas}`rocket`\n", encoding="utf-8")
+    assert built() == (True, True)
+
+
+def test_no_source_map_is_published_or_named(site):
+    assert not list(site.rglob("*.map"))
+    for path in (site / "_static").rglob("*.*s"):
+        if path.suffix in {".js", ".css"}:
+            assert "sourceMappingURL" not in path.read_text(encoding="utf-8"), path.name
