@@ -3,8 +3,8 @@
    The page carries the state of its widgets in one script element, and a small script element where
    each widget is to stand. For each widget this host makes a model with anywidget's interface (get,
    set, save_changes, on, off) and takes the widget's code: that of the course's widgets from the
-   site's scripts, which stand before this one, that of any other from its own state. As soon as the
-   page is read, each widget is drawn where it stands.
+   site's scripts, which stand before this one, that of any other from its own state. While the page
+   is read, each widget is drawn where it stands.
    Where progress.js keeps what a reader did, a model gets that back before it is drawn.
    Views of one model share it, so they stay in sync. A widget that fails says so in its place; the
    rest of the page goes on. A classic script, because browsers refuse module scripts in pages that
@@ -116,23 +116,37 @@
     started.get(id).catch(() => {}); // told in the place of the widget
   }
 
-  function drawAll() {
+  function draw(script) {
+    const place = Object.assign(document.createElement("div"), { className: "course-widget" });
+    script.after(place);
+    (async () => {
+      if (damage) throw damage;
+      const id = JSON.parse(script.textContent).model_id;
+      if (!started.has(id)) throw new Error("its state is not on this page");
+      const { model, widget } = await started.get(id);
+      globalThis.courseProgress?.standsAt(model, place);
+      await widget.render({ model, el: place });
+      model.on("change:committed", () => tellCommitment(place, id, model));
+      tellCommitment(place, id, model);
+    })().catch((error) => fail(place, error));
+  }
+
+  // A widget is drawn as soon as it is read: what stands below it is shown later, and never moves.
+  const drawn = new Set();
+  function drawRead() {
     for (const script of document.querySelectorAll(`script[type="${VIEW}"]`)) {
-      const place = Object.assign(document.createElement("div"), { className: "course-widget" });
-      script.after(place);
-      (async () => {
-        if (damage) throw damage;
-        const id = JSON.parse(script.textContent).model_id;
-        if (!started.has(id)) throw new Error("its state is not on this page");
-        const { model, widget } = await started.get(id);
-        globalThis.courseProgress?.standsAt(model, place);
-        await widget.render({ model, el: place });
-        model.on("change:committed", () => tellCommitment(place, id, model));
-        tellCommitment(place, id, model);
-      })().catch((error) => fail(place, error));
+      const isRead = script.nextSibling || document.readyState !== "loading";
+      if (!isRead || drawn.has(script)) continue;
+      drawn.add(script);
+      draw(script);
     }
   }
-  // The page changes its state first when it is read, before its other scripts take their time.
-  if (document.readyState !== "loading") drawAll();
-  else document.addEventListener("readystatechange", drawAll, { once: true });
+  const reader = new MutationObserver(drawRead);
+  reader.observe(document, { childList: true, subtree: true });
+  function end() {
+    drawRead();
+    reader.disconnect();
+  }
+  if (document.readyState !== "loading") end();
+  else document.addEventListener("readystatechange", end, { once: true });
 })();

@@ -107,3 +107,14 @@ def test_a_damaged_state_is_told_in_each_place(show):
     with show('{"state": {', ["a", "b"]) as (page, _):
         assert page.get_by_role("alert").count() == 2
         assert page.locator("#rest").is_visible()
+
+
+def test_a_widget_is_drawn_before_what_stands_below_it_is_read(tmp_path, browser):
+    page = write_page(tmp_path, {"a": {"state": {"_module": "dot"}}}, ["a"])
+    code = 'window.attnModules = {"dot.js": {default: {render({el}) { el.append("dot"); }}}}'
+    below = 'window.above = document.querySelector(".course-widget")?.textContent'
+    html = page.read_text(encoding="utf-8").replace("<body>", f"<body><script>{code}</script>")
+    page.write_text(html.replace('<p id="rest">', f"<script>{below}</script>"), encoding="utf-8")
+    with open_page(browser, page.as_uri()) as (opened, problems):
+        assert opened.evaluate("window.above") == "dot"
+        assert problems == []
