@@ -159,6 +159,7 @@ def test_what_is_too_wide_for_a_phone_scrolls_inside_itself(browser, address):
         boxes = page.locator("article p span.math").all()
         assert [box.evaluate(is_wide) for box in boxes] == [False, False, True]
         assert [box.get_attribute("tabindex") for box in boxes] == [None, None, "0"]
+        assert boxes[-1].evaluate("box => getComputedStyle(box).overflowX") == "auto"
         box = boxes[-1].bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 360
         assert page.evaluate("document.documentElement.scrollWidth") == 360
