@@ -1,30 +1,36 @@
-"""How quickly the published pages come to life, and how much they weigh.
+"""How quickly the published pages come to life and answer, how still they stand, what they weigh.
 
     jupyter-book build .
-    python benchmarks/site.py                  # about five minutes
+    python benchmarks/site.py                  # about ten minutes
     python benchmarks/site.py path/to/html --runs 5
 
 The site is served from this machine and opened in Chromium (1280 x 900, drawn without a GPU), each
 time with an empty cache. No network is simulated: the times are what a processor needs, and the
-weight says what a network would have to carry.
+weight says what a network would have to carry. "Throttled" is a processor four times slower, as
+Chromium's developer tools slow it. A page of the same site that has no widgets is measured with the
+lessons: what any page costs on this machine.
 
-Ready: from DOMContentLoaded (negative if it comes earlier), or from the start of the navigation, to
-the frame that shows the last widget of the page. A slider move: from the event that the page gets
-when a key moves the slider of a HeadExplorer (24 tokens, d = 64) from 32 heads to 64, to the frame
-after the one that shows it; it stands on a page of its own, made with the installed attnlib.
-"Throttled" is a processor four times slower, as Chromium's developer tools slow it. Goals are held
-against p95: the time that 95% of the runs don't exceed, of few runs the slowest. A page of the same
-site that has no widgets is measured with the lessons: what any page costs on this machine.
+Ready: from DOMContentLoaded (negative if it comes earlier) to the frame that shows the last widget
+of the page, throttled; the goal is held against the median.
 
-Weight: all that a page loads, each file compressed as servers do (gzip, level 6) where that makes
-it smaller, pictures apart. The widgets' share is the host's script, the files of the widgets' code
-and style, and what the page would weigh less without their state.
+A click: from the moment that the browser was told of it to the frame after it, throttled. Every
+widget of a page is clicked, each time on the next of its controls. The goal is held
+against p95 (the time that 95% of the clicks don't exceed, of few the slowest) of the slowest kind
+of widget. A slider move: the same for a key that moves the slider of a HeadExplorer (24 tokens,
+d = 64) from 32 heads to 64, on a page of its own, made with the installed attnlib.
+
+Shift: how much of the page moves without being touched, as web vitals count it, while it loads and
+while it is scrolled to its end; all shifts together, on a desktop or a phone (360 pixels wide),
+whichever moves more.
+
+Weight: all that a page loads before it is touched, each file compressed as servers do (gzip, level
+6) where that makes it smaller, pictures apart. For who has read another lesson before, only the
+files that the browser doesn't have yet.
 """
 
 import argparse
 import gzip
 import math
-import re
 import statistics
 import sys
 from collections.abc import Iterable, Iterator
@@ -41,14 +47,14 @@ sys.path += [str(ROOT / "tests"), str(ROOT / "book" / "extensions")]
 import torch  # noqa: E402
 from playwright.sync_api import Browser, Page, Response, sync_playwright  # noqa: E402
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser, serve  # noqa: E402
-from tools.widget_pages import HOST, page_source  # noqa: E402
-from widget_code import FOLDER  # noqa: E402
+from tools.widget_pages import page_source  # noqa: E402
 
 from attnlib.widgets import HeadExplorer  # noqa: E402
 
 THROTTLED = 4
-GOALS_MS = {"content": 500, "move": 100, "navigation": 1000}
-GOALS_KB = {"page": 800, "widgets": 150}
+READY_MS, CLICK_MS, MOVE_MS = 300, 150, 100
+PAGE_KB, NEXT_PAGE_KB = 280, 100
+SHIFT = 0.05
 TOKENS, HEADS = 24, 64
 WITHOUT_WIDGETS = "notation"
 
@@ -74,21 +80,35 @@ WATCH = """document.addEventListener("readystatechange", () => {
 READY = """async () => {
   const ready = await window.widgetsReady;
   const [{domContentLoadedEventStart}] = performance.getEntriesByType("navigation");
-  return [ready - domContentLoadedEventStart, ready];
+  return ready - domContentLoadedEventStart;
 }"""
 
-TIME_MOVES = """() => {
-  window.moves = [];
-  addEventListener("input", () => {
-    const start = performance.now();
-    requestAnimationFrame(() => requestAnimationFrame(() => moves.push(performance.now() - start)));
+# Notes for each event of a kind how long it took to the frame after it.
+TIME_EVENTS = """(kind) => {
+  window.times = [];
+  addEventListener(kind, ({timeStamp}) => {
+    const {port1, port2} = new MessageChannel();
+    port2.onmessage = () => times.push(performance.now() - timeStamp);
+    requestAnimationFrame(() => port1.postMessage(0));
   }, {capture: true});
 }"""
+CONTROLS = """:is(button, input, select):enabled:visible:not([aria-disabled="true"]),
+  :is(summary, [tabindex="0"]):visible"""
 
-# What myst-nb writes for widgets: one state for the page, one mark where a widget stands.
-WIDGET_SCRIPT = re.compile(
-    rb'<script type="application/vnd\.jupyter\.widget-(?:state|view)\+json">.*?</script>', re.DOTALL
-)
+# What predictions cover, until they are answered.
+OPEN_COVERS = "for (const fold of document.querySelectorAll('.course-cover')) fold.open = true"
+
+WATCH_SHIFTS = """window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const {value, hadRecentInput} of list.getEntries()) if (!hadRecentInput) shift += value;
+}).observe({type: "layout-shift", buffered: true})"""
+SCROLL = """async () => {
+  for (let y = 0; y < document.body.scrollHeight; y += innerHeight) {
+    scrollTo(0, y);
+    await new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)));
+  }
+  return window.shift;
+}"""
 
 
 @dataclass(frozen=True)
@@ -115,17 +135,17 @@ class Times:
 
 @dataclass(frozen=True)
 class Weight:
-    """Compressed kB (1000 bytes) that a page loads, pictures apart, and its widgets' share."""
+    """Compressed kB (1000 bytes) that a page loads, pictures apart."""
 
     page: float
-    widgets: float
+    next_page: float  # where another lesson was read before
     parts: dict[str, float]  # the page's kB by kind of file
 
 
 @contextmanager
-def fresh_page(browser: Browser, slower: float = 1) -> Iterator[Page]:
+def fresh_page(browser: Browser, slower: float = 1, width: int = 1280) -> Iterator[Page]:
     """Open an empty page with nothing cached, on a processor that many times slower."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = browser.new_context(viewport={"width": width, "height": 900})
     page = context.new_page()
     context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
     yield page
@@ -141,18 +161,34 @@ def count_widgets(page: Page) -> int:
     return alive
 
 
-def ready_times(browser: Browser, address: str, runs: int, slower: float) -> tuple[Times, Times]:
-    """Measure when a page's widgets are ready, since DOMContentLoaded and since the navigation."""
-    pairs = []
+def ready_times(browser: Browser, address: str, runs: int) -> Times:
+    """Measure when a throttled page's widgets are ready, since DOMContentLoaded."""
+    times = []
     for _ in range(runs):
-        with fresh_page(browser, slower) as page:
+        with fresh_page(browser, THROTTLED) as page:
             page.add_init_script(WATCH)
             page.goto(address, wait_until="domcontentloaded")
-            pairs.append(page.evaluate(READY))
+            times.append(page.evaluate(READY))
             page.wait_for_load_state("load")
             count_widgets(page)
-    content, navigation = zip(*pairs, strict=True)
-    return Times.of(content), Times.of(navigation)
+    return Times.of(times)
+
+
+def click_times(browser: Browser, address: str, rounds: int) -> dict[str, Times]:
+    """Measure clicks on the widgets of a throttled page: kind of widget -> times."""
+    times: dict[str, list[float]] = {}
+    with fresh_page(browser, THROTTLED) as page:
+        page.goto(address)
+        page.evaluate(OPEN_COVERS)
+        page.evaluate(TIME_EVENTS, "click")
+        for done in range(rounds):
+            for widget in page.locator(".attn-widget:visible").all():
+                controls = widget.locator(CONTROLS)
+                controls.nth(done % controls.count()).click()
+                page.wait_for_function("times.length > 0")
+                kind = widget.get_attribute("class").removeprefix("attn-widget attn-")
+                times.setdefault(kind, []).append(max(page.evaluate("times.splice(0)")))
+    return {kind: Times.of(measured) for kind, measured in sorted(times.items())}
 
 
 def move_times(browser: Browser, moves: int) -> Times:
@@ -163,12 +199,23 @@ def move_times(browser: Browser, moves: int) -> Times:
     with fresh_page(browser, THROTTLED) as page:
         page.set_content(page_source(widget))
         page.locator(".attn-tile").nth(HEADS - 1).wait_for()
-        page.evaluate(TIME_MOVES)
+        page.evaluate(TIME_EVENTS, "input")
         slider = page.get_by_role("slider")
         for done in range(2 * moves):
             slider.press("ArrowRight" if done % 2 else "ArrowLeft")
-            page.wait_for_function("done => moves.length > done", arg=done)
-        return Times.of(page.evaluate("moves")[1::2])
+            page.wait_for_function("done => times.length > done", arg=done)
+        return Times.of(page.evaluate("times")[1::2])
+
+
+def shift_of(browser: Browser, address: str) -> float:
+    """Measure how much a page moves by itself, where it moves more: on a desktop or a phone."""
+    shifts = []
+    for width in (1280, 360):
+        with fresh_page(browser, width=width) as page:
+            page.add_init_script(WATCH_SHIFTS)
+            page.goto(address, wait_until="networkidle")
+            shifts.append(page.evaluate(SCROLL))
+    return round(max(shifts), 4)
 
 
 def compressed(content: bytes) -> float:
@@ -176,36 +223,40 @@ def compressed(content: bytes) -> float:
     return min(len(content), len(gzip.compress(content, 6))) / 1000
 
 
-def weigh(browser: Browser, address: str) -> Weight:
-    """Load a page to its end and weigh what came."""
+def files_of(page: Page, address: str) -> dict[str, tuple[str, float]]:
+    """Load a page to its end; return each file's kind and kB, pictures apart."""
     responses: list[Response] = []
+    page.on("response", lambda response: responses.append(response))
+    page.goto(address, wait_until="networkidle")
+    count_widgets(page)
+    return {
+        response.url: (response.request.resource_type, compressed(response.body()))
+        for response in responses
+        if response.url.startswith("http") and response.request.resource_type != "image"
+    }
+
+
+def weigh(browser: Browser, address: str, other: str) -> Weight:
+    """Weigh a page, alone and after another."""
     with fresh_page(browser) as page:
-        page.on("response", lambda response: responses.append(response))
-        page.goto(address, wait_until="networkidle")
-        count_widgets(page)
-        files = [
-            (response.url, response.request.resource_type, response.body())
-            for response in responses
-            if response.url.startswith("http") and response.request.resource_type != "image"
-        ]
+        files = files_of(page, address)
+    with fresh_page(browser) as page:
+        known = files_of(page, other)
     parts: dict[str, float] = {}
-    for _, kind, content in files:
-        parts[kind] = parts.get(kind, 0) + compressed(content)
-    document = next(content for url, _, content in files if url == address)
-    widgets = compressed(document) - compressed(WIDGET_SCRIPT.sub(b"", document))
-    theirs = (HOST.name, f"_static/{FOLDER}/")
-    widgets += sum(
-        compressed(content) for url, _, content in files if any(t in url for t in theirs)
-    )
-    return Weight(sum(parts.values()), widgets, parts)
+    for kind, size in files.values():
+        parts[kind] = parts.get(kind, 0) + size
+    added = (size for url, (_, size) in files.items() if url not in known)
+    return Weight(sum(parts.values()), sum(added), parts)
 
 
-def measure(browser: Browser, address: str, name: str, runs: int) -> dict:
+def measure(browser: Browser, address: str, other: str, runs: int) -> dict:
     """Measure everything of one page."""
-    page = f"{address}book/{name}.html"
-    content, _ = ready_times(browser, page, runs, THROTTLED)
-    _, navigation = ready_times(browser, page, runs, 1)
-    return {"content": content, "navigation": navigation, "weight": weigh(browser, page)}
+    return {
+        "weight": weigh(browser, address, other),
+        "shift": shift_of(browser, address),
+        "ready": ready_times(browser, address, runs),
+        "clicks": click_times(browser, address, runs),
+    }
 
 
 def goals_of(measured: dict[str, dict], moves: Times) -> list[Goal]:
@@ -215,33 +266,28 @@ def goals_of(measured: dict[str, dict], moves: Times) -> list[Goal]:
         if page == WITHOUT_WIDGETS:
             continue
         name = page.split("_")[0]
-        times = {
-            "content": "widgets ready after DOMContentLoaded, throttled",
-            "navigation": "widgets ready after navigation",
-        }
-        weights = {"page": "page without pictures", "widgets": "widgets' code and state"}
+        slowest = max(clicks.p95 for clicks in found["clicks"].values())
         goals += [
-            Goal(f"{name}: {what} (ms)", found[key].p95, GOALS_MS[key])
-            for key, what in times.items()
+            Goal(f"{name}: page without pictures (kB)", found["weight"].page, PAGE_KB),
+            Goal(f"{name}: read after another (kB)", found["weight"].next_page, NEXT_PAGE_KB),
+            Goal(f"{name}: ready after the content, median (ms)", found["ready"].median, READY_MS),
+            Goal(f"{name}: a click painted, p95 (ms)", slowest, CLICK_MS),
+            Goal(f"{name}: layout shift", found["shift"], SHIFT),
         ]
-        goals += [
-            Goal(f"{name}: {what} (kB)", getattr(found["weight"], key), GOALS_KB[key])
-            for key, what in weights.items()
-        ]
-    what = f"slider moved to {HEADS} heads x {TOKENS} tokens, throttled (ms)"
-    return [*goals, Goal(what, moves.p95, GOALS_MS["move"])]
+    what = f"slider moved to {HEADS} heads x {TOKENS} tokens, throttled, p95 (ms)"
+    return [*goals, Goal(what, moves.p95, MOVE_MS)]
 
 
 def show_pages(measured: dict[str, dict], moves: Times) -> None:
     """Print what was measured, one page a row."""
-    columns = ["page", "ready after content, throttled", "ready after navigation"]
-    rows = [
-        [page, str(m["content"]), str(m["navigation"])]
-        + [f"{getattr(m['weight'], part):.0f}" for part in ("page", "widgets")]
-        for page, m in measured.items()
-    ]
-    title = f"Times in ms: median / p95. Slider move: {moves}."
-    show(title, [*columns, "page, kB", "widgets, kB"], rows)
+    rows = []
+    for page, found in measured.items():
+        weight, clicks = found["weight"], found["clicks"].items()
+        told = "\n".join(f"{kind} {times}" for kind, times in clicks)
+        numbers = [f"{weight.page:.1f}", f"{weight.next_page:.1f}", f"{found['shift']:.3f}"]
+        rows.append([page, *numbers, str(found["ready"]), told])
+    columns = ["page", "kB", "kB after another", "shift", "ready after content", "clicks"]
+    show(f"Times in ms, throttled: median / p95. Slider move: {moves}.", columns, rows)
 
 
 def main() -> None:
@@ -249,7 +295,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("site", type=Path, nargs="?", default=ROOT / "_build" / "html")
-    parser.add_argument("--runs", type=int, default=15, help="loads of each page (15)")
+    parser.add_argument(
+        "--runs", type=int, default=15, help="loads of each page, clicks on each widget (15)"
+    )
     parser.add_argument("--moves", type=int, default=100, help="moves of the slider (100)")
     options = parser.parse_args()
     lessons = sorted(path.stem for path in options.site.glob("book/L*.html"))
@@ -262,8 +310,10 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         version = browser.version
         moves = move_times(browser, options.moves)
-        pages = [*lessons, WITHOUT_WIDGETS]
-        measured = {page: measure(browser, address, page, options.runs) for page in pages}
+        measured = {}
+        for i, page in enumerate([*lessons, WITHOUT_WIDGETS]):
+            here, other = (f"{address}book/{name}.html" for name in (page, lessons[i - 1]))
+            measured[page] = measure(browser, here, other, options.runs)
         browser.close()
     show_pages(measured, moves)
     goals = goals_of(measured, moves)
