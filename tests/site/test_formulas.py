@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from functools import cache
 from urllib.parse import urljoin
 
 import pytest
@@ -170,7 +169,6 @@ COPIED = """() => addEventListener("copy", ({clipboardData}) => {
 })"""
 
 
-@cache
 def select(first, last):
     """Select from the middle of one element's text to the middle of another's."""
     return f"""() => {{
