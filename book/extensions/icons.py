@@ -16,14 +16,14 @@ SHEET = Path("styles", "pydata-sphinx-theme.css")
 FONTS = Path("vendor", "fontawesome", "webfonts")
 
 CLASS = re.compile(r"\bfa-[\w-]+")
-RULE = re.compile(r'\.(fa-[\w-]+):before\{content:"[^"]*"\}')
+RULE = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')  # of all its names
 OLDER_FORMAT = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')  # of the same fonts
 CHARACTER = re.compile(r"\\([0-9a-fA-F]{1,6})|([\ue000-\uf8ff])")
 
 
 def used_rules(sheet: str, used: set[str]) -> str:
     """Return a style sheet without the rules of icons that aren't used."""
-    return RULE.sub(lambda rule: rule[0] if rule[1] in used else "", sheet)
+    return RULE.sub(lambda rule: rule[0] if used & {*CLASS.findall(rule[1])} else "", sheet)
 
 
 def characters_in(sheet: str) -> set[str]:

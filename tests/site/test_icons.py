@@ -4,7 +4,7 @@ import re
 
 import pytest
 from fontTools.ttLib import TTFont
-from icons import FONTS
+from icons import FONTS, SHEET, THEME
 from tools.browsing import open_page
 from tools.lesson_runs import all_pages
 from tools.site_builds import build, small_project
@@ -48,6 +48,8 @@ def test_each_icon_of_a_page_is_in_its_font(browser, site, site_address, page):
     with open_page(browser, f"{site_address}{page}.html", width=1280) as (opened, _):
         open_menus(opened)
         icons = opened.evaluate(ICONS)
+        opened.add_style_tag(content=(THEME / SHEET).read_text(encoding="utf-8"))
+        assert icons == opened.evaluate(ICONS)  # with the theme's own rules
     assert len(icons) > 5
     for name, family, weight, content in icons:
         characters = set(content.strip('"'))
