@@ -10,6 +10,7 @@ import traitlets
 
 from attnlib import MultiHeadAttention, scaled_dot_product_attention, split_heads
 from attnlib.widgets import HeadExplorer
+from attnlib.widgets.head_explorer_sources import HeadSource
 
 TOKENS = ["The", "cat", "sat", "down"]
 
@@ -204,3 +205,110 @@ def test_what_would_weigh_a_page_down_is_refused(T, d, message):
 def test_importing_attnlib_leaves_anywidget_alone():
     check = "import attnlib, sys; sys.exit('anywidget' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+
+
+DOG = "The dog saw the dog".split()
+
+
+def random_source(name="random", T=5, d=8, **options):
+    return HeadSource(name, torch.randn(T, d), torch.randn(T, d), **options)
+
+
+def ruled(tokens=DOG, **options):
+    return HeadSource.by_rules(tokens, **options)
+
+
+def test_hand_built_heads_look_where_their_rules_say():
+    source = ruled()
+    q, k = (split_heads(part[None], 3) for part in (source.q, source.k))
+    _, weights = scaled_dot_product_attention(q, k, k)
+    previous, same, first = weights[0]
+    assert previous[1:].argmax(1).tolist() == [0, 1, 2, 3]
+    torch.testing.assert_close(previous[0], torch.full((5,), 0.2))  # nobody is before it
+    assert (same > 0.4).tolist() == [[a.lower() == b.lower() for b in DOG] for a in DOG]
+    assert (first.argmax(1) == 0).all()
+    torch.testing.assert_close(first[0, 0], torch.e**5 / (torch.e**5 + torch.tensor(4.0)))
+
+
+def test_sources_stand_one_after_the_other():
+    one, two = random_source(d=8, origin="random (seed 0)"), ruled()
+    widget = HeadExplorer.of_sources(DOG, [one, two], causal=True)
+    assert (widget.source, widget.num_heads, widget.causal, widget.token) == (0, 4, True, 4)
+    assert (widget.d, widget.origin) == (8, "random (seed 0)")
+    for state, parts in ((widget.q, (one.q, two.q)), (widget.k, (one.k, two.k))):
+        numbers = torch.from_numpy(np.frombuffer(state, "<f4").copy())
+        assert torch.equal(numbers, torch.cat([part.flatten() for part in parts]))
+    assert widget.sources[1] == {
+        "name": "hand-built",
+        "origin": "hand-built",
+        "d": 48,
+        "num_heads": 3,
+        "heads": ["previous token", "same word", "first token"],
+        "rules": True,
+    }
+
+
+def test_another_source_keeps_the_head_count_if_it_divides_and_all_places_in_range():
+    widget = HeadExplorer.of_sources(DOG, [ruled(), random_source(d=10)])
+    widget.sentence, widget.token, widget.head, widget.pinned = [*"abcdefg"], 6, 2, 1
+    widget.source = 1
+    state = (widget.num_heads, widget.head, widget.pinned, widget.token)
+    assert state == (2, 1, 1, 4)
+    widget.num_heads = 1
+    assert (widget.head, widget.pinned) == (0, -1)
+    widget.set_state({"source": 0, "num_heads": 3})
+    assert (widget.source, widget.num_heads) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("source", 2, "source must be one of 0 to 1"),
+        ("pinned", 3, r"pinned must be one of 0 to 2 \(0-based\), or -1 for none, got 3"),
+        ("pinned", -2, "got -2"),
+        ("token", 5, "token must be one of 0 to 4"),
+        ("sentence", ["a"] * 17, "sentence must be at most 16 for hand-built heads, got 17"),
+    ],
+)
+def test_impossible_choices_are_refused_and_nothing_changes(name, value, message):
+    widget = HeadExplorer.of_sources(DOG, [ruled(), random_source()])
+    before = getattr(widget, name)
+    with pytest.raises(traitlets.TraitError, match=message):
+        setattr(widget, name, value)
+    assert getattr(widget, name) == before
+
+
+def test_own_words_need_a_source_that_knows_them():
+    with pytest.raises(traitlets.TraitError, match="sentence needs a source"):
+        explorer().sentence = ["other", "words"]
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "sources"),
+    [
+        (TypeError, "sources must be a list", lambda: random_source()),
+        (TypeError, "sources must be HeadSources, got Tensor", lambda: [Q]),
+        (ValueError, "at least one HeadSource, got none", lambda: []),
+        (ValueError, "differ in their names", lambda: [random_source(), random_source()]),
+        (ValueError, r"q .* one row a token, got .* 5", lambda: [random_source(T=4)]),
+        (ValueError, "num_heads=3", lambda: [random_source(num_heads=3)]),
+        (ValueError, "heads must name all 4 heads, got 1", lambda: [
+            random_source(heads=["first"], num_heads=4)
+        ]),
+        (TypeError, "origin must be a string", lambda: [random_source(origin=3)]),
+        (ValueError, "by rules from the explorer's tokens", lambda: [ruled(list("abcde"))]),
+        (ValueError, "rules must be of .* got 'next'", lambda: [ruled(rules=["next"])]),
+        (ValueError, "rules must each come once", lambda: [ruled(rules=["same word"] * 2)]),
+        (ValueError, "rules must hold at least one", lambda: [ruled(rules=[])]),
+        (ValueError, "tokens must be at most 16", lambda: [ruled(["a"] * 17)]),
+    ],
+)  # fmt: skip
+def test_bad_sources_are_refused_in_words(error, message, sources):
+    with pytest.raises(error, match=message):
+        HeadExplorer.of_sources(DOG, sources())
+
+
+def test_sources_share_the_room_of_a_page():
+    halves = [random_source(name, T=256, d=520) for name in "ab"]
+    with pytest.raises(ValueError, match="at most 524,288 numbers, got 532,480"):
+        HeadExplorer.of_sources(["a"] * 256, halves)

@@ -14,8 +14,8 @@ TOKEN_MAP_PLACES = {
         for labels in ("attn-rows", "attn-columns")
         for label in ("span", "span title", "span.attn-at", "span.attn-at title")
     ),
-    "output.attn-live > span.attn-query",
-    "output.attn-live > span.attn-key",
+    "output.attn-live > bdi.attn-query",
+    "output.attn-live > bdi.attn-key",
     "tr > th",
 }
 

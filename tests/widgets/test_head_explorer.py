@@ -10,6 +10,7 @@ from tools.widget_pages import TOKEN_MAP_PLACES, unfold
 
 from attnlib import palette
 from attnlib.widgets import HeadExplorer
+from attnlib.widgets.head_explorer_sources import HeadSource
 
 SENTENCE = "The animal didn't cross the street because it was too tired".split()
 
@@ -22,7 +23,17 @@ def explorer(T=11, d=16, *, seed=0, scale=1.0, tokens=None, **options):
 
 def example(text):
     """An explorer for the tests of what every widget does."""
-    return explorer(tokens=[text, *"bcdefghijk"], origin=text)
+    q, k = torch.randn(2, 11, 16, generator=torch.Generator().manual_seed(0))
+    tokens = [text, *"bcdefghijk"]
+    named = HeadSource(text, q, k, text, heads=[text] * 4)
+    return HeadExplorer.of_sources(tokens, [named, HeadSource.by_rules(tokens)])
+
+
+def tabs_of(tokens, **options):
+    """An explorer with hand-built heads and random ones."""
+    q, k = torch.randn(2, len(tokens), 16, generator=torch.Generator().manual_seed(0))
+    sources = [HeadSource.by_rules(tokens), HeadSource("random", q, k, "random (seed 0)")]
+    return HeadExplorer.of_sources(tokens, sources, **options)
 
 
 def largest(text):
@@ -30,7 +41,18 @@ def largest(text):
     return explorer(T=24, d=64, num_heads=64, tokens=tokens, origin=text)
 
 
-PLACES = {"div.attn-widget > p.attn-note …", *TOKEN_MAP_PLACES}
+PLACES = {
+    "div.attn-widget > p.attn-note …",
+    *TOKEN_MAP_PLACES,
+    "button.attn-chip > span",
+    "div.attn-chips > button.attn-chip title",
+    "div.attn-grid > button.attn-tile aria-label …",
+    "div.attn-enlarged > output.attn-live …",
+    "div.attn-enlarged > p.attn-heading …",
+    "div.attn-row > button.attn-button",
+    "span > span.attn-long",
+    "span.attn-tile-title > span",
+}
 KEY = ("input[type=range]", "ArrowRight")
 
 
@@ -76,7 +98,8 @@ def color_of(weights):
     )
 
 
-STATE = ("tokens", "T", "d", "num_heads", "head")  # what the browser reads beside the bytes
+# What the browser reads beside the bytes.
+STATE = ("tokens", "T", "sources", "source", "num_heads", "head", "pinned", "token", "sentence")
 EXTREMES = {
     "random": explorer(T=7, d=12, seed=1),
     "wide": explorer(T=5, d=60, seed=2),
@@ -151,7 +174,8 @@ def test_maps_and_table_show_those_numbers_for_every_head_count(show, causal):
             difference = (pixels[..., :3] - color_of(expected[head])).abs()
             assert difference[may_look].max() <= 1  # a color is a whole number
             assert torch.equal(pixels[..., 3] == 255, may_look)
-        tiles.nth(num_heads - 1).click()
+        if num_heads > 1:  # one alone has only the large map
+            tiles.nth(num_heads - 1).click()
         numbers, sums = table_numbers(page)
         torch.testing.assert_close(numbers, expected[-1], atol=0.0005001, rtol=0)
         assert torch.equal(sums, torch.ones(5, dtype=torch.float64))
@@ -324,10 +348,237 @@ def shorten(state, buffers):
 
 
 DAMAGES = {
-    "should be 176 numbers in 704 bytes, but is 700": shorten,
-    "should be 176 numbers in 704 bytes, but is 0": lambda state, buffers: buffers.clear(),
+    "should be 704 numbers in 2816 bytes, but is 2812": shorten,
+    "should be 704 numbers in 2816 bytes, but is 0": lambda state, buffers: buffers.clear(),
     "head should be one of 0 to 3, but is 4": lambda state, _: state.update(head=4),
     "num_heads should be a divisor of d = 16, but is 5": lambda state, _: state.update(num_heads=5),
     "tokens should be 11 strings, but there are 10": lambda state, _: state["tokens"].pop(),
-    "T and d should be at least 1, but are 0 and 16": lambda state, _: state.update(T=0),
+    "T should be at least 1, but is 0": lambda state, _: state.update(T=0),
+    "source should be one of 0 to 1, but is 2": lambda state, _: state.update(source=2),
+    "pinned should be one of 0 to 3, or -1, but is 4": lambda state, _: state.update(pinned=4),
+    "token should be one of 0 to 10, but is 11": lambda state, _: state.update(token=11),
+    "sentence should be a list of strings": lambda state, _: state.update(sentence="a b"),
+    "sentence should be 16 words at most": lambda state, _: state.update(sentence=["a"] * 17),
+    "sources should be a list of sources with": lambda state, _: state["sources"][1].update(
+        heads=["painted"] * 3
+    ),
 }
+
+
+def live(page):
+    return page.locator("[aria-live=polite]").inner_text()
+
+
+def short(weight):
+    return f"{weight:.2f}".replace("0.", ".", 1)
+
+
+DOG = "The dog saw the other dog .".split()
+
+
+@pytest.mark.parametrize("tokens", [DOG, SENTENCE, ["a"], [*"abcdefghijklmno", "A"]])
+def test_the_browser_builds_hand_built_heads_as_python_does(show, tokens):
+    rules = ["first token", "same word", "previous token"]
+    source = HeadSource.by_rules(tokens, rules)
+    made = show(explorer(T=2)).evaluate(
+        """([words, rules]) => {
+            const {ruledQueriesAndKeys} = attnModules["head_explorer_sources.js"];
+            const {q, k} = ruledQueriesAndKeys(words, rules);
+            return [[...q], [...k]];
+        }""",
+        [tokens, rules],
+    )
+    for numbers, expected in zip(made, (source.q, source.k), strict=True):
+        assert torch.equal(torch.tensor(numbers).view_as(expected), expected)
+
+
+def test_a_tab_shows_its_heads_at_their_own_count(show):
+    page = show(tabs_of(DOG))
+    assert page.locator(".attn-tile").all_inner_texts() == [
+        "previous token\n.96",  # e^5 / (e^5 + 6)
+        "same word\n.96",
+        "first token\n.96",
+    ]
+    page.get_by_role("button", name="random", exact=True).click()
+    assert page.locator(".attn-tile").count() == 4
+    assert page.locator(".attn-note").first.inner_text().startswith("Weights: random (seed 0).")
+    page.get_by_role("slider").press("End")  # 16 heads, which the other width has, too
+    page.get_by_role("button", name="hand-built").click()
+    assert page.locator(".attn-reading").locator("visible=true").inner_text() == (
+        "3 heads of width 16"
+    )
+    assert page.locator("button.attn-button[aria-pressed=true]").inner_text() == "hand-built"
+
+
+def test_own_words_are_looked_at_where_rules_made_the_heads(show):
+    page = show(tabs_of(SENTENCE))
+    field = page.get_by_label("Your own words")
+    field.fill("it  rained and It stopped")
+    field.press("Enter")
+    assert page.locator(".attn-chip").all_inner_texts() == "it rained and It stopped".split()
+    page.get_by_role("button", name="head 2, same word").click()
+    unfold(page)
+    numbers, _ = table_numbers(page)
+    q, k = (
+        part[:, 16:32].double()
+        for part in vars(HeadSource.by_rules("it rained and It stopped".split())).values()
+        if isinstance(part, torch.Tensor)
+    )
+    torch.testing.assert_close(numbers, (q @ k.T / 4).softmax(-1), atol=0.0005001, rtol=0)
+    page.get_by_role("button", name="random", exact=True).click()
+    assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
+    assert page.get_by_text("would need the model that made them").is_visible()
+    assert field.is_hidden()
+    page.get_by_role("button", name="hand-built").click()
+    page.get_by_role("button", name="Back to the first sentence").click()
+    assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
+
+
+@pytest.mark.parametrize(
+    ("typed", "refusal"),
+    [("  ", "Type at least one word."), ("so " * 17, "At most 16 words, but these are 17.")],
+)
+def test_what_cannot_be_looked_at_is_refused_in_words(show, typed, refusal):
+    page = show(tabs_of(SENTENCE))
+    page.get_by_label("Your own words").fill(typed)
+    page.get_by_role("button", name="Look at them").click()
+    assert page.locator(".attn-own [role=status]").inner_text() == refusal
+    assert page.locator("input[aria-invalid=true]").count() == 1
+    assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_each_tile_tells_its_sharpest_weight_where_there_is_a_choice(show, causal):
+    widget = explorer(T=6, d=8, scale=2.0, num_heads=4, causal=causal)
+    page = show(widget)
+    weights = expected_weights(widget, 4, causal)[:, int(causal) :]
+    expected = [short(head.max()) for head in weights]
+    assert page.locator(".attn-tile .attn-number").all_inner_texts() == expected
+
+
+def test_dots_stand_at_the_favorites_of_rows(show):
+    page = show(tabs_of(DOG))
+
+    def dots(head):
+        path = page.locator(".attn-tile").nth(head).locator("path").last.get_attribute("d")
+        return [tuple(int(float(n)) for n in dot[:-2].split()[::-1]) for dot in path.split("M")[1:]]
+
+    assert dots(0) == [(i, i - 1) for i in range(1, 7)]  # the first looks at all alike
+    both = {"The": (0, 3), "the": (0, 3), "dog": (1, 5)}
+    assert dots(1) == [(i, j) for i, token in enumerate(DOG) for j in both.get(token, (i,))]
+    assert dots(2) == [(i, 0) for i in range(7)]
+
+
+def test_colors_run_to_the_largest_weight_and_the_legend_says_so(show):
+    widget = explorer(T=6, d=8, num_heads=4)
+    page = show(widget)
+    weights = expected_weights(widget, 4, False)
+    legend = page.locator(".attn-legend .attn-entry").first
+    assert legend.inner_text() == "weight 0\n1"
+    page.get_by_label("Colors up to the largest weight").check()
+    assert legend.inner_text() == f"weight 0\n{short(weights.max())}, the largest here"
+    for head in range(4):
+        pixels = painted(page.locator(".attn-tile").nth(head).locator("canvas"))
+        assert (pixels[..., :3] - color_of(weights[head] / weights.max())).abs().max() <= 1
+
+
+def test_a_token_shows_its_row_in_all_heads(show):
+    widget = explorer(tokens=SENTENCE, d=8, num_heads=4, scale=2.0)
+    page = show(widget)
+    weights = expected_weights(widget, 4, False)
+    page.locator(".attn-chip").nth(10).focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    row = weights[:, 9]
+    canvas = page.locator(".attn-lines canvas")
+    assert canvas.evaluate("c => [c.width, c.height]") == [11, 4]
+    pixels = canvas.evaluate(
+        "c => Array.from(c.getContext('2d').getImageData(0, 0, c.width, c.height).data)"
+    )
+    pixels = torch.tensor(pixels, dtype=torch.float64).view(4, 11, 4)
+    assert (pixels[..., :3] - color_of(row)).abs().max() <= 1
+    assert page.locator(".attn-numbers span").all_inner_texts() == [short(h.max()) for h in row]
+    head, column = divmod(int(row.argmax()), 11)
+    assert live(page) == (
+        f"too: sharpest in head {head + 1}, {short(row.max())} → {SENTENCE[column]}"
+    )
+    assert page.locator(".attn-chip[aria-pressed=true]").inner_text() == "too"
+
+
+def test_a_move_is_told_by_what_it_changed(show):
+    widget = explorer(tokens=SENTENCE, d=16, num_heads=4, scale=2.0)
+    page = show(widget)
+    page.get_by_role("slider").press("ArrowRight")
+    page.get_by_role("button", name="head 3").click()
+    weights = expected_weights(widget, 8, False)[2]
+    row, column = divmod(int(weights.argmax()), 11)
+    assert live(page) == (
+        f"8 heads of width 2; head 3: sharpest weight {short(weights.max())}, "
+        f"{SENTENCE[row]} → {SENTENCE[column]}"
+    )
+
+
+def test_two_heads_are_pinned_side_by_side_and_read_together(show):
+    widget = explorer(tokens=SENTENCE, num_heads=4)
+    page = show(widget)
+    weights = expected_weights(widget, 4, False)
+    page.get_by_role("button", name="Pin head 1").click()
+    assert page.locator(".attn-plot").count() == 1  # not the same map twice
+    page.get_by_role("button", name="head 3", exact=True).click()
+    maps = page.locator(".attn-plot")
+    assert maps.count() == 2
+    left, right = (map.bounding_box() for map in maps.all())
+    assert abs(left["y"] - right["y"]) < 2 and left["x"] + left["width"] < right["x"]
+    assert (painted(maps.last.locator("canvas"))[..., :3] - color_of(weights[0])).abs().max() <= 1
+    maps.last.focus()
+    assert live(page) == (
+        f"The → The head 3 {short(weights[2, 0, 0])}, head 1 {short(weights[0, 0, 0])}"
+    )
+    page.get_by_role("button", name="Unpin head 1").click()
+    assert maps.count() == 1
+
+
+def test_one_head_is_drawn_once(show):
+    page = show(explorer(num_heads=1))
+    assert page.locator("canvas").locator("visible=true").count() == 2  # its map, and one row
+    assert page.get_by_role("button", name="Pin").count() == 0
+
+
+@pytest.mark.parametrize("num_heads", [2, 3])
+def test_few_tiles_fill_their_column(show, num_heads):
+    page = show(explorer(d=12, num_heads=num_heads), width=1280)
+    grid, large = (page.locator(part).bounding_box() for part in (".attn-grid", ".attn-plot"))
+    assert grid["height"] > large["height"]
+
+
+def test_a_line_with_hebrew_words_keeps_its_order(show):
+    page = show(explorer(T=2, tokens=["אימצתי", "ישן"]))
+    page.locator(".attn-plot").focus()
+    page.keyboard.press("End")
+    places = page.locator("[aria-live] > *").evaluate_all(
+        "all => all.map((node) => node.getBoundingClientRect().x)"
+    )
+    assert len(places) == 3 and places == sorted(places)  # who looks, at whom, how much
+
+
+def test_in_forced_colors_marks_keep_theirs_and_the_chosen_is_framed(show):
+    page = show(explorer(num_heads=4))
+    page.emulate_media(forced_colors="active")
+    adjust = "node => getComputedStyle(node).forcedColorAdjust"
+    for mark in (".attn-scale", ".attn-swatch", ".attn-tile"):
+        assert page.locator(mark).first.evaluate(adjust) == "none"
+    chosen = page.locator(".attn-tile[aria-pressed=true]")
+    assert chosen.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+    page.emulate_media(forced_colors="none")
+
+
+def test_on_a_phone_a_control_and_what_it_changes_are_in_one_view(show):
+    page = show(tabs_of(SENTENCE), width=360)
+    top = page.get_by_role("slider").locator("visible=true").bounding_box()["y"]
+    grid = page.locator(".attn-grid").bounding_box()
+    assert grid["y"] + grid["height"] - top < 640
+    chips, lines = (
+        page.locator(part).bounding_box() for part in (".attn-chips", ".attn-lines canvas")
+    )
+    assert lines["y"] + lines["height"] - chips["y"] < 640
+    assert chips["x"] + chips["width"] <= 360  # eleven words need no sideways scrolling

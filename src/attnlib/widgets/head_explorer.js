@@ -1,273 +1,272 @@
 // HeadExplorer: every head's attention weights for every number of heads that divides d.
 
-import { attentionWeights, divisors } from "./shared/attention.js";
-import { useHeadColor, weightColor } from "./shared/color.js";
+import {
+  createChoices,
+  createOwnWords,
+  createTabs,
+  headsOfWidth,
+} from "./head_explorer_controls.js";
+import { createHeadMap } from "./head_explorer_map.js";
+import { createTokenRow } from "./head_explorer_row.js";
+import { MOST_WORDS, readSources, ruledQueriesAndKeys } from "./head_explorer_sources.js";
+import { createTiles } from "./head_explorer_tiles.js";
+import { sharpest } from "./head_explorer_weights.js";
+import { attentionWeights } from "./shared/attention.js";
 import { element } from "./shared/dom.js";
-import { moveByKey } from "./shared/keys.js";
 import { shortNumber } from "./shared/numbers.js";
 import {
-  createCheckbox,
-  createControls,
+  createButton,
   createHeading,
   createLive,
   createNote,
   createPanels,
-  createSlider,
   createSwatch,
   createWeightsLegend,
   createWidget,
 } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
-import {
-  cellAt,
-  createTokenMap,
-  createWeightsTable,
-  readTokens,
-  tellApart,
-} from "./shared/token_map.js";
+import { createWeightsTable, tellApart } from "./shared/token_map.js";
 
 /** The widget's state, checked. */
 export function readState(model) {
-  const state = readTokens(model);
   const read = readerOf(model);
-  const dividesWidth = (count) => divisors(state.d).includes(count);
-  const numHeads = read.read("num_heads", dividesWidth, `a divisor of d = ${state.d}`);
+  const [T] = read.counts("T");
+  const tokens = read.texts("tokens", T);
+  const sources = readSources(model, T);
+  const { d, q, k } = sources[read.index("source", sources.length)];
+  const dividesWidth = (count) => Number.isInteger(count) && count > 0 && d % count === 0;
+  const numHeads = read.read("num_heads", dividesWidth, `a divisor of d = ${d}`);
   read.index("head", numHeads);
-  return state;
+  const isPin = (head) => Number.isInteger(head) && head >= -1 && head < numHeads;
+  read.read("pinned", isPin, `one of 0 to ${numHeads - 1}, or -1`);
+  const words = read.list("sentence", (word) => typeof word === "string", "strings", 0);
+  if (words.length > MOST_WORDS) throw new Error(`sentence should be ${MOST_WORDS} words at most`);
+  read.index("token", shown(model, { tokens, sources }).tokens.length);
+  return { tokens, sources, T, d, q, k };
 }
 
-function headsOfWidth(numHeads, d) {
-  return `${numHeads} ${numHeads === 1 ? "head" : "heads"} of width ${d / numHeads}`;
+/** What stands in the chosen tab: its source, tokens, queries and keys. */
+function shown(model, { tokens, sources }) {
+  const source = sources[model.get("source")];
+  const words = model.get("sentence");
+  if (!source.rules || words.length === 0) return { ...source, source, tokens, isOwn: false };
+  return {
+    ...source,
+    source,
+    ...ruledQueriesAndKeys(words, source.heads),
+    tokens: words,
+    isOwn: true,
+  };
 }
 
-/** Slider over the head counts, and the causal checkbox. */
-function createChoices(d, { chooseCount, chooseCausal }) {
-  const counts = divisors(d);
-  const slider = createSlider("Heads", {
-    max: counts.length - 1,
-    choose: (position) => chooseCount(counts[position]),
-    ticks: (counts.length <= 9 ? counts : [1, d]).map(String),
-  });
-  const checkbox = createCheckbox("Causal: nobody looks to the right", chooseCausal);
-  const node = createControls(slider.node, checkbox.node);
-  function draw(numHeads, causal) {
-    slider.draw(counts.indexOf(numHeads), headsOfWidth(numHeads, d));
-    checkbox.draw(causal);
-  }
-  return { node, draw };
-}
+/** A token in a line that is read aloud. */
+const called = (kind, name) => element("bdi", { class: `attn-${kind}` }, name);
 
-const SHADES = 1024; // of the scale; two neighbors differ by less than what a screen can show
-let shades = null;
-
-/** The pixel of each shade from weight 0 to weight 1, as four bytes in one number. */
-function allShades() {
-  const bytes = new Uint8ClampedArray(4 * (SHADES + 1));
-  for (let i = 0; i <= SHADES; i++) bytes.set([...weightColor(i / SHADES), 255], 4 * i);
-  return new Uint32Array(bytes.buffer);
-}
-
-/** Paint T x T weights, one pixel each; cells that may not be looked at stay transparent. */
-function paintWeights(canvas, weights, T, causal) {
-  shades ??= allShades();
-  const image = new ImageData(T, T);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < T; i++) {
-    const end = i * T + (causal ? i + 1 : T);
-    for (let cell = i * T; cell < end; cell++) {
-      pixels[cell] = shades[Math.round(SHADES * weights[cell])];
-    }
-  }
-  canvas.getContext("2d").putImageData(image, 0, 0);
-}
-
-/** A small map a head; one is in the tab order, arrow keys move among them. */
-function createGrid(T, { chooseHead }) {
-  const node = element("div", { class: "attn-grid", role: "toolbar" });
-  node.setAttribute("aria-label", "All heads; arrow keys move, Enter enlarges");
-  const tiles = [];
-  let count = 0;
-  let columns = 1;
-
-  function createTile(head) {
-    const title = element("span", { class: "attn-tile-title" });
-    const canvas = element("canvas", { width: T, height: T, "aria-hidden": "true" });
-    const button = element("button", { type: "button", class: "attn-tile" }, title, canvas);
-    button.setAttribute("aria-label", `head ${head + 1}`);
-    useHeadColor(button, head);
-    button.addEventListener("click", () => chooseHead(head));
-    return { button, title, canvas };
-  }
-
-  function makeTabStop(head) {
-    tiles.forEach(({ button }, i) => (button.tabIndex = i === head ? 0 : -1));
-  }
-
-  node.addEventListener("keydown", (event) => {
-    const at = tiles.findIndex(({ button }) => button === event.target);
-    const moved = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: count - 1 };
-    Object.assign(moved, { ArrowUp: at - columns, ArrowDown: at + columns });
-    if (at < 0 || !(event.key in moved)) return;
-    event.preventDefault();
-    const next = moved[event.key];
-    if (next < 0 || next >= count) return;
-    makeTabStop(next);
-    tiles[next].button.focus();
-  });
-
-  function draw(maps, causal) {
-    count = maps.length;
-    columns = Math.min(8, Math.ceil(Math.sqrt(count))); // the square is shared out among the heads
-    node.style.setProperty("--columns", columns);
-    while (tiles.length < count) tiles.push(createTile(tiles.length));
-    maps.forEach((weights, head) => {
-      paintWeights(tiles[head].canvas, weights, T, causal);
-      tiles[head].title.textContent = columns > 4 ? `${head + 1}` : `head ${head + 1}`;
-    });
-    for (const { button } of tiles.slice(count)) button.remove();
-    node.append(...tiles.slice(node.childElementCount, count).map(({ button }) => button));
-  }
-
-  function mark(chosen) {
-    tiles.forEach(({ button }, i) => button.setAttribute("aria-pressed", String(i === chosen)));
-    makeTabStop(chosen);
-  }
-  return { node, draw, mark };
-}
-
-/** One head's map with token labels, and a cursor that reads it cell by cell. */
-function createMap(tokens) {
-  const T = tokens.length;
-  const canvas = element("canvas", { width: T, height: T });
-  const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" }, canvas);
-  const map = createTokenMap(tokens, plot);
-  const live = createLive();
-  const node = element("div", {}, element("div", { class: "attn-scroll" }, map.node), live);
-  const named = tellApart(tokens);
-  let weights = null;
-  let causal = false;
-  let cursor = null;
-
-  function read() {
-    map.pointAt(cursor);
-    if (cursor === null) {
-      live.textContent = "Point at a cell, or use the arrow keys, to read a weight.";
-      return;
-    }
-    const { row, column } = cursor;
-    const forbidden = causal && column > row;
-    live.replaceChildren(
-      element("span", { class: "attn-query" }, named(row)),
-      " → ",
-      element("span", { class: "attn-key" }, named(column)),
-      " ",
-      element("strong", {}, forbidden ? "0" : shortNumber(weights[row * T + column])),
-      forbidden ? " (may not look: it comes later)" : "",
-    );
-  }
-
-  function pointAt(event) {
-    const { row, column } = cellAt(event, plot, T, T);
-    if (row === cursor?.row && column === cursor?.column) return;
-    cursor = { row, column };
-    read();
-  }
-  plot.addEventListener("pointermove", pointAt);
-  plot.addEventListener("pointerdown", pointAt);
-  plot.addEventListener("focus", () => {
-    cursor ??= { row: 0, column: 0 };
-    read();
-  });
-  plot.addEventListener("keydown", (event) => {
-    const next = moveByKey(event.key, cursor, T, T);
-    if (next === null) return;
-    event.preventDefault();
-    cursor = next;
-    read();
-    map.showCursor();
-  });
-
-  function draw(newWeights, newCausal, head) {
-    [weights, causal] = [newWeights, newCausal];
-    paintWeights(canvas, weights, T, causal);
-    plot.setAttribute("aria-label", `Weights of head ${head + 1}; arrow keys read them`);
-    read();
-  }
-  return { node, draw };
-}
-
-function createKey() {
-  const node = createWeightsLegend(["attn-barred", "blank: may not look"]);
-  return { node, draw: (causal) => (node.lastChild.hidden = !causal) };
+/** What depends on the words: pictures, rows and tables with a label a token. */
+function createStage(tokens, { read, chooseToken }) {
+  const [map, beside] = [0, 1].map(() => createHeadMap(tokens, { read }));
+  const row = createTokenRow(tokens, { choose: chooseToken });
+  return { map, beside, row, table: createWeightsTable(tokens), named: tellApart(tokens) };
 }
 
 function render({ model, el }) {
-  const { tokens, T, d, q, k } = readState(model);
+  const state = readState(model);
   const set = setterOf(model);
-  const controls = createChoices(d, {
-    chooseCount(count) {
-      model.set("head", Math.min(model.get("head"), count - 1));
-      set("num_heads", count);
+  const places = Object.fromEntries(
+    ["map", "beside", "row", "table"].map((name) => [name, element("div")]),
+  );
+  const tabs = createTabs(state.sources, {
+    choose(place) {
+      set("pinned", -1);
+      set("head", 0);
+      set("source", place);
+      set("num_heads", state.sources[place].num_heads);
     },
-    chooseCausal: (causal) => set("causal", causal),
   });
-  const grid = createGrid(T, { chooseHead: (head) => set("head", head) });
-  const [map, table, legend] = [createMap(tokens), createWeightsTable(tokens), createKey()];
-  const origin = model.get("origin");
-  const warning = /^random/i.test(origin) ? " No head means anything yet." : "";
-  const note = createNote();
-  const [heading, slice] = [createHeading(), element("code")];
+  const choices = createChoices(
+    state.sources.map(({ d }) => d),
+    {
+      chooseCount(count) {
+        if (model.get("pinned") >= count) set("pinned", -1);
+        model.set("head", Math.min(model.get("head"), count - 1));
+        set("num_heads", count);
+      },
+      chooseCausal: (causal) => set("causal", causal),
+      chooseScale: (toLargest) => set("to_largest", toLargest),
+    },
+  );
+  const own = createOwnWords(state.sources, {
+    choose(words) {
+      model.set("token", Math.max(0, Math.min(model.get("token"), words.length - 1)));
+      set("sentence", words);
+    },
+  });
+  const tiles = createTiles({ choose: (head) => set("head", head) });
+  const [origin, note, live] = [createNote(), createNote(), createLive()];
+  live.dir = "ltr"; // whatever way the words run
+  const [heading, slice, besideHeading] = [createHeading(), element("code"), createHeading()];
+  const pin = createButton("", () =>
+    set("pinned", model.get("pinned") === -1 ? model.get("head") : -1),
+  );
+  const legend = createWeightsLegend(
+    ["attn-favorite", "a row's favorite"],
+    ["attn-barred", "blank: may not look"],
+  );
+  const top = legend.firstChild.lastChild; // the end of the scale
+  const panels = createPanels(
+    element("div", { class: "attn-overview" }, tiles.node, note),
+    element("div", { class: "attn-enlarged" }, heading, places.map, live, legend, pin),
+    places.beside,
+    places.row,
+  );
   const root = createWidget(
     "head-explorer",
     "What each head looks at",
-    createNote(`Weights: ${origin}.${warning}`),
-    controls.node,
-    createPanels(
-      element("div", {}, grid.node, note),
-      element("div", {}, heading, map.node, legend.node),
-    ),
-    table.node,
+    tabs.node,
+    origin,
+    own.node,
+    choices.node,
+    panels,
+    places.table,
   );
-  let maps = [];
+  let [stage, words] = [null, null];
+  let now = null; // what is shown: weights of all heads, and from what
+
+  function readCell(cell) {
+    const { head, pinned, T, causal, maps } = now;
+    for (const map of [stage.map, stage.beside]) map.pointAt(cell);
+    const { row, column } = cell;
+    const weight = (i) => element("strong", {}, shortNumber(maps[i][row * T + column]));
+    function reading() {
+      if (causal && column > row) {
+        return [element("strong", {}, "0"), " (may not look: it comes later)"];
+      }
+      if (!now.isComparing) return [weight(head)];
+      return [`head ${head + 1} `, weight(head), `, head ${pinned + 1} `, weight(pinned)];
+    }
+    live.replaceChildren(
+      called("query", stage.named(row)),
+      " → ",
+      called("key", stage.named(column)),
+      " ",
+      ...reading(),
+    );
+  }
+
+  /** Say which heads there are, and how sharp the enlarged one is. */
+  function sayHead() {
+    const { head, d, maps, strongest, names } = now;
+    const { row, column, weight } = strongest[head];
+    live.replaceChildren(
+      `${headsOfWidth(maps.length, d)}; head ${head + 1}`,
+      ...(names[head] ? [` (${names[head]})`] : []),
+      `: sharpest weight ${shortNumber(weight)}, `,
+      called("query", stage.named(row)),
+      " → ",
+      called("key", stage.named(column)),
+    );
+  }
+
+  /** Say whom a token looks at most. */
+  function sayRow(favorites, token) {
+    const best = favorites.reduce((a, b) => (b.weight > a.weight ? b : a), { weight: -1 });
+    live.replaceChildren(
+      called("query", stage.named(token)),
+      ...(best.weight < 0
+        ? [": looks at all alike in every head"]
+        : [
+            `: sharpest in head ${best.row + 1}, ${shortNumber(best.weight)} → `,
+            called("key", stage.named(best.column)),
+          ]),
+    );
+  }
+
+  function drawRow() {
+    const token = Math.min(model.get("token"), now.T - 1);
+    return sayRow(stage.row.draw(token, now, now.options), token);
+  }
 
   function drawHead() {
+    const { T, d, maps, options, names } = now;
     const numHeads = maps.length;
     const head = Math.min(model.get("head"), numHeads - 1);
+    const pinned = Math.min(model.get("pinned"), numHeads - 1);
+    const isComparing = pinned >= 0 && pinned !== head;
+    now = { ...now, head, pinned, isComparing };
     const columns = `[:, ${(head * d) / numHeads}:${((head + 1) * d) / numHeads}]`;
-    heading.replaceChildren(
-      createSwatch(head),
-      element("strong", {}, `Head ${head + 1}`),
-      ` of ${numHeads} reads `,
-      slice,
-    );
+    const nameOf = (i) => [createSwatch(i), element("strong", {}, `Head ${i + 1}`)];
+    const what = (i) => (names[i] ? `, ${names[i]},` : "");
+    heading.replaceChildren(...nameOf(head), what(head), ` of ${numHeads} reads `, slice);
     slice.textContent = `q${columns}, k${columns}`;
-    grid.mark(head);
-    map.draw(maps[head], model.get("causal"), head);
+    pin.textContent = pinned < 0 ? `Pin head ${head + 1}` : `Unpin head ${pinned + 1}`;
+    pin.setAttribute("aria-pressed", String(pinned >= 0));
+    pin.hidden = numHeads === 1;
+    besideHeading.replaceChildren(
+      ...(pinned < 0 ? [] : nameOf(pinned)),
+      isComparing ? `${what(pinned)} is pinned` : " is pinned: choose another to see both",
+    );
+    places.beside.replaceChildren(
+      ...(pinned < 0 ? [] : [besideHeading]),
+      ...(isComparing ? [stage.beside.node] : []),
+    );
+    panels.classList.toggle("attn-pinned", pinned >= 0);
+    panels.classList.toggle("attn-single", numHeads === 1);
+    tiles.mark(head);
+    stage.map.draw(maps[head], head, options);
+    if (isComparing) stage.beside.draw(maps[pinned], pinned, options);
     const caption = `Weights of head ${head + 1}: rows look at columns`;
     const summary = `The numbers of head ${head + 1}`;
-    table.draw({ weights: maps[head], caption }, { summary, label: caption });
+    stage.table.draw({ weights: maps[head], caption, T }, { summary, label: caption });
+    sayHead();
+  }
+
+  function makeStage(tokens) {
+    words = tokens;
+    stage = createStage(tokens, { read: readCell, chooseToken: (i) => set("token", i) });
+    for (const name of ["map", "row", "table"]) places[name].replaceChildren(stage[name].node);
   }
 
   function drawAll() {
-    const [numHeads, causal] = [model.get("num_heads"), model.get("causal")];
-    const options = { T, d, numHeads, causal };
-    maps = Array.from({ length: numHeads }, (_, head) =>
-      attentionWeights(q, k, { ...options, head }),
+    const { source, tokens, q, k, d, isOwn } = shown(model, state);
+    if (tokens !== words) makeStage(tokens);
+    const wanted = model.get("num_heads");
+    const numHeads = d % wanted === 0 ? wanted : source.num_heads; // until both traits have changed
+    const T = tokens.length;
+    const [causal, toLargest] = [model.get("causal"), model.get("to_largest")];
+    const maps = Array.from({ length: numHeads }, (_, head) =>
+      attentionWeights(q, k, { T, d, numHeads, head, causal }),
     );
-    controls.draw(numHeads, causal);
-    grid.draw(maps, causal);
-    legend.draw(causal);
+    const strongest = maps.map((weights) => sharpest(weights, T, causal));
+    const largest = Math.max(...strongest.map(({ weight }) => weight));
+    const mayLook = (row) => (causal ? row + 1 : T);
+    const options = { T, rows: T, mayLook, causal, top: toLargest ? largest : 1 };
+    const names = numHeads === source.heads.length ? source.heads : [];
+    now = { T, d, maps, strongest, names, options, causal };
+    tabs.draw(model.get("source"));
+    own.draw(source, isOwn);
+    choices.draw(numHeads, d, causal, toLargest);
+    root.style.setProperty(
+      "--beside",
+      numHeads <= 3 ? `1fr ${Math.max(2, numHeads)}fr` : "5fr 7fr",
+    );
+    const inTiles = tiles.draw(now, options);
+    top.data = toLargest ? `${shortNumber(largest)}, the largest here` : "1";
+    legend.lastChild.hidden = !causal;
+    const warning = /^random/i.test(source.origin) ? " No head means anything yet." : "";
+    origin.textContent = `Weights: ${source.origin}.${warning}`;
     note.textContent =
       `d = ${d} columns, d_k = ${d} / ${numHeads} = ${d / numHeads} for each head. ` +
-      "Each row of each map sums to 1.";
+      `Each row of each map sums to 1.${inTiles ? "" : " Dots only in the large map."}`;
+    drawRow();
     drawHead();
   }
 
   drawAll();
   el.replaceChildren(root);
   const stops = [
-    redrawOn(model, ["num_heads", "causal"], drawAll),
-    redrawOn(model, ["head"], drawHead),
+    redrawOn(model, ["source", "sentence", "num_heads", "causal", "to_largest"], drawAll),
+    redrawOn(model, ["head", "pinned"], drawHead),
+    redrawOn(model, ["token"], drawRow),
   ];
   return () => stops.forEach((stop) => stop());
 }

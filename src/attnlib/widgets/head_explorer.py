@@ -1,19 +1,20 @@
 """HeadExplorer: what each head looks at, for every number of heads that divides the width."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import require_divisible, require_flag
+from attnlib._checks import checked_list, checked_texts, require_divisible, require_flag
 from attnlib.attention import MultiHeadAttention
-from attnlib.widgets._base import summary_trait
+from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
-from attnlib.widgets._inputs import checked_rows
+from attnlib.widgets._inputs import float32_bytes, require_light
 from attnlib.widgets._queries_and_keys import QueriesAndKeys
+from attnlib.widgets.head_explorer_sources import HeadSource, require_few
 
 MOST_TOKENS = 512  # labels of more would make a map wider than anyone scrolls
 MOST_WEIGHTS = 2**25  # of all heads; the browser computes them in some seconds
@@ -31,19 +32,35 @@ class HeadExplorer(QueriesAndKeys):
         explorer.num_heads = 8                                     # moves the slider
         explorer.observe(lambda change: print(change["new"]), "num_heads")
 
+    Several queries and keys for the same tokens stand in tabs::
+
+        from attnlib.widgets.head_explorer_sources import HeadSource
+
+        HeadExplorer.of_sources(tokens, [
+            HeadSource.by_rules(tokens),
+            HeadSource.from_module("random", module, x, origin="random (seed 0)"),
+        ])
+
     The browser computes anew whenever the slider moves, and a page carries q and k as text. So
-    there are limits: 512 tokens; T * d = 262,144 (q and k then weigh 2.8 MB in a page); and
-    T * T * d = 2**25, the weights that d heads of width 1 have. That allows 512 tokens at d = 64,
-    362 at d = 256 and 209 at d = 768. Longer sequences are for `attnlib.heatmap` and
-    `plot_long_heads`.
+    there are limits: 512 tokens; T * d = 262,144 (q and k then weigh 2.8 MB in a page), for all
+    tabs together; and T * T * d = 2**25, the weights that d heads of width 1 have. That allows
+    512 tokens at d = 64, 362 at d = 256 and 209 at d = 768. Longer sequences are for
+    `attnlib.heatmap` and `plot_long_heads`.
 
     Traits that a reader changes:
+        source (int): the chosen tab.
         num_heads (int): into how many heads the d columns are cut.
         causal (bool): whether no query may look to the right.
+        to_largest (bool): whether colors run to the largest weight that is to be seen, not to 1.
         head (int): the enlarged head, 0-based as in `weights[:, head]`.
+        pinned (int): a head that stands beside it; -1 for none.
+        token (int): the token whose row is shown in all heads.
+        sentence (list of str): the reader's own words, at most 16, for tabs that were built by
+            rules; none at the start.
 
-    Traits that are fixed: tokens (list of str), T, d, origin, and q and k as T x d float32 numbers,
-    row by row, little endian.
+    Traits that are fixed: tokens (list of str), T, sources (list of dict: name, origin, d,
+    num_heads, heads, rules), d and origin of the first, and q and k of all sources, one after the
+    other, each as T x d float32 numbers, row by row, little endian.
 
     Args:
         tokens: T strings.
@@ -67,9 +84,16 @@ class HeadExplorer(QueriesAndKeys):
         "Maps of what every head looks at, with a slider over the number of heads."
     )
 
+    sources = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
+
+    source = traitlets.Int(0).tag(sync=True)
     num_heads = traitlets.Int(1).tag(sync=True)
     causal = traitlets.Bool(False).tag(sync=True)
+    to_largest = traitlets.Bool(False).tag(sync=True)
     head = traitlets.Int(0).tag(sync=True)
+    pinned = traitlets.Int(-1).tag(sync=True)
+    token = traitlets.Int(0).tag(sync=True)
+    sentence = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
     def __init__(
         self,
@@ -81,13 +105,27 @@ class HeadExplorer(QueriesAndKeys):
         causal: bool = False,
         origin: str = "as given",
     ) -> None:
-        self._hold(tokens, q, k, origin)
-        _require_quick(self.T, self.d)
-        require_flag("causal", causal)
-        if num_heads is None:
-            num_heads = max(h for h in (1, 2, 3, 4) if self.d % h == 0)
-        require_divisible(self.d, num_heads)
-        super().__init__(num_heads=num_heads, causal=causal)
+        self._start(tokens, [HeadSource("as given", q, k, origin, num_heads)], causal)
+
+    @classmethod
+    def of_sources(
+        cls, tokens: Sequence[str], sources: Iterable[HeadSource], *, causal: bool = False
+    ) -> Self:
+        """Explore several queries and keys of the same tokens, each in a tab.
+
+        Args:
+            tokens: T strings.
+            sources: at least one HeadSource; the first is shown at the start.
+            causal: whether the causal mask is on at the start.
+
+        Raises:
+            TypeError: sources that aren't HeadSources; and what HeadExplorer raises.
+            ValueError: no sources, two of one name, or rules made of other tokens; and what
+                HeadExplorer raises, for all sources.
+        """
+        explorer = cls.__new__(cls)  # not by __init__, which takes one q and one k
+        explorer._start(tokens, _checked_sources(sources), causal)
+        return explorer
 
     @classmethod
     def from_module(
@@ -113,36 +151,127 @@ class HeadExplorer(QueriesAndKeys):
             ValueError: x of another shape, a module with grouped heads or other keys than x; and
                 what HeadExplorer raises.
         """
-        otherwise = "pass its projected queries and keys to HeadExplorer(tokens, q, k)"
-        rows = checked_rows(module, x, otherwise)
-        _require_equal_heads(module)
-        with torch.no_grad():
-            q, k = module.W_q(rows), module.W_k(rows)  # [T, d] -> [T, d]
-        return cls(tokens, q, k, num_heads=module.num_heads, causal=causal, origin=origin)
+        source = HeadSource.from_module("as given", module, x, origin=origin)
+        return cls.of_sources(tokens, [source], causal=causal)
+
+    def _start(self, tokens: Sequence[str], sources: Sequence[HeadSource], causal: bool) -> None:
+        """Check and set what is fixed, then begin with the first source."""
+        tokens = checked_texts("tokens", tokens)
+        T = len(tokens)
+        q, k, told = zip(*(source.checked(T) for source in sources), strict=True)
+        widths = [each["d"] for each in told]
+        require_light(
+            f"q and k [T={T}, d={sum(widths)}]",
+            2 * T * sum(widths),
+            "take a part of the sequence, or some heads' columns of q and k",
+        )
+        for d in widths:
+            _require_quick(T, d)
+        for source, made in zip(sources, q, strict=True):
+            if source.rules:
+                _require_same_rules(tokens, source, made)
+        fixed = {"tokens": tokens, "T": T, "d": widths[0], "origin": told[0]["origin"]}
+        fixed |= {"sources": list(told)}
+        fixed |= {"q": b"".join(map(float32_bytes, q)), "k": b"".join(map(float32_bytes, k))}
+        require_flag("causal", causal)
+        set_fixed(self, fixed)
+        super().__init__(num_heads=told[0]["num_heads"], token=T - 1, causal=causal)
 
     def __repr__(self) -> str:
         """Say what is shown, without the bytes."""
-        return f"HeadExplorer({self.T} tokens, d={self.d}, num_heads={self.num_heads})"
+        d = self.sources[self.source]["d"]
+        return f"HeadExplorer({self.T} tokens, d={d}, num_heads={self.num_heads})"
+
+    @traitlets.validate("source")
+    def _source_exists(self, proposal: dict) -> int:
+        return _checked_place("source", proposal["value"], 0, len(self.sources))
 
     @traitlets.validate("num_heads")
     def _num_heads_divides_d(self, proposal: dict) -> int:
         try:
-            require_divisible(self.d, proposal["value"])
+            require_divisible(self.sources[self.source]["d"], proposal["value"])
         except ValueError as error:
             raise traitlets.TraitError(str(error)) from None
         return proposal["value"]
 
     @traitlets.validate("head")
     def _head_exists(self, proposal: dict) -> int:
-        if not 0 <= proposal["value"] < self.num_heads:
+        return _checked_place("head", proposal["value"], 0, self.num_heads)
+
+    @traitlets.validate("pinned")
+    def _pinned_exists(self, proposal: dict) -> int:
+        return _checked_place("pinned", proposal["value"], -1, self.num_heads)
+
+    @traitlets.validate("token")
+    def _token_exists(self, proposal: dict) -> int:
+        return _checked_place("token", proposal["value"], 0, len(self._shown_tokens()))
+
+    @traitlets.validate("sentence")
+    def _sentence_is_short(self, proposal: dict) -> list[str]:
+        words = proposal["value"]
+        try:
+            require_few("sentence", words)
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from None
+        if words and not any(source["rules"] for source in self.sources):
             raise traitlets.TraitError(
-                f"head must be one of 0 to {self.num_heads - 1} (0-based), got {proposal['value']}"
+                "sentence needs a source that HeadSource.by_rules made: these q and k belong to "
+                "their tokens"
             )
-        return proposal["value"]
+        return words
+
+    def _shown_tokens(self) -> list[str]:
+        own = self.sentence and self.sources[self.source]["rules"]
+        return self.sentence if own else self.tokens
+
+    @traitlets.observe("source")
+    def _keep_num_heads_possible(self, change: dict) -> None:
+        source = self.sources[change["new"]]
+        if source["d"] % self.num_heads:
+            self.num_heads = source["num_heads"]
 
     @traitlets.observe("num_heads")
-    def _keep_head_in_range(self, change: dict) -> None:
+    def _keep_heads_in_range(self, change: dict) -> None:
         self.head = min(self.head, change["new"] - 1)
+        if self.pinned >= change["new"]:
+            self.pinned = -1
+
+    @traitlets.observe("source", "sentence")
+    def _keep_token_in_range(self, change: dict) -> None:
+        self.token = min(self.token, len(self._shown_tokens()) - 1)
+
+
+def _checked_place(name: str, place: int, first: int, size: int) -> int:
+    """Return a place from `first` to `size - 1`, or raise TraitError."""
+    if not first <= place < size:
+        none = ", or -1 for none" if first < 0 else ""
+        raise traitlets.TraitError(
+            f"{name} must be one of 0 to {size - 1} (0-based){none}, got {place}"
+        )
+    return place
+
+
+def _checked_sources(sources: Iterable[HeadSource]) -> list[HeadSource]:
+    """Return sources as a list, or raise unless they are at least one, each of its own name."""
+    sources = checked_list("sources", sources)
+    for source in sources:
+        if not isinstance(source, HeadSource):
+            raise TypeError(f"sources must be HeadSources, got {type(source).__name__}")
+    if not sources:
+        raise ValueError("sources must hold at least one HeadSource, got none")
+    names = [source.name for source in sources]
+    if len(set(names)) < len(names):
+        raise ValueError(f"sources must differ in their names, got {names}")
+    return sources
+
+
+def _require_same_rules(tokens: Sequence[str], source: HeadSource, q: Tensor) -> None:
+    """Raise ValueError if rules were applied to other tokens than these."""
+    if not torch.equal(HeadSource.by_rules(tokens, source.heads).q, q):
+        raise ValueError(
+            f"sources[{source.name!r}] must be built by rules from the explorer's tokens, got one "
+            "made of others"
+        )
 
 
 def _require_quick(T: int, d: int) -> None:
@@ -155,22 +284,4 @@ def _require_quick(T: int, d: int) -> None:
             f"q and k must have T * T * d at most {MOST_WEIGHTS:,}, got T={T} and d={d}: the "
             f"browser computes so many weights for d heads, and {math.isqrt(MOST_WEIGHTS // d)} "
             f"tokens are the most for this d; {way}"
-        )
-
-
-def _require_equal_heads(module: MultiHeadAttention) -> None:
-    """Raise ValueError unless a module's keys have as many heads as its queries, made of one x."""
-    h, kv = module.num_heads, module.num_kv_heads
-    if kv != h:
-        raise ValueError(
-            f"module must have as many heads for keys as for queries, got num_kv_heads={kv} and "
-            f"num_heads={h}: the slider cuts q and k alike. To see these {h} heads, give each its "
-            f"own copy of the keys: k.unflatten(-1, ({kv}, -1)).repeat_interleave({h // kv}, dim=1)"
-            ".flatten(1), and pass that to HeadExplorer(tokens, q, k, num_heads="
-            f"{h})"
-        )
-    if module.kdim != module.d_model:
-        raise ValueError(
-            f"module must take its keys from x, got kdim={module.kdim} and "
-            f"d_model={module.d_model}: pass its projected queries and keys to HeadExplorer"
         )

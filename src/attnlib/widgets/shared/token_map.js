@@ -31,7 +31,7 @@ export function cellAt(event, plot, rows, columns) {
 
 /** Tokens as labels of the rows and columns of a plot, and a cursor on one of its cells. */
 export function createTokenMap(tokens, plot) {
-  const labels = () => tokens.map((token) => element("span", { title: token }, token));
+  const labels = () => tokens.map((token) => element("span", { title: token, dir: "auto" }, token));
   const [rowLabels, columnLabels] = [labels(), labels()];
   const cursorBox = element("div", { class: "attn-cursor" });
   plot.append(cursorBox);

@@ -1,0 +1,100 @@
+// HeadExplorer's controls: tabs, the slider over head counts, and the reader's own words.
+
+import { MOST_WORDS, wordsOf } from "./head_explorer_sources.js";
+import { divisors } from "./shared/attention.js";
+import { element } from "./shared/dom.js";
+import { inWords } from "./shared/numbers.js";
+import {
+  createButton,
+  createCheckbox,
+  createControls,
+  createForm,
+  createNote,
+  createSlider,
+} from "./shared/parts.js";
+
+export function headsOfWidth(numHeads, d) {
+  return `${numHeads} ${numHeads === 1 ? "head" : "heads"} of width ${d / numHeads}`;
+}
+
+/** A button for each source; none where there is but one. */
+export function createTabs(sources, { choose }) {
+  const buttons = sources.map(({ name }, i) => createButton(name, () => choose(i)));
+  for (const button of buttons) button.dir = "auto";
+  const attributes = { class: "attn-row", role: "group", "aria-label": "Where weights come from" };
+  const node = element("div", attributes, ...buttons);
+  node.hidden = sources.length === 1;
+  function draw(chosen) {
+    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
+  }
+  return { node, draw };
+}
+
+/** Slider over the head counts of each width d, and what else changes all maps. */
+export function createChoices(widths, { chooseCount, chooseCausal, chooseScale }) {
+  const sliders = new Map(
+    [...new Set(widths)].map((d) => {
+      const counts = divisors(d);
+      const slider = createSlider("Heads", {
+        max: counts.length - 1,
+        choose: (position) => chooseCount(counts[position]),
+        ticks: (counts.length <= 10 ? counts : [1, d]).map(String),
+      });
+      const draw = (count) => slider.draw(counts.indexOf(count), headsOfWidth(count, d));
+      return [d, { node: slider.node, draw }];
+    }),
+  );
+  const causal = createCheckbox("Causal: nobody looks to the right", chooseCausal);
+  const scale = createCheckbox("Colors up to the largest weight", chooseScale);
+  const boxes = element("div", {}, scale.node, causal.node);
+  const node = createControls(...[...sliders.values()].map((slider) => slider.node), boxes);
+  function draw(numHeads, d, isCausal, toLargest) {
+    for (const [width, slider] of sliders) slider.node.hidden = width !== d;
+    sliders.get(d).draw(numHeads);
+    causal.draw(isCausal);
+    scale.draw(toLargest);
+  }
+  return { node, draw };
+}
+
+/** A field for the reader's own words, or why these weights allow none. */
+export function createOwnWords(sources, { choose }) {
+  const label = "Your own words";
+  const field = element("input", { type: "text", "aria-label": label, dir: "auto" });
+  field.placeholder = "for example: the dog saw the cat";
+  const refusal = element("p", { class: "attn-refusal", role: "status" });
+  const back = createButton("Back to the first sentence", () => choose([]));
+  const button = element("button", { type: "submit", class: "attn-button" }, "Look at them");
+  const form = createForm(
+    () => {
+      const words = wordsOf(field.value);
+      const problem =
+        words.length === 0
+          ? "Type at least one word."
+          : words.length > MOST_WORDS &&
+            `At most ${MOST_WORDS} words, but these are ${words.length}.`;
+      refusal.textContent = problem || "";
+      field.setAttribute("aria-invalid", String(!!problem));
+      if (!problem) choose(words);
+    },
+    element("label", {}, label, field),
+    button,
+    back,
+  );
+  form.className = "attn-row";
+  const allowed = sources.filter(({ rules }) => rules).map(({ name }) => name);
+  const why = createNote(
+    "These queries and keys were computed for this sentence alone; other words would need the model " +
+      "that made them.",
+    allowed.length > 0 ? ` Your own words go with: ${inWords(allowed)}.` : "",
+  );
+  const node = element("div", { class: "attn-own" }, form, refusal, why);
+  function draw(source, isOwn) {
+    form.hidden = !source.rules;
+    refusal.hidden = !source.rules;
+    why.hidden = source.rules;
+    back.hidden = !isOwn;
+    if (!isOwn) field.value = "";
+  }
+  return { node, draw };
+}

@@ -1,0 +1,81 @@
+// HeadExplorer's view of one token: its row of weights in all heads, below the sentence.
+
+import { createWeightsPicture, favorites } from "./head_explorer_weights.js";
+import { useHeadColor } from "./shared/color.js";
+import { element } from "./shared/dom.js";
+import { shortNumber } from "./shared/numbers.js";
+import { createNote, createSwatch } from "./shared/parts.js";
+import { createToolbar } from "./shared/toolbar.js";
+
+const MOST_NAMED = 16; // heads; the lines of more are too thin for a name and a number each
+const MOST_FLAT = 12; // words that stand side by side as they are read
+
+function createChip(token, choose) {
+  const text = element("span", { dir: "auto" }, token);
+  const chip = element("button", { type: "button", class: "attn-chip", title: token }, text);
+  chip.addEventListener("click", choose);
+  return chip;
+}
+
+/** The words as buttons, and a line a head that shows how the chosen word's weight is shared out. */
+export function createTokenRow(tokens, { choose }) {
+  const T = tokens.length;
+  const toolbar = createToolbar("Whose row; arrow keys move, Enter chooses", "attn-chips");
+  toolbar.show(tokens.map((token, i) => createChip(token, () => choose(i))));
+  const picture = createWeightsPicture();
+  const [labels, numbers] = ["attn-names", "attn-numbers"].map((name) =>
+    element("div", { class: name, "aria-hidden": "true" }),
+  );
+  const lines = element(
+    "div",
+    { class: "attn-lines" },
+    labels,
+    toolbar.node,
+    picture.node,
+    numbers,
+  );
+  lines.style.setProperty("--tokens", T);
+  lines.classList.toggle("attn-upright", T > MOST_FLAT);
+  const note = createNote();
+  const node = element(
+    "div",
+    { class: "attn-token" },
+    createNote("Choose a token: its row in all heads."),
+    element("div", { class: "attn-scroll" }, lines),
+    note,
+  );
+
+  function createLabel(head, name) {
+    const long = element("span", { class: "attn-long" }, name ?? `head ${head + 1}`);
+    const short = element("span", { class: "attn-short" }, `${head + 1}`);
+    const label = element("span", {}, createSwatch(head), long, short);
+    useHeadColor(label, head);
+    return label;
+  }
+
+  function draw(token, { maps, names }, { causal, top }) {
+    const count = maps.length;
+    const rows = new Float64Array(count * T);
+    maps.forEach((weights, head) => {
+      rows.set(weights.subarray(token * T, (token + 1) * T), head * T);
+    });
+    const options = { rows: count, mayLook: () => (causal ? token + 1 : T), top };
+    const isNamed = count <= MOST_NAMED;
+    lines.style.setProperty("--heads", count);
+    picture.draw(rows, T, { ...options, isMarked: isNamed && T <= 4 * MOST_NAMED });
+    toolbar.press(token);
+    const found = new Map(favorites(rows, T, options).map((best) => [best.row, best]));
+    const weightOf = (head) => (found.has(head) ? shortNumber(found.get(head).weight) : "alike");
+    labels.replaceChildren(
+      ...(isNamed ? maps.map((_, head) => createLabel(head, names[head])) : []),
+    );
+    numbers.replaceChildren(
+      ...(isNamed ? maps.map((_, head) => element("span", {}, weightOf(head))) : []),
+    );
+    note.textContent = isNamed
+      ? "On the right, each head's largest weight in this row."
+      : `Head 1 is the top line, head ${count} the bottom one; names and numbers up to ${MOST_NAMED} heads.`;
+    return [...found.values()];
+  }
+  return { node, draw };
+}

@@ -1,0 +1,48 @@
+// HeadExplorer's overview: a small map a head.
+
+import { createWeightsPicture } from "./head_explorer_weights.js";
+import { useHeadColor } from "./shared/color.js";
+import { element } from "./shared/dom.js";
+import { shortNumber } from "./shared/numbers.js";
+import { createToolbar } from "./shared/toolbar.js";
+
+const MOST_MARKED = 96; // cells side by side in all tiles; the dots of more would touch
+
+function createTile(head, choose) {
+  const name = element("span");
+  const number = element("span", { class: "attn-number" });
+  const picture = createWeightsPicture();
+  const title = element("span", { class: "attn-tile-title" }, name, number);
+  const button = element("button", { type: "button", class: "attn-tile" }, title, picture.node);
+  useHeadColor(button, head);
+  button.addEventListener("click", () => choose(head));
+  return { button, name, number, picture };
+}
+
+/** A small map a head, with its sharpest weight; one is in the tab order, arrow keys move. */
+export function createTiles({ choose }) {
+  const toolbar = createToolbar("All heads; arrow keys move, Enter enlarges", "attn-grid");
+  const tiles = [];
+
+  function draw({ maps, names, strongest }, { T, ...options }) {
+    const count = maps.length;
+    const columns = count <= 3 ? count : Math.min(8, Math.ceil(Math.sqrt(count)));
+    // Two or three stand below each other beside the large map, and side by side elsewhere.
+    toolbar.node.style.setProperty("--columns", columns);
+    toolbar.node.style.setProperty("--columns-beside", count <= 3 ? 1 : columns);
+    toolbar.node.style.setProperty("--columns-alone", Math.min(8, count));
+    while (tiles.length < count) tiles.push(createTile(tiles.length, choose));
+    toolbar.show(tiles.slice(0, count).map(({ button }) => button));
+    const isMarked = columns * T <= MOST_MARKED;
+    maps.forEach((weights, head) => {
+      const { button, name, number, picture } = tiles[head];
+      name.textContent = names[head] ?? (columns > 4 ? `${head + 1}` : `head ${head + 1}`);
+      number.textContent = shortNumber(strongest[head].weight);
+      const spoken = names[head] ? `head ${head + 1}, ${names[head]}` : `head ${head + 1}`;
+      button.setAttribute("aria-label", spoken);
+      picture.draw(weights, T, { ...options, isMarked });
+    });
+    return isMarked;
+  }
+  return { node: toolbar.node, draw, mark: toolbar.press };
+}
