@@ -29,6 +29,13 @@ def test_without_a_mask_everybody_may_look_everywhere():
     assert painter().mask == [True] * 16
 
 
+def test_it_is_meant_to_be_causal_if_it_starts_so_or_as_is_said():
+    assert painter(mask=causal_mask(4)).meant_causal
+    assert not painter().meant_causal
+    assert painter(meant_causal=True).meant_causal
+    assert not painter(mask=causal_mask(4), meant_causal=False).meant_causal
+
+
 @pytest.mark.parametrize("T", [1, 2, 7, 16])
 def test_the_mask_comes_back_as_it_was_given(T):
     mask = torch.rand(T, T) < 0.5
@@ -88,6 +95,7 @@ FEW = torch.ones(3, 4, dtype=torch.bool)
         (TypeError, r"mask must be boolean", (TOKENS, Q, Q), {"mask": torch.ones(4, 4)}),
         (ValueError, r"mask .* \[4, 4\], got \[3, 4\]", (TOKENS, Q, Q), {"mask": FEW}),
         (TypeError, r"origin must be a string", (TOKENS, Q, Q), {"origin": 0}),
+        (TypeError, r"meant_causal must be True or", (TOKENS, Q, Q), {"meant_causal": 1}),
     ],
 )
 def test_bad_input_is_refused_in_words(error, message, arguments, options):

@@ -22,14 +22,20 @@ def painter(T=6, d=4, *, seed=0, scale=1.0, tokens=None, **options):
 
 def example(text):
     """A mask for the tests of what every widget does."""
-    return painter(tokens=[text, *SENTENCE[1:]], origin=text)
+    return painter(tokens=[text, *SENTENCE[1:]], origin=text, meant_causal=True)
 
 
 def largest(text):
     return painter(T=16, tokens=[f"token{i}" for i in range(15)] + [text], origin=text)
 
 
-PLACES = {"div.attn-widget > p.attn-note …", "ul > li …", *TOKEN_MAP_PLACES}
+PLACES = {
+    "div.attn-widget > p.attn-note …",
+    "ul > li …",
+    *TOKEN_MAP_PLACES,
+    "div.attn-change > span.attn-name",
+    "div.attn-change > span.attn-name title",
+}
 KEY = (".attn-plot", "Space")
 
 
@@ -94,7 +100,8 @@ def test_the_browser_computes_what_torch_computes(show, case):
     masks = [*masks_of(T, 12, seed=len(case)), causal_mask(T), ~causal_mask(T), causal_mask(T) > 1]
     computed = show(widget).evaluate(
         """({state, q, k, masks}) => {
-            const {readState, leaks, blindRows} = attnModules["mask_painter.js"];
+            const {readState} = attnModules["mask_painter.js"];
+            const {leaks, blindRows} = attnModules["mask_painter_verdict.js"];
             const {attentionWeights} = attnModules["shared/attention.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
@@ -107,7 +114,9 @@ def test_the_browser_computes_what_torch_computes(show, case):
             }));
         }""",
         {
-            "state": {name: getattr(widget, name) for name in ("tokens", "T", "d", "mask")},
+            "state": {
+                name: getattr(widget, name) for name in ("tokens", "T", "d", "mask", "meant_causal")
+            },
             "q": base64.b64encode(widget.q).decode(),
             "k": base64.b64encode(widget.k).decode(),
             "masks": [mask.flatten().tolist() for mask in masks],
@@ -130,7 +139,7 @@ def test_cells_table_and_alarm_show_the_mask_that_python_gave(show):
     mask = causal_mask(6)
     mask[2, 5] = mask[1, 3] = mask[1, 4] = True
     mask[4] = False
-    widget = painter(tokens=SENTENCE, mask=mask, scale=2.0)
+    widget = painter(tokens=SENTENCE, mask=mask, meant_causal=True, scale=2.0)
     page = show(widget)
     assert torch.equal(painted(page), mask)
     expected = expected_weights(widget, mask)
@@ -168,22 +177,28 @@ PRESETS = {
 }
 
 
+VERDICTS = {
+    "everything": "15 looks to the right: as in an encoder, where that is no leak",
+    "causal": "No leak: every token sees only itself and the past",
+    "causal, window of 3": "No leak: every token sees only itself and the past",
+    "no self": "15 looks to the right: as in an encoder, where that is no leak",
+    "last two are padding": "6 looks to the right: as in an encoder, where that is no leak",
+    "nothing": "Nobody sees anything: every output is 0",
+}
+
+
 def test_each_preset_paints_its_mask_and_the_alarm_answers(show):
     page = show(painter(mask=torch.eye(6).bool()))
     assert page.locator("button[aria-pressed=true]").count() == 0
-    assert page.get_by_role("button").all_inner_texts() == list(PRESETS)
+    assert page.get_by_role("button").all_inner_texts() == [*PRESETS, "Undo"]
     for name, mask in PRESETS.items():
         page.get_by_role("button", name=name, exact=True).click()
         assert torch.equal(painted(page), mask)
         assert page.locator("button[aria-pressed=true]").all_inner_texts() == [name]
-        looks = int(mask.triu(1).sum())
-        assert page.locator(".attn-summary[role=status]").inner_text() == (
-            f"Leak: {looks} looks into the future"
-            if looks
-            else "No leak: every token sees only itself and the past"
-        )
-    assert page.locator(".attn-alarm li").count() == 6
-    assert "output 0" in page.locator(".attn-alarm li").first.inner_text()
+        assert page.locator(".attn-summary[role=status]").inner_text() == VERDICTS[name]
+        assert page.get_by_label("causal").is_checked() == ("causal" in name)
+        assert page.locator(".attn-leak").count() == 0
+    assert page.locator(".attn-alarm li").count() == 0
 
 
 def test_a_drag_paints_what_its_first_cell_became(show):
@@ -213,17 +228,130 @@ def test_a_drag_paints_what_its_first_cell_became(show):
     assert torch.equal(painted(page), expected)
 
 
-def test_a_finger_paints_instead_of_scrolling(show):
+def swipe(page, start, end):
+    """Drag a finger in steps, as a touchscreen tells it."""
+    session = page.context.new_cdp_session(page)
+    for step in range(11):
+        x, y = (a + (b - a) * step / 10 for a, b in zip(start, end, strict=True))
+        kind = "touchStart" if step == 0 else "touchMove"
+        points = [{"x": x, "y": y}]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_a_finger_scrolls_up_and_paints_along_a_row(show):
+    page = show(painter(mask=causal_mask(6)), width=360)
+    page.evaluate("document.body.style.height = '3000px'")
+    assert page.locator(".attn-plot").evaluate("p => getComputedStyle(p).touchAction") == "pan-y"
+    swipe(page, point(page, 5, 1), point(page, 1, 1))
+    page.wait_for_function("scrollY > 40")
+    assert torch.equal(painted(page), causal_mask(6))
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_function("scrollY === 0")
+    swipe(page, point(page, 0, 1), point(page, 0, 4))
+    expected = causal_mask(6)
+    expected[0, 1:5] = True
+    assert torch.equal(painted(page), expected)
+
+
+def test_undo_takes_back_strokes_presets_keys_and_what_a_mask_is_meant_to_be(show):
+    page = show(painter(mask=causal_mask(6)))
+    undo = page.get_by_role("button", name="Undo")
+    assert undo.get_attribute("aria-disabled") == "true"
+    page.mouse.move(*point(page, 1, 2))
+    page.mouse.down()
+    page.mouse.move(*point(page, 1, 5))
+    page.mouse.up()
+    page.get_by_role("button", name="everything").click()
+    page.get_by_label("meant to be causal").check()
+    page.locator(".attn-plot").press("Space")
+    stroke = causal_mask(6)
+    stroke[1, 2:] = True
+    everything = torch.ones(6, 6).bool()
+    for mask, causal in [
+        (everything, True),
+        (everything, False),
+        (stroke, True),
+        (causal_mask(6), True),
+    ]:
+        assert undo.get_attribute("aria-disabled") == "false"
+        undo.click()
+        assert torch.equal(painted(page), mask)
+        assert page.get_by_label("meant to be causal").is_checked() == causal
+    assert undo.get_attribute("aria-disabled") == "true"
+    undo.click(force=True)
+    assert torch.equal(painted(page), causal_mask(6))
+
+
+def test_it_speaks_of_a_leak_only_where_looks_to_the_right_are_wrong(show):
     page = show(painter())
-    assert page.locator(".attn-plot").evaluate("p => getComputedStyle(p).touchAction") == "none"
-    assert page.locator(".attn-rows").evaluate("p => getComputedStyle(p).touchAction") == "auto"
+    summary = page.locator(".attn-summary")
+    assert not page.get_by_label("meant to be causal").is_checked()
+    assert "no leak" in summary.inner_text()
+    assert page.locator(".attn-leak").count() == 0
+    assert page.get_by_text("looks into the future").is_hidden()
+    page.get_by_label("meant to be causal").check()
+    assert summary.inner_text() == "Leak: 15 looks into the future"
+    assert page.locator(".attn-leak").count() == 15
+    assert page.get_by_text("looks into the future, right of the line").is_visible()
+
+
+def short(weight):
+    return f"{weight:.2f}".replace("0.", ".", 1)
+
+
+def numbers_of_row(page):
+    return page.locator(".attn-change .attn-number").all_inner_texts()
+
+
+def test_the_changed_row_stands_there_before_and_after(show):
+    widget = painter(tokens=SENTENCE, mask=causal_mask(6))
+    page = show(widget)
+    before = expected_weights(widget, causal_mask(6))[5]
+    assert numbers_of_row(page) == [short(weight) for weight in before]
+    page.mouse.click(*point(page, 5, 0))
+    mask = causal_mask(6)
+    mask[5, 0] = False
+    after = expected_weights(widget, mask)[5]
+    pairs = zip(before, after, strict=True)
+    assert numbers_of_row(page) == [f"{short(was)} → {short(now)}" for was, now in pairs]
+    assert page.get_by_text("All looks that stayed").inner_text() == (
+        f"All looks that stayed grew by the same factor, {short(1 / (1 - before[0]))}. "
+        "No other row changed."
+    )
+    track = page.locator(".attn-bars").nth(3).bounding_box()["width"]
+    for name, weight in ((".attn-was", before[3]), (".attn-is", after[3])):
+        width = page.locator(f".attn-bars {name}").nth(3).bounding_box()["width"]
+        assert abs(width - track * weight) < 3.5  # a frame has its own width
+    page.get_by_role("button", name="nothing").click()
+    assert page.get_by_text("No look that was there has stayed. 6 rows changed").is_visible()
+
+
+def test_a_line_with_hebrew_words_keeps_its_order(show):
+    page = show(painter(T=2, tokens=["אימצתי", "ישן"]))
+    page.locator(".attn-plot").press("End")
+    places = page.locator("output > *").evaluate_all(
+        "all => all.map((node) => node.getBoundingClientRect().x)"
+    )
+    assert len(places) == 3 and places == sorted(places)
+
+
+def test_in_forced_colors_marks_keep_theirs_and_the_preset_is_framed(show):
+    page = show(painter(mask=causal_mask(6)))
+    page.emulate_media(forced_colors="active")
+    for mark in (".attn-cells", ".attn-scale", ".attn-nowhere", ".attn-is"):
+        adjust = page.locator(mark).first.evaluate("n => getComputedStyle(n).forcedColorAdjust")
+        assert adjust == "none"
+    pressed = page.locator("button[aria-pressed=true]")
+    assert pressed.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+    page.emulate_media(forced_colors="none")
 
 
 def test_the_grid_is_one_tab_stop_painted_by_keys(show):
     widget = painter(tokens=SENTENCE, mask=causal_mask(6))
     page = show(widget)
     live = page.locator("output[aria-live=polite]")
-    page.get_by_role("button", name="nothing").focus()
+    page.get_by_role("button", name="Undo").focus()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Mask;")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
@@ -276,6 +404,7 @@ DAMAGES = {
         "mask"
     ].pop(),
     "mask should be 36 booleans, but is [0.5,true": lambda state, _: state["mask"].insert(0, 0.5),
+    "meant_causal should be true or false, but is 1": lambda state, _: state.update(meant_causal=1),
     "tokens should be 6 strings, but there are 5": lambda state, _: state["tokens"].pop(),
     "T and d should be at least 1, but are 6 and 0": lambda state, _: state.update(d=0),
     "q should be 24 numbers": lambda state, buffers: buffers.clear(),

@@ -1,26 +1,21 @@
 // MaskPainter: a mask painted cell by cell, the weights under it, and who sees the future.
 
+import { createPainting } from "./mask_painter_cells.js";
+import { changedRows, createRowChange } from "./mask_painter_row.js";
+import { blindRows, createVerdict, leaks } from "./mask_painter_verdict.js";
 import { attentionWeights } from "./shared/attention.js";
-import { textColorOn, weightColor } from "./shared/color.js";
-import { element, svgElement } from "./shared/dom.js";
-import { moveByKey } from "./shared/keys.js";
-import { inWords, shortNumber } from "./shared/numbers.js";
+import { element } from "./shared/dom.js";
 import {
   createButton,
-  createLive,
+  createCheckbox,
+  createControls,
   createNote,
   createPanels,
   createWeightsLegend,
   createWidget,
 } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
-import {
-  cellAt,
-  createTokenMap,
-  createWeightsTable,
-  readTokens,
-  tellApart,
-} from "./shared/token_map.js";
+import { createWeightsTable, readTokens } from "./shared/token_map.js";
 
 /** The widget's state, checked. */
 export function readState(model) {
@@ -28,22 +23,10 @@ export function readState(model) {
   const cells = state.T ** 2;
   const isMask = (mask) =>
     Array.isArray(mask) && mask.length === cells && mask.every((cell) => cell === !!cell);
-  readerOf(model).read("mask", isMask, `${cells} booleans`);
+  const read = readerOf(model);
+  read.read("mask", isMask, `${cells} booleans`);
+  read.read("meant_causal", (value) => typeof value === "boolean", "true or false");
   return state;
-}
-
-/** For each row that may look to its right: {row, columns}, the later tokens that it sees. */
-export function leaks(mask, T) {
-  const indices = Array.from({ length: T }, (_, i) => i);
-  return indices
-    .map((row) => ({ row, columns: indices.filter((j) => j > row && mask[row * T + j]) }))
-    .filter(({ columns }) => columns.length > 0);
-}
-
-/** The rows that may look nowhere. */
-export function blindRows(mask, T) {
-  const rows = Array.from({ length: T }, (_, i) => i);
-  return rows.filter((i) => !mask.slice(i * T, (i + 1) * T).includes(true));
 }
 
 /** Masks to start from: whether row i may look at column j. */
@@ -56,6 +39,15 @@ const PRESETS = {
   nothing: () => false,
 };
 
+/** What a mask of these is meant to be; a reader says it of all others. */
+const MEANT_CAUSAL = {
+  everything: false,
+  causal: true,
+  "causal, window of 3": true,
+  "no self": false,
+  "last two are padding": false,
+};
+
 function presetMask(name, T) {
   return Array.from({ length: T * T }, (_, cell) =>
     PRESETS[name](Math.floor(cell / T), cell % T, T),
@@ -64,7 +56,7 @@ function presetMask(name, T) {
 
 function createPresets(T, { choose }) {
   const buttons = Object.keys(PRESETS).map((name) => {
-    const button = createButton(name, () => choose(presetMask(name, T)));
+    const button = createButton(name, () => choose(presetMask(name, T), MEANT_CAUSAL[name]));
     return { button, mask: presetMask(name, T).join() };
   });
   const attributes = { class: "attn-controls attn-row", role: "group", "aria-label": "Masks" };
@@ -79,142 +71,45 @@ function createPresets(T, { choose }) {
   return { node, draw };
 }
 
-/** The cells between two cells, the last one included: a fast pointer skips some. */
-function cellsOnTheWay(from, to) {
-  const [down, right] = [to.row - from.row, to.column - from.column];
-  const steps = Math.max(Math.abs(down), Math.abs(right), 1);
-  return Array.from({ length: steps }, (_, i) => ({
-    row: from.row + Math.round((down * (i + 1)) / steps),
-    column: from.column + Math.round((right * (i + 1)) / steps),
-  }));
-}
-
-/** Right of this line lies the future. */
-function createStairs(T) {
-  const steps = Array.from({ length: T - 1 }, (_, i) => `V${i + 1}H${i + 2}`).join("");
-  const line = (name) => svgElement("path", { d: `M1 0${steps}V${T}`, class: name });
-  return svgElement("svg", { viewBox: `0 0 ${T} ${T}` }, line("attn-halo"), line("attn-stairs"));
-}
-
-/** The mask as a square of cells, painted by pointer or keys; each cell shows its weight. */
-function createPainting(tokens, { paint }) {
-  const T = tokens.length;
-  const cells = Array.from({ length: T * T }, () => element("span"));
-  const square = element("div", { class: "attn-cells", "aria-hidden": "true" }, ...cells);
-  const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" }, square);
-  plot.setAttribute("aria-label", "Mask; arrow keys move, space allows or forbids the look");
-  square.append(createStairs(T));
-  plot.classList.toggle("attn-few", T <= 8);
-  const map = createTokenMap(tokens, plot);
-  const live = createLive();
-  const node = element("div", {}, element("div", { class: "attn-scroll" }, map.node), live);
-  const named = tellApart(tokens);
-  let [mask, weights, cursor] = [null, null, null];
-  let brush = null; // true while a drag allows looks, false while it forbids them
-
-  function read() {
-    map.pointAt(cursor);
-    if (cursor === null) {
-      live.textContent = "Click or drag over cells; or use the arrow keys and space.";
-      return;
-    }
-    const cell = cursor.row * T + cursor.column;
-    const weight = element("strong", {}, mask[cell] ? shortNumber(weights[cell]) : "");
-    live.replaceChildren(
-      element("span", { class: "attn-query" }, named(cursor.row)),
-      " → ",
-      element("span", { class: "attn-key" }, named(cursor.column)),
-      mask[cell] ? ": may look, weight " : ": may not look",
-      weight,
-    );
-  }
-
-  plot.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    plot.setPointerCapture(event.pointerId);
-    cursor = cellAt(event, plot, T, T);
-    brush = !mask[cursor.row * T + cursor.column];
-    paint([cursor], brush);
-  });
-  plot.addEventListener("pointermove", (event) => {
-    const next = cellAt(event, plot, T, T);
-    if (next.row === cursor?.row && next.column === cursor?.column) return;
-    const way = cellsOnTheWay(cursor ?? next, next);
-    cursor = next;
-    if (brush === null) read();
-    else paint(way, brush);
-  });
-  for (const end of ["pointerup", "pointercancel"])
-    plot.addEventListener(end, () => (brush = null));
-  plot.addEventListener("focus", () => {
-    cursor ??= { row: 0, column: 0 };
-    read();
-  });
-  plot.addEventListener("keydown", (event) => {
-    const next = moveByKey(event.key, cursor, T, T);
-    if (next === null && event.key !== " ") return;
-    event.preventDefault();
-    if (next === null) return paint([cursor], !mask[cursor.row * T + cursor.column]);
-    cursor = next;
-    read();
-    map.showCursor();
-  });
-
-  function draw(newMask, newWeights, blind) {
-    [mask, weights] = [newMask, newWeights];
-    cells.forEach((span, cell) => {
-      const [row, column] = [Math.floor(cell / T), cell % T];
-      const color = mask[cell] ? weightColor(weights[cell]) : null;
-      span.style.background = color ? `rgb(${color})` : "";
-      span.style.color = color ? textColorOn(color) : "";
-      span.textContent = color ? shortNumber(weights[cell]) : "";
-      span.classList.toggle("attn-leak", mask[cell] && column > row);
-      span.classList.toggle("attn-blind", blind.includes(row));
-    });
-    read();
-  }
-  return { node, draw };
-}
-
-/** Says which tokens see a later one, and which see nothing. */
-function createAlarm(tokens) {
-  const summary = element("p", { class: "attn-summary", role: "status" });
-  const list = element("ul");
-  const counted = createNote("Tokens are counted from 0.");
-  const node = element("div", { class: "attn-alarm" }, summary, list, counted);
-  const called = (i) => `token ${i} "${tokens[i]}"`;
-
-  function sees({ row, columns }) {
-    const seen = columns.length === 1 ? called(columns[0]) : `tokens ${inWords(columns)}`;
-    return `${called(row)} can see ${seen}`;
-  }
-
-  function draw(found, blind) {
-    const count = found.reduce((sum, { columns }) => sum + columns.length, 0);
-    summary.textContent =
-      count === 0
-        ? "No leak: every token sees only itself and the past"
-        : `Leak: ${count} ${count === 1 ? "look" : "looks"} into the future`;
-    node.classList.toggle("attn-leaking", count > 0);
-    const lines = [...found.map(sees), ...blind.map((i) => `${called(i)} looks nowhere: output 0`)];
-    list.replaceChildren(...lines.map((line) => element("li", {}, line)));
-    counted.hidden = lines.length === 0;
-  }
-  return { node, draw };
-}
-
 function render({ model, el }) {
   const { tokens, T, d, q, k } = readState(model);
   const set = setterOf(model);
-  const presets = createPresets(T, { choose: (mask) => set("mask", mask) });
-  const painting = createPainting(tokens, {
-    paint(cells, mayLook) {
-      const mask = [...model.get("mask")];
-      for (const { row, column } of cells) mask[row * T + column] = mayLook;
+  const history = []; // [mask, meant_causal] before each stroke, newest last
+  const remember = () => history.push([model.get("mask"), model.get("meant_causal")]);
+  let isStroke = false;
+  const presets = createPresets(T, {
+    choose(mask, isCausal = model.get("meant_causal")) {
+      remember();
+      set("meant_causal", isCausal);
       set("mask", mask);
     },
   });
-  const [alarm, table] = [createAlarm(tokens), createWeightsTable(tokens)];
+  const meant = createCheckbox("This is meant to be causal", (isCausal) => {
+    remember();
+    set("meant_causal", isCausal);
+  });
+  const undo = createButton("Undo", () => {
+    const last = history.pop();
+    if (last === undefined) return;
+    set("meant_causal", last[1]);
+    set("mask", last[0]);
+    drawUndo(); // also where nothing else has changed
+  });
+  const painting = createPainting(tokens, {
+    begin() {
+      remember();
+      [isStroke, base] = [true, { mask: drawn.mask, weights: drawn.weights }];
+    },
+    end: () => (isStroke = false),
+    paint(cells, mayLook) {
+      const mask = [...model.get("mask")];
+      for (const { row, column } of cells) mask[row * T + column] = mayLook;
+      lastRow = cells.at(-1).row;
+      set("mask", mask);
+    },
+  });
+  const [verdict, row] = [createVerdict(tokens), createRowChange(tokens)];
+  const table = createWeightsTable(tokens);
   const legend = createWeightsLegend(
     ["attn-barred", "blank: may not look"],
     ["attn-barred attn-nowhere", "looks nowhere"],
@@ -225,24 +120,49 @@ function render({ model, el }) {
     "Who may look at whom",
     createNote(`Queries and keys: ${model.get("origin")}.`),
     presets.node,
-    createPanels(element("div", {}, painting.node, legend), alarm.node),
+    createControls(meant.node, undo),
+    createPanels(
+      element("div", {}, painting.node, legend),
+      element("div", {}, verdict.node, row.node),
+    ),
     table.node,
   );
+  let drawn = null; // the mask and the weights that are to be seen
+  let base = null; // those before the last change
+  let lastRow = T - 1;
+
+  function drawUndo() {
+    undo.setAttribute("aria-disabled", String(history.length === 0));
+  }
+
+  /** Show the row that was painted last, or one that changed in another way. */
+  function drawRow() {
+    const changed = base === null ? [] : changedRows(base.mask, drawn.mask, T);
+    if (changed.length > 0 && !changed.includes(lastRow)) lastRow = changed.at(-1);
+    const before = changed.length > 0 ? base.weights : null;
+    row.draw(lastRow, drawn.weights, before, changed.length);
+  }
 
   function draw() {
-    const mask = model.get("mask");
+    const [mask, isCausal] = [model.get("mask"), model.get("meant_causal")];
     const weights = attentionWeights(q, k, { T, d, numHeads: 1, head: 0, causal: false, mask });
-    const blind = blindRows(mask, T);
+    const told = { blind: blindRows(mask, T), isCausal };
+    if (!isStroke && drawn !== null && drawn.mask !== mask) base = drawn;
+    drawn = { mask, weights };
     presets.draw(mask);
-    painting.draw(mask, weights, blind);
-    alarm.draw(leaks(mask, T), blind);
+    meant.draw(isCausal);
+    drawUndo();
+    painting.draw(mask, weights, told);
+    verdict.draw(leaks(mask, T), told);
+    legend.lastChild.hidden = !isCausal;
+    drawRow();
     const caption = "Weights under this mask: rows look at columns";
     table.draw({ weights, caption }, { label: caption });
   }
 
   draw();
   el.replaceChildren(root);
-  return redrawOn(model, ["mask"], draw);
+  return redrawOn(model, ["mask", "meant_causal"], draw);
 }
 
 export default { render };

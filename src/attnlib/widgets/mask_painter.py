@@ -6,7 +6,13 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import checked_texts, require_boolean_mask, require_tensor, shape_of
+from attnlib._checks import (
+    checked_texts,
+    require_boolean_mask,
+    require_flag,
+    require_tensor,
+    shape_of,
+)
 from attnlib.widgets._base import summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._queries_and_keys import QueriesAndKeys
@@ -18,8 +24,9 @@ class MaskPainter(QueriesAndKeys):
     """A mask to be painted cell by cell, the weights under it, and an alarm for leaks.
 
     Rows are queries, columns are keys, and a colored cell may look. The browser computes
-    softmax(q k^T / sqrt(d)) over the cells that may look, and says which tokens see a later one. A
-    row that may look nowhere has weights 0 and output 0. In a notebook::
+    softmax(q k^T / sqrt(d)) over the cells that may look. Of a mask that is meant to be causal, it
+    says which tokens see a later one. A row that may look nowhere has weights 0 and output 0.
+    Beside the mask stands the row that was changed last, before and after. In a notebook::
 
         painter = MaskPainter(["the", "cat", "sat"], torch.randn(3, 8), torch.randn(3, 8))
         painter                                                    # show it and paint
@@ -29,6 +36,7 @@ class MaskPainter(QueriesAndKeys):
 
     Traits that a reader changes:
         mask (list of T * T bool): row by row, True = may look.
+        meant_causal (bool): whether a look to the right is a leak.
 
     Traits that are fixed: tokens (list of str), T, d, origin, and q and k as T x d float32 numbers,
     row by row, little endian.
@@ -38,11 +46,13 @@ class MaskPainter(QueriesAndKeys):
         q: queries [T, d] of one head; T * d at most 262,144, for a page of 2.8 MB.
         k: keys [T, d].
         mask: boolean [T, T], True = may look, at the start; everything if left out.
+        meant_causal: whether a look to the right is called a leak; if left out, whether the mask at
+            the start has none. A preset says it anew, and so does the reader.
         origin: where q and k come from, told to the reader: "random (seed 0)", "hand-built".
 
     Raises:
         TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers; a mask
-            that isn't a boolean tensor.
+            that isn't a boolean tensor; meant_causal that isn't True or False.
         ValueError: no tokens or too many, shapes that don't fit, NaN or infinity.
     """
 
@@ -53,6 +63,7 @@ class MaskPainter(QueriesAndKeys):
     )
 
     mask = traitlets.List(traitlets.Bool()).tag(sync=True)
+    meant_causal = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
         self,
@@ -61,6 +72,7 @@ class MaskPainter(QueriesAndKeys):
         k: Tensor,
         *,
         mask: Tensor | None = None,
+        meant_causal: bool | None = None,
         origin: str = "as given",
     ) -> None:
         tokens = checked_texts("tokens", tokens)
@@ -72,7 +84,10 @@ class MaskPainter(QueriesAndKeys):
             )
         self._hold(tokens, q, k, origin)
         mask = torch.ones(T, T, dtype=torch.bool) if mask is None else _checked_mask(mask, T)
-        super().__init__(mask=mask.flatten().tolist())
+        if meant_causal is None:
+            meant_causal = not mask.triu(1).any().item()
+        require_flag("meant_causal", meant_causal)
+        super().__init__(mask=mask.flatten().tolist(), meant_causal=meant_causal)
 
     def mask_tensor(self) -> Tensor:
         """Return the mask as painted: boolean [T, T], True = may look, as attnlib takes it."""
