@@ -243,11 +243,13 @@ def test_a_finger_scrolls_up_and_paints_along_a_row(show):
     page = show(painter(mask=causal_mask(6)), width=360)
     page.evaluate("document.body.style.height = '3000px'")
     assert page.locator(".attn-plot").evaluate("p => getComputedStyle(p).touchAction") == "pan-y"
-    swipe(page, point(page, 5, 1), point(page, 1, 1))
-    page.wait_for_function("scrollY > 40")
+    for _ in range(5):  # a busy browser may drop a quick one
+        swipe(page, point(page, 5, 1), point(page, 1, 1))
+        if page.evaluate("scrollY") > 40:
+            break
+    assert page.evaluate("scrollY") > 40
     assert torch.equal(painted(page), causal_mask(6))
-    page.evaluate("scrollTo(0, 0)")
-    page.wait_for_function("scrollY === 0")
+    page = show(painter(mask=causal_mask(6)), width=360)
     swipe(page, point(page, 0, 1), point(page, 0, 4))
     expected = causal_mask(6)
     expected[0, 1:5] = True
