@@ -1,7 +1,6 @@
 """`{effort}`★★ 10 minutes``: how hard an exercise is, of three stars, and about how long it takes.
 
-JupyterLab doesn't know the role and shows its text, which can be read as it stands. The downloaded
-notebook has it written out, for programs that know no roles at all.
+JupyterLab doesn't know the role and shows its text, which can be read as it stands.
 """
 
 import re
@@ -13,7 +12,6 @@ from sphinx.util.docutils import SphinxRole
 LOGGER = logging.getLogger(__name__)
 HARDEST = 3
 EFFORT = re.compile(rf"(★{{1,{HARDEST}}}) ([1-9]\d*) minutes?")
-ROLE = re.compile(rf"\{{effort\}}`{EFFORT.pattern}` *")
 
 
 def stars_and_time(match: re.Match) -> tuple[int, str, str]:
@@ -21,11 +19,6 @@ def stars_and_time(match: re.Match) -> tuple[int, str, str]:
     stars = len(match[1])
     time = f"about {match[2]} minute{'s' * (match[2] != '1')}"
     return stars, "★" * stars + "☆" * (HARDEST - stars), time
-
-
-def in_words(markdown: str) -> str:
-    """Return a notebook's text with its roles written out."""
-    return ROLE.sub(lambda match: f"*{' · '.join(stars_and_time(match)[1:])}*\n\n", markdown)
 
 
 class Effort(SphinxRole):
@@ -43,7 +36,8 @@ class Effort(SphinxRole):
         number, stars, time = stars_and_time(match)
         heard = f"difficulty {number} of {HARDEST}"
         shown = f'<span role="img" aria-label="{heard}">{stars}</span> · {time}'
-        return [nodes.raw(text=f'<span class="effort">{shown}</span>', format="html")], []
+        html = f'<span class="effort">{shown}</span>'
+        return [nodes.raw(text=html, format="html", words=f"*{stars} · {time}.*")], []
 
 
 def setup(app):

@@ -1,4 +1,4 @@
-"""What stands in a widget's place where no script runs: in words what it would show.
+"""What stands in a widget's place where it isn't drawn: in words what it would show.
 
 A question to commit to is written out, its answer folded; of an exercise that is answered on the
 page, what there is to fill in, to choose from or to put in order. Texts come from the widget's
@@ -70,6 +70,16 @@ def fallback(state: dict) -> str:
         )
         inside = f'<p class="course-without-script">{escape(words.strip(), quote=False)}</p>'
     return f"<noscript>{inside}</noscript>"
+
+
+def in_plain_words(state: dict) -> str:
+    """Return a line or a few that stand in a notebook where no widget is drawn."""
+    if "kind" in state:
+        return "Run this cell for fields to answer in."
+    if "question" not in state:
+        return f"Run this cell for an interactive figure. {state.get('summary', '')}".strip()
+    choices = "".join(f"\n  - {choice}" for choice in state["choices"])
+    return f"Predict: {state['question']}{choices}\nRun this cell to commit to an answer."
 
 
 def add_fallbacks(app, doctree, docname):

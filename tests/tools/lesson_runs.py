@@ -16,6 +16,8 @@ from nbformat import NotebookNode
 from one_thread import use_one_thread
 
 from tools import ROOT
+from tools.readers_packages import missing_modules
+from tools.told_kernels import kernels_are_told
 from tools.watched import Watched, watched_kernel
 
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
@@ -76,12 +78,16 @@ class Run:
 
 
 def execute(path: Path, build_folder: Path) -> Run:
-    """Execute the lesson at `path` and put it into the build's cache if no cell fails."""
+    """Execute the lesson at `path` and put it into the build's cache if no cell fails.
+
+    Its kernel has what the lesson's readers have installed, and nothing else.
+    """
     use_one_thread()
     notebook = read_notebook(path)
     timeout = CONFIG["execute"]["timeout"]
     is_watched = f"book/{path.stem}" in watched_pages()
-    with watched_kernel() if is_watched else nullcontext() as watched:
+    readers = kernels_are_told(COURSE_MISSING=" ".join(missing_modules()))
+    with readers, watched_kernel() if is_watched else nullcontext() as watched:
         result = single_nb_execution(
             notebook, cwd=str(path.parent), timeout=timeout, allow_errors=False
         )

@@ -1,13 +1,12 @@
 """Executing a page while its kernel notes which files of attnlib it uses."""
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WATCHING = Path(__file__).with_name("watching")
+from tools.told_kernels import kernels_are_told
 
 
 @dataclass
@@ -21,16 +20,11 @@ class Watched:
 @contextlib.contextmanager
 def watched_kernel() -> Iterator[Watched]:
     """Have the kernel that is started meanwhile watched; what it noted is there afterwards."""
-    watched, before = Watched(), dict(os.environ)
+    watched = Watched()
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "notes.txt"
-        path = [str(WATCHING), *filter(None, [before.get("PYTHONPATH")])]
-        os.environ |= {"COURSE_WATCHED": str(notes), "PYTHONPATH": os.pathsep.join(path)}
-        try:
+        with kernels_are_told(COURSE_WATCHED=str(notes)):
             yield watched
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
         lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else ()
         for line in lines:
             what, path = line.split("\t")

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from attnlib import palette
+from attnlib.plotting._captions import show_captions
 from attnlib.plotting._page import phone_copy, text_width
 
 TALLEST = 24.0  # inches; what is taller is drawn in parts
@@ -56,15 +57,15 @@ SIGNED_MAP: Colormap = LinearSegmentedColormap.from_list("attnlib_signed", palet
 
 
 def use_course_style() -> None:
-    """Draw every figure from here on in the course's style, in notebooks as SVG.
+    """Draw every figure from here on in the course's style, in notebooks as SVG with captions.
 
     Beside the figures of this package goes a copy for phones, as metadata of the output.
     """
     matplotlib.rcParams.update(STYLE)
     from IPython import get_ipython
 
-    shell = get_ipython()
-    if shell is not None:
+    if (shell := get_ipython()) is not None:
+        show_captions(shell)
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg", metadata={"Date": None})

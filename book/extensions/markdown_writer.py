@@ -1,0 +1,256 @@
+"""A resolved page as Markdown that any notebook program reads, without MyST.
+
+References, numbers and citations are text or links by then. What comes out is a row of blocks: text
+between cells, and the cells themselves, by their place in the notebook.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import InitVar, dataclass, field
+from textwrap import indent
+
+from docutils import nodes
+from sphinx.util import logging
+
+LOGGER = logging.getLogger(__name__)
+# Backslash first, or it would be doubled.
+SPECIAL = re.compile(r"([\\`*_\[\]<>$~])")
+START_OF_LIST = re.compile(r"^(\d+)([.)]\s)|^([#+-])(?=\s)", re.MULTILINE)
+MORE = ", continued"
+VERTICAL_BAR = r"\vert "  # a bar would end a table's cell
+SKIPPED = {
+    "colspec", "comment", "compound", "index", "substitution_definition", "target", "toctree",
+}  # fmt: skip
+
+
+@dataclass
+class Cell:
+    """A code cell that stands between texts."""
+
+    index: int  # among all cells of the notebook
+    captions: list[str] = field(default_factory=list)  # Markdown, one for each figure it draws
+
+
+@dataclass
+class MarkdownWriter:
+    """Writes the nodes of one page.
+
+    Args:
+        page: whose links tell which places in it are wanted.
+        address: gives where a reference leads, "#..." if it is on this page; empty if nowhere.
+        number: gives "L04.3" for ("figure", "fig-l04-model").
+    """
+
+    page: InitVar[nodes.document]
+    address: Callable[[nodes.reference], str]
+    number: Callable[[str, str], str]
+    wanted: set[str] = field(init=False)  # ids on this page
+    in_table: bool = field(init=False, default=False)
+
+    def __post_init__(self, page: nodes.document):
+        """Note where this page's own links lead."""
+        addresses = map(self.address, page.findall(nodes.reference))
+        self.wanted = {address[1:] for address in addresses if address.startswith("#")}
+
+    def blocks(self, node: nodes.Element) -> Iterator[str | Cell]:
+        """Give what stands below a node, block by block."""
+        for child in node.children:
+            if child.tagname in SKIPPED:
+                continue
+            write = getattr(self, f"_block_{child.tagname}", None)
+            if write is None:
+                LOGGER.warning("the notebook can't show <%s>", child.tagname, location=child)
+            else:
+                yield from write(child)
+
+    def text(self, node: nodes.Element) -> str:
+        """Return what is written in a line."""
+        return "".join(map(self.inline, node.children))
+
+    def inline(self, node: nodes.Node) -> str:
+        """Return one part of a line."""
+        write = getattr(self, f"_inline_{node.tagname.lstrip('#')}", None)
+        if write is None:
+            LOGGER.warning("the notebook can't show <%s>", node.tagname, location=node)
+            return ""
+        return write(node)
+
+    # Parts of a line.
+
+    def _inline_text(self, node):
+        text = SPECIAL.sub(r"\\\1", node.astext()).replace("&", "&amp;")
+        return text.replace("|", "\\|").replace("\n", " ") if self.in_table else text
+
+    def _inline_inline(self, node):
+        return self.text(node)
+
+    def _inline_emphasis(self, node):
+        return f"*{self.text(node)}*"
+
+    def _inline_strong(self, node):
+        return f"**{self.text(node)}**"
+
+    def _inline_literal(self, node):
+        text = node.astext().replace("|", "\\|") if self.in_table else node.astext()
+        fence = "``" if "`" in text else "`"
+        return f"{fence}{text}{fence}"
+
+    def _inline_math(self, node):
+        formula = node.astext().strip()
+        return f"${formula.replace('|', VERTICAL_BAR) if self.in_table else formula}$"
+
+    def _inline_reference(self, node):
+        address = self.address(node)
+        return f"[{self.text(node)}]({address})" if address else self.text(node)
+
+    _inline_number_reference = _inline_reference
+
+    def _inline_image(self, node):
+        return SPECIAL.sub(r"\\\1", node["alt"])
+
+    def _inline_raw(self, node):  # HTML says in "words" what it shows
+        return node.get("words", "")
+
+    def _inline_target(self, node):
+        return ""
+
+    # Blocks.
+
+    def anchors(self, node: nodes.Element) -> str:
+        """Return the places in the page that links lead to."""
+        return "".join(f'<a id="{name}"></a>' for name in node["ids"] if name in self.wanted)
+
+    def _block_paragraph(self, node):
+        text = START_OF_LIST.sub(r"\1\\\2\3", self.text(node).strip())
+        if text:
+            yield text
+
+    def _block_section(self, node):
+        if anchors := self.anchors(node):
+            yield anchors
+        yield from self.blocks(node)
+
+    def _block_title(self, node):
+        depth = sum(isinstance(parent, nodes.section) for parent in parents(node))
+        yield f"{'#' * depth} {self.text(node)}"
+
+    def _block_container(self, node):
+        if node.get("nb_element") == "cell_code":
+            captions = [self.caption(figure) for figure in node.findall(nodes.figure)]
+            yield Cell(node["cell_index"], captions)
+        else:
+            yield from self.blocks(node)
+
+    def caption(self, figure: nodes.figure) -> str:
+        """Return what stands below a figure: number, caption, and what is to be seen in words."""
+        number = self.number("figure", figure["ids"][0]) if figure["ids"] else ""
+        [caption] = figure.findall(nodes.caption)
+        image = next(figure.findall(nodes.image))
+        begin = f"**Figure {number}.** " if number else ""
+        return (
+            f"{self.anchors(figure)}{begin}{self.text(caption)}\n\n"
+            f"{fold('The figure in words', self._inline_image(image))}"
+        )
+
+    def _block_exercise_enumerable_node(self, node):
+        title, content = node.children
+        name = f"Exercise {self.number('exercise', node['label'])}"
+        subtitle = self.text(title).strip().removeprefix("(").removesuffix(")")
+        yield f"{self.anchors(node)}\n\n#### {name}: {subtitle}".strip()
+        yield from self.blocks(content)
+
+    def _block_solution_node(self, node):
+        _, content = node.children
+        name = f"Solution to Exercise {self.number('exercise', node['target_label'])}"
+        for block in joined(self.blocks(content)):
+            if isinstance(block, Cell):
+                yield block
+            else:
+                yield fold(name, block)
+                name = f"{name.removesuffix(MORE)}{MORE}"
+
+    def _block_bullet_list(self, node):
+        yield "\n".join(self.item(item, "* ") for item in node.children)
+
+    def _block_enumerated_list(self, node):
+        start = node.get("start", 1)
+        yield "\n".join(self.item(item, f"{i}. ") for i, item in enumerate(node.children, start))
+
+    def item(self, node: nodes.list_item, mark: str) -> str:
+        """Return an item of a list, its further lines indented."""
+        text = "\n\n".join(self.only_text(node))
+        return mark + indent(text, " " * len(mark)).lstrip()
+
+    def only_text(self, node: nodes.Element) -> list[str]:
+        """Return the blocks of a node in which no cell can stand."""
+        blocks = list(self.blocks(node))
+        if any(isinstance(block, Cell) for block in blocks):
+            LOGGER.warning("the notebook can't have a cell in <%s>", node.tagname, location=node)
+        return [block for block in blocks if isinstance(block, str)]
+
+    def _block_glossary(self, node):
+        yield from self.blocks(node)
+
+    def _block_definition_list(self, node):
+        for item in node.children:
+            terms = [child for child in item.children if isinstance(child, nodes.term)]
+            names = ", ".join(f"**{self.text_of_term(term)}**" for term in terms)
+            anchors = "".join(map(self.anchors, terms))
+            meaning = "\n\n".join(self.only_text(item[-1]))
+            yield f"{anchors}{names}: {meaning}"
+
+    def text_of_term(self, term: nodes.term) -> str:
+        """Return a term without the entry it makes in the index."""
+        return "".join(self.inline(part) for part in term.children if part.tagname != "index")
+
+    def _block_block_quote(self, node):
+        yield "> " + "\n\n".join(self.only_text(node)).replace("\n", "\n> ")
+
+    def _block_literal_block(self, node):
+        yield f"```{node.get('language', '').removesuffix('default')}\n{node.astext().strip()}\n```"
+
+    def _block_math_block(self, node):
+        yield f"$$\n{node.astext().strip()}\n$$"
+
+    def _block_raw(self, node):
+        if words := node.get("words"):
+            yield words
+
+    def _block_transition(self, node):
+        yield "---"
+
+    def _block_table(self, node):
+        self.in_table = True
+        rows = [
+            "| " + " | ".join(" ".join(self.only_text(entry)) for entry in row.children) + " |"
+            for row in node.findall(nodes.row)
+        ]
+        self.in_table = False
+        columns = len(list(node.findall(nodes.colspec)))
+        yield "\n".join([rows[0], "|" + " --- |" * columns, *rows[1:]])
+
+
+def fold(summary: str, inside: str) -> str:
+    """Return Markdown in a fold that is closed at first."""
+    return f"<details><summary>{summary}</summary>\n\n{inside}\n\n</details>"
+
+
+def parents(node: nodes.Node) -> Iterator[nodes.Element]:
+    """Walk from a node's parent to the root."""
+    while (node := node.parent) is not None:
+        yield node
+
+
+def joined(blocks: Iterator[str | Cell]) -> Iterator[str | Cell]:
+    """Join texts between which no cell stands."""
+    texts: list[str] = []
+    for block in blocks:
+        if isinstance(block, str):
+            texts.append(block)
+            continue
+        if texts:
+            yield "\n\n".join(texts)
+            texts = []
+        yield block
+    if texts:
+        yield "\n\n".join(texts)

@@ -1,0 +1,146 @@
+"""Every page with cells can be downloaded as a notebook that is whole wherever it is opened.
+
+Its texts are what the page says: measured numbers, numbers of figures, titles of exercises and
+citations are words, not MyST. Its cells are as the build executed them, each figure with its
+caption below, solutions folded. The first cell gets attnlib: from the wheel that the site serves
+once its address is set (html: baseurl: in _config.yml); until then it says how to install a copy.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import nbformat
+from cited_works import cited_works
+from docutils import nodes
+from jupyter_cache import get_cache
+from markdown_writer import MarkdownWriter, joined
+from myst_nb.core.render import WIDGET_STATE_MIMETYPE, WIDGET_VIEW_MIMETYPE
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+from served_wheel import address_of_wheel
+from sphinx.application import Sphinx
+from untouched_stubs import forget_run
+from widget_code import put_code_back
+from without_script import in_plain_words
+
+FOLDED = {"hide-input", "remove-input", "remove-cell", "exercise-solution"}
+FROM_WHEEL = '%pip install -q "attnlib[lessons] @ {wheel}"'
+FROM_CHECKOUT = """\
+*This notebook computes with `attnlib`, the small package of this course. If it isn't installed:
+in a copy of the course, run `pip install -e ".[lessons]"`.*"""
+
+
+def executed_notebook(app: Sphinx, page: str) -> NotebookNode:
+    """Return a page as the build executed it.
+
+    myst-nb leaves a copy of each notebook in jupyter_execute, but without outputs where it took
+    them from the cache, so they are taken from there again. Widgets get the code of today.
+    """
+    copy = (Path(app.outdir).parent / "jupyter_execute" / page).with_suffix(".ipynb")
+    cache = get_cache(app.env.metadata[page]["execution_cache"])
+    _, executed = cache.merge_match_into_notebook(nbformat.read(copy, as_version=4))
+    if "widgets" in executed.metadata:
+        put_code_back(executed.metadata.widgets[WIDGET_STATE_MIMETYPE]["state"])
+    return executed
+
+
+def address_from(page: str, app: Sphinx, reference: nodes.reference) -> str:
+    """Return where a link leads; empty for another page of a site without an address."""
+    if "refid" in reference:
+        return f"#{reference['refid']}"
+    address = reference.get("refuri", "")
+    if not reference.get("internal"):
+        return address
+    file, _, anchor = address.partition("#")
+    here = Path(app.builder.get_target_uri(page))
+    if file in ("", here.name):
+        return f"#{anchor}"
+    site = app.config.html_baseurl
+    return f"{site.rstrip('/')}/{here.parent.as_posix()}/{address}" if site else ""
+
+
+def number_in(numbers: dict, kind: str, name: str) -> str:
+    """Return "L04.3" for ("figure", "fig-l04-reads")."""
+    return ".".join(map(str, numbers.get(kind, {}).get(name, ())))
+
+
+def resolved_cells(
+    writer: MarkdownWriter, doctree: nodes.document, executed: list[NotebookNode]
+) -> Iterator[NotebookNode]:
+    """Give the page's texts, and between them every code cell in its order.
+
+    A code cell that the page doesn't show comes right after the one before it.
+    """
+    given, texts = 0, []  # cells of `executed`; texts that wait for the next cell
+    for block in joined(writer.blocks(doctree)):
+        if isinstance(block, str):
+            texts.append(block)
+            continue
+        hidden, shown = executed[given : block.index], executed[block.index]
+        yield from as_page_shows(hidden)
+        yield from map(new_markdown_cell, texts)
+        yield from as_page_shows([shown])
+        given, texts = block.index + 1, [*block.captions]
+    yield from as_page_shows(executed[given:])
+    yield from map(new_markdown_cell, texts)
+
+
+def as_page_shows(cells: list[NotebookNode]) -> Iterator[NotebookNode]:
+    """Give the code cells among some: folded where the page folds them, stubs without verdicts."""
+    for cell in cells:
+        if cell.cell_type != "code":
+            continue
+        tags = cell.metadata.get("tags", [])
+        if FOLDED & {*tags}:
+            cell.metadata["jupyter"] = {"source_hidden": True}
+        cell.metadata.pop("mystnb", None)  # the caption is text now
+        forget_run(cell)
+        yield cell
+
+
+def tell_what_widgets_show(cells: list[NotebookNode], state: dict):
+    """Give widgets' outputs words for programs that draw no widget."""
+    for output in (output for cell in cells for output in cell.get("outputs", ())):
+        if view := output.get("data", {}).get(WIDGET_VIEW_MIMETYPE):
+            output.data["text/plain"] = in_plain_words(state[view["model_id"]]["state"])
+
+
+def first_cell(app) -> NotebookNode:
+    """Return the cell that gets attnlib."""
+    if wheel := address_of_wheel(app):
+        return new_code_cell(FROM_WHEEL.format(wheel=wheel))
+    return new_markdown_cell(FROM_CHECKOUT)
+
+
+def write_notebook(app, doctree, page):
+    """Put the page's notebook among the site's sources."""
+    if app.builder.format != "html" or "kernelspec" not in app.env.metadata.get(page, {}):
+        return
+    notebook = executed_notebook(app, page)
+    number = partial(number_in, app.env.toc_fignumbers.get(page, {}))
+    writer = MarkdownWriter(doctree, partial(address_from, page, app), number)
+    title, *cells = resolved_cells(writer, doctree, notebook.cells)
+    works = "\n".join(f"* {work}" for work in cited_works(app, page))
+    end = [new_markdown_cell(f"## Works cited\n\n{works}")] if works else []
+    notebook.cells = [title, first_cell(app), *cells, *end]
+    for place, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{place}"  # the same in every build
+    if widgets := notebook.metadata.get("widgets"):
+        tell_what_widgets_show(notebook.cells, widgets[WIDGET_STATE_MIMETYPE]["state"])
+    target = (Path(app.outdir) / "_sources" / page).with_suffix(".ipynb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, target)
+
+
+def offer_notebook(app, pagename, templatename, context, doctree):
+    """Have the theme list it beside the page's text, as it does where a launch service is set."""
+    if "kernelspec" in app.env.metadata.get(pagename, {}):
+        context["ipynb_source"] = f"{pagename}.ipynb"
+
+
+def setup(app):
+    """Write before other extensions change the page, and offer before the theme draws buttons."""
+    app.connect("doctree-resolved", write_notebook, priority=400)
+    app.connect("html-page-context", offer_notebook)  # the theme draws buttons at priority 501
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,243 @@
+"""A downloaded notebook is whole: texts are words, figures have captions, attnlib is found."""
+
+import re
+import subprocess
+import sys
+from html import unescape
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from tools import ROOT
+from tools.browsing import serve
+from tools.lesson_runs import NOTEBOOK, all_notebooks
+from tools.site_builds import build, small_project
+
+MYST = re.compile(r"\{[a-z:-]+\}`|^:[a-z-]+:|:::|(`{3,}|:{3,})\{|^\([a-z-]+\)=", re.MULTILINE)
+WIDGET = "application/vnd.jupyter.widget-view+json"
+FIGURE = "image/svg+xml"
+
+
+def texts_of(notebook):
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+@pytest.fixture(scope="session")
+def downloaded(site):
+    """Return a function that gives a page's notebook as a reader gets it, and the page."""
+
+    def read(page):
+        notebook = nbformat.read(site / "_sources" / f"{page}.ipynb", as_version=4)
+        html = (site / f"{page}.html").read_text(encoding="utf-8")
+        return notebook, BeautifulSoup(html, "html.parser")
+
+    return read
+
+
+@pytest.mark.parametrize("page", all_notebooks())
+def test_it_has_every_cell_as_it_was_executed(downloaded, run_notebook, page):
+    notebook, _ = downloaded(page)
+    nbformat.validate(notebook)
+    executed = [cell for cell in run_notebook(page).notebook.cells if cell.cell_type == "code"]
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell, as_executed in zip(cells, executed, strict=True):
+        assert cell.source == as_executed.source
+        is_stub = "exercise-stub" in cell.metadata.get("tags", [])  # as one that never ran
+        kinds = [set(output.get("data", ())) for output in as_executed.get("outputs", ())]
+        assert [set(o.get("data", ())) for o in cell.outputs] == ([] if is_stub else kinds)
+
+
+@pytest.mark.parametrize("page", all_notebooks())
+def test_its_texts_are_words(downloaded, page):
+    notebook, _ = downloaded(page)
+    texts = texts_of(notebook)
+    assert MYST.findall(re.sub(r"```.*?```|`[^`]*`", "", texts, flags=re.DOTALL)) == []
+    assert MYST.findall(texts) == []
+    links, places = re.findall(r"\]\(#([^)]+)\)", texts), re.findall(r'<a id="([^"]+)"', texts)
+    assert set(links) == set(places) and len(places) == len(set(places))
+
+
+@pytest.mark.parametrize("page", all_notebooks())
+def test_each_figure_and_exercise_of_the_page_is_in_it(downloaded, page):
+    notebook, soup = downloaded(page)
+    texts = texts_of(notebook)
+    captions = [found.text for found in soup.select("article figcaption .caption-number")]
+    assert re.findall(r"\*\*(Figure [^*]*)\.\*\*", texts) == [text.strip() for text in captions]
+    drawn = [
+        o for cell in notebook.cells for o in cell.get("outputs", ()) if FIGURE in o.get("data", ())
+    ]
+    assert len(drawn) == len(captions) == texts.count("<summary>The figure in words</summary>")
+    titles = [
+        " ".join(title.text.split()).replace(" (", ": ", 1).removesuffix(")")
+        for title in soup.select("article .exercise > .admonition-title")
+    ]
+    in_notebook = re.findall(r"^#### (Exercise .*)", texts, re.MULTILINE)
+    assert [title.replace("\\", "").replace("`", "") for title in in_notebook] == titles
+    assert texts.count("<summary>Solution to Exercise") >= len(titles)
+
+
+@pytest.mark.parametrize("page", all_notebooks())
+def test_measured_numbers_are_in_it(downloaded, page):
+    notebook, soup = downloaded(page)
+    plain = texts_of(notebook).replace("\\", "").replace("&amp;", "&")
+    for number in soup.select("article .pasted-text"):
+        assert unescape(number.text) in plain
+
+
+def test_what_the_page_folds_is_folded(downloaded):
+    for page in all_notebooks():
+        for cell in downloaded(page)[0].cells:
+            tags = set(cell.metadata.get("tags", ()))
+            is_folded = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            assert is_folded == bool(
+                tags & {"hide-input", "remove-input", "remove-cell", "exercise-solution"}
+            )
+
+
+def test_widgets_are_told_in_words(downloaded):
+    told = {
+        output.data["text/plain"]
+        for page in all_notebooks()
+        for cell in downloaded(page)[0].cells
+        for output in cell.get("outputs", ())
+        if WIDGET in output.get("data", ())
+    }
+    assert any(text.startswith("Predict: ") and "\n  - " in text for text in told)
+    assert any(text.startswith("Run this cell for an interactive figure. ") for text in told)
+    assert "Run this cell for fields to answer in." in told
+    assert not any("(" in text.split()[0] for text in told)  # no Predict('...')
+
+
+PAGE = f"""{NOTEBOOK}# Page | one
+
+(here)=
+## Here & there
+
+*Stars*, `code | bar`, $a | b$, a_name, 2 * 3 * 4, 1 < 2; 100 \\$ or 200 \\$. See
+[below](#there) and [the other page](other.md), and [elsewhere](https://example.org/x_y).
+
+1. first
+
+   with more
+2. `second`
+   * inner
+
+> quoted
+> twice
+
+| left | right |
+|---|---|
+| `a \\| b` | $x \\mid y$ |
+
+term
+: Its meaning.
+
+```python
+plain = "code"
+```
+
+```{{code-cell}} ipython3
+:tags: [remove-cell]
+hidden = 1
+```
+
+3\\. no list
+
+(there)=
+## There
+
+```{{code-cell}} ipython3
+hidden + 1
+```
+"""
+PLAIN = """# Page | one
+
+## Here &amp; there
+
+*Stars*, `code | bar`, $a | b$, a\\_name, 2 \\* 3 \\* 4, 1 \\< 2; 100 \\$ or 200 \\$. See
+[below](#there) and the other page, and [elsewhere](https://example.org/x_y).
+
+1. first
+
+   with more
+2. `second`
+
+   * inner
+
+> quoted
+> twice
+
+| left | right |
+| --- | --- |
+| `a \\| b` | $x \\mid y$ |
+
+**term**: Its meaning.
+
+```python
+plain = "code"
+```
+
+3\\. no list
+
+<a id="there"></a>
+
+## There"""
+
+
+@pytest.fixture(scope="module")
+def small_site(tmp_path_factory):
+    """Return a function that builds a small site with some settings and gives its folder."""
+
+    def make(pages, address=""):
+        folder = small_project(tmp_path_factory.mktemp("whole") / "project", pages)
+        settings = (ROOT / "_config.yml").read_text(encoding="utf-8")
+        (folder / "_config.yml").unlink()
+        settings = settings.replace('baseurl: ""', f'baseurl: "{address}"')
+        (folder / "_config.yml").write_text(settings, encoding="utf-8")
+        for name in ("pyproject.toml", "README.md", "src"):
+            (folder / name).symlink_to(ROOT / name)
+        result = build(folder, folder, "-W", "--keep-going")
+        assert result.returncode == 0, result.stderr
+        return folder / "_build/html"
+
+    return make
+
+
+def test_markdown_is_plain_and_means_the_same(small_site):
+    html = small_site({"index": PAGE, "other": "# Other\n"})
+    notebook = nbformat.read(html / "_sources/book/index.ipynb", as_version=4)
+    assert texts_of(notebook).replace(notebook.cells[1].source + "\n\n", "") == PLAIN
+    assert 'pip install -e ".[lessons]"' in notebook.cells[1].source
+    assert [c.source for c in notebook.cells if c.cell_type == "code"] == [
+        "hidden = 1",
+        "hidden + 1",
+    ]
+    assert not list((html / "_static").glob("*.whl"))  # no address, no wheel
+
+
+def test_what_a_notebook_cannot_show_fails_the_build(tmp_path):
+    text = (
+        NOTEBOOK + "# Page\n\n:::{sidebar} Aside\nText.\n:::\n\n```{code-cell} ipython3\n1\n```\n"
+    )
+    project = small_project(tmp_path / "project", {"index": text})
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode != 0
+    assert re.search(r"index\.md:\d+: WARNING: the notebook can't show <sidebar>", result.stderr)
+
+
+def test_a_site_with_an_address_serves_the_wheel_that_its_notebooks_install(small_site, tmp_path):
+    with serve(tmp_path) as address:
+        html = small_site({"index": PAGE, "other": "# Other\n"}, address)
+        (tmp_path / "_static").symlink_to(html / "_static")
+        notebook = nbformat.read(html / "_sources/book/index.ipynb", as_version=4)
+        assert f"[the other page]({address}book/other.html)" in texts_of(notebook)
+        first = notebook.cells[1]
+        assert first.cell_type == "code"
+        [wheel] = re.findall(r'^%pip install -q "attnlib\[lessons\] @ (.*)"$', first.source)
+        assert wheel.startswith(address)
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+        subprocess.run([*install, "--target", tmp_path / "got", f"attnlib @ {wheel}"], check=True)
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import attnlib; print(attnlib.__file__)"
+    command = [sys.executable, "-c", code, tmp_path / "got"]
+    used = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    assert used.startswith(str(tmp_path / "got"))

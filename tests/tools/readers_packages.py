@@ -1,0 +1,45 @@
+"""What a reader hasn't got who has installed attnlib[lessons] and Jupyter's kernel."""
+
+import tomllib
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+
+from packaging.requirements import Requirement
+
+from tools import ROOT
+
+
+@cache
+def missing_modules() -> list[str]:
+    """Return the modules that are installed here, but not where such a reader works."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["lessons"], "ipykernel"]
+    installed = {name for text in wanted for name in _with_what_it_needs(Requirement(text))}
+    owners = {name: set(map(_normal, found)) for name, found in packages_distributions().items()}
+    return sorted(name for name, found in owners.items() if not installed & found)
+
+
+def _normal(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _with_what_it_needs(requirement: Requirement, seen: set | None = None) -> set[str]:
+    """Return the packages that pip would install for it."""
+    seen = set() if seen is None else seen
+    for extra in ["", *requirement.extras]:
+        key = (_normal(requirement.name), extra)
+        if key in seen:
+            continue
+        seen.add(key)
+        for text in _needs(requirement.name):
+            needed = Requirement(text)
+            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                _with_what_it_needs(needed, seen)
+    return {name for name, _ in seen}
+
+
+def _needs(name: str) -> list[str]:
+    try:
+        return requires(name) or []
+    except PackageNotFoundError:  # this system goes without it
+        return []
