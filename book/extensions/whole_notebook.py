@@ -3,7 +3,8 @@
 Its texts are what the page says: measured numbers, numbers of figures, titles of exercises and
 citations are words, not MyST. Its cells are as the build executed them, each figure with its
 caption below, solutions folded. The first cell gets attnlib: from the wheel that the site serves
-once its address is set (html: baseurl: in _config.yml); until then it says how to install a copy.
+once its address is set (html: baseurl: in _config.yml), or from the repository once that has one;
+until then it says how to install a copy.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from widget_code import put_code_back
 from without_script import in_plain_words
 
 FOLDED = {"hide-input", "remove-input", "remove-cell", "exercise-solution"}
-FROM_WHEEL = '%pip install -q "attnlib[lessons] @ {wheel}"'
+INSTALL = '%pip install -q "attnlib[lessons] @ {source}"'
 FROM_CHECKOUT = """\
 *This notebook computes with `attnlib`, the small package of this course. If it isn't installed:
 in a copy of the course, run `pip install -e ".[lessons]"`.*"""
@@ -108,8 +109,9 @@ def tell_what_widgets_show(cells: list[NotebookNode], state: dict):
 
 def first_cell(app) -> NotebookNode:
     """Return the cell that gets attnlib."""
-    if wheel := address_of_wheel(app):
-        return new_code_cell(FROM_WHEEL.format(wheel=wheel))
+    repository = app.config.html_theme_options.get("repository_url", "")
+    if source := address_of_wheel(app) or (repository and f"git+{repository}"):
+        return new_code_cell(INSTALL.format(source=source))
     return new_markdown_cell(FROM_CHECKOUT)
 
 

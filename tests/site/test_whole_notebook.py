@@ -8,7 +8,6 @@ from html import unescape
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from tools import ROOT
 from tools.browsing import serve
 from tools.lesson_runs import NOTEBOOK, all_notebooks
 from tools.site_builds import build, small_project
@@ -184,27 +183,17 @@ plain = "code"
 ## There"""
 
 
-@pytest.fixture(scope="module")
-def small_site(tmp_path_factory):
-    """Return a function that builds a small site with some settings and gives its folder."""
-
-    def make(pages, address=""):
-        folder = small_project(tmp_path_factory.mktemp("whole") / "project", pages)
-        settings = (ROOT / "_config.yml").read_text(encoding="utf-8")
-        (folder / "_config.yml").unlink()
-        settings = settings.replace('baseurl: ""', f'baseurl: "{address}"')
-        (folder / "_config.yml").write_text(settings, encoding="utf-8")
-        for name in ("pyproject.toml", "README.md", "src"):
-            (folder / name).symlink_to(ROOT / name)
-        result = build(folder, folder, "-W", "--keep-going")
-        assert result.returncode == 0, result.stderr
-        return folder / "_build/html"
-
-    return make
+def build_small(folder, address=""):
+    """Build a site of two pages; return the folder of the pages."""
+    pages = {"index": PAGE, "other": "# Other\n"}
+    project = small_project(folder / "project", pages, address=address)
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode == 0, result.stderr
+    return project / "_build/html"
 
 
-def test_markdown_is_plain_and_means_the_same(small_site):
-    html = small_site({"index": PAGE, "other": "# Other\n"})
+def test_markdown_is_plain_and_means_the_same(tmp_path):
+    html = build_small(tmp_path)
     notebook = nbformat.read(html / "_sources/book/index.ipynb", as_version=4)
     assert texts_of(notebook).replace(notebook.cells[1].source + "\n\n", "") == PLAIN
     assert 'pip install -e ".[lessons]"' in notebook.cells[1].source
@@ -225,9 +214,9 @@ def test_what_a_notebook_cannot_show_fails_the_build(tmp_path):
     assert re.search(r"index\.md:\d+: WARNING: the notebook can't show <sidebar>", result.stderr)
 
 
-def test_a_site_with_an_address_serves_the_wheel_that_its_notebooks_install(small_site, tmp_path):
+def test_a_site_with_an_address_serves_the_wheel_that_its_notebooks_install(tmp_path):
     with serve(tmp_path) as address:
-        html = small_site({"index": PAGE, "other": "# Other\n"}, address)
+        html = build_small(tmp_path, address)
         (tmp_path / "_static").symlink_to(html / "_static")
         notebook = nbformat.read(html / "_sources/book/index.ipynb", as_version=4)
         assert f"[the other page]({address}book/other.html)" in texts_of(notebook)

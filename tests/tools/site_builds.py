@@ -23,12 +23,25 @@ def build(
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
-def small_project(folder: Path, pages: dict[str, str]) -> Path:
-    """Write a site of a few pages (name -> MyST text) that is configured as the course is."""
+# What a site takes from the course, and the package whose wheel it serves if it has an address.
+SHARED = ("book/extensions", "book/assets", "book/templates", "pyproject.toml", "README.md", "src")
+
+
+def small_project(folder: Path, pages: dict[str, str], *, address="", repository="") -> Path:
+    """Write a site of a few pages (name -> MyST text) that is configured as the course is.
+
+    Args:
+        address: where the site is going to be published; the course has no such address yet.
+        repository: the address of its source; the course has none yet either.
+    """
     book = folder / "book"
     book.mkdir(parents=True)
-    for shared in ("_config.yml", "book/extensions", "book/assets", "book/templates"):
+    for shared in SHARED:
         (folder / shared).symlink_to(ROOT / shared)
+    settings = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    settings = settings.replace('\n  baseurl: ""\n', f'\n  baseurl: "{address}"\n')
+    settings = settings.replace('\n  url: ""\n', f'\n  url: "{repository}"\n')
+    (folder / "_config.yml").write_text(settings, encoding="utf-8")
     (book / "references.bib").touch()
     for name, text in pages.items():
         (book / f"{name}.md").write_text(text, encoding="utf-8")
