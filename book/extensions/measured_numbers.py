@@ -9,5 +9,6 @@ from myst_nb.ext.glue.roles import PasteTextRole
 
 def setup(app):
     """Take the role from myst-nb, whose own needs a kernel while pages are read."""
+    app.setup_extension("myst_nb")  # first, or it would take the role back
     app.add_role("eval", PasteTextRole(), override=True)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

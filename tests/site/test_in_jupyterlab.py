@@ -1,9 +1,12 @@
-"""A lesson opened in JupyterLab: after Run All its numbers and captions are there too."""
+"""Lessons in JupyterLab: their text after Run All, and the notebook as it was downloaded."""
+
+import shutil
 
 import pytest
 from tools.browsing import open_page
 from tools.jupyterlab_server import SETTINGS, jupyterlab, wait_for_kernel
 from tools.lesson_runs import NOTEBOOK
+from tools.site_builds import build, small_project
 
 # What README's jupytext-config command sets.
 VIEWERS = {"defaultViewers": {"markdown": "Jupytext Notebook"}}
@@ -65,3 +68,28 @@ def test_captions_stand_below_their_figures(lesson):
     assert figure.locator("img, svg").count()
     assert caption.inner_text().strip() == "fig-l99-map. Equal weights (hand-built)."
     assert caption.locator("em").inner_text() == "Equal"
+
+
+def test_a_downloaded_notebook_is_whole_though_nothing_in_it_is_trusted(browser, tmp_path):
+    """In a JupyterLab that knows no MyST, before any cell was run."""
+    project = small_project(tmp_path / "project", {"index": LESSON})
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode == 0, result.stderr
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    shutil.copy(project / "_build/html/_sources/book/index.ipynb", folder)
+    with (
+        jupyterlab(folder, without=("jupyterlab-myst",)) as address_of,
+        open_page(browser, address_of("lab/tree/index.ipynb")) as (page, _),
+    ):
+        page.locator(".jp-Notebook").wait_for(timeout=60_000)
+        shown = page.locator(".jp-RenderedMarkdown, .jp-OutputArea-output")
+        shown.get_by_text("The loss is 0.33, measured.").wait_for()
+        shown.get_by_text("Equal weights (hand-built).").wait_for()
+        shown.get_by_text("The figure in words").click()
+        shown.get_by_text("Two by two cells.").wait_for()
+        figures = page.locator(".jp-OutputArea-output img").all()
+        sizes = [figure.evaluate("image => image.naturalWidth") for figure in figures]
+        assert len(sizes) == 1 and sizes[0] > 100
+        texts = "".join(shown.all_inner_texts())
+        assert [raw for raw in ("{eval}", "fig-l99", "Figure size", "```") if raw in texts] == []

@@ -23,12 +23,20 @@ SETTINGS = {
 
 
 @contextlib.contextmanager
-def jupyterlab(folder: Path, settings: dict[str, dict] = SETTINGS):
+def jupyterlab(
+    folder: Path, settings: dict[str, dict] = SETTINGS, *, without: tuple[str, ...] = ()
+):
     """Serve the notebooks of `folder` on this machine alone; give a function from path to address.
 
     Server and kernels end with the block, whatever happened in it.
+
+    Args:
+        without: extensions that are to be switched off.
     """
     private = folder / ".private"
+    page = private / "config" / "labconfig" / "page_config.json"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(json.dumps({"disabledExtensions": dict.fromkeys(without, True)}))
     for name, values in settings.items():
         path = private / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)

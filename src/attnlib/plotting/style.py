@@ -68,7 +68,8 @@ def use_course_style() -> None:
         show_captions(shell)
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-        set_matplotlib_formats("svg", metadata={"Date": None})
+        # Programs that don't trust a notebook draw no SVG of it.
+        set_matplotlib_formats("svg", "png", metadata={"Date": None})
         svg = shell.display_formatter.formatters["image/svg+xml"]
         svg.for_type(Figure, partial(_show_with_phone_copy, svg.for_type(Figure)))
 
