@@ -27,7 +27,7 @@ def open_file() -> Path | None:
 def captions_in(path: Path, changed: float) -> dict[str, str]:
     """Return {code: caption} of the cells of a notebook that was changed at this time."""
     try:
-        import jupytext  # which opened it, where it is a lesson's text
+        import jupytext  # type: ignore[import-untyped]  # which opened a lesson's text
     except ImportError:
         return {}
     figures = {
@@ -47,7 +47,7 @@ def show_caption(result: "ExecutionResult") -> None:
     from IPython.display import Markdown, display
 
     path = open_file()
-    if path is None or not result.success:
+    if path is None or result.info is None or not result.success:
         return
     captions = captions_in(path, path.stat().st_mtime)
     if caption := captions.get(result.info.raw_cell.strip()):
