@@ -135,6 +135,27 @@ def test_stubs_fail_their_checks_and_solutions_pass(run_notebook, lesson):
         assert "Correct" in text and "Not yet" not in text, f"solution {number} fails: {text}"
 
 
+def glued_by(cell) -> set[str]:
+    """Return the numbers that an executed cell gave to the prose."""
+    return {
+        output.metadata["scrapbook"]["name"]
+        for output in cell.get("outputs", ())
+        if "scrapbook" in output.get("metadata", {})
+    }
+
+
+@pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
+def test_a_measured_number_is_there_when_the_prose_asks_for_it(run_notebook, page):
+    """JupyterLab asks the kernel when a text's turn comes, not when all cells are done."""
+    glued, too_early = set(), []
+    for cell in run_notebook(page).notebook.cells:
+        glued |= glued_by(cell)
+        if cell.cell_type == "markdown":
+            asked = re.findall(r"\{eval\}`(\w+)`", cell.source)
+            too_early += [name for name in asked if name not in glued]
+    assert too_early == []
+
+
 FAILING = (
     NOTEBOOK
     + """
