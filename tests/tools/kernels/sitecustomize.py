@@ -45,7 +45,7 @@ if "COURSE_WATCHED" in os.environ:
     sys.settrace(note_call)
 
 
-class AllBut:
+class AllBut(PathFinder):
     """Finds modules where Python does, but some at the top nowhere."""
 
     def __init__(self, missing):
