@@ -26,6 +26,7 @@ from widget_code import put_code_back
 from without_script import in_plain_words
 
 FOLDED = {"hide-input", "remove-input", "remove-cell", "exercise-solution"}
+SVG = "image/svg+xml"
 INSTALL = '%pip install -q "attnlib[lessons] @ {source}"'
 FROM_CHECKOUT = """\
 *This notebook computes with `attnlib`, the small package of this course. If it isn't installed:
@@ -96,6 +97,8 @@ def as_page_shows(cells: list[NotebookNode]) -> Iterator[NotebookNode]:
         if FOLDED & {*tags}:
             cell.metadata["jupyter"] = {"source_hidden": True}
         cell.metadata.pop("mystnb", None)  # the caption is text now
+        for output in cell.outputs:
+            output.get("metadata", {}).pop(SVG, None)  # the drawing for phones
         forget_run(cell)
         yield cell
 

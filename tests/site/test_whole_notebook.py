@@ -65,6 +65,8 @@ def test_each_figure_and_exercise_of_the_page_is_in_it(downloaded, page):
     drawn = [
         o for cell in notebook.cells for o in cell.get("outputs", ()) if FIGURE in o.get("data", ())
     ]
+    assert not any(FIGURE in output.metadata for output in drawn)  # no drawing for phones
+    assert all("image/png" in output.data for output in drawn)
     assert len(drawn) == len(captions) == texts.count("<summary>The figure in words</summary>")
     titles = [
         " ".join(title.text.split()).replace(" (", ": ", 1).removesuffix(")")
