@@ -145,7 +145,7 @@ class MarkdownWriter:
         """Return what stands below a figure: number, caption, and what is to be seen in words."""
         number = self.number("figure", figure["ids"][0]) if figure["ids"] else ""
         [caption] = figure.findall(nodes.caption)
-        image = next(figure.findall(nodes.image))
+        image = next(image for image in figure.findall(nodes.image) if "alt" in image)
         begin = f"**Figure {number}.** " if number else ""
         return (
             f"{self.anchors(figure)}{begin}{self.text(caption)}\n\n"

@@ -6,7 +6,7 @@ HIDDEN = "application/papermill.record/"  # no program shows outputs of such a t
 
 
 def glue(name: str, value: str | int) -> None:
-    """Give a measured number to the prose of the page, where ``{eval}`name` `` shows it.
+    """Give a measured number to the page's prose, where the role `{eval}` shows it by its name.
 
     The site finds it among the cell's outputs, where the ``glue`` of myst-nb would have put it;
     JupyterLab asks the kernel for the variable `name`, which this makes. Outside a notebook nothing

@@ -228,7 +228,8 @@ with mock.patch.object(style, "phone_copy", wraps=style.phone_copy) as copies:
 svg, narrow = data["image/svg+xml"], metadata["image/svg+xml"]["narrow"]
 assert svg != narrow
 assert svg.lstrip().startswith("<?xml") and narrow.lstrip().startswith("<?xml")
-assert set(data) == {"image/svg+xml", "text/plain"} and set(metadata) == {"image/svg+xml"}
+assert set(data) == {"image/svg+xml", "image/png", "text/plain"}
+assert set(metadata) == {"image/svg+xml"}
 data, metadata = shell.display_formatter.format(plotting.plot_model())
 assert "image/svg+xml" in data and metadata == {}
 """
