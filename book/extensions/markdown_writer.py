@@ -16,6 +16,7 @@ LOGGER = logging.getLogger(__name__)
 # Backslash first, or it would be doubled.
 SPECIAL = re.compile(r"([\\`*_\[\]<>$~])")
 START_OF_LIST = re.compile(r"^(\d+)([.)]\s)|^([#+-])(?=\s)", re.MULTILINE)
+LINK = re.compile(r'<a href="(#[^"]+)"')
 MORE = ", continued"
 VERTICAL_BAR = r"\vert "  # a bar would end a table's cell
 SKIPPED = {
@@ -48,9 +49,16 @@ class MarkdownWriter:
     in_table: bool = field(init=False, default=False)
 
     def __post_init__(self, page: nodes.document):
-        """Note where this page's own links lead."""
-        addresses = map(self.address, page.findall(nodes.reference))
+        """Note where this page's own links lead, those that a cell wrote too."""
+        links = [link for link in page.findall(nodes.reference) if self.is_written(link)]
+        addresses = [*map(self.address, links)]
+        for raw in page.findall(nodes.raw):
+            addresses += LINK.findall(raw.astext())
         self.wanted = {address[1:] for address in addresses if address.startswith("#")}
+
+    def is_written(self, link: nodes.reference) -> bool:
+        """Tell whether a link stays one: a solution's title names its exercise in plain text."""
+        return link.parent.parent.tagname != "solution_node"
 
     def blocks(self, node: nodes.Element) -> Iterator[str | Cell]:
         """Give what stands below a node, block by block."""

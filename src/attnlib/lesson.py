@@ -34,4 +34,5 @@ def glue(name: str, value: str | int) -> None:
         return
     shell.user_ns[name] = text = str(value)
     scrapbook = {"name": name, "mime_prefix": HIDDEN}
-    display({f"{HIDDEN}text/plain": text}, raw=True, metadata={"scrapbook": scrapbook})
+    quoted = repr(text)  # myst-nb reads Python: the text 1.50 would be the number 1.5
+    display({f"{HIDDEN}text/plain": quoted}, raw=True, metadata={"scrapbook": scrapbook})

@@ -41,8 +41,8 @@ def test_a_glued_number_is_a_variable_and_a_hidden_output(shell):
     assert (shell.user_ns["l99_loss"], shell.user_ns["l99_count"]) == ("0.67", "50")
     kept = [(output.data, output.metadata["scrapbook"]["name"]) for output in captured.outputs]
     assert kept == [
-        ({"application/papermill.record/text/plain": "0.67"}, "l99_loss"),
-        ({"application/papermill.record/text/plain": "50"}, "l99_count"),
+        ({"application/papermill.record/text/plain": "'0.67'"}, "l99_loss"),
+        ({"application/papermill.record/text/plain": "'50'"}, "l99_count"),
     ]
 
 

@@ -3,7 +3,6 @@
 import re
 import shutil
 
-import nbformat
 import pytest
 from execution_cache import package_folder
 from tools import ROOT
@@ -25,19 +24,13 @@ def test_the_site_is_built_from_the_lessons_as_they_were_executed(site_build):
 
 
 @pytest.mark.parametrize("page", all_notebooks())
-def test_each_page_can_be_downloaded_as_executed_and_as_text(site, run_notebook, page):
-    notebook = nbformat.read(site / "_sources" / f"{page}.ipynb", as_version=4)
-    nbformat.validate(notebook)
-    executed = run_notebook(page).notebook
-    for cell, as_executed in zip(notebook.cells, executed.cells, strict=True):
-        is_stub = "exercise-stub" in cell.metadata.get("tags", [])  # as one that never ran
-        assert cell.get("outputs") == ([] if is_stub else as_executed.get("outputs"))
-    assert any(cell.get("outputs") for cell in notebook.cells)
+def test_each_page_can_be_downloaded_as_a_notebook_and_as_text(site, page):
     source = (ROOT / f"{page}.md").read_text(encoding="utf-8")
     assert (site / "_sources" / f"{page}.md").read_text(encoding="utf-8") == source
     html = (site / f"{page}.html").read_text(encoding="utf-8")
     for suffix in (".ipynb", ".md"):
         assert f'href="../_sources/{page}{suffix}"' in html
+        assert (site / "_sources" / f"{page}{suffix}").is_file()
 
 
 def test_a_failing_cell_fails_the_readers_command(tmp_path):

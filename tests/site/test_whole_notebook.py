@@ -3,11 +3,12 @@
 import re
 import subprocess
 import sys
-from html import unescape
+from ast import literal_eval
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from tools import ROOT
 from tools.browsing import serve
 from tools.lesson_runs import NOTEBOOK, all_notebooks
 from tools.site_builds import build, small_project
@@ -15,6 +16,7 @@ from tools.site_builds import build, small_project
 MYST = re.compile(r"\{[a-z:-]+\}`|^:[a-z-]+:|:::|(`{3,}|:{3,})\{|^\([a-z-]+\)=", re.MULTILINE)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FIGURE = "image/svg+xml"
+GIVEN = "application/papermill.record/text/plain"  # to the page's prose, by glue
 
 
 def texts_of(notebook):
@@ -52,7 +54,10 @@ def test_its_texts_are_words(downloaded, page):
     texts = texts_of(notebook)
     assert MYST.findall(re.sub(r"```.*?```|`[^`]*`", "", texts, flags=re.DOTALL)) == []
     assert MYST.findall(texts) == []
-    links, places = re.findall(r"\]\(#([^)]+)\)", texts), re.findall(r'<a id="([^"]+)"', texts)
+    data = [o.get("data", {}) for cell in notebook.cells for o in cell.get("outputs", ())]
+    written = "\n\n".join([texts, *(kinds.get("text/markdown", "") for kinds in data)])
+    links = re.findall(r'(?:\]\(|<a href=")#([^)"]+)', written)
+    places = re.findall(r'<a id="([^"]+)"', texts)
     assert set(links) == set(places) and len(places) == len(set(places))
 
 
@@ -78,11 +83,21 @@ def test_each_figure_and_exercise_of_the_page_is_in_it(downloaded, page):
 
 
 @pytest.mark.parametrize("page", all_notebooks())
-def test_measured_numbers_are_in_it(downloaded, page):
+def test_measured_numbers_are_on_the_page_and_in_it_as_they_were_given(
+    downloaded, run_notebook, page
+):
+    given = {
+        output.metadata.scrapbook.name: literal_eval(output.data[GIVEN])
+        for cell in run_notebook(page).notebook.cells
+        for output in cell.get("outputs", ())
+        if GIVEN in output.get("data", ())
+    }
     notebook, soup = downloaded(page)
+    source = (ROOT / f"{page}.md").read_text(encoding="utf-8")
+    asked = [given[name] for name in re.findall(r"\{eval\}`(\w+)`", source)]
+    assert [number.text for number in soup.select("article .pasted-text")] == asked
     plain = texts_of(notebook).replace("\\", "").replace("&amp;", "&")
-    for number in soup.select("article .pasted-text"):
-        assert unescape(number.text) in plain
+    assert all(number in plain for number in asked)
 
 
 def test_what_the_page_folds_is_folded(downloaded):
@@ -128,7 +143,7 @@ PAGE = f"""{NOTEBOOK}# Page | one
 
 | left | right |
 |---|---|
-| `a \\| b` | $x \\mid y$ |
+| `a \\| b` | $x_1$ |
 
 term
 : Its meaning.
@@ -170,7 +185,7 @@ PLAIN = """# Page | one
 
 | left | right |
 | --- | --- |
-| `a \\| b` | $x \\mid y$ |
+| `a \\| b` | $x_1$ |
 
 **term**: Its meaning.
 
