@@ -223,8 +223,9 @@ def problems_of(browser, address: str, *, scheme: str = "light", width: int = 12
 
 
 def audit(page, scheme: str) -> list[str]:
-    """Return what is wrong on an opened page, with what its predictions cover."""
-    page.locator(".course-cover").evaluate_all("folds => { for (const f of folds) f.open = true; }")
+    """Return what is wrong on an opened page, its code and what its predictions cover open."""
+    folds = page.locator(".course-cover, .course-code > details")
+    folds.evaluate_all("folds => { for (const fold of folds) fold.open = true; }")
     page.evaluate(AT_REST)
     return page.evaluate(AUDIT, scheme)
 

@@ -7,7 +7,7 @@ Counted is what stands on a page when it opens:
 
 * words: its text with captions and tables, and what its predictions ask and explain; a formula is
   one word. Solutions, hints, code, what code prints, alt text and widgets don't count.
-* lines: those of code that aren't empty, folded or part of a solution.
+* lines: those of code that aren't empty, folded for coders too, or part of a solution.
 * figures: those with a caption, outside solutions.
 * minutes to read, without solving exercises: 200 words a minute, the rate at which people read to
   learn (Carver, "Reading Rate: Theory, Research, and Practical Implications", Journal of Reading
@@ -29,7 +29,7 @@ START_PAGE_LIMITS = {"words": 800}
 
 STATE = 'script[type="application/vnd.jupyter.widget-state+json"]'
 ASIDE = ".solution, .hint"
-FOLDED = "details:not([open]), .dropdown, .toggle"
+FOLDED = "details:not([open], .course-code > *), .dropdown, .toggle"
 NO_PROSE = "pre, script, noscript, summary, .headerlink, .verdict, .effort, .course-stub"
 
 
