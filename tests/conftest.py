@@ -15,6 +15,7 @@ import pytest
 import torch
 from hypothesis import settings
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser
+from tools.engines import NEEDED, find_engine, started
 
 torch.set_num_threads(1)  # several processes share the processor
 
@@ -29,19 +30,40 @@ def same_numbers_every_time():
     torch.manual_seed(0)
 
 
+def go_without(what: str):
+    """Skip a test for which something isn't installed, or fail where CI is set."""
+    give_up = pytest.fail if os.environ.get("CI") else pytest.skip
+    give_up(what)
+
+
 @pytest.fixture(scope="session")
-def browser():
-    """Return a Chromium that Playwright drives; without one skip, or fail where CI is set."""
-    path = find_browser()
-    if path is None:
-        give_up = pytest.fail if os.environ.get("CI") else pytest.skip
-        give_up(f"no Chromium found: {HOW_TO_GET_ONE}")
+def playwright():
+    """Return what drives browsers, of which a process can have but one."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield chromium
-        chromium.close()
+        yield playwright
+
+
+@pytest.fixture(scope="session")
+def browser(playwright):
+    """Return a Chromium that Playwright drives."""
+    path = find_browser()
+    if path is None:
+        go_without(f"no Chromium found: {HOW_TO_GET_ONE}")
+    chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture(scope="session", params=NEEDED)
+def engine(request, playwright):
+    """Return a page in each of the other engines."""
+    name = request.param
+    if find_engine(name) is None:
+        go_without(f"no {name} found: {NEEDED[name][1]}")
+    with started(name, playwright) as page:
+        yield page
 
 
 def pytest_configure(config):
@@ -90,7 +112,8 @@ def pytest_terminal_summary(terminalreporter):
         for found in lessons:
             terminalreporter.line(f"{found['seconds']:7.1f}  {found['lesson']}")
     for reason, heading in (
-        ("no Chromium", "NO PAGE WAS OPENED"), ("no linter", "NO BROWSER CODE WAS READ")
+        ("no Chromium", "NO PAGE WAS OPENED"), ("no Firefox", "NO PAGE WAS OPENED IN FIREFOX"),
+        ("no WebKit", "NO PAGE WAS OPENED IN WEBKIT"), ("no linter", "NO BROWSER CODE WAS READ"),
     ):  # fmt: skip
         skipped = [r for r in terminalreporter.getreports("skipped") if reason in str(r.longrepr)]
         if skipped:
