@@ -17,10 +17,12 @@ from docutils import nodes
 from jupyter_cache import get_cache
 from markdown_writer import MarkdownWriter, joined
 from myst_nb.core.render import WIDGET_STATE_MIMETYPE, WIDGET_VIEW_MIMETYPE
+from myst_nb.core.utils import coalesce_streams
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from served_wheel import address_of_wheel
 from sphinx.application import Sphinx
+from stable_widgets import counted, renamed
 from untouched_stubs import forget_run
 from widget_code import put_code_back
 from without_script import in_plain_words
@@ -97,17 +99,21 @@ def as_page_shows(cells: list[NotebookNode]) -> Iterator[NotebookNode]:
         if FOLDED & {*tags}:
             cell.metadata["jupyter"] = {"source_hidden": True}
         cell.metadata.pop("mystnb", None)  # the caption is text now
+        cell.outputs = coalesce_streams(cell.outputs)  # as on the page: nb_merge_streams
         for output in cell.outputs:
             output.get("metadata", {}).pop(SVG, None)  # the drawing for phones
         forget_run(cell)
         yield cell
 
 
-def tell_what_widgets_show(cells: list[NotebookNode], state: dict):
-    """Give widgets' outputs words for programs that draw no widget."""
+def tell_what_widgets_show(cells: list[NotebookNode], state: dict) -> list[str]:
+    """Give widgets' outputs words for programs that draw no widget; return their ids."""
+    shown = []
     for output in (output for cell in cells for output in cell.get("outputs", ())):
         if view := output.get("data", {}).get(WIDGET_VIEW_MIMETYPE):
+            shown.append(view["model_id"])
             output.data["text/plain"] = in_plain_words(state[view["model_id"]]["state"])
+    return shown
 
 
 def first_cell(app) -> NotebookNode:
@@ -132,7 +138,9 @@ def write_notebook(app, doctree, page):
     for place, cell in enumerate(notebook.cells):
         cell.id = f"cell-{place}"  # the same in every build
     if widgets := notebook.metadata.get("widgets"):
-        tell_what_widgets_show(notebook.cells, widgets[WIDGET_STATE_MIMETYPE]["state"])
+        state = widgets[WIDGET_STATE_MIMETYPE]["state"]
+        names = counted(state, tell_what_widgets_show(notebook.cells, state))
+        notebook = nbformat.reads(renamed(nbformat.writes(notebook), names), as_version=4)
     target = (Path(app.outdir) / "_sources" / page).with_suffix(".ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
