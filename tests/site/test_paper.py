@@ -47,7 +47,7 @@ def test_a_page_read_in_the_dark_is_printed_whole_and_in_light_colors(browser, s
 
 def test_printing_shows_figures_that_were_not_loaded_yet(browser, site_address):
     with open_page(browser, f"{site_address}{PAGES[0]}.html", scheme="dark") as (page, _):
-        light = page.locator("img.only-light")
+        light = page.locator(".bd-article img.only-light")
         loaded = "images => images.map((image) => image.naturalWidth > 0)"
         assert not any(light.evaluate_all(loaded))
         page.evaluate("""() => addEventListener("beforeprint", () => {

@@ -8,7 +8,7 @@ import { createNote, createSwatch } from "./shared/parts.js";
 import { createToolbar } from "./shared/toolbar.js";
 
 const MOST_NAMED = 16; // heads; the lines of more are too thin for a name and a number each
-const MOST_FLAT = 12; // words that stand side by side as they are read
+const MOST_FLAT = 64; // letters side by side, each word having as much room as the longest
 
 function createChip(token, choose) {
   const text = element("span", { dir: "auto" }, token);
@@ -35,7 +35,8 @@ export function createTokenRow(tokens, { choose }) {
     numbers,
   );
   lines.style.setProperty("--tokens", T);
-  lines.classList.toggle("attn-upright", T > MOST_FLAT);
+  const longest = Math.max(...tokens.map((token) => token.length));
+  lines.classList.toggle("attn-upright", T * longest > MOST_FLAT);
   const note = createNote();
   const node = element(
     "div",
