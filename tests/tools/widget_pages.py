@@ -63,3 +63,21 @@ def unfold(page, widget: str = ".attn-widget"):
     """Open a widget's fold with the numbers; the table is filled once the fold is open."""
     page.locator(f"{widget} summary").first.click()
     page.locator(f"{widget} tbody tr").first.wait_for()
+
+
+def touch(page, *moments):
+    """Have fingers at some points of the window, moment after moment, then lift them."""
+    session = page.context.new_cdp_session(page)
+    down = 0
+    for points in moments:
+        kind = "touchStart" if len(points) > down else "touchMove"
+        down = len(points)
+        fingers = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def swipe(page, start, end):
+    """Drag a finger from one point of the window to another, in steps."""
+    way = [[a + (b - a) * step / 10 for a, b in zip(start, end, strict=True)] for step in range(11)]
+    touch(page, *([point] for point in way))

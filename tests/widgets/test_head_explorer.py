@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from tools.widget_pages import TOKEN_MAP_PLACES, unfold
+from tools.widget_pages import TOKEN_MAP_PLACES, swipe, unfold
 
 from attnlib import palette
 from attnlib.widgets import HeadExplorer
@@ -193,6 +193,31 @@ def test_the_slider_is_moved_by_mouse_and_by_touch(show):
     page.touchscreen.tap(box["x"] + box["width"] / 2, y)
     assert page.locator(".attn-tile").count() == 4
     assert page.locator(".attn-reading").inner_text() == "4 heads of width 4"
+
+
+def test_a_finger_that_scrolls_from_a_slider_leaves_it_and_one_along_it_moves_it(show):
+    page = show(explorer(d=16, num_heads=4), width=360)
+    page.evaluate("""() => {
+        document.body.style.height = "3000px";
+        window.told = 0;
+        document.querySelector("[type=range]").addEventListener("input", () => {
+            const tiles = document.querySelectorAll(".attn-tile").length;
+            if (tiles !== 4) window.told += 1;
+        });
+    }""")
+    slider = page.get_by_role("slider")
+    box = slider.bounding_box()
+    left, right = box["x"] + 10, box["x"] + box["width"] - 10
+    y = box["y"] + box["height"] / 2
+    swipe(page, (right, y), (right + 5, y - 120))
+    page.wait_for_function("scrollY > 40")
+    assert slider.input_value() == "2"
+    assert page.locator(".attn-tile").count() == 4
+    assert page.evaluate("told") == 0
+    page.evaluate("scrollTo(0, 0)")
+    swipe(page, (right, y), (left, y + 5))
+    assert slider.input_value() == "0"
+    assert page.locator(".attn-tile").count() == 1
 
 
 def test_the_frame_of_the_focus_leaves_the_numbers_below_the_slider_free(show):

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from tools.widget_pages import unfold
+from tools.widget_pages import swipe, unfold
 
 from attnlib.plotting.l03.lookups import convex_hull
 from attnlib.widgets import QueryCompass
@@ -254,32 +254,20 @@ def test_the_query_is_dragged_by_its_tip(show):
 def test_a_finger_drags_the_tip_taps_the_plane_and_else_scrolls(show):
     page = show(QueryCompass(KEYS, VALUES, query=(1.0, 1.0)), width=360)
     handle = page.locator(".attn-handle")
-    assert handle.evaluate("h => getComputedStyle(h).touchAction") == "none"
+    assert handle.evaluate("h => getComputedStyle(h).touchAction") == "pinch-zoom"
     assert (
         page.locator(".attn-plane").first.evaluate("h => getComputedStyle(h).touchAction") == "auto"
     )
     x, y = middle(handle.bounding_box())
-    fingers = page.context.new_cdp_session(page)
-
-    def touch(kind, *at):
-        points = [{"x": at[0], "y": at[1]}] if at else []
-        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
     page.touchscreen.tap(x - 50, y + 50)
     page.wait_for_function("document.querySelector('.attn-heading').textContent.includes('-0')")
     x, y = middle(handle.bounding_box())
     start = query_of(page)
-    touch("touchStart", x, y)
-    for step in range(1, 6):
-        touch("touchMove", x + 8 * step, y - 12 * step)
-    touch("touchEnd")
+    swipe(page, (x, y), (x + 40, y - 60))
     dragged = query_of(page)
     assert dragged[0] > start[0] + 0.5 and dragged[1] > start[1] + 0.5
     assert page.evaluate("scrollY") == 0
-    touch("touchStart", x, y + 60)
-    for step in range(1, 6):
-        touch("touchMove", x, y + 60 - 12 * step)
-    touch("touchEnd")
+    swipe(page, (x, y + 60), (x, y))
     page.wait_for_function("scrollY > 0")
     assert query_of(page) == dragged
 

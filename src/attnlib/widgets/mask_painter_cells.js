@@ -6,6 +6,7 @@ import { moveByKey } from "./shared/keys.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createLive } from "./shared/parts.js";
 import { cellAt, createTokenMap, tellApart } from "./shared/token_map.js";
+import { isSideways } from "./shared/touch.js";
 
 /** The cells between two cells, the last one included: a fast pointer skips some. */
 function cellsOnTheWay(from, to) {
@@ -71,6 +72,7 @@ export function createPainting(tokens, { paint, begin, end }) {
     end();
   }
   plot.addEventListener("pointerdown", (event) => {
+    if (!event.isPrimary) return letGo(); // two fingers zoom
     if (event.button !== 0) return;
     plot.setPointerCapture(event.pointerId);
     cursor = cellAt(event, plot, T, T);
@@ -78,10 +80,7 @@ export function createPainting(tokens, { paint, begin, end }) {
     else touchDown();
   });
   plot.addEventListener("pointermove", (event) => {
-    if (waiting !== null) {
-      const [right, down] = [event.clientX - waiting.clientX, event.clientY - waiting.clientY];
-      if (Math.abs(right) <= Math.abs(down)) return;
-    }
+    if (!event.isPrimary || (waiting !== null && !isSideways(event, waiting))) return;
     const next = cellAt(event, plot, T, T);
     if (next.row === cursor?.row && next.column === cursor?.column) return;
     if (waiting !== null) touchDown();

@@ -3,6 +3,7 @@
 import { useHeadColor } from "./color.js";
 import { element } from "./dom.js";
 import { keepKeys } from "./keys.js";
+import { tellMoves } from "./touch.js";
 
 /** The frame of a widget: its title, what it shows, and keys that JupyterLab leaves to it. */
 export function createWidget(name, title, ...children) {
@@ -44,12 +45,13 @@ export function createPanels(...panels) {
 export function createSlider(name, { min = 0, max, choose, ticks = [] }) {
   const input = element("input", { type: "range", min, max, step: 1 });
   input.disabled = min === max;
-  input.addEventListener("input", () => choose(input.valueAsNumber));
+  tellMoves(input, () => choose(input.valueAsNumber));
   const reading = element("span", { class: "attn-reading", "aria-hidden": "true" });
   const track = element("span", { class: "attn-track" }, input);
   if (ticks.length > 0) {
     const texts = ticks.map((text) => element("span", {}, text));
-    track.append(element("span", { class: "attn-ticks", "aria-hidden": "true" }, ...texts));
+    const many = ticks.length > 6 ? " attn-many" : "";
+    track.append(element("span", { class: `attn-ticks${many}`, "aria-hidden": "true" }, ...texts));
   }
   const node = element(
     "label",
