@@ -220,6 +220,21 @@ def test_a_finger_that_scrolls_from_a_slider_leaves_it_and_one_along_it_moves_it
     assert page.locator(".attn-tile").count() == 1
 
 
+@pytest.mark.parametrize("width", [360, 440, 640, 1000])
+def test_the_numbers_below_a_slider_keep_clear_of_each_other(show, width):
+    page = show(explorer(d=48, num_heads=1), width=width)
+    boxes = page.locator(".attn-ticks span").evaluate_all("""spans => spans
+        .filter((span) => getComputedStyle(span).visibility === "visible")
+        .map((span) => {
+            const range = document.createRange();
+            range.selectNodeContents(span);
+            const {left, right} = range.getBoundingClientRect();
+            return [left, right];
+        })""")
+    assert all(right + 4 < left for (_, right), (left, _) in zip(boxes, boxes[1:], strict=False))
+    assert page.locator(".attn-ticks span:visible").last.inner_text() == "48"
+
+
 def test_the_frame_of_the_focus_leaves_the_numbers_below_the_slider_free(show):
     page = show(explorer())
     slider = page.locator("input[type=range]")
@@ -420,8 +435,8 @@ def test_the_browser_builds_hand_built_heads_as_python_does(show, tokens):
 def test_a_tab_shows_its_heads_at_their_own_count(show):
     page = show(tabs_of(DOG))
     assert page.locator(".attn-tile").all_inner_texts() == [
-        "previous token\n.96",  # e^5 / (e^5 + 6)
-        "same word\n.96",
+        "previous token\n.84",  # 1/7 in the first row, e^5 / (e^5 + 6) in six others
+        "same word\n.69",  # two of a word share e^5, in four of the seven rows
         "first token\n.96",
     ]
     page.get_by_role("button", name="random", exact=True).click()
@@ -457,11 +472,16 @@ def test_own_words_are_looked_at_where_rules_made_the_heads(show):
     page.get_by_role("button", name="hand-built").click()
     page.get_by_role("button", name="Back to the first sentence").click()
     assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
+    assert field.evaluate("field => field === document.activeElement")  # the button is gone
 
 
 @pytest.mark.parametrize(
     ("typed", "refusal"),
-    [("  ", "Type at least one word."), ("so " * 17, "At most 16 words, but these are 17.")],
+    [
+        ("  ", "Type at least one word."),
+        ("so " * 17, "At most 16 words, but these are 17."),
+        ("so " + "o" * 10_000, "A word has at most 40 letters here, but one has 10000."),
+    ],
 )
 def test_what_cannot_be_looked_at_is_refused_in_words(show, typed, refusal):
     page = show(tabs_of(SENTENCE))
@@ -473,12 +493,33 @@ def test_what_cannot_be_looked_at_is_refused_in_words(show, typed, refusal):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_each_tile_tells_its_sharpest_weight_where_there_is_a_choice(show, causal):
+def test_each_tile_tells_how_sharp_its_rows_are_where_they_have_a_choice(show, causal):
     widget = explorer(T=6, d=8, scale=2.0, num_heads=4, causal=causal)
     page = show(widget)
     weights = expected_weights(widget, 4, causal)[:, int(causal) :]
-    expected = [short(head.max()) for head in weights]
+    means = weights.amax(-1).mean(-1)
+    expected = [short(mean) for mean in means]
     assert page.locator(".attn-tile .attn-number").all_inner_texts() == expected
+    note = page.locator(".attn-overview .attn-note").inner_text()
+    assert f"largest weight of a row, on average; {short(means.mean())} over all heads." in note
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_no_tile_moves_when_one_is_chosen_or_numbers_change(show, width):
+    page = show(tabs_of(SENTENCE), width=width)
+    places = """() => [...document.querySelectorAll(".attn-tile .attn-picture")].map((tile) => {
+        const {x, y, width, height} = tile.getBoundingClientRect();
+        return [x, y + scrollY, width, height].map(Math.round).join();
+    })"""
+    for tab, presses in (("hand-built", 0), ("random", 0), ("random", 2)):
+        page.get_by_role("button", name=tab, exact=True).click()
+        for _ in range(presses):
+            page.get_by_role("slider").press("ArrowRight")
+        before = page.evaluate(places)
+        page.locator(".attn-tile").last.click()
+        assert page.evaluate(places) == before
+        page.get_by_label("Causal").click()
+        assert page.evaluate(places) == before
 
 
 def test_dots_stand_at_the_favorites_of_rows(show):
@@ -538,8 +579,8 @@ def test_a_move_is_told_by_what_it_changed(show):
     weights = expected_weights(widget, 8, False)[2]
     row, column = divmod(int(weights.argmax()), 11)
     assert live(page) == (
-        f"8 heads of width 2; head 3: sharpest weight {short(weights.max())}, "
-        f"{SENTENCE[row]} → {SENTENCE[column]}"
+        f"8 heads of width 2; head 3: largest weight of a row {short(weights.amax(-1).mean())} "
+        f"on average; sharpest {short(weights.max())}, {SENTENCE[row]} → {SENTENCE[column]}"
     )
 
 

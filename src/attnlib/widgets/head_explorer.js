@@ -10,7 +10,7 @@ import { createHeadMap } from "./head_explorer_map.js";
 import { createTokenRow } from "./head_explorer_row.js";
 import { MOST_WORDS, readSources, ruledQueriesAndKeys } from "./head_explorer_sources.js";
 import { createTiles } from "./head_explorer_tiles.js";
-import { sharpest } from "./head_explorer_weights.js";
+import { meanLargest, sharpest } from "./head_explorer_weights.js";
 import { attentionWeights } from "./shared/attention.js";
 import { element } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
@@ -58,6 +58,8 @@ function shown(model, { tokens, sources }) {
     isOwn: true,
   };
 }
+
+const average = (numbers) => numbers.reduce((a, b) => a + b) / numbers.length;
 
 /** A token in a line that is read aloud. */
 const called = (kind, name) => element("bdi", { class: `attn-${kind}` }, name);
@@ -155,12 +157,12 @@ function render({ model, el }) {
 
   /** Say which heads there are, and how sharp the enlarged one is. */
   function sayHead() {
-    const { head, d, maps, strongest, names } = now;
+    const { head, d, maps, means, strongest, names } = now;
     const { row, column, weight } = strongest[head];
     live.replaceChildren(
       `${headsOfWidth(maps.length, d)}; head ${head + 1}`,
       ...(names[head] ? [` (${names[head]})`] : []),
-      `: sharpest weight ${shortNumber(weight)}, `,
+      `: largest weight of a row ${shortNumber(means[head])} on average; sharpest ${shortNumber(weight)}, `,
       called("query", stage.named(row)),
       " → ",
       called("key", stage.named(column)),
@@ -237,11 +239,12 @@ function render({ model, el }) {
       attentionWeights(q, k, { T, d, numHeads, head, causal }),
     );
     const strongest = maps.map((weights) => sharpest(weights, T, causal));
+    const means = maps.map((weights) => meanLargest(weights, T, causal));
     const largest = Math.max(...strongest.map(({ weight }) => weight));
     const mayLook = (row) => (causal ? row + 1 : T);
     const options = { T, rows: T, mayLook, causal, top: toLargest ? largest : 1 };
     const names = numHeads === source.heads.length ? source.heads : [];
-    now = { T, d, maps, strongest, names, options, causal };
+    now = { T, d, maps, means, strongest, names, options, causal };
     tabs.draw(model.get("source"));
     own.draw(source, isOwn);
     choices.draw(numHeads, d, causal, toLargest);
@@ -256,7 +259,8 @@ function render({ model, el }) {
     origin.textContent = `Weights: ${source.origin}.${warning}`;
     note.textContent =
       `d = ${d} columns, d_k = ${d} / ${numHeads} = ${d / numHeads} for each head. ` +
-      `Each row of each map sums to 1.${inTiles ? "" : " Dots only in the large map."}`;
+      "Each row of each map sums to 1. The number of a map: the largest weight of a row, on average; " +
+      `${shortNumber(average(means))} over all heads.${inTiles ? "" : " Dots only in the large map."}`;
     drawRow();
     drawHead();
   }

@@ -1,6 +1,6 @@
 // HeadExplorer's controls: tabs, the slider over head counts, and the reader's own words.
 
-import { MOST_WORDS, wordsOf } from "./head_explorer_sources.js";
+import { LONGEST_WORD, MOST_WORDS, wordsOf } from "./head_explorer_sources.js";
 import { divisors } from "./shared/attention.js";
 import { element } from "./shared/dom.js";
 import { inWords } from "./shared/numbers.js";
@@ -57,24 +57,34 @@ export function createChoices(widths, { chooseCount, chooseCausal, chooseScale }
   return { node, draw };
 }
 
+/** Why words can't be looked at, or nothing. */
+function problemOf(words) {
+  const longest = Math.max(...words.map((word) => word.length));
+  if (words.length === 0) return "Type at least one word.";
+  if (words.length > MOST_WORDS) {
+    return `At most ${MOST_WORDS} words, but these are ${words.length}.`;
+  }
+  if (longest <= LONGEST_WORD) return "";
+  return `A word has at most ${LONGEST_WORD} letters here, but one has ${longest}.`;
+}
+
 /** A field for the reader's own words, or why these weights allow none. */
 export function createOwnWords(sources, { choose }) {
   const label = "Your own words";
   const field = element("input", { type: "text", "aria-label": label, dir: "auto" });
   field.placeholder = "for example: the dog saw the cat";
   const refusal = element("p", { class: "attn-refusal", role: "status" });
-  const back = createButton("Back to the first sentence", () => choose([]));
+  const back = createButton("Back to the first sentence", () => {
+    choose([]);
+    field.focus(); // for this button is gone
+  });
   const button = element("button", { type: "submit", class: "attn-button" }, "Look at them");
   const form = createForm(
     () => {
       const words = wordsOf(field.value);
-      const problem =
-        words.length === 0
-          ? "Type at least one word."
-          : words.length > MOST_WORDS &&
-            `At most ${MOST_WORDS} words, but these are ${words.length}.`;
-      refusal.textContent = problem || "";
-      field.setAttribute("aria-invalid", String(!!problem));
+      const problem = problemOf(words);
+      refusal.textContent = problem;
+      field.setAttribute("aria-invalid", String(problem !== ""));
       if (!problem) choose(words);
     },
     element("label", {}, label, field),

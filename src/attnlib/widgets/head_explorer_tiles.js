@@ -19,25 +19,27 @@ function createTile(head, choose) {
   return { button, name, number, picture };
 }
 
-/** A small map a head, with its sharpest weight; one is in the tab order, arrow keys move. */
+/** A small map a head, with the mean of its rows' largest weights; one is in the tab order, arrow keys move. */
 export function createTiles({ choose }) {
   const toolbar = createToolbar("All heads; arrow keys move, Enter enlarges", "attn-grid");
   const tiles = [];
 
-  function draw({ maps, names, strongest }, { T, ...options }) {
+  function draw({ maps, names, means }, { T, ...options }) {
     const count = maps.length;
     const columns = count <= 3 ? count : Math.min(8, Math.ceil(Math.sqrt(count)));
     // Two or three stand below each other beside the large map, and side by side elsewhere.
     toolbar.node.style.setProperty("--columns", columns);
     toolbar.node.style.setProperty("--columns-beside", count <= 3 ? 1 : columns);
     toolbar.node.style.setProperty("--columns-alone", Math.min(8, count));
+    // Where both don't fit one line the number has its own in every tile, so that no tile moves.
+    toolbar.node.classList.toggle("attn-stacked", names.length > 0 || columns > 4);
     while (tiles.length < count) tiles.push(createTile(tiles.length, choose));
     toolbar.show(tiles.slice(0, count).map(({ button }) => button));
     const isMarked = columns * T <= MOST_MARKED;
     maps.forEach((weights, head) => {
       const { button, name, number, picture } = tiles[head];
-      name.textContent = names[head] ?? (columns > 4 ? `${head + 1}` : `head ${head + 1}`);
-      number.textContent = shortNumber(strongest[head].weight);
+      name.textContent = names[head] ?? (columns > 3 ? `${head + 1}` : `head ${head + 1}`);
+      number.textContent = shortNumber(means[head]);
       const spoken = names[head] ? `head ${head + 1}, ${names[head]}` : `head ${head + 1}`;
       button.setAttribute("aria-label", spoken);
       picture.draw(weights, T, { ...options, isMarked });

@@ -42,6 +42,16 @@ export function sharpest(weights, T, causal) {
   return others.reduce((a, b) => (b.weight > a.weight + 1e-9 ? b : a), first ?? alike);
 }
 
+/** The largest weight of a row, averaged over a head's rows, T x T, that look at more than one. */
+export function meanLargest(weights, T, causal) {
+  const first = causal && T > 1 ? 1 : 0;
+  let sum = 0;
+  for (let row = first; row < T; row++) {
+    sum += weights.subarray(row * T, (row + 1) * T).reduce((a, b) => Math.max(a, b));
+  }
+  return sum / (T - first);
+}
+
 /** Rows of weights as colors from 0 to `top`; what a row may not look at stays transparent. */
 function paint(canvas, weights, columns, { rows, mayLook, top }) {
   shades ??= allShades();
