@@ -1,0 +1,76 @@
+"""What stands around the text, and what is wider than a phone: seen, framed, and not in the way."""
+
+import pytest
+from tools.browsing import open_page
+from tools.lesson_runs import all_lessons, all_pages
+
+
+@pytest.fixture
+def lesson(site_address):
+    return f"{site_address}{all_lessons()[0]}.html"
+
+
+def test_the_searchs_magnifier_stands_beside_what_is_typed(browser, lesson):
+    with open_page(browser, lesson) as (page, _):
+        page.keyboard.press("Control+k")
+        field = page.locator("dialog input[type=search]")
+        typed_from = field.evaluate(
+            "f => f.getBoundingClientRect().left + parseFloat(getComputedStyle(f).paddingLeft)"
+        )
+        glass = page.locator("dialog .fa-magnifying-glass").bounding_box()
+        assert glass["width"] > 5
+        assert glass["x"] + glass["width"] <= typed_from
+
+
+def test_each_button_of_the_header_is_framed_when_the_keyboard_reaches_it(browser, lesson):
+    with open_page(browser, lesson) as (page, _):
+        buttons = page.locator(".bd-header-article button:visible")
+        reached = 0
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            style = page.evaluate("""() => {
+                const focused = document.activeElement;
+                if (!focused.closest(".bd-header-article")) return null;
+                const {outlineStyle, outlineWidth} = getComputedStyle(focused);
+                return [outlineStyle, outlineWidth];
+            }""")
+            if style is not None:
+                reached += 1
+                assert style == ["solid", "3px"]
+        assert reached == buttons.count() > 3
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_logo_is_a_mark_beside_the_title(browser, lesson, width):
+    with open_page(browser, lesson, width=width) as (page, _):
+        if width == 360:
+            page.locator(".primary-toggle").click()
+        logo = page.locator(".logo__image:visible").bounding_box()
+        title = page.locator(".logo__title:visible").bounding_box()
+        assert 24 <= logo["width"] <= 64 and 24 <= logo["height"] <= 64
+        assert logo["x"] + logo["width"] <= title["x"]
+
+
+# Of each formula and table: whether it is too wide, and whether it fades at the right and can be
+# reached by the Tab key.
+WIDE = """() => [...document.querySelectorAll(
+    "article :is(div.math, .pst-scrollable-table-container)")]
+  .filter((box) => box.checkVisibility()).map((box) => ({
+    isWide: box.scrollWidth > box.clientWidth + 1,
+    fades: parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0,
+    isReached: box.tabIndex === 0,
+    text: box.textContent.trim().slice(0, 40),
+  }))"""
+
+
+def test_a_formula_or_table_that_is_cut_fades_and_is_reached_by_tab(browser, site_address):
+    wide = 0
+    for name in all_pages():
+        with open_page(browser, f"{site_address}{name}.html", width=360) as (page, _):
+            folds = page.locator("article details")
+            folds.evaluate_all("all => all.forEach((fold) => { fold.open = true; })")
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+            for box in page.evaluate(WIDE):
+                assert box["isWide"] == box["fades"] == box["isReached"], (name, box)
+                wide += box["isWide"]
+    assert wide > 0
