@@ -2,7 +2,8 @@
 
 The theme's left sidebar is no landmark, so its title and search field belong to none. docutils
 gives bibliography entries a role that has been withdrawn, in a list that also holds anchors. Sphinx
-writes the arguments of a signature, one a line, as definitions of nothing.
+writes the arguments of a signature, one a line, as definitions of nothing. myst-nb calls each fold
+"Toggle hidden content", whatever it says.
 """
 
 from pathlib import Path
@@ -12,6 +13,7 @@ REPLACEMENTS = {
         'role="complementary" aria-label="Course" class="bd-sidebar-primary bd-sidebar'
     ),
     ' role="doc-biblioentry"': "",
+    ' aria-label="Toggle hidden content"': "",
     '<div role="list" class="citation-list">': '<div class="citation-list">',
     '<dl>\n<dd><em class="sig-param">': '<dl role="presentation">\n<dd><em class="sig-param">',
 }

@@ -74,3 +74,12 @@ def test_a_formula_or_table_that_is_cut_fades_and_is_reached_by_tab(browser, sit
                 assert box["isWide"] == box["fades"] == box["isReached"], (name, box)
                 wide += box["isWide"]
     assert wide > 0
+
+
+def test_a_fold_is_called_what_it_says(browser, lesson):
+    with open_page(browser, lesson) as (page, _):
+        folds = page.locator("article details.hide > summary")
+        assert folds.count() > 0
+        for fold in folds.all():
+            assert fold.get_attribute("aria-label") is None
+            assert fold.text_content().strip()
