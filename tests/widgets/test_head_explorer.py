@@ -2,6 +2,7 @@
 
 import base64
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -231,7 +232,7 @@ def test_the_numbers_below_a_slider_keep_clear_of_each_other(show, width):
             const {left, right} = range.getBoundingClientRect();
             return [left, right];
         })""")
-    assert all(right + 4 < left for (_, right), (left, _) in zip(boxes, boxes[1:], strict=False))
+    assert all(right + 4 < left for (_, right), (left, _) in pairwise(boxes))
     assert page.locator(".attn-ticks span:visible").last.inner_text() == "48"
 
 
