@@ -126,5 +126,26 @@ def test_bad_input_is_refused_in_words(error, message, x, given):
         TwoHeads(x, given)
 
 
+@pytest.mark.parametrize(
+    ("error", "message", "value"),
+    [
+        (
+            TypeError,
+            r"tries\[0\] must be \(head, matrix, row, numbers\), got \[2",
+            [2, "W_q", 1, []],
+        ),
+        (ValueError, r"head must be one of \[1, 2\], got 3", (3, "W_q", 1, [0, 2])),
+        (ValueError, r"matrix must be one of .* got 'W_o'", (2, "W_o", 1, [0, 2])),
+        (ValueError, r"row must be one of \[1, 2, 3, 4\], got 0", (2, "W_q", 0, [0, 2])),
+        (ValueError, r"must hold 2 numbers, one a column, got \[0\]", (2, "W_q", 1, [0])),
+        (ValueError, "numbers must be finite", (2, "W_q", 1, [0, float("nan")])),
+    ],
+)
+def test_a_row_to_try_that_isnt_one_is_refused_in_words(error, message, value):
+    assert TwoHeads(tries=[(2, "W_q", 1, [0, 2])]).tries == [[2, "W_q", 1, [0, 2]]]
+    with pytest.raises(error, match=message):
+        TwoHeads(tries=[value])
+
+
 def test_repr_is_short():
     assert repr(TwoHeads()) == "TwoHeads(2 tokens, d=4, d_k=2)"

@@ -2,10 +2,11 @@
 
 import base64
 import math
+from fractions import Fraction
 
 import pytest
 import torch
-from tools.widget_pages import target_sizes
+from tools.widget_pages import swipe, target_sizes
 
 from attnlib.widgets import TwoHeads
 
@@ -18,7 +19,10 @@ def random_heads(T=2, d=4, d_k=2, *, seed=0, scale=1.0):
 
 def example(_text):
     """Heads for the tests of what every widget does; no text of them is given."""
-    return TwoHeads()
+    return TwoHeads(tries=TRIES)
+
+
+TRIES = [(2, "W_q", 1, [0.0, 2.0]), (2, "W_q", 1, [1.0, 1.0])]
 
 
 def largest(_text):
@@ -56,6 +60,7 @@ def field(page, label):
     return page.get_by_label(label, exact=True)
 
 
+SIZES = ("T", "d", "d_k", "largest", "tries")
 CASES = {
     "the lesson's": TwoHeads(),
     "random": random_heads(T=3, d=5, d_k=3, seed=1),
@@ -89,7 +94,7 @@ def test_the_browser_computes_what_torch_computes(show, case):
                 Object.fromEntries(Object.entries(head).map(([k, v]) => [k, Array.from(v)])));
         }""",
         {
-            "sizes": {name: getattr(widget, name) for name in ("T", "d", "d_k", "largest")},
+            "sizes": {name: getattr(widget, name) for name in SIZES},
             "bytes": {name: base64.b64encode(state[name]).decode() for name in names},
         },
     )
@@ -132,10 +137,11 @@ def test_a_typed_number_is_computed_at_once_everywhere(show):
         "Wk of Head 1, row 4, column 1": ("\u22120,5", heads[0, 1, 3], 0),
         "Wq of Head 2, row 2, column 1": (".75", heads[1, 0, 1], 0),
         "Wv of Head 2, row 3, column 2": ("1e1", heads[1, 2, 2], 1),
+        "Wv of Head 2, row 4, column 2": ("1/4", heads[1, 2, 3], 1),
     }
     for label, (text, row, column) in edits.items():
         field(page, label).fill(text)
-        row[column] = float(text.replace("\u2212", "-").replace(",", "."))
+        row[column] = float(Fraction(text.replace("\u2212", "-").replace(",", ".")))
         wanted = expected(x, heads)
         for step in ("scaled", "output", "weights"):
             for matrix, result in zip(shown(page, step), wanted, strict=True):
@@ -156,6 +162,9 @@ NO_NUMBERS = {
     "NaN": "“NaN” is not a number; it is still 0.",
     "Infinity": "“Infinity” is not a number; it is still 0.",
     "0x10": "“0x10” is not a number; it is still 0.",
+    "1/0": "“1/0” is not a number; it is still 0.",
+    "1,234": "in “1,234” the comma may mean thousands or the point; it is still 0.",
+    "7" * 10_000 + "x": "“777777777777777777777777…” is not a number; it is still 0.",
     "1e999": "only −1000 to 1000 is possible; it is still 0.",
     "-1000.1": "only −1000 to 1000 is possible; it is still 0.",
     "<img src=x onerror=\"document.title='run'\">": "is not a number; it is still 0.",
@@ -183,7 +192,7 @@ def test_what_is_no_number_is_refused_in_words_beside_the_field(show):
 def test_half_a_number_is_waited_for_until_the_field_is_left(show):
     page = show(TwoHeads())
     place = field(page, "X, the tokens, token 0, column 1")
-    for unfinished in (".", "-", ""):
+    for unfinished in (".", "-", "1/", "1/-", ""):
         place.fill(unfinished)
         assert page.locator(".attn-tokens .attn-refusal").inner_text() == ""
     place.press("Tab")
@@ -215,6 +224,8 @@ def test_arrow_keys_count_up_and_down_and_stop_at_the_limit(show):
     place.press("ArrowDown")
     place.press("ArrowDown")
     assert place.input_value() == "-0.9"
+    place.press("Shift+ArrowUp")
+    assert place.input_value() == "-0.8"
     largest = field(page, "X, the tokens, token 0, column 2")
     largest.press("ArrowUp")
     assert largest.input_value() == "999.5"
@@ -235,14 +246,133 @@ def test_reset_brings_back_every_number_and_clears_what_was_refused(show):
     assert page.locator(".attn-refusal").all_inner_texts() == [""] * 7
 
 
+def drag(page, box, pixels):
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 20, y)
+    page.mouse.down()
+    for step in range(1, 5):
+        page.mouse.move(box["x"] + 20 + pixels * step / 4, y)
+    page.mouse.up()
+
+
+def test_a_number_is_dragged_by_mouse_and_a_click_marks_it(show):
+    page = show(TwoHeads())
+    place = field(page, "X, the tokens, token 0, column 1")
+    drag(page, place.bounding_box(), 40)
+    assert place.input_value() == "2"
+    assert page.evaluate("getSelection().toString()") in ("", "2")
+    drag(page, place.bounding_box(), -56)
+    assert place.input_value() == "0.6"
+    wanted = TwoHeads().x
+    wanted[0, 0] = 0.6
+    first = expected(wanted, TwoHeads().heads)[0]["weights"][0, 0]
+    assert shown(page, "weights")[0][0][0] == f"{first:.2f}".lstrip("0")
+    place.evaluate("place => place.blur()")
+    place.click()
+    page.keyboard.type("7")
+    assert place.input_value() == "7"
+
+
+def test_a_finger_drags_a_number_and_scrolls_the_page(show):
+    page = show(TwoHeads(), width=360)
+    page.evaluate("document.body.style.height = '3000px'")
+    place = field(page, "X, the tokens, token 0, column 1")
+    box = place.bounding_box()
+    x, y = box["x"] + 20, box["y"] + box["height"] / 2
+    swipe(page, (x, y), (x + 40, y + 5))
+    assert place.input_value() == "2"
+    swipe(page, (x, y), (x + 5, y - 120))
+    page.wait_for_function("scrollY > 40")
+    assert place.input_value() == "2"
+
+
+def test_undo_takes_back_what_was_typed_dragged_tried_and_reset(show):
+    page = show(TwoHeads(tries=TRIES))
+    undo = page.get_by_role("button", name="Undo")
+    assert undo.get_attribute("aria-disabled") == "true"
+    first = field(page, "X, the tokens, token 0, column 1")
+    second = field(page, "X, the tokens, token 0, column 2")
+    states = []
+
+    def note():
+        states.append([shown(page, "scores"), first.input_value(), second.input_value()])
+
+    note()
+    first.press("ArrowUp")
+    first.press("ArrowUp")
+    note()
+    second.fill("1")
+    second.fill("12")
+    note()
+    drag(page, first.bounding_box(), -40)
+    note()
+    page.get_by_role("button", name="[1, 1]").click()
+    note()
+    page.get_by_role("button", name="Back to the start").click()
+    assert shown(page, "scores") == states[0][0]
+    second.fill("?")
+    while states:
+        undo.click()
+        state = states.pop()
+        assert [shown(page, "scores"), first.input_value(), second.input_value()] == state
+    assert undo.get_attribute("aria-disabled") == "true"
+    assert page.locator("[aria-invalid]").count() == 0
+
+
+def test_rows_to_try_answer_the_lessons_question(show):
+    page = show(TwoHeads(tries=TRIES))
+    longer, other = (page.get_by_role("button", name=name) for name in ("[0, 2]", "[1, 1]"))
+    assert longer.inner_text() == "Wq of head 2, row 1: [0, 2]"
+    longer.click()
+    assert [longer.get_attribute("aria-pressed"), other.get_attribute("aria-pressed")] == [
+        "true",
+        "false",
+    ]
+    assert shown(page, "weights")[2][0] == [".50", ".50"]
+    other.click()
+    assert shown(page, "weights")[2][0] != [".50", ".50"]
+    page.locator("summary").click()
+    values = [field(page, f"Wq of Head 2, row 1, column {j}").input_value() for j in (1, 2)]
+    assert values == ["1", "1"]
+
+
+def test_weights_stay_in_view_while_matrices_are_edited_on_a_phone(show):
+    page = show(TwoHeads(), width=360)
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.locator("summary").click()
+    place = field(page, "Wv of Head 2, row 4, column 2")
+    place.scroll_into_view_if_needed()
+    glance = page.locator(".attn-glance").bounding_box()
+    assert 0 <= glance["y"] < glance["y"] + glance["height"] < place.bounding_box()["y"]
+    field(page, "Wq of Head 2, row 1, column 1").fill("1")
+    little = page.locator(".attn-little").nth(2).locator("span").all_inner_texts()
+    assert little == [text for row in shown(page, "weights")[2] for text in row]
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_cells_that_changed_flash_unless_motion_is_unwanted(show, motion):
+    page = show(TwoHeads())
+    page.emulate_media(reduced_motion=motion)
+    flashing = """() => [...document.querySelectorAll(".attn-column td")]
+        .map((cell, i) => cell.getAnimations().length ? i : -1).filter((i) => i >= 0)"""
+    texts = "() => [...document.querySelectorAll('.attn-column td')].map((td) => td.textContent)"
+    assert page.evaluate(flashing) == []
+    before = page.evaluate(texts)
+    field(page, "X, the tokens, token 0, column 1").fill("2")
+    after = page.evaluate(texts)
+    changed = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+    assert 0 < len(changed) < len(after)
+    assert page.evaluate(flashing) == (changed if motion == "no-preference" else [])
+
+
 def test_everything_is_reached_by_tab_with_a_visible_focus(show):
     page = show(TwoHeads())
     reached = []
-    for _ in range(10):
+    for _ in range(11):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.tagName"))
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-    assert reached == ["INPUT"] * 8 + ["BUTTON", "SUMMARY"]
+    assert reached == ["INPUT"] * 8 + ["BUTTON"] * 2 + ["SUMMARY"]
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.ariaLabel") == "Wq of Head 1, row 1, column 1"
@@ -316,5 +446,6 @@ DAMAGES = {
     "x holds a number that isn't finite": poison,
     "x should be 8 numbers in 32 bytes, but is 0": lambda _, buffers: buffers.clear(),
     "T should be a whole number from 1 to 6, but is 0": lambda state, _: state.update(T=0),
+    "tries should be a list of rows": lambda state, _: state["tries"][0].append(7),
     "d_k should be a whole number from 1 to 6, but is 9": lambda state, _: state.update(d_k=9),
 }

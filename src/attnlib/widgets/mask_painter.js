@@ -16,6 +16,7 @@ import {
 } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { createWeightsTable, readTokens } from "./shared/token_map.js";
+import { createUndo } from "./shared/undo.js";
 
 /** The widget's state, checked. */
 export function readState(model) {
@@ -74,30 +75,28 @@ function createPresets(T, { choose }) {
 function render({ model, el }) {
   const { tokens, T, d, q, k } = readState(model);
   const set = setterOf(model);
-  const history = []; // [mask, meant_causal] before each stroke, newest last
-  const remember = () => history.push([model.get("mask"), model.get("meant_causal")]);
+  const undo = createUndo({
+    read: () => [model.get("mask"), model.get("meant_causal")],
+    restore([mask, isCausal]) {
+      set("meant_causal", isCausal);
+      set("mask", mask);
+    },
+  });
   let isStroke = false;
   const presets = createPresets(T, {
     choose(mask, isCausal = model.get("meant_causal")) {
-      remember();
+      undo.remember();
       set("meant_causal", isCausal);
       set("mask", mask);
     },
   });
   const meant = createCheckbox("This is meant to be causal", (isCausal) => {
-    remember();
+    undo.remember();
     set("meant_causal", isCausal);
-  });
-  const undo = createButton("Undo", () => {
-    const last = history.pop();
-    if (last === undefined) return;
-    set("meant_causal", last[1]);
-    set("mask", last[0]);
-    drawUndo(); // also where nothing else has changed
   });
   const painting = createPainting(tokens, {
     begin() {
-      remember();
+      undo.remember();
       [isStroke, base] = [true, { mask: drawn.mask, weights: drawn.weights }];
     },
     end: () => (isStroke = false),
@@ -120,7 +119,7 @@ function render({ model, el }) {
     "Who may look at whom",
     createNote(`Queries and keys: ${model.get("origin")}.`),
     presets.node,
-    createControls(meant.node, undo),
+    createControls(meant.node, undo.node),
     createPanels(
       element("div", {}, painting.node, legend),
       element("div", {}, verdict.node, row.node),
@@ -130,10 +129,6 @@ function render({ model, el }) {
   let drawn = null; // the mask and the weights that are to be seen
   let base = null; // those before the last change
   let lastRow = T - 1;
-
-  function drawUndo() {
-    undo.setAttribute("aria-disabled", String(history.length === 0));
-  }
 
   /** Show the row that was painted last, or one that changed in another way. */
   function drawRow() {
@@ -151,7 +146,6 @@ function render({ model, el }) {
     drawn = { mask, weights };
     presets.draw(mask);
     meant.draw(isCausal);
-    drawUndo();
     painting.draw(mask, weights, told);
     verdict.draw(leaks(mask, T), told);
     legend.lastChild.hidden = !isCausal;

@@ -3,6 +3,7 @@
 import { attentionWeights } from "./shared/attention.js";
 import { textColorOn, weightColor } from "./shared/color.js";
 import { element, reachWhileScrolling } from "./shared/dom.js";
+import { writeWithFlash } from "./shared/flash.js";
 import { shortNumber } from "./shared/numbers.js";
 import {
   createButton,
@@ -14,7 +15,9 @@ import {
   createWidget,
 } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
+import { createUndo } from "./shared/undo.js";
 import { createNumberMatrix, float32Bytes } from "./two_heads_fields.js";
+import { createGlance, createTries, isTry, rowOf } from "./two_heads_tries.js";
 
 /** The widget's state, checked. */
 export function readState(model) {
@@ -24,7 +27,9 @@ export function readState(model) {
   const tokens = (name) => read.numbers(name, T * d);
   const matrices = (name) => read.numbers(name, 6 * d * width);
   const start = { x: tokens("start_x"), heads: matrices("start_heads") };
-  return { T, d, width, largest, x: tokens("x"), heads: matrices("heads"), start };
+  const fits = (value) => isTry(value, d, width, largest);
+  const tries = read.list("tries", fits, "rows [head, matrix, row, numbers]", 0);
+  return { T, d, width, largest, x: tokens("x"), heads: matrices("heads"), start, tries };
 }
 
 /** a [n, m] times b [m, p], all row by row. */
@@ -97,7 +102,15 @@ function createResult(caption, T, columns, { toTokens = false } = {}) {
   return { node, draw: (write) => cells.forEach(write) };
 }
 
-const writeNumbers = (numbers) => (cell, i) => (cell.textContent = rounded(numbers[i]));
+const writeNumbers = (numbers) => (cell, i) => writeWithFlash(cell, rounded(numbers[i]));
+
+/** A weight in the color of its size. */
+function writeWeight(cell, weight) {
+  const background = weightColor(weight);
+  writeWithFlash(cell, shortNumber(weight));
+  cell.style.background = `rgb(${background.map(Math.round)})`;
+  cell.style.color = textColorOn(background);
+}
 
 /** One head from its scores to its output. The big head's scores are shown as a sum. */
 function createHead(name, T, width, color) {
@@ -120,16 +133,13 @@ function createHead(name, T, width, color) {
     results.scaled.draw(writeNumbers(head.scaled));
     results.output.draw(writeNumbers(head.output));
     results.scores.draw((cell, i) => {
-      cell.textContent = rounded(head.scores[i]);
+      const score = rounded(head.scores[i]);
       const sum = summands.map(({ scores }) => rounded(scores[i])).join(" + ");
-      if (sum) cell.append(" ", element("span", { class: "attn-sum" }, `= ${sum}`));
+      writeWithFlash(cell, sum ? `${score} = ${sum}` : score);
+      if (sum)
+        cell.replaceChildren(`${score} `, element("span", { class: "attn-sum" }, `= ${sum}`));
     });
-    results.weights.draw((cell, i) => {
-      const background = weightColor(head.weights[i]);
-      cell.textContent = shortNumber(head.weights[i]);
-      cell.style.background = `rgb(${background.map(Math.round)})`;
-      cell.style.color = textColorOn(background);
-    });
+    results.weights.draw((cell, i) => writeWeight(cell, head.weights[i]));
   }
   return { node, draw };
 }
@@ -139,7 +149,7 @@ function headingOf(name, color) {
 }
 
 /** The matrices of one head to edit, each above what it makes of the tokens. */
-function createProjections(name, { T, d, width, largest }, color, change) {
+function createProjections(name, { T, d, width, largest }, color, { change, settle }) {
   const rows = Array.from({ length: d }, (_, i) => `row ${i + 1}`);
   const made = ["Q", "K", "V"].map((letter) => createResult([symbol(letter)], T, width));
   const editors = ["W_q", "W_k", "W_v"].map((matrix, m) => {
@@ -147,6 +157,7 @@ function createProjections(name, { T, d, width, largest }, color, change) {
     caption.append(element("span", { class: "attn-unseen" }, ` of ${name}`));
     return createNumberMatrix(caption, rows, width, {
       largest,
+      settle,
       change: (i, number) => change(m * d * width + i, number),
     });
   });
@@ -203,7 +214,19 @@ function render({ model, el }) {
   const names = ["Head 1", "Head 2", `One head of width ${2 * width}`];
   const colors = [0, 1, null];
   const set = setterOf(model);
+  const undo = createUndo({
+    read: () => ["x", "heads"].map((name) => [name, model.get(name)]),
+    restore(kept) {
+      for (const [name, bytes] of kept) set(name, bytes);
+      settle();
+      draw(true); // also the fields whose text was refused
+    },
+  });
+  let changing = null; // the number that is being typed or moved: all of it is one change
+  const settle = () => (changing = null);
   function change(name, index, number) {
+    if (changing !== `${name} ${index}`) undo.remember();
+    changing = `${name} ${index}`;
     const numbers = readState(model)[name];
     numbers[index] = number;
     set(name, float32Bytes(numbers));
@@ -212,16 +235,28 @@ function render({ model, el }) {
   const caption = element("span", {}, symbol("X"), ", the tokens");
   const x = createNumberMatrix(caption, tokens, d, {
     largest,
+    settle,
     change: (i, number) => change("x", i, number),
   });
   const projections = [0, 1].map((i) =>
-    createProjections(names[i], sizes, colors[i], (at, number) =>
-      change("heads", 3 * i * d * width + at, number),
-    ),
+    createProjections(names[i], sizes, colors[i], {
+      settle,
+      change: (at, number) => change("heads", 3 * i * d * width + at, number),
+    }),
   );
   const stacked = createStacked(names[2], T, 2 * width);
   const heads = names.map((name, i) => createHead(name, T, i < 2 ? width : 2 * width, colors[i]));
+  const tries = createTries(sizes, symbol, (value) => {
+    undo.remember();
+    settle();
+    const { heads: numbers } = readState(model);
+    numbers.set(value[3], rowOf(value, d, width));
+    set("heads", float32Bytes(numbers));
+  });
+  const glance = createGlance(names, colors, T, writeWeight);
   const reset = createButton("Back to the start", () => {
+    undo.remember();
+    settle();
     for (const name of ["x", "heads"]) set(name, float32Bytes(start[name]));
     draw(true); // also the fields whose text was refused
   });
@@ -230,10 +265,12 @@ function render({ model, el }) {
     "two-heads",
     "Two heads, and the same numbers as one",
     createNote(
-      "Change any number: type, or press the arrow keys up and down in its field. ",
-      "Rows look, columns are looked at.",
+      "Change any number: drag it to the side, type, or press the arrow keys up and down in its ",
+      "field. Rows look, columns are looked at.",
     ),
-    element("div", { class: "attn-tokens" }, x.node, reset),
+    glance.node,
+    element("div", { class: "attn-tokens" }, x.node, reset, undo.node),
+    tries.node,
     element(
       "details",
       {},
@@ -255,6 +292,8 @@ function render({ model, el }) {
       projection.draw(matrices, results[i], always);
     });
     stacked.draw(results[2]);
+    tries.draw(state.heads);
+    glance.draw(results);
     heads.forEach((head, i) => head.draw(results[i], i === 2 ? results.slice(0, 2) : []));
     const sentences = sayPreferences(results, T, names[2].toLowerCase());
     live.replaceChildren(...sentences.map((sentence) => element("p", {}, sentence)));

@@ -1,6 +1,7 @@
 """TwoHeads: two small heads and the same numbers as one big head, every number editable."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import anywidget
 import numpy as np
@@ -16,6 +17,7 @@ from attnlib.widgets._inputs import checked_numbers, float32_bytes
 MOST_TOKENS, WIDEST, WIDEST_HEAD = 4, 6, 3  # what can be read on one screen
 LARGEST_NUMBER = 1000.0
 MATRICES = ("W_q", "W_k", "W_v")
+Try = tuple[int, Literal["W_q", "W_k", "W_v"], int, Sequence[float]]  # head, matrix, row, numbers
 
 # The example of lesson L04: two tokens of width 4, two heads of width 2.
 EXAMPLE_X = [[1.0, 0, 1, 0], [0, 1, 0, 1]]
@@ -70,15 +72,19 @@ class TwoHeads(anywidget.AnyWidget):
     Assign a new tensor to change them from Python.
 
     Traits that are fixed: T, d, d_k; largest, the size that no number may exceed; start_x and
-    start_heads, which the reset button brings back.
+    start_heads, which the reset button brings back; tries (list of [head, matrix, row, numbers]).
 
     Args:
         x: tokens [T, d], at most 4 of width at most 6; L04's if left out.
         heads: two triples (W_q, W_k, W_v) of matrices [d, d_k], d_k at most 3; L04's if left out.
+        tries: rows that stand beside the numbers as buttons, each (head, matrix, row, d_k numbers)
+            with heads and rows counted from 1: `(2, "W_q", 1, [0.0, 2.0])`.
 
     Raises:
-        TypeError: something that isn't a tensor of floating point numbers.
-        ValueError: shapes that don't fit or are too large, NaN, or a number beyond 1000.
+        TypeError: something that isn't a tensor of floating point numbers, or a row to try that
+            isn't such a tuple.
+        ValueError: shapes that don't fit or are too large, NaN, a number beyond 1000, or a row to
+            try that the matrices don't have.
     """
 
     _esm = browser_code("two_heads.js")
@@ -93,6 +99,7 @@ class TwoHeads(anywidget.AnyWidget):
     largest = traitlets.Float(LARGEST_NUMBER, read_only=True).tag(sync=True)
     start_x = traitlets.Bytes(read_only=True).tag(sync=True)
     start_heads = traitlets.Bytes(read_only=True).tag(sync=True)
+    tries = traitlets.List(traitlets.List(), read_only=True).tag(sync=True)
     x = traitlets.Instance(Tensor).tag(sync=True, to_json=_bytes_of, from_json=_x_from_bytes)
     heads = traitlets.Instance(Tensor).tag(
         sync=True, to_json=_bytes_of, from_json=_heads_from_bytes
@@ -102,6 +109,8 @@ class TwoHeads(anywidget.AnyWidget):
         self,
         x: Tensor | None = None,
         heads: Sequence[Sequence[Tensor]] | Tensor | None = None,
+        *,
+        tries: Sequence[Try] = (),
     ) -> None:
         x = _checked("x", torch.tensor(EXAMPLE_X) if x is None else x)
         heads = _stacked(torch.tensor(EXAMPLE_HEADS) if heads is None else heads)
@@ -109,6 +118,7 @@ class TwoHeads(anywidget.AnyWidget):
         (T, d), d_k = x.shape, heads.shape[-1]
         fixed: dict[str, object] = {"T": T, "d": d, "d_k": d_k}
         fixed |= {"start_x": float32_bytes(x), "start_heads": float32_bytes(heads)}
+        fixed["tries"] = [_checked_try(i, value, d, d_k) for i, value in enumerate(tries)]
         set_fixed(self, fixed)
         super().__init__(x=x, heads=heads)
 
@@ -163,6 +173,25 @@ def _stacked(heads: Sequence[Sequence[Tensor]] | Tensor) -> Tensor:
                     f"got {shape_of(matrix)} where W_q of head 1 is {shape_of(matrices[0])}"
                 )
     return torch.stack(matrices).unflatten(0, (2, 3))  # 6 x [d, d_k] -> [2, 3, d, d_k]
+
+
+def _checked_try(i: int, value: Try, d: int, d_k: int) -> list[object]:
+    """Return a row to try as a list, or raise if the matrices don't have it."""
+    name = f"tries[{i}]"
+    if not isinstance(value, tuple) or len(value) != 4:
+        raise TypeError(f"{name} must be (head, matrix, row, numbers), got {value!r}")
+    head, matrix, row, numbers = value
+    for part, given, known in (
+        ("head", head, (1, 2)),
+        ("matrix", matrix, MATRICES),
+        ("row", row, tuple(range(1, d + 1))),
+    ):
+        if given not in known:
+            raise ValueError(f"{name}'s {part} must be one of {list(known)}, got {given!r}")
+    values = _checked(f"{name}'s numbers", torch.tensor(numbers, dtype=torch.float32))
+    if shape_of(values) != [d_k]:
+        raise ValueError(f"{name} must hold {d_k} numbers, one a column, got {list(numbers)}")
+    return [head, matrix, row, values.tolist()]
 
 
 def _require_small(x: Tensor, heads: Tensor) -> None:

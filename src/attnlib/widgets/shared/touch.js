@@ -6,6 +6,35 @@ export function isSideways(event, start) {
   return Math.abs(right) > Math.abs(down);
 }
 
+const SLACK = 4; // pixels that a pointer moves by mistake
+
+/**
+ * Tell how far a pointer drags a node sideways: `begin()`, then `move(pixels)`. A press without a
+ * drag, and a finger that scrolls the page, tell nothing.
+ */
+export function onDragSideways(node, { begin, move }) {
+  let start = null;
+  let isDragged = false;
+  node.addEventListener("pointerdown", (event) => {
+    start = event.isPrimary && event.button === 0 ? event : null;
+    isDragged = false;
+  });
+  node.addEventListener("pointermove", (event) => {
+    if (start === null || !event.isPrimary) return;
+    const right = event.clientX - start.clientX;
+    if (!isDragged) {
+      if (Math.abs(right) < SLACK || !isSideways(event, start)) return;
+      isDragged = true;
+      node.setPointerCapture(event.pointerId);
+      begin();
+    }
+    move(right);
+  });
+  for (const end of ["pointerup", "pointercancel"]) {
+    node.addEventListener(end, () => (start = null));
+  }
+}
+
 /**
  * Call `tell` when a reader moves a range input: by keys, by mouse, by a tap, by a finger along it.
  * A browser moves it already where a finger comes down; if that finger then scrolls the page, the
