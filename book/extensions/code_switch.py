@@ -1,28 +1,31 @@
 """Reading or Coding: a switch above a page folds or opens the code of all pages at once.
 
 Pages come with their code folded, each cell's behind a line that opens it, so that no script is
-needed to see it. Open in both are the stubs of exercises, solutions, and cells tagged `stays-open`:
-what a lesson builds, and what its reader is to check by hand. Code that only draws or asserts (tag
-`hide-input`) is opened one by one. See code-switch.js.
+needed to see it. Open in both are the stubs of exercises, solutions, cells of a few lines, which
+say what their output is, and those tagged `stays-open`: what a lesson builds, and what its reader
+is to check by hand. Code that only draws or asserts (tag `hide-input`) is opened one by one. See
+code-switch.js.
 """
 
 from docutils import nodes
 from prediction_covers import is_cell
 
 STAYS_OPEN = {"stays-open", "exercise-stub", "exercise-solution"}
+FEW = 6  # lines
 CLASS = "course-code"
 
 
-def has_code(cell: nodes.Element) -> bool:
-    """Tell whether a cell shows what it runs."""
-    return any(part.get("nb_element") == "cell_code_source" for part in cell.children)
+def lines_of(cell: nodes.Element) -> int:
+    """Return how many lines of code a cell shows, without empty ones."""
+    shown = [part for part in cell.children if part.get("nb_element") == "cell_code_source"]
+    return sum(bool(line.strip()) for part in shown for line in part.astext().splitlines())
 
 
 def fold_code(app, doctree):
     """Fold the code that stands open, as myst-nb folds that of cells tagged `hide-input`."""
     for cell in doctree.findall(is_cell):
         tags = cell["cell_metadata"].get("tags", [])
-        if has_code(cell) and "hide_mode" not in cell and STAYS_OPEN.isdisjoint(tags):
+        if lines_of(cell) > FEW and "hide_mode" not in cell and STAYS_OPEN.isdisjoint(tags):
             cell["classes"].append(CLASS)
             cell["hide_mode"] = "input"
             cell["prompt_show"] = app.config.nb_code_prompt_show

@@ -7,9 +7,17 @@ from tools.site_builds import build, small_project
 
 CELL = """```{{code-cell}} ipython3
 :tags: [{tags}]
+_ = 1
+_ = 2
+
+_ = 3
+_ = 4
+_ = 5
+_ = 6
 "code of {name}".removeprefix("code of ")
 ```
 """
+SHORT = CELL.replace("_ = 6\n", "")
 STUB = """```{{exercise-start}} Do it
 :label: ex-do-it
 ```
@@ -22,14 +30,15 @@ PAGE = "\n".join([
     NOTEBOOK, "# Page", CELL.format(tags="", name="example"), PROSE,
     CELL.format(tags="stays-open", name="module"),
     CELL.format(tags="hide-input", name="drawing"), CELL.format(tags="remove-input", name="gone"),
+    SHORT.format(tags="", name="few lines"),
     STUB.format(stub=CELL.format(tags="exercise-stub", name="stub")), PROSE,
     CELL.format(tags="", name="second"), "The last words.", "", PROSE,
 ])  # fmt: skip
 OTHER = "\n".join([NOTEBOOK, "# Other", CELL.format(tags="", name="other")])
 PLAIN = "# Plain\n\nNo code.\n"
 
-READING = {"module", "stub"}
-CODING = {"example", "module", "second", "stub"}
+READING = {"few lines", "module", "stub"}
+CODING = {"example", "second", *READING}
 SWITCH = "Open the code of all pages"
 
 
@@ -56,7 +65,7 @@ def switch(page):
 
 def open_code(page):
     """Return the names of the cells whose code can be seen."""
-    names = {"example", "module", "drawing", "gone", "stub", "second", "other"}
+    names = {"drawing", "few lines", "gone", "module", "other"} | CODING
     seen = page.locator("article").inner_text()
     return {name for name in names if f"code of {name}" in seen}
 
