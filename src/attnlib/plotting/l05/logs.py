@@ -1,4 +1,4 @@
-"""Logs of training beside each other, small enough for a phone."""
+"""Logs of training beside each other, on a phone as well."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -11,16 +11,19 @@ from torch import Tensor
 from attnlib import palette
 from attnlib._checks import checked_list, require_text
 from attnlib.plotting._checks import checked_mapping, checked_tensor
+from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._room import require_height
 from attnlib.plotting._text import font_of, plain_text, set_title, title_lines
 from attnlib.plotting.style import new_figure
 
-PANEL = 0.8, 1.35  # inches; three panels and their numbers are as wide as a phone
+PANEL_HEIGHT = 1.35  # inches
+WIDEST_PANEL, PHONE_PANEL = 2.1, 0.8  # three panels and their numbers fit a page's text, a phone
 BESIDE, BELOW = 0.72, 0.6  # inches, for names and numbers
 MOST_LOGS = 6
 MOST_NUMBERS = 5  # on a logarithmic axis
 
 
+@drawn_for_phones
 def plot_logs(
     logs: Mapping[str, Mapping[str, Tensor]], *, x_label: str = "step", log: Collection[str] = ()
 ) -> Figure:
@@ -35,7 +38,7 @@ def plot_logs(
         log: measurements whose axis is logarithmic.
 
     Returns:
-        A figure about an inch wide per log; see `attnlib.plotting`.
+        A figure at most two inches wide per log, about one on a phone; see `attnlib.plotting`.
 
     Raises:
         TypeError, ValueError: something that isn't a tensor [steps, seeds], logs that differ in
@@ -58,18 +61,20 @@ def plot_logs(
     if unknown:
         raise ValueError(f"log must hold measurements of logs, got {unknown}")
     lines = [_checked_line(values, measurement, measurement in log) for measurement in measurements]
-    height = PANEL[1] * len(lines) + BELOW
+    height = PANEL_HEIGHT * len(lines) + BELOW
     require_height("logs", height, "draw fewer measurements at a time")
-    width = PANEL[0] * len(values) + BESIDE
+    room = min(WIDEST_PANEL, (text_width() - BESIDE) / len(values))
+    panel = PHONE_PANEL if on_phone() else room
+    width = panel * len(values) + BESIDE
     figure, axes = new_figure(
         width, height, nrows=len(lines), ncols=len(values), sharex=True, sharey="row", squeeze=False
     )
     for ax, name in zip(axes[0], values, strict=True):
-        set_title(ax, name, PANEL[0])
+        set_title(ax, name, panel)
     for row, measurement, line in zip(axes, measurements, lines, strict=True):
         for i, (ax, curves) in enumerate(zip(row, line, strict=True)):
             _draw_curves(ax, curves, palette.head_color(i))
-        text = "\n".join(title_lines(measurement, PANEL[1]))
+        text = "\n".join(title_lines(measurement, PANEL_HEIGHT))
         row[0].set_ylabel(plain_text(text), **font_of(text))
         if measurement in log:
             _set_powers_of_ten(row[0], line)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from attnlib import plotting
+from attnlib.plotting._page import TEXT_WIDTH, phone_copy
 
 SAME = torch.tensor([[2.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
 LOGS = {name: {"loss": SAME, "size": 10**SAME} for name in ("A", "B")}
@@ -41,9 +42,15 @@ def test_a_logarithmic_axis_has_a_few_numbers_all_powers_of_ten(low, high):
     assert len(ax.yaxis.get_minorticklocs()) == 0
 
 
-def test_three_logs_are_as_wide_as_a_phone():
+def test_three_logs_fill_a_page_and_fit_a_phone():
     figure = plotting.plot_logs({**LOGS, "C": LOGS["A"]})
-    assert figure.get_figwidth() <= 3.15  # the text of a page that is 360 px wide
+    assert 0.9 * TEXT_WIDTH < figure.get_figwidth() <= TEXT_WIDTH
+    assert phone_copy(figure).get_figwidth() <= 3.15  # the text of a page that is 360 px wide
+
+
+def test_six_logs_fit_a_page():
+    figure = plotting.plot_logs({str(i): LOGS["A"] for i in range(6)})
+    assert figure.get_figwidth() <= TEXT_WIDTH
 
 
 @pytest.mark.parametrize(
