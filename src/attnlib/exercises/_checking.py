@@ -5,7 +5,6 @@ message names the mistake when the answer is exactly what that mistake would pro
 """
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ import torch
 from attnlib._verdict import Verdict
 from attnlib.exercises._calling import Outcome, as_outputs, call, describe
 from attnlib.exercises._exercise import Mistake
+from attnlib.exercises._numbers import as_tensor, holds, plain_numbers
 from attnlib.exercises._on_page import NEAR
 
 
@@ -32,14 +32,6 @@ def not_a_function(answer: Any) -> Verdict:
         f"A function was wanted, but a {type(answer).__name__} came. "
         "Hand in the function itself, without calling it."
     )
-
-
-def as_tensor(answer: Any) -> torch.Tensor | None:
-    """Return `answer` as a float64 tensor, or None when it is no array of numbers."""
-    try:
-        return torch.as_tensor(answer).detach().cpu().to(torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        return None
 
 
 def check_values(
@@ -80,27 +72,27 @@ def check_rows(
     """
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your numbers.")
-    given = as_tensor(_plain_numbers(answer))
+    given = as_tensor(plain_numbers(answer))
     if given is None:
-        return not_yet(
-            "A list or tensor of numbers was wanted, and yours can't be read as one. "
-            "Is every ... replaced?"
-        )
+        return not_yet(_unreadable(answer))
     if given.numel() == expected.numel() and 1 in (given.dim(), expected.dim()):
         given = given.reshape(expected.shape)  # all numbers in one row, or each row in its own
     if given.shape != expected.shape:
+        commas = given.dim() == 1 and given.numel() > expected.numel()
         return not_yet(
             f"The shape should be {list(expected.shape)}, but yours is {list(given.shape)}."
+            + " (A comma separates numbers: write 0.25 with a point.)" * commas
         )
+    if not given.isfinite().all():
+        return not_yet("One of your numbers is infinite, or isn't a number: nan.")
     ours, right = given.flatten().tolist(), expected.flatten().tolist()
-    usual = [(mistake, as_tensor(mistake.answer)) for mistake in mistakes]
-    known = [
-        (mistake, wrong.flatten().tolist())
-        for mistake, wrong in usual
-        if wrong is not None and wrong.shape == given.shape
-    ]
     if _are_near(ours, right, tolerance):
         return correct(praise)
+    known = [
+        (mistake, mistake.numbers.flatten().tolist())
+        for mistake in mistakes
+        if mistake.numbers is not None and mistake.numbers.shape == given.shape
+    ]
     for mistake, wrong in known:
         if _are_near(ours, wrong, tolerance):
             return not_yet(mistake.hint)
@@ -116,23 +108,19 @@ def check_rows(
     return not_yet(f"Very close. Give more digits: within {tolerance:g} counts as equal.")
 
 
+def _unreadable(answer: Any) -> str:
+    """Say why an answer can't be read as a list of numbers."""
+    if holds(answer, type(...)):
+        return "Something isn't filled in so far: replace each ... with a number."
+    if holds(answer, str):
+        return "Write numbers without quotation marks, and with a point: 0.25, or 1/4."
+    if holds(answer, complex):
+        return "Real numbers were wanted, and one of yours is complex."
+    return "A list or tensor of numbers was wanted, and yours can't be read as one."
+
+
 def _are_near(left: Sequence[float], right: Sequence[float], tolerance: float) -> bool:
     return all(abs(a - b) <= tolerance for a, b in zip(left, right, strict=True))
-
-
-def as_list(answer: Any) -> list[Any]:
-    """Return a list, tuple, set or array as a list; anything else as an empty one."""
-    if isinstance(answer, list | tuple | set | frozenset):
-        return list(answer)
-    given = as_tensor(answer)
-    return [] if given is None or given.dim() == 0 else given.tolist()
-
-
-def _plain_numbers(answer: Any) -> Any:
-    """Return lists of numbers with fractions, which torch can't read, as floats."""
-    if isinstance(answer, list | tuple):
-        return [_plain_numbers(number) for number in answer]
-    return float(answer) if isinstance(answer, Fraction) else answer
 
 
 def agree(left: Outcome, right: Outcome, tolerance: float) -> bool:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +11,7 @@ import torch
 from attnlib._settings import usual_settings
 from attnlib._verdict import Verdict
 from attnlib.exercises._calling import READERS_ERRORS, shortened
+from attnlib.exercises._numbers import as_tensor
 from attnlib.exercises._on_page import Form, put_on_page
 from attnlib.museum import Exhibit
 
@@ -32,6 +33,11 @@ class Mistake:
     answer: Any
     hint: str
     whole: bool = False
+
+    @cached_property
+    def numbers(self) -> torch.Tensor | None:
+        """`answer` as numbers, or None where it is something else."""
+        return as_tensor(self.answer)
 
 
 def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:

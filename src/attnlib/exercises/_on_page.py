@@ -19,6 +19,7 @@ from torch import Tensor
 
 from attnlib._checks import require_positive_int, require_text
 from attnlib._verdict import Verdict
+from attnlib.exercises._numbers import as_tensor
 
 if TYPE_CHECKING:
     from attnlib.widgets import Answer
@@ -179,7 +180,7 @@ class Numbers(Form):
         """Return the known numbers [K, n] of each group of fields; right ones are the first row."""
         given = [self._right]
         for answer in mistakes:
-            numbers = _as_numbers(answer)
+            numbers = as_tensor(answer)
             if numbers is not None and numbers.shape == self._right.shape:
                 given.append(numbers)
         rows = torch.stack([numbers.flatten() for numbers in given])
@@ -354,14 +355,6 @@ def put_on_page(ask: Ask, form: Form, mistakes: Mapping[str, tuple[Any, str]]) -
 def _words(labelled: Sequence[Any] | Mapping[Any, str]) -> list[str]:
     values = labelled.values() if isinstance(labelled, Mapping) else labelled
     return [str(value) for value in values]
-
-
-def _as_numbers(answer: Any) -> Tensor | None:
-    """Return what a mistake hands in as numbers, or None where it is something else."""
-    try:
-        return torch.as_tensor(answer).detach().to(torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        return None
 
 
 def _moved(numbers: Tensor, off: float, where: slice) -> Tensor:

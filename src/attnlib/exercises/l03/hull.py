@@ -7,14 +7,9 @@ from torch import Tensor
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._calling import Outcome, as_outputs, call, describe
-from attnlib.exercises._checking import (
-    as_tensor,
-    correct,
-    not_a_function,
-    not_yet,
-    same_numbers,
-)
+from attnlib.exercises._checking import correct, not_a_function, not_yet, same_numbers
 from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._numbers import as_tensor
 
 
 def _beyond(v: Tensor) -> Tensor:

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._calling import call
-from attnlib.exercises._checking import as_tensor, check_function, not_yet
+from attnlib.exercises._checking import check_function, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._numbers import as_tensor
 
 Layer = Callable[[Tensor], Tensor]
 

@@ -5,8 +5,9 @@ from typing import Any
 import torch
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import as_tensor, correct, not_yet
+from attnlib.exercises._checking import correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._numbers import as_tensor
 
 _KEYS = torch.tensor([[0.0, 1, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0]], dtype=torch.float64)
 

@@ -1,6 +1,7 @@
 """The lesson's small example by hand: head 2 on other tokens, and both heads on a single token."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_rows
 from attnlib.exercises._exercise import Mistake, exercise, from_museum
 from attnlib.exercises._on_page import Numbers
-from attnlib.museum.scale import NO_SCALE, SCALE_TWICE, SQRT_D_MODEL
+from attnlib.museum.scale import NO_SCALE, SCALE_UPSIDE_DOWN
 from attnlib.museum.scores import SOFTMAX_OVER_QUERIES
 
 # The lesson's two heads, each W_q, W_k and W_v [d, d_k]; and tokens [T, d].
@@ -25,7 +26,8 @@ _HEAD_2 = (
     torch.tensor([[0.0, 1], [1, 1], [0, 2], [1, 0]]),
 )
 _PAGE_TOKENS = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])
-_EXERCISE_TOKENS = torch.tensor([[1.0, 0, 1, 0], [0, 0, 0, 2]])
+# Their scores [[4, 3], [0, 3]] aren't symmetric: queries and keys can't change places unnoticed.
+_EXERCISE_TOKENS = torch.tensor([[2.0, 0, 1, 0], [0, 1, 2, 0]])
 _ONE_TOKEN = torch.tensor([1.0, 2, 3, 4])
 
 
@@ -37,20 +39,43 @@ def _six_numbers(
     X: Tensor = _EXERCISE_TOKENS,
     matrices: tuple[Tensor, Tensor, Tensor] = _HEAD_2,
     token: int = 0,
+    share: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
     """The two rows of weights and one token's output, possibly with a mistake."""
     q, k, v = (X @ W for W in matrices)
     scores = q @ (k.T if transpose else k) / scale
-    weights = scores.softmax(axis)
+    weights = scores.softmax(axis) if share is None else share(scores)
     return torch.cat([weights.flatten(), (weights @ v)[token]])
 
 
+def _with_output(mixed: Tensor, weights: Tensor | None = None) -> Tensor:
+    """The right weights, and an output that mixes these rows; by other weights, if some are given.
+
+    Args:
+        weights: of token 0.
+    """
+    weights = _SIX_NUMBERS[:2] if weights is None else weights
+    return torch.cat([_SIX_NUMBERS[:4], weights @ mixed])
+
+
 _SIX_NUMBERS = _six_numbers()
+_QUERIES, _KEYS, _VALUES = (_EXERCISE_TOKENS @ W for W in _HEAD_2)
 
 HEAD_BY_HAND_MISTAKES = (
     from_museum(NO_SCALE, _six_numbers(scale=1.0)),
-    from_museum(SQRT_D_MODEL, _six_numbers(scale=2.0)),
-    from_museum(SCALE_TWICE, _six_numbers(scale=2.0**2)),
+    Mistake(
+        "divided by 2",
+        _six_numbers(scale=2.0),
+        "Your scores are divided by 2. That is d_k itself, or the root of the width of a token. It "
+        "is the root of d_k that counts: a score adds up d_k products.",
+    ),
+    Mistake(
+        "divided by 4",
+        _six_numbers(scale=4.0),
+        "Your scores are divided by 4, the width of a token. Queries and keys are narrower, and of "
+        "their width the root is taken.",
+    ),
+    from_museum(SCALE_UPSIDE_DOWN, _six_numbers(scale=1 / math.sqrt(2))),
     from_museum(SOFTMAX_OVER_QUERIES, _six_numbers(axis=0)),
     Mistake(
         "forgot the transpose",
@@ -58,9 +83,55 @@ HEAD_BY_HAND_MISTAKES = (
         "The scores look like Q K. Score i, j is row i of Q times *row* j of K, which is Q K^T.",
     ),
     Mistake(
+        "queries and keys swapped",
+        _six_numbers(matrices=(_HEAD_2[1], _HEAD_2[0], _HEAD_2[2])),
+        "Queries and keys have changed places. A row belongs to the token that asks: row i is made "
+        "of *its* query, with W_q, and of everybody's keys, with W_k.",
+    ),
+    Mistake(
+        "shares of the scores",
+        _six_numbers(share=lambda scores: scores / scores.sum(-1, keepdim=True)),
+        "You divided the scores by their sum. Take e to the power of each score first: also a "
+        "score of 0 gets a share.",
+    ),
+    Mistake(
+        "forgot to divide by the sum",
+        _six_numbers(share=torch.exp),
+        "The exponentials are right, but weights are shares: divide each by the sum of its row.",
+    ),
+    Mistake(
         "used the raw tokens as values",
-        torch.cat([_SIX_NUMBERS[:4], (_SIX_NUMBERS[:4].view(2, 2) @ _EXERCISE_TOKENS)[0, :2]]),
+        _with_output(_EXERCISE_TOKENS[:, :2]),
         "The weights are right. The output mixes the rows of V, not the rows of X.",
+    ),
+    Mistake(
+        "mixed the keys",
+        _with_output(_KEYS),
+        "The weights are right, but the output mixes the rows of K. Keys are there to be found; "
+        "what is handed over are the values.",
+    ),
+    Mistake(
+        "mixed the queries",
+        _with_output(_QUERIES),
+        "The weights are right, but the output mixes the rows of Q. What is handed over are the "
+        "values.",
+    ),
+    Mistake(
+        "plain mean of the values",
+        _with_output(_VALUES, torch.full((2,), 0.5)),
+        "The weights are right. The output is their *weighted* average of the values; yours counts "
+        "both alike.",
+    ),
+    Mistake(
+        "values added up",
+        _with_output(_VALUES, torch.ones(2)),
+        "The weights are right. In the output, each row of V counts only with its weight.",
+    ),
+    Mistake(
+        "the weights of the column",
+        _with_output(_VALUES, _SIX_NUMBERS[[0, 2]]),
+        "The weights are right. For the output you went down a column of them, which is what both "
+        "tokens give to token 0. Go along token 0's own row.",
     ),
     Mistake(
         "the other token's output",
@@ -70,7 +141,7 @@ HEAD_BY_HAND_MISTAKES = (
     Mistake(
         "the page's tokens",
         _six_numbers(X=_PAGE_TOKENS),
-        "These are the numbers of the page. The exercise has another token 1.",
+        "These are the numbers of the page. The exercise has other tokens.",
     ),
     Mistake(
         "head 1",

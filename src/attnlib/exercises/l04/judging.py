@@ -5,8 +5,9 @@ from itertools import permutations
 from typing import Any
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import as_list, correct, not_yet
+from attnlib.exercises._checking import correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._numbers import as_list
 from attnlib.exercises._on_page import Choice
 
 

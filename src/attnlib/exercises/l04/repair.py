@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import as_list, check_function, correct, not_yet
+from attnlib.exercises._checking import check_function, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise, from_museum
+from attnlib.exercises._numbers import as_list
 from attnlib.exercises._on_page import Lines
 from attnlib.museum import attend
 from attnlib.museum._steps import Steps

@@ -3,8 +3,9 @@
 from typing import Any
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import as_list, correct, not_yet
+from attnlib.exercises._checking import correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._numbers import as_list
 from attnlib.exercises._on_page import Choices
 
 VARIANTS = {  # name -> (whether it has a skip, where its norm sits)
