@@ -31,7 +31,7 @@ def test_numbers_in_rows_are_read_as_well():
     ("numbers", "words"),
     [
         ([*BY_HAND[:4], 1, 1], "The weights are right, the output isn't"),
-        ([*BY_HAND[:2], 0.5, 0.5, *BY_HAND[4:]], "token 1's aren't"),
+        ([*BY_HAND[:2], 0.4, 0.6, *BY_HAND[4:]], "token 1's aren't"),
         ([0.5, 0.5, *BY_HAND[2:]], "Write Q, K and V down first"),
         ([*_six_numbers(scale=1.0).tolist()[:4], 9, 9], "The scale is missing"),
         ([100 * number for number in BY_HAND[:4]] + BY_HAND[4:], "in percent"),
@@ -207,7 +207,16 @@ class Plain(nn.Module):
         q, k, v = (split_heads(W(x), self.h) for W in (self.W_q, self.W_k, self.W_v))
         scores = q @ k.transpose(-2, -1) / self.d_k**0.5
         weights = scores.softmax(-1) if mask is None else self.allow(scores, mask)
-        return self.W_o((weights @ v).transpose(1, 2).flatten(2))
+        return self.W_o((weights @ v).transpose(1, 2).flatten(2)), weights
+
+
+class Blind(Plain):
+    """Right on all levels."""
+
+    def allow(self, scores, mask):
+        mask = mask.unsqueeze(-3)
+        blind = ~mask.any(-1, keepdim=True)
+        return super().allow(scores, mask | blind).masked_fill(blind, 0)
 
 
 def shared_out(weights, eps):
@@ -232,14 +241,57 @@ class TestModule:
             verdict = l04.module(candidate)
             assert not verdict and verdict.message.startswith(told)
 
-    def test_all_levels_without_showing_the_weights(self):
-        class Blind(Plain):
-            def allow(self, scores, mask):
-                mask = mask.unsqueeze(-3)
-                blind = ~mask.any(-1, keepdim=True)
-                return super().allow(scores, mask | blind).masked_fill(blind, 0)
-
+    def test_all_levels(self):
         assert l04.module(Blind)
+
+    @pytest.mark.parametrize(
+        ("results", "words"),
+        [
+            (lambda output, weights: output, "it comes alone"),
+            (lambda output, weights: (output,), "it comes alone"),
+            (lambda output, weights: (weights, output), "The output comes first"),
+            (lambda output, weights: (output, None), "is None"),
+            (lambda output, weights: (output, weights.mean(1)), "the mean over the heads"),
+            (lambda output, weights: (output, weights, weights), "Return two tensors"),
+            (lambda output, weights: {"output": output, "weights": weights}, "returns: dict"),
+            (lambda output, weights: (output, weights.detach().numpy()), "Tensor, ndarray"),
+            (lambda output, weights: (output, weights.flatten(1)), "the weights have shape"),
+        ],
+    )
+    def test_both_results_are_wanted(self, results, words):
+        class Returning(Blind):
+            def forward(self, x, mask=None):
+                return results(*super().forward(x, mask))
+
+        verdict = l04.module(Returning)
+        assert not verdict and words in verdict.message
+
+    @pytest.mark.parametrize("layers", ["W_q W_k W_v W_o", "W_q", "W_o"])
+    def test_a_layer_without_its_bias_is_refused(self, layers):
+        class WithoutBias(Blind):
+            def __init__(self, d, h):
+                super().__init__(d, h)
+                for name in layers.split():
+                    setattr(self, name, nn.Linear(d, d, bias=False))
+
+        verdict = l04.module(WithoutBias)
+        assert not verdict and "for layers without biases" in verdict.message
+
+    def test_bare_matrices_are_layers_without_biases(self):
+        class Bare(Blind):
+            def __init__(self, d, h):
+                super().__init__(d, h)
+                for name in ("W_q", "W_k", "W_v", "W_o"):
+                    delattr(self, name)
+                    setattr(self, name, nn.Parameter(torch.randn(d, d) / d**0.5))
+
+            def forward(self, x, mask=None):
+                q, k, v = (split_heads(x @ W, self.h) for W in (self.W_q, self.W_k, self.W_v))
+                scores = q @ k.mT / self.d_k**0.5
+                weights = scores.softmax(-1) if mask is None else self.allow(scores, mask)
+                return (weights @ v).transpose(1, 2).flatten(2) @ self.W_o, weights
+
+        assert "for layers without biases" in l04.module(Bare).message
 
     @pytest.mark.parametrize(
         "allow",
@@ -278,7 +330,8 @@ class TestModule:
     def test_of_an_unknown_difference_the_first_line_is_told(self):
         class Doubled(Plain):
             def forward(self, x, mask=None):
-                return 2 * super().forward(x, mask)
+                output, weights = super().forward(x, mask)
+                return 2 * output, weights
 
         message = l04.module(Doubled).message
         assert message.startswith("Level 1, without a mask: ") and "\n" not in message

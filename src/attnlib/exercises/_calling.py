@@ -92,7 +92,11 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
             hint = f"Your function changed the module that it was given (argument {position}). "
             return Outcome(complaint=hint + "Copy from it, not into it.", error=ChangedInputError)
     if any(output is None for output in as_outputs(outputs)):
-        hint = "Your function returned None: did you forget the return? (print only shows.)"
+        hint = (
+            "Your function returned None: did you forget the return? (print only shows.)"
+            if outputs is None
+            else "One of the things that your function returned is None."
+        )
         return Outcome(complaint=hint, error=type(None))
     return Outcome(outputs=outputs)
 

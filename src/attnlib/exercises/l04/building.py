@@ -31,7 +31,7 @@ _REACHED = (
     "Level 2 is reached: right with a mask [T, T]. Level 3, a mask per sample [B, T, T]: ",
     "Level 3 lacks only the rows that may look nowhere: ",
 )
-_MISSING = (
+_UNASKED = (
     "`forward` can't be asked with tokens [B, T, d] alone.",
     "`forward` takes no mask so far: give it an argument `mask`, None if nothing is forbidden.",
     "masks [B, T, T] can't be handed over. They need an axis for the heads.",
@@ -61,6 +61,13 @@ class _WithoutMask(_MaskedOnly):
         return super().forward(x)
 
 
+class _OutputAlone(_MaskedOnly):
+    def forward(  # type: ignore[override]  # one result, and fewer arguments
+        self, x: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        return super().forward(x, mask)[0]
+
+
 class _WeightsFirst(_MaskedOnly):
     def forward(  # type: ignore[override]  # fewer arguments
         self, x: Tensor, mask: Tensor | None = None
@@ -85,21 +92,37 @@ def _renormalize(scores: Tensor, allowed: Tensor) -> Tensor:
     return weights / weights.sum(-1, keepdim=True)
 
 
-_WEIGHTS_FIRST = [(2, 3, 5, 5), (2, 5, 12)]  # shapes for two samples of five tokens
+_D, _H = 12, 3  # the check looks at a module of these sizes itself, with two samples of five tokens
+_WEIGHTS_FIRST = [(2, _H, 5, 5), (2, 5, _D)]  # shapes
+_LEARNED = 4 * (_D * _D + _D)  # numbers in four nn.Linear(d, d)
 _SWAPPED = Mistake(
     "the weights first",
     lambda d, h: _WeightsFirst(d, h, steps={}),
     "You return the weights first. The output comes first, [B, T, d], and then the weights.",
 )
+_ALONE = Mistake(
+    "the output alone",
+    lambda d, h: _OutputAlone(d, h, steps={}),
+    _REACHED[0] + "the output is right, but it comes alone. Return two things, the output and each "
+    "head's weights [B, h, T, T]: without them nobody can look at a head.",
+)
+_NO_BIAS = Mistake(
+    "no biases",
+    lambda d, h: _MaskedOnly(d, h, steps={}, bias=False),
+    _REACHED[0] + "the output is right for layers without biases. Those that are wanted, "
+    "nn.Linear(d, d), add one: where a trained one is loaded, it must have a place.",
+)
 MODULE_MISTAKES = (
     _SWAPPED,
+    _ALONE,
+    _NO_BIAS,
     *_on_level(
         0, VIEW, MERGE, HEADS_OF_ONE_TOKEN, NO_SCALE, SQRT_D_MODEL, SOFTMAX_OVER_QUERIES, NO_W_O
     ),
     Mistake(
         "no mask",
         lambda d, h: _WithoutMask(d, h, steps={}),
-        _REACHED[1] + _MISSING[1],
+        _REACHED[1] + _UNASKED[1],
     ),
     *_on_level(1, INVERTED, AFTER_SOFTMAX),
     Mistake(
@@ -123,21 +146,30 @@ def module(answer: Any) -> Verdict:
         return not_yet("Hand in the class itself; the check builds modules of it.")
     if not callable(answer):
         return not_a_function(answer)
-    built = call(answer, (12, 3))
+    built = call(answer, (_D, _H))
     if built.complaint:
         return not_yet(built.complaint)
     if not isinstance(built.outputs, nn.Module):
         return not_yet(f"A module was wanted, but a {type(built.outputs).__name__} was built.")
-    output = call(built.outputs, (torch.randn(2, 5, 12),))
+    output = call(built.outputs, (torch.randn(2, 5, _D),))
     if output.complaint:
         return not_yet(output.complaint)
-    if [getattr(found, "shape", None) for found in as_outputs(output.outputs)] == _WEIGHTS_FIRST:
+    results = as_outputs(output.outputs)
+    if len(results) > 2 or not all(isinstance(result, Tensor) for result in results):
+        came = ", ".join(type(result).__name__ for result in results)
+        return not_yet(
+            "Return two tensors, the output [B, T, d] and the weights [B, h, T, T]. Yours returns: "
+            f"{came}."
+        )
+    if [result.shape for result in results] == _WEIGHTS_FIRST:
         return not_yet(_SWAPPED.hint)
     try:
         found = diagnose(answer)
     except CallError as error:
         return not_yet(shortened(error))
     level = next((i for i, probes in enumerate(_LEVELS) if not _stands(found, probes)), None)
+    if level != 0 and (missing := _missing(built.outputs, with_weights=len(results) == 2)):
+        return not_yet(missing)
     if level != 0 and _hears_forbidden(built.outputs):
         return not_yet(_LOUD)
     if level is None:
@@ -146,6 +178,15 @@ def module(answer: Any) -> Verdict:
             "rows that may look nowhere."
         )
     return not_yet(_REACHED[level] + _advice(found, level))
+
+
+def _missing(module: nn.Module, *, with_weights: bool) -> str:
+    """Say what a module lacks whose output is right without a mask, or nothing."""
+    linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+    learned = sum(parameter.numel() for parameter in module.parameters())
+    if any(layer.bias is None for layer in linear) or learned < _LEARNED:
+        return _NO_BIAS.hint
+    return "" if with_weights else _ALONE.hint
 
 
 def _hears_forbidden(module: nn.Module) -> bool:
@@ -182,7 +223,7 @@ def _stands(found: Diagnosis, probes: set[str]) -> bool:
 
 def _advice(found: Diagnosis, level: int) -> str:
     if _LEVELS[level].issubset(found.untried):
-        return _MISSING[level]
+        return _UNASKED[level]
     if found.exhibits:
         return found.exhibits[0].hint
     return shortened(ValueError(found.message.splitlines()[0]))
