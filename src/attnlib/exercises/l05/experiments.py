@@ -1,5 +1,6 @@
 """Two stacks to compare: which differ in one thing, and where can the difference be seen?"""
 
+from collections.abc import Sequence
 from typing import Any
 
 from attnlib._verdict import Verdict
@@ -13,7 +14,9 @@ VARIANTS = {  # name -> (whether it has a skip, where its norm sits)
     "post-norm": (True, "post"), "pre-norm": (True, "pre"),
 }  # fmt: skip
 DEPTHS = (2, 6, 12, 24, 48)
-DEEPEST = 12  # in deeper stacks both of each pair have collapsed
+# The depth up to which the cosines of two stacks that differ in the skip alone can be told apart,
+# by where their norms sit; deeper, both are 1, or nearly.
+DEEPEST = {None: 12, "post": 6}
 COSINE, SIZE = "cosine between tokens", "root mean square of the output"
 FIRST, LAST = "gradient norm, first block", "gradient norm, last matrix"
 FEWEST_SEEDS = 3
@@ -22,17 +25,57 @@ SEEDS = (1, 2, 3, 10)  # to choose from on the page
 
 DESIGN = {"compare": ("norm only", "post-norm"), "depth": 6, "measure": COSINE, "seeds": 3}
 
+_HAS_NORM, _PLACE, _FINAL = "whether there is a norm", "where the norms sit", "the final norm"
+
+
+def _differences(one: str, other: str) -> list[str]:
+    """Return what the stacks of two variants differ in."""
+    (skip, norm), (other_skip, other_norm) = VARIANTS[one], VARIANTS[other]
+    differ = {
+        "the skip": skip != other_skip,
+        _HAS_NORM: (norm is None) != (other_norm is None),
+        _PLACE: None not in (norm, other_norm) and norm != other_norm,
+        _FINAL: (norm == "pre") != (other_norm == "pre"),
+    }
+    return [name for name, differs in differ.items() if differs]
+
+
+def _several_changes(differences: Sequence[str]) -> str:
+    *first, last = differences
+    return (
+        f"These two stacks differ in more than one thing: {', '.join(first)} and {last}. Whatever "
+        "you measure, you won't know which of them did it."
+    )
+
+
+def _not_the_skip(differences: Sequence[str], *, skip: bool) -> str:
+    have = "both have a skip" if skip else "neither has a skip"
+    return (
+        f"These two differ in {' and '.join(differences)}; {have}. It is the skip that should "
+        "differ."
+    )
+
+
 DESIGN_MISTAKES = (
     Mistake(
-        "two changes",
+        "three changes",
         DESIGN | {"compare": ("norm only", "pre-norm")},
-        "These two stacks differ in the skip and in the norm. Whatever you measure, you won't know "
-        "which of the two did it.",
+        _several_changes(["the skip", _PLACE, _FINAL]),
+    ),
+    Mistake(
+        "two changes",
+        DESIGN | {"compare": ("neither", "post-norm")},
+        _several_changes(["the skip", _HAS_NORM]),
     ),
     Mistake(
         "the norm changed",
         DESIGN | {"compare": ("residual only", "post-norm")},
-        "These two differ in the norm; both have a skip. It is the skip that should differ.",
+        _not_the_skip([_HAS_NORM], skip=True),
+    ),
+    Mistake(
+        "the norm changed, without a skip",
+        DESIGN | {"compare": ("neither", "norm only")},
+        _not_the_skip([_HAS_NORM], skip=False),
     ),
     Mistake(
         "the same twice",
@@ -54,13 +97,22 @@ DESIGN_MISTAKES = (
     Mistake(
         "a size",
         DESIGN | {"measure": SIZE},
-        "Sizes don't tell whether tokens are alike: behind a norm they are 1 in any case.",
+        "Sizes don't tell whether tokens are alike: equal tokens may have any size, and behind a "
+        "norm all have size 1.",
     ),
     Mistake(
         "too deep",
         DESIGN | {"depth": 24},
-        "So deep, both stacks have collapsed: the cosine is at its upper end and can't tell them "
-        "apart. Look for a depth at which one of them still lives.",
+        "So deep, the cosines of both stacks are 1, or nearly, and a measurement at its upper end "
+        "can't tell anything apart. Look in the figure for a depth at which the two curves lie "
+        "apart.",
+    ),
+    Mistake(
+        "at the upper end",
+        DESIGN | {"depth": 12},
+        "At this depth one of the two has a cosine of 1, and the other more than 0.99. Such a "
+        "difference shows next to nothing: look for a depth at which one of them is still well "
+        "below.",
     ),
     Mistake(
         "too few seeds",
@@ -96,15 +148,20 @@ def design(answer: Any) -> Verdict:
     """
     if complaint := _unfinished(answer):
         return not_yet(complaint)
-    (skip, norm), (other_skip, other_norm) = (VARIANTS[name] for name in answer["compare"])
+    one, other = answer["compare"]
+    differences = _differences(one, other)
+    skip, norm = VARIANTS[one]
+    if len(differences) > 1 and "the skip" in differences:
+        return not_yet(_several_changes(differences))
+    if differences and "the skip" not in differences:
+        return not_yet(_not_the_skip(differences, skip=skip))
     made = {
-        "the same twice": skip == other_skip and norm == other_norm,
-        "two changes": skip != other_skip and norm != other_norm,
-        "the norm changed": skip == other_skip,
+        "the same twice": not differences,
         "a gradient": answer["measure"] == FIRST,
         "the last gradient": answer["measure"] == LAST,
         "a size": answer["measure"] == SIZE,
-        "too deep": answer["depth"] > DEEPEST,
+        "too deep": answer["depth"] > max(DEEPEST.values()),
+        "at the upper end": differences and answer["depth"] > DEEPEST[norm],
         "too few seeds": answer["seeds"] < FEWEST_SEEDS,
     }
     hints = {mistake.name: mistake.hint for mistake in DESIGN_MISTAKES}
