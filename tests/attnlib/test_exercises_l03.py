@@ -372,3 +372,65 @@ def test_reach_as_a_tensor():
 )
 def test_each_part_of_reach_has_its_own_words(answer, words):
     assert words in l03.reach(answer).message
+
+
+@pytest.mark.parametrize("bounds", [(-80.0, 80.0), (-20.0, 20.0), (None, 50.0)])
+def test_clamped_scores_are_told_wherever_they_are_cut(bounds):
+    def clamped(s):
+        exponentials = s.clamp(*bounds).exp()
+        return exponentials / exponentials.sum(-1, keepdim=True)
+
+    assert "cut scores off" in l03.stable_softmax(clamped).message
+
+
+def test_clamping_what_is_right_anyway_is_no_mistake():
+    def clamped(s):
+        exponentials = (s - s.amax(-1, keepdim=True)).clamp(max=0).exp()
+        return exponentials / exponentials.sum(-1, keepdim=True)
+
+    assert l03.stable_softmax(clamped)
+
+
+def test_an_output_that_stays_in_its_place_is_told_from_one_shuffled_again():
+    def unchanged(layer, x):
+        return torch.allclose(layer(x[torch.randperm(len(x))]), layer(x), atol=1e-4)
+
+    def again(layer, x):
+        shuffle = torch.randperm(len(x))
+        return torch.allclose(layer(x[shuffle])[shuffle], layer(x), atol=1e-4)
+
+    for seed in (1, 2, 3, 4):
+        torch.manual_seed(seed)
+        assert "the output stays the same" in l03.is_equivariant(unchanged).message
+        assert "same places once more" in l03.is_equivariant(again).message
+
+
+def test_each_wrong_cause_of_each_row_has_its_own_words():
+    causes = ["twice", "missing", "untrained", "digits"]
+    right = {"row 2": "twice", "row 5": "missing"}
+    hints = {l03.odd_rows(right | {row: cause}).message
+             for row in right for cause in causes if cause != right[row]}  # fmt: skip
+    assert len(hints) == 6
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (["0,125", "0,25", "0,625", "20"], "without quotation marks"),
+        (["1/8", "2/8", "5/8", "20"], "without quotation marks"),
+        ([0, 125, 0, 25, 0, 625, 20], "write 0.25 with a point"),
+        ([0.125, 0.25, ..., 20], "replace each ..."),
+        ([0.125, 0.25, 0.625, torch.nan], "isn't a number"),
+        ([torch.inf, 0.25, 0.625, 20], "infinite"),
+        ([0.125 + 3j, 0.25, 0.625, 20], "complex"),
+        (torch.tensor([0.125 + 3j, 0.25, 0.625, 20]), "can't be read"),
+        ([], "The shape should be [4], but yours is [0]."),
+    ],
+)
+def test_what_is_no_row_of_numbers_is_told_what_it_is(row, words):
+    assert words in l03.softmax_row(row).message
+
+
+def test_a_query_that_overflows_is_told_so():
+    query = torch.tensor([0, 1e308, 0, 1e308], dtype=torch.float64)
+    assert "overflow" in l03.copying_query(query).message

@@ -8,7 +8,7 @@ import torch
 from tools import ROOT
 from torch import nn
 
-from attnlib import MultiHeadAttention, split_heads
+from attnlib import MultiHeadAttention, merge_heads, split_heads
 from attnlib.exercises import l04
 from attnlib.exercises.l04.by_hand import _six_numbers
 from attnlib.exercises.l04.loading import _loader
@@ -33,6 +33,8 @@ def test_numbers_in_rows_are_read_as_well():
         ([*BY_HAND[:4], 1, 1], "The weights are right, the output isn't"),
         ([*BY_HAND[:2], 0.4, 0.6, *BY_HAND[4:]], "token 1's aren't"),
         ([0.5, 0.5, *BY_HAND[2:]], "Write Q, K and V down first"),
+        ([*BY_HAND[:4], 0.5, 4.5], "counts both alike"),
+        ([*BY_HAND[:4], 1, 9], "only with its weight"),
         ([*_six_numbers(scale=1.0).tolist()[:4], 9, 9], "The scale is missing"),
         ([100 * number for number in BY_HAND[:4]] + BY_HAND[4:], "in percent"),
     ],
@@ -67,6 +69,25 @@ class TestReads:
 
         assert l04.reads(by_changing) and l04.reads(by_jacobian) and l04.reads(by_backward)
 
+    @pytest.mark.parametrize(
+        ("take", "conclude", "words"),
+        [
+            (lambda heads, i: heads[:, i].sum(), lambda g: g[0, 0] != 0, "a plain sum"),
+            (lambda heads, i: heads[:, i].sum(), lambda g: g, "a plain sum"),
+            (lambda heads, i: heads[:, i].sum(), lambda g: g.sum((0, 1)) > 0, "positive gradients"),
+            (lambda heads, i: heads[i].sum(), lambda g: g, "is a sample"),
+            (lambda heads, i: heads[..., i].pow(2).sum(), lambda g: g != 0, "one number of every"),
+            (lambda heads, i: heads[:, i].pow(2).sum(), lambda g: g != 0, "every token by itself"),
+            (lambda heads, i: heads[:, i], lambda g: g, "moves *one* number"),
+        ],
+    )
+    def test_of_several_mistakes_one_is_told(self, take, conclude, words):
+        def answer(head, heads_of, x):
+            x = x.clone().requires_grad_()
+            return conclude(torch.autograd.grad(take(heads_of(x), head), x)[0])
+
+        assert words in l04.reads(answer).message
+
     def test_a_mean_is_a_plain_sum(self):
         def of_a_mean(head, heads_of, x):
             x = x.clone().requires_grad_()
@@ -79,6 +100,11 @@ class TestReads:
 def test_split_heads_is_not_to_be_called():
     for answer in (split_heads, lambda x, h: split_heads(x, h)):
         assert "`split_heads` made them" in l04.split(answer).message
+
+
+def test_merge_heads_is_not_to_be_called():
+    for answer in (merge_heads, lambda x: merge_heads(x)):
+        assert "`merge_heads` made them" in l04.merge(answer).message
 
 
 def test_a_view_of_a_transpose_is_told():

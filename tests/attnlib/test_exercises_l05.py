@@ -268,6 +268,18 @@ def break_the_block(block):
     block.attention.W_o = nn.Linear(3, 3)
 
 
+def leave_the_feed_forward_part(block):
+    nn.init.zeros_(block.attention.W_o.weight)
+    nn.init.zeros_(block.attention.W_o.bias)
+    nn.init.ones_(block.feed_forward.W_2.weight)
+
+
+def shrink(block):
+    with torch.no_grad():
+        for parameter in block.parameters():
+            parameter.mul_(1e-5)
+
+
 def freeze_everything(block):
     zero_last_matrices(block)
     block.requires_grad_(False)
@@ -282,6 +294,10 @@ def freeze_everything(block):
         (zero_values_and_output, "W_o or W_2 gets no gradient"),
         (break_the_block, "doesn't run any more"),
         (lambda block: nn.init.ones_(block.attention.W_o.weight), "still differs"),
+        (leave_the_feed_forward_part, "adds something: the feed-forward part."),
+        (shrink, "Small numbers come nearer"),
+        (lambda block: nn.Identity(), "Another module in its place"),
+        (lambda block: setattr(block, "forward", lambda x: (x, None)), "or another forward"),
     ],
 )
 def test_identity_hints_for_what_a_reader_may_try(answer, words):

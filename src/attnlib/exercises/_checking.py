@@ -169,7 +169,7 @@ def check_function(
     if all(agree(g, w, tolerance) for g, w in zip(given, wanted, strict=True)):
         return correct(praise)
     for mistake in mistakes:
-        wrong = [call(as_function(mistake.answer), case) for case in cases]
+        wrong = (call(as_function(mistake.answer), case) for case in cases)
         if all(agree(g, w, tolerance) for g, w in zip(given, wrong, strict=True)):
             return not_yet(mistake.hint)
     case, first, right = next(
@@ -205,6 +205,8 @@ def _difference(
                 f"Something in {named} isn't a number: it holds nan when called with {case}. "
                 "Was 0 divided by 0?"
             )
+        if ours_.isinf().any() and not theirs_.isinf().any():
+            return f"Something in {named} is infinite when called with {case}."
         if not same_numbers(a, b, tolerance):
             gap = (ours_ - theirs_).abs().max().item()
             return (

@@ -73,6 +73,15 @@ def _filled(fill: float) -> Callable:
     return partial(attend, weigh=lambda scores, mask: scores.masked_fill(~mask, fill).softmax(-1))
 
 
+def _filled_and_cut(fill: float) -> Callable:
+    """Fill, and set what is left on forbidden keys to 0 after the softmax."""
+
+    def weigh(scores: Tensor, mask: Tensor) -> Tensor:
+        return scores.masked_fill(~mask, fill).softmax(-1) * mask
+
+    return partial(attend, weigh=weigh)
+
+
 def _added(number: float) -> Callable:
     return partial(attend, weigh=lambda scores, mask: (scores + number * ~mask).softmax(-1))
 
@@ -241,6 +250,7 @@ _MASK_TOO = (replace(_TOO_LITTLE, answer=_filled(-10.0)),)
 _FAR_APART_TOO = (
     replace(_RENORMALIZED, answer=_renormalized(0.0)),
     replace(_TOO_LITTLE, answer=_added(-100.0)),
+    replace(_TOO_LITTLE, answer=_filled_and_cut(-100.0)),
 )
 
 _FULLY_MASKED = (

@@ -21,21 +21,32 @@ _SWAPPED = Mistake(
     "For one of the rows two entries match well, for the other none does. Which is which? A name "
     "that stands twice has the same score in two columns, or nearly.",
 )
-_UNTRAINED = Mistake(
-    "blamed training",
-    {"row 2": "twice", "row 5": "untrained"},
-    "In 300 batches of 32 books every name came up many times. Look at column 5: who finds the "
-    "entry there, and what is its name?",
-)
-_DIGITS = Mistake(
-    "blamed the digits",
-    {"row 2": "digits", "row 5": "missing"},
-    "A question holds a name and no digit, so digits are nothing that it could look for.",
+# What to say of each wrong cause, row by row.
+_HINTS = {
+    ("row 2", "missing"): "Row 2 has two bright cells, and next to nothing elsewhere. Would a "
+    "name that fits no entry find two that fit?",
+    ("row 2", "untrained"): "Row 2: in 300 batches of 32 books every name came up many times. And "
+    "a head that knew nothing of the name wouldn't pick two cells alone.",
+    ("row 2", "digits"): "Row 2: a question holds a name and no digit, so digits are nothing that "
+    "it could look for.",
+    ("row 5", "twice"): "Row 5 has one bright cell. Where would the second be, if its name stood "
+    "in the book twice?",
+    ("row 5", "untrained"): "Row 5: in 300 batches of 32 books every name came up many times. Look "
+    "at column 5: who finds the entry there, and what is its name?",
+    ("row 5", "digits"): "Row 5: two entries may have the same digit, but no question asks for a "
+    "digit. What of an entry does a key hold that a question could match?",
+}
+_MISTAKES = (
+    _SWAPPED,
+    *(
+        Mistake(f"{row} {cause}", _RIGHT | {row: cause}, hint)
+        for (row, cause), hint in _HINTS.items()
+    ),
 )
 
 
 @exercise(
-    mistakes=(_SWAPPED, _UNTRAINED, _DIGITS),
+    mistakes=_MISTAKES,
     page=Choice(CAUSES, each={"row 2": "Row 2", "row 5": "Row 5"}),
 )
 def odd_rows(answer: Any) -> Verdict:
@@ -45,10 +56,9 @@ def odd_rows(answer: Any) -> Verdict:
     causes = list(answer.values())
     if any(not isinstance(cause, str) or cause not in CAUSES for cause in causes):
         return not_yet(f"The causes to choose from are {', '.join(CAUSES)}.")
-    if "digits" in causes:
-        return not_yet(_DIGITS.hint)
-    if "untrained" in causes:
-        return not_yet(_UNTRAINED.hint)
-    if answer != _RIGHT:
+    if answer == _SWAPPED.answer:
         return not_yet(_SWAPPED.hint)
+    for row, cause in _RIGHT.items():
+        if answer[row] != cause:
+            return not_yet(_HINTS[row, answer[row]])
     return correct("And row 5 is a warning: a firm look need not be a match.")

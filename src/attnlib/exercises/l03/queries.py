@@ -61,6 +61,8 @@ def copying_query(answer: Any) -> Verdict:
         return not_yet(f"One query is wanted, shape [4], but yours is {list(query.shape)}.")
     products = _KEYS @ query
     weights = (products / 2).softmax(0)
+    if not weights.isfinite().all():
+        return not_yet("Your query is so long that its scores overflow. A shorter one will do.")
     if weights[0] > 0.99:
         return correct("Token 2's output is now token 0's value, almost exactly.")
     rivals = products[1:]

@@ -32,13 +32,14 @@ def _without_keepdim(scores: Tensor) -> Tensor:
 
 
 class _Watch(TorchFunctionMode):
-    """Notes whether a softmax of torch's own is called meanwhile."""
+    """Notes whether torch's own softmax is called meanwhile, and whether scores are clamped."""
 
-    found = False
+    ready_made = clamps = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        self.found |= "softmax" in name or "softmin" in name
+        self.ready_made |= "softmax" in name or "softmin" in name
+        self.clamps |= "clamp" in name or "clip" in name
         return func(*args, **(kwargs or {}))
 
 
@@ -147,14 +148,32 @@ SOFTMAX_MISTAKES = (
         "only a shift doesn't.",
     ),
     Mistake(
-        "clamped",
-        lambda s: _shares(s.clamp(max=80.0).exp()),
-        "You cut large scores off, and scores that were different are now the same.",
-    ),
-    Mistake(
         "not normalized",
         lambda s: (s - s.amax(-1, keepdim=True)).exp(),
         "The exponentials are safe now, but the rows don't sum to 1 yet.",
+    ),
+    Mistake(
+        "no exponentials",
+        lambda s: _shares(s - s.amax(-1, keepdim=True)),
+        "You divided the shifted scores by their sum. Take e to the power of each first.",
+    ),
+    Mistake(
+        "the old scores in the sum",
+        lambda s: (s - s.amax(-1, keepdim=True)).exp() / s.exp().sum(-1, keepdim=True),
+        "The exponentials above are safe, the sum below isn't: it adds up exponentials of the "
+        "scores as they came. Both need the same shift, or it doesn't cancel.",
+    ),
+    Mistake(
+        "shifted afterwards",
+        lambda s: _shares(s.exp() - s.amax(-1, keepdim=True)),
+        "You took the exponentials first and subtracted then. They have overflowed by that time; "
+        "it is the scores that are shifted.",
+    ),
+    Mistake(
+        "nan taken for 0",
+        lambda s: _shares(s.exp()).nan_to_num(0.0),
+        "You put 0 where the division went wrong. No key is forbidden there: the numbers were only "
+        "too large, or too small, for e to their power. Avoid that, and nothing is left to repair.",
     ),
     Mistake(
         "logarithm",
@@ -164,11 +183,22 @@ SOFTMAX_MISTAKES = (
 )  # fmt: skip
 
 
-# The same mistake in other clothes.
-_NOTHING_TOO = replace(_NOTHING, answer=lambda s: s.exp() / s.exp().sum())
+_CLAMPED = Mistake(
+    "clamped",
+    lambda s: _shares(s.clamp(-80.0, 80.0).exp()),
+    "You cut scores off (by clamp), and scores that were different are now the same. A shift keeps "
+    "their differences.",
+)
+# The same mistakes in other clothes.
+_NAN_FOR_0 = next(mistake for mistake in SOFTMAX_MISTAKES if mistake.name == "nan taken for 0")
+_TOO = (
+    replace(_NOTHING, answer=lambda s: s.exp() / s.exp().sum()),
+    replace(_NAN_FOR_0, answer=lambda s: s.exp() / (s.exp().sum(-1, keepdim=True) + 1e-9)),
+    replace(_NAN_FOR_0, answer=lambda s: s.exp().nan_to_num() / (s.exp().sum(-1, keepdim=True))),
+)
 
 
-@exercise(mistakes=(_PAIR, _READY_MADE, *SOFTMAX_MISTAKES))
+@exercise(mistakes=(_PAIR, _READY_MADE, _CLAMPED, *SOFTMAX_MISTAKES))
 def stable_softmax(answer: Any) -> Verdict:
     """Check `stable_softmax(scores)` along the last axis of [..., T]."""
     forbidden = torch.randn(4, 6)
@@ -191,11 +221,12 @@ def stable_softmax(answer: Any) -> Verdict:
         with watch:
             return answer(scores)
 
+    known = [mistake.hint for mistake in SOFTMAX_MISTAKES]
     verdict = check_function(
         watched if callable(answer) else answer,
         lambda scores: scores.softmax(-1),
         cases,
-        (*SOFTMAX_MISTAKES, _NOTHING_TOO),
+        (*SOFTMAX_MISTAKES, *_TOO),
         output_names=["the row of weights"],
         tolerance=1e-3,  # neighboring float32 numbers near 5000 are 5e-4 apart
         praise="Safe with thousands, with rows on different levels and with forbidden keys, and "
@@ -203,4 +234,6 @@ def stable_softmax(answer: Any) -> Verdict:
     )
     if "torch.return_types.max" in verdict.message:  # in the words of the error that it raised
         return not_yet(_PAIR.hint)
-    return not_yet(_READY_MADE.hint) if verdict and watch.found else verdict
+    if watch.clamps and not verdict and verdict.message not in known:
+        return not_yet(_CLAMPED.hint)
+    return not_yet(_READY_MADE.hint) if verdict and watch.ready_made else verdict

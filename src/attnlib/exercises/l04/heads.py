@@ -36,6 +36,47 @@ SPLIT_MISTAKES = (
         lambda x, h: x.unflatten(-1, (h, -1)).permute(0, 2, 3, 1),
         "The last two axes are swapped: a head is [T, d_k], one row per token.",
     ),
+    Mistake(
+        "the heads first of all",
+        lambda x, h: x.unflatten(-1, (h, -1)).permute(2, 0, 1, 3),
+        "Your heads stand in front of the batch: [h, B, T, d_k]. The batch stays first, so that "
+        "the next function finds its samples.",
+    ),
+    Mistake(
+        "T and d_k swapped",
+        lambda x, h: x.unflatten(-1, (h, -1)).transpose(1, 3),
+        "You swapped T with d_k. Ask of [B, T, h, d_k] which two axes have to change places, so "
+        "that h comes before T and each head stays a matrix [T, d_k].",
+    ),
+    Mistake(
+        "h and d_k swapped",
+        lambda x, h: x.unflatten(-1, (h, -1)).transpose(2, 3),
+        "You swapped h with d_k, so the heads stand at the end. Which axis should they stand "
+        "before?",
+    ),
+    Mistake(
+        "d_k in place of h",
+        lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2),
+        "You cut each token into d_k pieces of h numbers. It is the other way round: h pieces, and "
+        "each is d_k = d / h wide.",
+    ),
+    Mistake(
+        "heads in the batch",
+        lambda x, h: x.unflatten(-1, (h, -1)).transpose(1, 2).flatten(0, 1),
+        "You folded the heads into the batch. They have an axis of their own here: [B, h, T, d_k].",
+    ),
+    Mistake(
+        "a list of heads",
+        lambda x, h: x.chunk(h, -1),
+        "The pieces are right. A list counts as several results, though: make it one tensor, in "
+        "which the heads have an axis of their own, behind the batch.",
+    ),
+    Mistake(
+        "tokens in front of the batch",
+        lambda x, h: x.reshape(x.shape[1], len(x), h, -1).permute(1, 2, 0, 3),
+        "Your reshape names T before B, but the samples lie one after the other: that deals tokens "
+        "to other samples. An axis may only be cut or joined where it stands.",
+    ),
 )
 
 
@@ -65,6 +106,12 @@ def split(answer: Any) -> Verdict:
     return not_yet(_READY_MADE.hint) if ready_made else verdict
 
 
+_READY_MADE_MERGE = Mistake(
+    "merge_heads itself",
+    merge_heads,
+    "The numbers are right, but `merge_heads` made them. Write what it does: bring each token's "
+    "heads together, and make one axis of two.",
+)
 MERGE_MISTAKES = (
     from_museum(MERGE, MERGE.steps["merge"]),
     Mistake(
@@ -87,21 +134,42 @@ MERGE_MISTAKES = (
         lambda x: x.sum(1),
         "You added the heads up. They stand side by side: h of them, each d_k wide, make d.",
     ),
+    Mistake(
+        "heads averaged",
+        lambda x: x.mean(1),
+        "You averaged the heads. Nothing is mixed here, every number is kept: h heads side by "
+        "side, each d_k wide, make d.",
+    ),
+    Mistake(
+        "the tokens joined as well",
+        lambda x: x.transpose(1, 2).flatten(1),
+        "You joined the tokens as well: [B, T * d]. Flatten from the axis of the heads on, and "
+        "leave that of the tokens.",
+    ),
+    Mistake(
+        "heads below each other",
+        lambda x: x.flatten(1, 2),
+        "You put the heads one below the other, h * T rows of d_k numbers. A token's heads stand "
+        "side by side in one row.",
+    ),
+    _READY_MADE_MERGE,
 )
 
 
 @exercise(mistakes=MERGE_MISTAKES)
 def merge(answer: Any) -> Verdict:
     """Check `merge(x)`: [B, h, T, d_k] -> [B, T, d]."""
-    return check_function(
+    verdict = check_function(
         answer,
         merge_heads,
         # as attention leaves heads behind: one after the other in memory
         [(split_heads(x, h).contiguous(),) for x, h in _split_cases()],
-        MERGE_MISTAKES,
+        MERGE_MISTAKES[:-1],  # the last of them is right
         output_names=["the merged tensor"],
         praise="Merging undoes splitting exactly.",
     )
+    ready_made = verdict and _calls(answer, "merge_heads")
+    return not_yet(_READY_MADE_MERGE.hint) if ready_made else verdict
 
 
 # --- the output as a sum over heads -------------------------------------------------------------

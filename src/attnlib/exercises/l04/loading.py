@@ -1,6 +1,6 @@
 """Loading another library's weights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,24 @@ from attnlib.exercises._exercise import Mistake, exercise, from_museum
 from attnlib.museum.outputs import UNTRANSPOSED
 
 
+def _thirds(packed: Tensor) -> Sequence[Tensor]:
+    return packed.chunk(3)
+
+
+def _every_third(packed: Tensor) -> Sequence[Tensor]:
+    return [packed[i::3] for i in range(3)]
+
+
+def _columns(packed: Tensor) -> Sequence[Tensor]:
+    """Read [3 d, d] as if it were [d, 3 d], and cut that."""
+    return packed.view(packed.shape[1], -1).chunk(3, dim=1)
+
+
+def _first_rows(packed: Tensor) -> Sequence[Tensor]:
+    """Take the first third, three times."""
+    return [packed[: len(packed) // 3]] * 3
+
+
 def _loader(
     order: str = "qkv",
     *,
@@ -22,21 +40,21 @@ def _loader(
     out: bool = True,
     out_bias: bool = True,
     out_transpose: bool = False,
-    interleaved: bool = False,
+    cut: Callable[[Tensor], Sequence[Tensor]] = _thirds,
+    biases_like_weights: bool = True,
 ) -> Callable[[nn.MultiheadAttention], MultiHeadAttention]:
     """Make a loader that copies a torch module's weights, possibly with a mistake."""
 
     def load(theirs: nn.MultiheadAttention) -> MultiHeadAttention:
         ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
-        d, targets = theirs.embed_dim, {"q": ours.W_q, "k": ours.W_k, "v": ours.W_v}
+        targets = {"q": ours.W_q, "k": ours.W_k, "v": ours.W_v}
         with torch.no_grad():
-            for i, name in enumerate(order):
-                d = theirs.embed_dim
-                rows = slice(i, None, 3) if interleaved else slice(i * d, (i + 1) * d)
-                block = theirs.in_proj_weight[rows]
+            blocks = cut(theirs.in_proj_weight)
+            rows = (cut if biases_like_weights else _thirds)(theirs.in_proj_bias)
+            for name, block, bias in zip(order, blocks, rows, strict=True):
                 targets[name].weight.copy_(block.T if transpose else block)
                 if biases:
-                    targets[name].bias.copy_(theirs.in_proj_bias[rows])
+                    targets[name].bias.copy_(bias)
             if out:
                 block = theirs.out_proj.weight
                 ours.W_o.weight.copy_(block.T if out_transpose else block)
@@ -85,9 +103,22 @@ LOADED_MISTAKES = (
         "Queries and keys are swapped: the packed matrix holds q, then k, then v.",
     ),
     Mistake(
-        "order v, k, q",
+        "keys and values swapped",
+        _loader("qvk"),
+        "The queries are right. Keys and values are swapped: the packed matrix holds q, then k, "
+        "then v.",
+    ),
+    Mistake(
+        "queries and values swapped",
         _loader("vkq"),
-        "The blocks went to the wrong projections: the first d rows belong to the queries.",
+        "The first and the last block went to the wrong projections: the first d rows belong to "
+        "the queries.",
+    ),
+    Mistake(
+        "order k, v, q",
+        _loader("kvq"),
+        "None of the three blocks went to its own projection. The first d rows are the queries'; "
+        "and then?",
     ),
     Mistake(
         "no biases",
@@ -130,14 +161,24 @@ LOADED_MISTAKES = (
     ),
     Mistake(
         "every third row",
-        _loader(interleaved=True),
+        _loader(cut=_every_third),
         "You took every third row. The blocks stand one below the other, d rows each.",
     ),
+    Mistake(
+        "cut into columns",
+        _loader(cut=_columns, biases_like_weights=False),
+        "You read the packed matrix as [d, 3 d] and cut its columns. It is [3 d, d]: nothing needs "
+        "another shape, the three blocks stand one below the other.",
+    ),
+    Mistake(
+        "the first rows three times",
+        _loader(cut=_first_rows),
+        "All three projections got the same rows, the first d of 3 d.",
+    ),
 )
-# The remaining orders of the blocks.
-_OTHER_ORDERS = tuple(
-    replace(LOADED_MISTAKES[2], answer=_loader(order)) for order in ("qvk", "kvq", "vqk")
-)
+_ROTATED = next(mistake for mistake in LOADED_MISTAKES if mistake.name == "order k, v, q")
+# The same mistakes in other clothes.
+_TOO = (replace(_ROTATED, answer=_loader("vqk")),)
 
 
 @exercise(mistakes=(*LOADED_MISTAKES, _THEIRS))
@@ -157,7 +198,7 @@ def loaded(answer: Any) -> Verdict:
         answer,
         reference,
         cases,
-        (*LOADED_MISTAKES, *_OTHER_ORDERS),
+        (*LOADED_MISTAKES, *_TOO),
         output_names=["the output of your module", "the weights of your module"],
         as_function=_outputs_of,
         praise="Output and every head's weights equal those of nn.MultiheadAttention.",

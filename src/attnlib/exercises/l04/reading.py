@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import torch
@@ -12,40 +13,51 @@ from attnlib.exercises._checking import check_function, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.functional import split_heads
 
-
-def _gradient(heads: Tensor, x: Tensor) -> Tensor:
+# An answer in three steps: which outputs it looks at, what of them it takes the gradient of, and
+# what it concludes; each rightly, or with a usual mistake.
+_LOOKS: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "right": lambda heads, head: heads[:, head],
+    "heads counted from 1": lambda heads, head: heads[:, head - 1],
+    "counted beyond": lambda heads, head: heads[:, head + 1],
+    "all heads at once": lambda heads, head: heads,
+    "a sample instead of a head": lambda heads, head: heads[head],
+    "a token instead of a head": lambda heads, head: heads[:, :, head],
+    "a number instead of a head": lambda heads, head: heads[..., head],
+}
+_SIZES: dict[str, Callable[[Tensor], Tensor]] = {
     # Squares: a plain sum can have gradient 0 where positive and negative effects cancel.
-    return torch.autograd.grad(heads.pow(2).sum(), x)[0]
+    "right": lambda outputs: outputs.pow(2).sum(),
+    "a plain sum": lambda outputs: outputs.sum(),
+}
+_CONCLUSIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "right": lambda gradient: (gradient != 0).flatten(0, 1).any(0),
+    "only what raises it": lambda gradient: (gradient > 0).flatten(0, 1).any(0),
+    "all instead of any": lambda gradient: (gradient != 0).flatten(0, 1).all(0),
+    "the first token alone": lambda gradient: gradient[0, 0] != 0,
+    "places": lambda gradient: (gradient != 0).flatten(0, 1).any(0).nonzero().squeeze(1),
+    "gradients themselves": lambda gradient: gradient,
+    "an answer per token": lambda gradient: gradient != 0,
+}
 
 
-def _of_head(head: int, heads_of: Callable, x: Tensor) -> Tensor:
-    x = x.clone().requires_grad_()
-    return _gradient(heads_of(x)[:, head], x)
+def _answer(look: str = "right", size: str = "right", conclusion: str = "right") -> Callable:
+    """Return a function that finds out what a head reads, possibly with mistakes."""
+
+    def reads(head: int, heads_of: Callable, x: Tensor) -> Tensor:
+        x = x.clone().requires_grad_()
+        measured = _SIZES[size](_LOOKS[look](heads_of(x), head))
+        return _CONCLUSIONS[conclusion](torch.autograd.grad(measured, x)[0])
+
+    return reads
 
 
-def _reads(head: int, heads_of: Callable, x: Tensor) -> Tensor:
-    return (_of_head(head, heads_of, x) != 0).flatten(0, 1).any(0)
+_reads = _answer()
 
 
-def _of_all_heads(head: int, heads_of: Callable, x: Tensor) -> Tensor:
-    x = x.clone().requires_grad_()
-    return (_gradient(heads_of(x), x) != 0).flatten(0, 1).any(0)
-
-
-def _of_a_sample(head: int, heads_of: Callable, x: Tensor) -> Tensor:
-    x = x.clone().requires_grad_()
-    return (_gradient(heads_of(x)[head], x) != 0).flatten(0, 1).any(0)
-
-
-def _of_a_token(head: int, heads_of: Callable, x: Tensor) -> Tensor:
-    x = x.clone().requires_grad_()
-    return (_gradient(heads_of(x)[:, :, head], x) != 0).flatten(0, 1).any(0)
-
-
-def _of_a_plain_sum(head: int, heads_of: Callable, x: Tensor) -> Tensor:
-    x = x.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(heads_of(x)[:, head].sum(), x)
-    return (gradient != 0).flatten(0, 1).any(0)
+def _raises_on_average(size: str) -> Callable:
+    """Return a function that asks whether the mean gradient is positive."""
+    gradients = _answer(size=size, conclusion="gradients themselves")
+    return lambda head, heads_of, x: gradients(head, heads_of, x).mean((0, 1)) > 0
 
 
 _NO_BOOLEANS = Mistake(
@@ -56,8 +68,13 @@ _NO_BOOLEANS = Mistake(
 READS_MISTAKES = (
     Mistake(
         "heads counted from 1",
-        lambda head, heads_of, x: _reads(head - 1, heads_of, x),
+        _answer("heads counted from 1"),
         "This is what the head before it reads: `head` counts from 0, so take heads[:, head].",
+    ),
+    Mistake(
+        "counted beyond",
+        _answer("counted beyond"),
+        "This is what the next head reads: `head` counts from 0 already, so nothing is added.",
     ),
     Mistake(
         "assumed a slice",
@@ -73,56 +90,78 @@ READS_MISTAKES = (
     ),
     Mistake(
         "all heads at once",
-        _of_all_heads,
+        _answer("all heads at once"),
         "You found everything even where a head is cut off from the rest. Take the gradient of "
         "heads[:, head] alone, not of all heads together.",
     ),
     Mistake(
         "a sample instead of a head",
-        _of_a_sample,
+        _answer("a sample instead of a head"),
         "heads[head] is a sample: the first axis is the batch. Take heads[:, head].",
     ),
     Mistake(
         "a token instead of a head",
-        _of_a_token,
+        _answer("a token instead of a head"),
         "heads[:, :, head] is a token: its axes are batch, head, token. Take heads[:, head].",
     ),
     Mistake(
+        "a number instead of a head",
+        _answer("a number instead of a head"),
+        "heads[..., head] is one number of every head: the last axis is the width of a head. Take "
+        "heads[:, head].",
+    ),
+    Mistake(
         "a plain sum",
-        _of_a_plain_sum,
+        _answer(size="a plain sum"),
         "You took the gradient of a plain sum. A number may raise one number of the head's output "
         "and lower another by as much: the sum doesn't move, the output does. Square before you "
         "add up.",
     ),
     Mistake(
         "only what raises it",
-        lambda head, heads_of, x: (_of_head(head, heads_of, x) > 0).flatten(0, 1).any(0),
+        _answer(conclusion="only what raises it"),
         "You count positive gradients only. What lowers the output is read as well: compare by !=.",
     ),
     Mistake(
         "all instead of any",
-        lambda head, heads_of, x: (_of_head(head, heads_of, x) != 0).flatten(0, 1).all(0),
+        _answer(conclusion="all instead of any"),
         "You ask whether *every* token's number matters. Some heads look at one token alone; one "
         "is enough: any, not all.",
     ),
     Mistake(
         "the first token alone",
-        lambda head, heads_of, x: _of_head(head, heads_of, x)[0, 0] != 0,
+        _answer(conclusion="the first token alone"),
         "You looked at the first token alone. A head may read another one: any sample, any token.",
     ),
     Mistake(
         "places",
-        lambda head, heads_of, x: _reads(head, heads_of, x).nonzero().squeeze(1),
+        _answer(conclusion="places"),
         "You list the places of the numbers that are read. Wanted is True or False for each of "
         "them.",
     ),
     Mistake(
         "gradients themselves",
-        _of_head,
+        _answer(conclusion="gradients themselves"),
         "You returned the gradient [B, T, d]. Wanted is one answer per input number: "
         "is it non-zero for any sample and token?",
     ),
+    Mistake(
+        "an answer per token",
+        _answer(conclusion="an answer per token"),
+        "You answer for every token by itself, [B, T, d]. Wanted is one answer per number of the "
+        "embedding: does it matter in any sample, for any token?",
+    ),
 )  # fmt: skip
+_HINTS = {mistake.name: mistake.hint for mistake in READS_MISTAKES}
+# Several mistakes at once: the first one is told. And signs that are lost in another way.
+_SEVERAL = tuple(
+    Mistake("", _answer(*steps), next(_HINTS[step] for step in steps if step != "right"))
+    for steps in product(_LOOKS, _SIZES, _CONCLUSIONS)
+    if steps.count("right") < 2
+)
+_OTHER_SIGNS = tuple(
+    Mistake("", _raises_on_average(size), _HINTS["only what raises it"]) for size in _SIZES
+)
 
 
 def _sliced_heads(num_heads: int, d: int) -> Callable[[Tensor], Tensor]:
@@ -180,7 +219,7 @@ def reads(answer: Any) -> Verdict:
         answer,
         _reads,
         cases,
-        READS_MISTAKES,
+        (*READS_MISTAKES, *_OTHER_SIGNS, *_SEVERAL),
         output_names=["your answer"],
         praise="All of the embedding for real heads, one slice for one impostor, and for the other "
         "the half that it reads.",

@@ -46,6 +46,17 @@ def _with_steps(replaced: dict[str, Any]) -> Callable[..., Tensor]:
     return mend
 
 
+def _with_turned(matrix: str) -> Callable[..., Tensor]:
+    """Right attention that transposes one of its four matrices."""
+    right = _with_steps({})
+
+    def mend(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, h: int) -> Tensor:
+        matrices = {"W_q": W_q, "W_k": W_k, "W_v": W_v, "W_o": W_o}
+        return right(x, *(W.T if name == matrix else W for name, W in matrices.items()), h)
+
+    return mend
+
+
 def _steps_of(bugs: Collection[str]) -> dict[str, Any]:
     return {name: step for bug in bugs for name, step in _BUGS[bug].steps.items()}
 
@@ -113,6 +124,33 @@ MENDED_MISTAKES = (
         "divided by the root of T",
         _with_steps({"score": lambda q, k: q @ k.mT / math.sqrt(q.shape[-2])}),
         "You divided by the root of the number of tokens. A score is a dot product of d_k numbers.",
+    ),
+    Mistake(
+        "divided by the root of h",
+        _with_steps({"score": lambda q, k: q @ k.mT / math.sqrt(q.shape[-3])}),
+        "You divided by the root of the number of heads. Each score is made within one head: how "
+        "many products does it add up?",
+    ),
+    *(
+        Mistake(
+            f"{turned} turned",
+            _with_turned(turned),
+            f"All four lines are mended, but {turned} is transposed now. Here row vectors meet the "
+            "matrices from the left, x @ W, and those lines were right.",
+        )
+        for turned in ("W_q", "W_k", "W_v", "W_o")
+    ),
+    Mistake(
+        "h and d_k in the wrong order",
+        _with_steps({"split": lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2)}),
+        "You cut each token into d_k pieces of h numbers. There are h heads, each d_k wide: "
+        "[B, T, h, d_k].",
+    ),
+    Mistake(
+        "weights turned",
+        _with_steps({"rescale": lambda weights, d_k: weights.mT}),
+        "The weights are turned when they meet the values. Rows are queries already: line 9 was "
+        "right.",
     ),
 )  # fmt: skip
 # Bugs beside a scale that was changed, and is still wrong.

@@ -2,6 +2,8 @@
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -11,6 +13,8 @@ from attnlib.blocks import TransformerBlock
 from attnlib.exercises._calling import call
 from attnlib.exercises._checking import correct, not_a_function, not_yet, same_numbers
 from attnlib.exercises._exercise import Mistake, exercise
+
+NEARLY = 1e-2  # an output that is no farther off is made of small numbers
 
 
 def _zero(*names: str) -> Callable[[TransformerBlock], None]:
@@ -24,11 +28,42 @@ def _zero(*names: str) -> Callable[[TransformerBlock], None]:
     return change
 
 
+def _identity_matrix(block: TransformerBlock) -> None:
+    nn.init.eye_(block.attention.W_o.weight)
+    nn.init.zeros_(block.attention.W_o.bias)
+
+
+def _identity_matrices(block: TransformerBlock) -> None:
+    _identity_matrix(block)
+    nn.init.eye_(block.feed_forward.W_2.weight)
+    nn.init.zeros_(block.feed_forward.W_2.bias)
+
+
+def _shrink(block: TransformerBlock) -> None:
+    with torch.no_grad():
+        for last in (block.attention.W_o, block.feed_forward.W_2):
+            last.weight.mul_(1e-6)
+            last.bias.mul_(1e-6)
+
+
+_IDENTITY_MATRIX = Mistake(
+    "the identity matrix",
+    _identity_matrix,
+    "With the identity matrix W_o hands the heads' output on, and it is added to x. The *block* "
+    "should be the identity: which matrix adds nothing?",
+)
+_NEARLY_ZERO = Mistake(
+    "nearly zero",
+    _shrink,
+    "Small numbers come nearer, but the output should equal the input exactly, for every input. "
+    "Which number adds nothing at all?",
+)
 IDENTITY_MISTAKES = (
     Mistake(
         "nothing changed",
         lambda block: None,
-        "The block is unchanged. Which matrix is the last thing that attention's answer passes?",
+        "No parameter of the block has changed. (Another module in its place, or another forward, "
+        "wouldn't learn.) Which matrix is the last thing that attention's answer passes?",
     ),
     Mistake(
         "biases forgotten",
@@ -74,12 +109,30 @@ IDENTITY_MISTAKES = (
         "Only the biases of the last matrices are zero. The matrices still pass something on.",
     ),
     Mistake(
+        "first steps of the sub-layers",
+        _zero("W_v.weight", "W_v.bias", "W_1.weight", "W_1.bias"),
+        "You zeroed what the sub-layers begin with. After it W_o and W_2 come, and each adds its "
+        "bias. What comes last?",
+    ),
+    Mistake(
+        "queries and keys",
+        _zero("W_q.weight", "W_q.bias", "W_k.weight", "W_k.bias"),
+        "Without queries and keys all weights are equal: a token gets the mean of the values, "
+        "which is something. Stop what is written, not who is looked at.",
+    ),
+    _IDENTITY_MATRIX,
+    _NEARLY_ZERO,
+    Mistake(
         "everything",
         _zero(),
         "The output equals the input, but nothing is left that could learn: when every matrix is "
         "zero, every matrix's gradient is zero too. Zero as little as possible.",
     ),
 )
+
+
+# The same mistake in other clothes.
+_TOO = (replace(_IDENTITY_MATRIX, answer=_identity_matrices),)
 
 
 @exercise(mistakes=IDENTITY_MISTAKES)
@@ -99,7 +152,7 @@ def identity_at_start(answer: Callable) -> Verdict:
     changed = outcome.outputs
     if not changed.residual:
         return not_yet("The residual is switched off, so nothing carries x to the output.")
-    for mistake in IDENTITY_MISTAKES:
+    for mistake in (*IDENTITY_MISTAKES, *_TOO):
         if _same_parameters(changed, _changed(block, mistake.answer)):
             return not_yet(mistake.hint)
     outcome = call(lambda tokens: changed(tokens)[0], (x,))
@@ -107,8 +160,7 @@ def identity_at_start(answer: Callable) -> Verdict:
         return not_yet(f"The changed block doesn't run any more. {outcome.complaint}")
     output = outcome.outputs
     if not torch.equal(output, x):
-        gap = (output - x).abs().max().item()
-        return not_yet(f"The output still differs from the input, by up to {gap:.2g}.")
+        return not_yet(_still_added(changed, x))
     if output.requires_grad:  # it doesn't when the reader has frozen everything
         output.square().sum().backward()
     last = changed.attention.W_o, changed.feed_forward.W_2
@@ -126,6 +178,23 @@ def _changed(block: TransformerBlock, change: Callable) -> TransformerBlock:
     copied = copy.deepcopy(block)
     returned = change(copied)
     return returned if isinstance(returned, TransformerBlock) else copied
+
+
+def _still_added(block: Any, x: torch.Tensor) -> str:
+    """Say which sub-layers of a pre-norm block still add something to x."""
+    with torch.no_grad():
+        gap = (block(x)[0] - x).abs().max().item()
+        answers = {
+            "attention": block.attention(block.norm_1(x))[0],
+            "the feed-forward part": block.feed_forward(block.norm_2(x)),
+        }
+    if gap < NEARLY:
+        return _NEARLY_ZERO.hint
+    adding = [name for name, answer in answers.items() if answer.any()]
+    return (
+        f"The output still differs from the input, by up to {gap:.2g}. What still adds something: "
+        f"{' and '.join(adding)}."
+    )
 
 
 def _same_parameters(left: nn.Module, right: nn.Module) -> bool:
