@@ -7,9 +7,10 @@ import pytest
 import torch
 from tools.widget_pages import target_sizes, unfold
 
-from attnlib import TransformerBlock
+from attnlib import FeedForward, LayerNorm, MultiHeadAttention, TransformerBlock
 from attnlib.plotting.l05.blocks import block_parts
-from attnlib.widgets import BuildABlock
+from attnlib.widgets import BuildABlock, _block_signal
+from attnlib.widgets._block_signal import stops
 
 DEPTHS = [2, 6, 12, 24, 48]
 PANELS = {"gradient norm": "size", "cosine": "cosine"}
@@ -91,14 +92,20 @@ def in_words(value, kind):
 
 
 STATE = ("depths", "variants", "panels", "runs", "residual", "norm_position", "depth")
-READ = """({state, values}) => {
+STATE += ("stop", "signal_origin")
+READ = """({state, values, signal}) => {
     const {readState} = attnModules["build_a_block.js"];
     const {median} = attnModules["build_a_block_words.js"];
-    const bytes = Uint8Array.from(atob(values), (c) => c.charCodeAt(0));
-    const model = new Map(Object.entries({...state, values: new DataView(bytes.buffer)}));
-    const {variants, panels, depths, runsAt} = readState(model);
-    return variants.map((_, v) => panels.map((_, p) => depths.map((_, d) =>
+    const {wayUp} = attnModules["build_a_block_signal.js"];
+    const decode = (text) =>
+        new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+    const bytes = {values: decode(values), signal: decode(signal)};
+    const model = new Map(Object.entries({...state, ...bytes}));
+    const {variants, panels, depths, runsAt, signal: ways} = readState(model);
+    const all = variants.map((_, v) => panels.map((_, p) => depths.map((_, d) =>
         [...runsAt(v, p, d), median(runsAt(v, p, d))])));
+    const wirings = [false, true].flatMap((r) => [null, "pre", "post"].map((n) => [r, n]));
+    return [all, wirings.map(([r, n]) => depths.map((depth) => wayUp(ways, r, n, depth)))];
 }"""
 
 
@@ -109,12 +116,116 @@ def test_the_browser_reads_every_number_to_the_last_bit(show):
         widget = widget_of(given)
         state = {name: getattr(widget, name) for name in STATE}
         values = base64.b64encode(widget.values).decode()
-        read = page.evaluate(READ, {"state": state, "values": values})
+        signal = base64.b64encode(widget.signal).decode()
+        read, _ = page.evaluate(READ, {"state": state, "values": values, "signal": signal})
         read = torch.tensor(read, dtype=torch.float64)  # [variants, panels, depths, runs + median]
         rows = [torch.stack([given[wiring][panel] for panel in PANELS]) for wiring in MEASURED]
         expected = torch.stack(rows)
         assert torch.equal(read[..., :-1], expected)
         assert torch.equal(read[..., -1], expected.median(dim=-1).values)
+
+
+@pytest.fixture(scope="module")
+def ways():
+    """The states on the way up, by wiring and depth: what each stop is called, and the tokens."""
+    torch.manual_seed(_block_signal.SEED)
+    x = torch.randn(1, _block_signal.TOKENS, _block_signal.WIDTH, dtype=torch.float64)
+    width, heads = _block_signal.WIDTH, _block_signal.HEADS
+    parts = [(MultiHeadAttention(width, heads), FeedForward(width)) for _ in range(max(DEPTHS))]
+    found = {}
+    for residual, norm in WIRINGS:
+        state, way = x, {}
+        for number, (attention, feed_forward) in enumerate(parts, 1):
+            block = TransformerBlock.of_parts(
+                attention, feed_forward, residual=residual, norm_position=norm
+            ).double()
+            names = [
+                f"block {number}, after {'the sum' if name == '+' else name}"
+                for name in block_parts(block)
+                if name != "split"
+            ]
+            way[number] = list(zip(names, stops(block, state), strict=True))
+            state = block(state)[0]
+            assert torch.equal(way[number][-1][1], state)
+            if number in DEPTHS:
+                last = [("after the last norm", LayerNorm(width).double()(state))]
+                end = last if norm == "pre" else []
+                middle = way[1] + (way[number] if number > 1 else [])
+                found[(residual, norm), number] = [("tokens in", x), *middle, *end]
+    return found
+
+
+def measure(x):
+    unit = x[0] / x[0].norm(dim=-1, keepdim=True)
+    T = len(unit)
+    cosine = ((unit @ unit.T).sum() - T) / (T * (T - 1))
+    return [x.square().mean().sqrt().item(), cosine.item()]
+
+
+def test_the_signals_numbers_are_those_of_the_packages_blocks(show, ways):
+    widget = block()
+    state = {name: getattr(widget, name) for name in STATE}
+    values, signal = (base64.b64encode(b).decode() for b in (widget.values, widget.signal))
+    _, read = show(widget).evaluate(READ, {"state": state, "values": values, "signal": signal})
+    for wiring, by_depth in zip(WIRINGS, read, strict=True):
+        for depth, way in zip(DEPTHS, by_depth, strict=True):
+            expected = ways[wiring, depth]
+            assert [stop["name"] for stop in way] == [name for name, _ in expected]
+            for stop, (_, tokens) in zip(way, expected, strict=True):
+                assert [stop["size"], stop["cosine"]] == pytest.approx(measure(tokens), rel=1e-9)
+
+
+def test_a_signal_steps_up_the_stack_and_says_what_it_measures(show, ways):
+    page = show(block(residual=True, norm_position="pre", depth=12))
+    step, back = (page.get_by_role("button", name=name) for name in ("Step", "Back to the start"))
+    said, dot = page.locator("p.attn-signal"), page.locator("circle.attn-signal")
+    way = ways[(True, "pre"), 12]
+    heights = []
+    for name, tokens in way:
+        size, cosine = measure(tokens)
+        assert said.inner_text() == (
+            f"Signal, {name}: size {float(f'{size:.3g}'):g}, cosine between tokens {cosine:.3f}"
+        )
+        heights.append(float(dot.evaluate("d => new DOMMatrix(d.style.transform).f")))
+        step.click(force=True)  # at the end it does nothing
+    assert step.get_attribute("aria-disabled") == "true"
+    assert said.inner_text().startswith("Signal, after the last norm")
+    block_1, block_12 = heights[1:7], heights[7:13]
+    assert block_1 == block_12 == sorted(block_1, reverse=True)
+    page.get_by_label("Residual").uncheck()  # a shorter way
+    assert said.inner_text().startswith("Signal, after the last norm")
+    back.click()
+    assert said.inner_text().startswith("Signal, tokens in")
+    assert back.get_attribute("aria-disabled") == "true"
+
+
+def test_a_signal_plays_until_its_end_and_is_held(show):
+    page = show(block(depth=2))
+    page.clock.install()
+    play = page.locator(".attn-send button").nth(1)
+    said = page.locator("p.attn-signal")
+    play.click()
+    assert play.inner_text() == "Pause"
+    page.clock.run_for(1000)
+    assert "block 1, after attention" in said.inner_text()
+    play.click()
+    page.clock.run_for(5000)
+    assert "block 1, after attention" in said.inner_text()
+    play.click()
+    page.clock.run_for(5000)
+    assert "block 2, after feed-forward" in said.inner_text()
+    assert play.inner_text() == "Play"
+    play.click()  # from the start again
+    page.clock.run_for(1000)
+    assert "block 1, after attention" in said.inner_text()
+
+
+def test_the_signal_only_steps_where_motion_is_unwanted(show):
+    page = show(block(depth=2))
+    assert page.get_by_role("button", name="Play").is_visible()
+    page.emulate_media(reduced_motion="reduce")
+    circle = page.locator("circle.attn-signal")
+    assert circle.evaluate("c => getComputedStyle(c).transitionDuration") == "0s"
 
 
 def choose(page, wiring):
@@ -399,6 +510,7 @@ DAMAGES = {
     "values holds a number that isn't finite": overwrite(math.nan),
     "a should be above 0, but is -1": overwrite(-1.0),
     "runs should be at least 1, but is 0": lambda state, _: state.update(runs=0),
+    "stop should be one of 0 to 14, but is 15": lambda state, _: state.update(stop=15),
     "depth should be one of 2, 6, 12, 24, 48, but is 3": lambda state, _: state.update(depth=3),
     "depths should be a list of increasing whole numbers, at least 1, but is [6,2]": lambda s, _: (
         s.update(depths=[6, 2])

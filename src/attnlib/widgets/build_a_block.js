@@ -1,6 +1,7 @@
 // BuildABlock: how a block is wired, and what was measured in stacks of it.
 
 import { createDiagram, createKey, createPanel } from "./build_a_block_figures.js";
+import { createSignal, readSignal } from "./build_a_block_signal.js";
 import {
   formula,
   meaningOf,
@@ -54,7 +55,7 @@ export function readState(model) {
       throw new Error(`${name} should be above 0, but is ${Math.min(...all)}`);
     }
   });
-  return { depths, variants, panels, runs, runsAt };
+  return { depths, variants, panels, runs, runsAt, signal: readSignal(read, depths) };
 }
 
 /** Every number, a table a panel, in a fold. */
@@ -111,6 +112,7 @@ function render({ model, el }) {
     chooseDepth: (depth) => set("depth", depth),
   });
   const [diagram, legend] = [createDiagram(), createKey(variants)];
+  const signal = createSignal(state.signal, { choose: (stop) => set("stop", stop) });
   const plots = panels.map((_, panel) => createPanel(state, panel));
   const live = createLive();
   const keys = [
@@ -127,7 +129,7 @@ function render({ model, el }) {
     createNote(`Measured: ${model.get("origin")}.`),
     controls.node,
     createPanels(
-      diagram.node,
+      element("div", {}, diagram.node, signal.node),
       element(
         "div",
         {},
@@ -138,6 +140,7 @@ function render({ model, el }) {
       ),
     ),
     numbers.node,
+    signal.table,
   );
 
   const traits = ["residual", "norm_position", "depth"];
@@ -148,6 +151,7 @@ function render({ model, el }) {
     const d = depths.indexOf(depth);
     controls.draw(residual, norm, depth);
     diagram.draw(residual, norm, depth);
+    drawSignal();
     plots.forEach((plot) => plot.draw(chosen, d));
     legend.draw(chosen);
     const line = (...parts) => element("span", {}, ...parts);
@@ -166,9 +170,18 @@ function render({ model, el }) {
     live.replaceChildren(...lines);
   }
 
+  function drawSignal() {
+    const wiring = traits.map((name) => model.get(name));
+    diagram.pointAt(signal.draw(...wiring, model.get("stop")));
+  }
+
   draw();
   el.replaceChildren(root);
-  return redrawOn(model, traits, draw);
+  const stops = [redrawOn(model, traits, draw), redrawOn(model, ["stop"], drawSignal)];
+  return () => {
+    signal.halt();
+    for (const stop of stops) stop();
+  };
 }
 
 export default { render };

@@ -11,12 +11,14 @@ from torch import Tensor
 
 from attnlib._checks import require_floating, require_positive_int, require_text, shape_of
 from attnlib.widgets._base import set_fixed, summary_trait
+from attnlib.widgets._block_signal import ORIGIN, measured_signal
 from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import require_light
 
 Variant = tuple[bool, Literal["pre", "post"] | None]
 NORM_POSITIONS = (None, "pre", "post")
 KINDS = ("size", "cosine")
+LAST_STOP = 14  # of the longest way: the input, six stops in each of two blocks, the last norm
 ROUNDING = 1e-4  # by which a cosine computed in float32 may exceed 1
 
 
@@ -25,7 +27,10 @@ class BuildABlock(anywidget.AnyWidget):
 
     The switches pick one of six ways to wire a block. The diagram shows it, and the curves show
     the given measurements of stacks of such blocks: every run a dot, a line through the medians.
-    A wiring without measurements is shown as not measured. For example::
+    A wiring without measurements is shown as not measured. A signal can be sent up the stack that
+    stands there, stop by stop, with its size and the cosine between its tokens after each part of
+    the first and the last block: a small stack with random weights, computed here, all wirings of
+    which share them. For example::
 
         measured = {
             (False, None): {"gradient": torch.tensor([[1e-2, 3e-2], [2e-21, 5e-21]])},
@@ -37,10 +42,12 @@ class BuildABlock(anywidget.AnyWidget):
         residual (bool): whether each sub-layer's result is added to its input.
         norm_position (None, "pre" or "post"): where the norm sits, as in `TransformerBlock`.
         depth (int): the number of blocks, one of depths.
+        stop (int): where the signal is, from 0, the tokens that come in; at most 14.
 
     Traits that are fixed: depths (list of int), variants (the measured [residual, norm_position]),
     panels (list of [name, kind]), runs (int), origin, and values, float64 little endian in the
-    order [variants, panels, depths, runs]: a float32 could not hold 1e-46.
+    order [variants, panels, depths, runs]: a float32 could not hold 1e-46. And signal, float64
+    [6 wirings, measured blocks, 8 places, 2 numbers], with its origin, signal_origin.
 
     Args:
         depths: the numbers of blocks at which was measured, at least two, increasing.
@@ -69,9 +76,12 @@ class BuildABlock(anywidget.AnyWidget):
     runs = traitlets.Int(read_only=True).tag(sync=True)
     values = traitlets.Bytes(read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
+    signal = traitlets.Bytes(read_only=True).tag(sync=True)
+    signal_origin = traitlets.Unicode(ORIGIN, read_only=True).tag(sync=True)
     residual = traitlets.Bool(False).tag(sync=True)
     norm_position = traitlets.Enum(NORM_POSITIONS, None, allow_none=True).tag(sync=True)
     depth = traitlets.Int(1).tag(sync=True)
+    stop = traitlets.Int(0, min=0, max=LAST_STOP).tag(sync=True)
 
     def __init__(
         self,
@@ -91,6 +101,8 @@ class BuildABlock(anywidget.AnyWidget):
         fixed["variants"] = [list(variant) for variant in measurements]
         fixed["panels"] = [[name, kind] for name, kind in panels.items()]
         fixed["values"] = values.numpy().astype("<f8").tobytes()
+        signal = measured_signal(tuple(sorted({1, *depths})))
+        fixed["signal"] = signal.numpy().astype("<f8").tobytes()
         set_fixed(self, fixed)
         super().__init__(depth=depths[0])
 

@@ -35,6 +35,15 @@ function skip(from, to) {
 
 export function createDiagram() {
   const node = svgElement("svg", { class: "attn-diagram", viewBox: "0 0 160 342", role: "img" });
+  const dot = svgElement("circle", { class: "attn-signal", cx: 0, cy: 0 });
+
+  /** Put the signal beside the part that it has passed; the larger it is, the larger its dot. */
+  function pointAt({ layer, slot, size }) {
+    const y = layer === 2 ? 46 : BOTTOM + (slot === 0 ? 24 : 0) - (5 * layer + slot) * SLOT;
+    const radius = Math.max(1.5, Math.min(8, 5 + 1.5 * Math.log10(size)));
+    dot.setAttribute("r", radius);
+    dot.style.transform = `translate(9px, ${y}px)`;
+  }
 
   function draw(residual, norm, depth) {
     const spine = `M${SPINE} 326V18m-4 7l4 -7l4 7`;
@@ -57,13 +66,13 @@ export function createDiagram() {
     const label = (x, y, text) => svgElement("text", { x, y }, text);
     shapes.push(label(SPINE + 10, 16, "tokens out"), label(SPINE + 10, 332, "tokens in"));
     shapes.push(label(128, 68, `× ${depth}`));
-    node.replaceChildren(...shapes);
+    node.replaceChildren(...shapes, dot);
     const last = norm === "pre" ? " and one last norm" : "";
     const way = words.filter(Boolean).join(", ");
     const stack = `${depth} blocks${last}`;
     node.setAttribute("aria-label", `On a token's way up a block: ${way}. ${stack}.`);
   }
-  return { node, draw };
+  return { node, draw, pointAt };
 }
 
 // The curves.
