@@ -491,21 +491,28 @@ def test_views_of_one_widget_stay_together(show):
     assert two.locator(".attn-live strong").first.inner_text() == "residual only"
 
 
-def shorten(state, buffers):
-    buffers[0]["data"] = base64.b64encode(base64.b64decode(buffers[0]["data"])[:-8]).decode()
+def replace(name, change):
+    """Damage the bytes of a trait."""
 
-
-def overwrite(number):
     def damage(state, buffers):
-        rest = base64.b64decode(buffers[0]["data"])[8:]
-        first = torch.tensor([number], dtype=torch.float64).numpy().tobytes()
-        buffers[0]["data"] = base64.b64encode(first + rest).decode()
+        (entry,) = (entry for entry in buffers if entry["path"] == [name])
+        entry["data"] = base64.b64encode(change(base64.b64decode(entry["data"]))).decode()
 
     return damage
 
 
+def shorten(name):
+    return replace(name, lambda data: data[:-8])
+
+
+def overwrite(number):
+    first = torch.tensor([number], dtype=torch.float64).numpy().tobytes()
+    return replace("values", lambda data: first + data[8:])
+
+
 DAMAGES = {
-    "values should be 150 numbers in 1200 bytes, but is 1192": shorten,
+    "values should be 150 numbers in 1200 bytes, but is 1192": shorten("values"),
+    "signal should be 576 numbers in 4608 bytes, but is 4600": shorten("signal"),
     "values should be 150 numbers in 1200 bytes, but is 0": lambda _, buffers: buffers.clear(),
     "values holds a number that isn't finite": overwrite(math.nan),
     "a should be above 0, but is -1": overwrite(-1.0),

@@ -95,7 +95,10 @@ export function createSignal(signal, { choose }) {
       numberText(one.size, "size"),
       numberText(one.cosine, "cosine"),
     ]);
-    table.draw({ caption, rows }, { summary: "The signal, stop by stop", label: "Stops of the signal" });
+    table.draw(
+      { caption, rows },
+      { summary: "The signal, stop by stop", label: "Stops of the signal" },
+    );
     return way[at];
   }
   const attributes = {
