@@ -176,6 +176,13 @@ def test_a_key_changes_what_every_view_shows(show, name):
 
 
 @every_widget
+def test_colors_are_printed_also_where_a_printer_saves_them(show, name):
+    page = show(about(name).example("a"))
+    kept = "nodes => nodes.map((node) => getComputedStyle(node).printColorAdjust)"
+    assert set(page.locator(".attn-widget, .attn-widget *").evaluate_all(kept)) == {"exact"}
+
+
+@every_widget
 def test_several_of_a_kind_share_no_id(show, name):
     example = about(name).example
     page = show(example("a"), example("b"))
