@@ -182,6 +182,116 @@ class FillsWithMinus100(Limited):
         return scores.masked_fill(~allowed, -100.0).softmax(-1)
 
 
+class AlwaysCausalFilled(Limited):
+    """With a number for minus infinity that only scores far below 0 find out."""
+
+    fill = -100.0
+
+    def forward(self, query):
+        return super().forward(query, causal=True)
+
+    def weigh(self, scores, allowed):
+        return scores.masked_fill(~allowed, self.fill).softmax(-1)
+
+
+class AlwaysCausalFilledWithMinus20(AlwaysCausalFilled):
+    fill = -20.0
+
+
+class CausalFilledWithMinus50(AlwaysCausalFilled):
+    fill = -50.0
+
+    def forward(self, query, *, causal=False):
+        return Limited.forward(self, query, causal=causal)
+
+
+# --- dropout before the softmax ------------------------------------------------------------------
+
+
+class DropsScores(Plain):
+    def __init__(self, d_model, num_heads, dropout=0.0):
+        super().__init__(d_model, num_heads)
+        self.dropout = nn.Dropout(dropout)
+
+    def scores(self, q, k):
+        return self.dropout(super().scores(q, k))
+
+
+class DropsQueries(DropsScores):
+    def scores(self, q, k):
+        return Plain.scores(self, self.dropout(q), k)
+
+
+class DropsScoresUntold(DropsScores):
+    """With a share that its constructor doesn't take."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads, 0.1)
+
+
+class DropsScoresAndOutputs(DropsScores):
+    def mix(self, weights, v):
+        return self.dropout(super().mix(weights, v))
+
+
+class KeepsTooLittle(DropsScores):
+    """What stays isn't divided by the share that stays."""
+
+    def scores(self, q, k):
+        return Plain.scores(self, q, k)
+
+    def weigh(self, scores, allowed):
+        weights = super().weigh(scores, allowed)
+        kept = torch.rand_like(weights) >= self.dropout.p
+        return weights * kept if self.training else weights
+
+
+# --- arguments in place --------------------------------------------------------------------------
+
+
+class ChangesTheMask(Limited):
+    def forward(self, query, *, mask=None):
+        answer = super().forward(query, mask=None if mask is None else mask.clone())
+        if mask is not None:
+            mask.logical_and_(torch.ones_like(mask).tril())
+        return answer
+
+
+class ChangesPadding(Limited):
+    def forward(self, query, *, key_mask=None):
+        answer = super().forward(query, key_mask=None if key_mask is None else key_mask.clone())
+        if key_mask is not None:
+            key_mask.fill_(True)
+        return answer
+
+
+class ChangesTheTokens(Plain):
+    def forward(self, query):
+        output, weights = self.attend(query.clone())
+        with torch.no_grad():
+            query += output
+        return output, weights
+
+
+# --- long sequences ------------------------------------------------------------------------------
+
+
+class BufferOf64(Limited):
+    """Always causal as far as its triangle goes."""
+
+    def forward(self, query):
+        T = query.shape[1]
+        allowed = torch.ones(T, T, dtype=torch.bool)
+        allowed[:64, :64] = allowed[:64, :64].tril()
+        return self.attend(query, allowed=allowed)
+
+
+class BlocksOf32(Plain):
+    def scores(self, q, k):
+        blocks = [torch.arange(x.shape[-2]) // 32 for x in (q, k)]
+        return super().scores(q, k).masked_fill(blocks[0][:, None] != blocks[1], -math.inf)
+
+
 # --- limits together -----------------------------------------------------------------------------
 
 
@@ -368,6 +478,9 @@ MISSED = {
         ValuesOfKeys, ReadsMasksByColumns, FusedPathTakesAnyMaskForCausal, ExponentiatesAsItIs,
         RenormalizesWithASmallNumber, RenormalizesPadding, MultipliesScoresByTheMask,
         AlwaysCausalAndRenormalizes, FusedPathRenormalizes, FillsWithMinus100,
+        AlwaysCausalFilled, AlwaysCausalFilledWithMinus20, CausalFilledWithMinus50, DropsScores,
+        DropsQueries, DropsScoresUntold, DropsScoresAndOutputs, KeepsTooLittle, ChangesTheMask,
+        ChangesPadding, ChangesTheTokens, BufferOf64, BlocksOf32,
     )
 }  # fmt: skip
 AT_AN_EDGE = {

@@ -723,3 +723,161 @@ class OfImages(nn.Module):
         B, C, H, W = x.shape
         q, k, v = self.qkv(x).reshape(B, 3, self.num_heads, -1, H * W).mT.unbind(1)
         return self.proj(attend(q, k, v)[0].mT.reshape(B, C, H, W))
+
+
+class LlamaOfTransformers(nn.Module):
+    """LlamaAttention of transformers since version 4.48, whose forward needs cosines and sines."""
+
+    def __init__(self, config, layer_idx):
+        super().__init__()
+        self.layer_idx, self.num_heads = layer_idx, config.num_attention_heads
+        self.head_dim = config.hidden_size // config.num_attention_heads
+        self.groups = config.num_attention_heads // config.num_key_value_heads
+        self.scaling, self.attention_dropout = self.head_dim**-0.5, config.attention_dropout
+        widths = [config.num_attention_heads, *[config.num_key_value_heads] * 2]
+        self.q_proj, self.k_proj, self.v_proj = (
+            nn.Linear(config.hidden_size, heads * self.head_dim, bias=False) for heads in widths
+        )
+        self.o_proj = nn.Linear(widths[0] * self.head_dim, config.hidden_size, bias=False)
+
+    def forward(
+        self, hidden_states, position_embeddings, attention_mask, past_key_values=None, **kwargs
+    ):
+        q, k, v = (
+            linear(hidden_states).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+            for linear in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        cos, sin = (angles.unsqueeze(1) for angles in position_embeddings)
+        q, k = (x * cos + torch.cat(x.chunk(2, -1)[::-1], -1) * sin for x in (q, k))
+        k, v = (x.repeat_interleave(self.groups, 1) for x in (k, v))
+        weights = q @ k.transpose(2, 3) * self.scaling
+        if attention_mask is not None:
+            weights = weights + attention_mask
+        weights = weights.softmax(-1, dtype=torch.float32).to(q.dtype)
+        weights = F.dropout(weights, self.attention_dropout, self.training)
+        return self.o_proj(join(weights @ v)), weights
+
+
+class HeadsSpread(nn.Module):
+    """ "b n (d h) -> b h n d", both ways: a head's numbers stand h apart."""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.to_q, self.to_k, self.to_v, self.to_out = (nn.Linear(dim, dim) for _ in range(4))
+
+    def forward(self, x):
+        q, k, v = (
+            linear(x).unflatten(-1, (-1, self.heads)).permute(0, 3, 1, 2)
+            for linear in (self.to_q, self.to_k, self.to_v)
+        )
+        heads, weights = attend(q, k, v)
+        return self.to_out(self.join(heads)), weights
+
+    def join(self, heads):
+        return heads.permute(0, 2, 3, 1).flatten(2)
+
+
+class HeadsSpreadInside(HeadsSpread):
+    """The same, but joined as usual."""
+
+    def join(self, heads):
+        return join(heads)
+
+
+class NumbersOfAllHeads(nn.Module):
+    """The self-attention of a tutorial: "b t (d k h) -> k b h t d", and "b h t d -> b t (h d)"."""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.to_qvk, self.W_0 = (
+            nn.Linear(dim, 3 * dim, bias=False),
+            nn.Linear(dim, dim, bias=False),
+        )
+
+    def forward(self, x):
+        qkv = self.to_qvk(x).unflatten(-1, (-1, 3, self.heads)).permute(3, 0, 4, 1, 2)
+        return self.W_0(join(attend(*qkv)[0]))
+
+
+class WithLora(HeadsSpread):
+    """With a low-rank update of the queries, whose second matrix begins with 0."""
+
+    def __init__(self, dim, heads):
+        super().__init__(dim, heads)
+        self.lora_A = nn.Parameter(torch.randn(dim, 4))
+        self.lora_B = nn.Parameter(torch.zeros(4, dim))
+
+    def forward(self, x):
+        q = self.to_q(x) + x @ self.lora_A @ self.lora_B
+        q, k, v = (
+            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for one in (q, self.to_k(x), self.to_v(x))
+        )
+        return self.to_out(join(attend(q, k, v)[0]))
+
+
+class WithAGate(NamesThatSayNothing):
+    """With a branch beside it that begins with 0."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__(dim, num_heads)
+        self.gate = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x):
+        return super().forward(x) + self.gate * x.cumsum(1)
+
+
+class InBfloat16(HeadsSpreadInside):
+    def __init__(self, dim, heads):
+        super().__init__(dim, heads)
+        self.to(torch.bfloat16)
+
+
+class ThroughBfloat16(Timm):
+    def forward(self, x, attn_mask=None):
+        return super().forward(x.to(torch.bfloat16), attn_mask)
+
+
+class NormalizedQueries(HeadsSpread):
+    """QK-norm by a function: nothing tells of it but what it does."""
+
+    def forward(self, x):
+        q, k, v = (
+            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for linear in (self.to_q, self.to_k, self.to_v)
+        )
+        q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+        return self.to_out(join(attend(10 * q, k, v)[0]))
+
+
+class NormalizedByLayers(NormalizedQueries):
+    """QK-norm by modules, as in many large models."""
+
+    def __init__(self, dim, heads):
+        super().__init__(dim, heads)
+        self.q_norm, self.k_norm = nn.RMSNorm(dim // heads), nn.RMSNorm(dim // heads)
+
+    def forward(self, x):
+        q, k, v = (
+            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for linear in (self.to_q, self.to_k, self.to_v)
+        )
+        return self.to_out(join(attend(self.q_norm(q), self.k_norm(k), v)[0]))
+
+
+class ScaledBy(HeadsSpread):
+    """With another scale by intent: 1 in T5, 1 / d_k in muP."""
+
+    def __init__(self, dim, heads, scale):
+        super().__init__(dim, heads)
+        self.scale = scale
+
+    def forward(self, x):
+        q, k, v = (
+            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for linear in (self.to_q, self.to_k, self.to_v)
+        )
+        d_k = q.shape[-1]
+        return self.to_out(join(attend(q * self.scale(d_k) * math.sqrt(d_k), k, v)[0]))

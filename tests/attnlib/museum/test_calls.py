@@ -189,6 +189,9 @@ OPTIONS = {
     "qkv apart": (Plain, {"qkv": "heads"}, CallError, "this Plain has none: leave it out"),
     "arguments": (Plain, {"arguments": [1]}, TypeError, "a dict .* got list"),
     "load": (Plain, {"load": "W_q"}, TypeError, "a function, got str"),
+    "scale": (Plain, {"scale": 0}, ValueError, "a number above 0, .* got 0"),
+    "scale of d_k": (Plain, {"scale": lambda d_k: -d_k}, ValueError, "got -10"),
+    "scale as": (Plain, {"scale": "1"}, TypeError, "must be a number, got str"),
     "returns": (Plain, {"returns": 0}, TypeError, "a function, got int"),
     "edges": (Plain, {"edges": 1}, TypeError, "True or False, got int"),
 }
@@ -244,9 +247,9 @@ def test_dropout_that_is_not_told_is_turned_off():
     class Fixed(Drops):
         p = 0.1
 
-    assert "Not asked in train()" not in diagnose(Set).message
+    assert "Not tested in train()" not in diagnose(Set).message
     diagnosis = diagnose(Fixed)
-    assert diagnosis and "Not asked in train()" in diagnosis.message
+    assert diagnosis and "Not tested in train()" in diagnosis.message
 
 
 def test_an_error_inside_of_a_candidate_is_its_own():
@@ -277,7 +280,7 @@ def test_a_built_module_is_asked_as_a_copy():
     module(x, x, x)  # it keeps its weights, which are part of a graph
     before = {name: numbers.clone() for name, numbers in module.state_dict().items()}
     diagnosis = diagnose(module)
-    assert diagnosis and "Asked at one size only: d_model=48, num_heads=4" in diagnosis.message
+    assert diagnosis and "Tested at one size only: d_model=48, num_heads=4" in diagnosis.message
     assert module.training and module.dropout.p == 0.1
     assert all(torch.equal(before[name], now) for name, now in module.state_dict().items())
     assert all(parameter.grad is None for parameter in module.parameters())

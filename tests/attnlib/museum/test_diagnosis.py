@@ -187,11 +187,11 @@ def load_torch(module, reference):
     [
         (MultiHeadAttention, None, 0),
         (partial(SteppedAttention, steps={}), copy_state, 0),
-        (WithEinsum, None, 19),
-        (WithALoop, None, 9),
+        (WithEinsum, None, 20),
+        (WithALoop, None, 10),
         (WithSoftmaxInFloat32, None, 8),
-        (Fused, None, 6),
-        (Torch, load_torch, 7),
+        (Fused, None, 7),
+        (Torch, load_torch, 8),
     ],
     ids=["attnlib", "in steps", "einsum", "loop", "float32 softmax", "fused", "torch"],
 )  # fmt: skip
@@ -200,7 +200,7 @@ def test_what_is_right_passes_in_other_words(candidate, load, untried):
     assert diagnosis and not diagnosis.failed, diagnosis
     assert len(diagnosis.untried) == untried
     assert repr(diagnosis).startswith("Healthy. ")
-    assert ("Not asked, for it doesn't take them: " in diagnosis.message) == bool(untried)
+    assert ("Not tested, because it doesn't offer" in diagnosis.message) == bool(untried)
 
 
 def test_an_answer_that_varies_is_told():
@@ -210,9 +210,9 @@ def test_an_answer_that_varies_is_told():
 
 def test_what_is_not_asked_is_told_by_its_reasons():
     assert (
-        "Not asked, for it doesn't take them: a second sequence, masks (10 questions), padding, "
-        "causal, two limits at once, a cache, fewer key heads than query heads, dropout "
-        "(2 questions), keys or values left out." in diagnose(WithEinsum).message
+        "Not tested, because it doesn't offer them: a second sequence, masks (10 questions), "
+        "padding, causal, two limits at once, a cache, fewer key heads than query heads, dropout "
+        "(3 questions), keys or values left out." in diagnose(WithEinsum).message
     )
 
 
@@ -220,11 +220,13 @@ def test_several_findings_are_a_list():
     diagnosis = diagnose(nn.MultiheadAttention)
     heading, *lines, taken = repr(diagnosis).split("\n")
     assert heading == diagnosis.heading == "Healthy, but it differs at the edges."
-    assert [line[:17] for line in lines] == ["* It behaves like"] * 2 + ["Not asked, for it"]
+    assert [line[:17] for line in lines] == ["* It behaves like"] * 2 + [
+        "Tested with rando", "Not tested, becau",
+    ]  # fmt: skip
     assert taken.startswith("Taken as: forward(query, key, ")
     shown = diagnosis._repr_html_()
     assert shown.startswith('<div class="verdict verdict-passed"><p><strong>Healthy, but')
-    assert shown.count("<li>It behaves like &quot;") == 2 and shown.count("<p>") == 3
+    assert shown.count("<li>It behaves like &quot;") == 2 and shown.count("<p>") == 4
 
 
 def test_torch_s_own_module_is_named_for_what_it_does():

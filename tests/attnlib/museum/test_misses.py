@@ -102,22 +102,26 @@ def test_what_cannot_bridge_scores_far_apart_is_told_why():
 
 def test_a_forbidden_key_shouts_further_than_an_exponential_reaches():
     """And not as far as the numbers that stand for minus infinity."""
-    gaps = []
+    gaps, seen = [], []
 
     class Recorded(Limited):
         def weigh(self, scores, allowed):
+            seen.append(scores[:, :, 0, 0])
             forbidden = scores.masked_fill(allowed, -math.inf).amax(-1)
             above = forbidden - scores.masked_fill(~allowed, -math.inf).amax(-1)
-            gaps.append(above[:, :, 1:-1])
+            gaps.append(above)
             return super().weigh(scores, allowed)
 
     patient = examine(Recorded, Told())
     (probe,) = (probe for probe in PROBES if probe.name == "a forbidden key that shouts")
     gaps.clear()
     patient.answer(probe)
-    assert len(gaps) == 3  # behind a mask, padding, the triangle
-    for above in gaps:
+    assert len(gaps) == 4  # behind a mask, padding, the triangle; and one that is left alone
+    for above in gaps[:3]:
+        above = above[:, :, 1:-1]
         assert (above > 104).sum() >= 3 and above.max() < 1000
+    own = seen[-1]  # the first token's score with itself, and it may look at nothing else
+    assert (own < -104).sum() >= 3 and own.min() > -2000
 
 
 def test_a_path_that_takes_any_mask_for_causal_is_named():

@@ -14,7 +14,8 @@ from transformers.models.llama.modeling_llama import LlamaAttention
 from attnlib import MultiHeadAttention
 from attnlib.museum import diagnose, named, visitors
 from attnlib.museum.doctor.constructing import LONGEST
-from attnlib.museum.doctor.examine import LONGEST_ASKED
+from attnlib.museum.doctor.examine import USUAL
+from attnlib.museum.doctor.probes import LONGEST as LONGEST_ASKED
 
 SIZES = {"hidden_size": 48, "num_attention_heads": 4}
 NO_TURN = (torch.ones(1, 1, 12), torch.zeros(1, 1, 12))  # cosines and sines of position 0
@@ -92,6 +93,23 @@ KINDS = {
     "BERT": (bert(BertAttention), {}, NAN | SHOWN, "(output.LayerNorm) set aside"),
     "BERT, its heads": (bert(BertSelfAttention, "sdpa"), {"out_projection": False}, set(),
         "without a projection out of the heads"),
+    "Llama, its class": (LlamaAttention, {}, NAN | SHOWN,
+        "its position_embeddings turning nothing (cos = 1, sin = 0)"),
+    "Llama, retold": (public.LlamaOfTransformers, {}, NAN | SHOWN, "position_embeddings turning"),
+    "Llama, built": (llama(), {}, NAN | SHOWN, "position_embeddings turning nothing"),
+    "an encoder's": (nn.TransformerEncoderLayer(48, 4).self_attn, {}, NAN | SHOWN, "forward(query"),
+    "heads spread": (public.HeadsSpread, {}, set(), "(d h), in W_q, W_k, W_v and W_o"),
+    "heads spread, built": (public.HeadsSpread(48, 4), {}, set(), "in W_q, W_k, W_v and W_o"),
+    "heads spread inside": (public.HeadsSpreadInside, {}, set(), "(d h), in W_q, W_k, W_v."),
+    "numbers of all heads": (public.NumbersOfAllHeads, {}, set(), "projection ((d qkv h)"),
+    "bfloat16": (public.InBfloat16, {}, set(), "forward(x)"),
+    "low rank beside it": (public.WithLora, {}, set(), "forward(x)"),
+    "a gate beside it": (public.WithAGate, {}, set(), "forward(x)"),
+    "QK-norm": (public.NormalizedByLayers, {}, set(), "(q_norm, k_norm) set aside"),
+    "T5's scale": (lambda d_model, num_heads: public.ScaledBy(d_model, num_heads, lambda d_k: 1),
+        {"scale": 1}, set(), "with the scale that was told"),
+    "muP's scale": (lambda d_model, num_heads: public.ScaledBy(d_model, num_heads, lambda d_k:
+        1 / d_k), {"scale": lambda d_k: 1 / d_k}, set(), "with the scale that was told"),
     "Llama": (llama(), {"arguments": {"position_embeddings": NO_TURN}}, NAN | SHOWN,
         "its attention_mask [T, T] or [B, 1, T, T] that is added; without biases"),
 }  # fmt: skip
@@ -111,6 +129,94 @@ def test_positions_inside_cannot_be_asked():
     diagnosis = diagnose(public.RotaryInside)
     assert not diagnosis and diagnosis.heading == "This can't be asked."
     assert "'inv_freq'" in diagnosis.message and "arguments=" in diagnosis.message
+
+
+def test_a_block_is_told_which_part_is_its_attention():
+    for layer in (nn.TransformerEncoderLayer, nn.TransformerEncoderLayer(48, 4)):
+        diagnosis = diagnose(layer)
+        assert not diagnosis and diagnosis.heading == "This can't be asked."
+        assert "Hand in the attention alone, which seems to be its .self_attn" in diagnosis.message
+
+
+def test_another_dtype_inside_cannot_be_asked():
+    diagnosis = diagnose(public.ThroughBfloat16)
+    assert not diagnosis and diagnosis.heading == "This can't be asked."
+    assert "turns some of them into another dtype inside" in diagnosis.message
+
+
+def test_normalized_queries_cannot_be_asked_and_are_fine_if_meant():
+    diagnosis = diagnose(public.NormalizedQueries)
+    assert not diagnosis and diagnosis.heading == "This can't be asked."
+    assert "(QK-norm). That differs from the paper, and is fine" in diagnosis.message
+
+    class KeysUnused(public.NormalizedQueries):
+        def forward(self, x):
+            return self.to_out(self.to_v(x))
+
+    assert diagnose(KeysUnused).heading == "Broken."
+
+
+def test_what_begins_with_nothing_is_told_and_passes():
+    for candidate, names in ((public.WithLora, "lora_A, lora_B"), (public.WithAGate, "gate")):
+        diagnosis = diagnose(candidate)
+        assert diagnosis, diagnosis
+        assert f"As built, its output doesn't depend on {names}: what" in diagnosis.message
+    assert "As built" not in diagnose(public.HeadsSpread).message
+
+
+@pytest.mark.parametrize(
+    ("bug", "scale", "line"),
+    [
+        ("no scale", lambda d_k: 1, "say scale=1,"),
+        ("scale applied twice", lambda d_k: 1 / d_k, "say scale=lambda d_k: 1 / d_k,"),
+    ],
+)
+def test_another_scale_is_a_bug_or_a_design(bug, scale, line):
+    def build(d_model, num_heads):
+        return public.ScaledBy(d_model, num_heads, scale)
+
+    diagnosis = diagnose(build)
+    assert diagnosis.exhibits == (named(bug),)
+    assert "differs from the paper, and is fine if it is meant" in diagnosis.message
+    assert line in diagnosis.message
+    told = diagnose(build, scale=scale)
+    assert told.heading == "Healthy." and "gradients" not in told.untried
+    assert not diagnose(build, scale=lambda d_k: 2 * scale(d_k))
+    assert not diagnose(public.HeadsSpread, scale=scale)
+
+
+def test_a_function_that_loads_may_do_anything_to_what_it_gets():
+    def hand_out(module, reference):
+        for mine, name in (("to_q", "W_q"), ("to_k", "W_k"), ("to_v", "W_v"), ("to_out", "W_o")):
+            setattr(module, mine, reference.get_submodule(name))
+
+    def wear_out(module, reference):
+        hand_out(module, reference)
+        for numbers in reference.parameters():
+            numbers.data.mul_(2)
+
+    usual = public.NormalizedByLayers
+    assert diagnose(usual, load=hand_out)
+    assert not diagnose(usual, load=wear_out)  # the module's are doubled as well
+    assert diagnose(usual, load=hand_out) and diagnose(usual) and diagnose(MultiHeadAttention)
+
+
+@pytest.mark.parametrize("biased", [(), ("to_out",), ("to_q", "to_v", "to_out")])
+def test_biases_that_a_function_copies_are_found_out(biased):
+    class Mine(public.NormalizedByLayers):
+        def __init__(self, dim, heads):
+            super().__init__(dim, heads)
+            for name in ("to_q", "to_k", "to_v", "to_out"):
+                setattr(self, name, nn.Linear(dim, dim, bias=name in biased))
+
+    def load(module, reference):
+        for mine, name in (("to_q", "W_q"), ("to_k", "W_k"), ("to_v", "W_v"), ("to_out", "W_o")):
+            layer, state = module.get_submodule(mine), reference.get_submodule(name).state_dict()
+            layer.load_state_dict({part: state[part] for part in layer.state_dict()})
+
+    diagnosis = diagnose(Mine, load=load)
+    assert diagnosis, diagnosis
+    assert ("without" in diagnosis.taken) == (len(biased) < 4)
 
 
 def test_more_than_attention_cannot_be_asked():
@@ -229,8 +335,11 @@ def test_a_module_for_few_tokens_cannot_be_asked():
     diagnosis = diagnose(public.NanoGPTExplicit(config))
     assert not diagnosis and diagnosis.heading == "This can't be asked."
     assert "a triangle for 8 tokens only" in diagnosis.message
-    config.block_size = LONGEST_ASKED
-    assert diagnose(public.NanoGPTExplicit(config)).heading == "Healthy."
+    for config.block_size in (USUAL, LONGEST_ASKED):
+        diagnosis = diagnose(public.NanoGPTExplicit(config))
+        assert diagnosis.heading == "Healthy."
+        assert f"on 1 to {config.block_size} tokens" in diagnosis.message
+        assert ("a long sequence" in diagnosis.untried) == (config.block_size == USUAL)
 
 
 def test_a_difference_at_the_edges_counts_when_that_is_asked():

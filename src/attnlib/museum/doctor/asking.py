@@ -1,7 +1,7 @@
 """Asking a module: in attnlib's terms, on each of the paths that it may have."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -59,7 +59,8 @@ class Asked:
     others are asked no more than that. places: where its weights are, if that is known. untouched:
     its parameters into which none of the weights were copied. residual:
     whether its output has its input added. of_attnlib: whether it must be told to be causal
-    where the candidate is so by itself.
+    where the candidate is so by itself. stretched: by how much its own scale is larger than
+    1 / sqrt(d_k), for which its W_q is made smaller.
     """
 
     module: nn.Module
@@ -71,6 +72,7 @@ class Asked:
     path: Path = PATHS[0]
     residual: bool = False
     of_attnlib: bool = False
+    stretched: float = 1.0
 
     def __call__(
         self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, **options: Any
@@ -91,6 +93,13 @@ class Asked:
         if self.residual:
             output = output - query
         return output, weights
+
+    def changes(self, x: Tensor, **limits: Tensor) -> bool:
+        """Tell whether it changes in place what it is handed."""
+        handed: list[tuple[Tensor, Tensor]] = []
+        with suppress(Exception):  # which other probes tell
+            replace(self, forward=replace(self.forward, handed=handed))(x, **limits)
+        return any(not torch.equal(before, after) for before, after in handed)
 
     def with_bare_masks(self) -> "Asked":
         """Hand over masks for each sample as [B, T, T]."""
@@ -118,6 +127,7 @@ class Asked:
         slopes = torch.autograd.grad(loss, [x, *parameters.values()], materialize_grads=True)
         by_x, numbers = slopes[0], dict(zip(parameters, slopes[1:], strict=True))
         mine = collect(self.module, self.places, numbers) if self.places else {}
+        mine |= {name: mine[name] / self.stretched for name in mine if name.startswith("W_q")}
         names = [f"{W}.{kind}" for W in ("W_q", "W_k", "W_v", "W_o") for kind in ("weight", "bias")]
         return [(by_x, None), *((mine.get(name), None) for name in names)]
 

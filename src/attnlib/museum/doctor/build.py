@@ -31,13 +31,17 @@ def build(candidate: Candidate, sizes: Sizes) -> nn.Module | None:
         own = copy_of(candidate).float()
         return own if set_dropout(own, sizes.dropout) or not sizes.dropout else None
     module = construct(candidate, sizes)
-    if module is None or not sizes.dropout:
-        if module is not None:
-            set_dropout(module, 0.0)  # some have a dropout that isn't 0 unless told so
+    if module is None:
+        return None
+    module = module.float()
+    if not sizes.dropout:
+        set_dropout(module, 0.0)  # some have a dropout that isn't 0 unless told so
         return module
     named = {known_as(parameter.name, SIZES) for parameter in parameters_of(candidate)}
-    told = "dropout" in named or sizes.dropout in _dropouts(module).values()
-    return module if told else None
+    if "dropout" in named:
+        return module
+    drops = any(_dropouts(module).values())  # some have one that can't be told
+    return module if drops and set_dropout(module, sizes.dropout) else None
 
 
 def refused_default(candidate: Candidate) -> str | None:

@@ -44,6 +44,7 @@ def _same(left: Pair, right: Pair, tolerance: float) -> bool:
 
 
 def _describe(name: str, ours: Tensor, theirs: Tensor) -> str:
+    ours, theirs = ours.double(), theirs.double()  # whatever dtype the candidate's own have
     differ = "differ" if name == "the weights" else "differs"
     if ours.shape != theirs.shape:
         have = "have" if name == "the weights" else "has"

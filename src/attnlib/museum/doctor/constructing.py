@@ -10,7 +10,7 @@ from attnlib.museum.doctor.names import ROLES, SIZES, known_as, parameters_of, t
 from attnlib.museum.doctor.reference import Sizes
 from attnlib.museum.doctor.told import CallError, said
 
-LONGEST = 64  # more tokens than any probe has
+LONGEST = 128  # more tokens than any probe has
 
 
 def construct(
@@ -101,7 +101,7 @@ def _numbers(sizes: Sizes) -> dict[str, Any]:
     numbers: dict[str, Any] = {
         "d_model": sizes.d_model, "num_heads": sizes.num_heads, "dropout": sizes.dropout,
         "num_kv_heads": sizes.num_kv_heads, "d_k": sizes.d_model // sizes.num_heads,
-        "length": LONGEST,
+        "length": LONGEST, "layer": 0,
     }  # fmt: skip
     return numbers | {"config": Config(numbers)}
 
@@ -121,6 +121,10 @@ def _name(candidate: Callable) -> str:
     return getattr(candidate, "__name__", type(candidate).__name__)
 
 
+class UnknownSizeError(AttributeError, CallError):
+    """A config is asked for what isn't known here; getattr with a default goes on."""
+
+
 class Config:
     """Stands for the config object that many constructors take: sizes by all their usual names."""
 
@@ -128,13 +132,18 @@ class Config:
         self._numbers = numbers
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_attn_implementation":  # of transformers
+            return "eager"
         role = known_as(name, SIZES) if not name.startswith("__") else None
         if role == "bias":
             return True
         if "drop" in name:
             role = "dropout"
         if role is None or role not in self._numbers:
-            raise AttributeError(f"config has no {name!r} here")
+            raise UnknownSizeError(
+                f"config has no {name!r} here: hand in a built module, or a function, "
+                "diagnose(lambda d_model, num_heads: ...), that builds one with your own config"
+            )
         return self._numbers[role]
 
     def __repr__(self) -> str:

@@ -4,29 +4,30 @@ Nothing that is found out here excuses a bug: a convention is taken only where t
 under it, and the diagnosis says what was taken.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attnlib.museum.doctor.asking import PATHS, Asked
-from attnlib.museum.doctor.build import Candidate, refused_default
+from attnlib.museum.doctor.build import Candidate, copy_of, refused_default
 from attnlib.museum.doctor.find_masks import with_key_mask_style, with_mask_style
 from attnlib.museum.doctor.forward import SHOWN, Forward
 from attnlib.museum.doctor.loading import in_each_layout
 from attnlib.museum.doctor.mask_style import OWN
 from attnlib.museum.doctor.names import ROLES
 from attnlib.museum.doctor.patient import Patient
-from attnlib.museum.doctor.probes import PROBES, Draw, Probe, takes_all
+from attnlib.museum.doctor.places import find_places
+from attnlib.museum.doctor.probes import LONGEST, PROBES, Draw, Probe, takes_all
 from attnlib.museum.doctor.told import CallError, Told
 
 _PLAIN = PROBES[0]
 _EQUAL = Probe(
     "equal tokens", "", lambda ask, draw: [(ask(draw.tokens(2, 1).repeat(1, 7, 1))[0], None)]
 )
-LONGEST_ASKED = 9  # tokens of a sequence, by the probes
+USUAL = 9  # tokens at most, by all probes but the one for long sequences
 _RARE = {"head masks", "defaults"}  # right code of others may raise an error for them
 _POSITIONAL = ("rot", "rope", "freqs", "position", "pos_", "alibi", "relative", "rel_", "inv_freq")
 
@@ -136,6 +137,8 @@ def _looks_one_way(asked: Asked) -> bool:
 def _with_what_it_also_takes(patient: Patient) -> Patient:
     """Return a patient that is asked what right code of others often doesn't take, if it can be."""
     also = {"differentiable weights"} if _has_differentiable_weights(patient.first) else set()
+    if not short_context(patient.first.module, LONGEST):
+        also.add("long")
     for probe in PROBES:
         for what in _RARE & set(probe.needs):
             tried = _also_taking(patient, {what})
@@ -166,16 +169,18 @@ def _called(forward: Forward) -> str:
         style = replace(forward.key_mask, one="[B, T]", several=None)
         if name not in ROLES["key_mask"] or style.meaning == "hide":
             words.append(f"its {name} {style}")
+    if "no_turn" in forward.roles:
+        words.append(f"its {forward.roles['no_turn']} turning nothing (cos = 1, sin = 0)")
     if not forward.batch_first:
         words.append("tokens first, [T, B, d]")
     return ", ".join(words)
 
 
-def short_context(module: nn.Module) -> int | None:
+def short_context(module: nn.Module, asked: int) -> int | None:
     """Return for how many tokens a module keeps a triangle, if that is fewer than it is asked."""
     shapes = [buffer.shape for buffer in module.buffers() if buffer.dim() > 1]
-    shortest = min((shape[-1] for shape in shapes if shape[-1] == shape[-2]), default=LONGEST_ASKED)
-    return shortest if shortest < LONGEST_ASKED else None
+    shortest = min((shape[-1] for shape in shapes if shape[-1] == shape[-2]), default=asked)
+    return shortest if shortest < asked else None
 
 
 def depends_on_order(patient: Patient) -> bool:
@@ -191,6 +196,33 @@ def depends_on_order(patient: Patient) -> bool:
         before, after = (on_path(tokens)[0][:, -1] for tokens in (x, other))
         return patient.right(_EQUAL) and not torch.allclose(before, after, atol=1e-4)
     return False
+
+
+def normalizes_inside(asked: Asked) -> bool:
+    """Tell whether only the direction of queries matters, and not how long they are."""
+    W_q = [place for place in asked.places or [] if place.ours.startswith("W_q")]
+    module = copy_of(asked.module)
+    x = Draw(asked).tokens(2, 7)
+
+    def after(change: Callable[[Tensor], Tensor]) -> Tensor:
+        for place in W_q:
+            numbers = place.select(module.get_parameter(place.theirs))
+            numbers.copy_(change(numbers))
+        return replace(asked, module=module)(x)[0]
+
+    with suppress(Exception), torch.no_grad():
+        given, longer, other = (
+            after(change) for change in (torch.clone, lambda W: 2 * W, torch.neg)
+        )
+        near, far = (torch.allclose(given, y, atol=1e-3, rtol=1e-3) for y in (longer, other))
+        return near and not far
+    return False
+
+
+def attention_inside(asked: Asked) -> str | None:
+    """Return the name of a part of a module that seems to be its attention."""
+    parts = list(asked.module.named_modules())[1:]
+    return next((name for name, part in parts if find_places(part, asked.setting.sizes)), None)
 
 
 def hints_at_positions(module: nn.Module) -> str | None:

@@ -26,7 +26,8 @@ class Forward:
     what is handed over besides. key_mask: the style of a padding mask [B, T].
     bare_masks: whether masks without an axis for heads give numbers, though wrong ones.
     shown: what it returns beside the output, one of `SHOWN`.
-    also: what else it was seen to take: "head masks", "defaults", "differentiable weights".
+    also: what else it was seen to take: "head masks", "defaults", "differentiable weights", "long".
+    handed: gets each tensor that is handed over, as it was before and as it is left.
     """
 
     roles: Mapping[str, str]
@@ -40,11 +41,12 @@ class Forward:
     batch_first: bool = True
     arguments: Mapping[str, Any] = field(default_factory=dict)
     returns: Callable[[Any], Any] | None = None
+    handed: list[tuple[Tensor, Tensor]] | None = None
 
     @property
     def takes(self) -> frozenset[str]:
         """What it can be asked: roles, with "masks" for a mask of each sample's own."""
-        found = set(self.roles) - {"query", "average"}
+        found = set(self.roles) - {"query", "average", "no_turn"}
         if "key_value" in found or {"key", "value"} <= found:
             found.add("two sequences")
         if "mask" in found and self.mask.several:
@@ -80,6 +82,8 @@ class Forward:
         asked = self.roles.keys() - set(left_out)
         named = {self.roles[role]: x for role, x in given.items() if role in asked}
         named |= self.arguments
+        if self.handed is not None:
+            self.handed.extend((x.clone(), x) for x in named.values() if isinstance(x, Tensor))
         first = [named.pop(name) for name in self.positional if name in named]
         output, weights = self._read(module(*first, **named), query, key, num_heads)
         return output if self.batch_first else output.transpose(0, 1), weights
@@ -143,6 +147,8 @@ class Forward:
 def _harmless(role: str, query: Tensor, key: Tensor) -> Any:
     """Return what leaves everything as it is, for an argument that must be given."""
     B, T_q, T_k = len(query), query.shape[1], key.shape[1]
+    if role == "no_turn":  # cosines and sines of position 0, as transformers hands them over
+        return query.new_ones(1, 1, 1), query.new_zeros(1, 1, 1)
     if role == "mask":
         return torch.ones(T_q, T_k, dtype=torch.bool)
     return torch.ones(B, T_k, dtype=torch.bool) if role == "key_mask" else False
@@ -187,6 +193,10 @@ def read_forward(module: nn.Module, told: Told) -> Forward:
         role = known_as(parameter.name, ROLES)
         if role and role not in roles:
             roles[role] = parameter.name
+    turned = next((p for p in parameters if p.name == roles.get("no_turn")), None)
+    is_needed = turned in needed or "tuple" in str(turned and turned.annotation).lower()
+    if turned and not is_needed:  # it is no pair of cosines and sines
+        del roles["no_turn"]
     if "query" not in roles and unnamed:
         roles["query"] = unnamed[0].name
     if "key" in roles and "value" not in roles:  # values are made of the same tokens
@@ -210,6 +220,7 @@ def read_forward(module: nn.Module, told: Told) -> Forward:
     if "query" not in roles:
         roles["query"], positional = "*args", ("*args",)
     required = frozenset(role for role, name in roles.items() if name in {p.name for p in needed})
+    required |= {"no_turn"} & roles.keys()
     batch_first = getattr(module, "batch_first", True)
     return Forward(
         roles, required - {"query"}, positional, batch_first=bool(batch_first),

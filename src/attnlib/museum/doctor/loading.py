@@ -1,10 +1,11 @@
 """Giving a candidate's modules the weights of attnlib's."""
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attnlib.attention import MultiHeadAttention
 from attnlib.museum.doctor import build as building
@@ -59,6 +60,8 @@ def in_each_layout(candidate: Candidate, told: Told, turned: bool | None) -> Ite
         if missing:
             without = "biases" if len(missing) == 4 else f"a bias in {', '.join(missing)}"
             taken.append(f"without {without}")
+        if told.scale is not None:
+            taken.append("with the scale that was told")
         if not told.out_projection:
             taken.append("without a projection out of the heads")
         places = first.places if told.load is None and first.places else []
@@ -75,6 +78,8 @@ def in_each_layout(candidate: Candidate, told: Told, turned: bool | None) -> Ite
 def _stored(places: where.Places, layout: where.Layout) -> Iterator[str]:
     """Say how weights are stored, where that was tried."""
     order = where.packed(places)
+    if layout.spread:
+        yield f"the numbers of a head spread, (d h), in {' and '.join(layout.spread)}"
     if order:
         which = "queries, keys and values" if len(order) == 3 else "keys and values"
         usual = order in ("qkv", "kv")
@@ -90,7 +95,7 @@ def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: where.Layout) -
     if told.batch_first is not None:
         forward = replace(forward, batch_first=told.batch_first)
     if told.load is not None:
-        biases = frozenset(PROJECTIONS if building.has_bias(module) else ())
+        biases = _biases_copied(module, reference(Setting(sizes)), told.load)
         places = None
     else:
         places = _own_or_found(module, sizes, layout)
@@ -103,7 +108,11 @@ def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: where.Layout) -
     if told.bias is not None:
         biases = frozenset(PROJECTIONS if told.bias else ())
     setting = Setting(sizes, biases, told.causal == "always", False, told.out_projection)
-    right = reference(setting)
+    right = copy.deepcopy(reference(setting))  # a load of the reader's may do anything to it
+    stretched = told.stretched(sizes.d_model // sizes.num_heads)
+    with torch.no_grad():
+        for numbers in right.W_q.parameters():
+            numbers.div_(stretched)
     try:
         if told.load is not None:
             untouched = _load(module, right, told.load)
@@ -120,7 +129,32 @@ def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: where.Layout) -
             "load=..., a function of (your module, the reference) that copies them"
         ) from error
     module.eval()
-    return Asked(module, setting, forward, forward.takes, places, tuple(untouched))
+    return Asked(
+        module, setting, forward, forward.takes, places, tuple(untouched), stretched=stretched
+    )
+
+
+def _biases_copied(module: nn.Module, right: MultiHeadAttention, load: Load) -> frozenset[str]:
+    """Return the projections whose bias a reader's function copies: those that move something."""
+
+    def loaded(changed: str = "") -> dict[str, Tensor]:
+        one, other = building.copy_of(module), copy.deepcopy(right)
+        if changed:
+            with torch.no_grad():
+                other.get_parameter(f"{changed}.bias").add_(1)
+        load(one, other)
+        return {name: x.detach().clone() for name, x in one.state_dict().items()}
+
+    if not building.has_bias(module):
+        return frozenset()
+    try:
+        usual = loaded()
+        return frozenset(
+            W for W in PROJECTIONS
+            if any(not torch.equal(x, usual[name]) for name, x in loaded(W).items())
+        )  # fmt: skip
+    except Exception:  # which is told where it is called in earnest
+        return frozenset(PROJECTIONS)
 
 
 def _load(module: nn.Module, right: MultiHeadAttention, load: Load) -> list[str]:
@@ -148,7 +182,7 @@ def _load(module: nn.Module, right: MultiHeadAttention, load: Load) -> list[str]
 
 
 def _own_or_found(module: nn.Module, sizes: Sizes, layout: where.Layout) -> where.Places | None:
-    own = where.own_places(module)
+    own = [] if layout.spread else where.own_places(module)
     shapes = {name: p.shape for name, p in reference(Setting(sizes)).named_parameters()}
     there = dict(module.named_parameters())
     fits = all(there[place.theirs].shape == shapes[place.ours] for place in own)

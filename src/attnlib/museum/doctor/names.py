@@ -21,6 +21,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "need_weights", "return_weights", "return_attention", "return_attn", "output_attentions",
     ),
     "average": ("average_attn_weights",),
+    "no_turn": ("position_embeddings",),
 }  # fmt: skip
 
 SIZES: dict[str, tuple[str, ...]] = {
@@ -53,6 +54,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     ),
     "bias": ("bias", "qkv_bias", "use_bias", "attention_bias"),
     "config": ("config", "cfg", "args"),
+    "layer": ("layer_idx", "layer_id", "layer_index", "layer_number"),
 }  # fmt: skip
 
 # What a name of a layer has to say besides which layer it is.

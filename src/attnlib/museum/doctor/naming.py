@@ -1,5 +1,7 @@
 """Finding the exhibits that a candidate behaves like."""
 
+import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +21,8 @@ NARROW = 256  # d_model up to which two bugs at once are looked for
 ABOUT_SHAPES = (RuntimeError, IndexError, ValueError, AssertionError)
 # What Python and convolutions say where tokens are taken for a tuple or for images.
 ABOUT_OTHER_FORMS = ("values to unpack", "expected input[", "Expected 4D", "or 4D (batched)")
+ABOUT_NORMS = "'Identity' object has no attribute"  # where a normalization was set aside
+ABOUT_DTYPES = re.compile("same dtype|dtype.*did not match|expected scalar type")
 Guess = tuple[Exhibit, ...]
 Question = tuple[Probe, Path]
 
@@ -107,6 +111,18 @@ class Answers:
         unknown = bool(masked) and self.patient.first.forward.mask == OWN
         raised = all(isinstance(self.given[question], ABOUT_SHAPES) for question in masked)
         return unknown and raised and set(self.wrong) <= set(masked)
+
+    @property
+    def distance(self) -> float:
+        """How far the plain answer is from the right one, on average; infinite for an error."""
+        given, right = self.given[PROBES[0], PATHS[0]], self.behavior((), PROBES[0])
+        if isinstance(given, Exception) or isinstance(right, Exception):
+            return math.inf
+        outputs = [(a, b) for (a, _), (b, _) in zip(given, right, strict=True)]
+        if any(a is None or b is None or a.shape != b.shape for a, b in outputs):
+            return math.inf
+        far = [(a - b).abs().mean().item() for a, b in outputs if a is not None and b is not None]
+        return sum(far) / len(far)
 
     @property
     def other_length(self) -> tuple[list[int], list[int]] | None:

@@ -107,7 +107,7 @@ class Patient:
         """Tell whether it gives two answers to one question."""
         x = Draw(self.first).tokens(2, 7)
         with suppress(Exception), self.first.on(path) as asked:
-            (one, _), (other, _) = asked(x), asked(x)
+            (one, _), (other, _) = asked(x.clone()), asked(x.clone())
             return not torch.equal(one, other)
         return False
 

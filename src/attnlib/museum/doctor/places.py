@@ -16,6 +16,8 @@ from attnlib.museum.doctor.reference import Sizes
 Places = list["Place"]
 View = Callable[[Tensor], Tensor]
 Pieces = list[tuple[str, slice, View]]  # W, its rows, and where they stand
+INTO_HEADS = "W_q, W_k, W_v"
+NUMBERS = "(d qkv h)"  # how einops would write a packing: number by number, and in each all heads
 OF_LETTERS = {"q": "W_q", "k": "W_k", "v": "W_v"}
 
 
@@ -26,11 +28,14 @@ class Layout:
     packing: of several in one parameter, one after the other ("blocks"), head by head ("heads") or
     number by number ("interleaved"). order: which of them comes first, as "kqv"; as its name has it
     if left out. turned: whether a square parameter W is used as x @ W, and not as a layer's weight.
+    spread: where the numbers of a head don't stand side by side, but as far apart as there are
+    heads, "(d h)" in the language of einops: "W_q, W_k, W_v", "W_o", both or neither.
     """
 
     packing: str = "blocks"
     order: str = ""
     turned: bool = True
+    spread: tuple[str, ...] = ()
 
     def order_of(self, letters: str) -> str:
         """Return the order of what is named by these letters."""
@@ -138,6 +143,12 @@ def find_places(module: nn.Module, sizes: Sizes, layout: Layout | None = None) -
             view = partial(_one_after_other, matrix.view, select)
             if matrix.parts > 1:
                 view = partial(_one_after_other, select, matrix.view)
+            over_heads = partial(_spread_rows, d_k)
+            if W != "W_o" and INTO_HEADS in layout.spread:
+                view = partial(_one_after_other, view, over_heads)
+                select = partial(_one_after_other, select, over_heads)
+            if W == "W_o" and "W_o" in layout.spread:
+                view = partial(_one_after_other, view, partial(_spread_columns, d_k))
             places.append(Place(f"{W}.weight", rows, matrix.weight, view, order, matrix.guessed))
             if matrix.bias:
                 places.append(Place(f"{W}.bias", rows, matrix.bias, select, order))
@@ -165,10 +176,23 @@ def layouts(places: Places, packing: str | None, turned: bool | None) -> list[La
     packings = [packing] if packing else ["blocks", "heads", "interleaved"] if order else ["blocks"]
     orders = [order, *map("".join, permutations(order))] if order else [""]
     turns = [True, False] if turned is None and guessed(places) else [turned is not False]
-    return [
+    found = [
         Layout(packing, order, turned)
         for order, packing, turned in product(dict.fromkeys(orders), packings, turns)
     ]
+    if not places:
+        return found
+    spread = [
+        Layout("blocks", orders[0], turned, spread)
+        for turned, spread in product(turns, ((INTO_HEADS, "W_o"), (INTO_HEADS,), ("W_o",)))
+        if packing in (None, "blocks")
+    ]
+    if order and packing is None:
+        named = dict.fromkeys((order, "".join(sorted(order, key="qkv".index))))
+        spread += [
+            Layout(NUMBERS, order, turns[0], spread) for order in named for spread in ((), ("W_o",))
+        ]
+    return found + spread
 
 
 def _each_once(places: Places) -> bool:
@@ -282,6 +306,8 @@ def _packed(names: list[str], widths: dict[str, int], sizes: Sizes, packing: str
         width = widths[name]
         if packing == "blocks" or len({widths[name] for name in names}) > 1:
             select = partial(_rows, slice(start, start + width))
+        elif packing == NUMBERS:
+            select = partial(_of_each_number, num_heads, len(names), i)
         elif packing == "heads":
             select = partial(_of_each_head, num_heads, len(names), i)
         else:
@@ -305,6 +331,22 @@ def _part(i: int, numbers: Tensor) -> Tensor:
 
 def _of_each_head(num_heads: int, parts: int, i: int, numbers: Tensor) -> Tensor:
     return numbers.view(num_heads, parts, -1, *numbers.shape[1:])[:, i]
+
+
+def _spread_rows(d_k: int, numbers: Tensor) -> Tensor:
+    """Bring rows (d h) to the order (h d): [h, d_k, ...]."""
+    if numbers.shape[0] % d_k or numbers.dim() > 2:  # one head, or cut by heads already
+        return numbers
+    return numbers.unflatten(0, (d_k, -1)).transpose(0, 1)
+
+
+def _spread_columns(d_k: int, numbers: Tensor) -> Tensor:
+    """Bring columns (d h) to the order (h d): [d, h, d_k]."""
+    return numbers.unflatten(1, (d_k, -1)).transpose(1, 2) if numbers.dim() == 2 else numbers
+
+
+def _of_each_number(num_heads: int, parts: int, i: int, numbers: Tensor) -> Tensor:
+    return numbers.view(-1, parts, num_heads, *numbers.shape[1:])[:, i].transpose(0, 1)
 
 
 def _turned(turned: bool, numbers: Tensor) -> Tensor:

@@ -25,6 +25,12 @@ COPIES = 16  # of the same sample, with dropout; in at least one of them each we
 # beyond what an exponential in float32 bridges (e^88 is infinite, e^-104 is 0), and far from -1e4,
 # the highest number that people fill in for minus infinity.
 LOUD = 40
+# And one that is left alone with itself: its score is some hundreds, below 0 in half of all heads.
+LOUD_ALONE = 10
+LONGEST = 70  # tokens: beyond the blocks, buffers and tables of 64 that code is written with
+MANY = 512  # copies over which dropout is averaged
+# Standard errors. With dropout in the right place none of the numbers is so far off: one in 10^11.
+FAR_OFF = 7
 
 
 class Draw:
@@ -59,7 +65,8 @@ class Probe:
     what must be taken. sizes: those of the modules that are asked, by name. edge: at an edge, what
     a difference means for whoever uses the module; empty where a difference is plainly wrong.
     loud: the same, if only an error is at an edge. often: what code of that kind usually does, to
-    be told where no exhibit is behind it. of: what is compared, besides weights.
+    be told where no exhibit is behind it. of: what is compared, besides weights. differs: what to
+    say of a difference whose size says nothing.
     optional: whether it is only about a convention that few have. asks_for: what it needs the path
     to have, "gradients" or "weights".
     """
@@ -74,6 +81,7 @@ class Probe:
     loud: str = ""
     often: str = ""
     of: str = "the output"
+    differs: str = ""
     optional: bool = False
     chooses_mode: bool = False  # training or evaluation
     asks_for: tuple[str, ...] = ()
@@ -98,6 +106,26 @@ def _not_contiguous(ask: Asked, draw: Draw) -> Results:
     sequence_first = draw.tokens(7, 2).transpose(0, 1)
     feature_first = draw.tokens(2, 7).mT.contiguous().mT
     return [ask(sequence_first), ask(feature_first)]
+
+
+def _long(ask: Asked, draw: Draw) -> Results:
+    """Without a limit, and behind each one that is taken."""
+    T = LONGEST
+    x = draw.tokens(2, T)
+    limits: dict[str, Any] = {
+        "mask": draw.mask(T, T), "key_mask": padding_mask(torch.tensor([T - 3, T]), T),
+        "causal": True,
+    }  # fmt: skip
+    there = [name for name in limits if name in ask.takes]
+    return [ask(x), *(ask(x, **{name: limits[name]}) for name in there)]
+
+
+def _handed_over(ask: Asked, draw: Draw) -> Results:
+    """Whether tokens and masks are changed in place, without a limit and behind each one."""
+    x = draw.tokens(2, 7)
+    limits = {"mask": draw.mask(7, 7), "key_mask": padding_mask(torch.tensor([4, 7]), 7)}
+    there = [{}, *({name: limits[name]} for name in limits if name in ask.takes)]
+    return [(torch.tensor(float(ask.changes(x.clone(), **each))), None) for each in there]
 
 
 def _gradients(ask: Asked, draw: Draw) -> Results:
@@ -185,8 +213,12 @@ def _limits_together(ask: Asked, draw: Draw) -> Results:
 
 
 def _shouting(ask: Asked, draw: Draw) -> Results:
-    """What the tokens that shout see themselves isn't asked."""
-    return [_but_the_ends(ask(_loud(draw)))]
+    """What the tokens that shout see themselves isn't asked.
+
+    But where nothing else is left to the first token: behind a triangle.
+    """
+    answers = [_but_the_ends(ask(_loud(draw)))]
+    return [*answers, _of_the_first(ask(_alone(draw)))] if ask.setting.always_causal else answers
 
 
 def _shouting_forbidden(ask: Asked, draw: Draw) -> Results:
@@ -203,7 +235,10 @@ def _shouting_forbidden(ask: Asked, draw: Draw) -> Results:
     key_mask[0, -1] = key_mask[1, 1:] = False
     limits: dict[str, Any] = {"mask": mask, "key_mask": key_mask, "causal": True}
     there = [name for name in limits if name in ask.takes]
-    return [_but_the_ends(ask(x, **{name: limits[name]})) for name in there]
+    answers = [_but_the_ends(ask(x, **{name: limits[name]})) for name in there]
+    if "causal" in there:
+        answers.append(_of_the_first(ask(_alone(draw), causal=True)))
+    return answers
 
 
 def _loud(draw: Draw) -> Tensor:
@@ -212,6 +247,18 @@ def _loud(draw: Draw) -> Tensor:
     x[0, -1] *= LOUD
     x[1, 0] *= LOUD
     return x
+
+
+def _alone(draw: Draw) -> Tensor:
+    """Tokens of which the first one shouts, in several samples."""
+    x = draw.tokens(8, 3)
+    x[:, 0] *= LOUD_ALONE
+    return x
+
+
+def _of_the_first(answer: Result) -> Result:
+    output, weights = answer
+    return output[:, :1], None if weights is None else weights[..., :1, :]
 
 
 def _but_the_ends(answer: Result) -> Result:
@@ -275,6 +322,23 @@ def _dropout(ask: Asked, draw: Draw) -> Results:
     return [(torch.tensor(float(varies)), None), answer, (differs, None)]
 
 
+def _dropout_on_average(ask: Asked, draw: Draw) -> Results:
+    """Whether the mean of many answers in training is the answer in evaluation.
+
+    It is where dropout comes after the softmax, for from there on everything is linear.
+    """
+    x = draw.tokens(1, 3)
+    (evaluated, _), (again, _) = ask(x), ask(x)
+    if not torch.equal(evaluated, again):  # which another probe tells
+        return [(torch.zeros(()), None)]
+    ask.module.train()
+    dropped, _ = ask(x.repeat(MANY, 1, 1))
+    ask.module.eval()
+    error = dropped.std(0) / MANY**0.5 + 1e-4
+    off = ((dropped.mean(0) - evaluated[0]).abs() / error).amax()
+    return [((off > FAR_OFF).float(), None)]
+
+
 def _weights_in_training(ask: Asked, draw: Draw) -> Results:
     """Each weight's largest: dropout at 0.25 makes those that stay 4/3 times as large."""
     x = draw.tokens(1, 7)
@@ -290,11 +354,21 @@ _SHOUTING = (
     "row isn't subtracted before, or the number that stands for minus infinity is too small. Mask "
     "the scores with -inf, and leave the rest to softmax."
 )
+_IN_PLACE = (
+    "The caller's tensors are the caller's: the next layer gets them as this one leaves them. "
+    "Change a copy (masked_fill and not masked_fill_, x = x + y and not x += y)."
+)
+_TOO_EARLY = (
+    "Usually dropout acts before the softmax, on scores, queries or keys, or what it leaves isn't "
+    "divided by 1 - p. Let F.dropout act on the weights, after the softmax. Some designs drop keys "
+    "before it on purpose (DropKey): then this differs from the paper, and is fine."
+)
 _BARE = (
     "It takes masks [B, 1, T, T]. It matters only where one without the axis of the heads is "
     "handed over, and B is h: that is read wrongly, in silence."
 )
 _OF_HEADS = "It matters only where a mask with an axis for heads is handed over."
+_SO_LONG = "It is loud, and matters only where sequences are as long."
 _LEFT_OUT = "It matters only where keys, values or `causal` are left out."
 _BLIND = (
     "It matters only where a query of yours may look nowhere (a wholly padded sample, two masks "
@@ -304,7 +378,10 @@ PROBES = (
     Probe("self-attention", "on one sequence", _self_attention, sizes=("first", "second")),
     Probe("one sample, one token", "on a single sample or token", _one_of_each),
     Probe("transposed tokens", "on tokens that aren't contiguous in memory", _not_contiguous,
-          loud="It is loud, and .contiguous() mends it."),
+          loud="It is loud, and .contiguous() helps."),
+    Probe("what it is handed", "in what it does to its arguments", _handed_over,
+          asks_for=("gradients",), often=_IN_PLACE,
+          differs="it changes its tokens or its mask in place."),
     Probe("two sequences", "on two sequences of different lengths", _two_sequences,
           ("two sequences",)),
     Probe("a mask", "with a mask [T, T]", _one_mask, ("mask",)),
@@ -322,6 +399,7 @@ PROBES = (
           often=_SHOUTING),
     Probe("a forbidden key that shouts", "where a forbidden score lies hundreds above the others",
           _shouting_forbidden, ("a limit",), tolerance=1e-3, often=_SHOUTING),
+    Probe("a long sequence", f"on {LONGEST} tokens", _long, ("long",), loud=_SO_LONG),
     Probe("gradients", "in the gradients", _gradients, tolerance=1e-3, of="a gradient",
           asks_for=("gradients",)),
     Probe("gradients with a mask", "in the gradients, with a mask", _mask_and_gradients, ("mask",),
@@ -329,7 +407,11 @@ PROBES = (
     Probe("a cache", "token by token with a cache", _cached, ("causal", "cache")),
     Probe("grouped heads", "with 6 query heads on 3 key heads", _grouped, sizes=("grouped",)),
     Probe("training with dropout", "with dropout, in evaluation and in training", _dropout,
-          sizes=("dropping",), chooses_mode=True),
+          sizes=("dropping",), chooses_mode=True,
+          differs="evaluation is random, or training isn't."),
+    Probe("dropout on average", "with dropout, on average", _dropout_on_average,
+          sizes=("dropping",), chooses_mode=True, asks_for=("gradients",), often=_TOO_EARLY,
+          differs=f"the mean of {MANY} answers in training isn't the answer in evaluation."),
     Probe("a mask without an axis for heads", "with a mask [B, T, T] where B = h", _bare_mask,
           ("bare masks",), edge=_BARE, optional=True),
     Probe("a row that may look nowhere", "with a query that may look nowhere", _fully_masked_row,

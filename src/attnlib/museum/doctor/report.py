@@ -5,9 +5,10 @@ from html import escape
 
 from attnlib.museum.doctor.asking import PATHS
 from attnlib.museum.doctor.comparing import difference
+from attnlib.museum.doctor.examine import USUAL
 from attnlib.museum.doctor.naming import NARROW, Answers, Guess, Question
 from attnlib.museum.doctor.patient import Patient
-from attnlib.museum.doctor.probes import Answer, Probe
+from attnlib.museum.doctor.probes import LONGEST, PROBES, Answer, Probe
 from attnlib.museum.doctor.told import CHOICES, said, some
 
 ITEM = "* "  # before each of several findings
@@ -19,6 +20,7 @@ _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its m
     "dropping": "dropout",
     "head masks": "masks for each head", "defaults": "keys or values left out",
     "differentiable weights": "weights that gradients flow through",
+    "long": f"{LONGEST} tokens",
 }  # fmt: skip
 ORDER_INSIDE = (
     "Its answer isn't attention's, and depends on the order of the tokens: equal tokens come out "
@@ -26,7 +28,18 @@ ORDER_INSIDE = (
     "relative biases, a window), hand it in without, and ask again. If it isn't, tokens are mixed "
     "up somewhere between the projections and the softmax."
 )
+NORMALIZED_INSIDE = (
+    "Its answer isn't attention's, and stays the same when W_q is made twice as long: queries are "
+    "normalized before the dot product (QK-norm). That differs from the paper, and is fine if it "
+    "is meant. To have the rest asked, hand it in without, or with that normalization as a module "
+    "(nn.RMSNorm, nn.LayerNorm), which is set aside."
+)
+_IF_MEANT = "That differs from the paper, and is fine if it is meant"
 _UNLESS = {
+    "no scale": f"{_IF_MEANT} (T5 leaves the scale to its first weights): then say scale=1, and "
+    "the rest is asked.",
+    "scale applied twice": f"{_IF_MEANT} (muP divides by d_k): then say scale=lambda d_k: 1 / d_k, "
+    "and the rest is asked.",
     "inverted mask": 'If your mask is meant to hide where it is True, say mask="hide".',
     "0/1 mask added": 'If your mask is meant to be added to the scores, say mask="add".',
     "mask crosses batch and heads": "If your mask is meant to have the axes [B, 1, T, T], say "
@@ -42,7 +55,7 @@ _UNLESS = {
 def healthy(answers: Answers) -> str:
     """Say that no difference was found."""
     asked = answers.names(list(answers.given))
-    return f"The same as attnlib's attention, asked in {len(asked)} ways: {', '.join(asked)}."
+    return f"The same as attnlib's attention, asked in {len(asked)} ways: {'; '.join(asked)}."
 
 
 def behaves_like(exhibits: Guess, answers: Answers) -> str:
@@ -53,7 +66,7 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
     message += _unless(exhibits)
     rest = [question for question in answers.failed if not answers.agrees(question, exhibits)]
     if rest:
-        message += f" There is more ({_names(rest, answers)}): mend this first, and diagnose again."
+        message += f" There is more ({_names(rest, answers)}): fix this first, and diagnose again."
     return message
 
 
@@ -63,6 +76,12 @@ def in_no_known_way(answers: Answers) -> str:
     message = f"Wrong {_says(first)}, in a way that no exhibit is: {_difference(first, answers)}"
     if first[0].often:
         message += f" {first[0].often}"
+    if first[0] is PROBES[0] and answers.patient.first.setting.always_causal:
+        message += (
+            " It is nearly what causal attention gives: where the number that stands for minus "
+            "infinity is too small, a little of the future comes through. Mask the scores with "
+            "-inf."
+        )
     if answers.patient.varies(PATHS[0]):
         message += (
             " Asked the same once more, it gives another answer: something in it is random in "
@@ -82,9 +101,9 @@ def positions_inside(part: str, given: Answer) -> str:
     if isinstance(given, Exception):
         what = f"It raises {said(given)}"
     return (
-        f"{what}, and {part!r} looks as if queries and keys were turned by "
-        "their positions inside: hand in the module without positions (cos = 1 and sin = 0, say, "
-        "by arguments=...), and ask again."
+        f"{what}, and {part!r} looks as if positions had a part in it (queries and keys turned, "
+        "scores with a bias for each distance): hand in the module without them (cos = 1 and "
+        "sin = 0 by arguments=..., a table of biases filled with 0), and ask again."
     )
 
 
@@ -94,6 +113,22 @@ def other_form(error: Exception) -> str:
         f"It raises {said(error)}. If it takes its tokens in another form, such as several "
         "sequences in a tuple or images [B, C, H, W], hand in a module around it, whose "
         "forward(self, x) takes x [B, T, d] and hands it over so: return self.inner((x, x, x))."
+    )
+
+
+def norm_otherwise(error: Exception, inside: str | None) -> str:
+    """Say that a normalization can't be set aside."""
+    return (
+        f"It raises {said(error)}: a normalization was set aside to ask the attention alone, and "
+        f"it is needed otherwise than by calling it. {_hand_in(inside)}, and ask again."
+    )
+
+
+def other_dtype(error: Exception) -> str:
+    """Say that a module doesn't stay in the dtype of its weights."""
+    return (
+        f"It raises {said(error)}. It is asked with weights and tokens in float32, and turns some "
+        "of them into another dtype inside: hand in one that computes in the dtype of its tokens."
     )
 
 
@@ -133,13 +168,18 @@ def bare_parameters(names: tuple[str, ...]) -> str:
     )
 
 
-def more_than_attention(names: tuple[str, ...]) -> str:
+def more_than_attention(names: tuple[str, ...], inside: str | None) -> str:
     """Say which parameters the module has that attention hasn't."""
     return (
         f"Its answer isn't attention's, and it has parameters that attention hasn't "
-        f"({some(names)}): hand in the attention without them, or with numbers in them that "
-        "change nothing, and ask again."
+        f"({some(names)}). {_hand_in(inside)}, or fill them with numbers that change nothing, and "
+        "ask again."
     )
+
+
+def _hand_in(inside: str | None) -> str:
+    part = f", which seems to be its .{inside}" if inside else ""
+    return f"Hand in the attention alone{part}"
 
 
 def short_context(tokens: int, asked: int) -> str:
@@ -151,7 +191,7 @@ def short_context(tokens: int, asked: int) -> str:
 
 
 def at_the_edges(answers: Answers) -> tuple[Guess, str]:
-    """Say what differs at the edges only: like which exhibit, what that means, how to mend it."""
+    """Say what differs at the edges only: like which exhibit, what that means, how to fix it."""
     groups: dict[Guess, list[Question]] = {}
     for question in answers.failed:
         known = (guess for guess in groups if guess and answers.agrees(question, guess))
@@ -177,19 +217,30 @@ def at_the_edges(answers: Answers) -> tuple[Guess, str]:
     return tuple(exhibit for guess in groups for exhibit in guess), "\n".join(lines)
 
 
-def limits(answers: Answers) -> str:
-    """Say in a line each what wasn't asked, and what the candidate was taken for."""
+def limits(answers: Answers, passed: bool) -> str:
+    """Say in a line each what wasn't tested, and what the candidate was taken for."""
     lines, patient = [], answers.patient
+    if passed:
+        long = any(probe.name == "a long sequence" for probe, _ in answers.given)
+        lines.append(
+            f"Tested with random weights, on 1 to {LONGEST if long else USUAL} tokens, on the CPU: "
+            "longer sequences, trained weights and a GPU's kernels may show more."
+        )
+        if patient.besides:
+            lines.append(
+                f"As built, its output doesn't depend on {some(patient.besides)}: what they add "
+                "once they are trained was not tested."
+            )
     missing = Counter(_lacking(probe, patient) for probe in answers.unasked)
     if missing:
         counted = (f"{what} ({n} questions)" if n > 1 else what for what, n in missing.items())
-        lines.append(f"Not asked, for it doesn't take them: {', '.join(counted)}.")
+        lines.append(f"Not tested, because it doesn't offer them: {', '.join(counted)}.")
     if patient.random_in_training:
-        lines.append("Not asked in train(), where it is random though its dropout is 0.")
+        lines.append("Not tested in train(), where it is random though its dropout is 0.")
     if "second" not in patient.asked:
         sizes = patient.first.setting.sizes
         lines.append(
-            f"Asked at one size only: d_model={sizes.d_model}, num_heads={sizes.num_heads}."
+            f"Tested at one size only: d_model={sizes.d_model}, num_heads={sizes.num_heads}."
         )
     return "\n".join([*lines, f"Taken as: {'; '.join(patient.taken)}."])
 
@@ -243,6 +294,8 @@ def _says(question: Question) -> str:
 
 def _difference(question: Question, answers: Answers) -> str:
     probe, _ = question
+    if probe.differs and not isinstance(answers.given[question], Exception):
+        return probe.differs
     return difference(
         answers.given[question], answers.behavior((), probe), probe.tolerance, probe.of
     )

@@ -1,12 +1,13 @@
 """What the reader tells of a candidate, and errors about how it is called."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from torch import nn
 
-from attnlib._checks import require_flag, require_positive_int
+from attnlib._checks import require_flag, require_number, require_positive_int
 from attnlib.attention import MultiHeadAttention
 
 Load = Callable[[nn.Module, MultiHeadAttention], Any]
@@ -46,6 +47,7 @@ class Options(TypedDict, total=False):
     causal: str | None
     bias: bool | None
     out_projection: bool
+    scale: float | Callable[[int], float] | None
     mask: str | None
     mask_shape: str | None
     qkv: str | None
@@ -63,6 +65,7 @@ class Told:
     causal: str | None = None
     bias: bool | None = None
     out_projection: bool = True
+    scale: float | Callable[[int], float] | None = None
     mask: str | None = None
     mask_shape: str | None = None
     qkv: str | None = None
@@ -88,7 +91,27 @@ class Told:
                 "arguments must be a dict of what forward needs besides, "
                 f"got {type(self.arguments).__name__}"
             )
+        if self.scale is not None and not callable(self.scale):
+            _require_scale("scale", self.scale)
         for name in ("load", "returns"):
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise TypeError(f"{name} must be a function, got {type(value).__name__}")
+
+    def stretched(self, d_k: int) -> float:
+        """Return by how much the scale that was told is larger than 1 / sqrt(d_k)."""
+        if self.scale is None:
+            return 1.0
+        scale = self.scale(d_k) if callable(self.scale) else self.scale
+        _require_scale(f"scale of d_k={d_k}" if callable(self.scale) else "scale", scale)
+        return float(scale) * math.sqrt(d_k)
+
+
+def _require_scale(name: str, scale: object) -> None:
+    """Raise TypeError or ValueError unless it is a number above 0."""
+    require_number(name, scale)
+    assert isinstance(scale, int | float)
+    if not 0 < scale < math.inf:
+        raise ValueError(
+            f"{name} must be a number above 0, by which dot products are multiplied, got {scale!r}"
+        )
