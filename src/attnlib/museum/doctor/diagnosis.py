@@ -150,7 +150,7 @@ def _nearest(answers: Answers, told: Told) -> Answers:
     patient = answers.patient
     if (PROBES[0], PATHS[0]) in answers.failed and may_be_causal(patient, told):
         causally = always_causal(patient)
-        if Answers.of(causally, PROBES[:1]).distance < answers.distance / 10:
+        if Answers.at_once(causally).distance < answers.distance / 10:
             return Answers.of(causally)
     return answers
 
@@ -172,7 +172,7 @@ def _readings(answers: Answers, candidate: Candidate, told: Told) -> Iterator[tu
     yield from ((reading, 2) for reading in readings)
     if may_be_causal(patient, told):  # a bug may hide that it looks left only
         causally = always_causal(patient)
-        at_once = Answers.of(causally, PROBES[:1])
+        at_once = Answers.at_once(causally)
         if not at_once.wrong or at_once.explain(at_once.wrong[0], limit=1):
             yield Answers.of(causally), 1
 

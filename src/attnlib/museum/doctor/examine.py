@@ -92,10 +92,11 @@ def _settle(in_layouts: Iterator[Patient], told: Told) -> Patient:
     tried: list[Patient] = []
     if may_be_causal(patients[0], told) and _looks_one_way(patients[0].first):
         tried = patients = [always_causal(patient) for patient in patients]
+    usual = [patient for patient in patients if not patient.rare]
     residual: list[Patient] = []
     if any("normalization" in words for words in patients[0].taken):  # a whole sub-layer
-        residual = [p.changed(residual=True).noting("its residual taken off") for p in patients]
-    others = [other for patient in (*patients, *residual) for other in _shown_otherwise(patient)]
+        residual = [p.changed(residual=True).noting("its residual taken off") for p in usual]
+    others = [other for patient in (*usual, *residual) for other in _shown_otherwise(patient)]
     right = (patient for patient in (*tried, *residual, *others) if patient.right(_PLAIN))
     return next(right, (others or patients)[0])
 

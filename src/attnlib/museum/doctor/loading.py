@@ -72,7 +72,8 @@ def in_each_layout(candidate: Candidate, told: Told, turned: bool | None) -> Ite
             )
         if len(layouts) == 1:
             layouts += where.layouts(places, told.qkv, turned)[1:]
-        yield Patient(asked, (*taken, *_stored(places, layout)))
+        rare = bool(layout.spread) or layout.packing == where.NUMBERS
+        yield Patient(asked, (*taken, *_stored(places, layout)), rare=rare)
 
 
 def _stored(places: where.Places, layout: where.Layout) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -35,7 +35,7 @@ class Answers:
     given: dict[Question, Answer]
 
     @classmethod
-    def of(cls, patient: Patient, probes: Sequence[Probe] = PROBES) -> "Answers":
+    def of(cls, patient: Patient) -> "Answers":
         """Ask whatever can be asked, on each path."""
         takes = patient.first.takes
         given: dict[Question, Answer] = {}
@@ -44,7 +44,7 @@ class Answers:
                 continue
             if path.training and patient.random_in_training:
                 continue
-            for probe in probes:
+            for probe in PROBES:
                 if not takes_all(probe, takes) or not patient.has(probe):
                     continue
                 if path.training and probe.chooses_mode:
@@ -53,6 +53,11 @@ class Answers:
                     continue
                 given[probe, path] = patient.answer(probe, path)
         return cls(patient, given)
+
+    @classmethod
+    def at_once(cls, patient: Patient) -> "Answers":
+        """Ask the first question alone, on the first path."""
+        return cls(patient, {(PROBES[0], PATHS[0]): patient.answer(PROBES[0])})
 
     def right(self, question: Question) -> bool:
         """Tell whether a question was answered as attnlib's attention answers it."""

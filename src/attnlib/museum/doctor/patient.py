@@ -30,12 +30,13 @@ class Patient:
     """A candidate that can be asked: its modules by the names of their sizes.
 
     taken: what it was taken for, in a few words each. random_in_training: whether it gives two
-    answers there though its dropout is 0.
+    answers there though its dropout is 0. rare: whether its weights are laid out as few have them.
     """
 
     asked: dict[str, Asked]
     taken: tuple[str, ...] = ()
     random_in_training: bool = False
+    rare: bool = False
 
     def answer(self, probe: Probe, path: Path = PATHS[0]) -> Answer:
         """Put a probe to all modules that it is for."""
