@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib import _attention_checks as checks
+from attnlib._checks import require_flag
 from attnlib._projection import project_heads
 from attnlib.cache import KVCache, require_cache
 from attnlib.functional import explicit_attention, fused_attention, merge, recorded_weights, split
@@ -81,6 +82,7 @@ class MultiHeadAttention(nn.Module):
         kdim = d_model if kdim is None else kdim
         vdim = d_model if vdim is None else vdim
         checks.require_sizes(d_model, num_heads, num_kv_heads, kdim, vdim, dropout)
+        require_flag("bias", bias)
         self.d_model, self.num_heads, self.num_kv_heads = d_model, num_heads, num_kv_heads
         self.kdim, self.vdim, self.dropout = kdim, vdim, dropout
         d_kv = d_model // num_heads * num_kv_heads

@@ -105,7 +105,8 @@ class TransformerBlock(nn.Module):
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
-        TypeError, ValueError: sizes that don't fit, or an unknown norm_position.
+        TypeError, ValueError: sizes that don't fit, an unknown norm_position, or a norm that makes
+            no module.
     """
 
     def __init__(
@@ -122,6 +123,11 @@ class TransformerBlock(nn.Module):
     ) -> None:
         super().__init__()
         options: dict[str, Any] = {"device": device, "dtype": dtype}
+        if isinstance(norm, nn.Module) or not callable(norm):
+            raise TypeError(
+                "norm must be a class of norms, such as LayerNorm or RMSNorm, or a function of "
+                f"(d_model, device=..., dtype=...) that makes one, got {norm!r:.40}"
+            )
         attention = MultiHeadAttention(d_model, num_heads, **options)
         feed_forward = FeedForward(d_model, d_ff, **options)
         norms = [norm(d_model, **options) for _ in range(2)] if norm_position else []
@@ -162,8 +168,8 @@ class TransformerBlock(nn.Module):
 
         Raises:
             TypeError: a part that is no module, or an attention that isn't attnlib's.
-            ValueError: parts of other widths, more or fewer norms than sub-layers, norms without a
-                position, an unknown norm_position, or another dropout.
+            ValueError: parts of other widths, one part in two places, more or fewer norms than
+                sub-layers, norms without a position, an unknown norm_position, or another dropout.
         """
         if not isinstance(attention, MultiHeadAttention):
             raise TypeError(
@@ -295,9 +301,16 @@ def _require_parts(
     if norm_position and len(norms) != 1 + len(parts):
         raise ValueError(f"norms must hold one per sub-layer, {1 + len(parts)}, got {len(norms)}")
     parts |= {f"norms[{i}]": norm for i, norm in enumerate(norms)}
+    places: dict[nn.Module, str] = {attention: "attention"}
     for name, part in parts.items():
         if not isinstance(part, nn.Module):
             raise TypeError(f"{name} must be a module, got {type(part).__name__}")
+        if part in places:
+            raise ValueError(
+                f"{name} must be a module of its own, got {places[part]} once more: they would "
+                "share their weights (copy.deepcopy makes another)"
+            )
+        places[part] = name
         width = getattr(part, "d_model", d)
         if width != d:
             raise ValueError(f"{name} must have the attention's d_model={d}, got {width}")

@@ -1,6 +1,7 @@
 """Norms, feed-forward network and block, against plain loops, torch and each other."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -543,6 +544,10 @@ BAD_PARTS = {
     "another position": ((attention_12,), {"norm_position": "Pre"}, ValueError,
         ["norm_position", "'Pre'"]),
     "residual as text": ((attention_12,), {"residual": "no"}, TypeError, ["residual", "str"]),
+    "attention twice": ((attention_12, attention_12), {}, ValueError,
+        ["feed_forward", "of its own", "got attention once more"]),
+    "a norm twice": ((attention_12, FeedForward(12), [LayerNorm(12)] * 2), {}, ValueError,
+        ["norms[1]", "of its own", "got norms[0] once more"]),
     "dropout of all": ((attention_12,), {"dropout": 1.0}, ValueError, ["dropout", "below 1"]),
     "dropout as text": ((attention_12,), {"dropout": "half"}, TypeError, ["dropout", "str"]),
 }  # fmt: skip
@@ -583,6 +588,9 @@ def test_a_block_refuses_other_options(name):
 def test_a_norm_that_makes_no_module_is_refused():
     with pytest.raises(TypeError, match="norm must make a module, but made a int"):
         TransformerBlock(12, 3, norm=lambda *sizes, **options: 3)
+    for norm, words in (("batch", "got 'batch'"), (LayerNorm(12), "got LayerNorm")):
+        with pytest.raises(TypeError, match=f"norm must be a class of norms, such as .* {words}"):
+            TransformerBlock(12, 3, norm=norm)
 
 
 def test_norms_may_come_in_a_module_list():
@@ -591,10 +599,11 @@ def test_norms_may_come_in_a_module_list():
     assert [block.norm_1, block.norm_2] == list(norms)
 
 
-@pytest.mark.parametrize("make", [LayerNorm, FeedForward])
+@pytest.mark.parametrize("make", [LayerNorm, FeedForward, partial(MultiHeadAttention, num_heads=2)])
 def test_bias_is_true_or_false(make):
-    with pytest.raises(TypeError, match="bias must be True or False, got int"):
-        make(4, bias=0)
+    for bias, came in ((0, "int"), ("no", "str")):
+        with pytest.raises(TypeError, match=f"bias must be True or False, got {came}"):
+            make(4, bias=bias)
 
 
 class Wrapped(nn.Module):

@@ -216,6 +216,7 @@ BAD = {
     "heads without numbers": (lambda: call(q=(2, 4, 5, 0), k=(2, 2, 5, 0)), ValueError,
         ["q", "at least one number", "[2, 4, 5, 0]"]),
     "endless scale": (lambda: call(scale=10**400), ValueError, ["scale", "finite", "1000"]),
+    "scale of 0": (lambda: call(scale=0), ValueError, ["scale", "other than 0", "got 0"]),
     "causal as a mask": (lambda: call(causal=torch.ones(5, 5).bool()), TypeError,
         ["causal", "True or False", "Tensor"]),
     "scale as text": (lambda: call(scale="1"), TypeError, ["scale", "str"]),

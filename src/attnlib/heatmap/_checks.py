@@ -50,8 +50,11 @@ def require_inputs(
         finite = math.isfinite(scale)
     except OverflowError:  # an int beyond every float
         finite = False
-    if not finite:
-        raise ValueError(f"scale must be a finite number, got {scale!r:.40}")
+    if not finite or not scale:
+        raise ValueError(
+            f"scale must be a finite number other than 0, got {scale!r:.40}: scores are multiplied "
+            "by it (1 / sqrt(d_k) if left out)"
+        )
     return float(scale)
 
 
