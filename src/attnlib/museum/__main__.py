@@ -1,7 +1,8 @@
 """Diagnose an attention in a file: `python -m attnlib.museum path.py:Class`.
 
 It runs the file, as `python path.py` would. The exit status is 0 if the attention is healthy, 1 if
-it is not, 2 if it couldn't be asked because of the file or the call.
+it is broken (with --edges also if it differs at the edges), 2 if it can't be asked: because of the
+command, of the file, of how the attention is called, or of what it is.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from attnlib.museum.doctor.diagnosis import diagnose
+from attnlib.museum.doctor.diagnosis import CANNOT_BE_ASKED, diagnose
 from attnlib.museum.doctor.told import CHOICES
 
 
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         "\n".join(fill(line, 100, subsequent_indent="  ") for line in repr(diagnosis).split("\n"))
     )
+    if diagnosis.heading == CANNOT_BE_ASKED:
+        return 2
     return 0 if diagnosis else 1
 
 
@@ -36,7 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m attnlib.museum",
         description="Compare an attention of yours with attnlib's, and say what is wrong with it.",
-        epilog="The file is run. Exit status: 0 healthy, 1 not, 2 it couldn't be asked.",
+        epilog="The file is run. Exit status: 0 healthy; 1 broken (with --edges also where it "
+        "differs at the edges); 2 it can't be asked, because of the command, of the file, of how "
+        "the attention is called, or of what it is (positions inside, say).",
     )
     parser.add_argument(
         "candidate", metavar="path.py:Name", help="a class, a function that builds one, or a module"
@@ -50,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--batch-first", action=flag, help="whether tokens are [B, T, d]")
     parser.add_argument(
         "--out-projection", action=flag, default=True, help="whether it has one (W_o) inside"
+    )
+    parser.add_argument(
+        "--scale", type=float, help="what dot products are multiplied by, if not 1 / sqrt(d_k)"
     )
     parser.add_argument(
         "--edges", action="store_true", help="let a difference at the edges count too"

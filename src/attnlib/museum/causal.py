@@ -50,7 +50,7 @@ NO_DIAGONAL = Exhibit(
     killed_by="causal",
     thread=Thread(
         "https://github.com/pbloem/former/issues/10",
-        "a blog's code hid the diagonal, its repository no longer did; the author mended the blog.",
+        "a blog's code hid the diagonal, its repository no longer did; the author fixed the blog.",
     ),
 )
 

@@ -56,7 +56,7 @@ MERGE = Exhibit(
     killed_by="self-attention",
     thread=Thread(
         "https://github.com/jsbaan/transformer-from-scratch/pull/6",
-        "the author mends it and asks why the training test had passed: the task was easy enough "
+        "the author fixes it and asks why the training test had passed: the task was easy enough "
         "for the model to learn around the scrambling.",
     ),
 )
@@ -155,7 +155,7 @@ ACROSS_THE_BATCH = Exhibit(
     thread=Thread(
         "https://github.com/IBM/TabFormer/pull/14",
         "the batch was handed over first, where the encoder expected it second, which gave an "
-        "incorrect attention; mended and merged.",
+        "incorrect attention; fixed and merged.",
     ),
 )
 

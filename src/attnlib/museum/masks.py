@@ -52,7 +52,7 @@ THROWN_AWAY = Exhibit(
     killed_by="a mask",
     thread=Thread(
         "https://github.com/opendilab/DI-engine/issues/333",
-        "mended, with a test; no model had used lengths that differ, says the author, so nobody's "
+        "fixed, with a test; no model had used lengths that differ, says the author, so nobody's "
         "results suffered.",
     ),
 )
@@ -123,10 +123,10 @@ ADDED = Exhibit(
     story="A mask that isn't boolean is added to the scores: that is how PyTorch's functions let "
     "you pass a bias. A mask of ones and zeros, made by `torch.tril(torch.ones(T, T))`, is taken "
     "for one.",
-    cause="Adding 1 makes an allowed look e times as likely as before, and adding 0 forbids "
-    "nothing.",
-    notice="No weight is 0 where the mask forbids. Change the last token of a causal model: "
-    "earlier outputs must not move.",
+    cause="Adding 0 forbids nothing, and adding 1 only makes an allowed key weigh e times as much, "
+    "beside a forbidden one, as it would without the mask.",
+    notice="No weight is 0 where the mask forbids, and a row that may look everywhere is right. "
+    "Change the last token of a causal model: earlier outputs must not move.",
     hint="Adding True and False adds 1 and 0, which blocks nothing. Fill the forbidden scores.",
     killed_by="a mask",
     thread=Thread(
@@ -154,8 +154,7 @@ FILLED_WITH_ZERO = Exhibit(
     killed_by="a mask",
     thread=Thread(
         "https://github.com/awslabs/gluonts/pull/1401",
-        "filled with 1e-9 where -1e9 was meant, a minus sign in the wrong place; mended and "
-        "merged.",
+        "filled with 1e-9 where -1e9 was meant, a minus sign in the wrong place; fixed and merged.",
     ),
 )
 

@@ -74,7 +74,7 @@ UNTRANSPOSED = Exhibit(
     thread=Thread(
         "https://github.com/AutoGPTQ/AutoGPTQ/pull/140",
         "the same transpose of GPT-2's weights was missing in one of two layers of a quantizer; "
-        "mended and merged.",
+        "fixed and merged.",
     ),
     only_loaded=True,
 )

@@ -30,7 +30,7 @@ KEYS_BY_W_Q = Exhibit(
     killed_by="self-attention",
     thread=Thread(
         "https://github.com/stevezheng23/reading_comprehension_tf/pull/284",
-        "a near relative, mended and merged: three matrices were asked for under one name where "
+        "a near relative, fixed and merged: three matrices were asked for under one name where "
         "names are reused, so queries, keys and values shared one.",
     ),
 )
@@ -55,7 +55,7 @@ VALUES_BY_W_K = Exhibit(
     killed_by="self-attention",
     thread=Thread(
         "https://github.com/yflyzhang/AnnotatedTransformer/issues/1",
-        "an annotated implementation made its values with k_proj; mended (in Chinese).",
+        "an annotated implementation made its values with k_proj; fixed (in Chinese).",
     ),
 )
 
@@ -81,7 +81,7 @@ KEYS_BY_W_V = Exhibit(
     killed_by="self-attention",
     thread=Thread(
         "https://github.com/huggingface/transformers/issues/40253",
-        "somebody whose training never worked compared two libraries layer by layer; mended, and "
+        "somebody whose training never worked compared two libraries layer by layer; fixed, and "
         "the published weights with it.",
     ),
 )
@@ -149,9 +149,10 @@ RELU = Exhibit(
     name="ReLU on the projections",
     steps={"project": project_with_relu},
     story="A dense layer is written with its activation, as everywhere else in the network.",
-    cause="Queries and keys without a negative number have no negative dot product, so no head "
-    "can push a key away.",
-    notice="No score is negative: look at the smallest one. The maps look reasonable.",
+    cause="Queries and keys without a negative number have no negative dot product, so no key "
+    "scores lower than one that has nothing in common with the query, which scores 0.",
+    notice="No score is negative: look at the smallest one. The maps look reasonable, only "
+    "flatter, since numbers that are cut off at 0 differ less.",
     hint="Queries, keys and values are cut off at 0: projections are linear, without a ReLU.",
     killed_by="self-attention",
     thread=Thread(

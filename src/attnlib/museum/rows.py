@@ -20,8 +20,10 @@ NAN_ROWS = Exhibit(
     story="A batch is padded, a window is cut out, two masks are combined: sooner or later a row "
     "is left that may look nowhere.",
     cause="Its exponentials are all 0, and their shares are 0 / 0, which is not a number.",
-    notice="NaN spreads: one row in one sample, then through the next layer the whole sample, "
-    "then by the gradient every parameter. Test one row that may look nowhere, on purpose.",
+    notice="NaN spreads: one row in one sample, then through the next layer every token that may "
+    "look there. One step later W_v and W_o are NaN (W_q and W_k aren't yet: a filled score hands "
+    "no gradient back), and two steps later all four. Test one row that may look nowhere, on "
+    "purpose.",
     hint="Right wherever a query may look at something. A row with no allowed key becomes 0 / 0, "
     "not a number: its weights should be 0.",
     killed_by="a row that may look nowhere",
@@ -48,9 +50,10 @@ NAN_GRADIENTS = Exhibit(
     "from the loss. Outputs and weights are right, and every test of them passes.",
     cause="The backward pass of the softmax multiplies by its result, which is still NaN inside, "
     "and 0 times NaN is NaN; the sum passes it on to queries and keys.",
-    notice="After the first step W_q and W_k are NaN, and `nan_to_num` hides that too: from then "
-    "on all weights are 0. The loss is NaN only if something below attention learns. Look at the "
-    "gradients, not only at outputs: `parameter.grad.isfinite().all()`.",
+    notice="After the first step W_q and W_k are NaN, and W_v and W_o aren't. `nan_to_num` hides "
+    "that too: from then on all weights are 0. The loss is NaN only if something below "
+    "attention learns. Look at the gradients, not only at outputs: "
+    "`parameter.grad.isfinite().all()`.",
     hint="The weights are right, but their gradient is NaN: it goes through the softmax of a row "
     "of -inf. Keep -inf out of rows that may look nowhere, and set them to 0 afterwards.",
     killed_by="gradients of such a row",

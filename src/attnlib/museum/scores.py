@@ -28,7 +28,7 @@ RESHAPED_KEYS = Exhibit(
     killed_by="self-attention",
     thread=Thread(
         "https://github.com/hyunwoongko/transformer/pull/4",
-        "mended after almost two years, in one change with three others of this museum: the "
+        "fixed after almost two years, in one change with three others of this museum: the "
         "split, the merge, and a softmax without its axis.",
     ),
 )

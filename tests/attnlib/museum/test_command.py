@@ -13,6 +13,7 @@ from attnlib.museum.visitors import MultiHeadedAttention
 
 FILE = """
 import math
+import torch
 from dataclasses import dataclass
 from torch import nn
 from pathlib import Path
@@ -31,11 +32,18 @@ class Attention(nn.Module):
     def scale(self, q):
         return math.sqrt(q.shape[-1])
 
+    def distances(self, x):
+        return 0
+
     def forward(self, x):
         q, k, v = (one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
                    for one in self.to_qkv(x).chunk(3, -1))
-        weights = (q @ k.mT / self.scale(q)).softmax(-1)
+        weights = (q @ k.mT / self.scale(q) + self.distances(x)).softmax(-1)
         return self.to_out((weights @ v).transpose(1, 2).flatten(2))
+
+class WithPositions(Attention):
+    def distances(self, x):
+        return torch.arange(x.shape[1]) - torch.arange(x.shape[1])[:, None]
 
 class Unscaled(Attention):
     def scale(self, q):
@@ -96,11 +104,21 @@ def test_the_command_passes_its_options_on(capsys, file):
     assert run(capsys, f"{file}:Attention", "--no-bias")[0] == 0  # with biases of 0
     assert run(capsys, f"{file}:Attention", "--no-batch-first")[0] == 1
     assert run(capsys, f"{file}:built", "--num-heads", 2)[0] == 1
+    assert run(capsys, f"{file}:Unscaled", "--scale", "1")[0] == 0
 
 
 def test_what_cannot_be_asked_has_a_status_of_its_own(capsys, file):
     status, out, err = run(capsys, f"{file}:Sizes")
     assert (status, out) == (2, "") and "Not asked: " in err
+    status, out, _ = run(capsys, f"{file}:WithPositions")
+    assert status == 2 and out.startswith("This can't be asked. ")
+
+
+def test_the_help_says_what_a_status_means(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Exit status: 0 healthy; 1 broken" in told and "2 it can't be asked, because" in told
 
 
 @pytest.mark.parametrize(
@@ -108,7 +126,10 @@ def test_what_cannot_be_asked_has_a_status_of_its_own(capsys, file):
     [
         ("mine.py", "candidate must be path.py:Name, got"),
         ("yours.py:Attention", "there is no file yours.py"),
-        ("{file}:Atention", "has no 'Atention'; classes there: Sizes, Attention, Unscaled"),
+        (
+            "{file}:Atention",
+            "has no 'Atention'; classes there: Sizes, Attention, WithPositions, Unscaled",
+        ),
         ("{folder}/broken.py:Attention", "raised ZeroDivisionError: division by zero"),
         ("{folder}/notes.txt:Attention", "isn't a Python file"),
     ],

@@ -144,7 +144,21 @@ def test_one_step_hides_nan_from_the_loss_and_not_from_the_parameters():
     optimizer.step()
     output, weights = module(x, mask=mask)
     assert module.W_q.weight.isnan().any() and module.W_k.weight.isnan().any()
+    assert module.W_v.weight.isfinite().all() and module.W_o.weight.isfinite().all()
     assert output.isfinite().all() and not weights.any()
+
+
+def test_nan_rows_reach_the_parameters_in_two_steps():
+    """As the label of "NaN rows" has it."""
+    module, x = named("NaN rows")(12, 3), torch.randn(2, 5, 12)
+    mask = causal_mask(5)
+    mask[2] = False
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    for are_nan in ({"W_v", "W_o"}, {"W_q", "W_k", "W_v", "W_o"}):
+        module(x, mask=mask)[0].square().sum().backward()
+        optimizer.step()
+        names = {name.split(".")[0] for name, p in module.named_parameters() if p.isnan().any()}
+        assert names == are_nan
 
 
 def test_one_head_s_values_move_d_k_numbers_where_w_o_is_forgotten():

@@ -35,6 +35,8 @@ from attnlib.museum.doctor.places import guessed
 from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import Load, Told
 
+CANNOT_BE_ASKED = "This can't be asked."
+
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Verdict):
@@ -188,7 +190,7 @@ def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:
 def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
     reason = _why_not_comparable(answers, bool(exhibits))
     if reason:
-        return _told(answers, "This can't be asked.", reason, passed=False)
+        return _told(answers, CANNOT_BE_ASKED, reason, passed=False)
     if exhibits:
         message = report.behaves_like(exhibits, answers)
         return _told(answers, "Broken.", message, exhibits, passed=False)

@@ -23,7 +23,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 class CallError(TypeError, ValueError):
     """A candidate can't be built, loaded or called in the way that was tried.
 
-    It says nothing about the attention itself; the message has the line that would mend the call.
+    It says nothing about the attention itself; the message has the line that fixes the call.
     """
 
 
