@@ -69,6 +69,11 @@ class RefusesSilently(Plain):
         raise AssertionError
 
 
+class ForgetsSuper(nn.Module):
+    def __init__(self, d_model, num_heads):
+        self.W_q = nn.Linear(d_model, d_model)
+
+
 class NoModule:
     def __init__(self, d_model, num_heads):
         pass
@@ -129,6 +134,7 @@ CALLS = {
     "a refusal": (Refuses, ["d_model=30", "AssertionError: d_model must be divisible by 64",
         "hand in a built module"]),
     "a silent refusal": (RefusesSilently, ["raised AssertionError. If it wants"]),
+    "no super().__init__()": (ForgetsSuper, ["write super().__init__() on the first line"]),
     "another class": (NoModule, ["NoModule must build a torch.nn.Module", "a class of modules"]),
     "one head": (OneHead, ["OneHead takes d_model but no number of heads", "num_heads=..."]),
     "a function": (attention, ["attention takes queries, keys and values itself"]),

@@ -100,6 +100,28 @@ def test_what_cannot_bridge_scores_far_apart_is_told_why():
         assert "Mask the scores with -inf, and leave the rest to softmax." in diagnosis.message
 
 
+def test_a_number_that_is_nearly_low_enough_is_told():
+    """Also where it lets so little through that attention looks always causal."""
+
+    class Leaking(Limited):
+        def forward(self, query, *, mask=None):
+            return super().forward(query, mask=mask)
+
+        def weigh(self, scores, allowed):
+            return scores.masked_fill(~allowed, -10.0).softmax(-1)
+
+    for leaking in (Leaking, MISSED["AlwaysCausalFilledWithMinus20"]):
+        assert "If the number that stands for minus infinity isn't low" in diagnose(leaking).message
+    assert "always causal" in diagnose(MISSED["AlwaysCausalFilledWithMinus20"]).taken
+
+
+def test_an_always_causal_fill_that_is_low_enough_is_healthy():
+    class Filled(MISSED["AlwaysCausalFilled"]):
+        fill = -1e4
+
+    assert diagnose(Filled).heading == "Healthy."
+
+
 def test_a_forbidden_key_shouts_further_than_an_exponential_reaches():
     """And not as far as the numbers that stand for minus infinity."""
     gaps, seen = [], []

@@ -219,6 +219,30 @@ def test_biases_that_a_function_copies_are_found_out(biased):
     assert ("without" in diagnosis.taken) == (len(biased) < 4)
 
 
+def test_a_residual_inside_cannot_be_asked():
+    class Sublayer(public.NamesThatSayNothing):
+        def forward(self, x):
+            return x + super().forward(x)
+
+    class Twice(Sublayer):
+        def forward(self, x):
+            return x + super().forward(x)
+
+    diagnosis = diagnose(Sublayer)
+    assert not diagnosis and diagnosis.heading == "This can't be asked."
+    assert "x is added inside" in diagnosis.message
+    assert diagnose(Twice).heading == "Broken."
+
+
+def test_weights_are_wished_for_where_only_an_output_came():
+    class Twice(public.NamesThatSayNothing):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    assert "Return the weights beside the output" in diagnose(Twice).message
+    assert "Return the weights" not in diagnose(public.NormalizedQueries).message
+
+
 def test_more_than_attention_cannot_be_asked():
     diagnosis = diagnose(public.WithAConvolution)
     assert not diagnosis and diagnosis.heading == "This can't be asked."

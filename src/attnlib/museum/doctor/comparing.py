@@ -56,4 +56,4 @@ def _describe(name: str, ours: Tensor, theirs: Tensor) -> str:
         low, high = f"{sums.min():.3g}", f"{sums.max():.3g}"
         between = f"to {low}" if low == high else f"to between {low} and {high}"
         return f"rows of the weights sum {between}."
-    return f"{name} {differ} by up to {(ours - theirs).abs().max().item():.2g}."
+    return f"{name} {differ} by up to {(ours - theirs).abs().max().item():.3g}."

@@ -44,6 +44,11 @@ def construct(
             return None if special else _call(candidate, named)  # **kwargs that take neither
         name = _name(candidate)
         given = ", ".join(f"{argument}={value!r}" for argument, value in named.items())
+        if "Module.__init__() call" in str(error):
+            raise CallError(
+                f"{name}({given}) raised {said(error)}: write super().__init__() on the first line "
+                "of its __init__"
+            ) from error
         raise CallError(
             f"{name}({given}) raised {said(error)}. If it wants other arguments, "
             f"hand in a function: diagnose(lambda d_model, num_heads: {name}(...)); if it can't "

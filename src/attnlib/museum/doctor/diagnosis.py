@@ -152,7 +152,8 @@ def _nearest(answers: Answers, told: Told) -> Answers:
     patient = answers.patient
     if (PROBES[0], PATHS[0]) in answers.failed and may_be_causal(patient, told):
         causally = always_causal(patient)
-        if Answers.at_once(causally).distance < answers.distance / 10:
+        plain = (PROBES[0], PATHS[0])
+        if Answers.at_once(causally).farthest(plain) < answers.farthest(plain) / 10:
             return Answers.of(causally)
     return answers
 
@@ -230,6 +231,8 @@ def _why_not_comparable(answers: Answers, named: bool) -> str | None:
         return report.positions_inside(positions, raised)
     if besides:
         return report.more_than_attention(besides, attention_inside(asked))
+    if plain in answers.failed and answers.patient.changed(residual=True).right(PROBES[0]):
+        return report.RESIDUAL_INSIDE
     if plain in answers.failed and normalizes_inside(asked):
         return report.NORMALIZED_INSIDE
     return (

@@ -117,17 +117,21 @@ class Answers:
         raised = all(isinstance(self.given[question], ABOUT_SHAPES) for question in masked)
         return unknown and raised and set(self.wrong) <= set(masked)
 
-    @property
-    def distance(self) -> float:
-        """How far the plain answer is from the right one, on average; infinite for an error."""
-        given, right = self.given[PROBES[0], PATHS[0]], self.behavior((), PROBES[0])
+    def farthest(self, question: Question) -> float:
+        """The largest difference between an answer's outputs and the right ones."""
+        given, right = self.given[question], self.behavior((), question[0])
         if isinstance(given, Exception) or isinstance(right, Exception):
             return math.inf
-        outputs = [(a, b) for (a, _), (b, _) in zip(given, right, strict=True)]
-        if any(a is None or b is None or a.shape != b.shape for a, b in outputs):
+        pairs = [(a, b) for (a, _), (b, _) in zip(given, right, strict=True)]
+        if any(a is None or b is None or a.shape != b.shape for a, b in pairs):
             return math.inf
-        far = [(a - b).abs().mean().item() for a, b in outputs if a is not None and b is not None]
-        return sum(far) / len(far)
+        return max((a - b).abs().max().item() for a, b in pairs if a is not None and b is not None)
+
+    @property
+    def shows_weights(self) -> bool:
+        """Whether weights came beside the first answer."""
+        given = self.given[PROBES[0], PATHS[0]]
+        return not isinstance(given, Exception) and given[0][1] is not None
 
     @property
     def other_length(self) -> tuple[list[int], list[int]] | None:

@@ -34,6 +34,15 @@ NORMALIZED_INSIDE = (
     "is meant. To have the rest asked, hand it in without, or with that normalization as a module "
     "(nn.RMSNorm, nn.LayerNorm), which is set aside."
 )
+RESIDUAL_INSIDE = (
+    "Its answer isn't attention's, but it is with the tokens taken off: x is added inside. That is "
+    "the residual of the block around attention. Hand it in without, and ask again."
+)
+NEAR = 0.05
+_LEAKING = (
+    " If the number that stands for minus infinity isn't low enough, a little comes through of "
+    "what is forbidden: mask the scores with -inf."
+)
 _IF_MEANT = "That differs from the paper, and is fine if it is meant"
 _UNLESS = {
     "no scale": f"{_IF_MEANT} (T5 leaves the scale to its first weights): then say scale=1, and "
@@ -73,15 +82,19 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
 def in_no_known_way(answers: Answers) -> str:
     """Say what differs where no exhibit does."""
     first = answers.wrong[0]
-    message = f"Wrong {_says(first)}, in a way that no exhibit is: {_difference(first, answers)}"
-    if first[0].often:
+    raised = isinstance(answers.given[first], Exception)
+    way = "" if raised else ", in a way that no exhibit is"
+    message = f"Wrong {_says(first)}{way}: {_difference(first, answers)}"
+    if first[0].name == "a mask" and answers.farthest(first) < NEAR:
+        message += _LEAKING
+    if first[0] is PROBES[0] and not raised and not answers.shows_weights:
+        message += (
+            " Return the weights beside the output, and a diagnosis tells whether they are right."
+        )
+    if first[0].often and not raised:
         message += f" {first[0].often}"
     if first[0] is PROBES[0] and answers.patient.first.setting.always_causal:
-        message += (
-            " It is nearly what causal attention gives: where the number that stands for minus "
-            "infinity is too small, a little of the future comes through. Mask the scores with "
-            "-inf."
-        )
+        message += " Causal attention gives nearly the same." + _LEAKING
     if answers.patient.varies(PATHS[0]):
         message += (
             " Asked the same once more, it gives another answer: something in it is random in "
