@@ -9,6 +9,7 @@ reader changes is synced both ways and can be observed. Needs the extra `attnlib
 
 from attnlib.widgets.answer import Answer
 from attnlib.widgets.build_a_block import BuildABlock
+from attnlib.widgets.flow import Flow
 from attnlib.widgets.head_explorer import HeadExplorer
 from attnlib.widgets.head_mute import HeadMute
 from attnlib.widgets.mask_painter import MaskPainter
@@ -19,6 +20,7 @@ from attnlib.widgets.two_heads import TwoHeads
 __all__ = [
     "Answer",
     "BuildABlock",
+    "Flow",
     "HeadExplorer",
     "HeadMute",
     "MaskPainter",

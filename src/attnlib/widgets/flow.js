@@ -1,0 +1,299 @@
+// Flow: multi-head attention step by step, each number traced to those it was computed from.
+
+import { createMatrix } from "./flow_matrix.js";
+import { computeAll, times } from "./flow_numbers.js";
+import {
+  formula,
+  MATRICES,
+  numberText,
+  STEPS,
+  sayOrigin,
+  sayStep,
+  sayWhere,
+} from "./flow_words.js";
+import { divisors } from "./shared/attention.js";
+import { element } from "./shared/dom.js";
+import {
+  createButton,
+  createCheckbox,
+  createControls,
+  createHeading,
+  createLive,
+  createNote,
+  createSlider,
+  createWeightsLegend,
+  createWidget,
+} from "./shared/parts.js";
+import { readerOf, redrawOn, setterOf } from "./shared/state.js";
+import { createFold, createTable } from "./shared/tables.js";
+import { tellApart } from "./shared/token_map.js";
+
+const PAUSE = 2500; // milliseconds for a step, when steps follow by themselves
+const TRAITS = ["matrix", "place", "num_heads", "causal", "sequence"];
+
+/** The widget's state, checked. */
+export function readState(model) {
+  const read = readerOf(model);
+  const [T, d] = [read.whole("T", 6), read.whole("d", 8)];
+  const given = { x: read.numbers("x", T * d) };
+  for (const name of ["w_q", "w_k", "w_v", "w_o"]) given[name] = read.numbers(name, d * d);
+  const tokens = read.texts("tokens", T);
+  const sequence = read.indices("sequence", T, "tokens", T).slice(0, T);
+  const rows = sequence.flatMap((i) => [...given.x.subarray(i * d, (i + 1) * d)]);
+  const heads = divisors(d);
+  const isNumHeads = (number) => heads.includes(number);
+  const isPlace = (number) => Number.isInteger(number) && number >= 0;
+  return {
+    T,
+    d,
+    tokens,
+    sequence,
+    given: { ...given, x: Float64Array.from(rows) },
+    numHeads: read.read("num_heads", isNumHeads, `one of ${heads.join(", ")}`),
+    causal: Boolean(model.get("causal")),
+    matrix: read.read("matrix", (name) => Object.hasOwn(MATRICES, name), "the name of a matrix"),
+    place: read.list("place", isPlace, "whole numbers from 0", 3),
+    origin: read.text("origin"),
+  };
+}
+
+/** The step that makes a matrix, or needs a given one. */
+function stepOf(matrix) {
+  const made = STEPS.findIndex(({ makes }) => makes === matrix);
+  return made < 0 ? STEPS.findIndex(({ of }) => of.includes(matrix)) : made;
+}
+
+/** The place in a matrix that is nearest to another: its row, head and column in that head. */
+function nearest([row, head, column], { values, columns, parts, width }) {
+  const most = [values.length / columns, parts, width];
+  return [row, head, column].map((number, i) => Math.min(number, most[i] - 1));
+}
+
+/** A token to choose for each place. */
+function createSequence(tokens, choose) {
+  const options = () => tokens.map((token, i) => element("option", { value: i }, token));
+  const selects = tokens.map((_, place) => {
+    const select = element("select", { "aria-label": `Token at place ${place + 1}` }, ...options());
+    select.addEventListener("change", () => choose(place, Number(select.value)));
+    return select;
+  });
+  const node = element("div", { class: "attn-row", role: "group" }, ...selects);
+  node.setAttribute("aria-label", "Tokens");
+  const draw = (sequence) => selects.forEach((select, i) => (select.value = sequence[i]));
+  return { node, draw };
+}
+
+/** Play, one step on, one step back. `isLast()` tells whether there is no step to play. */
+function createPlayer({ isLast, start, go, told }) {
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  let timer = null;
+  const isPlaying = () => timer !== null;
+
+  function stop() {
+    clearInterval(timer);
+    timer = null;
+    told(false);
+    play.textContent = "Play";
+  }
+  function turn() {
+    if (!play.isConnected) return stop();
+    go(1);
+    if (isLast()) stop();
+  }
+  const play = createButton("Play", () => {
+    if (isPlaying()) return stop();
+    told(true);
+    if (isLast()) start();
+    timer = setInterval(turn, PAUSE);
+    play.textContent = "Pause";
+  });
+  const [back, on] = [-1, 1].map((by) =>
+    createButton(by < 0 ? "Back" : "Step", () => {
+      stop();
+      go(by);
+    }),
+  );
+  const heed = () => {
+    if (still.matches) stop();
+    play.hidden = still.matches;
+  };
+  still.addEventListener("change", heed);
+  heed();
+
+  function draw(step) {
+    back.setAttribute("aria-disabled", String(step === 0));
+    on.setAttribute("aria-disabled", String(isLast()));
+  }
+  const end = () => {
+    stop();
+    still.removeEventListener("change", heed);
+  };
+  return { nodes: [back, on, play], draw, stop, end };
+}
+
+/** Every matrix as a plain table, in a fold. */
+function createNumbers() {
+  return createFold(({ all, tokenAt }) =>
+    Object.entries(all).map(([name, { values, columns, parts, width }]) => {
+      const isGiven = name.startsWith("w_");
+      const titles = times(columns, (column) => {
+        const inHead = column % width;
+        const title = MATRICES[name].map ? tokenAt(inHead) : String(inHead + 1);
+        return parts > 1 ? `head ${Math.floor(column / width) + 1}: ${title}` : title;
+      });
+      const rows = times(values.length / columns, (row) => [
+        isGiven ? String(row + 1) : tokenAt(row),
+        ...Array.from(values.subarray(row * columns, (row + 1) * columns), (number) =>
+          numberText(number, 4),
+        ),
+      ]);
+      const title = formula(MATRICES[name].symbol).map((part) => part.textContent ?? part);
+      return createTable(title.join(""), [isGiven ? "row" : "token", ...titles], rows);
+    }),
+  );
+}
+
+function render({ model, el }) {
+  const { d, tokens, origin } = readState(model);
+  const set = setterOf(model);
+  const steps = createSlider("Step", {
+    max: STEPS.length - 1,
+    choose(step) {
+      player.stop();
+      show(step);
+    },
+  });
+  const counts = divisors(d);
+  const heads = createSlider("Heads", {
+    max: counts.length - 1,
+    choose: (i) => set("num_heads", counts[i]),
+    ticks: counts.map(String),
+  });
+  const causal = createCheckbox("Causal", (checked) => set("causal", checked));
+  const sequence = createSequence(tokens, (place, token) =>
+    set("sequence", readState(model).sequence.with(place, token)),
+  );
+  const live = createLive();
+  const player = createPlayer({
+    isLast: () => stepOf(model.get("matrix")) === STEPS.length - 1,
+    start: () => show(0),
+    go,
+    told(isPlaying) {
+      live.setAttribute("aria-live", isPlaying ? "off" : "polite");
+      if (isPlaying) reserveRoom();
+    },
+  });
+  const table = element("div", { class: "attn-stage" });
+  const stage = element("div", {}, table, live);
+  const legend = createWeightsLegend(
+    ["attn-traced", "this number"],
+    ["attn-source", "what it is computed from"],
+  );
+  const numbers = createNumbers();
+  const root = createWidget(
+    "flow",
+    "Multi-head attention, step by step",
+    createNote(`Numbers: ${origin}. Press any number to see what it was computed from.`),
+    createControls(element("div", { class: "attn-row" }, ...player.nodes), steps.node),
+    createControls(heads.node, causal.node, sequence.node),
+    stage,
+    legend,
+    numbers.node,
+  );
+  let built = null; // what the tables were made for
+  let matrices = {}; // by name, those that are shown
+
+  function show(step) {
+    set("matrix", STEPS[step].makes);
+  }
+  function go(by) {
+    const step = stepOf(model.get("matrix")) + by;
+    if (step in STEPS) show(step);
+  }
+
+  /** Trace a number: here, or in the step that made it. */
+  function press(name, { columns, width }, i) {
+    player.stop();
+    const inRow = i % columns;
+    set("place", [Math.floor(i / columns), Math.floor(inRow / width), inRow % width]);
+    set("matrix", name);
+    table.querySelector('[aria-pressed="true"]').focus();
+  }
+  table.addEventListener("keydown", (event) => {
+    const by = { PageUp: -1, PageDown: 1 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    player.stop();
+    go(by);
+    table.querySelector('[aria-pressed="true"]').focus();
+  });
+
+  /** The step's matrices; they are made again where more changes than what is traced. */
+  function build(state, all) {
+    const step = STEPS[stepOf(state.matrix)];
+    const made = JSON.stringify([step, state.numHeads, state.causal, state.sequence]);
+    if (made === built) return;
+    built = made;
+    matrices = Object.fromEntries(
+      [...step.of, step.makes].map((name) => {
+        const options = { ...state, press: (i) => press(name, all[name], i) };
+        return [name, createMatrix(name, all[name], options)];
+      }),
+    );
+    const heading = createHeading(element("strong", {}, step.name), " ");
+    heading.append(...formula(step.formula));
+    const operands = step.of.flatMap((name) => matrices[name].nodes);
+    table.replaceChildren(
+      heading,
+      createNote(sayStep(step.makes, state)),
+      element("div", { class: "attn-operands" }, ...operands),
+      element("div", { class: "attn-made" }, ...matrices[step.makes].nodes),
+    );
+  }
+
+  function draw(matrix = model.get("matrix")) {
+    const read = { ...readState(model), matrix };
+    const tokenAt = tellApart(read.sequence.map((i) => tokens[i]));
+    const state = { ...read, tokenAt, width: d / read.numHeads };
+    const all = computeAll(state);
+    build(state, all);
+    const place = nearest(state.place, all[matrix]);
+    const traced = place[0] * all[matrix].columns + place[1] * all[matrix].width + place[2];
+    const sources = all[matrix].terms(traced).flat();
+    for (const [name, { mark }] of Object.entries(matrices)) {
+      const places = sources.filter(([from]) => from === name).map(([, i]) => i);
+      mark(name === matrix ? traced : null, places);
+    }
+    const sum = element("span", { dir: "ltr" }, ...sayOrigin(all, matrix, traced, state.width));
+    live.replaceChildren(...sayWhere(matrix, place, state), sum);
+    legend.firstChild.hidden = !("weights" in matrices);
+    const step = stepOf(matrix);
+    steps.draw(step, `${step + 1} of ${STEPS.length}: ${STEPS[step].name}`);
+    player.draw(step);
+    heads.draw(counts.indexOf(state.numHeads), `${state.numHeads} of width ${state.width}`);
+    causal.draw(state.causal);
+    sequence.draw(state.sequence);
+    numbers.draw({ all, tokenAt }, { summary: "All the numbers", label: "Tables of all matrices" });
+  }
+
+  /** Let the stage be as tall as its tallest step, so that nothing below moves while steps play. */
+  function reserveRoom() {
+    const now = model.get("matrix");
+    stage.style.minHeight = "";
+    const heights = STEPS.map(({ makes }) => {
+      draw(makes);
+      return stage.offsetHeight;
+    });
+    draw(now);
+    stage.style.minHeight = `${Math.max(...heights)}px`;
+  }
+  draw();
+  el.replaceChildren(root);
+  const forget = redrawOn(model, TRAITS, () => draw());
+  return () => {
+    player.end();
+    forget();
+  };
+}
+
+export default { render };

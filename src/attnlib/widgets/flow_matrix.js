@@ -1,0 +1,123 @@
+// Flow's matrices: tables of numbers to press.
+
+import { times } from "./flow_numbers.js";
+import { formula, MATRICES, textIn } from "./flow_words.js";
+import { textColorOn, useHeadColor, weightColor } from "./shared/color.js";
+import { element, reachWhileScrolling } from "./shared/dom.js";
+import { moveByKey } from "./shared/keys.js";
+import { createSwatch } from "./shared/parts.js";
+
+/** A number to press, in its cell. */
+function createNumber(name, value, press) {
+  const button = element("button", { type: "button", tabindex: -1 }, textIn(name, value));
+  button.addEventListener("click", press);
+  if (name === "weights") {
+    const color = weightColor(value);
+    button.style.background = `rgb(${color.map(Math.round)})`;
+    button.style.color = textColorOn(color);
+  }
+  return button;
+}
+
+/** Let arrow keys lead from number to number in a table; returns how to make one its Tab stop. */
+function moveWithin(table, grid) {
+  const buttons = grid.flat();
+  const makeTabStop = (stop) => {
+    for (const button of buttons) button.tabIndex = button === stop ? 0 : -1;
+  };
+  makeTabStop(buttons[0]);
+  table.addEventListener("focusin", ({ target }) => makeTabStop(target));
+  table.addEventListener("keydown", (event) => {
+    const row = grid.findIndex((line) => line.includes(event.target));
+    const at = { row, column: grid[row].indexOf(event.target) };
+    const next = moveByKey(event.key, at, grid.length, grid[0].length);
+    if (next === null) return;
+    event.preventDefault();
+    grid[next.row][next.column].focus();
+  });
+  return makeTabStop;
+}
+
+/** The header of a head's columns or rows, with a line in its color. */
+function createHeadHeader(scope, head, text, attributes = {}) {
+  const node = element("th", { scope, class: "attn-of-head", ...attributes }, text);
+  useHeadColor(node, head);
+  return node;
+}
+
+/**
+ * A matrix as one table, or as one per head. `press(i)` is told of number i when it is pressed;
+ * `mark(traced, sources)` frames numbers by their places.
+ */
+export function createMatrix(name, matrix, { tokenAt, numHeads, press }) {
+  const { values, columns, parts, width } = matrix;
+  const { symbol, apart = false, map = false, role = "attn-query" } = MATRICES[name];
+  const isGiven = name.startsWith("w_");
+  const cells = Array.from(values, (value, i) =>
+    element(
+      "td",
+      {},
+      createNumber(name, value, () => press(i)),
+    ),
+  );
+  const ofToken = (scope, i, role) =>
+    element("th", { scope, class: role, title: tokenAt(i) }, element("bdi", {}, tokenAt(i)));
+  const plain = (scope, text) => element("th", { scope }, text);
+
+  function rowHeader(row) {
+    if (!isGiven) return ofToken("row", row, role);
+    if (name !== "w_o" || numHeads === 1) return plain("row", String(row + 1));
+    const head = Math.floor((row * numHeads) / columns);
+    return createHeadHeader("row", head, `head ${head + 1}`);
+  }
+  /** The rows of headers above the columns of these heads. */
+  function columnHeaders(heads) {
+    const numbers = heads.flatMap(() =>
+      times(width, (c) => (map ? ofToken("col", c, "attn-key") : plain("col", String(c + 1)))),
+    );
+    if (parts === 1 || apart) return [numbers];
+    if (width > 1) {
+      const span = { colspan: width };
+      return [
+        heads.map((head) => createHeadHeader("colgroup", head, `head ${head + 1}`, span)),
+        numbers,
+      ];
+    }
+    const full = (head) => ({ title: `head ${head + 1}` });
+    return [heads.map((head) => createHeadHeader("col", head, String(head + 1), full(head)))];
+  }
+  const makeTabStop = [];
+  const tables = (apart ? times(parts, (head) => [head]) : [times(parts, (head) => head)]).map(
+    (heads) => {
+      const caption = element("caption", {}, ...formula(symbol));
+      if (apart && parts > 1) {
+        caption.prepend(createSwatch(heads[0]));
+        caption.append(` of head ${heads[0] + 1}`);
+      }
+      const grid = times(values.length / columns, (row) =>
+        heads.flatMap((head) => times(width, (c) => cells[row * columns + head * width + c])),
+      );
+      const head = columnHeaders(heads).map((line) => element("tr", {}, element("td"), ...line));
+      const body = grid.map((line, row) => element("tr", {}, rowHeader(row), ...line));
+      const table = element("table", {}, caption);
+      table.append(element("thead", {}, ...head), element("tbody", {}, ...body));
+      const buttons = grid.map((line) => line.map((cell) => cell.firstChild));
+      makeTabStop.push(moveWithin(table, buttons));
+      const box = element("div", { class: "attn-scroll" }, table);
+      reachWhileScrolling(box, caption.textContent);
+      return box;
+    },
+  );
+
+  function mark(traced, sources) {
+    cells.forEach((cell, i) => {
+      const isTraced = i === traced;
+      cell.className = isTraced ? "attn-traced" : sources.includes(i) ? "attn-source" : "";
+      cell.firstChild.setAttribute("aria-pressed", String(isTraced));
+    });
+    if (traced === null) return;
+    const head = apart ? Math.floor((traced % columns) / width) : 0;
+    makeTabStop[head](cells[traced].firstChild);
+  }
+  return { nodes: tables, mark };
+}
