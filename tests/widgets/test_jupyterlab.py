@@ -45,6 +45,7 @@ listen(l03.softmax_row.on_page(), "given", "checked")""",
     "HeadExplorer": """
 explorer = HeadExplorer(sentence, torch.randn(6, 8), torch.randn(6, 8), num_heads=2)
 listen(explorer, "num_heads", "causal", "head")""",
+    "Flow": 'listen(Flow(), "matrix", "place", "num_heads", "causal", "sequence")',
     "TwoHeads": 'listen(TwoHeads(torch.ones(2, 4)), "x")',
     "HeadMute": 'listen(HeadMute(torch.randn(3, 6, 4), tokens=sentence), "muted", "token")',
     "QueryCompass": """
@@ -188,6 +189,31 @@ def test_head_explorer_follows_python(widget):
     explorer.view.get_by_label("head 8", exact=True).wait_for()
     assert slider.get_attribute("aria-valuetext") == "8 heads of width 1"
     assert explorer.view.locator(".attn-tile").count() == 8
+
+
+def test_flow(widget):
+    flow = widget("Flow")
+    flow.view.get_by_role("slider", name="Step").press("ArrowRight")
+    flow.tells("matrix", "q")
+    flow.view.locator(".attn-made button").last.click()
+    flow.tells("place", [1, 1, 1])
+    flow.page.keyboard.press("ArrowUp")
+    flow.page.keyboard.press("Enter")
+    flow.tells("place", [0, 1, 1])
+    flow.page.keyboard.press("PageDown")
+    flow.tells("matrix", "k")
+    flow.keeps_focus_and_keys()
+    flow.view.locator(".attn-operands button").first.tap()
+    flow.tells("matrix", "x")
+    flow.view.get_by_role("slider", name="Heads").press("ArrowRight")
+    flow.tells("num_heads", 4)
+    flow.view.get_by_label("Causal").click()
+    flow.tells("causal", True)
+    flow.view.get_by_label("Token at place 1").select_option("token 1")
+    flow.tells("sequence", [1, 1])
+    flow.view.get_by_role("button", name="Play").click()
+    flow.tells("matrix", "q")  # it plays by itself
+    flow.view.get_by_role("button", name="Pause").click()
 
 
 def test_two_heads(widget):

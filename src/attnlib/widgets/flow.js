@@ -21,6 +21,7 @@ import {
   createLive,
   createNote,
   createSlider,
+  createSwatch,
   createWeightsLegend,
   createWidget,
 } from "./shared/parts.js";
@@ -34,7 +35,7 @@ const TRAITS = ["matrix", "place", "num_heads", "causal", "sequence"];
 /** The widget's state, checked. */
 export function readState(model) {
   const read = readerOf(model);
-  const [T, d] = [read.whole("T", 6), read.whole("d", 8)];
+  const [T, d] = [read.whole("T", 6), read.whole("d", 6)];
   const given = { x: read.numbers("x", T * d) };
   for (const name of ["w_q", "w_k", "w_v", "w_o"]) given[name] = read.numbers(name, d * d);
   const tokens = read.texts("tokens", T);
@@ -80,6 +81,20 @@ function createSequence(tokens, choose) {
   const node = element("div", { class: "attn-row", role: "group" }, ...selects);
   node.setAttribute("aria-label", "Tokens");
   const draw = (sequence) => selects.forEach((select, i) => (select.value = sequence[i]));
+  return { node, draw };
+}
+
+/** On a phone: which head is shown. */
+function createHeadChoice(count, choose) {
+  const buttons = times(count, (head) => {
+    const button = createButton("", () => choose(head));
+    button.append(createSwatch(head), ` head ${head + 1}`);
+    return button;
+  });
+  const attributes = { class: "attn-row attn-one-head", role: "group", "aria-label": "Head" };
+  const node = element("div", attributes, ...buttons);
+  const draw = (chosen) =>
+    buttons.forEach((button, head) => button.setAttribute("aria-pressed", String(head === chosen)));
   return { node, draw };
 }
 
@@ -202,6 +217,7 @@ function render({ model, el }) {
   );
   let built = null; // what the tables were made for
   let matrices = {}; // by name, those that are shown
+  let headChoice = null;
 
   function show(step) {
     set("matrix", STEPS[step].makes);
@@ -211,13 +227,15 @@ function render({ model, el }) {
     if (step in STEPS) show(step);
   }
 
+  const focusTraced = () => table.querySelector(".attn-traced button").focus();
+
   /** Trace a number: here, or in the step that made it. */
   function press(name, { columns, width }, i) {
     player.stop();
     const inRow = i % columns;
     set("place", [Math.floor(i / columns), Math.floor(inRow / width), inRow % width]);
     set("matrix", name);
-    table.querySelector('[aria-pressed="true"]').focus();
+    focusTraced();
   }
   table.addEventListener("keydown", (event) => {
     const by = { PageUp: -1, PageDown: 1 }[event.key];
@@ -225,7 +243,7 @@ function render({ model, el }) {
     event.preventDefault();
     player.stop();
     go(by);
-    table.querySelector('[aria-pressed="true"]').focus();
+    focusTraced();
   });
 
   /** The step's matrices; they are made again where more changes than what is traced. */
@@ -233,6 +251,7 @@ function render({ model, el }) {
     const step = STEPS[stepOf(state.matrix)];
     const made = JSON.stringify([step, state.numHeads, state.causal, state.sequence]);
     if (made === built) return;
+    const appears = built === null ? "" : "attn-appears";
     built = made;
     matrices = Object.fromEntries(
       [...step.of, step.makes].map((name) => {
@@ -243,11 +262,19 @@ function render({ model, el }) {
     const heading = createHeading(element("strong", {}, step.name), " ");
     heading.append(...formula(step.formula));
     const operands = step.of.flatMap((name) => matrices[name].nodes);
+    const [row, , column] = state.place;
+    headChoice = createHeadChoice(all[step.makes].parts, (head) => {
+      player.stop();
+      set("place", [row, head, column]);
+    });
+    headChoice.node.hidden =
+      state.numHeads === 1 || !Object.keys(matrices).some((name) => MATRICES[name].apart);
     table.replaceChildren(
       heading,
       createNote(sayStep(step.makes, state)),
+      headChoice.node,
       element("div", { class: "attn-operands" }, ...operands),
-      element("div", { class: "attn-made" }, ...matrices[step.makes].nodes),
+      element("div", { class: `attn-made ${appears}` }, ...matrices[step.makes].nodes),
     );
   }
 
@@ -262,11 +289,12 @@ function render({ model, el }) {
     const sources = all[matrix].terms(traced).flat();
     for (const [name, { mark }] of Object.entries(matrices)) {
       const places = sources.filter(([from]) => from === name).map(([, i]) => i);
-      mark(name === matrix ? traced : null, places);
+      mark(name === matrix ? traced : null, places, place[1]);
     }
+    headChoice.draw(place[1]);
     const sum = element("span", { dir: "ltr" }, ...sayOrigin(all, matrix, traced, state.width));
     live.replaceChildren(...sayWhere(matrix, place, state), sum);
-    legend.firstChild.hidden = !("weights" in matrices);
+    legend.firstChild.style.visibility = "weights" in matrices ? "visible" : "hidden";
     const step = stepOf(matrix);
     steps.draw(step, `${step + 1} of ${STEPS.length}: ${STEPS[step].name}`);
     player.draw(step);

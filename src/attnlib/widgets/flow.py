@@ -23,7 +23,7 @@ from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import checked_numbers, checked_rows, float32_bytes
 from attnlib.widgets.two_heads import EXAMPLE_HEADS, EXAMPLE_X
 
-MOST_TOKENS, WIDEST = 6, 8  # what can be read on a phone
+MOST_TOKENS, WIDEST = 6, 6  # what can be read on a phone
 PROJECTIONS = ("w_q", "w_k", "w_v", "w_o")
 MADE = ("x", "q", "k", "v", "scores", "scaled", "masked", "weights", "heads", "joined", "output")
 
@@ -60,7 +60,7 @@ class Flow(anywidget.AnyWidget):
     float32 numbers, row by row, little endian.
 
     Args:
-        x: tokens [T, d], at most 6 of width at most 8; L04's if left out, and with it the matrices.
+        x: tokens [T, d], at most 6 of width at most 6; L04's if left out, and with it the matrices.
         w_q, w_k, w_v: [d, d], all heads side by side (x @ w_q).
         w_o: [d, d].
         num_heads: h at the start; must divide d.

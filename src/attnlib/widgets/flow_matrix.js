@@ -47,7 +47,7 @@ function createHeadHeader(scope, head, text, attributes = {}) {
 
 /**
  * A matrix as one table, or as one per head. `press(i)` is told of number i when it is pressed;
- * `mark(traced, sources)` frames numbers by their places.
+ * `mark(traced, sources, head)` frames numbers by their places, in tables of that head or of all.
  */
 export function createMatrix(name, matrix, { tokenAt, numHeads, press }) {
   const { values, columns, parts, width } = matrix;
@@ -103,18 +103,20 @@ export function createMatrix(name, matrix, { tokenAt, numHeads, press }) {
       table.append(element("thead", {}, ...head), element("tbody", {}, ...body));
       const buttons = grid.map((line) => line.map((cell) => cell.firstChild));
       makeTabStop.push(moveWithin(table, buttons));
+      table.style.setProperty("--columns", grid[0].length);
       const box = element("div", { class: "attn-scroll" }, table);
       reachWhileScrolling(box, caption.textContent);
       return box;
     },
   );
 
-  function mark(traced, sources) {
+  function mark(traced, sources, ofHead) {
     cells.forEach((cell, i) => {
       const isTraced = i === traced;
       cell.className = isTraced ? "attn-traced" : sources.includes(i) ? "attn-source" : "";
       cell.firstChild.setAttribute("aria-pressed", String(isTraced));
     });
+    if (apart) tables.forEach((box, head) => box.classList.toggle("attn-other", head !== ofHead));
     if (traced === null) return;
     const head = apart ? Math.floor((traced % columns) / width) : 0;
     makeTabStop[head](cells[traced].firstChild);

@@ -124,8 +124,12 @@ export function sayOrigin(all, name, at, width) {
       ")",
     ];
   }
-  const isCopy = terms.length === 1 && terms[0].length === 1;
-  const isExact = isCopy || [number, ...used].every(isShownWhole);
+  if (name === "masked") return [shown, " stays: this look is allowed."];
+  if (name === "joined") {
+    const [head, column] = [Math.floor((at % all.joined.columns) / width), at % width];
+    return [shown, ` is number ${column + 1} of head ${head + 1}'s result.`];
+  }
+  const isExact = [number, ...used].every(isShownWhole);
   return [shown, equals(isExact), terms.map((term) => term.map(factor).join("·")).join(" + ")];
 }
 
