@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tools.widget_pages import target_sizes, unfold
+from tools.widget_pages import target_sizes
 
 from attnlib import MultiHeadAttention, split_heads
 from attnlib.widgets import Flow
@@ -48,7 +48,6 @@ PLACES = {
             "tr > th.attn-{} title …",
         )
     ),
-    "tr > th …",
 }
 KEY = ("[type=range]", "ArrowRight")
 
@@ -406,7 +405,7 @@ def test_nothing_below_moves_while_it_plays(show):
     page = show(random_flow(T=3, d=4, num_heads=4), width=360)
     page.clock.install()
     page.get_by_role("button", name="Play").click()
-    below = page.locator("summary")
+    below = page.locator(".attn-legend")
     places = set()
     for _ in STEPS:
         places.add(round(below.bounding_box()["y"]))
@@ -496,15 +495,6 @@ def test_every_matrix_is_a_table_with_headers(show):
         "the",
         "cat",
         "sat",
-    ]
-    unfold(page)
-    captions = page.locator(".attn-table caption").all_inner_texts()
-    assert len(captions) == 15
-    weights = page.locator(".attn-table table").filter(has_text="weights")
-    assert weights.locator("thead th").all_inner_texts()[:3] == [
-        "token",
-        "head 1: the",
-        "head 1: cat",
     ]
 
 

@@ -2,15 +2,7 @@
 
 import { createMatrix } from "./flow_matrix.js";
 import { computeAll, times } from "./flow_numbers.js";
-import {
-  formula,
-  MATRICES,
-  numberText,
-  STEPS,
-  sayOrigin,
-  sayStep,
-  sayWhere,
-} from "./flow_words.js";
+import { formula, MATRICES, STEPS, sayOrigin, sayStep, sayWhere } from "./flow_words.js";
 import { divisors } from "./shared/attention.js";
 import { element } from "./shared/dom.js";
 import {
@@ -26,8 +18,8 @@ import {
   createWidget,
 } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
-import { createFold, createTable } from "./shared/tables.js";
 import { tellApart } from "./shared/token_map.js";
+import { createToolbar } from "./shared/toolbar.js";
 
 const PAUSE = 2500; // milliseconds for a step, when steps follow by themselves
 const TRAITS = ["matrix", "place", "num_heads", "causal", "sequence"];
@@ -84,18 +76,13 @@ function createSequence(tokens, choose) {
   return { node, draw };
 }
 
-/** On a phone: which head is shown. */
+/** Which head is shown where there is no room for all. */
 function createHeadChoice(count, choose) {
-  const buttons = times(count, (head) => {
-    const button = createButton("", () => choose(head));
-    button.append(createSwatch(head), ` head ${head + 1}`);
-    return button;
-  });
-  const attributes = { class: "attn-row attn-one-head", role: "group", "aria-label": "Head" };
-  const node = element("div", attributes, ...buttons);
-  const draw = (chosen) =>
-    buttons.forEach((button, head) => button.setAttribute("aria-pressed", String(head === chosen)));
-  return { node, draw };
+  const toolbar = createToolbar("Head", "attn-row attn-one-head");
+  const buttons = times(count, (head) => createButton(`head ${head + 1}`, () => choose(head)));
+  buttons.forEach((button, head) => button.prepend(createSwatch(head), " "));
+  toolbar.show(buttons);
+  return toolbar;
 }
 
 /** Play, one step on, one step back. `isLast()` tells whether there is no step to play. */
@@ -146,28 +133,6 @@ function createPlayer({ isLast, start, go, told }) {
   return { nodes: [back, on, play], draw, stop, end };
 }
 
-/** Every matrix as a plain table, in a fold. */
-function createNumbers() {
-  return createFold(({ all, tokenAt }) =>
-    Object.entries(all).map(([name, { values, columns, parts, width }]) => {
-      const isGiven = name.startsWith("w_");
-      const titles = times(columns, (column) => {
-        const inHead = column % width;
-        const title = MATRICES[name].map ? tokenAt(inHead) : String(inHead + 1);
-        return parts > 1 ? `head ${Math.floor(column / width) + 1}: ${title}` : title;
-      });
-      const rows = times(values.length / columns, (row) => [
-        isGiven ? String(row + 1) : tokenAt(row),
-        ...Array.from(values.subarray(row * columns, (row + 1) * columns), (number) =>
-          numberText(number, 4),
-        ),
-      ]);
-      const title = formula(MATRICES[name].symbol).map((part) => part.textContent ?? part);
-      return createTable(title.join(""), [isGiven ? "row" : "token", ...titles], rows);
-    }),
-  );
-}
-
 function render({ model, el }) {
   const { d, tokens, origin } = readState(model);
   const set = setterOf(model);
@@ -204,7 +169,6 @@ function render({ model, el }) {
     ["attn-traced", "this number"],
     ["attn-source", "what it is computed from"],
   );
-  const numbers = createNumbers();
   const root = createWidget(
     "flow",
     "Multi-head attention, step by step",
@@ -213,7 +177,6 @@ function render({ model, el }) {
     createControls(heads.node, causal.node, sequence.node),
     stage,
     legend,
-    numbers.node,
   );
   let built = null; // what the tables were made for
   let matrices = {}; // by name, those that are shown
@@ -262,10 +225,9 @@ function render({ model, el }) {
     const heading = createHeading(element("strong", {}, step.name), " ");
     heading.append(...formula(step.formula));
     const operands = step.of.flatMap((name) => matrices[name].nodes);
-    const [row, , column] = state.place;
     headChoice = createHeadChoice(all[step.makes].parts, (head) => {
       player.stop();
-      set("place", [row, head, column]);
+      set("place", model.get("place").with(1, head));
     });
     headChoice.node.hidden =
       state.numHeads === 1 || !Object.keys(matrices).some((name) => MATRICES[name].apart);
@@ -291,7 +253,7 @@ function render({ model, el }) {
       const places = sources.filter(([from]) => from === name).map(([, i]) => i);
       mark(name === matrix ? traced : null, places, place[1]);
     }
-    headChoice.draw(place[1]);
+    headChoice.press(place[1]);
     const sum = element("span", { dir: "ltr" }, ...sayOrigin(all, matrix, traced, state.width));
     live.replaceChildren(...sayWhere(matrix, place, state), sum);
     legend.firstChild.style.visibility = "weights" in matrices ? "visible" : "hidden";
@@ -301,7 +263,6 @@ function render({ model, el }) {
     heads.draw(counts.indexOf(state.numHeads), `${state.numHeads} of width ${state.width}`);
     causal.draw(state.causal);
     sequence.draw(state.sequence);
-    numbers.draw({ all, tokenAt }, { summary: "All the numbers", label: "Tables of all matrices" });
   }
 
   /** Let the stage be as tall as its tallest step, so that nothing below moves while steps play. */

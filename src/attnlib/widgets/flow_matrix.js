@@ -8,7 +8,7 @@ import { moveByKey } from "./shared/keys.js";
 import { createSwatch } from "./shared/parts.js";
 
 /** A number to press, in its cell. */
-function createNumber(name, value, press) {
+function createCell(name, value, press) {
   const button = element("button", { type: "button", tabindex: -1 }, textIn(name, value));
   button.addEventListener("click", press);
   if (name === "weights") {
@@ -16,7 +16,7 @@ function createNumber(name, value, press) {
     button.style.background = `rgb(${color.map(Math.round)})`;
     button.style.color = textColorOn(color);
   }
-  return button;
+  return element("td", {}, button);
 }
 
 /** Let arrow keys lead from number to number in a table; returns how to make one its Tab stop. */
@@ -53,13 +53,7 @@ export function createMatrix(name, matrix, { tokenAt, numHeads, press }) {
   const { values, columns, parts, width } = matrix;
   const { symbol, apart = false, map = false, role = "attn-query" } = MATRICES[name];
   const isGiven = name.startsWith("w_");
-  const cells = Array.from(values, (value, i) =>
-    element(
-      "td",
-      {},
-      createNumber(name, value, () => press(i)),
-    ),
-  );
+  const cells = Array.from(values, (value, i) => createCell(name, value, () => press(i)));
   const ofToken = (scope, i, role) =>
     element("th", { scope, class: role, title: tokenAt(i) }, element("bdi", {}, tokenAt(i)));
   const plain = (scope, text) => element("th", { scope }, text);
@@ -76,15 +70,13 @@ export function createMatrix(name, matrix, { tokenAt, numHeads, press }) {
       times(width, (c) => (map ? ofToken("col", c, "attn-key") : plain("col", String(c + 1)))),
     );
     if (parts === 1 || apart) return [numbers];
-    if (width > 1) {
-      const span = { colspan: width };
-      return [
-        heads.map((head) => createHeadHeader("colgroup", head, `head ${head + 1}`, span)),
-        numbers,
-      ];
-    }
-    const full = (head) => ({ title: `head ${head + 1}` });
-    return [heads.map((head) => createHeadHeader("col", head, String(head + 1), full(head)))];
+    const isWide = width > 1;
+    const names = heads.map((head) => {
+      const attributes = isWide ? { colspan: width } : { title: `head ${head + 1}` };
+      const text = isWide ? `head ${head + 1}` : String(head + 1);
+      return createHeadHeader(isWide ? "colgroup" : "col", head, text, attributes);
+    });
+    return isWide ? [names, numbers] : [names];
   }
   const makeTabStop = [];
   const tables = (apart ? times(parts, (head) => [head]) : [times(parts, (head) => head)]).map(

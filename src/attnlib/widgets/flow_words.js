@@ -24,12 +24,12 @@ export function sayStep(makes, { numHeads, causal, width }) {
   return {
     x: "Given, as are the matrices W: one row per token.",
     q: "What each token asks: its row of X meets each column of the matrix.",
-    k: "What each token is found by: its row of X meets each column of the matrix.",
-    v: "What each token hands over: its row of X meets each column of the matrix.",
+    k: "What each token is found by, made like the queries.",
+    v: "What each token hands over, made like the queries.",
     scores: `${each} query meets each key: a dot product, one row per query.`,
     scaled: `Divided by √${width}, for d_k = ${width}: so scores of wide heads grow no larger.`,
     masked: causal
-      ? "A token may not look at those behind it: these scores become −∞."
+      ? "No token may look at those that come after it: their scores become −∞."
       : "No mask: every token may look at every token. Tick Causal to forbid looks ahead.",
     weights: "Softmax turns each row of scores into shares that sum to 1.",
     heads: "Each row of weights mixes the values of its head.",
@@ -62,25 +62,22 @@ export const MATRICES = {
 
 /** "Q K^T / √d_k" as nodes: letters lean, indices are lowered or raised. */
 export function formula(text) {
-  return text
-    .split(/([A-Za-z√]+[_^][a-zA-Z]+|\b[A-Z]\b)/)
-    .filter(Boolean)
-    .map((part) => {
-      const [, root, letters, mark, index] = part.match(/^(√?)(\w+?)(?:([_^])(\w+))?$/) ?? [];
-      if (letters === undefined || (mark === undefined && letters.length > 1)) return part;
-      const lowered = mark ? [element(mark === "^" ? "sup" : "sub", {}, index)] : [];
-      return element("span", {}, root, element("i", {}, letters), ...lowered);
-    });
+  return text.split(/( )/).flatMap((word) => {
+    const [, root, letter, mark, index] = word.match(/^(√?)(\w)([_^])?(\w)?$/) ?? [];
+    if (letter === undefined) return [word];
+    const small = index ? [element(mark === "^" ? "sup" : "sub", {}, index)] : [];
+    return [root, element("i", {}, letter), ...small];
+  });
 }
 
-/** A number with so many decimals at most, and an exponent where it would be long. */
-export function numberText(number, decimals = 2) {
+/** A number with two decimals at most, and an exponent where it would be long. */
+function numberText(number) {
   const size = Math.abs(number);
   if (size === Infinity) return "\u2212∞";
-  const long = size >= 1e5 || (size > 0 && size < 0.5 * 0.1 ** decimals);
+  const long = size >= 1e5 || (size > 0 && size < 0.005);
   const text = long
     ? number.toExponential(1).replace("e+", "e")
-    : String(Number(number.toFixed(decimals)));
+    : String(Number(number.toFixed(2)));
   return text.replaceAll("-", "\u2212");
 }
 
