@@ -1,27 +1,24 @@
 // Flow: multi-head attention step by step, each number traced to those it was computed from.
 
+import { createHeadChoice, createPlayer, createSequence } from "./flow_controls.js";
 import { createMatrix } from "./flow_matrix.js";
-import { computeAll, times } from "./flow_numbers.js";
+import { computeAll } from "./flow_numbers.js";
 import { formula, MATRICES, STEPS, sayOrigin, sayStep, sayWhere } from "./flow_words.js";
 import { divisors } from "./shared/attention.js";
 import { element } from "./shared/dom.js";
 import {
-  createButton,
   createCheckbox,
   createControls,
   createHeading,
   createLive,
   createNote,
   createSlider,
-  createSwatch,
   createWeightsLegend,
   createWidget,
 } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { tellApart } from "./shared/token_map.js";
-import { createToolbar } from "./shared/toolbar.js";
 
-const PAUSE = 2500; // milliseconds for a step, when steps follow by themselves
 const TRAITS = ["matrix", "place", "num_heads", "causal", "sequence"];
 
 /** The widget's state, checked. */
@@ -60,77 +57,6 @@ function stepOf(matrix) {
 function nearest([row, head, column], { values, columns, parts, width }) {
   const most = [values.length / columns, parts, width];
   return [row, head, column].map((number, i) => Math.min(number, most[i] - 1));
-}
-
-/** A token to choose for each place. */
-function createSequence(tokens, choose) {
-  const options = () => tokens.map((token, i) => element("option", { value: i }, token));
-  const selects = tokens.map((_, place) => {
-    const select = element("select", { "aria-label": `Token at place ${place + 1}` }, ...options());
-    select.addEventListener("change", () => choose(place, Number(select.value)));
-    return select;
-  });
-  const node = element("div", { class: "attn-row", role: "group" }, ...selects);
-  node.setAttribute("aria-label", "Tokens");
-  const draw = (sequence) => selects.forEach((select, i) => (select.value = sequence[i]));
-  return { node, draw };
-}
-
-/** Which head is shown where there is no room for all. */
-function createHeadChoice(count, choose) {
-  const toolbar = createToolbar("Head", "attn-row attn-one-head");
-  const buttons = times(count, (head) => createButton(`head ${head + 1}`, () => choose(head)));
-  buttons.forEach((button, head) => button.prepend(createSwatch(head), " "));
-  toolbar.show(buttons);
-  return toolbar;
-}
-
-/** Play, one step on, one step back. `isLast()` tells whether there is no step to play. */
-function createPlayer({ isLast, start, go, told }) {
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
-  let timer = null;
-  const isPlaying = () => timer !== null;
-
-  function stop() {
-    clearInterval(timer);
-    timer = null;
-    told(false);
-    play.textContent = "Play";
-  }
-  function turn() {
-    if (!play.isConnected) return stop();
-    go(1);
-    if (isLast()) stop();
-  }
-  const play = createButton("Play", () => {
-    if (isPlaying()) return stop();
-    told(true);
-    if (isLast()) start();
-    timer = setInterval(turn, PAUSE);
-    play.textContent = "Pause";
-  });
-  const [back, on] = [-1, 1].map((by) =>
-    createButton(by < 0 ? "Back" : "Step", () => {
-      stop();
-      go(by);
-    }),
-  );
-  const heed = () => {
-    if (still.matches) stop();
-    play.hidden = still.matches;
-  };
-  still.addEventListener("change", heed);
-  heed();
-
-  function draw(step) {
-    back.setAttribute("aria-disabled", String(step === 0));
-    on.setAttribute("aria-disabled", String(isLast()));
-  }
-  const end = () => {
-    stop();
-    still.removeEventListener("change", heed);
-  };
-  return { nodes: [back, on, play], draw, stop, end };
 }
 
 function render({ model, el }) {

@@ -38,39 +38,32 @@ function moveWithin(table, grid) {
   return makeTabStop;
 }
 
-/** The header of a head's columns or rows, with a line in its color. */
+/** A header in a head's color. */
 function createHeadHeader(scope, head, text, attributes = {}) {
   const node = element("th", { scope, class: "attn-of-head", ...attributes }, text);
   useHeadColor(node, head);
   return node;
 }
 
-/**
- * A matrix as one table, or as one per head. `press(i)` is told of number i when it is pressed;
- * `mark(traced, sources, head)` frames numbers by their places, in tables of that head or of all.
- */
-export function createMatrix(name, matrix, { tokenAt, numHeads, press }) {
-  const { values, columns, parts, width } = matrix;
-  const { symbol, apart = false, map = false, role = "attn-query" } = MATRICES[name];
-  const isGiven = name.startsWith("w_");
-  const cells = Array.from(values, (value, i) => createCell(name, value, () => press(i)));
+/** What makes a matrix's headers: of a row, and the lines of them above the columns of some heads. */
+function headersOf(name, { columns, parts, width }, { tokenAt, numHeads }) {
+  const { apart, map, role = "attn-query" } = MATRICES[name];
+  const plain = (scope, text) => element("th", { scope }, text);
   const ofToken = (scope, i, role) =>
     element("th", { scope, class: role, title: tokenAt(i) }, element("bdi", {}, tokenAt(i)));
-  const plain = (scope, text) => element("th", { scope }, text);
 
-  function rowHeader(row) {
-    if (!isGiven) return ofToken("row", row, role);
-    if (name !== "w_o" || numHeads === 1) return plain("row", String(row + 1));
-    const head = Math.floor((row * numHeads) / columns);
+  function row(i) {
+    if (!name.startsWith("w_")) return ofToken("row", i, role);
+    if (name !== "w_o" || numHeads === 1) return plain("row", String(i + 1));
+    const head = Math.floor((i * numHeads) / columns);
     return createHeadHeader("row", head, `head ${head + 1}`);
   }
-  /** The rows of headers above the columns of these heads. */
-  function columnHeaders(heads) {
+  function above(heads) {
     const numbers = heads.flatMap(() =>
       times(width, (c) => (map ? ofToken("col", c, "attn-key") : plain("col", String(c + 1)))),
     );
     if (parts === 1 || apart) return [numbers];
-    const isWide = width > 1;
+    const isWide = width > 1; // a head of one column is told by its own number
     const names = heads.map((head) => {
       const attributes = isWide ? { colspan: width } : { title: `head ${head + 1}` };
       const text = isWide ? `head ${head + 1}` : String(head + 1);
@@ -78,29 +71,42 @@ export function createMatrix(name, matrix, { tokenAt, numHeads, press }) {
     });
     return isWide ? [names, numbers] : [names];
   }
-  const makeTabStop = [];
-  const tables = (apart ? times(parts, (head) => [head]) : [times(parts, (head) => head)]).map(
-    (heads) => {
-      const caption = element("caption", {}, ...formula(symbol));
-      if (apart && parts > 1) {
-        caption.prepend(createSwatch(heads[0]));
-        caption.append(` of head ${heads[0] + 1}`);
-      }
-      const grid = times(values.length / columns, (row) =>
-        heads.flatMap((head) => times(width, (c) => cells[row * columns + head * width + c])),
-      );
-      const head = columnHeaders(heads).map((line) => element("tr", {}, element("td"), ...line));
-      const body = grid.map((line, row) => element("tr", {}, rowHeader(row), ...line));
-      const table = element("table", {}, caption);
-      table.append(element("thead", {}, ...head), element("tbody", {}, ...body));
-      const buttons = grid.map((line) => line.map((cell) => cell.firstChild));
-      makeTabStop.push(moveWithin(table, buttons));
-      table.style.setProperty("--columns", grid[0].length);
-      const box = element("div", { class: "attn-scroll" }, table);
-      reachWhileScrolling(box, caption.textContent);
-      return box;
-    },
-  );
+  return { row, above };
+}
+
+/**
+ * A matrix as one table, or as one per head. `press(i)` is told of number i when it is pressed;
+ * `mark(traced, sources, head)` frames numbers by their places, in tables of that head or of all.
+ */
+export function createMatrix(name, matrix, { press, ...state }) {
+  const { values, columns, parts, width } = matrix;
+  const { symbol, apart } = MATRICES[name];
+  const headers = headersOf(name, matrix, state);
+  const cells = Array.from(values, (value, i) => createCell(name, value, () => press(i)));
+  const makeTabStop = []; // of each table
+
+  function createTable(heads) {
+    const caption = element("caption", {}, ...formula(symbol));
+    if (apart && parts > 1) {
+      caption.prepend(createSwatch(heads[0]));
+      caption.append(` of head ${heads[0] + 1}`);
+    }
+    const grid = times(values.length / columns, (row) =>
+      heads.flatMap((head) => times(width, (c) => cells[row * columns + head * width + c])),
+    );
+    const above = headers.above(heads).map((line) => element("tr", {}, element("td"), ...line));
+    const body = grid.map((line, i) => element("tr", {}, headers.row(i), ...line));
+    const table = element("table", {}, caption);
+    table.append(element("thead", {}, ...above), element("tbody", {}, ...body));
+    table.style.setProperty("--columns", grid[0].length);
+    const buttons = grid.map((line) => line.map((cell) => cell.firstChild));
+    makeTabStop.push(moveWithin(table, buttons));
+    const box = element("div", { class: "attn-scroll" }, table);
+    reachWhileScrolling(box, caption.textContent);
+    return box;
+  }
+  const heads = times(parts, (head) => head);
+  const nodes = apart ? heads.map((head) => createTable([head])) : [createTable(heads)];
 
   function mark(traced, sources, ofHead) {
     cells.forEach((cell, i) => {
@@ -108,10 +114,10 @@ export function createMatrix(name, matrix, { tokenAt, numHeads, press }) {
       cell.className = isTraced ? "attn-traced" : sources.includes(i) ? "attn-source" : "";
       cell.firstChild.setAttribute("aria-pressed", String(isTraced));
     });
-    if (apart) tables.forEach((box, head) => box.classList.toggle("attn-other", head !== ofHead));
+    if (apart) nodes.forEach((box, head) => box.classList.toggle("attn-other", head !== ofHead));
     if (traced === null) return;
-    const head = apart ? Math.floor((traced % columns) / width) : 0;
-    makeTabStop[head](cells[traced].firstChild);
+    const table = apart ? Math.floor((traced % columns) / width) : 0;
+    makeTabStop[table](cells[traced].firstChild);
   }
-  return { nodes: tables, mark };
+  return { nodes, mark };
 }
