@@ -159,9 +159,14 @@ AUDIT = r"""(scheme) => {
   for (const image of all("article img"))
     if (!image.closest("figure")?.querySelector("figcaption")?.checkVisibility())
       problems.push(`figure without caption: ${image.src}`);
-  for (const figure of all("article figure:has(img)"))
-    if ([...figure.querySelectorAll("img")].filter((i) => i.checkVisibility()).length !== 1)
-      problems.push(`figure that doesn't show one drawing: ${figure.id}`);
+  for (const figure of all("article figure:has(img)")) {
+    // Where a widget is drawn, the drawing that stands in for it isn't shown.
+    const standIn = figure.closest(".tag_drawing-of-widget");
+    const expected = standIn?.previousElementSibling.querySelector(".attn-widget") ? 0 : 1;
+    const shown = [...figure.querySelectorAll("img")].filter((i) => i.checkVisibility()).length;
+    if (shown !== expected)
+      problems.push(`figure that shows ${shown} drawings, not ${expected}: ${figure.id}`);
+  }
 
   for (const formula of all(".math"))
     if (!formula.querySelector("math")) problems.push(`raw: ${formula.textContent}`);
