@@ -19,6 +19,7 @@ from attnlib.exercises import lessons
 from attnlib.exercises._calling import call
 from attnlib.exercises._checking import correct, not_yet
 from attnlib.exercises._exercise import Exercise, Mistake, exercise
+from attnlib.exercises._on_page import Numbers
 
 LESSONS = lessons()
 EXERCISES = {
@@ -225,6 +226,30 @@ class TestEveryExercise:
         text = render_doc(exercise, renderer=plaintext)
         assert f"{exercise.__name__}(answer: " in text
         assert exercise.__doc__.splitlines()[0] in text
+
+
+NUMBERS = {name: found for name, found in EXERCISES.items() if isinstance(found.page, Numbers)}
+
+
+@pytest.mark.parametrize("exercise", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda numbers: torch.tensor(numbers) * torch.nan,
+        lambda numbers: torch.tensor(numbers) + torch.inf,
+        lambda numbers: torch.tensor(numbers) + 1j,
+        lambda numbers: numbers[:-1],
+        lambda numbers: [*numbers, 0.0],
+        lambda numbers: [str(number) for number in numbers],
+        lambda numbers: [str(number).replace(".", ",") for number in numbers],
+        str,
+    ],
+)
+def test_right_numbers_that_are_spoiled_are_told_so(exercise, spoil):
+    right = torch.as_tensor(exercise.page.right).double()
+    assert exercise(right) and exercise(right.tolist()) and exercise(right.numpy())
+    verdict = exercise(spoil(right.flatten().tolist()))
+    assert not verdict and "can't be checked" not in verdict.message
 
 
 def test_a_reader_can_stop_a_check():

@@ -412,7 +412,8 @@ class TestBuggyLines:
         assert l04.buggy_lines([7, 10]).message.startswith("2 of the four so far")
 
     def test_numbers_beyond_the_listing_are_no_lines(self):
-        assert "from 1 to 11" in l04.buggy_lines([5, 7, 8, 12]).message
+        for lines in ([5, 7, 8, 12], [[5, 7], [8, 10]], ["5", "7", "8", "10"], "5,7,8,10"):
+            assert "from 1 to 11" in l04.buggy_lines(lines).message
 
 
 class TestComparison:

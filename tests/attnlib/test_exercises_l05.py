@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -41,7 +42,9 @@ def test_solutions_may_be_written_in_other_ways():
     assert l05.design(
         {"seeds": 5, "measure": COSINE, "depth": 2, "compare": ["residual only", "neither"]}
     )
+    assert l05.design(DESIGN | {"depth": np.int64(6), "seeds": np.int64(3)})
     assert l05.diagnosis({"C": "both", "B": "norm", "A": "residual"})
+    assert l05.by_hand([[-1.414, 0, 0, 1.414, 0.471, 0.943, 0.943, 1.414]])
     assert l05.identity_at_start(zero_last_matrices)
 
 

@@ -75,7 +75,7 @@ def check_rows(
     given = as_tensor(plain_numbers(answer))
     if given is None:
         return not_yet(_unreadable(answer))
-    if given.numel() == expected.numel() and 1 in (given.dim(), expected.dim()):
+    if given.numel() == expected.numel() and 1 in (given.squeeze().dim(), expected.dim()):
         given = given.reshape(expected.shape)  # all numbers in one row, or each row in its own
     if given.shape != expected.shape:
         commas = given.numel() > expected.numel() and not holds(answer, (float, torch.Tensor))

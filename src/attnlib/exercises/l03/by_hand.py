@@ -210,5 +210,7 @@ def reach(answer: Any) -> Verdict:
                 "along any direction: so what is the most that it can be?",
             ),
         ],
-        praise="The target lies farther than any average of the values: no weights reach it.",
+        praise="The target lies farther than any average of the values: no weights reach it. (With "
+        "keys the same thought solves the puzzle at the top: the key of *was* is an average of "
+        "other keys, so its score never lies above all of theirs.)",
     )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection
 from itertools import combinations
+from numbers import Real
 from typing import Any
 
 import torch
@@ -240,7 +241,8 @@ BUGGY_LINES_MISTAKES = (
 @exercise(mistakes=BUGGY_LINES_MISTAKES, page=Lines(BUGGY_LISTING, pick=len(_BUGGY)))
 def buggy_lines(answer: Any) -> Verdict:
     """Check the numbers of the lines of `BUGGY_LISTING` that hold a bug, counted from 1."""
-    lines = set(as_list(answer))
+    listed = as_list(answer)
+    lines = set(listed) if all(isinstance(line, Real) for line in listed) else set()
     if not lines or not lines <= set(range(1, _LINES + 1)):
         return not_yet(f"A list of line numbers from 1 to {_LINES} was wanted.")
     if lines == set(_FROM_0.answer):

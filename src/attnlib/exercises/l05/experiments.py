@@ -1,6 +1,7 @@
 """Two stacks to compare: which differ in one thing, and where can the difference be seen?"""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from attnlib._verdict import Verdict
@@ -178,12 +179,12 @@ def _unfinished(answer: Any) -> str:
     pair = as_list(answer["compare"])
     if len(pair) != 2 or not all(map(_is_variant, pair)):
         return f'"compare" wants two of {", ".join(map(repr, VARIANTS))}.'
-    if not isinstance(answer["depth"], int) or answer["depth"] not in DEPTHS:
+    if not isinstance(answer["depth"], Integral) or answer["depth"] not in DEPTHS:
         return f'"depth" wants one of {", ".join(map(str, DEPTHS))}.'
     measure = answer["measure"]
     if not isinstance(measure, str) or measure not in (COSINE, SIZE, FIRST, LAST):
         return f'"measure" wants the title of a panel: {FIRST!r}, {SIZE!r}, {COSINE!r} or {LAST!r}.'
-    return "" if isinstance(answer["seeds"], int) else '"seeds" wants a number: how many.'
+    return "" if isinstance(answer["seeds"], Integral) else '"seeds" wants a number: how many.'
 
 
 def _is_variant(name: Any) -> bool:
