@@ -505,6 +505,7 @@ def test_hebrew_tokens_leave_the_sum_in_order(show):
     lefts = [part.bounding_box()["x"] for part in parts.all()]
     assert parts.all_inner_texts()[:2] == ["החתול", "החתול"]
     assert lefts == sorted(lefts)
+    page.evaluate("document.documentElement.dir = 'rtl'")
     assert parts.last.evaluate("node => getComputedStyle(node).direction") == "ltr"
 
 
@@ -530,9 +531,10 @@ def test_a_phone_shows_one_head_at_a_time(show):
     go_to(page, "weights")
     tables = page.locator(".attn-stage caption:visible")
     assert tables.all_inner_texts() == ["masked of head 1", "weights of head 1"]
+    number(page, "weights of head 1", 2, 1).click()
     page.get_by_role("button", name="head 3").click()
     assert tables.all_inner_texts() == ["masked of head 3", "weights of head 3"]
-    assert said(page).startswith("token 0 looks at token 0 in head 3")
+    assert said(page).startswith("token 2 looks at token 1 in head 3")
     wide = show(random_flow(T=3, d=4, num_heads=4))
     go_to(wide, "weights")
     assert wide.locator(".attn-made caption:visible").count() == 4
