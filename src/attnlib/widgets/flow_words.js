@@ -1,7 +1,7 @@
 // Flow's words: what each step does, and where a number came from, as a sum that is written out.
 
 import { element } from "./shared/dom.js";
-import { shortNumber } from "./shared/numbers.js";
+import { plainNumber, shortNumber } from "./shared/numbers.js";
 
 /** The steps: the matrix that each makes, of which others, and what it does. */
 export const STEPS = [
@@ -70,20 +70,9 @@ export function formula(text) {
   });
 }
 
-/** A number with two decimals at most, and an exponent where it would be long. */
-function numberText(number) {
-  const size = Math.abs(number);
-  if (size === Infinity) return "\u2212∞";
-  const long = size >= 1e5 || (size > 0 && size < 0.005);
-  const text = long
-    ? number.toExponential(1).replace("e+", "e")
-    : String(Number(number.toFixed(2)));
-  return text.replaceAll("-", "\u2212");
-}
-
 /** A number as it stands in its matrix. */
 export function textIn(matrix, number) {
-  return matrix === "weights" ? shortNumber(number) : numberText(number);
+  return matrix === "weights" ? shortNumber(number) : plainNumber(number);
 }
 
 /** Whether the two decimals that are shown are all of a number, as far as float32 can tell. */

@@ -4,7 +4,7 @@ import { attentionWeights } from "./shared/attention.js";
 import { textColorOn, weightColor } from "./shared/color.js";
 import { element, reachWhileScrolling } from "./shared/dom.js";
 import { writeWithFlash } from "./shared/flash.js";
-import { shortNumber } from "./shared/numbers.js";
+import { plainNumber, shortNumber } from "./shared/numbers.js";
 import {
   createButton,
   createHeading,
@@ -66,16 +66,6 @@ export function computeAll({ T, d, width, x, heads }) {
   return [attend(first, T, width), attend(second, T, width), attend(both, T, 2 * width)];
 }
 
-/** A result with two decimals at most, and an exponent where it would be long. */
-function rounded(number) {
-  const size = Math.abs(number);
-  const long = size >= 1e5 || (size > 0 && size < 0.005);
-  const text = long
-    ? number.toExponential(1).replace("e+", "e")
-    : String(Number(number.toFixed(2)));
-  return text.replaceAll("-", "\u2212");
-}
-
 /** "W_q" as in formulas, with its index lowered. */
 function symbol(name) {
   const [letter, index] = name.split("_");
@@ -102,7 +92,7 @@ function createResult(caption, T, columns, { toTokens = false } = {}) {
   return { node, draw: (write) => cells.forEach(write) };
 }
 
-const writeNumbers = (numbers) => (cell, i) => writeWithFlash(cell, rounded(numbers[i]));
+const writeNumbers = (numbers) => (cell, i) => writeWithFlash(cell, plainNumber(numbers[i]));
 
 /** A weight in the color of its size. */
 function writeWeight(cell, weight) {
@@ -133,8 +123,8 @@ function createHead(name, T, width, color) {
     results.scaled.draw(writeNumbers(head.scaled));
     results.output.draw(writeNumbers(head.output));
     results.scores.draw((cell, i) => {
-      const score = rounded(head.scores[i]);
-      const sum = summands.map(({ scores }) => rounded(scores[i])).join(" + ");
+      const score = plainNumber(head.scores[i]);
+      const sum = summands.map(({ scores }) => plainNumber(scores[i])).join(" + ");
       writeWithFlash(cell, sum ? `${score} = ${sum}` : score);
       if (sum)
         cell.replaceChildren(`${score} `, element("span", { class: "attn-sum" }, `= ${sum}`));

@@ -45,7 +45,7 @@ def telling_run(answer: Any) -> Verdict:
     if answer == "louder":
         return correct(
             "It differs from the fast head in one thing: it starts with the map of the slow one. "
-            "If it is slow as well, the start is enough to explain the delay."
+            "If it is slow as well, large first scores are enough to slow a head down."
         )
     for mistake in (_LONGER, _NARROW, _SEEDS, _BOTH):
         if answer == mistake.answer:

@@ -5,6 +5,17 @@ export function shortNumber(weight, digits = 2) {
   return weight.toFixed(digits).replace(/^0/, "");
 }
 
+/** A number with two decimals at most, and an exponent where it would be long: "−1.5", "2e6". */
+export function plainNumber(number) {
+  const size = Math.abs(number);
+  if (size === Infinity) return number < 0 ? "\u2212∞" : "∞";
+  const isLong = size >= 1e5 || (size > 0 && size < 0.005);
+  const text = isLong
+    ? number.toExponential(1).replace("e+", "e")
+    : String(Number(number.toFixed(2)));
+  return text.replaceAll("-", "\u2212");
+}
+
 /** Items as a list in words: "3, 4 and 5". */
 export function inWords(items) {
   return [items.slice(0, -1).join(", "), items.at(-1)].filter((part) => part !== "").join(" and ");
