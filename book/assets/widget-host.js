@@ -5,7 +5,8 @@
    set, save_changes, on, off) and takes the widget's code: that of the course's widgets from the
    site's scripts, which stand before this one, that of any other from its own state. While the page
    is read, each widget is drawn where it stands.
-   Where progress.js keeps what a reader did, a model gets that back before it is drawn.
+   Where progress.js keeps what a reader did, or widget-states.js finds it in the page's address, a
+   model gets that back before it is drawn.
    Views of one model share it, so they stay in sync. A widget that fails says so in its place; the
    rest of the page goes on. A classic script, because browsers refuse module scripts in pages that
    are opened from a folder; it comes after the state and isn't deferred, so that it starts early. */
@@ -26,6 +27,9 @@
       this.state[name] = value;
       this.emit(`change:${name}`, value);
       this.emit("change", value);
+    }
+    become(values) {
+      Object.assign(this.state, values); // whoever draws it afterwards sees all of them
     }
     emit(event, value) {
       for (const callback of [...(this.listeners.get(event) ?? [])]) callback(this, value);
@@ -77,7 +81,7 @@
     }
   }
 
-  async function start(entry) {
+  async function start(id, entry) {
     const model = new Model(withBuffers(entry));
     applyStyle(model.get("_css"));
     const code = await codeOf(model);
@@ -85,6 +89,7 @@
     if (typeof widget === "function") widget = await widget();
     await widget.initialize?.({ model });
     globalThis.courseProgress?.keep(model, code);
+    globalThis.courseStates?.begin(id, model, code);
     return { model, widget };
   }
 
@@ -112,7 +117,7 @@
   const started = new Map(); // model id -> promise of {model, widget}
   for (const [id, entry] of Object.entries(entries)) {
     if (!entry?.state?._esm && !entry?.state?._module) continue; // one without code, as of a layout
-    started.set(id, start(entry));
+    started.set(id, start(id, entry));
     started.get(id).catch(() => {}); // told in the place of the widget
   }
 
@@ -125,7 +130,12 @@
       if (!started.has(id)) throw new Error("its state is not on this page");
       const { model, widget } = await started.get(id);
       globalThis.courseProgress?.standsAt(model, place);
-      await widget.render({ model, el: place });
+      let end = await widget.render({ model, el: place });
+      globalThis.courseStates?.standsAt(model, place, async () => {
+        end?.();
+        place.replaceChildren();
+        end = await widget.render({ model, el: place });
+      });
       model.on("change:committed", () => tellCommitment(place, id, model));
       tellCommitment(place, id, model);
     })().catch((error) => fail(place, error));

@@ -26,7 +26,7 @@ NOT_ASKED = {"layout", "tabbable", "tooltip"}  # what every widget has, some of 
 def mark_of(entry: dict) -> str:
     """Return a short mark of what a widget asks, whatever a reader has answered."""
     state = entry["state"]
-    passed_over = NOT_ASKED | set(state["kept"])
+    passed_over = NOT_ASKED | set(state.get("kept", ()))
     asked = {
         name: value for name, value in state.items() if name[0] != "_" and name not in passed_over
     }

@@ -1,0 +1,174 @@
+/* Lets a reader send the state of an interactive figure, keep it over a reload, begin anew, and see
+   it on the whole screen.
+
+   A figure's state are the traits that a reader moves (`_moved`, see the extension widget_states).
+   A link to it ends with "#figure-ID-MARK=VALUES": which figure of the page, a mark of what it
+   shows, so that a link of an older edition isn't taken for one of today's, and the values as JSON
+   in base64. All that comes from an address or a browser's storage is read as carefully as a
+   widget's saved state; what can't be used is refused below the figure, which stays at its start. */
+(() => {
+  const page = document.currentScript.dataset.page;
+  const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
+  const LINK = /^#figure-([0-9a-z]+)(?:-([0-9a-f]+)=(.*))?/s;
+  const LONGEST = 8000; // characters of a link's values
+  const [{ type: arrival } = {}] = performance.getEntriesByType("navigation");
+  const isBack = arrival === "reload" || arrival === "back_forward";
+  const figures = new Map(); // id -> what is known of it
+
+  /** Values as a text for an address; bytes become {base64: ...}. */
+  function packed(values) {
+    const json = JSON.stringify(values, (_, value) => {
+      if (!ArrayBuffer.isView(value)) return value;
+      const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+      return { base64: btoa(String.fromCharCode(...bytes)) };
+    });
+    const base64 = btoa(String.fromCharCode(...new TextEncoder().encode(json)));
+    return base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  }
+  const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  function unpacked(text) {
+    const json = bytesOf(text.replaceAll("-", "+").replaceAll("_", "/"));
+    const decoder = new TextDecoder("utf-8", { fatal: true });
+    return JSON.parse(decoder.decode(json), (_, value) =>
+      typeof value?.base64 === "string" ? new DataView(bytesOf(value.base64).buffer) : value,
+    );
+  }
+
+  /** What kind of thing a trait holds: a value of another kind is never right. */
+  function kindOf(value) {
+    if (ArrayBuffer.isView(value)) return "bytes";
+    return Array.isArray(value) ? "list" : typeof value;
+  }
+
+  /** The values in a text, or why they can't be used. */
+  function readValues(text, { model, code, names, start }) {
+    if (text.length > LONGEST) return { problem: "it is too long" };
+    try {
+      const values = unpacked(text);
+      const known = Object.keys(values);
+      if (known.length !== names.length || !names.every((name) => Object.hasOwn(values, name)))
+        throw new Error("other traits");
+      for (const name of names) {
+        const isChosen = start[name] === null || values[name] === null; // one of several, or none
+        if (!isChosen && kindOf(values[name]) !== kindOf(start[name])) throw new Error(name);
+      }
+      code.readState({ get: (name) => (names.includes(name) ? values[name] : model.get(name)) });
+      return { values };
+    } catch {
+      return { problem: "it is damaged" };
+    }
+  }
+
+  /** What the address says of a figure: values, a problem, or nothing. */
+  function linked(figure) {
+    const [, id, mark, text] = location.hash.match(LINK) ?? [];
+    if (id !== figure.id) return null;
+    if (mark === undefined) return { problem: "it is damaged" };
+    if (mark !== figure.mark) return { problem: "it belongs to another edition of this page" };
+    return readValues(text, figure);
+  }
+
+  const keyOf = ({ id, mark }) => `course-state ${root.pathname} ${page} ${id}-${mark}`;
+  function kept(figure) {
+    const text = sessionStorage.getItem(keyOf(figure));
+    return text === null ? null : readValues(text, figure);
+  }
+  const now = ({ model, names }) =>
+    Object.fromEntries(names.map((name) => [name, model.get(name)]));
+  const isMoved = (figure) => packed(now(figure)) !== packed(figure.start);
+
+  /** Give a model the state of the link or of before the reload, ahead of its first drawing. */
+  function begin(id, model, code) {
+    const names = model.get("_moved");
+    if (names === undefined) return;
+    const figure = { id: Number.parseInt(id, 16).toString(36), model, code, names, places: [] };
+    figure.mark = model.get("_mark");
+    figure.start = now(figure);
+    figures.set(model, figure);
+    const [link, before] = [linked(figure), kept(figure)];
+    const found = isBack && before?.values ? before : (link ?? before);
+    if (found?.values) model.become(found.values);
+    figure.problem = (found === link && link?.problem) || "";
+  }
+
+  function element(tag, attributes, ...children) {
+    const node = Object.assign(document.createElement(tag), attributes);
+    node.append(...children);
+    return node;
+  }
+
+  /** Put the buttons below a figure; `redraw` draws it anew from its model. */
+  function standsAt(model, place, redraw) {
+    const figure = figures.get(model);
+    if (figure === undefined) return;
+    const said = element("span");
+    said.setAttribute("role", "status");
+    const button = (text, onclick) =>
+      element("button", { type: "button", className: "btn btn-sm", onclick }, text);
+    const send = button("Link to this state", async () => {
+      const hash = `#figure-${figure.id}-${figure.mark}=${packed(now(figure))}`;
+      if (hash.length > LONGEST) {
+        said.textContent = "This state is too long for a link.";
+        return;
+      }
+      history.replaceState(null, "", hash);
+      try {
+        await navigator.clipboard.writeText(location.href);
+        said.textContent = "Copied.";
+      } catch {
+        said.textContent = "The link stands in the address bar.";
+      }
+    });
+    const anew = button("Start again", () => {
+      become(figure, figure.start);
+      said.textContent = "As at the start.";
+      send.focus(); // this button goes
+    });
+    const whole = button("Full screen", () => place.requestFullscreen());
+    whole.hidden = !document.fullscreenEnabled;
+    const row = element("div", { className: "course-states" }, send, whole, anew, said);
+    figure.places.push({ redraw, show: showRow, place });
+
+    function showRow() {
+      anew.hidden = !isMoved(figure);
+      if (figure.problem)
+        said.textContent = `The link can't be used: ${figure.problem}. This is the start.`;
+    }
+    for (const name of figure.names) {
+      model.on(`change:${name}`, () => {
+        figure.problem = "";
+        said.textContent = "";
+        anew.hidden = !isMoved(figure);
+      });
+    }
+    place.after(row);
+    showRow();
+    if (location.hash.match(LINK)?.[1] === figure.id) place.scrollIntoView({ block: "center" });
+  }
+
+  /** Set all traits of a figure at once, and draw it anew wherever it stands. */
+  function become(figure, values) {
+    figure.model.become(values);
+    for (const { redraw, show } of figure.places) {
+      redraw();
+      show();
+    }
+  }
+
+  addEventListener("hashchange", () => {
+    for (const figure of figures.values()) {
+      const found = linked(figure);
+      if (!found) continue;
+      figure.problem = found.problem ?? "";
+      become(figure, found.values ?? figure.start);
+      figure.places[0]?.place.scrollIntoView({ block: "center" });
+    }
+  });
+  addEventListener("pagehide", () => {
+    for (const figure of figures.values()) {
+      if (isMoved(figure)) sessionStorage.setItem(keyOf(figure), packed(now(figure)));
+      else sessionStorage.removeItem(keyOf(figure));
+    }
+  });
+  globalThis.courseStates = { begin, standsAt };
+})();

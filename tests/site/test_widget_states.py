@@ -1,0 +1,236 @@
+"""The state of an interactive figure: sent as a link, kept over a reload, begun anew."""
+
+import base64
+import json
+import re
+
+import pytest
+from tools.browsing import open_page, serve
+from tools.every_widget import NAMES, about
+from tools.lesson_runs import NOTEBOOK
+from tools.site_builds import build, small_project
+
+FIGURES = {
+    "head_explorer": "HeadExplorer('the cat sat'.split(), rand(3, 8), rand(3, 8), num_heads=2)",
+    "flow": "Flow()",
+    "two_heads": "TwoHeads(torch.ones(2, 4))",
+    "head_mute": "HeadMute(rand(3, 2, 4), tokens=['the', 'cat'])",
+    "query_compass": "QueryCompass(rand(3, 2), rand(3, 2), query=(1.0, 0.5))",
+    "mask_painter": "MaskPainter('the cat sat'.split(), rand(3, 4), rand(3, 4))",
+    "build_a_block": """BuildABlock([1, 2, 4], {
+    (residual, norm): {"gradient": torch.rand(3, 2) + 0.1}
+    for residual in (True, False) for norm in (None, "pre", "post")
+}, panels={"gradient": "size"})""",
+}
+ANSWERED = ("Predict('Which?', ['this', 'that'], 1, 'So.')",)
+CELL = "```{{code-cell}} ipython3\n{code}\n```\n"
+SETUP = """import torch
+from attnlib.widgets import *
+torch.manual_seed(0)
+rand = torch.randn"""
+SECOND_COMPASS = FIGURES["query_compass"]
+
+
+def page_of(*cells):
+    return NOTEBOOK + "# Page\n\n" + "\n".join(CELL.format(code=code) for code in (SETUP, *cells))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    project = tmp_path_factory.mktemp("states") / "project"
+    pages = {
+        "index": page_of(*FIGURES.values(), SECOND_COMPASS, *ANSWERED),
+        "other": page_of("rand(1); " + FIGURES["query_compass"]),
+    }
+    small_project(project, pages)
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode == 0, result.stderr
+    with serve(project / "_build/html") as address:
+        yield f"{address}book/"
+
+
+@pytest.fixture
+def open_at(browser, site):
+    """Return a function that opens the page at a hash in a browser of its own."""
+    opened = []
+
+    def open_hash(hash_="", name="index"):
+        page = open_page(browser, f"{site}{name}.html{hash_}")
+        opened.append((page, *page.__enter__()))
+        return opened[-1][1]
+
+    yield open_hash
+    for page, _, problems in opened:
+        page.__exit__(None, None, None)
+        assert problems == []
+
+
+# What a figure draws, without where the focus was and what it remembers of the moves before.
+SHOWN = """(root) => {
+  const drawn = root.cloneNode(true);
+  const MEMORY = "output, [aria-live], [role=status], div:has(.attn-change):not(:has(.attn-plot))";
+  for (const node of drawn.querySelectorAll(MEMORY)) node.remove();
+  const FOCUS = ["style", "class", "tabindex", "data-lm-suppress-shortcuts"];
+  for (const node of drawn.querySelectorAll("*"))
+    for (const name of [...FOCUS, "aria-disabled", "hidden"]) node.removeAttribute(name);
+  const inputs = [...root.querySelectorAll("input")];
+  return [drawn.innerHTML, ...inputs.map(({checked, value}) => `${checked} ${value}`)];
+}"""
+
+
+def figure(page, name):
+    return page.locator(".course-widget").nth(list(FIGURES).index(name))
+
+
+def row(page, name):
+    return page.locator(".course-states").nth(list(FIGURES).index(name))
+
+
+def move(page, name):
+    """Move a figure by its key; return what it shows then."""
+    selector, key = about(name).KEY
+    before = figure(page, name).evaluate(SHOWN)
+    figure(page, name).locator(selector).first.press(key)
+    after = figure(page, name).evaluate(SHOWN)
+    assert before != after
+    return after
+
+
+def link_to(page, name):
+    row(page, name).get_by_role("button", name="Link to this state").click()
+    row(page, name).get_by_text(re.compile("Copied|address bar")).wait_for()
+    return page.evaluate("location.hash")
+
+
+def test_each_figure_is_asked():
+    assert {*FIGURES, "predict", "answer"} == {*NAMES}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_link_shows_what_was_shown_and_moves_no_other(open_at, name):
+    page = open_at()
+    others = [other for other in FIGURES if other != name]
+    before = [figure(page, other).evaluate(SHOWN) for other in others]
+    shown = move(page, name)
+    linked = open_at(link_to(page, name))
+    assert figure(linked, name).evaluate(SHOWN) == shown
+    assert [figure(linked, other).evaluate(SHOWN) for other in others] == before
+    box = figure(linked, name).bounding_box()
+    assert box["y"] < 900 and box["y"] + box["height"] > 0
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_reload_keeps_it_and_one_press_brings_the_start_back(open_at, name):
+    page = open_at()
+    start = figure(page, name).evaluate(SHOWN)
+    anew = row(page, name).get_by_role("button", name="Start again")
+    assert anew.is_hidden()
+    shown = move(page, name)
+    page.reload()
+    figure(page, name).locator(".attn-widget").wait_for()
+    assert figure(page, name).evaluate(SHOWN) == shown
+    anew.click()
+    figure(page, name).locator(".attn-widget").wait_for()
+    assert figure(page, name).evaluate(SHOWN) == start
+    assert anew.is_hidden()
+    page.reload()
+    figure(page, name).locator(".attn-widget").wait_for()
+    assert figure(page, name).evaluate(SHOWN) == start
+
+
+def test_two_figures_of_one_kind_do_not_mix(open_at):
+    page = open_at()
+    second = page.locator(".course-widget").nth(len(FIGURES))
+    before = second.evaluate(SHOWN)
+    move(page, "query_compass")
+    linked = open_at(link_to(page, "query_compass"))
+    assert linked.locator(".course-widget").nth(len(FIGURES)).evaluate(SHOWN) == before
+
+
+def test_a_link_that_is_pasted_over_another_is_followed(open_at):
+    page = open_at()
+    once = move(page, "query_compass")
+    first = link_to(page, "query_compass")
+    move(page, "query_compass")
+    assert link_to(page, "query_compass") != first
+    page.evaluate("hash => { location.hash = hash; }", first)
+    page.wait_for_timeout(100)
+    assert figure(page, "query_compass").evaluate(SHOWN) == once
+
+
+def spoiled(hash_, **changes):
+    """A link whose values are others."""
+    head, _, text = hash_.partition("=")
+    values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    packed = base64.urlsafe_b64encode(json.dumps(values | changes).encode()).decode().rstrip("=")
+    return f"{head}={packed}"
+
+
+REFUSED = {
+    "cut off": (lambda h: h[:-5], "it is damaged"),
+    "no values": (lambda h: h.partition("-")[0] + "-" + h.split("-")[1], "it is damaged"),
+    "no base64": (lambda h: h.partition("=")[0] + "=%%%", "it is damaged"),
+    "no such number": (lambda h: spoiled(h, query=[1e400, 0]), "it is damaged"),
+    "a wrong kind": (lambda h: spoiled(h, temperature="2"), "it is damaged"),
+    "null": (lambda h: spoiled(h, query=None), "it is damaged"),
+    "another trait": (lambda h: spoiled(h, k="AAAA"), "it is damaged"),
+    "too long": (lambda h: h + "A" * 9000, "it is too long"),
+    "older edition": (
+        lambda h: re.sub(r"-[0-9a-f]+=", "-0123456789ab=", h),
+        "it belongs to another edition of this page",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", REFUSED)
+def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, damage):
+    page = open_at()
+    start = figure(page, "query_compass").evaluate(SHOWN)
+    move(page, "query_compass")
+    spoil, words = REFUSED[damage]
+    linked = open_at(spoil(link_to(page, "query_compass")))
+    assert figure(linked, "query_compass").evaluate(SHOWN) == start
+    told = row(linked, "query_compass").get_by_role("status").inner_text()
+    assert told == f"The link can't be used: {words}. This is the start."
+    move(linked, "query_compass")
+    assert row(linked, "query_compass").get_by_role("status").inner_text() == ""
+
+
+def test_a_link_to_another_place_or_page_changes_nothing(open_at):
+    page = open_at()
+    start = figure(page, "query_compass").evaluate(SHOWN)
+    for hash_ in ("#page", "#figure-zz-00=e30", "#figure-", "#%E0%A4%A"):
+        linked = open_at(hash_)
+        assert figure(linked, "query_compass").evaluate(SHOWN) == start
+        assert linked.locator(".course-states [role=status]").all_inner_texts() == [""] * (
+            len(FIGURES) + 1
+        )
+
+
+def test_a_storage_that_holds_nonsense_is_as_if_it_were_empty(open_at):
+    page = open_at()
+    start = figure(page, "query_compass").evaluate(SHOWN)
+    move(page, "query_compass")
+    page.evaluate("dispatchEvent(new Event('pagehide'))")
+    page.evaluate("""() => {
+      addEventListener("pagehide", () => {
+        for (const key of Object.keys(sessionStorage)) sessionStorage.setItem(key, "e30");
+      });
+    }""")
+    page.reload()
+    figure(page, "query_compass").locator(".attn-widget").wait_for()
+    assert figure(page, "query_compass").evaluate(SHOWN) == start
+
+
+def test_a_question_has_no_link(open_at):
+    page = open_at()
+    assert page.locator(".course-widget").count() == len(FIGURES) + 2
+    assert page.locator(".course-states").count() == len(FIGURES) + 1
+
+
+def test_a_figure_fills_the_screen_and_comes_back(open_at):
+    page = open_at()
+    row(page, "flow").get_by_role("button", name="Full screen").click()
+    page.wait_for_function("document.fullscreenElement?.matches('.course-widget')")
+    page.evaluate("document.exitFullscreen()")
+    page.wait_for_function("document.fullscreenElement === null")
