@@ -3,7 +3,7 @@
    A reader's choice is kept in their browser; other tabs of the site follow it. What they read stays
    where it is while code above it comes or goes. See the extension code_switch. */
 (() => {
-  const FOLDS = ".course-code > details.above-input";
+  const FOLDS = ":is(.course-code, .course-aside) > details.above-input";
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
   const KEY = `course-code ${root.pathname}`; // one browser may keep several sites of one address
   const OPEN = "open";

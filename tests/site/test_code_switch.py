@@ -38,7 +38,7 @@ OTHER = "\n".join([NOTEBOOK, "# Other", CELL.format(tags="", name="other")])
 PLAIN = "# Plain\n\nNo code.\n"
 
 READING = {"few lines", "module", "stub"}
-CODING = {"example", "second", *READING}
+CODING = {"drawing", "example", "second", *READING}
 SWITCH = "Open the code of all pages"
 
 
@@ -65,7 +65,7 @@ def switch(page):
 
 def open_code(page):
     """Return the names of the cells whose code can be seen."""
-    names = {"drawing", "few lines", "gone", "module", "other"} | CODING
+    names = {"gone", "other"} | CODING
     seen = page.locator("article").inner_text()
     return {name for name in names if f"code of {name}" in seen}
 

@@ -229,7 +229,7 @@ def problems_of(browser, address: str, *, scheme: str = "light", width: int = 12
 
 def audit(page, scheme: str) -> list[str]:
     """Return what is wrong on an opened page, its code and what its predictions cover open."""
-    folds = page.locator(".course-cover, .course-code > details")
+    folds = page.locator(".course-cover, :is(.course-code, .course-aside) > details")
     folds.evaluate_all("folds => { for (const fold of folds) fold.open = true; }")
     page.evaluate(AT_REST)
     return page.evaluate(AUDIT, scheme)
