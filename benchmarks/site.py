@@ -181,8 +181,10 @@ def click_times(browser: Browser, address: str, rounds: int) -> dict[str, Times]
         page.goto(address)
         page.evaluate(OPEN_COVERS)
         page.evaluate(TIME_EVENTS, "click")
+        widgets = [one for one in page.locator(".attn-widget").all() if one.is_visible()]
         for done in range(rounds):
-            for widget in page.locator(".attn-widget:visible").all():
+            for widget in widgets:
+                page.evaluate(OPEN_COVERS)  # whoever thinks again closes one
                 controls = widget.locator(CONTROLS)
                 controls.nth(done % controls.count()).click()
                 page.wait_for_function("times.length > 0")
