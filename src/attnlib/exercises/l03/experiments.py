@@ -44,8 +44,10 @@ def telling_run(answer: Any) -> Verdict:
     """Check which run tells whether the first scores are what slows a head without the scale."""
     if answer == "louder":
         return correct(
-            "It differs from the fast head in one thing: it starts with the map of the slow one. "
-            "If it is slow as well, large first scores are enough to slow a head down."
+            "It has the scale, as the fast head has, and starts with the map of the slow one. If "
+            "it is fast, large first scores aren't enough. If it is slow, one doubt is left: keys "
+            "meet a larger W_q, so each step on W_k moves the scores √d_k times as far. The "
+            "solution trains this head with W_k's learning rate divided by √d_k as well."
         )
     for mistake in (_LONGER, _NARROW, _SEEDS, _BOTH):
         if answer == mistake.answer:
