@@ -131,7 +131,7 @@ class AttentionMask(NamedTuple):
     attn_mask: boolean (True = may look) or numbers to add to the scores, with -inf for "may not".
     fully_masked: boolean [..., T_q, 1], rows that may look nowhere. In `attn_mask` they look
         everywhere, since softmax of a row of -inf is NaN, also in its gradient; their weights are
-        set to 0 afterwards.
+        set to 0 afterward.
     is_causal: only causality forbids looks; kernels do that without a mask.
     """
 

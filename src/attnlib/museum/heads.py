@@ -100,7 +100,7 @@ def project_slices(
     d_k = module.d_model // module.num_heads
     projected = []
     for x, W in ((query, module.W_q), (key, module.W_k), (value, module.W_v)):
-        # right: W(x), and cut afterwards
+        # right: W(x), and cut afterward
         slices = x.unflatten(-1, (-1, d_k))
         bias = None if W.bias is None else W.bias[:d_k]
         small = F.linear(slices, W.weight[:d_k, :d_k], bias)

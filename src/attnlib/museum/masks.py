@@ -59,7 +59,7 @@ THROWN_AWAY = Exhibit(
 
 
 def weigh_then_mask(scores: Tensor, allowed: Tensor) -> Tensor:
-    """Take the softmax of all scores, and delete weights afterwards."""
+    """Take the softmax of all scores, and delete weights afterward."""
     # right: mask the scores, before the softmax
     return scores.softmax(-1) * allowed
 

@@ -55,7 +55,7 @@ NAN_GRADIENTS = Exhibit(
     "attention learns. Look at the gradients, not only at outputs: "
     "`parameter.grad.isfinite().all()`.",
     hint="The weights are right, but their gradient is NaN: it goes through the softmax of a row "
-    "of -inf. Keep -inf out of rows that may look nowhere, and set them to 0 afterwards.",
+    "of -inf. Keep -inf out of rows that may look nowhere, and set them to 0 afterward.",
     killed_by="gradients of such a row",
     thread=Thread(
         "https://github.com/pytorch/pytorch/issues/41508",
@@ -107,7 +107,8 @@ MINUS_1E9_IN_HALF = Exhibit(
     cause="The lowest number of float16 is -65504, and -1e9 can't be converted to it.",
     notice="This one is loud: an error. The silent relative is a constant that fits, such as -1e4, "
     "when the scores themselves are of that size. Run the tests once in half precision.",
-    hint="Your fill value doesn't exist in half precision. Minus infinity does, in every dtype.",
+    hint="Your fill value doesn't exist in half precision. Minus infinity does, in every float of "
+    "16 bits and more.",
     killed_by="half precision",
     thread=Thread(
         "https://github.com/NVIDIA/apex/issues/1052",

@@ -350,7 +350,7 @@ def _weights_in_training(ask: Asked, draw: Draw) -> Results:
 
 
 _SHOUTING = (
-    "Usually exponentials are taken of all scores, and forbidden ones are taken out afterwards: "
+    "Usually exponentials are taken of all scores, and forbidden ones are taken out afterward: "
     "then one loud key leaves 0 for all others, even if it is forbidden. Or the largest score of a "
     "row isn't subtracted before, or the number that stands for minus infinity is too small. Mask "
     "the scores with -inf, and leave the rest to softmax."
