@@ -134,8 +134,8 @@ REACH_MISTAKES = (
     Mistake(
         "lengths",
         _reaches(_CORNERS.norm(dim=1)),
-        "These are lengths. Along a direction counts the dot product with it: here the sum of both "
-        "numbers.",
+        "These are lengths. What counts along a direction is the dot product with it: here the "
+        "sum of both numbers.",
     ),
     Mistake(
         "products without the sum",

@@ -172,7 +172,7 @@ _FORMULA = (
     Mistake(
         "returned only the output",
         _only_output,
-        "The output is right, but two things are wanted: return output, weights. (PyTorch's own "
+        "The output is right, but return two things: output, weights. (PyTorch's own "
         "function returns the output alone, and unpacking it would split the batch.)",
     ),
     Mistake(

@@ -71,7 +71,7 @@ _UNPROVED = Mistake(
 _ONE_RESULT = Mistake(
     "only a target",
     _beyond,
-    "Two results are wanted: the target, and the direction that proves it out of reach.",
+    "Return two results: the target, and the direction that proves it out of reach.",
 )
 
 

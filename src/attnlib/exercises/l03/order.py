@@ -47,7 +47,7 @@ _EXACT = Mistake(
 _TABLE = Mistake(
     "a table of comparisons",
     lambda layer, x: layer(x[p := torch.randperm(len(x))]) == layer(x)[p],
-    "You return a table that compares number by number. One verdict is wanted, True or False, "
+    "You return a table that compares number by number. Return one verdict, True or False, "
     "about all of them: torch.allclose gives it, with a tolerance for rounding.",
 )
 _AGAIN = Mistake(

@@ -139,7 +139,7 @@ COMPARISON_MISTAKES = (
     Mistake(
         "other seeds for each",
         _runs((1, 16, 400)) + _runs((1, 8, 400), seeds=[3, 4, 5]),
-        "Take the same seeds for both settings, so that nobody can choose them afterwards.",
+        "Take the same seeds for both settings, so that nobody can choose them afterward.",
     ),
     Mistake(
         "the question about steps",

@@ -68,7 +68,7 @@ def _loader(
 _THEIRS = Mistake(
     "their module returned",
     lambda theirs: theirs,
-    "You returned the module that you were given, or one of its kind. Wanted is attnlib's "
+    "You returned the module that you were given, or one of its kind. Return attnlib's "
     "MultiHeadAttention, with its weights.",
 )
 

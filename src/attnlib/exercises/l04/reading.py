@@ -63,7 +63,7 @@ def _raises_on_average(size: str) -> Callable:
 _NO_BOOLEANS = Mistake(
     "zeros and ones",
     lambda head, heads_of, x: _reads(head, heads_of, x).float(),
-    "The right places, but True and False are wanted: compare with 0, by !=.",
+    "The right places, but return True and False: compare with 0, by !=.",
 )
 READS_MISTAKES = (
     Mistake(
@@ -136,19 +136,19 @@ READS_MISTAKES = (
     Mistake(
         "places",
         _answer(conclusion="places"),
-        "You list the places of the numbers that are read. Wanted is True or False for each of "
-        "them.",
+        "You list the places of the numbers that are read. Return True or False for each number "
+        "of the embedding.",
     ),
     Mistake(
         "gradients themselves",
         _answer(conclusion="gradients themselves"),
-        "You returned the gradient [B, T, d]. Wanted is one answer per input number: "
+        "You returned the gradient [B, T, d]. Return one answer per input number: "
         "is it non-zero for any sample and token?",
     ),
     Mistake(
         "an answer per token",
         _answer(conclusion="an answer per token"),
-        "You answer for every token by itself, [B, T, d]. Wanted is one answer per number of the "
+        "You answer for every token by itself, [B, T, d]. Return one answer per number of the "
         "embedding: does it matter in any sample, for any token?",
     ),
 )  # fmt: skip

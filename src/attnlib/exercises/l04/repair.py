@@ -211,7 +211,7 @@ _INNOCENT = {
     1: "Line 1 only names the arguments.",
     2: "Line 2 is right: the batch comes first.",
     3: "Line 3 is right: the heads share the width.",
-    4: "Line 4 is right: each projection reads all of x, and is cut afterwards.",
+    4: "Line 4 is right: each projection reads all of x, and is cut afterward.",
     6: "Line 6 is right: q @ k.T for every head needs the keys' last two axes swapped.",
     9: "Line 9 is right: each row of weights mixes the rows of v.",
     11: "Line 11 is right: row vectors meet W_o from the left.",

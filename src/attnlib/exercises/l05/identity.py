@@ -168,7 +168,7 @@ def identity_at_start(answer: Callable) -> Verdict:
     if not all(gradient is not None and gradient.any() for gradient in gradients):
         return not_yet(
             "The output equals the input, but W_o or W_2 gets no gradient, so it would stay zero "
-            "for ever. Too much is zero, frozen or gone."
+            "forever. Too much is zero, frozen or gone."
         )
     return correct("The block starts as the identity, and W_o and W_2 still get a gradient.")
 
