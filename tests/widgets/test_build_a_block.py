@@ -254,7 +254,7 @@ def test_switches_and_slider_say_what_was_measured(show):
             name, formula = NAMES[wiring]
             lines = [f"{name} {formula}, {depth} blocks"]
             if wiring == NOT_MEASURED:
-                lines.append("Not measured: there are no runs of a stack wired like this.")
+                lines.append("No runs of a stack wired like this are shown here.")
             else:
                 for panel, kind in PANELS.items():
                     value = given[wiring][panel][i].median().item()

@@ -159,7 +159,7 @@ function render({ model, el }) {
     const wiring = element("code", {}, formula(residual, norm));
     const lines = [line(name, " ", wiring, `, ${depth} blocks`)];
     if (chosen < 0) {
-      lines.push(line("Not measured: there are no runs of a stack wired like this."));
+      lines.push(line("No runs of a stack wired like this are shown here."));
     } else {
       panels.forEach(([panel, kind], p) => {
         const value = median(runsAt(chosen, p, d));

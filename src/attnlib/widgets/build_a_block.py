@@ -27,8 +27,8 @@ class BuildABlock(anywidget.AnyWidget):
 
     The switches pick one of six ways to wire a block. The diagram shows it, and the curves show
     the given measurements of stacks of such blocks: every run a dot, a line through the medians.
-    A wiring without measurements is shown as not measured. A signal can be sent up the stack that
-    stands there, stop by stop, with its size and the cosine between its tokens after each part of
+    A wiring without measurements has no curve, and it says so. A signal can be sent up the stack
+    that stands there, stop by stop, with its size and the cosine between its tokens after each part of
     the first and the last block: a small stack with random weights, computed here, all wirings of
     which share them. For example::
 
