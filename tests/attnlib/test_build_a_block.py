@@ -153,6 +153,7 @@ def test_bad_measurements_are_refused_in_words(error, message, measurements):
         (ValueError, "at least one measurement", {"panels": {}}),
         (ValueError, r"panels\['gradient'\] must be .* got 'log'", {"panels": {"gradient": "log"}}),
         (TypeError, "origin must be a string, got int", {"panels": PANELS, "origin": 0}),
+        (TypeError, "signal must be True or False, got int", {"panels": PANELS, "signal": 0}),
     ],
 )
 def test_bad_options_are_refused_in_words(error, message, options):

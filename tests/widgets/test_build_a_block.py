@@ -92,7 +92,7 @@ def in_words(value, kind):
 
 
 STATE = ("depths", "variants", "panels", "runs", "residual", "norm_position", "depth")
-STATE += ("stop", "signal_origin")
+STATE += ("stop", "has_signal", "signal_origin")
 READ = """({state, values, signal}) => {
     const {readState} = attnModules["build_a_block.js"];
     const {median} = attnModules["build_a_block_words.js"];
@@ -218,6 +218,24 @@ def test_a_signal_plays_until_its_end_and_is_held(show):
     play.click()  # from the start again
     page.clock.run_for(1000)
     assert "block 1, after attention" in said.inner_text()
+
+
+def test_without_a_signal_nothing_tells_how_alike_tokens_become(show):
+    gradients = {
+        wiring: {"gradient norm": of["gradient norm"]} for wiring, of in measurements().items()
+    }
+    widget = widget_of(gradients, panels={"gradient norm": "size"}, signal=False)
+    assert len(widget.signal) == 0
+    page = show(widget)
+    unfold(page)
+    for wiring in WIRINGS:
+        choose(page, wiring)
+        page.get_by_role("slider").press("End")
+    words = page.locator(".attn-widget").inner_text()
+    assert "cosine" not in words and "Signal" not in words
+    assert page.get_by_role("button", name="Step").count() == 0
+    assert not page.locator("circle.attn-signal").is_visible()
+    assert page.locator(".attn-chart").count() == 1  # the rest is there
 
 
 def test_the_signal_only_steps_where_motion_is_unwanted(show):
@@ -518,6 +536,9 @@ DAMAGES = {
     "a should be above 0, but is -1": overwrite(-1.0),
     "runs should be at least 1, but is 0": lambda state, _: state.update(runs=0),
     "stop should be one of 0 to 14, but is 15": lambda state, _: state.update(stop=15),
+    "has_signal should be true or false, but is undefined": lambda state, _: state.pop(
+        "has_signal"
+    ),
     "depth should be one of 2, 6, 12, 24, 48, but is 3": lambda state, _: state.update(depth=3),
     "depths should be a list of increasing whole numbers, at least 1, but is [6,2]": lambda s, _: (
         s.update(depths=[6, 2])

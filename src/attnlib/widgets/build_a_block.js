@@ -55,7 +55,10 @@ export function readState(model) {
       throw new Error(`${name} should be above 0, but is ${Math.min(...all)}`);
     }
   });
-  return { depths, variants, panels, runs, runsAt, signal: readSignal(read, depths) };
+  const isFlag = (value) => typeof value === "boolean";
+  const hasSignal = read.read("has_signal", isFlag, "true or false");
+  const signal = hasSignal ? readSignal(read, depths) : null;
+  return { depths, variants, panels, runs, runsAt, signal };
 }
 
 /** Every number, a table a panel, in a fold. */
@@ -112,7 +115,8 @@ function render({ model, el }) {
     chooseDepth: (depth) => set("depth", depth),
   });
   const [diagram, legend] = [createDiagram(), createKey(variants)];
-  const signal = createSignal(state.signal, { choose: (stop) => set("stop", stop) });
+  const signal =
+    state.signal && createSignal(state.signal, { choose: (stop) => set("stop", stop) });
   const plots = panels.map((_, panel) => createPanel(state, panel));
   const live = createLive();
   const keys = [
@@ -129,7 +133,7 @@ function render({ model, el }) {
     createNote(`Measured: ${model.get("origin")}.`),
     controls.node,
     createPanels(
-      element("div", {}, diagram.node, signal.node),
+      element("div", {}, diagram.node, ...(signal ? [signal.node] : [])),
       element(
         "div",
         {},
@@ -140,7 +144,7 @@ function render({ model, el }) {
       ),
     ),
     numbers.node,
-    signal.table,
+    ...(signal ? [signal.table] : []),
   );
 
   const traits = ["residual", "norm_position", "depth"];
@@ -171,6 +175,7 @@ function render({ model, el }) {
   }
 
   function drawSignal() {
+    if (!signal) return;
     const wiring = traits.map((name) => model.get(name));
     diagram.pointAt(signal.draw(...wiring, model.get("stop")));
   }
@@ -179,7 +184,7 @@ function render({ model, el }) {
   el.replaceChildren(root);
   const stops = [redrawOn(model, traits, draw), redrawOn(model, ["stop"], drawSignal)];
   return () => {
-    signal.halt();
+    signal?.halt();
     for (const stop of stops) stop();
   };
 }

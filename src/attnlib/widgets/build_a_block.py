@@ -9,7 +9,13 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attnlib._checks import require_floating, require_positive_int, require_text, shape_of
+from attnlib._checks import (
+    require_flag,
+    require_floating,
+    require_positive_int,
+    require_text,
+    shape_of,
+)
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._block_signal import ORIGIN, measured_signal
 from attnlib.widgets._browser_code import browser_code, style_sheet
@@ -27,9 +33,9 @@ class BuildABlock(anywidget.AnyWidget):
 
     The switches pick one of six ways to wire a block. The diagram shows it, and the curves show
     the given measurements of stacks of such blocks: every run a dot, a line through the medians.
-    A wiring without measurements has no curve, and it says so. A signal can be sent up the stack
-    that stands there, stop by stop, with its size and the cosine between its tokens after each part of
-    the first and the last block: a small stack with random weights, computed here, all wirings of
+    A wiring without measurements has no curve. A signal can be sent up the stack that stands
+    there, stop by stop, with its size and the cosine between its tokens after each part of the
+    first and the last block: a small stack with random weights, computed here, all wirings of
     which share them. For example::
 
         measured = {
@@ -47,7 +53,8 @@ class BuildABlock(anywidget.AnyWidget):
     Traits that are fixed: depths (list of int), variants (the measured [residual, norm_position]),
     panels (list of [name, kind]), runs (int), origin, and values, float64 little endian in the
     order [variants, panels, depths, runs]: a float32 could not hold 1e-46. And signal, float64
-    [6 wirings, measured blocks, 8 places, 2 numbers], with its origin, signal_origin.
+    [6 wirings, measured blocks, 8 places, 2 numbers], with its origin, signal_origin; has_signal
+    tells whether it can be sent.
 
     Args:
         depths: the numbers of blocks at which was measured, at least two, increasing.
@@ -56,10 +63,12 @@ class BuildABlock(anywidget.AnyWidget):
         panels: name of the panel -> its kind. "size": positive numbers on a logarithmic axis,
             healthy from 0.01 to 100; "cosine": from -1 to 1, collapsed at 1.
         origin: where the numbers come from, told to the reader.
+        signal: whether a signal can be sent. It shows how soon tokens become equal, so a page that
+            asks for that first leaves it out.
 
     Raises:
-        TypeError: depths that aren't whole numbers, keys that aren't such pairs, or measurements
-            that aren't floating point tensors.
+        TypeError: depths that aren't whole numbers, keys that aren't such pairs, measurements
+            that aren't floating point tensors, or a signal that isn't a bool.
         ValueError: no measurements or panels, an unknown kind, a missing panel, shapes that don't
             fit, or numbers that their axis can't show.
     """
@@ -76,6 +85,7 @@ class BuildABlock(anywidget.AnyWidget):
     runs = traitlets.Int(read_only=True).tag(sync=True)
     values = traitlets.Bytes(read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
+    has_signal = traitlets.Bool(read_only=True).tag(sync=True)
     signal = traitlets.Bytes(read_only=True).tag(sync=True)
     signal_origin = traitlets.Unicode(ORIGIN, read_only=True).tag(sync=True)
     residual = traitlets.Bool(False).tag(sync=True)
@@ -90,10 +100,12 @@ class BuildABlock(anywidget.AnyWidget):
         *,
         panels: Mapping[str, Literal["size", "cosine"]],
         origin: str = "as given",
+        signal: bool = True,
     ) -> None:
         depths = _checked_depths(depths)
         _require_panels(panels)
         require_text("origin", origin)
+        require_flag("signal", signal)
         values = _checked_measurements(measurements, len(depths), panels)
         size = 2 * values.numel()  # float64 weighs as much as two float32
         require_light(f"measurements {shape_of(values)}", size, "keep fewer depths or runs")
@@ -101,8 +113,10 @@ class BuildABlock(anywidget.AnyWidget):
         fixed["variants"] = [list(variant) for variant in measurements]
         fixed["panels"] = [[name, kind] for name, kind in panels.items()]
         fixed["values"] = values.numpy().astype("<f8").tobytes()
-        signal = measured_signal(tuple(sorted({1, *depths})))
-        fixed["signal"] = signal.numpy().astype("<f8").tobytes()
+        fixed["has_signal"] = signal
+        if signal:
+            way = measured_signal(tuple(sorted({1, *depths})))
+            fixed["signal"] = way.numpy().astype("<f8").tobytes()
         set_fixed(self, fixed)
         super().__init__(depth=depths[0])
 
