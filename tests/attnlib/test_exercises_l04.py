@@ -362,6 +362,37 @@ class TestModule:
         message = l04.module(Doubled).message
         assert message.startswith("Level 1, without a mask: ") and "\n" not in message
 
+    def test_a_mask_that_is_not_used_has_no_effect_yet(self):
+        class Unmasked(Plain):
+            def allow(self, scores, mask):
+                return scores.softmax(-1)
+
+        assert "it has no effect yet" in l04.module(Unmasked).message
+
+    def test_what_the_doctor_says_of_a_call_is_told_to_its_end(self):
+        class Refusing(Plain):
+            def allow(self, scores, mask):
+                raise ValueError("five axes were wanted")
+
+        assert l04.module(Refusing).message.endswith("turns one of these into its own.")
+
+    def test_layers_that_are_not_found_are_asked_for_by_name(self):
+        class Listed(Plain):
+            def __init__(self, d, h):
+                super().__init__(d, h)
+                del self.W_q, self.W_k, self.W_v
+                self.three = nn.ModuleList(
+                    nn.ModuleList([nn.Linear(d, d // h) for _ in range(h)]) for _ in range(3)
+                )
+
+            def forward(self, x, mask=None):
+                q, k, v = (torch.stack([W(x) for W in each], 1) for each in self.three)
+                weights = (q @ k.mT / self.d_k**0.5).softmax(-1)
+                return self.W_o((weights @ v).transpose(1, 2).flatten(2)), weights
+
+        message = l04.module(Listed).message
+        assert "Call them W_q, W_k, W_v and W_o" in message and "load=" not in message
+
     def test_what_builds_no_module_is_named(self):
         assert "a Tensor was built" in l04.module(lambda d, h: torch.zeros(d, h)).message
         assert "without calling it" in l04.module(Plain(12, 3).W_o.weight).message

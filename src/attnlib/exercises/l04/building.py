@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._calling import as_outputs, call, shortened
+from attnlib.exercises._calling import as_outputs, call
 from attnlib.exercises._checking import correct, not_a_function, not_yet, same_numbers
 from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.museum import CallError, Diagnosis, Exhibit, SteppedAttention, diagnose
 from attnlib.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
-from attnlib.museum.masks import AFTER_SOFTMAX, CROSSES, INVERTED
+from attnlib.museum.masks import AFTER_SOFTMAX, CROSSES, INVERTED, THROWN_AWAY
 from attnlib.museum.outputs import NO_W_O
 from attnlib.museum.rows import FINITE_MINIMUM, NAN_GRADIENTS, NAN_ROWS
 from attnlib.museum.scale import NO_SCALE, SQRT_D_MODEL
@@ -39,6 +39,10 @@ _UNASKED = (
 )
 
 
+_LOST_LAYERS = (
+    "Your layers aren't to be found. Call them W_q, W_k, W_v and W_o, each nn.Linear(d, d), so "
+    "that the check can load them."
+)
 _LOUD = (
     "Level 2 is nearly reached: right with a mask [T, T], until a forbidden key scores far above "
     "the allowed ones. If you mask the weights and divide them by their sum, the softmax has "
@@ -112,6 +116,11 @@ _NO_BIAS = Mistake(
     _REACHED[0] + "the output is right for layers without biases. Those that are wanted, "
     "nn.Linear(d, d), add one: where a trained one is loaded, it must have a place.",
 )
+_IGNORED = Mistake(
+    "ignored the mask",
+    _builder(THROWN_AWAY),
+    _REACHED[1] + "it has no effect yet. (If you call masked_fill: it returns a new tensor.)",
+)
 MODULE_MISTAKES = (
     _SWAPPED,
     _ALONE,
@@ -124,6 +133,7 @@ MODULE_MISTAKES = (
         lambda d, h: _WithoutMask(d, h, steps={}),
         _REACHED[1] + _UNASKED[1],
     ),
+    _IGNORED,
     *_on_level(1, INVERTED, AFTER_SOFTMAX),
     Mistake(
         "mask after the softmax, renormalized",
@@ -166,7 +176,8 @@ def module(answer: Any) -> Verdict:
     try:
         found = diagnose(answer)
     except CallError as error:
-        return not_yet(shortened(error))
+        lost = "weights W_q, W_k, W_v and W_o" in str(error)
+        return not_yet(_LOST_LAYERS if lost else str(error))
     level = next((i for i, probes in enumerate(_LEVELS) if not _stands(found, probes)), None)
     if level != 0 and (missing := _missing(built.outputs, with_weights=len(results) == 2)):
         return not_yet(missing)
@@ -177,6 +188,8 @@ def module(answer: Any) -> Verdict:
             "All three levels: right without a mask, with one mask, with a mask per sample and in "
             "rows that may look nowhere."
         )
+    if level == 1 and found.exhibits and found.exhibits[0] is THROWN_AWAY:
+        return not_yet(_IGNORED.hint)
     return not_yet(_REACHED[level] + _advice(found, level))
 
 
@@ -226,4 +239,4 @@ def _advice(found: Diagnosis, level: int) -> str:
         return _UNASKED[level]
     if found.exhibits:
         return found.exhibits[0].hint
-    return shortened(ValueError(found.message.splitlines()[0]))
+    return found.message.splitlines()[0]
