@@ -23,7 +23,13 @@ _READY_MADE = Mistake(
     "two, and bring the heads to the front.",
 )
 SPLIT_MISTAKES = (
-    from_museum(VIEW, VIEW.steps["split"]),
+    Mistake(
+        VIEW.name,
+        VIEW.steps["split"],
+        "The shape is right, but head 1 holds the first tokens instead of every token's first "
+        "numbers: in memory a token's numbers are neighbors, and a view leaves them so. What can "
+        "a view of the last axis alone do, and what is left to do then?",
+    ),
     from_museum(HEADS_OF_ONE_TOKEN, HEADS_OF_ONE_TOKEN.steps["split"]),
     Mistake(
         "every h-th number",
