@@ -23,7 +23,7 @@ _LONGER = Mistake(
 _NARROW = Mistake(
     "another width",
     "narrow",
-    "At another width everything is another: the first scores, and also how fast they change. If "
+    "At another width two things differ: the first scores, and also how fast they change. If "
     "this run is faster, either could be why.",
 )
 _SEEDS = Mistake(
