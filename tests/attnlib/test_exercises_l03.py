@@ -368,6 +368,8 @@ def test_reach_as_a_tensor():
         ([0, 5, 4, 6, 3], "counts all three values alike"),
         ([0, 5, 4, 6, 6], "how far the target lies"),
         ([0, 17**0.5, 10**0.5, 6, 5], "These are lengths"),
+        ([0, 3.54, 2.83, 4.24, 3.54], "divided by the length of the direction"),
+        ([0, 3.54, 2.83, 6, 5], "divided by the length of the direction"),
     ],
 )
 def test_each_part_of_reach_has_its_own_words(answer, words):

@@ -130,6 +130,8 @@ def _reaches(along: Tensor, average: float | None = None) -> Tensor:
 
 _REACHES = _reaches(_CORNERS @ _ALONG)
 
+_TOLERANCE = 1e-2  # two decimals of a distance are enough to know it by
+
 REACH_MISTAKES = (
     Mistake(
         "lengths",
@@ -188,6 +190,7 @@ REACH_MISTAKES = (
             "The target": ["[3, 3]"],
             "An average of the values": ["at most"],
         },
+        tolerance=_TOLERANCE,
         rows_apart=True,
     ),
 )
@@ -210,6 +213,7 @@ def reach(answer: Any) -> Verdict:
                 "along any direction: so what is the most that it can be?",
             ),
         ],
+        tolerance=_TOLERANCE,
         praise="The target lies farther than any average of the values: no weights reach it. (With "
         "keys the same thought solves the puzzle at the top: the key of *was* is an average of "
         "other keys, so its score never lies above all of theirs.)",
