@@ -277,6 +277,7 @@ def test_an_error_without_a_message_is_named():
     [
         (lambda x: x.max(-1) + 1, "`.values`"),
         (lambda x: x.transpose(0, 1).view(-1), "`reshape` copies"),
+        (lambda x: x[None][x > 0], "`masked_fill`"),
         (lambda x: x if x else -x, "`is not None`"),
         (lambda x: torch.nn.Linear(2, 2).weight.zero_(), "torch.no_grad()"),
         (lambda x: setattr(torch.nn.Linear(2, 2), "weight", x), "by copy_"),

@@ -25,6 +25,11 @@ _ADVICE = (
         "move them. `reshape` copies where it must.",
     ),
     (
+        ("does not match the shape of the indexed tensor",),
+        "A mask that is used as an index needs the axes in front as well. `masked_fill` and "
+        "torch.where add them by themselves.",
+    ),
+    (
         ("Boolean value of Tensor",),
         "A tensor of many values is neither true nor false. To ask whether there is one, write "
         "`is not None`; of what is in it, `.any()` or `.all()`.",
