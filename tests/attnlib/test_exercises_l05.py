@@ -88,6 +88,8 @@ def test_rms_of_something_else_is_told(norm, words):
     ("norm", "words"),
     [
         (lambda x, g, b, e: (x - x.mean()) / (x.std() + e) * g + b, "one mean of the whole"),
+        (lambda x, g, b, e: (x - x.mean()) / (x.var() + e).sqrt() * g + b, "one mean of the whole"),
+        (lambda x, g, b, e: (x - x.mean()) / x.std() * g + b, "one mean of the whole"),
         (lambda x, g, b, e: x / (mean(x * x) + e).sqrt() * g, "Nothing is subtracted"),
         (
             lambda x, g, b, e: (x - x.mean(1, keepdim=True))

@@ -290,6 +290,24 @@ _LAYER_NORM_TOO = _in_other_clothes(
             lambda x, gain, bias, eps: (x - x.mean()) / (x.std() + eps) * gain + bias,
         ),
         (
+            "over everything",
+            lambda x, gain, bias, eps: (x - x.mean()) / (x.var() + eps).sqrt() * gain + bias,
+        ),
+        (
+            "over everything",
+            lambda x, gain, bias, eps: (x - x.mean()) / x.std() * gain + bias,
+        ),
+        (
+            "over everything",
+            lambda x, gain, bias, eps: (x - x.mean()) / (x.std(correction=0) + eps) * gain + bias,
+        ),
+        (
+            "the mean of everything",
+            lambda x, gain, bias, eps: (
+                (x - x.mean()) / (x.var(-1, keepdim=True) + eps).sqrt() * gain + bias
+            ),
+        ),
+        (
             "no mean subtracted",
             lambda x, gain, bias, eps: _reference_rms_norm(x, gain, eps),
         ),
