@@ -144,6 +144,13 @@ HEAD_BY_HAND_MISTAKES = (
         "These are the numbers of the page. The exercise has other tokens.",
     ),
     Mistake(
+        "the page's tokens and head 1",
+        _six_numbers(X=_PAGE_TOKENS, matrices=_HEAD_1),
+        "These are head 1's numbers of the page. The exercise has other tokens, and asks for "
+        "head 2.",
+        whole=True,
+    ),
+    Mistake(
         "head 1",
         _six_numbers(matrices=_HEAD_1),
         "You took the matrices of head 1. The exercise is about head 2.",
