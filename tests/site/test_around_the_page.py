@@ -51,10 +51,10 @@ def test_the_logo_is_a_mark_beside_the_title(browser, lesson, width):
         assert logo["x"] + logo["width"] <= title["x"]
 
 
-# Of each formula and table: whether it is too wide, and whether it fades at the right and can be
-# reached by the Tab key.
+# Of each formula, table and listing: whether it is too wide, and whether it fades at the right and
+# can be reached by the Tab key.
 WIDE = """() => [...document.querySelectorAll(
-    "article :is(div.math, .pst-scrollable-table-container)")]
+    "article :is(.math:not(td *), pre, .pst-scrollable-table-container)")]
   .filter((box) => box.checkVisibility()).map((box) => ({
     isWide: box.scrollWidth > box.clientWidth + 1,
     fades: parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0,
@@ -63,7 +63,7 @@ WIDE = """() => [...document.querySelectorAll(
   }))"""
 
 
-def test_a_formula_or_table_that_is_cut_fades_and_is_reached_by_tab(browser, site_address):
+def test_what_is_cut_fades_and_is_reached_by_tab(browser, site_address):
     wide = 0
     for name in all_pages():
         with open_page(browser, f"{site_address}{name}.html", width=360) as (page, _):
@@ -83,3 +83,38 @@ def test_a_fold_is_called_what_it_says(browser, lesson):
         for fold in folds.all():
             assert fold.get_attribute("aria-label") is None
             assert fold.text_content().strip()
+
+
+@pytest.mark.parametrize("name", all_pages())
+def test_a_small_phone_shows_the_whole_bar_and_nothing_lies_on_the_text(
+    browser, site_address, name
+):
+    with open_page(browser, f"{site_address}{name}.html", width=320) as (page, _):
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        assert page.locator(".bd-header-article button:visible").count() > 3
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.wait_for_timeout(100)
+        page.evaluate("scrollBy(0, -200)")  # the theme then offers its button
+        page.wait_for_timeout(100)
+        assert page.locator("#pst-back-to-top").is_hidden()
+
+
+def test_where_nothing_hovers_the_copy_buttons_are_seen(browser, lesson):
+    opacity = "button => getComputedStyle(button).opacity"
+    for touch, seen in ((False, "0"), (True, "1")):
+        with open_page(browser, lesson, touch=touch) as (page, _):
+            assert page.locator("button.copybtn").first.evaluate(opacity) == seen
+
+
+def test_a_solution_is_opened_and_closed_wherever_its_title_is_pressed(browser, lesson):
+    with open_page(browser, lesson, width=360) as (page, problems):
+        for solution in page.locator(".solution").all():
+            title = solution.locator(".admonition-title")
+            box = title.bounding_box()
+            inside = solution.locator("section")
+            for share in (0.05, 0.3, 0.6, 0.98):
+                was_open = inside.is_visible()
+                title.click(position={"x": share * box["width"], "y": box["height"] / 2})
+                assert inside.is_visible() is not was_open
+        assert page.evaluate("location.hash") == ""
+        assert problems == []

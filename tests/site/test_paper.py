@@ -59,6 +59,37 @@ def test_printing_shows_figures_that_were_not_loaded_yet(browser, site_address):
         assert light.first.is_hidden()  # the reader has the dark ones back
 
 
+def test_a_page_printed_from_a_phone_shows_the_drawings_for_wide_windows(browser, site_address):
+    """Also when it comes to the paper: a browser asks for a drawing, but doesn't wait for each."""
+    with open_page(browser, f"{site_address}{all_lessons()[1]}.html", width=390) as (page, _):
+        shown = """() => [...document.querySelectorAll("picture:has(source) > img.only-light")]
+            .map((image) => [image.currentSrc === image.src, image.complete])"""
+        assert not any(is_wide for is_wide, _ in page.evaluate(shown))
+        page.evaluate(f"addEventListener('afterprint', () => {{ window.printed = ({shown})(); }})")
+        page.evaluate("""() => addEventListener("beforeprint", async () => {
+            await new Promise(requestAnimationFrame);
+            const images = [...document.querySelectorAll("picture:has(source) > img.only-light")];
+            window.onPaper = images.map((image) => image.currentSrc === image.src);
+        })""")
+        page.pdf()
+        assert len(page.evaluate("onPaper")) > 3 and all(page.evaluate("onPaper"))
+        page.wait_for_function(f"({shown})().every(([isWide]) => !isWide)")
+
+
+def test_a_solution_is_printed_if_it_was_opened(browser, site_address):
+    """Who prints a lesson as a handout gives its exercises away, not their solutions."""
+    with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, _):
+        solutions = page.locator(".solution")
+        solutions.first.locator(".admonition-title").click()
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        opened, *closed = [solution.is_visible() for solution in solutions.all()]
+        assert opened and closed and not any(closed)
+        assert solutions.first.locator("section").is_visible()
+        covered = page.locator(".course-cover figure")
+        assert covered.count() > 0 and all(figure.is_visible() for figure in covered.all())
+
+
 def test_what_a_reader_answered_is_printed(browser, site_address):
     with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, _):
         question = page.locator(".attn-predict").first

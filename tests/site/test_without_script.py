@@ -62,6 +62,17 @@ def test_each_figure_stands_once(read, site_address):
     assert not any(drawing.is_visible() for drawing in dark.all())
 
 
+def test_the_bar_hides_what_scrolls_below_it_and_has_no_dead_button(read, site_address):
+    page = read(f"{site_address}{all_lessons()[0]}.html")
+    bar = page.locator(".bd-header-article")
+    assert bar.evaluate("bar => getComputedStyle(bar).backgroundColor") == "rgb(255, 255, 255)"
+    dead = "button:not(.dropdown-download-buttons > button)"  # that opens when it is hovered
+    assert not any(button.is_visible() for button in bar.locator(dead).all())
+    bar.locator(".dropdown-download-buttons").hover()
+    shown = [item.inner_text().strip() for item in bar.locator(".dropdown-item:visible").all()]
+    assert shown == [".ipynb", ".md"]
+
+
 def test_a_question_is_written_out_and_its_answer_is_folded(read):
     page = read(without_script.fallback(QUESTION))
     assert page.locator("code").inner_text() == "q * k"
