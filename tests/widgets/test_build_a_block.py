@@ -74,11 +74,13 @@ KEY = ("input[type=range]", "ArrowRight")
 def number_text(value, kind):
     """A number as the widget is to write it."""
     if kind == "cosine":
-        return f"{value:.3f}"
-    if 0.01 <= value < 1000:
-        return f"{float(f'{value:.3g}'):g}"
-    mantissa, exponent = f"{value:.1e}".split("e")
-    return f"{mantissa}e{int(exponent):+d}"
+        text = f"{value:.3f}"
+    elif 0.01 <= value < 1000:
+        text = f"{float(f'{value:.3g}'):g}"
+    else:
+        mantissa, exponent = f"{value:.1e}".split("e")
+        text = f"{mantissa}e{int(exponent):+d}"
+    return text.replace("-", "\u2212")
 
 
 def in_words(value, kind):
@@ -183,8 +185,9 @@ def test_a_signal_steps_up_the_stack_and_says_what_it_measures(show, ways):
     heights = []
     for name, tokens in way:
         size, cosine = measure(tokens)
+        numbers = number_text(size, "size"), number_text(cosine, "cosine")
         assert said.inner_text() == (
-            f"Signal, {name}: size {float(f'{size:.3g}'):g}, cosine between tokens {cosine:.3f}"
+            f"Signal, {name}: size {numbers[0]}, cosine between tokens {numbers[1]}"
         )
         heights.append(float(dot.evaluate("d => new DOMMatrix(d.style.transform).f")))
         step.click(force=True)  # at the end it does nothing
@@ -281,6 +284,18 @@ def test_switches_and_slider_say_what_was_measured(show):
             assert live.locator("> span").all_inner_texts() == lines
 
 
+@pytest.mark.parametrize("width", [360, 1000])
+def test_the_table_of_stops_tells_names_whole(show, width):
+    page = show(block(depth=6), width=width)
+    page.get_by_text("The signal, stop by stop").click()
+    cut = """cells => cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
+        .map((cell) => cell.textContent)"""
+    cells = page.locator(".attn-table :is(th, td):visible")
+    cells.first.wait_for()
+    assert cells.count() > 9
+    assert cells.evaluate_all(cut) == []
+
+
 def test_words_begin_where_they_should(show):
     sizes = [9.9e-7, 1e-6, 1e-2, 1e2, 1e6]
     cosines = [-0.2, 0.499, 0.5, 0.9899, 0.99]
@@ -292,8 +307,11 @@ def test_words_begin_where_they_should(show):
         spoken.append(page.locator("[aria-live] > span").all_inner_texts()[1:])
         slider.press("ArrowRight")
     assert spoken == [
-        ["gradient norm: 9.9e-7 (vanished)", "cosine: -0.200 (the tokens are well apart)"],
-        ["gradient norm: 1.0e-6 (vanishing)", "cosine: 0.499 (the tokens are well apart)"],
+        [
+            "gradient norm: 9.9e\u22127 (vanished)",
+            "cosine: \u22120.200 (the tokens are well apart)",
+        ],
+        ["gradient norm: 1.0e\u22126 (vanishing)", "cosine: 0.499 (the tokens are well apart)"],
         [
             "gradient norm: 0.01 (healthy)",
             "cosine: 0.500 (the tokens drift together, but are still apart)",

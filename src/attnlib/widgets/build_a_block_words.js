@@ -24,11 +24,12 @@ export function median(numbers) {
   return [...numbers].sort((a, b) => a - b)[(numbers.length - 1) >> 1];
 }
 
-/** "2.1e-11", "0.42", "14.1" for sizes; three decimals for a cosine. */
+/** "2.1e−4", "0.42", "14.1" for sizes; three decimals for a cosine. */
 export function numberText(value, kind) {
-  if (kind === "cosine") return value.toFixed(3);
-  if (value < 0.01 || value >= 1000) return value.toExponential(1);
-  return String(Number(value.toPrecision(3)));
+  const isLong = value < 0.01 || value >= 1000;
+  const sizeText = () => (isLong ? value.toExponential(1) : String(Number(value.toPrecision(3))));
+  const text = kind === "cosine" ? value.toFixed(3) : sizeText();
+  return text.replaceAll("-", "\u2212");
 }
 
 /** What a number is called in words. */
