@@ -283,6 +283,30 @@ def test_undo_takes_back_strokes_presets_keys_and_what_a_mask_is_meant_to_be(sho
     assert torch.equal(painted(page), causal_mask(6))
 
 
+def test_ctrl_z_takes_back_a_stroke(show):
+    page = show(painter(mask=causal_mask(6)))
+    plot = page.locator(".attn-plot")
+    for key in ("Control+z", "Meta+z"):
+        plot.press("Space")
+        assert not torch.equal(painted(page), causal_mask(6))
+        plot.press(key)
+        assert torch.equal(painted(page), causal_mask(6))
+    plot.press("Control+z")  # there is nothing more to take back
+
+
+def test_a_preset_that_moves_the_tick_says_so(show):
+    page = show(painter(mask=causal_mask(6), meant_causal=True))
+    said = page.locator(".attn-moved")
+    for preset, words in [
+        ("everything", "The tick went with \u201ceverything\u201d."),
+        ("no self", ""),
+        ("causal", "The tick came with \u201ccausal\u201d."),
+        ("nothing", ""),
+    ]:
+        page.get_by_role("button", name=preset, exact=True).click()
+        assert said.inner_text() == words
+
+
 def test_it_speaks_of_a_leak_only_where_looks_to_the_right_are_wrong(show):
     page = show(painter())
     summary = page.locator(".attn-summary")

@@ -246,6 +246,24 @@ def test_reset_brings_back_every_number_and_clears_what_was_refused(show):
     assert page.locator(".attn-refusal").all_inner_texts() == [""] * 7
 
 
+def test_ctrl_z_takes_back_a_change_but_leaves_what_is_being_typed_to_the_browser(show):
+    page = show(TwoHeads())
+    one, two = (field(page, f"X, the tokens, token 0, column {j}") for j in (1, 2))
+    one.press("ArrowUp")
+    one.press("Control+z")
+    assert one.input_value() == "1"
+    two.press("End")
+    two.press_sequentially("25")
+    before = shown(page, "scores")
+    two.press("Control+z")  # the browser's: it may take a letter back, or all of them
+    assert page.get_by_role("button", name="Undo").get_attribute("aria-disabled") == "false"
+    assert two.input_value() != "025"
+    assert shown(page, "scores") != before
+    page.get_by_role("button", name="Back to the start").focus()
+    page.keyboard.press("Control+z")
+    assert page.get_by_role("button", name="Undo").get_attribute("aria-disabled") == "true"
+
+
 def drag(page, box, pixels):
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 20, y)

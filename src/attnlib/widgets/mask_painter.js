@@ -57,7 +57,7 @@ function presetMask(name, T) {
 
 function createPresets(T, { choose }) {
   const buttons = Object.keys(PRESETS).map((name) => {
-    const button = createButton(name, () => choose(presetMask(name, T), MEANT_CAUSAL[name]));
+    const button = createButton(name, () => choose(name, presetMask(name, T), MEANT_CAUSAL[name]));
     return { button, mask: presetMask(name, T).join() };
   });
   const attributes = { class: "attn-controls attn-row", role: "group", "aria-label": "Masks" };
@@ -84,16 +84,21 @@ function render({ model, el }) {
   });
   let isStroke = false;
   const presets = createPresets(T, {
-    choose(mask, isCausal = model.get("meant_causal")) {
+    choose(name, mask, isCausal = model.get("meant_causal")) {
       undo.remember();
+      const isTickMoved = isCausal !== model.get("meant_causal");
       set("meant_causal", isCausal);
       set("mask", mask);
+      if (isTickMoved) {
+        moved.textContent = `The tick ${isCausal ? "came" : "went"} with \u201c${name}\u201d.`;
+      }
     },
   });
   const meant = createCheckbox("This is meant to be causal", (isCausal) => {
     undo.remember();
     set("meant_causal", isCausal);
   });
+  const moved = element("p", { class: "attn-note attn-moved", role: "status" });
   const painting = createPainting(tokens, {
     begin() {
       undo.remember();
@@ -119,7 +124,7 @@ function render({ model, el }) {
     "Who may look at whom",
     createNote(`Queries and keys: ${model.get("origin")}.`),
     presets.node,
-    createControls(meant.node, undo.node),
+    createControls(meant.node, undo.node, moved),
     createPanels(
       element("div", {}, painting.node, legend),
       element("div", {}, verdict.node, row.node),
@@ -139,6 +144,7 @@ function render({ model, el }) {
   }
 
   function draw() {
+    moved.textContent = "";
     const [mask, isCausal] = [model.get("mask"), model.get("meant_causal")];
     const weights = attentionWeights(q, k, { T, d, numHeads: 1, head: 0, causal: false, mask });
     const told = { blind: blindRows(mask, T), isCausal };
@@ -154,6 +160,7 @@ function render({ model, el }) {
     table.draw({ weights, caption }, { label: caption });
   }
 
+  undo.listenTo(root);
   draw();
   el.replaceChildren(root);
   return redrawOn(model, ["mask", "meant_causal"], draw);

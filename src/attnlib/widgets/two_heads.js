@@ -288,6 +288,7 @@ function render({ model, el }) {
     const sentences = sayPreferences(results, T, names[2].toLowerCase());
     live.replaceChildren(...sentences.map((sentence) => element("p", {}, sentence)));
   }
+  undo.listenTo(root);
   draw(true);
   el.replaceChildren(root);
   return redrawOn(model, ["x", "heads"], () => draw());
