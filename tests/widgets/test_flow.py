@@ -414,6 +414,23 @@ def test_nothing_below_moves_while_it_plays(show):
     assert len(places) == 1
 
 
+def test_nothing_moves_on_a_phone_from_step_to_step(show):
+    page = show(random_flow(T=3, d=4, num_heads=2), width=360)
+    below, table = page.locator(".attn-legend"), page.locator(".attn-stage")
+    on = page.get_by_role("button", name="Step")
+    on.click()
+    places = set()
+    for _ in STEPS:
+        places.add((round(table.bounding_box()["y"]), round(below.bounding_box()["y"])))
+        on.click(force=True)
+    assert len(places) == 1
+    sentence = page.locator(".attn-live")
+    assert sentence.bounding_box()["y"] < table.bounding_box()["y"]
+    page.get_by_role("button", name="Back").click()
+    page.set_viewport_size({"width": 1000, "height": 900})
+    assert sentence.bounding_box()["y"] > table.bounding_box()["y"]
+
+
 def test_where_motion_is_unwelcome_there_are_steps_alone(show):
     page = show(Flow())
     page.clock.install()

@@ -66,6 +66,7 @@ function render({ model, el }) {
     max: STEPS.length - 1,
     choose(step) {
       player.stop();
+      reserveRoom();
       show(step);
     },
   });
@@ -90,7 +91,7 @@ function render({ model, el }) {
     },
   });
   const table = element("div", { class: "attn-stage" });
-  const stage = element("div", {}, table, live);
+  const stage = element("div", { class: "attn-told-stage" }, table, live);
   const legend = createWeightsLegend(
     ["attn-traced", "this number"],
     ["attn-source", "what it is computed from"],
@@ -107,13 +108,16 @@ function render({ model, el }) {
   let built = null; // what the tables were made for
   let matrices = {}; // by name, those that are shown
   let headChoice = null;
+  let reserved = null; // what room is reserved for
 
   function show(step) {
     set("matrix", STEPS[step].makes);
   }
   function go(by) {
     const step = stepOf(model.get("matrix")) + by;
-    if (step in STEPS) show(step);
+    if (!(step in STEPS)) return;
+    reserveRoom();
+    show(step);
   }
 
   const focusTraced = () => table.querySelector(".attn-traced button").focus();
@@ -191,16 +195,25 @@ function render({ model, el }) {
     sequence.draw(state.sequence);
   }
 
-  /** Let the stage be as tall as its tallest step, so that nothing below moves while steps play. */
+  /**
+   * Let the stage be as tall as its tallest step, and the sentence as its longest, so that nothing
+   * moves from step to step.
+   */
   function reserveRoom() {
+    const { numHeads, causal: isCausal, sequence: places } = readState(model);
+    const needed = JSON.stringify([stage.clientWidth, numHeads, isCausal, places]);
+    if (needed === reserved) return;
+    reserved = needed;
     const now = model.get("matrix");
-    stage.style.minHeight = "";
-    const heights = STEPS.map(({ makes }) => {
-      draw(makes);
-      return stage.offsetHeight;
-    });
+    for (const part of [live, stage]) {
+      part.style.minHeight = "";
+      const heights = STEPS.map(({ makes }) => {
+        draw(makes);
+        return part.offsetHeight;
+      });
+      part.style.minHeight = `${Math.max(...heights)}px`;
+    }
     draw(now);
-    stage.style.minHeight = `${Math.max(...heights)}px`;
   }
   draw();
   el.replaceChildren(root);
