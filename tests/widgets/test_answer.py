@@ -278,6 +278,13 @@ def test_an_untouched_answer_says_nothing(show, make):
     assert page.locator("[aria-invalid]").count() == 0
 
 
+def test_a_phone_has_room_for_two_fields_beside_each_other(show):
+    page = show(numbers(), width=300)  # as wide as an exercise's box on it
+    one, two = (box.bounding_box() for box in page.get_by_role("textbox").all()[:2])
+    assert one["y"] == two["y"] and one["x"] + one["width"] <= two["x"]
+    assert page.evaluate("document.documentElement.scrollWidth") == 300
+
+
 def test_what_cannot_be_read_is_said_of_each_field(show):
     page = show(numbers())
     fields = page.get_by_role("textbox")

@@ -118,6 +118,17 @@ def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, name, wid
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
+@every_widget
+def test_a_telephone_has_no_reason_to_magnify_the_page_around_a_field(show, name):
+    page = show(about(name).example("text"))  # on a screen that is touched
+    unfold_all(page)
+    fields = page.locator("input[type=text], select")
+    sizes = fields.evaluate_all(
+        "fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))"
+    )
+    assert min(sizes, default=16) >= 16
+
+
 # What the Tab key reaches, in order: of radio buttons with one name only one.
 STOPS = """(root) => {
   const radios = new Set();

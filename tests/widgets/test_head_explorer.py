@@ -493,6 +493,23 @@ def test_what_cannot_be_looked_at_is_refused_in_words(show, typed, refusal):
     assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
 
 
+def test_a_refusal_looks_like_one(show):
+    page = show(tabs_of(SENTENCE))
+    own = page.get_by_label("Your own words")
+    border = "field => getComputedStyle(field).borderTopStyle"
+    assert own.evaluate(border) == "solid"
+    page.get_by_role("button", name="Look at them").click()
+    assert own.evaluate(border) == "dashed"
+    weight = page.locator(".attn-refusal").evaluate("words => getComputedStyle(words).fontWeight")
+    assert weight == "600"
+
+
+def test_a_phone_says_what_the_row_of_tokens_is_for(show):
+    page = show(explorer(), width=360)
+    assert page.get_by_text("Choose a token: its row in all heads.").is_visible()
+    assert page.get_by_text("On the right, each head").is_hidden()
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_each_tile_tells_how_sharp_its_rows_are_where_they_have_a_choice(show, causal):
     widget = explorer(T=6, d=8, scale=2.0, num_heads=4, causal=causal)

@@ -263,6 +263,21 @@ def test_what_python_has_muted_is_shown(show):
     assert ticked == [False, True, False, True]
 
 
+def test_in_forced_colors_the_dots_are_seen_and_the_chosen_token_is_framed(show):
+    page = show(random_parts(bias=True))
+    page.emulate_media(forced_colors="active")
+    style = "(node, name) => getComputedStyle(node)[name]"
+    dot = page.locator(".attn-left").evaluate(style, "backgroundColor")
+    assert dot == page.locator(".attn-dot").first.evaluate(style, "fill")
+    assert dot != page.locator(".attn-widget").evaluate(style, "backgroundColor")
+    chosen = page.locator("[role=radio]")
+    assert [node.evaluate(style, "outlineStyle") for node in chosen.all()] == [
+        "solid",
+        *["none"] * 2,
+    ]
+    page.emulate_media(forced_colors="none")
+
+
 def seconds_of_gliding(page):
     style = "getComputedStyle(document.querySelector('.attn-bars rect'))"
     return set(page.evaluate(f"{style}.transitionDuration").split(", "))

@@ -38,6 +38,7 @@ export function createTokenRow(tokens, { choose }) {
   const longest = Math.max(...tokens.map((token) => token.length));
   lines.classList.toggle("attn-upright", T * longest > MOST_FLAT);
   const note = createNote();
+  note.classList.add("attn-numbers-note");
   const node = element(
     "div",
     { class: "attn-token" },
