@@ -462,6 +462,44 @@ class WeightsOfDetachedQueries(Plain):
         return self.attend(query)[0], weights
 
 
+class KeepsTheFirstMask(Limited):
+    """Of each shape."""
+
+    def forward(self, query, *, mask=None):
+        kept = vars(self).setdefault("kept", {})
+        if mask is not None:
+            mask = kept.setdefault(tuple(mask.shape), mask)
+        return super().forward(query, mask=mask)
+
+
+class KeepsTheLastKeys(Plain):
+    """Where they have the shape of the new ones."""
+
+    last = None
+
+    def scores(self, q, k):
+        self.last, last = k.detach(), self.last
+        return super().scores(q, k if last is None or last.shape != k.shape else (k + last) / 2)
+
+
+class ValuesOfQueriesWhereLengthsAgree(Plain):
+    def attend(self, query, key=None, value=None, allowed=None):
+        if key is not None and key.shape == query.shape:
+            value = query
+        return super().attend(query, key, value, allowed)
+
+
+class CausalWhereLengthsAgree(Limited):
+    def forward(self, query, key=None, value=None):
+        equal = key is not None and key is not query and key.shape == query.shape
+        return super().forward(query, key, value, causal=equal)
+
+
+class ReturnsFloat64(Plain):
+    def mix(self, weights, v):
+        return super().mix(weights, v).double()
+
+
 MISSED = {
     "d_k ** 1/2": scaled_by(lambda d_k, **_: d_k**1 / 2),
     "d_k ** 1 // 2": scaled_by(lambda d_k, **_: d_k**1 // 2),
@@ -480,7 +518,9 @@ MISSED = {
         AlwaysCausalAndRenormalizes, FusedPathRenormalizes, FillsWithMinus100,
         AlwaysCausalFilled, AlwaysCausalFilledWithMinus20, CausalFilledWithMinus50, DropsScores,
         DropsQueries, DropsScoresUntold, DropsScoresAndOutputs, KeepsTooLittle, ChangesTheMask,
-        ChangesPadding, ChangesTheTokens, BufferOf64, BlocksOf32,
+        ChangesPadding, ChangesTheTokens, BufferOf64, BlocksOf32, KeepsTheFirstMask,
+        KeepsTheLastKeys, ValuesOfQueriesWhereLengthsAgree, CausalWhereLengthsAgree,
+        ReturnsFloat64,
     )
 }  # fmt: skip
 AT_AN_EDGE = {

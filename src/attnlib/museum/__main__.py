@@ -11,7 +11,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
+from types import FunctionType
 from typing import Any
+
+from torch import nn
 
 from attnlib.museum.doctor.diagnosis import CANNOT_BE_ASKED, diagnose
 from attnlib.museum.doctor.told import CHOICES
@@ -86,10 +89,16 @@ def _load(where: str, parser: argparse.ArgumentParser) -> Any:
     except (Exception, SystemExit) as error:
         parser.error(f"running {address} raised {type(error).__name__}: {error}")
     if not hasattr(file, name):
-        classes = [one for one in vars(file).values() if isinstance(one, type)]
-        there = ", ".join(one.__name__ for one in classes if one.__module__ == own_name)
-        parser.error(f"{address} has no {name!r}; classes there: {there or 'none'}")
+        there = [one for one, value in vars(file).items() if _may_be_asked(one, value)]
+        parser.error(f"{address} has no {name!r}; there are: {', '.join(there) or 'none'}")
     return getattr(file, name)
+
+
+def _may_be_asked(name: str, value: Any) -> bool:
+    """Tell whether it is a module, or a class or a function that may build some."""
+    if name.startswith("__"):
+        return False
+    return isinstance(value, nn.Module | type | FunctionType)
 
 
 if __name__ == "__main__":

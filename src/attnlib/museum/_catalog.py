@@ -1,5 +1,7 @@
 """All exhibits, room by room."""
 
+from difflib import get_close_matches
+
 from attnlib.museum import causal, heads, masks, outputs, projections, rows, scale, scores
 from attnlib.museum._exhibit import Exhibit
 
@@ -19,5 +21,9 @@ def named(name: str) -> Exhibit:
     if not isinstance(name, str):
         raise TypeError(f"name must be a string, got {type(name).__name__}")
     if name not in _BY_NAME:
-        raise ValueError(f"name must be one of {', '.join(map(repr, _BY_NAME))}, got {name!r}")
+        nearest = get_close_matches(name, _BY_NAME, 1)
+        meant = f"; is {nearest[0]!r} meant?" if nearest else ""
+        raise ValueError(
+            f"name must be one of {', '.join(map(repr, _BY_NAME))}, got {name!r}{meant}"
+        )
     return _BY_NAME[name]

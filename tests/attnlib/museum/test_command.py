@@ -128,7 +128,8 @@ def test_the_help_says_what_a_status_means(capsys):
         ("yours.py:Attention", "there is no file yours.py"),
         (
             "{file}:Atention",
-            "has no 'Atention'; classes there: Sizes, Attention, WithPositions, Unscaled",
+            "has no 'Atention'; there are: dataclass, Path, Sizes, Attention, WithPositions, "
+            "Unscaled, built",
         ),
         ("{folder}/broken.py:Attention", "raised ZeroDivisionError: division by zero"),
         ("{folder}/notes.txt:Attention", "isn't a Python file"),

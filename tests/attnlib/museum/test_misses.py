@@ -69,6 +69,20 @@ def test_every_probe_is_the_first_to_find_something():
     assert {probe.name for probe in PROBES} - found == set()
 
 
+def test_what_is_kept_of_earlier_calls_is_told():
+    first = diagnosed(MISSED["KeepsTheFirstMask"]).message
+    assert "it keeps something of earlier calls" in first
+    assert "Asked the same once more" in diagnosed(MISSED["KeepsTheLastKeys"]).message
+    for name in ("MaskOrCausal", "RandomInEvaluation", "ReturnsFloat64"):
+        assert "earlier calls" not in diagnosed(BROKEN[name]).message
+
+
+def test_an_output_of_another_dtype_is_told():
+    diagnosis = diagnosed(MISSED["ReturnsFloat64"])
+    assert diagnosis.failed == ("dtype",)
+    assert "its tokens are float32, and its output isn't" in diagnosis.message
+
+
 def test_a_path_that_differs_is_named_with_its_bug():
     diagnosis = diagnosed(MISSED["TrainsUnscaled"])
     assert [exhibit.name for exhibit in diagnosis.exhibits] == ["no scale"]

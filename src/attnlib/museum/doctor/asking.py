@@ -60,7 +60,7 @@ class Asked:
     its parameters into which none of the weights were copied. residual:
     whether its output has its input added. of_attnlib: whether it must be told to be causal
     where the candidate is so by itself. stretched: by how much its own scale is larger than
-    1 / sqrt(d_k), for which its W_q is made smaller.
+    1 / sqrt(d_k), for which its W_q is made smaller. fresh: a copy that wasn't asked anything.
     """
 
     module: nn.Module
@@ -73,6 +73,7 @@ class Asked:
     residual: bool = False
     of_attnlib: bool = False
     stretched: float = 1.0
+    fresh: nn.Module | None = None
 
     def __call__(
         self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, **options: Any
@@ -115,6 +116,10 @@ class Asked:
                 yield replace(self, path=path)
         finally:
             self.module.eval()
+
+    def anew(self) -> "Asked":
+        """Ask a module that wasn't asked anything before."""
+        return replace(self, module=copy_of(self.fresh or self.module).eval())
 
     def half(self) -> "Asked":
         """Return a copy of it in half precision."""

@@ -1,10 +1,12 @@
 """Getting modules out of a candidate: a class, a function that builds one, or a built module."""
 
 import copy
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 
 from attnlib.museum.doctor.constructing import construct
 from attnlib.museum.doctor.names import SIZES, known_as, parameters_of
@@ -28,11 +30,13 @@ def build(candidate: Candidate, sizes: Sizes) -> nn.Module | None:
         CallError: it can't be built.
     """
     if isinstance(candidate, nn.Module):
+        _require_numbers(candidate)
         own = copy_of(candidate).float()
         return own if set_dropout(own, sizes.dropout) or not sizes.dropout else None
     module = construct(candidate, sizes)
     if module is None:
         return None
+    _require_numbers(module)
     module = module.float()
     if not sizes.dropout:
         set_dropout(module, 0.0)  # some have a dropout that isn't 0 unless told so
@@ -78,14 +82,26 @@ def _dropouts(module: nn.Module) -> dict[tuple[nn.Module, str], float]:
     }
 
 
+def _require_numbers(module: nn.Module) -> None:
+    """Raise CallError unless a module's parameters hold numbers."""
+    lazy = [name for name, p in module.named_parameters() if isinstance(p, UninitializedParameter)]
+    if lazy:
+        raise CallError(
+            f"candidate must have numbers to be asked, but {some(lazy)} of this "
+            f"{type(module).__name__} get their shapes at the first call: use nn.Linear in place "
+            "of nn.LazyLinear, or hand in a module that was called once"
+        )
+    if any(numbers.is_meta for numbers in module.parameters()):
+        raise CallError("candidate must have numbers to be asked, but it is on the device meta")
+
+
 def own_sizes(module: nn.Module, told: Told) -> Sizes:
     """Find out the sizes of a built module.
 
     Raises:
         CallError: the number of heads or the width isn't to be found.
     """
-    if any(numbers.is_meta for numbers in module.parameters()):
-        raise CallError("candidate must have numbers to be asked, but it is on the device meta")
+    _require_numbers(module)
     heads = told.num_heads or _attribute(module, "num_heads")
     if heads is None:
         raise CallError(
@@ -178,6 +194,15 @@ def require_candidate(candidate: object, num_heads: int | None) -> None:
             "candidate must be a module, a class or a function that builds a module, "
             f"got {type(candidate).__name__}"
         )
+    if not isinstance(candidate, nn.Module | type):
+        try:
+            inspect.signature(candidate)
+        except ValueError:
+            name = getattr(candidate, "__name__", type(candidate).__name__)
+            raise CallError(
+                f"candidate must be a module or build one, but {name} is built into C, and nothing "
+                "is known of its arguments: hand in the module that calls it"
+            ) from None
     if num_heads is not None and not isinstance(candidate, nn.Module):
         raise ValueError(
             "num_heads must be left out where candidate builds modules, which are built with "

@@ -1,5 +1,7 @@
 """Comparing two answers, and saying what differs."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -7,12 +9,35 @@ from attnlib.museum.doctor.asking import Pair
 from attnlib.museum.doctor.probes import Answer
 from attnlib.museum.doctor.told import said
 
+NEAR = 0.05  # what a number that isn't low enough for minus infinity lets through
+
 
 def agree(given: Answer, other: Answer, tolerance: float) -> bool:
     """Tell whether two answers are the same; weights count where both give them."""
     if isinstance(given, Exception) or isinstance(other, Exception):
         return type(given) is type(other)
     return all(_same(a, b, tolerance) for a, b in zip(given, other, strict=True))
+
+
+def farthest(given: Answer, right: Answer) -> float:
+    """Return the largest difference between an answer's outputs and the right ones."""
+    return _differences(given, right).max().item()
+
+
+def mostly(given: Answer, right: Answer) -> float:
+    """Return the difference that three numbers of four stay below."""
+    return _differences(given, right).quantile(0.75).item()
+
+
+def _differences(given: Answer, right: Answer) -> Tensor:
+    unlike = torch.tensor([math.inf])
+    if isinstance(given, Exception) or isinstance(right, Exception):
+        return unlike
+    pairs = [(a, b) for (a, _), (b, _) in zip(given, right, strict=True)]
+    if any(a is None or b is None or a.shape != b.shape for a, b in pairs):
+        return unlike
+    gaps = [(a - b).abs().flatten() for a, b in pairs if a is not None and b is not None]
+    return torch.cat(gaps).nan_to_num(math.inf)
 
 
 def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:

@@ -152,8 +152,7 @@ def _nearest(answers: Answers, told: Told) -> Answers:
     patient = answers.patient
     if (PROBES[0], PATHS[0]) in answers.failed and may_be_causal(patient, told):
         causally = always_causal(patient)
-        plain = (PROBES[0], PATHS[0])
-        if Answers.at_once(causally).farthest(plain) < answers.farthest(plain) / 10:
+        if Answers.at_once(causally).mostly_right((PROBES[0], PATHS[0])):
             return Answers.of(causally)
     return answers
 
@@ -226,6 +225,8 @@ def _why_not_comparable(answers: Answers, named: bool) -> str | None:
     length = answers.other_length
     if length:
         return report.other_length(*length)
+    if plain in answers.failed and answers.varies:
+        return None
     positions = hints_at_positions(asked.module)
     if positions:
         return report.positions_inside(positions, raised)

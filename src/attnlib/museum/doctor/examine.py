@@ -17,19 +17,22 @@ from attnlib.museum.doctor.find_masks import with_key_mask_style, with_mask_styl
 from attnlib.museum.doctor.forward import SHOWN, Forward
 from attnlib.museum.doctor.loading import in_each_layout
 from attnlib.museum.doctor.mask_style import OWN
-from attnlib.museum.doctor.names import ROLES
+from attnlib.museum.doctor.names import ROLES, words_of
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.places import find_places
 from attnlib.museum.doctor.probes import LONGEST, PROBES, Draw, Probe, takes_all
 from attnlib.museum.doctor.told import CallError, Told
 
 _PLAIN = PROBES[0]
-_EQUAL = Probe(
+EQUAL = Probe(
     "equal tokens", "", lambda ask, draw: [(ask(draw.tokens(2, 1).repeat(1, 7, 1))[0], None)]
 )
 USUAL = 9  # tokens at most, by all probes but the one for long sequences
 _RARE = {"head masks", "defaults"}  # right code of others may raise an error for them
-_POSITIONAL = ("rot", "rope", "freqs", "position", "pos_", "alibi", "relative", "rel_", "inv_freq")
+_POSITIONAL = {  # words of names
+    "rot", "rotary", "rotate", "rotation", "rotemb", "rope", "freq", "freqs", "frequencies",
+    "position", "positions", "positional", "pos", "posemb", "alibi", "relative", "rel", "relpos",
+}  # fmt: skip
 
 
 def examine(candidate: Candidate, told: Told, turned: bool | None = None) -> Patient:
@@ -190,12 +193,14 @@ def depends_on_order(patient: Patient) -> bool:
     Equal tokens come out right, whatever their weights are; but the last one's output moves when
     those before it change places.
     """
+    if not patient.right(EQUAL):
+        return False
     asked = patient.first
     x = Draw(asked).tokens(1, 7)
     other = torch.cat([x[:, :-1].flip(1), x[:, -1:]], 1)
     with suppress(Exception), asked.on(PATHS[0]) as on_path:
         before, after = (on_path(tokens)[0][:, -1] for tokens in (x, other))
-        return patient.right(_EQUAL) and not torch.allclose(before, after, atol=1e-4)
+        return not torch.allclose(before, after, atol=1e-4)
     return False
 
 
@@ -229,6 +234,6 @@ def attention_inside(asked: Asked) -> str | None:
 def hints_at_positions(module: nn.Module) -> str | None:
     """Return the name of a part that looks as if it turned queries and keys by position."""
     names = [name for name, _ in [*module.named_modules(), *module.named_buffers()]]
-    names += [*vars(module)]
-    found = (name for name in names if any(hint in name.lower() for hint in _POSITIONAL))
-    return next(found, None)
+    plain = (bool, int, float, str, type(None))  # settings, which turn nothing by themselves
+    names += [name for name, value in vars(module).items() if not isinstance(value, plain)]
+    return next((name for name in names if _POSITIONAL & set(words_of(name))), None)

@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import torch
 
+from attnlib.museum.doctor.comparing import NEAR, mostly
 from attnlib.museum.doctor.forward import Forward
 from attnlib.museum.doctor.mask_style import OWN, MaskStyle
+from attnlib.museum.doctor.names import ROLES
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import Told
@@ -41,14 +43,16 @@ def with_mask_style(patient: Patient, told: Told) -> Patient:
         if right:
             break
     if most < 2 and "key_mask" not in patient.first.forward.roles and not told.mask_shape:
-        best = _as_padding(patient, told) or best
+        padding = _as_padding(patient, told)
+        if padding.right(_PADDING) or (most == 0 and not padding.raises(_PADDING)):
+            best = padding
     if best.first.setting.mask_replaces:
         return best.noting("a mask replaces its triangle")
     return best
 
 
-def _as_padding(patient: Patient, told: Told) -> Patient | None:
-    """Return a patient whose mask is one of keys, [B, T], if it is right under that."""
+def _as_padding(patient: Patient, told: Told) -> Patient:
+    """Return a patient whose mask is one of keys, [B, T], of numbers that it takes."""
     forward, other = patient.first.forward, {"mask": "key_mask"}
     forward = replace(
         forward,
@@ -56,20 +60,42 @@ def _as_padding(patient: Patient, told: Told) -> Patient | None:
         required=frozenset(other.get(role, role) for role in forward.required),
         key_mask=MaskStyle(told.mask or "keep"),
     )
-    tried = patient.changed(forward=forward)
-    return tried if tried.right(_PADDING) else None
+    kinds = [
+        patient.changed(forward=replace(forward, key_mask=replace(forward.key_mask, dtype=dtype)))
+        for dtype in _DTYPES
+    ]
+    taken = [tried for tried in kinds if not tried.raises(_PADDING)]
+    return next((tried for tried in taken if tried.right(_PADDING)), (taken or kinds)[0])
+
+
+def is_right_hidden(patient: Patient) -> bool:
+    """Tell whether padding is right if True hides, where it was handed over as True = may look."""
+    forward = patient.first.forward
+    if "key_mask" not in forward.roles or forward.key_mask.meaning != "keep":
+        return False
+    hiding = replace(forward.key_mask, meaning="hide")
+    return patient.changed(forward=replace(forward, key_mask=hiding)).right(_PADDING)
 
 
 def with_key_mask_style(patient: Patient) -> Patient:
     """Return a patient whose padding mask is handed over as it wants it."""
     forward = patient.first.forward
+    if forward.roles["key_mask"] in ROLES["mask"]:  # found to be padding, under what was told
+        return patient
     meanings = {"key_mask": ["keep"], "key_padding_mask": ["hide", "keep"]}
-    for meaning in meanings.get(forward.roles["key_mask"], ["keep", "hide"]):
-        style = replace(forward.key_mask, meaning=meaning)
-        tried = patient.changed(forward=replace(forward, key_mask=style))
-        if tried.right(_PADDING):
-            return tried
-    return patient
+    tried = [
+        patient.changed(forward=replace(forward, key_mask=replace(forward.key_mask, meaning=one)))
+        for one in meanings.get(forward.roles["key_mask"], ["keep", "hide"])
+    ]
+    if patient.first.setting.always_causal:  # padding may switch the triangle off
+        right = (one for one in tried if _right_without_triangle(one) or one.right(_PADDING))
+    else:
+        right = (one for one in tried if one.right(_PADDING))
+    return next(right, tried[0])
+
+
+def _right_without_triangle(patient: Patient) -> bool:
+    return patient.changed(always_causal=False).right(_PADDING)
 
 
 def _styles(patient: Patient, told: Told) -> Iterator[tuple[MaskStyle, bool]]:
@@ -105,7 +131,7 @@ def _with_axes(patient: Patient, told: Told) -> Patient:
         several = list(_AXES_OF_SEVERAL)
     else:  # as F.scaled_dot_product_attention has it
         several = ["[B, 1, T, T]", "[B, T, T]", "[B h, T, T]"]
-    as_ours = None
+    as_ours = near = None
     for axes in several:
         one = patient.first.forward.mask.one or axes  # for all samples, the same for each
         tried = _with(patient, replace(patient.first.forward.mask, one=one, several=axes))
@@ -115,7 +141,9 @@ def _with_axes(patient: Patient, told: Told) -> Patient:
             return tried.changed(forward=forward) if silent or as_ours is None else as_ours
         if axes == "[B, T, T]" and not tried.raises(_SAME_NUMBER):
             as_ours = tried  # it gives numbers, which are to be looked at
-    return as_ours or patient
+        if near is None and mostly(tried.answer(_SEVERAL), tried.compared(_SEVERAL)) < NEAR:
+            near = tried
+    return near or as_ours or patient
 
 
 def _with(patient: Patient, style: MaskStyle, mask_replaces: bool | None = None) -> Patient:

@@ -22,8 +22,9 @@ _QUERY_KEY_VALUE = ("query", "key", "value")
 class Forward:
     """Which argument of a forward has which role, and in which style each is wanted.
 
-    roles: the arguments' names, by roles. required: roles that always need a value. arguments:
-    what is handed over besides. key_mask: the style of a padding mask [B, T].
+    roles: the arguments' names, by roles. required: roles that always need a value. unused:
+    arguments without a role. arguments: what is handed over besides. key_mask: the style of a
+    padding mask [B, T].
     bare_masks: whether masks without an axis for heads give numbers, though wrong ones.
     shown: what it returns beside the output, one of `SHOWN`.
     also: what else it was seen to take: "head masks", "defaults", "differentiable weights", "long".
@@ -33,6 +34,7 @@ class Forward:
     roles: Mapping[str, str]
     required: frozenset[str] = frozenset()
     positional: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     mask: MaskStyle = OWN
     key_mask: MaskStyle = OWN
     bare_masks: bool = False
@@ -223,6 +225,8 @@ def read_forward(module: nn.Module, told: Told) -> Forward:
     required |= {"no_turn"} & roles.keys()
     batch_first = getattr(module, "batch_first", True)
     return Forward(
-        roles, required - {"query"}, positional, batch_first=bool(batch_first),
+        roles, required - {"query"}, positional,
+        tuple(p.name for p in parameters if p.name not in roles.values()),
+        batch_first=bool(batch_first),
         arguments=arguments, returns=told.returns,
     )  # fmt: skip

@@ -60,10 +60,19 @@ def in_each_layout(candidate: Candidate, told: Told, turned: bool | None) -> Ite
         if missing:
             without = "biases" if len(missing) == 4 else f"a bias in {', '.join(missing)}"
             taken.append(f"without {without}")
+        biases = [place.theirs for place in first.places or () if place.ours.endswith("bias")]
+        if told.bias is False and biases:
+            taken.append(f"its biases ({some(biases)}) filled with 0, for bias=False was told")
         if told.scale is not None:
             taken.append("with the scale that was told")
         if not told.out_projection:
+            W_o = [place.theirs for place in first.places or () if place.ours == "W_o.weight"]
             taken.append("without a projection out of the heads")
+            if W_o:
+                taken.append(
+                    f"its {some(W_o)} filled with the identity, for out_projection=False says "
+                    "that it has none"
+                )
         places = first.places if told.load is None and first.places else []
         if told.qkv and not where.packed(places):
             raise CallError(
@@ -131,8 +140,9 @@ def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: where.Layout) -
         ) from error
     module.eval()
     return Asked(
-        module, setting, forward, forward.takes, places, tuple(untouched), stretched=stretched
-    )
+        module, setting, forward, forward.takes, places, tuple(untouched), stretched=stretched,
+        fresh=building.copy_of(module),
+    )  # fmt: skip
 
 
 def _biases_copied(module: nn.Module, right: MultiHeadAttention, load: Load) -> frozenset[str]:

@@ -82,12 +82,12 @@ def projection_named(name: str) -> str | None:
     Several in one are named by their letters in the order of the name, as "qkv" or "kv"; a name
     that leaves it open is `PLAIN`.
     """
-    return _named([word for word in _words(name) if word not in _BESIDE], _words(name))
+    return _named([word for word in words_of(name) if word not in _BESIDE], words_of(name))
 
 
 def bias_named(name: str) -> str | None:
     """Return which projection's bias a parameter's name says it is, or None."""
-    words = _words(name)
+    words = words_of(name)
     if len(words) == 1:  # bq
         words = ["b", words[0].removeprefix("b")] if words[0].startswith("b") else words
     rest = [word for word in words if word not in (*_BIAS, *_BESIDE)]
@@ -111,7 +111,8 @@ def _projection(word: str) -> str | None:
     return known_as(word, PROJECTIONS)
 
 
-def _words(name: str) -> list[str]:
+def words_of(name: str) -> list[str]:
+    """Return the words of a name, whether capitals, dots or underscores part them."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
 
 

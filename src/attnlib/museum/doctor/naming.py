@@ -1,6 +1,5 @@
 """Finding the exhibits that a candidate behaves like."""
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,12 +10,13 @@ from typing import Any
 from attnlib.museum._catalog import EXHIBITS
 from attnlib.museum._exhibit import Exhibit
 from attnlib.museum.doctor.asking import PATHS, Path
-from attnlib.museum.doctor.comparing import agree
+from attnlib.museum.doctor.comparing import NEAR, agree, farthest, mostly
 from attnlib.museum.doctor.mask_style import OWN
 from attnlib.museum.doctor.patient import Patient, Steps
 from attnlib.museum.doctor.probes import PROBES, Answer, Probe, takes_all
 
 D_K = 10  # no formula of it meets its root
+ROUNDED = 0.02  # of the largest number: a few roundings to bfloat16
 NARROW = 256  # d_model up to which two bugs at once are looked for
 ABOUT_SHAPES = (RuntimeError, IndexError, ValueError, AssertionError)
 # What Python and convolutions say where tokens are taken for a tuple or for images.
@@ -119,13 +119,26 @@ class Answers:
 
     def farthest(self, question: Question) -> float:
         """The largest difference between an answer's outputs and the right ones."""
-        given, right = self.given[question], self.behavior((), question[0])
-        if isinstance(given, Exception) or isinstance(right, Exception):
-            return math.inf
-        pairs = [(a, b) for (a, _), (b, _) in zip(given, right, strict=True)]
-        if any(a is None or b is None or a.shape != b.shape for a, b in pairs):
-            return math.inf
-        return max((a - b).abs().max().item() for a, b in pairs if a is not None and b is not None)
+        return farthest(self.given[question], self.behavior((), question[0]))
+
+    def mostly_right(self, question: Question) -> bool:
+        """Tell whether three outputs of four are near, as where a little leaks through a limit."""
+        return mostly(self.given[question], self.behavior((), question[0])) < NEAR
+
+    @cached_property
+    def varies(self) -> bool:
+        """Whether it gives two answers to one question."""
+        return self.patient.varies(PATHS[0])
+
+    @property
+    def nearly_right(self) -> bool:
+        """Whether the first answer is as far off as numbers of 8 bits are."""
+        plain = (PROBES[0], PATHS[0])
+        right = self.behavior((), PROBES[0])
+        assert not isinstance(right, Exception)
+        outputs = [output for output, _ in right if output is not None]
+        largest = max(output.abs().max().item() for output in outputs)
+        return self.farthest(plain) < ROUNDED * largest
 
     @property
     def shows_weights(self) -> bool:
@@ -181,8 +194,14 @@ class Answers:
             if len(explaining) == 1:
                 return explaining[0]
             if explaining:
-                return max(explaining, key=lambda g: sum(self.agrees(q, g) for q in same_path))
+                return max(explaining, key=lambda guess: self._fit(guess, same_path))
         return ()
+
+    def _fit(self, guess: Guess, questions: list[Question]) -> tuple[int, int]:
+        """Return how many answers a guess explains, then how little else its exhibits do."""
+        explained = sum(self.agrees(question, guess) for question in questions)
+        alone = [(exhibit,) for exhibit in guess]
+        return explained, -sum(self.may_show(one, probe) for one in alone for probe, _ in questions)
 
     def _contradicts(self, question: Question, guess: Guess) -> bool:
         """Tell whether a question that exhibits get wrong was answered rightly."""

@@ -84,6 +84,11 @@ class Patient:
                 return False
         return True
 
+    def right_anew(self, probe: Probe, path: Path) -> bool:
+        """Tell whether it answers a probe as it should if nothing was asked before."""
+        asked = {size: one.anew() for size, one in self.asked.items()}
+        return replace(self, asked=asked).right(probe, path)
+
     def right_weights(self, probe: Probe) -> bool:
         """Tell whether the weights that it shows are right, whatever its outputs are."""
         given, right = self.answer(probe), self.compared(probe)

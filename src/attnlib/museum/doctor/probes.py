@@ -35,10 +35,13 @@ FAR_OFF = 6
 
 
 class Draw:
-    """Random inputs, the same for whoever is asked."""
+    """Random inputs, the same for whoever is asked.
 
-    def __init__(self, asked: Asked) -> None:
-        self._generator = torch.Generator().manual_seed(1)
+    Each probe draws its own, so that what is kept of one question is wrong for the next.
+    """
+
+    def __init__(self, asked: Asked, seed: int = 1) -> None:
+        self._generator = torch.Generator().manual_seed(seed)
         self.d_model = asked.setting.sizes.d_model
         self._always_causal = asked.setting.always_causal
 
@@ -67,7 +70,7 @@ class Probe:
     a difference means for whoever uses the module; empty where a difference is plainly wrong.
     loud: the same, if only an error is at an edge. often: what code of that kind usually does, to
     be told where no exhibit is behind it. of: what is compared, besides weights. differs: what to
-    say of a difference whose size says nothing.
+    say of a difference whose size says nothing, for each answer in turn.
     optional: whether it is only about a convention that few have. asks_for: what it needs the path
     to have, "gradients" or "weights".
     """
@@ -82,7 +85,7 @@ class Probe:
     loud: str = ""
     often: str = ""
     of: str = "the output"
-    differs: str = ""
+    differs: tuple[str, ...] = ()
     optional: bool = False
     chooses_mode: bool = False  # training or evaluation
     asks_for: tuple[str, ...] = ()
@@ -129,6 +132,12 @@ def _handed_over(ask: Asked, draw: Draw) -> Results:
     return [(torch.tensor(float(ask.changes(x.clone(), **each))), None) for each in there]
 
 
+def _dtype(ask: Asked, draw: Draw) -> Results:
+    """Whether the output has the dtype of the tokens; what is in it is asked elsewhere."""
+    x = draw.tokens(1, 2)
+    return [(torch.tensor(float(ask(x)[0].dtype == x.dtype)), None)]
+
+
 def _gradients(ask: Asked, draw: Draw) -> Results:
     x = draw.tokens(2, 7).requires_grad_()
     output, _ = ask(x)
@@ -136,8 +145,11 @@ def _gradients(ask: Asked, draw: Draw) -> Results:
 
 
 def _two_sequences(ask: Asked, draw: Draw) -> Results:
-    """Queries, keys and values of three sources, where values aren't made of keys."""
-    lengths = ((2, 7, 9), (3, 8, 5), (2, 1, 7))
+    """Queries, keys and values of three sources, where values aren't made of keys.
+
+    Also of equal lengths, which may be taken for one sequence.
+    """
+    lengths = ((2, 7, 9), (3, 8, 5), (2, 1, 7), (2, 6, 6))
     together = "key_value" in ask.takes
     results: list[Result] = []
     for B, T_q, T_k in lengths:
@@ -382,8 +394,11 @@ PROBES = (
           loud="It is loud, and .contiguous() helps."),
     Probe("what it is handed", "in what it does to its arguments", _handed_over,
           asks_for=("gradients",), often=_IN_PLACE,
-          differs="it changes its tokens or its mask in place."),
-    Probe("two sequences", "on two sequences of different lengths", _two_sequences,
+          differs=("it changes its tokens or its mask in place.",)),
+    Probe("dtype", "in the dtype of its output", _dtype, chooses_mode=True,
+          asks_for=("gradients",),
+          differs=("its tokens are float32, and its output isn't.",)),
+    Probe("two sequences", "on two sequences", _two_sequences,
           ("two sequences",)),
     Probe("a mask", "with a mask [T, T]", _one_mask, ("mask",)),
     Probe("a mask between two sequences", "with a mask [T_q, T_k]", _mask_between_two,
@@ -409,10 +424,12 @@ PROBES = (
     Probe("grouped heads", "with 6 query heads on 3 key heads", _grouped, sizes=("grouped",)),
     Probe("training with dropout", "with dropout, in evaluation and in training", _dropout,
           sizes=("dropping",), chooses_mode=True,
-          differs="evaluation is random, or training isn't."),
+          differs=("evaluation is random.", "evaluation gives another answer than without dropout.",
+                   "training isn't random.")),
     Probe("dropout on average", "with dropout, on average", _dropout_on_average,
           sizes=("dropping",), chooses_mode=True, asks_for=("gradients",), often=_TOO_EARLY,
-          differs=f"the mean of {MANY} answers in training isn't the answer in evaluation."),
+          differs=(
+              f"the mean of {MANY} answers in training isn't the answer in evaluation.",)),
     Probe("a mask without an axis for heads", "with a mask [B, T, T] where B = h", _bare_mask,
           ("bare masks",), edge=_BARE, optional=True),
     Probe("a row that may look nowhere", "with a query that may look nowhere", _fully_masked_row,
@@ -438,6 +455,9 @@ PROBES = (
 )  # fmt: skip
 
 
+_SEEDS = {probe: seed for seed, probe in enumerate(PROBES, 1)}
+
+
 def takes_all(probe: Probe, takes: frozenset[str]) -> bool:
     """Tell whether a probe can be put to whoever takes this."""
     number = len(takes & {"mask", "key_mask", "causal"})
@@ -451,7 +471,7 @@ def put(probe: Probe, asked: Asked) -> Answer:
     """Put a probe to a module; return what came, or the error that was raised."""
     torch.manual_seed(1)
     try:
-        return probe.ask(asked, Draw(asked))
+        return probe.ask(asked, Draw(asked, _SEEDS.get(probe, 1)))
     except CallError:
         raise
     except Exception as error:  # whatever a broken attention raises is a symptom

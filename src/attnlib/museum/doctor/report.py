@@ -2,10 +2,12 @@
 
 from collections import Counter
 from html import escape
+from itertools import cycle
 
 from attnlib.museum.doctor.asking import PATHS
-from attnlib.museum.doctor.comparing import difference
-from attnlib.museum.doctor.examine import USUAL
+from attnlib.museum.doctor.comparing import agree, difference
+from attnlib.museum.doctor.examine import EQUAL, USUAL
+from attnlib.museum.doctor.find_masks import is_right_hidden
 from attnlib.museum.doctor.naming import NARROW, Answers, Guess, Question
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import LONGEST, PROBES, Answer, Probe
@@ -38,11 +40,11 @@ RESIDUAL_INSIDE = (
     "Its answer isn't attention's, but it is with the tokens taken off: x is added inside. That is "
     "the residual of the block around attention. Hand it in without, and ask again."
 )
-NEAR = 0.05
 _LEAKING = (
     " If the number that stands for minus infinity isn't low enough, a little comes through of "
     "what is forbidden: mask the scores with -inf."
 )
+_LIMITS = {"mask", "masks", "key_mask", "causal", "a limit", "two limits"}
 _IF_MEANT = "That differs from the paper, and is fine if it is meant"
 _UNLESS = {
     "no scale": f"{_IF_MEANT} (T5 leaves the scale to its first weights): then say scale=1, and "
@@ -85,17 +87,40 @@ def in_no_known_way(answers: Answers) -> str:
     raised = isinstance(answers.given[first], Exception)
     way = "" if raised else ", in a way that no exhibit is"
     message = f"Wrong {_says(first)}{way}: {_difference(first, answers)}"
-    if first[0].name == "a mask" and answers.farthest(first) < NEAR:
+    near = not raised and answers.mostly_right(first)
+    if not raised and _weights_alone(first, answers):
+        message += (
+            " Its output is right: the weights that it returns aren't those that it uses. Return "
+            "what the values are weighted with, after the mask."
+        )
+    elif near and _LIMITS & set(first[0].needs):
         message += _LEAKING
+    if not raised and first[0].name == "padding" and is_right_hidden(answers.patient):
+        message += (
+            ' It is right if True hides: if your mask is meant so, say mask="hide". Elsewhere '
+            "(attention_mask of transformers) 1 is a token, and 0 is padding."
+        )
+    if not raised and _switched_off(first, answers.patient):
+        message += (
+            " It is right without the triangle: whoever hands over this mask switches causality "
+            "off, and tokens see what comes after them. Put the triangle and the mask together "
+            "(mask & triangle), and hand over both."
+        )
     if first[0] is PROBES[0] and not raised and not answers.shows_weights:
         message += (
             " Return the weights beside the output, and a diagnosis tells whether they are right."
         )
     if first[0].often and not raised:
         message += f" {first[0].often}"
-    if first[0] is PROBES[0] and answers.patient.first.setting.always_causal:
-        message += " Causal attention gives nearly the same." + _LEAKING
-    if answers.patient.varies(PATHS[0]):
+    if first[0] is PROBES[0] and not raised:
+        message += _of_another_formula(answers)
+    if not raised and answers.patient.right_anew(*first):
+        message += (
+            " Asked this alone, it answers rightly: it keeps something of earlier calls (a mask, "
+            "keys), and uses it where it is asked something else. What is kept must be kept for "
+            "one input only."
+        )
+    if answers.varies:
         message += (
             " Asked the same once more, it gives another answer: something in it is random in "
             "eval(), or made anew at each call."
@@ -106,6 +131,49 @@ def in_no_known_way(answers: Answers) -> str:
             "a smaller module."
         )
     return message
+
+
+def _weights_alone(question: Question, answers: Answers) -> bool:
+    """Tell whether an answer is right but for the weights."""
+    probe, _ = question
+    given, right = answers.given[question], answers.behavior((), probe)
+    if isinstance(given, Exception) or isinstance(right, Exception) or probe.of != "the output":
+        return False
+    ours, theirs = ([(output, None) for output, _ in answer] for answer in (given, right))
+    return agree(ours, theirs, probe.tolerance)
+
+
+def _switched_off(question: Question, patient: Patient) -> bool:
+    """Tell whether an always causal module is right on a limit if it isn't causal behind it."""
+    if not patient.first.setting.always_causal or not _LIMITS & set(question[0].needs):
+        return False
+    return patient.changed(always_causal=False).right(*question)
+
+
+def _of_another_formula(answers: Answers) -> str:
+    """Say what may be behind an answer that is wrong on one sequence already."""
+    patient, plain = answers.patient, (PROBES[0], PATHS[0])
+    if plain not in answers.failed or answers.varies:
+        return ""
+    if patient.first.setting.always_causal and answers.mostly_right(plain):
+        return " Causal attention gives nearly the same." + _LEAKING
+    if answers.nearly_right:
+        return (
+            " That is little: a lower precision inside (float16, bfloat16) gives as much, and so "
+            "do softcapped scores. If that is meant, nothing else is wrong on one sequence."
+        )
+    if patient.right(EQUAL):
+        return (
+            " Equal tokens come out right, so its projections and the sums of its weights are: "
+            "look at how scores become weights. If another formula is meant (linear attention, "
+            "softcapped scores, another scale), this isn't the attention of the paper, and can't "
+            "be compared with it."
+        )
+    return (
+        " Equal tokens come out wrong too: rows of its weights don't sum to 1, or something is "
+        "wrong in its projections. If another formula is meant (a sigmoid, a softmax with 1 added "
+        "to its sum), this isn't the attention of the paper, and can't be compared with it."
+    )
 
 
 def positions_inside(part: str, given: Answer) -> str:
@@ -247,7 +315,22 @@ def limits(answers: Answers, passed: bool) -> str:
     missing = Counter(_lacking(probe, patient) for probe in answers.unasked)
     if missing:
         counted = (f"{what} ({n} questions)" if n > 1 else what for what, n in missing.items())
-        lines.append(f"Not tested, because it doesn't offer them: {', '.join(counted)}.")
+        lines.append(
+            f"Not tested, because it doesn't offer them under a known name: {', '.join(counted)}."
+        )
+    if patient.first.forward.unused:
+        lines.append(
+            f"Left at their defaults: {some(patient.first.forward.unused)} of its forward, of "
+            "which nothing is known here."
+        )
+    if any("normalization" in words for words in patient.taken):
+        lines.append("Not tested: where its normalization acts, for it was set aside.")
+    if patient.first.setting.mask_replaces:
+        lines.append(
+            "Without a mask it is causal, and with one it isn't: that is right where every mask "
+            "has the triangle in it. Where one hasn't, tokens see what comes after them, as in the "
+            'exhibit "a mask switches causality off".'
+        )
     if patient.random_in_training:
         lines.append("Not tested in train(), where it is random though its dropout is 0.")
     if "second" not in patient.asked:
@@ -307,8 +390,12 @@ def _says(question: Question) -> str:
 
 def _difference(question: Question, answers: Answers) -> str:
     probe, _ = question
-    if probe.differs and not isinstance(answers.given[question], Exception):
-        return probe.differs
+    given = answers.given[question]
+    if probe.differs and not isinstance(given, Exception):
+        right = answers.behavior((), probe)
+        assert not isinstance(right, Exception)
+        pairs = zip(cycle(probe.differs), given, right, strict=False)
+        return next(words for words, a, b in pairs if not agree([a], [b], probe.tolerance))
     return difference(
         answers.given[question], answers.behavior((), probe), probe.tolerance, probe.of
     )
