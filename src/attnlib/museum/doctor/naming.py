@@ -194,14 +194,20 @@ class Answers:
             if len(explaining) == 1:
                 return explaining[0]
             if explaining:
-                return max(explaining, key=lambda guess: self._fit(guess, same_path))
+                return self._fittest(explaining, same_path)
         return ()
 
-    def _fit(self, guess: Guess, questions: list[Question]) -> tuple[int, int]:
-        """Return how many answers a guess explains, then how little else its exhibits do."""
-        explained = sum(self.agrees(question, guess) for question in questions)
-        alone = [(exhibit,) for exhibit in guess]
-        return explained, -sum(self.may_show(one, probe) for one in alone for probe, _ in questions)
+    def _fittest(self, guesses: list[Guess], questions: list[Question]) -> Guess:
+        """Return the guess that explains most answers; of two bugs, those that do little else."""
+        explained = [sum(self.agrees(q, guess) for q in questions) for guess in guesses]
+        best = [g for g, n in zip(guesses, explained, strict=True) if n == max(explained)]
+        if len(best[0]) == 1:
+            return best[0]
+
+        def shown(guess: Guess) -> int:
+            return sum(self.may_show((e,), probe) for e in guess for probe, _ in questions)
+
+        return min(best, key=shown)
 
     def _contradicts(self, question: Question, guess: Guess) -> bool:
         """Tell whether a question that exhibits get wrong was answered rightly."""
