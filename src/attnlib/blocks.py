@@ -311,6 +311,11 @@ def _require_parts(
                 "share their weights (copy.deepcopy makes another)"
             )
         places[part] = name
-        width = getattr(part, "d_model", d)
+        if isinstance(part, nn.modules.batchnorm._NormBase):
+            raise TypeError(
+                f"{name} must normalize each token by itself, [B, T, d] -> [B, T, d], got "
+                f"{type(part).__name__}, which takes tokens for channels: use LayerNorm or RMSNorm"
+            )
+        width = getattr(part, "d_model", (*getattr(part, "normalized_shape", ()), d)[0])
         if width != d:
             raise ValueError(f"{name} must have the attention's d_model={d}, got {width}")
