@@ -633,3 +633,14 @@ def test_a_quantized_block():
     torch.testing.assert_close(quantized(x)[0], block(x)[0], atol=0.1, rtol=0.1)
     again = TransformerBlock.of_parts(quantized.attention, quantized.feed_forward)
     torch.testing.assert_close(again(x)[0], quantized(x)[0])
+
+
+def test_norms_of_another_width_or_over_tokens_are_refused():
+    attention = MultiHeadAttention(12, 3)
+    with pytest.raises(
+        ValueError, match=r"norms\[0\] must have the attention's d_model=12, got 10"
+    ):
+        TransformerBlock.of_parts(attention, norms=[nn.LayerNorm(10)])
+    with pytest.raises(TypeError, match=r"must normalize each token by itself.*got BatchNorm1d"):
+        TransformerBlock(12, 3, norm=nn.BatchNorm1d)
+    assert TransformerBlock(12, 3, norm=nn.LayerNorm).norm_1.normalized_shape == (12,)
