@@ -637,9 +637,7 @@ def test_a_quantized_block():
 
 def test_norms_of_another_width_or_over_tokens_are_refused():
     attention = MultiHeadAttention(12, 3)
-    with pytest.raises(
-        ValueError, match=r"norms\[0\] must have .* d_model=12, got 10"
-    ):
+    with pytest.raises(ValueError, match=r"norms\[0\] must have .* d_model=12, got 10"):
         TransformerBlock.of_parts(attention, norms=[nn.LayerNorm(10)])
     with pytest.raises(TypeError, match=r"must normalize each token by itself.*got BatchNorm1d"):
         TransformerBlock(12, 3, norm=nn.BatchNorm1d)

@@ -212,7 +212,8 @@ def test_what_is_not_asked_is_told_by_its_reasons():
     assert (
         "Not tested, because it doesn't offer them under a known name: a second sequence, masks "
         "(10 questions), padding, causal, two limits at once, a cache, fewer key heads than "
-        "query heads, dropout (3 questions), keys or values left out." in diagnose(WithEinsum).message
+        "query heads, dropout (3 questions), keys or values left out."
+        in diagnose(WithEinsum).message
     )
 
 
