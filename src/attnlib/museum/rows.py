@@ -46,8 +46,8 @@ def weigh_and_repair(scores: Tensor, allowed: Tensor) -> Tensor:
 NAN_GRADIENTS = Exhibit(
     name="NaN only in the gradient",
     steps={"weigh": weigh_and_repair},
-    story="The NaN of the exhibit before is seen and swept away: `nan_to_num`, or a row dropped "
-    "from the loss. Outputs and weights are right, and every test of them passes.",
+    story="The NaN of the exhibit before is seen and swept away, by `nan_to_num` or "
+    "`masked_fill`. Outputs and weights are right, and every test of them passes.",
     cause="The backward pass of the softmax multiplies by its result, which is still NaN inside, "
     "and 0 times NaN is NaN; the sum passes it on to queries and keys.",
     notice="After the first step W_q and W_k are NaN, and W_v and W_o aren't. `nan_to_num` hides "

@@ -23,8 +23,8 @@ _LONGER = Mistake(
 _NARROW = Mistake(
     "another width",
     "narrow",
-    "At another width two things differ: the first scores, and also how fast they change. If "
-    "this run is faster, either could be why.",
+    "The figure has this run already. Another width changes the first scores and how fast they "
+    "change: either could be why.",
 )
 _SEEDS = Mistake(
     "more seeds",
@@ -41,13 +41,13 @@ _BOTH = Mistake(
 
 @exercise(mistakes=(_LONGER, _NARROW, _SEEDS, _BOTH), page=Choice(RUNS))
 def telling_run(answer: Any) -> Verdict:
-    """Check which run tells whether the first scores are what slows a head without the scale."""
+    """Check which run tells whether large first scores are enough to make a head slow."""
     if answer == "louder":
         return correct(
-            "It has the scale, as the fast head has, and starts with the map of the slow one. If "
-            "it is fast, large first scores aren't enough. If it is slow, one doubt is left: keys "
-            "meet a larger W_q, so each step on W_k moves the scores √d_k times as far. The "
-            "solution trains this head with W_k's learning rate divided by √d_k as well."
+            "It has the scale, as the fast head has, and starts with the map of the slow one. Fast "
+            "or slow, one doubt is left: keys meet a larger W_q, so each step on W_k moves the "
+            "scores √d_k times as far. The solution trains this head with W_k's learning rate "
+            "divided by √d_k as well."
         )
     for mistake in (_LONGER, _NARROW, _SEEDS, _BOTH):
         if answer == mistake.answer:
