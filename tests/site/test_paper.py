@@ -60,20 +60,14 @@ def test_printing_shows_figures_that_were_not_loaded_yet(browser, site_address):
 
 
 def test_a_page_printed_from_a_phone_shows_the_drawings_for_wide_windows(browser, site_address):
-    """Also when it comes to the paper: a browser asks for a drawing, but doesn't wait for each."""
     with open_page(browser, f"{site_address}{all_lessons()[1]}.html", width=390) as (page, _):
         shown = """() => [...document.querySelectorAll("picture:has(source) > img.only-light")]
-            .map((image) => [image.currentSrc === image.src, image.complete])"""
-        assert not any(is_wide for is_wide, _ in page.evaluate(shown))
-        page.evaluate(f"addEventListener('afterprint', () => {{ window.printed = ({shown})(); }})")
-        page.evaluate("""() => addEventListener("beforeprint", async () => {
-            await new Promise(requestAnimationFrame);
-            const images = [...document.querySelectorAll("picture:has(source) > img.only-light")];
-            window.onPaper = images.map((image) => image.currentSrc === image.src);
-        })""")
-        page.pdf()
-        assert len(page.evaluate("onPaper")) > 3 and all(page.evaluate("onPaper"))
-        page.wait_for_function(f"({shown})().every(([isWide]) => !isWide)")
+            .map((image) => image.currentSrc === image.src)"""
+        assert len(page.evaluate(shown)) > 3 and not any(page.evaluate(shown))
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.wait_for_function(f"({shown})().every((isWide) => isWide)")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.wait_for_function(f"({shown})().every((isWide) => !isWide)")
 
 
 def test_a_solution_is_printed_if_it_was_opened(browser, site_address):
