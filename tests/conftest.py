@@ -9,13 +9,12 @@ package. Each file of tests stays in one process, which holds what the file shar
 every page is dealt out page by page.
 """
 
-import os
-
 import pytest
 import torch
 from hypothesis import settings
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser
 from tools.engines import NEEDED, find_engine, started
+from tools.installed import go_without
 
 torch.set_num_threads(1)  # several processes share the processor
 
@@ -28,12 +27,6 @@ settings.load_profile("course")
 def same_numbers_every_time():
     """Seed torch for each test, so that chance decides none."""
     torch.manual_seed(0)
-
-
-def go_without(what: str):
-    """Skip a test for which something isn't installed, or fail where CI is set."""
-    give_up = pytest.fail if os.environ.get("CI") else pytest.skip
-    give_up(what)
 
 
 @pytest.fixture(scope="session")

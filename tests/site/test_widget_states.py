@@ -22,7 +22,7 @@ FIGURES = {
     for residual in (True, False) for norm in (None, "pre", "post")
 }, panels={"gradient": "size"})""",
 }
-ANSWERED = ("Predict('Which?', ['this', 'that'], 1, 'So.')",)
+ANSWERED = "Predict('Which?', ['this', 'that'], 1, 'So.')"
 CELL = "```{{code-cell}} ipython3\n{code}\n```\n"
 SETUP = """import torch
 from attnlib.widgets import *
@@ -38,11 +38,7 @@ def page_of(*cells):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     project = tmp_path_factory.mktemp("states") / "project"
-    pages = {
-        "index": page_of(*FIGURES.values(), SECOND_COMPASS, *ANSWERED),
-        "other": page_of("rand(1); " + FIGURES["query_compass"]),
-    }
-    small_project(project, pages)
+    small_project(project, {"index": page_of(*FIGURES.values(), SECOND_COMPASS, ANSWERED)})
     result = build(project, project, "-W", "--keep-going")
     assert result.returncode == 0, result.stderr
     with serve(project / "_build/html") as address:
@@ -54,8 +50,8 @@ def open_at(browser, site):
     """Return a function that opens the page at a hash in a browser of its own."""
     opened = []
 
-    def open_hash(hash_="", name="index"):
-        page = open_page(browser, f"{site}{name}.html{hash_}")
+    def open_hash(hash_=""):
+        page = open_page(browser, f"{site}index.html{hash_}")
         opened.append((page, *page.__enter__()))
         return opened[-1][1]
 

@@ -52,10 +52,6 @@ class Firefox:
         """Press a key where the focus is."""
         self.page.keyboard.press(key)
 
-    def screenshot(self, path: str):
-        """Keep what is seen."""
-        self.page.screenshot(path=path)
-
     def close(self):
         """End the browser."""
         self.browser.close()
@@ -86,10 +82,6 @@ class WebKit:
     def press(self, key: str):
         """Press a key where the focus is."""
         ActionChains(self.driver).send_keys(KEYS[key]).perform()
-
-    def screenshot(self, path: str):
-        """Keep what is seen."""
-        self.driver.save_screenshot(path)
 
     def close(self):
         """End the browser and its screen."""
