@@ -85,6 +85,13 @@ def require_dropout(dropout: float) -> None:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
 
 
+def require_parameter_dtype(dtype: object) -> None:
+    """Raise TypeError unless parameters of this dtype can have gradients; None is torch's own."""
+    if dtype is None or (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        return
+    raise TypeError(f"dtype must be a floating point dtype, such as torch.float32, got {dtype!r}")
+
+
 def require_text(name: str, value: object) -> None:
     """Raise TypeError unless `value` is a string."""
     if not isinstance(value, str):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib import _attention_checks as checks
-from attnlib._checks import require_flag
+from attnlib._checks import require_flag, require_parameter_dtype
 from attnlib._projection import project_heads
 from attnlib.cache import KVCache, require_cache
 from attnlib.functional import explicit_attention, fused_attention, merge, recorded_weights, split
@@ -61,7 +61,8 @@ class MultiHeadAttention(nn.Module):
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
-        TypeError, ValueError: sizes that aren't whole numbers or don't divide, or another dropout.
+        TypeError, ValueError: sizes that aren't whole numbers or don't divide, another dropout, or
+            a dtype that isn't floating point.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class MultiHeadAttention(nn.Module):
         vdim = d_model if vdim is None else vdim
         checks.require_sizes(d_model, num_heads, num_kv_heads, kdim, vdim, dropout)
         require_flag("bias", bias)
+        require_parameter_dtype(dtype)
         self.d_model, self.num_heads, self.num_kv_heads = d_model, num_heads, num_kv_heads
         self.kdim, self.vdim, self.dropout = kdim, vdim, dropout
         d_kv = d_model // num_heads * num_kv_heads

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attnlib._checks import (
     require_dropout,
     require_flag,
+    require_parameter_dtype,
     require_positive_int,
     require_sequence,
     require_width,
@@ -38,8 +39,8 @@ class FeedForward(nn.Module):
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
-        TypeError, ValueError: sizes that aren't whole numbers of at least 1, or bias is neither
-            True nor False.
+        TypeError, ValueError: sizes that aren't whole numbers of at least 1, bias is neither True
+            nor False, or the dtype isn't floating point.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class FeedForward(nn.Module):
         d_ff = 4 * d_model if d_ff is None else d_ff
         require_positive_int("d_ff", d_ff)
         require_flag("bias", bias)
+        require_parameter_dtype(dtype)
         self.d_model, self.d_ff = d_model, d_ff
         self.W_1 = nn.Linear(d_model, d_ff, bias, device, dtype)
         self.W_2 = nn.Linear(d_ff, d_model, bias, device, dtype)

@@ -8,7 +8,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import require_flag, require_number, require_positive_int, require_width
+from attnlib._checks import (
+    require_flag,
+    require_number,
+    require_parameter_dtype,
+    require_positive_int,
+    require_width,
+)
 
 
 class LayerNorm(nn.Module):
@@ -26,8 +32,8 @@ class LayerNorm(nn.Module):
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
-        TypeError, ValueError: d_model isn't a whole number of at least 1, eps is negative, or bias
-            is neither True nor False.
+        TypeError, ValueError: d_model isn't a whole number of at least 1, eps is negative, bias is
+            neither True nor False, or the dtype isn't floating point.
     """
 
     def __init__(
@@ -40,7 +46,7 @@ class LayerNorm(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _require_norm_sizes(d_model, eps)
+        _require_norm_options(d_model, eps, dtype)
         require_flag("bias", bias)
         self.d_model, self.eps = d_model, eps
         self.gain = nn.Parameter(torch.ones(d_model, device=device, dtype=dtype))
@@ -81,7 +87,8 @@ class RMSNorm(nn.Module):
         device, dtype: of the parameter, as for every torch module.
 
     Raises:
-        TypeError, ValueError: d_model isn't a whole number of at least 1, or eps is negative.
+        TypeError, ValueError: d_model isn't a whole number of at least 1, eps is negative, or the
+            dtype isn't floating point.
     """
 
     def __init__(
@@ -93,7 +100,7 @@ class RMSNorm(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _require_norm_sizes(d_model, eps)
+        _require_norm_options(d_model, eps, dtype)
         self.d_model, self.eps = d_model, eps
         self.gain = nn.Parameter(torch.ones(d_model, device=device, dtype=dtype))
 
@@ -121,8 +128,9 @@ def _at_least_float32(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-def _require_norm_sizes(d_model: int, eps: float) -> None:
+def _require_norm_options(d_model: int, eps: float, dtype: torch.dtype | None) -> None:
     require_positive_int("d_model", d_model)
     require_number("eps", eps)
     if not eps >= 0:
         raise ValueError(f"eps must not be negative, got {eps}: it stands under a square root")
+    require_parameter_dtype(dtype)

@@ -4,7 +4,10 @@ import pytest
 import torch
 
 from attnlib import (
+    FeedForward,
+    LayerNorm,
     MultiHeadAttention,
+    TransformerBlock,
     causal_mask,
     merge_heads,
     padding_mask,
@@ -91,6 +94,13 @@ CASES = {
     "no key heads": (lambda: small(num_kv_heads=0), ValueError, ["num_kv_heads", "at least 1"]),
     "key width as float": (lambda: small(kdim=8.0), TypeError, ["kdim", "float"]),
     "no value width": (lambda: small(vdim=0), ValueError, ["vdim", "at least 1", "0"]),
+    "whole numbers": (lambda: small(dtype=torch.int64), TypeError, ["dtype", "int64", "floating"]),
+    "complex numbers": (lambda: small(dtype=torch.complex64), TypeError, ["dtype", "complex64"]),
+    "dtype as text": (lambda: small(dtype="float32"), TypeError, ["dtype", "'float32'"]),
+    "network of whole numbers": (lambda: FeedForward(8, dtype=torch.int8), TypeError, ["dtype"]),
+    "norm of whole numbers": (lambda: LayerNorm(8, dtype=torch.int8), TypeError, ["dtype"]),
+    "block of whole numbers": (lambda: TransformerBlock(8, 2, dtype=torch.bool), TypeError,
+        ["dtype", "bool"]),
     "dropout as percent": (lambda: small(dropout=10), ValueError, ["dropout", "below 1", "10"]),
     "negative dropout": (lambda: small(dropout=-0.1), ValueError, ["dropout", "-0.1"]),
     "dropout of all": (lambda: small(dropout=1.0), ValueError, ["dropout", "below 1", "1.0"]),

@@ -1,8 +1,8 @@
 """Diagnose an attention in a file: `python -m attnlib.museum path.py:Class`.
 
 It runs the file, as `python path.py` would. The exit status is 0 if the attention is healthy, 1 if
-it is broken (with --edges also if it differs at the edges), 2 if it can't be asked: because of the
-command, of the file, of how the attention is called, or of what it is.
+it is broken, meant so or not (with --edges also if it differs at the edges), 2 if it can't be
+asked: because of the command, of the file, of how the attention is called, or of what it is.
 """
 
 import argparse
@@ -42,9 +42,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m attnlib.museum",
         description="Compare an attention of yours with attnlib's, and say what is wrong with it.",
-        epilog="The file is run. Exit status: 0 healthy; 1 broken (with --edges also where it "
-        "differs at the edges); 2 it can't be asked, because of the command, of the file, of how "
-        "the attention is called, or of what it is (positions inside, say).",
+        epilog="The file is run. Exit status: 0 healthy; 1 broken, meant so or not (with --edges "
+        "also where it differs at the edges); 2 it can't be asked, because of the command, of the "
+        "file, of how the attention is called, or of what it is (positions inside, say).",
     )
     parser.add_argument(
         "candidate", metavar="path.py:Name", help="a class, a function that builds one, or a module"

@@ -41,7 +41,9 @@ def test_what_the_broken_ones_are_made_of_is_right(right):
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_others_miss_is_found(name):
     diagnosis = diagnosed(BROKEN[name])
-    assert not diagnosis and diagnosis.heading == "Broken.", diagnosis
+    known_elsewhere = name == "2"  # a scale of another size that is the same for every d_k
+    heading = "Broken, unless it is meant so." if known_elsewhere else "Broken."
+    assert not diagnosis and diagnosis.heading == heading, diagnosis
 
 
 @pytest.mark.parametrize("probe", AT_AN_EDGE)

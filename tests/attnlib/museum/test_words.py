@@ -60,20 +60,20 @@ class ShowsUnmasked(Limited):
         return super().forward(x, mask=mask)[0], super().forward(x)[1]
 
 
-class Sigmoids(Plain):
+class TwiceTheShares(Plain):
     def forward(self, x):
         return self.attend(x)[0]
 
     def weigh(self, scores, allowed):
-        return scores.sigmoid()
+        return 2 * scores.softmax(-1)
 
 
-class Softcapped(Sigmoids):
+class Cubed(TwiceTheShares):
     def weigh(self, scores, allowed):
-        return (3 * torch.tanh(scores / 3)).softmax(-1)
+        return (scores**3).softmax(-1)
 
 
-class InBfloat16(Sigmoids):
+class InBfloat16(TwiceTheShares):
     def weigh(self, scores, allowed):
         return scores.bfloat16().softmax(-1).float()
 
@@ -93,11 +93,10 @@ class NeverDrops(Plain):
 
 
 SAID = {
-    "turned around": (PaddedTheOtherWay, "It is right if True hides"),
     "too little": (PaddedWithTooLittle, "If the number that stands for minus infinity isn't low"),
     "weights alone": (ShowsUnmasked, "Its output is right: the weights that it returns aren't"),
-    "sigmoids": (Sigmoids, "rows of its weights don't sum to 1"),
-    "softcapped": (Softcapped, "look at how scores become weights"),
+    "shares of 2": (TwiceTheShares, "rows of its weights don't sum to 1"),
+    "cubed": (Cubed, "look at how scores become weights"),
     "bfloat16": (InBfloat16, "a lower precision inside"),
     "dropout": (NeverDrops, "training isn't random."),
 }

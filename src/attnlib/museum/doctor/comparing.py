@@ -24,6 +24,11 @@ def farthest(given: Answer, right: Answer) -> float:
     return _differences(given, right).max().item()
 
 
+def mean_difference(given: Answer, right: Answer) -> float:
+    """Return how far an answer's outputs are from the right ones on the average."""
+    return _differences(given, right).mean().item()
+
+
 def mostly(given: Answer, right: Answer) -> float:
     """Return the difference that three numbers of four stay below."""
     return _differences(given, right).quantile(0.75).item()

@@ -24,6 +24,8 @@ from attnlib.museum.doctor.examine import (
     normalizes_inside,
     short_context,
 )
+from attnlib.museum.doctor.formulas import other_formula
+from attnlib.museum.doctor.meant import right_if_meant
 from attnlib.museum.doctor.naming import (
     ABOUT_DTYPES,
     ABOUT_NORMS,
@@ -36,6 +38,7 @@ from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import Load, Told
 
 CANNOT_BE_ASKED = "This can't be asked."
+UNLESS_MEANT = "Broken, unless it is meant so."
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +57,8 @@ class Diagnosis(Verdict):
             nowhere, half precision, weights while it trains.
         taken: what the candidate was taken for: how it is called, what its masks mean and so on.
         heading: the diagnosis in a few words: "Healthy.", "Healthy, but it differs at the edges.",
-            "Broken." or, where its attention can't be compared, "This can't be asked."
+            "Broken."; "Broken, unless it is meant so." where it is right under another convention
+            or by another formula; or, where its attention can't be compared, "This can't be asked."
     """
 
     exhibits: tuple[Exhibit, ...] = ()
@@ -140,8 +144,8 @@ def diagnose(
         for reading, limit in _readings(answers, candidate, told):
             exhibits = reading.explain(reading.wrong[0], limit) if reading.wrong else ()
             if exhibits:
-                return _wrong(reading, exhibits)
-        return _wrong(_nearest(answers, told), ())
+                return _wrong(reading, exhibits, candidate, told)
+        return _wrong(_nearest(answers, told), (), candidate, told)
 
 
 def _nearest(answers: Answers, told: Told) -> Answers:
@@ -187,14 +191,22 @@ def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:
     return _told(answers, heading, message, exhibits, passed=not edges)
 
 
-def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
+def _wrong(
+    answers: Answers, exhibits: tuple[Exhibit, ...], candidate: Candidate, told: Told
+) -> Diagnosis:
+    formula = None if exhibits else other_formula(answers)
+    if formula:
+        return _told(answers, UNLESS_MEANT, report.another_formula(formula), passed=False)
     reason = _why_not_comparable(answers, bool(exhibits))
     if reason:
         return _told(answers, CANNOT_BE_ASKED, reason, passed=False)
+    convention = right_if_meant(answers, exhibits, candidate, told)
     if exhibits:
         message = report.behaves_like(exhibits, answers)
-        return _told(answers, "Broken.", message, exhibits, passed=False)
-    return _told(answers, "Broken.", report.in_no_known_way(answers), passed=False)
+    else:
+        message = report.in_no_known_way(answers, convention)
+    heading = UNLESS_MEANT if convention else "Broken."
+    return _told(answers, heading, message, exhibits, passed=False)
 
 
 def _why_not_comparable(answers: Answers, named: bool) -> str | None:

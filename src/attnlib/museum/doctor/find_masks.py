@@ -68,15 +68,6 @@ def _as_padding(patient: Patient, told: Told) -> Patient:
     return next((tried for tried in taken if tried.right(_PADDING)), (taken or kinds)[0])
 
 
-def is_right_hidden(patient: Patient) -> bool:
-    """Tell whether padding is right if True hides, where it was handed over as True = may look."""
-    forward = patient.first.forward
-    if "key_mask" not in forward.roles or forward.key_mask.meaning != "keep":
-        return False
-    hiding = replace(forward.key_mask, meaning="hide")
-    return patient.changed(forward=replace(forward, key_mask=hiding)).right(_PADDING)
-
-
 def with_key_mask_style(patient: Patient) -> Patient:
     """Return a patient whose padding mask is handed over as it wants it."""
     forward = patient.first.forward

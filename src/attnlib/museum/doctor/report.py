@@ -7,7 +7,8 @@ from itertools import cycle
 from attnlib.museum.doctor.asking import PATHS
 from attnlib.museum.doctor.comparing import agree, difference
 from attnlib.museum.doctor.examine import EQUAL, USUAL
-from attnlib.museum.doctor.find_masks import is_right_hidden
+from attnlib.museum.doctor.formulas import Found
+from attnlib.museum.doctor.meant import CONVENTIONS, Convention
 from attnlib.museum.doctor.naming import NARROW, Answers, Guess, Question
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import LONGEST, PROBES, Answer, Probe
@@ -45,22 +46,6 @@ _LEAKING = (
     "what is forbidden: mask the scores with -inf."
 )
 _LIMITS = {"mask", "masks", "key_mask", "causal", "a limit", "two limits"}
-_IF_MEANT = "That differs from the paper, and is fine if it is meant"
-_UNLESS = {
-    "no scale": f"{_IF_MEANT} (T5 leaves the scale to its first weights): then say scale=1, and "
-    "the rest is asked.",
-    "scale applied twice": f"{_IF_MEANT} (muP divides by d_k): then say scale=lambda d_k: 1 / d_k, "
-    "and the rest is asked.",
-    "inverted mask": 'If your mask is meant to hide where it is True, say mask="hide".',
-    "0/1 mask added": 'If your mask is meant to be added to the scores, say mask="add".',
-    "mask crosses batch and heads": "If your mask is meant to have the axes [B, 1, T, T], say "
-    'mask_shape="[B, 1, T, T]".',
-    "attention across the batch": "If your tokens are meant to be [T, B, d], say "
-    "batch_first=False.",
-    "averaged heads": "If a mean is what you want to show, ask for the output alone: "
-    "returns=lambda result: result[0].",
-    "forgotten W_o": "If that projection stands elsewhere by intent, say out_projection=False.",
-}
 
 
 def healthy(answers: Answers) -> str:
@@ -81,12 +66,22 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
     return message
 
 
-def in_no_known_way(answers: Answers) -> str:
-    """Say what differs where no exhibit does."""
+def another_formula(formula: Found) -> str:
+    """Say by which other formula a candidate is right."""
+    return (
+        f"Its answers aren't those of the paper's attention, but on one sequence they are those of "
+        f"another formula: {formula}. That is fine if it is meant; the rest can't be compared then."
+    )
+
+
+def in_no_known_way(answers: Answers, convention: Convention | None = None) -> str:
+    """Say what differs where no exhibit does; and a convention under which nothing would."""
     first = answers.wrong[0]
     raised = isinstance(answers.given[first], Exception)
     way = "" if raised else ", in a way that no exhibit is"
     message = f"Wrong {_says(first)}{way}: {_difference(first, answers)}"
+    if convention:
+        return f"{message} {convention.says}"
     near = not raised and answers.mostly_right(first)
     if not raised and _weights_alone(first, answers):
         message += (
@@ -95,11 +90,6 @@ def in_no_known_way(answers: Answers) -> str:
         )
     elif near and _LIMITS & set(first[0].needs):
         message += _LEAKING
-    if not raised and first[0].name == "padding" and is_right_hidden(answers.patient):
-        message += (
-            ' It is right if True hides: if your mask is meant so, say mask="hide". Elsewhere '
-            "(attention_mask of transformers) 1 is a token, and 0 is padding."
-        )
     if not raised and _switched_off(first, answers.patient):
         message += (
             " It is right without the triangle: whoever hands over this mask switches causality "
@@ -370,7 +360,7 @@ def _listed(exhibits: Guess) -> str:
 
 
 def _unless(exhibits: Guess) -> str:
-    return "".join(f" {_UNLESS[e.name]}" for e in exhibits if e.name in _UNLESS)
+    return "".join(f" {CONVENTIONS[e.name].says}" for e in exhibits if e.name in CONVENTIONS)
 
 
 def _names(questions: list[Question], answers: Answers) -> str:

@@ -1,0 +1,183 @@
+"""Other formulas that public code has in place of the paper's, to be told from bugs.
+
+Each is held against what a candidate answers on one sequence. A formula with a number in it, which
+nobody told, is tried with many, and the best is made better until it fits or doesn't.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attnlib.museum.doctor.asking import PATHS, Pair, ask_of_attnlib
+from attnlib.museum.doctor.comparing import agree, mean_difference
+from attnlib.museum.doctor.naming import Answers
+from attnlib.museum.doctor.probes import PROBES, put
+from attnlib.museum.doctor.reference import stepped
+
+_PLAIN = PROBES[0]
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_STEPS = 40  # of a golden section, after which a number is known to seven digits
+Weigh = Callable[[Tensor, Tensor, float], Tensor]  # of scores, what may be seen, and a number
+
+
+@dataclass(frozen=True)
+class Formula:
+    """Another way from queries and keys to weights.
+
+    says: what it is, with a place for its number. weigh: the weights. numbers: those to begin with.
+    features: what is done to queries and keys, whose products are then taken as they are.
+    """
+
+    says: str
+    weigh: Weigh
+    numbers: Sequence[float] = (1.0,)
+    features: Callable[[Tensor], Tensor] | None = None
+
+    def steps(self, number: float) -> dict[str, Any]:
+        """Return the steps of attention that it replaces."""
+        everything = torch.tensor(True)
+        steps: dict[str, Any] = {
+            "softmax": lambda scores: self.weigh(scores, everything, number),
+            "weigh": lambda scores, allowed: self.weigh(scores, allowed, number),
+        }
+        features = self.features
+        if features:
+            steps["score"] = lambda q, k: features(q) @ features(k).mT
+        return steps
+
+
+@dataclass(frozen=True)
+class Found:
+    """A formula that answers as a candidate does, with its number."""
+
+    formula: Formula
+    number: float
+
+    def __str__(self) -> str:
+        return self.formula.says.format(f"{self.number:.4g}")
+
+
+def _softmax(scores: Tensor, allowed: Tensor) -> Tensor:
+    return scores.masked_fill(~allowed, -math.inf).softmax(-1)
+
+
+def _shares(numbers: Tensor, allowed: Tensor) -> Tensor:
+    numbers = numbers * allowed
+    return numbers / numbers.sum(-1, keepdim=True)
+
+
+def _with_one_added(scores: Tensor, allowed: Tensor, _: float) -> Tensor:
+    exponentials = scores.exp() * allowed
+    return exponentials / (1 + exponentials.sum(-1, keepdim=True))
+
+
+def _between(low: float, high: float) -> list[float]:
+    """Return numbers that grow by the same factor."""
+    return torch.logspace(math.log10(low), math.log10(high), 25, dtype=torch.float64).tolist()
+
+
+SCALED = Formula(
+    "dot products multiplied by another scale",
+    lambda scores, allowed, c: _softmax(c * scores, allowed),
+    _between(0.01, 100),
+)
+FORMULAS = (
+    Formula(
+        "softcapped scores (c tanh(s / c) with c = {}, as Gemma 2 has them, arXiv:2408.00118)",
+        lambda scores, allowed, c: _softmax(c * torch.tanh(scores / c), allowed),
+        _between(0.5, 100),
+    ),
+    Formula(
+        "a sigmoid of the scores in place of the softmax, with {} added (arXiv:2409.04431)",
+        lambda scores, allowed, c: (scores + c).sigmoid() * allowed,
+        [-4.0, -3.0, -2.0, -1.0, 0.0, 1.0],
+    ),
+    Formula(
+        "a sigmoid of the scores in place of the softmax, with the logarithm of the number of keys "
+        "taken off (arXiv:2409.04431)",
+        lambda scores, allowed, _: (scores - math.log(scores.shape[-1])).sigmoid() * allowed,
+    ),
+    Formula(
+        'a softmax with 1 added to its sum ("off by one", E. Miller 2023)',
+        _with_one_added,
+    ),
+    Formula(
+        "ReLU of the scores, divided by the number of keys (arXiv:2309.08586)",
+        lambda scores, allowed, _: scores.relu() * allowed / scores.shape[-1],
+    ),
+    Formula(
+        "linear attention with the features elu(x) + 1 (arXiv:2006.16236)",
+        lambda products, allowed, _: _shares(products, allowed),
+        features=lambda x: F.elu(x) + 1,
+    ),
+    Formula(
+        "linear attention with the features relu(x)",
+        lambda products, allowed, _: _shares(products, allowed),
+        features=torch.relu,
+    ),
+)
+
+
+def other_formula(answers: Answers) -> Found | None:
+    """Return another formula that answers as the candidate does on one sequence, if one does."""
+    if (_PLAIN, PATHS[0]) not in answers.failed:
+        return None
+    given = answers.given[_PLAIN, PATHS[0]]
+    for formula in FORMULAS:
+        found = _fitted(formula, answers)
+        if found:
+            steps = tuple(sorted(formula.steps(found.number).items()))
+            if answers.patient.behaves_like(steps, _PLAIN, given):  # at other sizes too
+                return found
+    return None
+
+
+def other_scale(answers: Answers) -> float | None:
+    """Return what dot products are multiplied by, if that is another number than 1 / sqrt(d_k)."""
+    found = _fitted(SCALED, answers)
+    if not found:
+        return None
+    sizes = answers.patient.first.setting.sizes
+    return found.number / math.sqrt(sizes.d_model // sizes.num_heads)
+
+
+def _fitted(formula: Formula, answers: Answers) -> Found | None:
+    """Return a formula with the number by which it answers as the first module does."""
+    given, patient = answers.given[_PLAIN, PATHS[0]], answers.patient
+    if isinstance(given, Exception):
+        return None
+
+    def answer(number: float) -> list[Pair]:
+        first = patient.first
+        module = stepped(first.setting, formula.steps(number))
+        with ask_of_attnlib(module, first.setting, first.takes).on(PATHS[0]) as asked:
+            pairs = put(_PLAIN, asked)
+        assert not isinstance(pairs, Exception)
+        return [(output, None) for output, _ in pairs]
+
+    def distance(number: float) -> float:
+        theirs = answer(number)
+        return mean_difference(given[: len(theirs)], theirs)
+
+    number = _best(distance, formula.numbers)
+    theirs = answer(number)
+    agreed = agree(given[: len(theirs)], theirs, _PLAIN.tolerance)
+    return Found(formula, number) if agreed else None
+
+
+def _best(distance: Callable[[float], float], numbers: Sequence[float]) -> float:
+    """Return the number at the smallest distance, by a golden section beside the best of some."""
+    i = min(range(len(numbers)), key=lambda i: distance(numbers[i]))
+    low, high = numbers[max(i - 1, 0)], numbers[min(i + 1, len(numbers) - 1)]
+    for _ in range(_STEPS if low < high else 0):
+        width = _GOLDEN * (high - low)
+        if distance(high - width) < distance(low + width):
+            high = low + width
+        else:
+            low = high - width
+    return (low + high) / 2

@@ -1,0 +1,271 @@
+"""What is right under another convention, or by another formula, isn't simply called broken."""
+
+import math
+from functools import cache
+
+import pytest
+import torch
+import torch.nn.functional as F
+from tools import public_attentions as public
+from tools.broken_attentions import Limited, Plain
+
+from attnlib import museum
+from attnlib.museum import check, diagnose, named
+from attnlib.museum.__main__ import main
+from attnlib.museum.doctor.diagnosis import UNLESS_MEANT
+from attnlib.museum.doctor.meant import CONVENTIONS as KNOWN
+
+diagnosed = cache(diagnose)
+
+
+class Hiding(Limited):
+    """True hides."""
+
+    def forward(self, query, mask=None):
+        return super().forward(query, mask=None if mask is None else ~mask)
+
+
+class Adding(Plain):
+    """The mask is 0 or -inf, and added, as Llama's first code has it."""
+
+    def forward(self, query, mask=None):
+        return self.attend(query, allowed=mask)
+
+    def weigh(self, scores, allowed):
+        if allowed is not None:
+            scores = scores + (allowed[:, None] if allowed.dim() == 3 else allowed)
+        return scores.softmax(-1)
+
+
+class PaddingThatHides(Plain):
+    def forward(self, x, attention_mask=None):
+        allowed = None if attention_mask is None else (attention_mask == 0)[:, None, None]
+        return self.attend(x, allowed=allowed)[0]
+
+
+class SequenceFirst(Plain):
+    def forward(self, x):
+        output, weights = self.attend(x.transpose(0, 1))
+        return output.transpose(0, 1), weights
+
+
+class Scaled(Plain):
+    scale = 1.0
+
+    def scores(self, q, k):
+        return q @ k.mT * self.scale
+
+
+class DividedByD(Plain):
+    def scores(self, q, k):
+        return q @ k.mT / self.d_k
+
+
+class OfGranite(Scaled):
+    scale = 0.0156
+
+
+class AveragesHeads(Plain):
+    def forward(self, x):
+        output, weights = self.attend(x)
+        return output, weights.mean(1)
+
+
+class WithoutLastLayer(Plain):
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        del self.W_o
+
+    def mix(self, weights, v):
+        return (weights @ v).transpose(1, 2).flatten(2)
+
+
+CONVENTIONS = {
+    "True hides": (Hiding, {"mask": "hide"}, 'say mask="hide"'),
+    "padding, True hides": (PaddingThatHides, {"mask": "hide"}, 'say mask="hide"'),
+    "added": (Adding, {"mask": "add"}, 'say mask="add"'),
+    "scores shown, added": (public.ShowsItsScores, {"mask": "add"}, 'say mask="add"'),
+    "heads before samples": (public.HeadsBeforeSamples, {"mask": "hide"}, 'say mask="hide"'),
+    "sequence first": (SequenceFirst, {"batch_first": False}, "say batch_first=False"),
+    "T5's scale": (Scaled, {"scale": 1}, "say scale=1"),
+    "muP's scale": (DividedByD, {"scale": lambda d_k: 1 / d_k}, "say scale=lambda d_k: 1 / d_k"),
+    "Granite's scale": (OfGranite, {"scale": 0.0156}, "say scale=0.0156"),
+    "a mean of heads": (AveragesHeads, {"returns": lambda result: result[0]}, "returns=lambda"),
+    "no last layer": (WithoutLastLayer, {"out_projection": False}, "say out_projection=False"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_another_convention_is_told_and_healthy_once_it_is_said(name):
+    candidate, options, words = CONVENTIONS[name]
+    diagnosis = diagnosed(candidate)
+    assert not diagnosis and diagnosis.heading == UNLESS_MEANT, diagnosis
+    assert words in diagnosis.message
+    assert diagnose(candidate, **options).heading.startswith("Healthy")
+
+
+class HidingAndUnscaled(Hiding):
+    def scores(self, q, k):
+        return q @ k.mT
+
+
+class UnscaledWithAMask(Limited):
+    """Right but for the scale, and a mask that a second bug throws away."""
+
+    def forward(self, query, mask=None):
+        return super().forward(query)
+
+    def scores(self, q, k):
+        return q @ k.mT
+
+
+@pytest.mark.parametrize(
+    ("candidate", "options"),
+    [
+        (Hiding, {"mask": "keep"}),
+        (Adding, {"mask": "keep"}),
+        (HidingAndUnscaled, {}),
+        (UnscaledWithAMask, {}),
+    ],
+)
+def test_what_no_single_convention_makes_right_is_broken(candidate, options):
+    """As what contradicts the reader's own word is."""
+    assert diagnose(candidate, **options).heading == "Broken."
+
+
+def test_modules_of_attnlib_promise_its_conventions():
+    assert diagnosed(named("inverted mask")).heading == "Broken."
+    assert diagnosed(named("no scale")).heading == "Broken."
+
+
+class Softcapped(Plain):
+    cap = 3.0
+
+    def weigh(self, scores, allowed):
+        return super().weigh(self.cap * torch.tanh(scores / self.cap), allowed)
+
+
+class SoftcappedAsGemma(Softcapped):
+    cap = 20.0
+
+
+class CausallySoftcapped(Softcapped):
+    def forward(self, x):
+        triangle = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+        return self.attend(x, allowed=triangle)[0]
+
+
+class Sigmoids(Plain):
+    def forward(self, x):
+        return self.attend(x)[0]
+
+    def weigh(self, scores, allowed):
+        return scores.sigmoid()
+
+
+class SigmoidsByLength(Sigmoids):
+    def weigh(self, scores, allowed):
+        return (scores - math.log(scores.shape[-1])).sigmoid()
+
+
+class SigmoidsWithABias(Sigmoids):
+    def weigh(self, scores, allowed):
+        return (scores - 1.7).sigmoid()
+
+
+class OffByOne(Plain):
+    def weigh(self, scores, allowed):
+        padded = F.pad(scores, (1, 0)).softmax(-1)
+        return padded[..., 1:]
+
+
+class Rectified(Plain):
+    def weigh(self, scores, allowed):
+        return scores.relu() / scores.shape[-1]
+
+
+class Linear(Plain):
+    """Keys and values are summed first: no weights are made."""
+
+    feature = staticmethod(lambda x: F.elu(x) + 1)
+
+    def forward(self, x):
+        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+        q, k = self.feature(q), self.feature(k)
+        sums = q @ k.sum(-2, keepdim=True).mT
+        return self.W_o((q @ (k.mT @ v) / sums).transpose(1, 2).flatten(2))
+
+
+class LinearOfRelu(Linear):
+    feature = staticmethod(torch.relu)
+
+
+FORMULAS = {
+    Softcapped: "softcapped scores (c tanh(s / c) with c = 3,",
+    SoftcappedAsGemma: "softcapped scores (c tanh(s / c) with c = 20,",
+    CausallySoftcapped: "softcapped scores (c tanh(s / c) with c = 3,",
+    Sigmoids: "a sigmoid of the scores",
+    SigmoidsByLength: "the logarithm of the number of keys taken off",
+    SigmoidsWithABias: "with -1.7 added",
+    OffByOne: "a softmax with 1 added to its sum",
+    Rectified: "ReLU of the scores, divided by the number of keys",
+    Linear: "linear attention with the features elu(x) + 1",
+    LinearOfRelu: "linear attention with the features relu(x)",
+}
+
+
+@pytest.mark.parametrize("candidate", FORMULAS, ids=lambda candidate: candidate.__name__)
+def test_another_formula_is_named(candidate):
+    diagnosis = diagnosed(candidate)
+    assert not diagnosis and diagnosis.heading == UNLESS_MEANT, diagnosis
+    assert FORMULAS[candidate] in diagnosis.message and not diagnosis.exhibits
+    others = {words for other, words in FORMULAS.items() if words not in FORMULAS[candidate]}
+    assert not any(words in diagnosis.message for words in others - {"a sigmoid of the scores"})
+
+
+class Cubed(Plain):
+    def weigh(self, scores, allowed):
+        return super().weigh(scores**3, allowed)
+
+
+class TwoThirds(Softcapped):
+    """Softcapped, and something else is wrong."""
+
+    def mix(self, weights, v):
+        return super().mix(weights, v * 2 / 3)
+
+
+class CappedByWidth(Plain):
+    """Each size of it fits another cap."""
+
+    def weigh(self, scores, allowed):
+        cap = self.d_k / 4
+        return super().weigh(cap * torch.tanh(scores / cap), allowed)
+
+
+@pytest.mark.parametrize("candidate", [Cubed, TwoThirds, CappedByWidth])
+def test_a_formula_that_nobody_knows_is_broken(candidate):
+    diagnosis = diagnosed(candidate)
+    assert diagnosis.heading == "Broken." and "another formula is meant" in diagnosis.message
+
+
+def test_what_may_be_meant_fails_a_test_and_the_command(tmp_path, capsys):
+    with pytest.raises(AssertionError, match=r'(?s)unless it is meant so.*mask="hide"'):
+        check(Hiding)
+    assert check(Hiding, mask="hide")
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from torch import nn\n\n"
+        "from tools.broken_attentions import Plain\n\n\n"
+        "class Mine(Plain):\n"
+        "    def scores(self, q, k):\n"
+        "        return q @ k.mT\n",
+        encoding="utf-8",
+    )
+    assert main([f"{file}:Mine"]) == 1
+    assert UNLESS_MEANT in capsys.readouterr().out
+    assert main([f"{file}:Mine", "--scale", "1"]) == 0
+
+
+def test_each_convention_belongs_to_an_exhibit():
+    assert set(KNOWN) <= {exhibit.name for exhibit in museum.EXHIBITS}
