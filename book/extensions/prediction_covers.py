@@ -5,12 +5,10 @@ reader has committed there the fold opens; by hand it opens at any time. Where n
 open and nothing is seen of it. See prediction-covers.js.
 """
 
-import json
 from itertools import takewhile
 
 from docutils import nodes
-from myst_nb.sphinx_ import NbMetadataCollector
-from without_script import VIEW
+from page_widgets import shown_widgets, state_of
 
 OPEN = """<details class="course-cover" data-until="{model}" open><summary>
 <span class="course-closed">Show the answer and what follows</span>
@@ -19,12 +17,8 @@ OPEN = """<details class="course-cover" data-until="{model}" open><summary>
 
 def prediction_in(node: nodes.Element, state: dict) -> str | None:
     """Return the model of the Predict box that a node shows; None if it shows none."""
-    for view in node.findall(nodes.raw):
-        if match := VIEW.fullmatch(view.astext()):
-            model = json.loads(match[1])["model_id"]
-            if state[model]["state"].get("_module") == "predict":
-                return model
-    return None
+    models = (model for _, model in shown_widgets(node))
+    return next((one for one in models if state[one]["state"].get("_module") == "predict"), None)
 
 
 def answer_below(box: nodes.Element, state: dict) -> list[nodes.Element]:
@@ -49,10 +43,9 @@ def is_cell(node: nodes.Node) -> bool:
 
 def add_covers(app, doctree, page):
     """Put the answers into folds."""
-    scripts = NbMetadataCollector.get_js_files(app.env, page)
-    if app.builder.format != "html" or "ipywidgets_state" not in scripts:
+    state = state_of(app.env, page)
+    if app.builder.format != "html" or not state:
         return
-    state = json.loads(scripts["ipywidgets_state"][1]["body"])["state"]
     for box in list(doctree.findall(is_cell)):
         model = prediction_in(box, state)
         answer = answer_below(box, state) if model else []

@@ -11,9 +11,7 @@ import struct
 from base64 import b64decode
 from pathlib import Path
 
-from docutils import nodes
-from myst_nb.sphinx_ import NbMetadataCollector
-from without_script import VIEW
+from page_widgets import changing_state, shown_widgets
 
 FILE = "asked.js"
 WORDS = {
@@ -42,20 +40,14 @@ def mark_of(entry: dict) -> str:
 def mark_page(app, doctree):
     """Mark the widgets that a page shows, and remember the marks."""
     page = app.env.docname
-    scripts = NbMetadataCollector.get_js_files(app.env, page)
-    if "ipywidgets_state" not in scripts:
-        return
-    attributes = scripts["ipywidgets_state"][1]
-    saved = json.loads(attributes["body"])
     marks: dict[str, list[str]] = {words: [] for words in WORDS.values()}
-    for view in doctree.findall(nodes.raw):
-        match = VIEW.fullmatch(view.astext())
-        entry = saved["state"].get(json.loads(match[1])["model_id"]) if match else None
-        if entry and "kept" in entry["state"]:
-            mark = entry["state"]["_asked"] = mark_of(entry)
-            known = marks[WORDS[entry["state"]["_module"]]]
-            known += [mark] if mark not in known else []
-    attributes["body"] = json.dumps(saved).replace("<", "\\u003c")  # nothing in it ends the script
+    with changing_state(app.env, page) as entries:
+        for _, model in shown_widgets(doctree):
+            entry = entries.get(model)
+            if entry and "kept" in entry["state"]:
+                mark = entry["state"]["_asked"] = mark_of(entry)
+                known = marks[WORDS[entry["state"]["_module"]]]
+                known += [mark] if mark not in known else []
     app.env.metadata[page]["asked"] = {words: known for words, known in marks.items() if known}
 
 

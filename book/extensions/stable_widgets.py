@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable
 
 from docutils import nodes
-from myst_nb.sphinx_ import NbMetadataCollector
-from without_script import VIEW
+from page_widgets import changing_state, shown_widgets
 
 ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 PART = re.compile(r"IPY_MODEL_([0-9a-f]{32})")  # such as its layout
@@ -41,18 +40,13 @@ def renamed(text: str, names: dict[str, str]) -> str:
 
 def rename_page(app, doctree):
     """Rename a page's widgets, in their state and where they are shown."""
-    scripts = NbMetadataCollector.get_js_files(app.env, app.env.docname)
-    if "ipywidgets_state" not in scripts:
-        return
-    attributes = scripts["ipywidgets_state"][1]
-    saved = json.loads(attributes["body"])
-    views = [view for view in doctree.findall(nodes.raw) if VIEW.fullmatch(view.astext())]
-    shown = [json.loads(VIEW.fullmatch(view.astext())[1])["model_id"] for view in views]
-    names = counted(saved["state"], shown)
-    saved = json.loads(renamed(json.dumps(saved), names))
-    saved["state"] = dict(sorted(saved["state"].items()))
-    attributes["body"] = json.dumps(saved)
-    for view in views:
+    shown = shown_widgets(doctree)
+    with changing_state(app.env, app.env.docname) as state:
+        names = counted(state, [model for _, model in shown])
+        with_new_ids = json.loads(renamed(json.dumps(state), names))
+        state.clear()
+        state.update(sorted(with_new_ids.items()))
+    for view, _ in shown:
         view[:] = [nodes.Text(renamed(view.astext(), names))]
 
 

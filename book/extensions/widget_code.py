@@ -10,7 +10,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from myst_nb.sphinx_ import NbMetadataCollector
+from page_widgets import changing_state
 
 FOLDER = "widgets"  # of the site's static files
 OURS = "attnlib.widgets."
@@ -58,13 +58,8 @@ def static_files(names: set[str]) -> dict[str, str]:
 
 def read_page(app, doctree):
     """Take the code out of a page's state, and remember whose it was."""
-    scripts = NbMetadataCollector.get_js_files(app.env, app.env.docname)
-    if "ipywidgets_state" not in scripts:
-        return
-    attributes = scripts["ipywidgets_state"][1]
-    saved = json.loads(attributes["body"])
-    names = take_code_away(saved["state"])
-    attributes["body"] = json.dumps(saved).replace("<", "\\u003c")  # nothing in it ends the script
+    with changing_state(app.env, app.env.docname) as state:
+        names = take_code_away(state)
     app.env.metadata[app.env.docname]["widgets"] = sorted(names)
 
 

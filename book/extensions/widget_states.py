@@ -5,9 +5,7 @@ reader answers is kept by progress.js. A mark made of what a figure shows at its
 of an older edition. See widget-states.js.
 """
 
-import json
-
-from myst_nb.sphinx_ import NbMetadataCollector
+from page_widgets import changing_state
 from progress import mark_of
 
 SCRIPT = "widget-states.js"
@@ -27,18 +25,13 @@ def moved_traits(module: str) -> list[str]:
 
 def mark_figures(app, doctree):
     """Tell each figure which of its traits can be moved, and its mark."""
-    scripts = NbMetadataCollector.get_js_files(app.env, app.env.docname)
-    if "ipywidgets_state" not in scripts:
-        return
-    attributes = scripts["ipywidgets_state"][1]
-    saved = json.loads(attributes["body"])
-    for entry in saved["state"].values():
-        state = entry["state"]
-        if "_module" in state and "kept" not in state:
-            state["_mark"] = mark_of(entry)
-            state["_moved"] = moved_traits(state["_module"])
-            app.env.metadata[app.env.docname]["has_states"] = True
-    attributes["body"] = json.dumps(saved).replace("<", "\\u003c")  # nothing in it ends the script
+    with changing_state(app.env, app.env.docname) as entries:
+        for entry in entries.values():
+            state = entry["state"]
+            if "_module" in state and "kept" not in state:
+                state["_mark"] = mark_of(entry)
+                state["_moved"] = moved_traits(state["_module"])
+                app.env.metadata[app.env.docname]["has_states"] = True
 
 
 def load_script(app, pagename, templatename, context, doctree):

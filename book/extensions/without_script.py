@@ -5,15 +5,12 @@ page, what there is to fill in, to choose from or to put in order. Texts come fr
 saved state and stay text.
 """
 
-import json
 import re
 from html import escape
 
 from docutils import nodes
-from myst_nb.core.render import WIDGET_VIEW_MIMETYPE
-from myst_nb.sphinx_ import NbMetadataCollector
+from page_widgets import shown_widgets, state_of
 
-VIEW = re.compile(rf'<script type="{re.escape(WIDGET_VIEW_MIMETYPE)}">(.*)</script>', re.DOTALL)
 INLINE = re.compile(r"`([^`]+)`|\*(?!\s)([^*]*[^*\s])\*")  # as in the widgets' shared/text.js
 
 
@@ -84,17 +81,10 @@ def in_plain_words(state: dict) -> str:
 
 def add_fallbacks(app, doctree, docname):
     """Put a <noscript> behind each widget of a page."""
-    files = NbMetadataCollector.get_js_files(app.env, docname)
-    if "ipywidgets_state" not in files:
-        return
-    _, script = files["ipywidgets_state"]
-    entries = json.loads(script["body"])["state"]
-    for view in list(doctree.findall(nodes.raw)):
-        match = VIEW.fullmatch(view.astext())
-        if match:
-            state = entries[json.loads(match[1])["model_id"]]["state"]
-            words = nodes.raw(text=fallback(state), format="html")
-            view.parent.insert(view.parent.index(view) + 1, words)
+    entries = state_of(app.env, docname)
+    for view, model in shown_widgets(doctree):
+        words = nodes.raw(text=fallback(entries[model]["state"]), format="html")
+        view.parent.insert(view.parent.index(view) + 1, words)
 
 
 def setup(app):
