@@ -1,25 +1,29 @@
 /* What is wider than the page (code, tables, formulas, drawings on a phone) scrolls inside its own
    box, and such a box can be reached and scrolled by keyboard: it is a stop of the Tab key while
-   it is too wide. */
+   it is too wide.
+
+   Boxes are looked at once the browser has laid them out anyway: at first, and when their size
+   changes, with the window or because a fold around them opens. All are read before one is changed,
+   for what is read after a change costs a layout of the page. */
 (() => {
   const SCROLLERS = "pre, table, .drawing, .output, .pst-scrollable-table-container, .math";
 
-  function reach(box, isTooWide) {
-    if (isTooWide) box.tabIndex = 0;
-    else box.removeAttribute("tabindex");
+  function isTooWide(box) {
+    const scrolls = getComputedStyle(box).overflowX !== "visible";
+    return scrolls && box.scrollWidth > box.clientWidth + 1;
   }
 
-  function update() {
-    for (const box of document.querySelectorAll(`article :is(${SCROLLERS})`)) {
-      const scrolls = getComputedStyle(box).overflowX !== "visible";
-      reach(box, scrolls && box.scrollWidth > box.clientWidth + 1);
+  function update(entries) {
+    const read = entries.map(({ target }) => [target, isTooWide(target)]);
+    for (const [box, tooWide] of read) {
+      if (tooWide) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
     }
   }
 
   addEventListener("load", async () => {
     await document.fonts.ready; // formulas have their final width only with their font
-    update();
-    addEventListener("resize", update);
-    document.addEventListener("toggle", update, { capture: true }); // a fold was opened
+    const observer = new ResizeObserver(update);
+    for (const box of document.querySelectorAll(`article :is(${SCROLLERS})`)) observer.observe(box);
   });
 })();
