@@ -607,3 +607,38 @@ DAMAGES = {
     "place should be a list of whole numbers": lambda state, _: state.update(place=[0, 1]),
     "sequence should be a list of tokens from 0 to 1": lambda s, _: s.update(sequence=[0, 7]),
 }
+
+
+COUNT_TWINS = """() => {
+  window.twins = 0;
+  new MutationObserver((records) => {
+    for (const {addedNodes} of records)
+      for (const node of addedNodes) twins += node.classList?.contains("attn-twin") ?? 0;
+  }).observe(document.querySelector(".attn-told-stage"), {childList: true});
+}"""
+
+
+def test_steps_are_measured_before_a_reader_goes_on_and_once(show):
+    """All at once they would take longer than a click may."""
+    page = show(Flow())
+    page.evaluate(COUNT_TWINS)
+    page.get_by_role("checkbox", name="Causal").click()  # other tables, to be measured anew
+    page.wait_for_function(f"twins === {len(STEPS)}")
+    page.get_by_role("button", name="Step").click()
+    page.get_by_role("button", name="Step").click()
+    assert page.evaluate("twins") == len(STEPS)
+    assert page.locator(".attn-twin").count() == 0
+    heights = "['.attn-stage', '.attn-live'].map((s) => document.querySelector(s).style.minHeight)"
+    assert all(height.endswith("px") for height in page.evaluate(heights))
+
+
+def test_what_is_not_measured_yet_is_measured_when_it_is_needed(show):
+    page = show(Flow())
+    page.evaluate(f"""() => {{
+      ({COUNT_TWINS})();
+      for (const name of ["Causal", "Step"])
+        [...document.querySelectorAll("button, label")]
+          .find((node) => node.textContent.includes(name)).click();
+    }}""")
+    page.wait_for_function("twins > 0")
+    assert page.evaluate("twins") == len(STEPS)

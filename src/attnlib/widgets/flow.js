@@ -3,6 +3,7 @@
 import { createHeadChoice, createPlayer, createSequence } from "./flow_controls.js";
 import { createMatrix } from "./flow_matrix.js";
 import { computeAll } from "./flow_numbers.js";
+import { createRoom } from "./flow_room.js";
 import { formula, MATRICES, STEPS, sayOrigin, sayStep, sayWhere } from "./flow_words.js";
 import { divisors } from "./shared/attention.js";
 import { element } from "./shared/dom.js";
@@ -66,7 +67,7 @@ function render({ model, el }) {
     max: STEPS.length - 1,
     choose(step) {
       player.stop();
-      reserveRoom();
+      room.reserve();
       show(step);
     },
   });
@@ -87,7 +88,7 @@ function render({ model, el }) {
     go,
     told(isPlaying) {
       live.setAttribute("aria-live", isPlaying ? "off" : "polite");
-      if (isPlaying) reserveRoom();
+      if (isPlaying) room.reserve();
     },
   });
   const table = element("div", { class: "attn-stage" });
@@ -106,9 +107,19 @@ function render({ model, el }) {
     legend,
   );
   let built = null; // what the tables were made for
-  let matrices = {}; // by name, those that are shown
-  let headChoice = null;
-  let reserved = null; // what room is reserved for
+  let shown = null; // the step that stands on the stage
+  const room = createRoom(stage, [table, live], {
+    count: STEPS.length,
+    key() {
+      const { numHeads, causal: isCausal, sequence: places } = readState(model);
+      return JSON.stringify([stage.clientWidth, numHeads, isCausal, places]);
+    },
+    fill(step, twinTable, twinSentence) {
+      const state = stateAt(STEPS[step].makes);
+      twinTable.append(...build(state).nodes);
+      twinSentence.append(...tell(state));
+    },
+  });
 
   function show(step) {
     set("matrix", STEPS[step].makes);
@@ -116,7 +127,7 @@ function render({ model, el }) {
   function go(by) {
     const step = stepOf(model.get("matrix")) + by;
     if (!(step in STEPS)) return;
-    reserveRoom();
+    room.reserve();
     show(step);
   }
 
@@ -139,14 +150,22 @@ function render({ model, el }) {
     focusTraced();
   });
 
-  /** The step's matrices; they are made again where more changes than what is traced. */
-  function build(state, all) {
-    const step = STEPS[stepOf(state.matrix)];
-    const made = JSON.stringify([step, state.numHeads, state.causal, state.sequence]);
-    if (made === built) return;
-    const appears = built === null ? "" : "attn-appears";
-    built = made;
-    matrices = Object.fromEntries(
+  /** The state with a step's matrix, all numbers, and the number of it that is traced. */
+  function stateAt(matrix) {
+    const read = { ...readState(model), matrix };
+    const tokenAt = tellApart(read.sequence.map((i) => tokens[i]));
+    const state = { ...read, tokenAt, width: d / read.numHeads };
+    const all = computeAll(state);
+    const place = nearest(state.place, all[matrix]);
+    const traced = place[0] * all[matrix].columns + place[1] * all[matrix].width + place[2];
+    return { ...state, all, place, traced };
+  }
+
+  /** A step: its matrices, and the head that is shown where there is no room for all. */
+  function build(state, appears = "") {
+    const { all, matrix } = state;
+    const step = STEPS[stepOf(matrix)];
+    const matrices = Object.fromEntries(
       [...step.of, step.makes].map((name) => {
         const options = { ...state, press: (i) => press(name, all[name], i) };
         return [name, createMatrix(name, all[name], options)];
@@ -155,71 +174,67 @@ function render({ model, el }) {
     const heading = createHeading(element("strong", {}, step.name), " ");
     heading.append(...formula(step.formula));
     const operands = step.of.flatMap((name) => matrices[name].nodes);
-    headChoice = createHeadChoice(all[step.makes].parts, (head) => {
+    const headChoice = createHeadChoice(all[step.makes].parts, (head) => {
       player.stop();
       set("place", model.get("place").with(1, head));
     });
     headChoice.node.hidden =
       state.numHeads === 1 || !Object.keys(matrices).some((name) => MATRICES[name].apart);
-    table.replaceChildren(
+    const nodes = [
       heading,
       createNote(sayStep(step.makes, state)),
       headChoice.node,
       element("div", { class: "attn-operands" }, ...operands),
       element("div", { class: `attn-made ${appears}` }, ...matrices[step.makes].nodes),
-    );
+    ];
+    mark({ matrices, headChoice }, state);
+    return { matrices, headChoice, nodes };
   }
 
-  function draw(matrix = model.get("matrix")) {
-    const read = { ...readState(model), matrix };
-    const tokenAt = tellApart(read.sequence.map((i) => tokens[i]));
-    const state = { ...read, tokenAt, width: d / read.numHeads };
-    const all = computeAll(state);
-    build(state, all);
-    const place = nearest(state.place, all[matrix]);
-    const traced = place[0] * all[matrix].columns + place[1] * all[matrix].width + place[2];
+  /** Frame the traced number and those that it was computed from. */
+  function mark({ matrices, headChoice }, { all, matrix, place, traced }) {
     const sources = all[matrix].terms(traced).flat();
-    for (const [name, { mark }] of Object.entries(matrices)) {
+    for (const [name, { mark: markIn }] of Object.entries(matrices)) {
       const places = sources.filter(([from]) => from === name).map(([, i]) => i);
-      mark(name === matrix ? traced : null, places, place[1]);
+      markIn(name === matrix ? traced : null, places, place[1]);
     }
     headChoice.press(place[1]);
-    const sum = element("span", { dir: "ltr" }, ...sayOrigin(all, matrix, traced, state.width));
-    live.replaceChildren(...sayWhere(matrix, place, state), sum);
-    legend.firstChild.style.visibility = "weights" in matrices ? "visible" : "hidden";
-    const step = stepOf(matrix);
+  }
+
+  /** What is traced, in words and numbers. */
+  function tell(state) {
+    const { all, matrix, place, traced, width } = state;
+    const sum = element("span", { dir: "ltr" }, ...sayOrigin(all, matrix, traced, width));
+    return [...sayWhere(matrix, place, state), sum];
+  }
+
+  function draw() {
+    const state = stateAt(model.get("matrix"));
+    const step = stepOf(state.matrix);
+    const made = JSON.stringify([step, state.numHeads, state.causal, state.sequence]);
+    if (made === built) {
+      mark(shown, state);
+    } else {
+      shown = build(state, built === null ? "" : "attn-appears");
+      table.replaceChildren(...shown.nodes);
+      built = made;
+    }
+    live.replaceChildren(...tell(state));
+    legend.firstChild.style.visibility = "weights" in shown.matrices ? "visible" : "hidden";
     steps.draw(step, `${step + 1} of ${STEPS.length}: ${STEPS[step].name}`);
     player.draw(step);
     heads.draw(counts.indexOf(state.numHeads), `${state.numHeads} of width ${state.width}`);
     causal.draw(state.causal);
     sequence.draw(state.sequence);
+    room.prepare();
   }
 
-  /**
-   * Let the stage be as tall as its tallest step, and the sentence as its longest, so that nothing
-   * moves from step to step.
-   */
-  function reserveRoom() {
-    const { numHeads, causal: isCausal, sequence: places } = readState(model);
-    const needed = JSON.stringify([stage.clientWidth, numHeads, isCausal, places]);
-    if (needed === reserved) return;
-    reserved = needed;
-    const now = model.get("matrix");
-    for (const part of [live, stage]) {
-      part.style.minHeight = "";
-      const heights = STEPS.map(({ makes }) => {
-        draw(makes);
-        return part.offsetHeight;
-      });
-      part.style.minHeight = `${Math.max(...heights)}px`;
-    }
-    draw(now);
-  }
   draw();
   el.replaceChildren(root);
   const forget = redrawOn(model, TRAITS, () => draw());
   return () => {
     player.end();
+    room.end();
     forget();
   };
 }

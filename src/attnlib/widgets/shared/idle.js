@@ -1,0 +1,11 @@
+// Work that can wait.
+
+/** Do something when the browser has nothing else to do; returns what calls it off. */
+export function whenIdle(work) {
+  if (!("requestIdleCallback" in window)) {
+    const timer = setTimeout(work, 200); // WebKit
+    return () => clearTimeout(timer);
+  }
+  const request = requestIdleCallback(work);
+  return () => cancelIdleCallback(request);
+}
