@@ -8,8 +8,10 @@ import torch
 import torch.nn.functional as F
 from tools import public_attentions as public
 from tools.broken_attentions import Limited, Plain
+from torch import nn
 
-from attnlib import museum
+from attnlib import MultiHeadAttention, museum
+from attnlib.functional import merge_heads, split_heads
 from attnlib.museum import check, diagnose, named
 from attnlib.museum.__main__ import main
 from attnlib.museum.doctor.diagnosis import UNLESS_MEANT
@@ -80,6 +82,62 @@ class WithoutLastLayer(Plain):
         return (weights @ v).transpose(1, 2).flatten(2)
 
 
+class HidingAndUnscaled(Hiding):
+    def scores(self, q, k):
+        return q @ k.mT
+
+
+class AddingUnscaled(Adding):
+    """T5's."""
+
+    def scores(self, q, k):
+        return q @ k.mT
+
+
+class AroundTorch(nn.Module):
+    """Its weights are the mean of the heads, and its mask hides."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+
+    def forward(self, x, mask=None):
+        return self.inner(x, x, x, attn_mask=mask)
+
+
+class SequenceFirstHiding(Hiding):
+    def forward(self, x, mask=None):
+        output, weights = super().forward(x.transpose(0, 1), mask)
+        return output.transpose(0, 1), weights
+
+
+class CausalHiding(Plain):
+    def forward(self, x, mask=None):
+        allowed = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+        if mask is not None:
+            allowed = allowed & ~(mask[:, None] if mask.dim() == 3 else mask)
+        return self.attend(x, allowed=allowed)
+
+
+class PaddingByKeysThatHides(Plain):
+    def forward(self, x, key_mask=None):
+        allowed = None if key_mask is None else ~key_mask[:, None, None]
+        return self.attend(x, allowed=allowed)
+
+
+class OneTwelfth(Scaled):
+    scale = 1 / 12
+
+
+class OneSixtyFourth(Scaled):
+    scale = 1 / 64
+
+
+class EightByD(Plain):
+    def scores(self, q, k):
+        return q @ k.mT * 8 / self.d_k
+
+
 CONVENTIONS = {
     "True hides": (Hiding, {"mask": "hide"}, 'say mask="hide"'),
     "padding, True hides": (PaddingThatHides, {"mask": "hide"}, 'say mask="hide"'),
@@ -91,6 +149,18 @@ CONVENTIONS = {
     "muP's scale": (DividedByD, {"scale": lambda d_k: 1 / d_k}, "say scale=lambda d_k: 1 / d_k"),
     "Granite's scale": (OfGranite, {"scale": 0.0156}, "say scale=0.0156"),
     "a mean of heads": (AveragesHeads, {"returns": lambda result: result[0]}, "returns=lambda"),
+    "unscaled, True hides": (HidingAndUnscaled, {"scale": 1, "mask": "hide"}, 'say mask="hide"'),
+    "unscaled, added": (AddingUnscaled, {"scale": 1, "mask": "add"}, "say scale=1"),
+    "torch's own, around it": (AroundTorch, {"returns": lambda result: result[0], "mask": "hide"},
+        "returns=lambda"),
+    "sequence first, True hides": (SequenceFirstHiding, {"batch_first": False, "mask": "hide"},
+        "say batch_first=False"),
+    "always causal, True hides": (CausalHiding, {"mask": "hide"}, 'say mask="hide"'),
+    "padding called key_mask": (PaddingByKeysThatHides, {"key_mask": "hide"},
+        'say key_mask="hide"'),
+    "one twelfth": (OneTwelfth, {"scale": 0.083333333}, "say scale=0.08333"),
+    "1 / 64": (OneSixtyFourth, {"scale": 0.015625}, "say scale=0.015625."),
+    "8 / d_k": (EightByD, {"scale": lambda d_k: 8 / d_k}, "say scale=lambda d_k: 8 / d_k"),
     "no last layer": (WithoutLastLayer, {"out_projection": False}, "say out_projection=False"),
 }  # fmt: skip
 
@@ -104,11 +174,6 @@ def test_another_convention_is_told_and_healthy_once_it_is_said(name):
     assert diagnose(candidate, **options).heading.startswith("Healthy")
 
 
-class HidingAndUnscaled(Hiding):
-    def scores(self, q, k):
-        return q @ k.mT
-
-
 class UnscaledWithAMask(Limited):
     """Right but for the scale, and a mask that a second bug throws away."""
 
@@ -119,12 +184,33 @@ class UnscaledWithAMask(Limited):
         return q @ k.mT
 
 
+class RoundedRoot(Plain):
+    """At both of the sizes that are asked the root of d_k is 3, rounded down."""
+
+    def scores(self, q, k):
+        return q @ k.mT / int(math.sqrt(self.d_k))
+
+
+class SaysBatchFirst(SequenceFirst):
+    batch_first = True
+
+
+class SoftcappedWithoutItsMask(Limited):
+    def forward(self, query, mask=None):
+        return super().forward(query)
+
+    def weigh(self, scores, allowed):
+        return super().weigh(3 * torch.tanh(scores / 3), allowed)
+
+
 @pytest.mark.parametrize(
     ("candidate", "options"),
     [
         (Hiding, {"mask": "keep"}),
         (Adding, {"mask": "keep"}),
-        (HidingAndUnscaled, {}),
+        (RoundedRoot, {}),
+        (SaysBatchFirst, {}),
+        (SoftcappedWithoutItsMask, {}),
         (UnscaledWithAMask, {}),
     ],
 )
@@ -133,9 +219,33 @@ def test_what_no_single_convention_makes_right_is_broken(candidate, options):
     assert diagnose(candidate, **options).heading == "Broken."
 
 
+def test_what_was_told_is_not_advised_again():
+    assert 'say mask="hide"' not in diagnose(Hiding, mask="keep").message
+    assert "say batch_first" not in diagnosed(SaysBatchFirst).message
+    told = diagnose(DividedByD, scale=1)
+    assert told.heading == "Broken." and "say scale" not in told.message
+    assert "divided by d_k, which is" not in told.message
+
+
+def test_a_formula_and_what_is_wrong_beside_it_are_both_told():
+    diagnosis = diagnosed(SoftcappedWithoutItsMask)
+    assert "those of another formula: softcapped scores" in diagnosis.message
+    assert "by that formula too it is wrong with a mask" in diagnosis.message
+
+
 def test_modules_of_attnlib_promise_its_conventions():
     assert diagnosed(named("inverted mask")).heading == "Broken."
     assert diagnosed(named("no scale")).heading == "Broken."
+
+    class Capped(MultiHeadAttention):
+        def forward(self, query):
+            q, k, v = (
+                split_heads(W(query), self.num_heads) for W in (self.W_q, self.W_k, self.W_v)
+            )
+            scores = 3 * torch.tanh(q @ k.mT / math.sqrt(q.shape[-1]) / 3)
+            return self.W_o(merge_heads(scores.softmax(-1) @ v))
+
+    assert diagnose(Capped).heading == "Broken."
 
 
 class Softcapped(Plain):

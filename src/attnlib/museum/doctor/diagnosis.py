@@ -25,7 +25,7 @@ from attnlib.museum.doctor.examine import (
     short_context,
 )
 from attnlib.museum.doctor.formulas import other_formula
-from attnlib.museum.doctor.meant import right_if_meant
+from attnlib.museum.doctor.meant import hints, right_if_meant
 from attnlib.museum.doctor.naming import (
     ABOUT_DTYPES,
     ABOUT_NORMS,
@@ -86,6 +86,7 @@ def diagnose(
     out_projection: bool = True,
     scale: float | Callable[[int], float] | None = None,
     mask: str | None = None,
+    key_mask: str | None = None,
     mask_shape: str | None = None,
     qkv: str | None = None,
     batch_first: bool | None = None,
@@ -115,6 +116,7 @@ def diagnose(
             (1 in T5) or a function of d_k (lambda d_k: 1 / d_k in muP).
         mask: what True or 1 means in its mask: "keep" (may look), "hide"; or "add" for numbers that
             are added to the scores. An argument called `mask` keeps unless told otherwise.
+        key_mask: the same for the mask of padding, [B, T].
         mask_shape: the only axes that its mask may have: "[T, T]", "[B, T, T]", "[B, 1, T, T]" or
             "[B h, T, T]".
         qkv: the layout of one packed projection: W_q, W_k and W_v as "blocks", head by head
@@ -133,14 +135,14 @@ def diagnose(
     require_flag("edges", edges)
     told = Told(
         load=load, num_heads=num_heads, causal=causal, bias=bias, out_projection=out_projection,
-        scale=scale, mask=mask, mask_shape=mask_shape, qkv=qkv, batch_first=batch_first,
-        arguments=arguments, returns=returns,
+        scale=scale, mask=mask, key_mask=key_mask, mask_shape=mask_shape, qkv=qkv,
+        batch_first=batch_first, arguments=arguments, returns=returns,
     )  # fmt: skip
     with usual_settings(), torch.random.fork_rng(devices=[]):
         patient = examine(candidate, told)
         answers = Answers.of(patient)
         if not answers.wrong:
-            return _not_wrong(answers, edges)
+            return _not_wrong(answers, told, edges)
         for reading, limit in _readings(answers, candidate, told):
             exhibits = reading.explain(reading.wrong[0], limit) if reading.wrong else ()
             if exhibits:
@@ -183,10 +185,10 @@ def _readings(answers: Answers, candidate: Candidate, told: Told) -> Iterator[tu
             yield Answers.of(causally), 1
 
 
-def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:
+def _not_wrong(answers: Answers, told: Told, edges: bool) -> Diagnosis:
     if not answers.failed:
         return _told(answers, "Healthy.", report.healthy(answers))
-    exhibits, message = report.at_the_edges(answers)
+    exhibits, message = report.at_the_edges(answers, told)
     heading = "Healthy, but it differs at the edges."
     return _told(answers, heading, message, exhibits, passed=not edges)
 
@@ -194,19 +196,19 @@ def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:
 def _wrong(
     answers: Answers, exhibits: tuple[Exhibit, ...], candidate: Candidate, told: Told
 ) -> Diagnosis:
-    formula = None if exhibits else other_formula(answers)
-    if formula:
-        return _told(answers, UNLESS_MEANT, report.another_formula(formula), passed=False)
+    meant = right_if_meant(answers, exhibits, candidate, told)
+    if meant:
+        message = report.if_meant(answers, exhibits, meant)
+        return _told(answers, UNLESS_MEANT, message, exhibits, passed=False)
     reason = _why_not_comparable(answers, bool(exhibits))
     if reason:
         return _told(answers, CANNOT_BE_ASKED, reason, passed=False)
-    convention = right_if_meant(answers, exhibits, candidate, told)
     if exhibits:
-        message = report.behaves_like(exhibits, answers)
+        message = report.behaves_like(exhibits, answers) + hints(exhibits, answers.patient, told)
+        message += report.what_more(exhibits, answers)
     else:
-        message = report.in_no_known_way(answers, convention)
-    heading = UNLESS_MEANT if convention else "Broken."
-    return _told(answers, heading, message, exhibits, passed=False)
+        message = report.in_no_known_way(answers, other_formula(answers))
+    return _told(answers, "Broken.", message, exhibits, passed=False)
 
 
 def _why_not_comparable(answers: Answers, named: bool) -> str | None:

@@ -51,7 +51,7 @@ def examine(candidate: Candidate, told: Told, turned: bool | None = None) -> Pat
     if "mask" in forward.roles:
         patient = with_mask_style(patient, told)
     if "key_mask" in forward.roles:
-        patient = with_key_mask_style(patient)
+        patient = with_key_mask_style(patient, told)
     patient = _with_what_it_also_takes(patient)
     in_training = next(path for path in PATHS if path.training)
     patient = replace(patient, random_in_training=patient.varies(in_training))
@@ -63,12 +63,13 @@ def examine(candidate: Candidate, told: Told, turned: bool | None = None) -> Pat
 
 def _require_mask(forward: Forward, told: Told) -> None:
     """Raise if something is told of a mask that isn't there."""
-    for option in ("mask", "mask_shape"):
-        if getattr(told, option) is not None and "mask" not in forward.roles:
+    for option in ("mask", "mask_shape", "key_mask"):
+        roles = ("key_mask", "mask") if option == "key_mask" else ("mask",)
+        if getattr(told, option) is not None and not set(roles) & forward.roles.keys():
             arguments = ", ".join(forward.roles.values())
             raise CallError(
                 f"{option} says how a mask is handed over, got {getattr(told, option)!r}, but "
-                f"forward({arguments}) has no argument called {' or '.join(ROLES['mask'][:3])}: "
+                f"forward({arguments}) has no argument called {' or '.join(ROLES[roles[0]][:3])}: "
                 "leave it out, or hand in a module that takes one"
             )
 

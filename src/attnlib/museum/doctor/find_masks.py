@@ -58,7 +58,7 @@ def _as_padding(patient: Patient, told: Told) -> Patient:
         forward,
         roles={other.get(role, role): name for role, name in forward.roles.items()},
         required=frozenset(other.get(role, role) for role in forward.required),
-        key_mask=MaskStyle(told.mask or "keep"),
+        key_mask=MaskStyle(told.key_mask or told.mask or "keep"),
     )
     kinds = [
         patient.changed(forward=replace(forward, key_mask=replace(forward.key_mask, dtype=dtype)))
@@ -68,15 +68,16 @@ def _as_padding(patient: Patient, told: Told) -> Patient:
     return next((tried for tried in taken if tried.right(_PADDING)), (taken or kinds)[0])
 
 
-def with_key_mask_style(patient: Patient) -> Patient:
+def with_key_mask_style(patient: Patient, told: Told) -> Patient:
     """Return a patient whose padding mask is handed over as it wants it."""
     forward = patient.first.forward
     if forward.roles["key_mask"] in ROLES["mask"]:  # found to be padding, under what was told
         return patient
-    meanings = {"key_mask": ["keep"], "key_padding_mask": ["hide", "keep"]}
+    of_name = {"key_mask": ["keep"], "key_padding_mask": ["hide", "keep"]}
+    meanings = [told.key_mask] if told.key_mask else of_name.get(forward.roles["key_mask"])
     tried = [
         patient.changed(forward=replace(forward, key_mask=replace(forward.key_mask, meaning=one)))
-        for one in meanings.get(forward.roles["key_mask"], ["keep", "hide"])
+        for one in meanings or ["keep", "hide"]
     ]
     if patient.first.setting.always_causal:  # padding may switch the triangle off
         right = (one for one in tried if _right_without_triangle(one) or one.right(_PADDING))

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from attnlib.museum.doctor.asking import PATHS, Pair, ask_of_attnlib
 from attnlib.museum.doctor.comparing import agree, mean_difference
-from attnlib.museum.doctor.naming import Answers
+from attnlib.museum.doctor.naming import Answers, Question
+from attnlib.museum.doctor.patient import Steps
 from attnlib.museum.doctor.probes import PROBES, put
 from attnlib.museum.doctor.reference import stepped
 
@@ -53,13 +54,41 @@ class Formula:
 
 @dataclass(frozen=True)
 class Found:
-    """A formula that answers as a candidate does, with its number."""
+    """A formula that answers as a candidate does on one sequence, with its number.
+
+    steps: those of attention by this formula. wrong: what isn't right by it all the same, but at
+    an edge.
+    """
 
     formula: Formula
     number: float
+    steps: Steps = ()
+    wrong: tuple[Question, ...] = ()
 
     def __str__(self) -> str:
-        return self.formula.says.format(f"{self.number:.4g}")
+        return self.formula.says.format(f"{round(self.number, 6):.4g}")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What dot products are multiplied by, by a module with heads of width d_k."""
+
+    number: float
+    d_k: int
+
+    def __str__(self) -> str:
+        return f"{self.number:.10g}"
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether it isn't the root of d_k, rounded: a mistake that looks like a number."""
+        rounded = math.floor(math.sqrt(self.d_k)), math.ceil(math.sqrt(self.d_k))
+        return not any(math.isclose(self.number * n, 1, rel_tol=1e-4) for n in rounded)
+
+    @property
+    def times_d_k(self) -> float:
+        """What is divided by d_k, if the scale falls with it."""
+        return _rounded(self.number * self.d_k)
 
 
 def _softmax(scores: Tensor, allowed: Tensor) -> Tensor:
@@ -72,8 +101,21 @@ def _shares(numbers: Tensor, allowed: Tensor) -> Tensor:
 
 
 def _with_one_added(scores: Tensor, allowed: Tensor, _: float) -> Tensor:
-    exponentials = scores.exp() * allowed
-    return exponentials / (1 + exponentials.sum(-1, keepdim=True))
+    scores = scores.masked_fill(~allowed, -math.inf)
+    return F.pad(scores, (1, 0)).softmax(-1)[..., 1:]  # 1 is the exponential of the padding
+
+
+def _count(allowed: Tensor, scores: Tensor) -> Tensor:
+    return allowed.expand(scores.shape[-2:]).sum(-1, keepdim=True)
+
+
+FEATURES: dict[str, Callable[[Tensor], Tensor]] = {
+    "elu(x) + 1 (arXiv:2006.16236)": lambda x: F.elu(x) + 1,
+    "relu(x)": torch.relu,
+    "relu(x) + 0.001 (arXiv:2009.14794)": lambda x: torch.relu(x) + 1e-3,
+    "exp(x)": torch.exp,
+    "x ** 2": torch.square,
+}
 
 
 def _between(low: float, high: float) -> list[float]:
@@ -88,14 +130,18 @@ SCALED = Formula(
 )
 FORMULAS = (
     Formula(
+        "a sigmoid of the scores in place of the softmax",
+        lambda scores, allowed, _: scores.sigmoid() * allowed,
+    ),
+    Formula(
         "softcapped scores (c tanh(s / c) with c = {}, as Gemma 2 has them, arXiv:2408.00118)",
         lambda scores, allowed, c: _softmax(c * torch.tanh(scores / c), allowed),
-        _between(0.5, 100),
+        _between(0.1, 2000),
     ),
     Formula(
         "a sigmoid of the scores in place of the softmax, with {} added (arXiv:2409.04431)",
         lambda scores, allowed, c: (scores + c).sigmoid() * allowed,
-        [-4.0, -3.0, -2.0, -1.0, 0.0, 1.0],
+        [-12.0, -10.0, -8.0, -6.0, -4.0, -2.0, 0.0, 2.0],
     ),
     Formula(
         "a sigmoid of the scores in place of the softmax, with the logarithm of the number of keys "
@@ -111,14 +157,24 @@ FORMULAS = (
         lambda scores, allowed, _: scores.relu() * allowed / scores.shape[-1],
     ),
     Formula(
-        "linear attention with the features elu(x) + 1 (arXiv:2006.16236)",
-        lambda products, allowed, _: _shares(products, allowed),
-        features=lambda x: F.elu(x) + 1,
+        "ReLU of the scores, divided by the number of keys that may be seen",
+        lambda scores, allowed, _: scores.relu() * allowed / _count(allowed, scores),
     ),
     Formula(
-        "linear attention with the features relu(x)",
-        lambda products, allowed, _: _shares(products, allowed),
-        features=torch.relu,
+        "ReLU of the scores, squared, divided by the number of keys (arXiv:2309.08586)",
+        lambda scores, allowed, _: scores.relu() ** 2 * allowed / scores.shape[-1],
+    ),
+    Formula(
+        "ReLU of the scores, divided by its sum",
+        lambda scores, allowed, _: _shares(scores.relu(), allowed),
+    ),
+    *(
+        Formula(
+            f"linear attention with the features {says}",
+            lambda products, allowed, _: _shares(products, allowed),
+            features=features,
+        )
+        for says, features in FEATURES.items()
     ),
 )
 
@@ -127,27 +183,41 @@ def other_formula(answers: Answers) -> Found | None:
     """Return another formula that answers as the candidate does on one sequence, if one does."""
     if (_PLAIN, PATHS[0]) not in answers.failed:
         return None
-    given = answers.given[_PLAIN, PATHS[0]]
+    patient, given = answers.patient, answers.given
     for formula in FORMULAS:
-        found = _fitted(formula, answers)
-        if found:
-            steps = tuple(sorted(formula.steps(found.number).items()))
-            if answers.patient.behaves_like(steps, _PLAIN, given):  # at other sizes too
-                return found
+        number = _fitted(formula, answers)
+        if number is None:
+            continue
+        steps = tuple(sorted(formula.steps(number).items()))
+        wrong = tuple(
+            question
+            for question, answer in given.items()
+            if not agree(answer, patient.compared(question[0], steps), question[0].tolerance)
+            and not answers.edge(question)
+        )
+        if (_PLAIN, PATHS[0]) not in wrong:  # at other sizes too
+            return Found(formula, number, steps, wrong)
     return None
 
 
-def other_scale(answers: Answers) -> float | None:
+def other_scale(answers: Answers) -> Scale | None:
     """Return what dot products are multiplied by, if that is another number than 1 / sqrt(d_k)."""
-    found = _fitted(SCALED, answers)
-    if not found:
+    number = _fitted(SCALED, answers)
+    if number is None:
         return None
     sizes = answers.patient.first.setting.sizes
-    return found.number / math.sqrt(sizes.d_model // sizes.num_heads)
+    d_k = sizes.d_model // sizes.num_heads
+    return Scale(_rounded(number * answers.patient.first.stretched / math.sqrt(d_k)), d_k)
 
 
-def _fitted(formula: Formula, answers: Answers) -> Found | None:
-    """Return a formula with the number by which it answers as the first module does."""
+def _rounded(number: float) -> float:
+    """Return the shortest number that is as near as the fit goes."""
+    near = (float(f"{number:.{digits}g}") for digits in range(1, 10))
+    return next(short for short in near if math.isclose(short, number, rel_tol=3e-6))
+
+
+def _fitted(formula: Formula, answers: Answers) -> float | None:
+    """Return the number with which a formula answers as the first module does, if one does."""
     given, patient = answers.given[_PLAIN, PATHS[0]], answers.patient
     if isinstance(given, Exception):
         return None
@@ -167,7 +237,7 @@ def _fitted(formula: Formula, answers: Answers) -> Found | None:
     number = _best(distance, formula.numbers)
     theirs = answer(number)
     agreed = agree(given[: len(theirs)], theirs, _PLAIN.tolerance)
-    return Found(formula, number) if agreed else None
+    return number if agreed else None
 
 
 def _best(distance: Callable[[float], float], numbers: Sequence[float]) -> float:

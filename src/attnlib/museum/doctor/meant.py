@@ -1,4 +1,4 @@
-"""What is no bug where it is meant: other conventions, under which the same answers are right."""
+"""What is no bug where it is meant: other conventions and formulas by which an answer is right."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,12 +8,15 @@ from attnlib.attention import MultiHeadAttention
 from attnlib.museum.doctor.asking import PATHS
 from attnlib.museum.doctor.build import Candidate
 from attnlib.museum.doctor.examine import examine
-from attnlib.museum.doctor.formulas import other_scale
+from attnlib.museum.doctor.formulas import Found, other_formula, other_scale
 from attnlib.museum.doctor.naming import Answers, Guess
+from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import CallError, Options, Told
 
+_MOST = 3  # conventions at once
 _IF_MEANT = "That differs from the paper, and is fine if it is meant"
+_LIMITED = {"mask", "masks", "key_mask", "a limit", "two limits", "long"}  # "long" asks masks too
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,27 @@ class Convention:
     says: str
 
 
+@dataclass(frozen=True)
+class Meant:
+    """What must be meant for all that was asked to be right."""
+
+    conventions: tuple[Convention, ...] = ()
+    formula: Found | None = None
+
+
 HIDING = Convention(
     {"mask": "hide"}, 'If your mask is meant to hide where it is True, say mask="hide".'
 )
 ADDED = Convention(
     {"mask": "add"}, 'If your mask is meant to be added to the scores, say mask="add".'
+)
+PADDING_HIDES = Convention(
+    {"key_mask": "hide"},
+    'If your padding mask is meant to hide where it is True, say key_mask="hide".',
+)
+PADDING_ADDED = Convention(
+    {"key_mask": "add"},
+    'If your padding mask is meant to be added to the scores, say key_mask="add".',
 )
 CONVENTIONS: dict[str, Convention] = {  # by the exhibit that each looks like
     "no scale": Convention(
@@ -38,8 +57,8 @@ CONVENTIONS: dict[str, Convention] = {  # by the exhibit that each looks like
     ),
     "scale applied twice": Convention(
         {"scale": lambda d_k: 1 / d_k},
-        f"{_IF_MEANT} (muP divides by d_k): then say scale=lambda d_k: 1 / d_k, and the rest is "
-        "asked.",
+        f"{_IF_MEANT} (muP divides by d_k): then say scale=lambda d_k: 1 / d_k, and the rest "
+        "is asked.",
     ),
     "inverted mask": HIDING,
     "0/1 mask added": ADDED,
@@ -61,35 +80,79 @@ CONVENTIONS: dict[str, Convention] = {  # by the exhibit that each looks like
         "If that projection stands elsewhere by intent, say out_projection=False.",
     ),
 }
-_MASKED = {"mask", "masks", "key_mask", "a limit", "two limits"}
+
+
+def hints(exhibits: Guess, patient: Patient, told: Told) -> str:
+    """Say what may be meant in place of some exhibits, of what nobody told."""
+    return "".join(f" {one.says}" for one in _of_exhibits(exhibits, patient, told))
 
 
 def right_if_meant(
-    answers: Answers, exhibits: Guess, candidate: Candidate, told: Told
-) -> Convention | None:
-    """Return a convention that nobody told of, under which nothing is wrong, if there is one.
+    answers: Answers, exhibits: Guess, candidate: Candidate, told: Told, most: int = _MOST
+) -> Meant | None:
+    """Return what nobody told of and under which nothing is wrong, if there is something.
 
-    attnlib's own modules promise attnlib's conventions.
+    attnlib's own modules promise attnlib's conventions, and its formula.
     """
     if isinstance(answers.patient.first.module, MultiHeadAttention):
         return None
-    for convention in _possible(answers, exhibits):
-        if any(getattr(told, name) != getattr(Told(), name) for name in convention.options):
-            continue
+    formula = None if exhibits else other_formula(answers)
+    if formula and not formula.wrong:
+        return Meant(formula=formula)
+    if most == 0:
+        return None
+    for convention in _possible(answers, exhibits, told):
+        now_told = replace(told, **convention.options)
         with suppress(CallError):
-            if not Answers.of(examine(candidate, replace(told, **convention.options))).wrong:
-                return convention
+            now = Answers.of(examine(candidate, now_told))
+            if not now.wrong:
+                return Meant((convention,))
+            if now.wrong[0] == answers.wrong[0] and len(now.wrong) >= len(answers.wrong):
+                continue  # no nearer
+            guess = now.explain(now.wrong[0], limit=1)
+            rest = right_if_meant(now, guess, candidate, now_told, most - 1)
+            if rest:
+                return replace(rest, conventions=(convention, *rest.conventions))
     return None
 
 
-def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
+def _possible(answers: Answers, exhibits: Guess, told: Told) -> Iterator[Convention]:
     """Yield the conventions that may be behind what is wrong."""
-    if len(exhibits) == 1:
-        yield from (CONVENTIONS[e.name] for e in exhibits if e.name in CONVENTIONS)
-    elif all(_MASKED & set(probe.needs) for probe, _ in answers.wrong):
-        yield from (HIDING, ADDED)
-    elif not exhibits and (PROBES[0], PATHS[0]) in answers.failed:
-        scale = other_scale(answers)
-        if scale is not None:
-            says = f"{_IF_MEANT}: dot products are multiplied by {scale:.4g}. Then say scale="
-            yield Convention({"scale": scale}, f"{says}{scale:.4g}, and the rest is asked.")
+    known = _of_exhibits(exhibits, answers.patient, told)
+    yield from known
+    if exhibits and not known:
+        return
+    if (PROBES[0], PATHS[0]) in answers.failed:
+        yield from _of_scale(answers) if not exhibits and told.scale is None else ()
+    elif all(_LIMITED & set(probe.needs) for probe, _ in answers.wrong):
+        roles = answers.patient.first.forward.roles
+        if "mask" in roles and told.mask is None:
+            yield from (HIDING, ADDED)
+        if "key_mask" in roles and told.mask is told.key_mask is None:
+            yield from (PADDING_HIDES, PADDING_ADDED)
+
+
+def _of_exhibits(exhibits: Guess, patient: Patient, told: Told) -> list[Convention]:
+    """Return the conventions that look like these exhibits, but those that were told otherwise."""
+    found = (CONVENTIONS[e.name] for e in exhibits if e.name in CONVENTIONS)
+    says_batch_first = getattr(patient.first.module, "batch_first", None) is not None
+    return [
+        one
+        for one in found
+        if not any(getattr(told, name) != getattr(Told(), name) for name in one.options)
+        and not ("batch_first" in one.options and says_batch_first)
+    ]
+
+
+def _of_scale(answers: Answers) -> Iterator[Convention]:
+    """Yield another scale, the same for all heads or one that falls with d_k, if one fits."""
+    scale = other_scale(answers)
+    if scale is None or not scale.is_likely:
+        return
+    right = f"1 / sqrt(d_k) is {scale.d_k**-0.5:.4g}"
+    says = f"{_IF_MEANT}: dot products are multiplied by {scale} ({right}). Then say scale="
+    yield Convention({"scale": scale.number}, f"{says}{scale}.")
+    share = scale.times_d_k
+    if "second" in answers.patient.asked:
+        formula = f"lambda d_k: {share:.6g} / d_k"
+        yield Convention({"scale": lambda d_k: share / d_k}, f"{says}{formula}.")

@@ -14,6 +14,7 @@ from attnlib.museum.doctor.comparing import NEAR, agree, farthest, mostly
 from attnlib.museum.doctor.mask_style import OWN
 from attnlib.museum.doctor.patient import Patient, Steps
 from attnlib.museum.doctor.probes import PROBES, Answer, Probe, takes_all
+from attnlib.museum.scale import EXHIBITS as OF_SCALE
 
 D_K = 10  # no formula of it meets its root
 ROUNDED = 0.02  # of the largest number: a few roundings to bfloat16
@@ -224,7 +225,13 @@ class Answers:
         """Return the exhibits that are right on one sequence, if the patient is right there."""
         plain = (PROBES[0], path)
         wrong_there = plain in self.failed
-        return [e for e in EXHIBITS if wrong_there or not self.may_show((e,), PROBES[0])]
+        told_scale = self.patient.first.stretched != 1
+        return [
+            e
+            for e in EXHIBITS
+            if (wrong_there or not self.may_show((e,), PROBES[0]))
+            and not (told_scale and e in OF_SCALE)  # they speak of the paper's scale
+        ]
 
     def _pairs(self, possible: list[Exhibit], first: Question) -> Iterator[Guess]:
         """Yield any two bugs that can be in one module, one of which shows in a question."""

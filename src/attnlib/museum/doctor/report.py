@@ -7,12 +7,12 @@ from itertools import cycle
 from attnlib.museum.doctor.asking import PATHS
 from attnlib.museum.doctor.comparing import agree, difference
 from attnlib.museum.doctor.examine import EQUAL, USUAL
-from attnlib.museum.doctor.formulas import Found
-from attnlib.museum.doctor.meant import CONVENTIONS, Convention
+from attnlib.museum.doctor.formulas import Found, other_scale
+from attnlib.museum.doctor.meant import Meant, hints
 from attnlib.museum.doctor.naming import NARROW, Answers, Guess, Question
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import LONGEST, PROBES, Answer, Probe
-from attnlib.museum.doctor.told import CHOICES, said, some
+from attnlib.museum.doctor.told import CHOICES, Told, said, some
 
 ITEM = "* "  # before each of several findings
 _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its module
@@ -58,30 +58,55 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
     """Say which exhibits explain what is wrong, and what they leave unexplained."""
     first = answers.wrong[0]
     message = f"It behaves like {_listed(exhibits)}, first seen {_says(first)}. "
-    message += " ".join(f"{exhibit.cause} {exhibit.hint}" for exhibit in exhibits)
-    message += _unless(exhibits)
+    return message + " ".join(f"{exhibit.cause} {exhibit.hint}" for exhibit in exhibits)
+
+
+def what_more(exhibits: Guess, answers: Answers) -> str:
+    """Say what exhibits leave unexplained."""
     rest = [question for question in answers.failed if not answers.agrees(question, exhibits)]
-    if rest:
-        message += f" There is more ({_names(rest, answers)}): fix this first, and diagnose again."
+    if not rest:
+        return ""
+    return f" There is more ({_names(rest, answers)}): fix this first, and diagnose again."
+
+
+def if_meant(answers: Answers, exhibits: Guess, meant: Meant) -> str:
+    """Say what must be meant for all to be right."""
+    first = answers.wrong[0]
+    if exhibits:
+        message = behaves_like(exhibits, answers)
+    elif meant.formula and not meant.conventions:
+        message = "Its answers aren't those of the paper's attention."
+    else:
+        message = f"Not the same {_says(first)}: {_difference(first, answers)}"
+    message += "".join(f" {convention.says}" for convention in meant.conventions)
+    if meant.formula:
+        also = "Then they" if meant.conventions else "They"
+        message += (
+            f" {also} are those of another formula: {meant.formula}. If that is meant, nothing "
+            "that was asked is wrong."
+        )
+    elif len(meant.conventions) > 1:
+        message += " With all of this said, nothing that was asked is wrong."
+    else:
+        message += " With this said, nothing that was asked is wrong."
     return message
 
 
-def another_formula(formula: Found) -> str:
-    """Say by which other formula a candidate is right."""
-    return (
-        f"Its answers aren't those of the paper's attention, but on one sequence they are those of "
-        f"another formula: {formula}. That is fine if it is meant; the rest can't be compared then."
-    )
-
-
-def in_no_known_way(answers: Answers, convention: Convention | None = None) -> str:
-    """Say what differs where no exhibit does; and a convention under which nothing would."""
+def in_no_known_way(answers: Answers, formula: Found | None = None) -> str:
+    """Say what differs where no exhibit does, on one sequence even by another formula."""
     first = answers.wrong[0]
+    if formula:
+        question = formula.wrong[0]
+        right = answers.patient.compared(question[0], formula.steps)
+        probe = question[0]
+        return (
+            f"On one sequence its answers are those of another formula: {formula}. But by that "
+            f"formula too it is wrong {_says(question)}: "
+            f"{difference(answers.given[question], right, probe.tolerance, probe.of)}"
+        )
     raised = isinstance(answers.given[first], Exception)
     way = "" if raised else ", in a way that no exhibit is"
     message = f"Wrong {_says(first)}{way}: {_difference(first, answers)}"
-    if convention:
-        return f"{message} {convention.says}"
     near = not raised and answers.mostly_right(first)
     if not raised and _weights_alone(first, answers):
         message += (
@@ -102,7 +127,7 @@ def in_no_known_way(answers: Answers, convention: Convention | None = None) -> s
         )
     if first[0].often and not raised:
         message += f" {first[0].often}"
-    if first[0] is PROBES[0] and not raised:
+    if first[0] is PROBES[0] and not raised and not _weights_alone(first, answers):
         message += _of_another_formula(answers)
     if not raised and answers.patient.right_anew(*first):
         message += (
@@ -153,16 +178,17 @@ def _of_another_formula(answers: Answers) -> str:
             "do softcapped scores. If that is meant, nothing else is wrong on one sequence."
         )
     if patient.right(EQUAL):
+        scale = other_scale(answers)
+        found = f" Dot products are multiplied by {scale}." if scale else ""
         return (
-            " Equal tokens come out right, so its projections and the sums of its weights are: "
-            "look at how scores become weights. If another formula is meant (linear attention, "
-            "softcapped scores, another scale), this isn't the attention of the paper, and can't "
-            "be compared with it."
+            f"{found} Equal tokens come out right, so its projections and the sums of its weights "
+            "are: look at how scores become weights. If another formula is meant, this isn't the "
+            "attention of the paper, and can't be compared with it."
         )
     return (
         " Equal tokens come out wrong too: rows of its weights don't sum to 1, or something is "
-        "wrong in its projections. If another formula is meant (a sigmoid, a softmax with 1 added "
-        "to its sum), this isn't the attention of the paper, and can't be compared with it."
+        "wrong in its projections. If another formula is meant, this isn't the attention of the "
+        "paper, and can't be compared with it."
     )
 
 
@@ -261,7 +287,7 @@ def short_context(tokens: int, asked: int) -> str:
     )
 
 
-def at_the_edges(answers: Answers) -> tuple[Guess, str]:
+def at_the_edges(answers: Answers, told: Told) -> tuple[Guess, str]:
     """Say what differs at the edges only: like which exhibit, what that means, how to fix it."""
     groups: dict[Guess, list[Question]] = {}
     for question in answers.failed:
@@ -275,7 +301,8 @@ def at_the_edges(answers: Answers) -> tuple[Guess, str]:
         if guess:
             like = f"It behaves like {_listed(guess)} ({_names(questions, answers)})."
             means = answers.edge(questions[0])
-            sentences.append(f"{like} {means} {guess[0].cause} {guess[0].hint}{_unless(guess)}")
+            why = f"{guess[0].cause} {guess[0].hint}{hints(guess, answers.patient, told)}"
+            sentences.append(f"{like} {means} {why}")
         else:
             sentences += [
                 f"It differs {_says(q)}: {_difference(q, answers)} {answers.edge(q)}"
@@ -357,10 +384,6 @@ def _lacking(probe: Probe, patient: Patient) -> str:
 
 def _listed(exhibits: Guess) -> str:
     return " and ".join(f'"{exhibit.name}"' for exhibit in exhibits)
-
-
-def _unless(exhibits: Guess) -> str:
-    return "".join(f" {CONVENTIONS[e.name].says}" for e in exhibits if e.name in CONVENTIONS)
 
 
 def _names(questions: list[Question], answers: Answers) -> str:

@@ -15,6 +15,7 @@ Load = Callable[[nn.Module, MultiHeadAttention], Any]
 CHOICES: dict[str, tuple[str, ...]] = {
     "causal": ("always", "when asked"),
     "mask": ("keep", "hide", "add"),
+    "key_mask": ("keep", "hide", "add"),
     "mask_shape": ("[T, T]", "[B, T, T]", "[B, 1, T, T]", "[B h, T, T]"),
     "qkv": ("blocks", "heads", "interleaved"),
 }
@@ -49,6 +50,7 @@ class Options(TypedDict, total=False):
     out_projection: bool
     scale: float | Callable[[int], float] | None
     mask: str | None
+    key_mask: str | None
     mask_shape: str | None
     qkv: str | None
     batch_first: bool | None
@@ -67,6 +69,7 @@ class Told:
     out_projection: bool = True
     scale: float | Callable[[int], float] | None = None
     mask: str | None = None
+    key_mask: str | None = None
     mask_shape: str | None = None
     qkv: str | None = None
     batch_first: bool | None = None
