@@ -111,6 +111,11 @@ class SequenceFirstHiding(Hiding):
         return output.transpose(0, 1), weights
 
 
+class SequenceFirstUnscaled(SequenceFirst):
+    def scores(self, q, k):
+        return q @ k.mT
+
+
 class CausalHiding(Plain):
     def forward(self, x, mask=None):
         allowed = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
@@ -155,6 +160,8 @@ CONVENTIONS = {
         "returns=lambda"),
     "sequence first, True hides": (SequenceFirstHiding, {"batch_first": False, "mask": "hide"},
         "say batch_first=False"),
+    "sequence first, unscaled": (SequenceFirstUnscaled, {"batch_first": False, "scale": 1},
+        "say scale=1"),
     "always causal, True hides": (CausalHiding, {"mask": "hide"}, 'say mask="hide"'),
     "padding called key_mask": (PaddingByKeysThatHides, {"key_mask": "hide"},
         'say key_mask="hide"'),

@@ -107,9 +107,10 @@ def right_if_meant(
             now = Answers.of(examine(candidate, now_told))
             if not now.wrong:
                 return Meant((convention,))
-            if now.wrong[0] == answers.wrong[0] and len(now.wrong) >= len(answers.wrong):
-                continue  # no nearer
             guess = now.explain(now.wrong[0], limit=1)
+            fewer = len(now.wrong) < len(answers.wrong) or 0 < len(guess) < len(exhibits)
+            if now.wrong[0] == answers.wrong[0] and not fewer:
+                continue  # no nearer
             rest = right_if_meant(now, guess, candidate, now_told, most - 1)
             if rest:
                 return replace(rest, conventions=(convention, *rest.conventions))
