@@ -340,6 +340,27 @@ def test_another_formula_is_named(candidate):
     assert not any(words in diagnosis.message for words in others - {"a sigmoid of the scores"})
 
 
+class SoftcappedAndHiding(Hiding):
+    def weigh(self, scores, allowed):
+        return super().weigh(3 * torch.tanh(scores / 3), allowed)
+
+
+class SoftcappedSequenceFirst(SequenceFirst):
+    def weigh(self, scores, allowed):
+        return super().weigh(3 * torch.tanh(scores / 3), allowed)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "says"),
+    [(SoftcappedAndHiding, 'say mask="hide"'), (SoftcappedSequenceFirst, "say batch_first=False")],
+)
+def test_a_formula_may_come_with_a_convention(candidate, says):
+    diagnosis = diagnosed(candidate)
+    assert diagnosis.heading == UNLESS_MEANT, diagnosis
+    assert "softcapped scores (c tanh(s / c) with c = 3," in diagnosis.message
+    assert says in diagnosis.message
+
+
 class Cubed(Plain):
     def weigh(self, scores, allowed):
         return super().weigh(scores**3, allowed)

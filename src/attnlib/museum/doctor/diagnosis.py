@@ -24,8 +24,7 @@ from attnlib.museum.doctor.examine import (
     normalizes_inside,
     short_context,
 )
-from attnlib.museum.doctor.formulas import other_formula
-from attnlib.museum.doctor.meant import hints, right_if_meant
+from attnlib.museum.doctor.meant import by_other_formula, hints, right_if_meant
 from attnlib.museum.doctor.naming import (
     ABOUT_DTYPES,
     ABOUT_NORMS,
@@ -207,7 +206,10 @@ def _wrong(
         message = report.behaves_like(exhibits, answers) + hints(exhibits, answers.patient, told)
         message += report.what_more(exhibits, answers)
     else:
-        message = report.in_no_known_way(answers, other_formula(answers))
+        other = by_other_formula(answers, candidate, told)
+        message = report.in_no_known_way(answers)
+        if other and other[1].wrong:
+            message = report.wrong_by_another_formula(*other)
     return _told(answers, "Broken.", message, exhibits, passed=False)
 
 

@@ -45,7 +45,8 @@ def examine(candidate: Candidate, told: Told, turned: bool | None = None) -> Pat
     Raises:
         CallError: it can't be built, loaded or called.
     """
-    patient = _settle(in_each_layout(candidate, told, turned), told)
+    in_layouts = in_each_layout(candidate, told, turned)
+    patient = _settle((replace(one, formula=told.formula) for one in in_layouts), told)
     forward = patient.first.forward
     _require_mask(forward, told)
     if "mask" in forward.roles:

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from attnlib.museum.doctor.asking import PATHS, Pair, ask_of_attnlib
 from attnlib.museum.doctor.comparing import agree, mean_difference
-from attnlib.museum.doctor.naming import Answers, Question
-from attnlib.museum.doctor.patient import Steps
+from attnlib.museum.doctor.naming import Answers
 from attnlib.museum.doctor.probes import PROBES, put
 from attnlib.museum.doctor.reference import stepped
+from attnlib.museum.doctor.told import Steps
 
 _PLAIN = PROBES[0]
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -54,19 +54,13 @@ class Formula:
 
 @dataclass(frozen=True)
 class Found:
-    """A formula that answers as a candidate does on one sequence, with its number.
+    """A formula that answers as a candidate does on one sequence: what it is, and its steps."""
 
-    steps: those of attention by this formula. wrong: what isn't right by it all the same, but at
-    an edge.
-    """
-
-    formula: Formula
-    number: float
-    steps: Steps = ()
-    wrong: tuple[Question, ...] = ()
+    says: str
+    steps: Steps
 
     def __str__(self) -> str:
-        return self.formula.says.format(f"{round(self.number, 6):.4g}")
+        return self.says
 
 
 @dataclass(frozen=True)
@@ -183,20 +177,12 @@ def other_formula(answers: Answers) -> Found | None:
     """Return another formula that answers as the candidate does on one sequence, if one does."""
     if (_PLAIN, PATHS[0]) not in answers.failed:
         return None
-    patient, given = answers.patient, answers.given
     for formula in FORMULAS:
         number = _fitted(formula, answers)
-        if number is None:
-            continue
-        steps = tuple(sorted(formula.steps(number).items()))
-        wrong = tuple(
-            question
-            for question, answer in given.items()
-            if not agree(answer, patient.compared(question[0], steps), question[0].tolerance)
-            and not answers.edge(question)
-        )
-        if (_PLAIN, PATHS[0]) not in wrong:  # at other sizes too
-            return Found(formula, number, steps, wrong)
+        if number is not None:
+            steps = tuple(sorted(formula.steps(number).items()))
+            if answers.patient.behaves_like(steps, _PLAIN, answers.given[_PLAIN, PATHS[0]]):
+                return Found(formula.says.format(f"{round(number, 6):.4g}"), steps)
     return None
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attnlib.attention import MultiHeadAttention
 from attnlib.museum.doctor.asking import PATHS
@@ -12,10 +13,11 @@ from attnlib.museum.doctor.formulas import Found, other_formula, other_scale
 from attnlib.museum.doctor.naming import Answers, Guess
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import PROBES
-from attnlib.museum.doctor.told import CallError, Options, Told
+from attnlib.museum.doctor.told import CallError, Told
 
 _MOST = 3  # conventions at once
 _IF_MEANT = "That differs from the paper, and is fine if it is meant"
+_SAYS_FORMULA = "Its answers are those of another formula: {}. That is fine if it is meant."
 _LIMITED = {"mask", "masks", "key_mask", "a limit", "two limits", "long"}  # "long" asks masks too
 
 
@@ -23,16 +25,8 @@ _LIMITED = {"mask", "masks", "key_mask", "a limit", "two limits", "long"}  # "lo
 class Convention:
     """Another convention: the options of `diagnose` that tell of it, and what to say of it."""
 
-    options: Options
+    options: dict[str, Any]
     says: str
-
-
-@dataclass(frozen=True)
-class Meant:
-    """What must be meant for all that was asked to be right."""
-
-    conventions: tuple[Convention, ...] = ()
-    formula: Found | None = None
 
 
 HIDING = Convention(
@@ -89,32 +83,37 @@ def hints(exhibits: Guess, patient: Patient, told: Told) -> str:
 
 def right_if_meant(
     answers: Answers, exhibits: Guess, candidate: Candidate, told: Told, most: int = _MOST
-) -> Meant | None:
-    """Return what nobody told of and under which nothing is wrong, if there is something.
+) -> tuple[Convention, ...]:
+    """Return what nobody told of and under which nothing is wrong; nothing if there is none.
 
     attnlib's own modules promise attnlib's conventions, and its formula.
     """
     if isinstance(answers.patient.first.module, MultiHeadAttention):
-        return None
-    formula = None if exhibits else other_formula(answers)
-    if formula and not formula.wrong:
-        return Meant(formula=formula)
-    if most == 0:
-        return None
-    for convention in _possible(answers, exhibits, told):
+        return ()
+    for convention in _possible(answers, exhibits, told) if most else ():
         now_told = replace(told, **convention.options)
         with suppress(CallError):
             now = Answers.of(examine(candidate, now_told))
             if not now.wrong:
-                return Meant((convention,))
+                return (convention,)
             guess = now.explain(now.wrong[0], limit=1)
             fewer = len(now.wrong) < len(answers.wrong) or 0 < len(guess) < len(exhibits)
             if now.wrong[0] == answers.wrong[0] and not fewer:
                 continue  # no nearer
             rest = right_if_meant(now, guess, candidate, now_told, most - 1)
             if rest:
-                return replace(rest, conventions=(convention, *rest.conventions))
-    return None
+                return (convention, *rest)
+    return ()
+
+
+def by_other_formula(
+    answers: Answers, candidate: Candidate, told: Told
+) -> tuple[Found, Answers] | None:
+    """Return a formula that is right on one sequence, and what was asked once more under it."""
+    formula = other_formula(answers)
+    if formula is None:
+        return None
+    return formula, Answers.of(examine(candidate, replace(told, formula=formula.steps)))
 
 
 def _possible(answers: Answers, exhibits: Guess, told: Told) -> Iterator[Convention]:
@@ -124,7 +123,13 @@ def _possible(answers: Answers, exhibits: Guess, told: Told) -> Iterator[Convent
     if exhibits and not known:
         return
     if (PROBES[0], PATHS[0]) in answers.failed:
-        yield from _of_scale(answers) if not exhibits and told.scale is None else ()
+        if exhibits or told.formula:
+            return
+        formula = other_formula(answers)
+        if formula:
+            yield Convention({"formula": formula.steps}, _SAYS_FORMULA.format(formula))
+        elif told.scale is None:
+            yield from _of_scale(answers)
     elif all(_LIMITED & set(probe.needs) for probe, _ in answers.wrong):
         roles = answers.patient.first.forward.roles
         if "mask" in roles and told.mask is None:

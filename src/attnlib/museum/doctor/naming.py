@@ -12,8 +12,9 @@ from attnlib.museum._exhibit import Exhibit
 from attnlib.museum.doctor.asking import PATHS, Path
 from attnlib.museum.doctor.comparing import NEAR, agree, farthest, mostly
 from attnlib.museum.doctor.mask_style import OWN
-from attnlib.museum.doctor.patient import Patient, Steps
+from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import PROBES, Answer, Probe, takes_all
+from attnlib.museum.doctor.told import Steps
 from attnlib.museum.scale import EXHIBITS as OF_SCALE
 
 D_K = 10  # no formula of it meets its root

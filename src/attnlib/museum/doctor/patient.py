@@ -11,8 +11,7 @@ from attnlib.museum.doctor.asking import PATHS, Asked, Pair, Path, ask_of_attnli
 from attnlib.museum.doctor.comparing import agree
 from attnlib.museum.doctor.probes import Answer, Draw, Probe, put
 from attnlib.museum.doctor.reference import Setting, reference, stepped
-
-Steps = tuple[tuple[str, Any], ...]
+from attnlib.museum.doctor.told import Steps
 
 
 @cache
@@ -31,12 +30,14 @@ class Patient:
 
     taken: what it was taken for, in a few words each. random_in_training: whether it gives two
     answers there though its dropout is 0. rare: whether its weights are laid out as few have them.
+    formula: the steps of attention that it is held against in place of the paper's.
     """
 
     asked: dict[str, Asked]
     taken: tuple[str, ...] = ()
     random_in_training: bool = False
     rare: bool = False
+    formula: Steps = ()
 
     def answer(self, probe: Probe, path: Path = PATHS[0]) -> Answer:
         """Put a probe to all modules that it is for."""
@@ -53,7 +54,7 @@ class Patient:
         """Return what attnlib's modules answer, or those with these steps."""
         results: list[Pair] = []
         for asked in self._for(probe):
-            answer = answer_of_attnlib(probe, asked.setting, asked.takes, steps)
+            answer = answer_of_attnlib(probe, asked.setting, asked.takes, self._by_formula(steps))
             if isinstance(answer, Exception):
                 return answer
             results += answer
@@ -63,7 +64,7 @@ class Patient:
         """Tell whether an answer is what these steps give, error messages included."""
         start = 0
         for asked in self._for(probe):  # one size after the other: most guesses fail on the first
-            answer = answer_of_attnlib(probe, asked.setting, asked.takes, steps)
+            answer = answer_of_attnlib(probe, asked.setting, asked.takes, self._by_formula(steps))
             if isinstance(answer, Exception):
                 return type(given) is type(answer) and str(given) == str(answer)
             if isinstance(given, Exception):
@@ -79,7 +80,7 @@ class Patient:
         for asked in self._for(probe):
             with asked.on(path) as on_path:
                 given = put(probe, on_path)
-            right = answer_of_attnlib(probe, asked.setting, asked.takes)
+            right = answer_of_attnlib(probe, asked.setting, asked.takes, self.formula)
             if not agree(given, right, probe.tolerance):
                 return False
         return True
@@ -132,6 +133,10 @@ class Patient:
     def has(self, probe: Probe) -> bool:
         """Tell whether there is a module for a probe."""
         return bool(self._for(probe))
+
+    def _by_formula(self, steps: Steps) -> Steps:
+        """Return what replaces steps of attention, if some of them are the formula's."""
+        return tuple(sorted((dict(self.formula) | dict(steps)).items())) if self.formula else steps
 
     def _for(self, probe: Probe) -> list[Asked]:
         return [self.asked[size] for size in probe.sizes if size in self.asked]

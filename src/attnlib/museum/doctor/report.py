@@ -1,6 +1,7 @@
 """What a diagnosis says, in sentences."""
 
 from collections import Counter
+from collections.abc import Sequence
 from html import escape
 from itertools import cycle
 
@@ -8,7 +9,7 @@ from attnlib.museum.doctor.asking import PATHS
 from attnlib.museum.doctor.comparing import agree, difference
 from attnlib.museum.doctor.examine import EQUAL, USUAL
 from attnlib.museum.doctor.formulas import Found, other_scale
-from attnlib.museum.doctor.meant import Meant, hints
+from attnlib.museum.doctor.meant import Convention, hints
 from attnlib.museum.doctor.naming import NARROW, Answers, Guess, Question
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import LONGEST, PROBES, Answer, Probe
@@ -69,41 +70,30 @@ def what_more(exhibits: Guess, answers: Answers) -> str:
     return f" There is more ({_names(rest, answers)}): fix this first, and diagnose again."
 
 
-def if_meant(answers: Answers, exhibits: Guess, meant: Meant) -> str:
+def if_meant(answers: Answers, exhibits: Guess, conventions: Sequence[Convention]) -> str:
     """Say what must be meant for all to be right."""
     first = answers.wrong[0]
     if exhibits:
         message = behaves_like(exhibits, answers)
-    elif meant.formula and not meant.conventions:
-        message = "Its answers aren't those of the paper's attention."
     else:
         message = f"Not the same {_says(first)}: {_difference(first, answers)}"
-    message += "".join(f" {convention.says}" for convention in meant.conventions)
-    if meant.formula:
-        also = "Then they" if meant.conventions else "They"
-        message += (
-            f" {also} are those of another formula: {meant.formula}. If that is meant, nothing "
-            "that was asked is wrong."
-        )
-    elif len(meant.conventions) > 1:
-        message += " With all of this said, nothing that was asked is wrong."
-    else:
-        message += " With this said, nothing that was asked is wrong."
-    return message
+    message += "".join(f" {convention.says}" for convention in conventions)
+    all_of_this = "all of this" if len(conventions) > 1 else "this"
+    return f"{message} With {all_of_this} meant, nothing that was asked is wrong."
 
 
-def in_no_known_way(answers: Answers, formula: Found | None = None) -> str:
-    """Say what differs where no exhibit does, on one sequence even by another formula."""
+def wrong_by_another_formula(formula: Found, answers: Answers) -> str:
+    """Say what is wrong in spite of another formula, which is right on one sequence."""
     first = answers.wrong[0]
-    if formula:
-        question = formula.wrong[0]
-        right = answers.patient.compared(question[0], formula.steps)
-        probe = question[0]
-        return (
-            f"On one sequence its answers are those of another formula: {formula}. But by that "
-            f"formula too it is wrong {_says(question)}: "
-            f"{difference(answers.given[question], right, probe.tolerance, probe.of)}"
-        )
+    return (
+        f"On one sequence its answers are those of another formula: {formula}. But by that formula "
+        f"too it is wrong {_says(first)}: {_difference(first, answers)}"
+    )
+
+
+def in_no_known_way(answers: Answers) -> str:
+    """Say what differs where no exhibit does."""
+    first = answers.wrong[0]
     raised = isinstance(answers.given[first], Exception)
     way = "" if raised else ", in a way that no exhibit is"
     message = f"Wrong {_says(first)}{way}: {_difference(first, answers)}"

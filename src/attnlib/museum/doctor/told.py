@@ -11,6 +11,7 @@ from attnlib._checks import require_flag, require_number, require_positive_int
 from attnlib.attention import MultiHeadAttention
 
 Load = Callable[[nn.Module, MultiHeadAttention], Any]
+Steps = tuple[tuple[str, Any], ...]  # of attention, that replace its own
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "causal": ("always", "when asked"),
@@ -75,6 +76,7 @@ class Told:
     batch_first: bool | None = None
     arguments: Mapping[str, Any] | None = field(default=None)
     returns: Callable[[Any], Any] | None = None
+    formula: Steps = ()  # another than the paper's; found out, never told
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
