@@ -1,15 +1,17 @@
 """What is no bug where it is meant: other conventions and formulas by which an answer is right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from attnlib.attention import MultiHeadAttention
+from attnlib.museum._catalog import named
+from attnlib.museum._exhibit import Exhibit
 from attnlib.museum.doctor.asking import PATHS
 from attnlib.museum.doctor.build import Candidate
 from attnlib.museum.doctor.examine import examine
-from attnlib.museum.doctor.formulas import Found, other_formula, other_scale
+from attnlib.museum.doctor.formulas import Found, Scale, other_formula, other_scale
 from attnlib.museum.doctor.naming import Answers, Guess
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import PROBES
@@ -18,6 +20,10 @@ from attnlib.museum.doctor.told import CallError, Told
 _MOST = 3  # conventions at once
 _IF_MEANT = "That differs from the paper, and is fine if it is meant"
 _SAYS_FORMULA = "Its answers are those of another formula: {}. That is fine if it is meant."
+# What may stand beside another formula, which hides it.
+_BESIDE_FORMULAS = tuple(
+    map(named, ("attention across the batch", "averaged heads", "forgotten W_o"))
+)
 _LIMITED = {"mask", "masks", "key_mask", "a limit", "two limits", "long"}  # "long" asks masks too
 
 
@@ -98,7 +104,7 @@ def right_if_meant(
                 return (convention,)
             guess = now.explain(now.wrong[0], limit=1)
             fewer = len(now.wrong) < len(answers.wrong) or 0 < len(guess) < len(exhibits)
-            if now.wrong[0] == answers.wrong[0] and not fewer:
+            if now.wrong[0] == answers.wrong[0] and not fewer and not other_formula(now):
                 continue  # no nearer
             rest = right_if_meant(now, guess, candidate, now_told, most - 1)
             if rest:
@@ -128,8 +134,10 @@ def _possible(answers: Answers, exhibits: Guess, told: Told) -> Iterator[Convent
         formula = other_formula(answers)
         if formula:
             yield Convention({"formula": formula.steps}, _SAYS_FORMULA.format(formula))
-        elif told.scale is None:
-            yield from _of_scale(answers)
+        elif told.scale is None and (scale := other_scale(answers)):
+            yield from _of_scale(scale, answers)
+        else:
+            yield from _of_exhibits(_BESIDE_FORMULAS, answers.patient, told)
     elif all(_LIMITED & set(probe.needs) for probe, _ in answers.wrong):
         roles = answers.patient.first.forward.roles
         if "mask" in roles and told.mask is None:
@@ -138,7 +146,7 @@ def _possible(answers: Answers, exhibits: Guess, told: Told) -> Iterator[Convent
             yield from (PADDING_HIDES, PADDING_ADDED)
 
 
-def _of_exhibits(exhibits: Guess, patient: Patient, told: Told) -> list[Convention]:
+def _of_exhibits(exhibits: Sequence[Exhibit], patient: Patient, told: Told) -> list[Convention]:
     """Return the conventions that look like these exhibits, but those that were told otherwise."""
     found = (CONVENTIONS[e.name] for e in exhibits if e.name in CONVENTIONS)
     says_batch_first = getattr(patient.first.module, "batch_first", None) is not None
@@ -150,10 +158,9 @@ def _of_exhibits(exhibits: Guess, patient: Patient, told: Told) -> list[Conventi
     ]
 
 
-def _of_scale(answers: Answers) -> Iterator[Convention]:
-    """Yield another scale, the same for all heads or one that falls with d_k, if one fits."""
-    scale = other_scale(answers)
-    if scale is None or not scale.is_likely:
+def _of_scale(scale: Scale, answers: Answers) -> Iterator[Convention]:
+    """Yield another scale, the same for all heads or one that falls with d_k."""
+    if not scale.is_likely:
         return
     right = f"1 / sqrt(d_k) is {scale.d_k**-0.5:.4g}"
     says = f"{_IF_MEANT}: dot products are multiplied by {scale} ({right}). Then say scale="
