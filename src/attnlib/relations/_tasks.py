@@ -1,0 +1,182 @@
+"""What all tasks have in common: sentences whose answers and partners are known, and batches."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import torch
+from torch import Tensor
+
+from attnlib._chance import Chance
+from attnlib._checks import checked_list, require_count
+
+NONE = -1  # in a batch: no answer is due here, or no partner
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation between words: whose partner one has to find to give an answer.
+
+    Attributes:
+        name: who looks for whom, such as "verb>object".
+        readout: the readout whose answer depends on it.
+    """
+
+    name: str
+    readout: str
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sequence of words with all that a model is asked about it.
+
+    Attributes:
+        words: its T words.
+        ids: their places in the task's vocabulary.
+        answers: of each readout, the right answer of each word (its place among the readout's
+            answers), or None where none is due.
+        partners: of each relation, the place of a word that has it -> the place of its partner.
+    """
+
+    words: tuple[str, ...]
+    ids: tuple[int, ...]
+    answers: Mapping[str, tuple[int | None, ...]]
+    partners: Mapping[str, Mapping[int, int]]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences as tensors, the shorter ones filled up on the right.
+
+    Attributes:
+        tokens: int64 [B, T], the words' places in the vocabulary; 0 in what was filled up.
+        key_mask: bool [B, T], True = a word; None if all sentences are equally long.
+        answers: of each readout int64 [B, T], -1 where no answer is due.
+        partners: of each relation int64 [B, T], the partner's column, -1 where there is none.
+    """
+
+    tokens: Tensor
+    key_mask: Tensor | None
+    answers: dict[str, Tensor]
+    partners: dict[str, Tensor]
+
+
+class Task(ABC):
+    """What a model is to learn: sentences from a seed, with answers and true partners.
+
+    Attributes:
+        name: what it is called.
+        vocabulary: all words; a word's place is its token.
+        readouts: of each readout, its answers as words.
+        relations: what must be found out to answer.
+        causal: whether each word may look to the left only.
+        length: the most words that a sentence has.
+    """
+
+    name: str
+    vocabulary: tuple[str, ...]
+    readouts: Mapping[str, tuple[str, ...]]
+    relations: tuple[Relation, ...]
+    causal: bool
+    length: int
+
+    def sentences(
+        self, number: int, *, seed: int, without: Collection[Sentence] = ()
+    ) -> list[Sentence]:
+        """Return this many sentences, the same ones for a seed every time and in the browser.
+
+        Args:
+            number: how many. The first of them don't depend on it.
+            seed: whole number from 0 to 2^32 - 1.
+            without: sentences that must not come, such as those held out for a test.
+
+        Raises:
+            TypeError, ValueError: `number` or `seed` is no whole number of at least 0.
+        """
+        require_count("number", number)
+        return list(islice(self.stream(seed=seed, without=without), number))
+
+    def stream(self, *, seed: int, without: Collection[Sentence] = ()) -> Iterator[Sentence]:
+        """Yield the sentences of a seed without end; see `sentences`."""
+        chance, held_out = Chance(seed), {sentence.ids for sentence in without}
+        return self._drawn(chance, held_out)
+
+    def _drawn(self, chance: Chance, held_out: set[tuple[int, ...]]) -> Iterator[Sentence]:
+        while True:
+            sentence = self._draw(chance)
+            if sentence.ids not in held_out:
+                yield sentence
+
+    @abstractmethod
+    def _draw(self, chance: Chance) -> Sentence:
+        """Draw one sentence."""
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}: {len(self.vocabulary)} words, at most {self.length} a sentence>"
+
+
+def pack(sentences: Sequence[Sentence]) -> Batch:
+    """Return sentences of one task as a batch of tensors, as long as the longest of them.
+
+    Raises:
+        TypeError: something else than sentences.
+        ValueError: none, or sentences of different tasks.
+    """
+    sentences = checked_list("sentences", sentences)
+    for sentence in sentences:
+        if not isinstance(sentence, Sentence):
+            raise TypeError(f"sentences must be Sentences of a task, got {sentence!r:.60}")
+    if not sentences:
+        raise ValueError("sentences must hold at least one sentence, got none")
+    readouts, relations = list(sentences[0].answers), list(sentences[0].partners)
+    for sentence in sentences:
+        if list(sentence.answers) != readouts or list(sentence.partners) != relations:
+            raise ValueError(
+                f"sentences must be of one task, got some with the relations {relations} "
+                f"and some with {list(sentence.partners)}"
+            )
+    lengths = torch.tensor([len(sentence) for sentence in sentences])
+    T = int(lengths.max())
+    words = torch.arange(T) < lengths[:, None]  # [T] < [B, 1] -> [B, T]
+
+    def of_words(values: Iterable[int | None], other: int) -> Tensor:
+        """Return one value a word, sentence after sentence, as [B, T]."""
+        filled = torch.full(words.shape, other)
+        filled[words] = torch.tensor([other if value is None else value for value in values])
+        return filled
+
+    return Batch(
+        tokens=of_words(chain.from_iterable(one.ids for one in sentences), 0),
+        key_mask=None if words.all() else words,
+        answers={
+            name: of_words(
+                chain.from_iterable(sentence.answers[name] for sentence in sentences), NONE
+            )
+            for name in readouts
+        },
+        partners={
+            name: _columns([sentence.partners[name] for sentence in sentences], T)
+            for name in relations
+        },
+    )
+
+
+def _columns(partners: Sequence[Mapping[int, int]], T: int) -> Tensor:
+    """Return the partners of a relation, one mapping a sentence, as columns [B, T]."""
+    columns = torch.full((len(partners), T), NONE)
+    found = [
+        (row, place, partner)
+        for row, pairs in enumerate(partners)
+        for place, partner in pairs.items()
+    ]
+    if found:
+        rows, places, values = torch.tensor(found).unbind(1)
+        columns[rows, places] = values
+    return columns
