@@ -4,17 +4,33 @@ A trained head can be held against the truth only where there is one. So these s
 rules, and each comes with its answers and with the true partner of every word that needs one::
 
     >>> from attnlib.relations import concord, pack
-    >>> sentence = concord.read("the king that I feared saw this big ball")
+    >>> sentence = concord.read("the king that I feared saw this big monk")
     >>> sentence.partners["verb>object"]
     {4: 1, 5: 8}
     >>> batch = pack(concord.sentences(32, seed=0))
-    >>> batch.tokens.shape[0]
+    >>> len(batch.tokens)
     32
 
 From one seed the browser makes the same sentences.
 """
 
 from attnlib.relations._concord import Concord, concord
+from attnlib.relations._induction import Induction, induction
+from attnlib.relations._needs import Diagonals, Lookup, diagonals, lookup
 from attnlib.relations._tasks import Batch, Relation, Sentence, Task, pack
 
-__all__ = ["Batch", "Concord", "Relation", "Sentence", "Task", "concord", "pack"]
+__all__ = [
+    "Batch",
+    "Concord",
+    "Diagonals",
+    "Induction",
+    "Lookup",
+    "Relation",
+    "Sentence",
+    "Task",
+    "concord",
+    "diagonals",
+    "induction",
+    "lookup",
+    "pack",
+]
