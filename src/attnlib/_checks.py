@@ -39,6 +39,14 @@ def require_drawable(name: str, value: Tensor) -> None:
         raise TypeError(f"{name} must hold numbers, got a tensor on device meta")
 
 
+def dense_numbers(name: str, value: Tensor) -> Tensor:
+    """Return a tensor of any shape in float64 on the CPU, or raise TypeError if it can't be."""
+    require_drawable(name, value)
+    if value.is_complex():
+        raise TypeError(f"{name} must hold real numbers, got {value.dtype}")
+    return value.detach().to("cpu", torch.float64).resolve_neg()
+
+
 def require_floating(name: str, value: Tensor) -> None:
     """Raise TypeError unless `value` is a dense tensor of floating point numbers."""
     require_dense(name, value)

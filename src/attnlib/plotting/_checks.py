@@ -9,7 +9,7 @@ from attnlib._checks import (
     Item,
     checked_list,
     checked_texts,
-    require_drawable,
+    dense_numbers,
     require_floating,
     require_number,
     require_text,
@@ -68,14 +68,6 @@ def checked_tensor(
             f"{name} must be {kind} (as float32), got {numbers[tuple(place)].item()} at {place}"
         )
     return numbers
-
-
-def dense_numbers(name: str, value: Tensor) -> Tensor:
-    """Return a tensor of any shape in float64 on the CPU, or raise TypeError if it can't be."""
-    require_drawable(name, value)
-    if value.is_complex():
-        raise TypeError(f"{name} must hold real numbers, got {value.dtype}")
-    return value.detach().to("cpu", torch.float64).resolve_neg()
 
 
 def checked_number(name: str, value: float) -> float:

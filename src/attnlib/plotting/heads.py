@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import require_drawable, require_flag, require_positive_int
+from attnlib._weight_checks import require_attention
 from attnlib.masks import combine_masks
 from attnlib.plotting._cells import add_color_bar, add_meanings
 from attnlib.plotting._checks import checked_labels
@@ -22,7 +23,6 @@ from attnlib.plotting._weights import (
     LEGEND_LINE,
     draw_weights,
     one_map_per_head,
-    require_attention,
     titles_of_heads,
 )
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
