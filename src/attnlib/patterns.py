@@ -1,0 +1,327 @@
+"""Scores of heads: how much of a known pattern is in their weights, beside what a dumb rule gets.
+
+A head that looks at the previous word with weight 1 finds every subject that stands before its
+verb, and knows nothing of verbs. So each score comes with its best *fixed-offset baseline*: what a
+head would score that always looks the same number of places to the left or right, with the number
+that suits best (as in Clark et al. 2019, section 4.2, and Voita et al. 2019, section 5.2)::
+
+    >>> import torch
+    >>> from attnlib import patterns
+    >>> weights = torch.eye(4).roll(1, dims=1)[None]  # [h=1, T, T]: each looks at the next
+    >>> patterns.relation_mass(weights, torch.tensor([1, 3, 3, -1]))
+    Scores(heads=[0.67], baseline=0.67 at offset +1, rows=3)
+
+In the formulas, A is the weights, i the row of the word that looks, j the column that it looks at.
+A mean over the rows takes those of all samples together. A row that may look nowhere counts with 0.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attnlib._checks import require_boolean_mask, require_flag, require_tensor, shape_of
+from attnlib._weight_checks import require_attention
+
+__all__ = [
+    "Scores",
+    "best_offset",
+    "entropy",
+    "first_token_score",
+    "induction_score",
+    "previous_token_score",
+    "relation_accuracy",
+    "relation_mass",
+    "same_token_score",
+]
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """What heads score on a pattern, and what a fixed offset would.
+
+    Attributes:
+        heads: one score per head, float64 [h], from 0 to 1.
+        baseline: the score of a head that always looks at the same distance, the best one.
+        offset: that distance: -1 is the word to the left.
+        rows: over how many rows the mean was taken.
+    """
+
+    heads: Tensor
+    baseline: float
+    offset: int
+    rows: int
+
+    @property
+    def best(self) -> int:
+        """The head with the highest score, the first of them if there are several."""
+        return int(self.heads.argmax())
+
+    def __repr__(self) -> str:
+        heads = ", ".join(f"{score:.2f}" for score in self.heads.tolist())
+        return (
+            f"Scores(heads=[{heads}], baseline={self.baseline:.2f} at offset {self.offset:+d}, "
+            f"rows={self.rows})"
+        )
+
+
+def previous_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> Scores:
+    """Return how much each head looks at the word before: the mean of A[i, i - 1] over i >= 1.
+
+    The baseline is 1, as the pattern is an offset itself: a high score tells what a head does, not
+    that it has found something. Source: Voita et al. 2019, section 5.1 (positional heads), and
+    Clark et al. 2019, section 3.1.
+
+    Args:
+        weights: attention [B, h, T, T] or [h, T, T].
+        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+
+    Raises:
+        TypeError, ValueError: `weights` isn't attention of T words to themselves, or `key_mask`
+            doesn't fit it, or no row has a word before it.
+    """
+    maps, real = _checked(weights, key_mask)
+    targets = torch.zeros(real.shape + real.shape[-1:], dtype=torch.bool)
+    targets.diagonal(-1, -2, -1).fill_(True)
+    return _mass("weights", "a row with a word before it", maps, targets & _both(real))
+
+
+def first_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> Scores:
+    """Return how much each head rests on the first word: the mean of A[i, 0] over i >= 1.
+
+    Source: Xiao et al. 2023, section 3.1 (attention sinks).
+
+    Args:
+        weights: attention [B, h, T, T] or [h, T, T].
+        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+
+    Raises:
+        TypeError, ValueError: as `previous_token_score`.
+    """
+    maps, real = _checked(weights, key_mask)
+    targets = torch.zeros(real.shape + real.shape[-1:], dtype=torch.bool)
+    targets[:, 1:, 0] = True
+    return _mass("weights", "a row behind the first", maps, targets & _both(real))
+
+
+def same_token_score(
+    weights: Tensor, tokens: Tensor, *, causal: bool = False, key_mask: Tensor | None = None
+) -> Scores:
+    """Return how much each head looks at other places where its own word stands.
+
+    The mean, over the rows i that have such a place, of the sum of A[i, j] over j != i with
+    tokens[j] == tokens[i]. Source: Wang et al. 2023, section 3 (duplicate token heads).
+
+    Args:
+        weights: attention [B, h, T, T] or [h, T, T].
+        tokens: whole numbers [B, T] or [T].
+        causal: whether words look to the left only; then only earlier places count.
+        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+
+    Raises:
+        TypeError, ValueError: as `previous_token_score`, or `tokens` doesn't fit `weights`, or no
+            word comes twice.
+    """
+    require_flag("causal", causal)
+    maps, real = _checked(weights, key_mask)
+    tokens = _numbers("tokens", tokens, weights)
+    targets = tokens[:, :, None] == tokens[:, None, :]  # [B, T, 1] == [B, 1, T] -> [B, T, T]
+    targets.diagonal(0, -2, -1).fill_(False)
+    targets = targets.tril() if causal else targets
+    return _mass("tokens", "a word that comes twice", maps, targets & _both(real))
+
+
+def induction_score(weights: Tensor, tokens: Tensor, *, key_mask: Tensor | None = None) -> Scores:
+    """Return how much each head looks at what followed its own word before: prefix matching.
+
+    The mean, over the rows i that have such a place, of the sum of A[i, j] over j <= i with
+    tokens[j - 1] == tokens[i]. Source: Olsson et al. 2022, who take it on random tokens repeated.
+
+    Args:
+        weights: attention [B, h, T, T] or [h, T, T].
+        tokens: whole numbers [B, T] or [T].
+        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+
+    Raises:
+        TypeError, ValueError: as `same_token_score`.
+    """
+    maps, real = _checked(weights, key_mask)
+    tokens = _numbers("tokens", tokens, weights)
+    targets = torch.zeros(real.shape + real.shape[-1:], dtype=torch.bool)
+    targets[:, :, 1:] = tokens[:, :, None] == tokens[:, None, :-1]
+    return _mass("tokens", "a word that comes twice", maps, targets.tril() & _both(real))
+
+
+def relation_mass(weights: Tensor, partners: Tensor) -> Scores:
+    """Return how much each head looks from a word at its true partner.
+
+    The mean of A[i, partners[i]] over the rows i that have a partner. Source: Vig and Belinkov
+    2019, who take the share of all weight that lies on pairs in a relation.
+
+    Args:
+        weights: attention [B, h, T, T] or [h, T, T].
+        partners: whole numbers [B, T] or [T], the partner's column, -1 where there is none:
+            `pack(sentences).partners["verb>object"]`.
+
+    Raises:
+        TypeError, ValueError: `weights` isn't attention of T words to themselves, or `partners`
+            doesn't fit it, or no row has a partner.
+    """
+    maps, _ = _checked(weights, None)
+    return _mass("partners", "a row with a partner", maps, _targets(partners, weights))
+
+
+def relation_accuracy(weights: Tensor, partners: Tensor) -> Scores:
+    """Return how often each head looks at the true partner more than at any other word.
+
+    The share of the rows i with a partner in which A[i, partners[i]] is the largest weight; of
+    several equal ones, the leftmost counts as largest. Source: Clark et al. 2019, section 4.2, and
+    Voita et al. 2019, section 5.2.
+
+    Args:
+        weights: attention [B, h, T, T] or [h, T, T].
+        partners: as for `relation_mass`.
+
+    Raises:
+        TypeError, ValueError: as `relation_mass`.
+    """
+    maps, _ = _checked(weights, None)
+    favorites = torch.zeros_like(maps).scatter_(-1, maps.argmax(-1, keepdim=True), 1)
+    favorites *= maps.sum(-1, keepdim=True) > 0  # a row that may look nowhere has no favorite
+    return _mass("partners", "a row with a partner", favorites, _targets(partners, weights))
+
+
+def entropy(weights: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
+    """Return how widely each head looks: the mean entropy of its rows, in nats, float64 [h].
+
+    The mean of -sum_j A[i, j] ln A[i, j] over the rows. A head with a fixed offset has 0, one that
+    looks at n words alike ln n: so there is no baseline to beat. Rows that may look nowhere don't
+    count. Source: Clark et al. 2019, section 3.3.
+
+    Args:
+        weights: attention [B, h, T, T] or [h, T, T].
+        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+
+    Raises:
+        TypeError, ValueError: as `previous_token_score`, or a head has no row that may look.
+    """
+    maps, real = _checked(weights, key_mask)
+    rows = torch.special.entr(maps).sum(-1)  # [B, h, T, T] -> [B, h, T]
+    counted = (maps.sum(-1) > 0) & real[:, None]
+    if not counted.any(-1).any(0).all():
+        raise ValueError("weights must have a row that may look, in each head, got none")
+    return (rows * counted).sum((0, 2)) / counted.sum((0, 2))
+
+
+def best_offset(partners: Tensor) -> tuple[int, float]:
+    """Return the distance at which most partners stand, and the share of them that do.
+
+    This is the fixed-offset baseline of `relation_mass` and `relation_accuracy`. Of several such
+    distances it is the shortest, to the left before to the right.
+
+    Args:
+        partners: whole numbers [B, T] or [T], the partner's column, -1 where there is none.
+
+    Example:
+        >>> best_offset(torch.tensor([-1, 0, 1, 0]))
+        (-1, 0.6666666666666666)
+
+    Raises:
+        TypeError, ValueError: `partners` isn't such a tensor, or no row has a partner.
+    """
+    require_tensor("partners", partners)
+    if partners.dim() not in (1, 2):
+        raise ValueError(f"partners must have shape [B, T] or [T], got {shape_of(partners)}")
+    T = partners.shape[-1]
+    baseline = _baseline("partners", "a row with a partner", _pairs(partners.reshape(-1, T)))
+    return baseline.offset, baseline.share
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The best fixed offset, the share of rows that it serves, and which rows count [B, T]."""
+
+    offset: int
+    share: float
+    rows: Tensor
+
+
+def _baseline(name: str, wanted: str, targets: Tensor) -> Baseline:
+    """Return the best offset for targets [B, T, T], or raise ValueError where no row has any."""
+    rows = targets.any(-1)
+    if not rows.any():
+        raise ValueError(f"{name} must have {wanted}, got none")
+    T = targets.shape[-1]
+    counts = targets.sum(0)
+    hits = {offset: int(counts.diagonal(offset).sum()) for offset in range(1 - T, T)}
+    best = min(hits, key=lambda offset: (-hits[offset], abs(offset), offset))
+    return Baseline(best, hits[best] / int(rows.sum()), rows)
+
+
+def _mass(name: str, wanted: str, maps: Tensor, targets: Tensor) -> Scores:
+    """Return the mean weight of maps [B, h, T, T] on targets [B, T, T], over rows with targets."""
+    baseline = _baseline(name, wanted, targets)
+    count = int(baseline.rows.sum())
+    heads = (maps * targets[:, None]).sum((0, 2, 3)) / count
+    return Scores(heads, baseline.share, baseline.offset, count)
+
+
+def _targets(partners: Tensor, weights: Tensor) -> Tensor:
+    """Return partners that fit weights as pairs [B, T, T]."""
+    return _pairs(_numbers("partners", partners, weights))
+
+
+def _pairs(partners: Tensor) -> Tensor:
+    """Return partners [B, T] as pairs [B, T, T], True where the column is the row's partner."""
+    T = partners.shape[-1]
+    _require_whole("partners", partners)
+    if partners.numel() and not -1 <= int(partners.min()) <= int(partners.max()) < T:
+        raise ValueError(
+            f"partners must be columns from 0 to {T - 1}, or -1 for none, "
+            f"got {int(partners.min())} to {int(partners.max())}"
+        )
+    return partners.cpu()[:, :, None] == torch.arange(T)  # [B, T, 1] == [T] -> [B, T, T]
+
+
+def _checked(weights: Tensor, key_mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return weights as float64 [B, h, T, T] on the CPU, and which words are real [B, T]."""
+    maps = require_attention(weights)
+    if maps.dim() not in (3, 4) or maps.shape[-1] != maps.shape[-2]:
+        raise ValueError(
+            f"weights must have shape [B, h, T, T] or [h, T, T], got {shape_of(weights)}"
+        )
+    maps = maps.reshape(-1, *maps.shape[-3:])
+    B, _, T, _ = maps.shape
+    if key_mask is None:
+        return maps, torch.ones(B, T, dtype=torch.bool)
+    require_boolean_mask("key_mask", key_mask, weights.device)
+    _require_shape("key_mask", key_mask, weights)
+    return maps, key_mask.reshape(B, T).cpu()
+
+
+def _numbers(name: str, value: Tensor, weights: Tensor) -> Tensor:
+    """Return whole numbers, one per word of weights, as [B, T] on the CPU, or raise."""
+    require_tensor(name, value)
+    _require_whole(name, value)
+    _require_shape(name, value, weights)
+    return value.reshape(-1, weights.shape[-1]).cpu()
+
+
+def _require_whole(name: str, value: Tensor) -> None:
+    if value.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"{name} must be whole numbers (int64), got {value.dtype}")
+
+
+def _require_shape(name: str, value: Tensor, weights: Tensor) -> None:
+    """Raise unless there is one number per word: [B, T], or [T] for weights [h, T, T]."""
+    wanted = [*weights.shape[:-3], weights.shape[-1]]
+    if shape_of(value) != wanted:
+        raise ValueError(
+            f"{name} must have shape {wanted} beside weights of shape {shape_of(weights)}, "
+            f"got {shape_of(value)}"
+        )
+
+
+def _both(real: Tensor) -> Tensor:
+    """Return real words [B, T] as pairs of them [B, T, T]."""
+    return real[:, :, None] & real[:, None, :]
