@@ -21,7 +21,11 @@ SPELLING = {word.lower(): word for word in CATEGORY}
 
 
 class Concord(Task):
-    """The language; see `concord`."""
+    """The language; see `concord`.
+
+    Attributes:
+        data: its words, numbers and answers, as the file `concord.json` has them.
+    """
 
     name = "concord"
     vocabulary = tuple(CATEGORY)
@@ -31,6 +35,7 @@ class Concord(Task):
     )
     causal = False
     length: int = DATA["length"]
+    data = DATA
 
     def _draw(self, chance: Chance) -> Sentence:
         walk = Drawing(chance)

@@ -48,14 +48,15 @@ def walk_through(walk: Walk) -> Plan:
     plan.subject = _noun_phrase(walk, plan, walk.take("determiner"))
     if walk.comes(CHANCES["clause"], "that"):
         walk.take("that")
+        noun = None
         if walk.comes(CHANCES["clause with a noun"], "determiner"):
             determiner, noun = walk.take("determiner"), walk.take("noun")
             partners["determiner>noun"][determiner] = noun
-            verb = walk.take("relative verb")
-            partners["verb>subject"][verb] = noun
         else:
             walk.take("speaker")
-            verb = walk.take("relative verb")
+        verb = walk.take("relative verb")
+        if noun is not None:
+            partners["verb>subject"][verb] = noun
         partners["verb>object"][verb] = plan.subject
     giving = walk.comes(SHAPES["giving"], "giving verb")
     verb = walk.take("giving verb" if giving else "verb")

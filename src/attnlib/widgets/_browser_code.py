@@ -6,6 +6,7 @@ neighbors, and a published page may be opened from a folder, where browsers refu
 file becomes a function that returns what the file exports, behind those of the files it imports.
 
 `shared/palette.js` and `shared/palette.css` are no files: they are written from attnlib.palette.
+Neither is `engine/concord.js`: it holds the words and numbers of attnlib.relations.concord.
 """
 
 import json
@@ -14,9 +15,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from attnlib import palette
+from attnlib.relations import concord
 
 FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER / "shared"
+ENGINE = FOLDER / "engine"
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:function|const) (\w+))", re.MULTILINE)
@@ -171,6 +174,8 @@ def _source(path: Path) -> str:
         return _palette_module()
     if path == SHARED / "palette.css":
         return _palette_sheet()
+    if path == ENGINE / "concord.js":
+        return f"export const CONCORD = {json.dumps(concord.data)};\n"
     if not path.is_file():
         raise ImportError(f"browser code imports {path.name}, but there is no file {path}")
     return path.read_text(encoding="utf-8")
