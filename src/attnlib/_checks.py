@@ -47,6 +47,14 @@ def dense_numbers(name: str, value: Tensor) -> Tensor:
     return value.detach().to("cpu", torch.float64).resolve_neg()
 
 
+def require_whole_numbers(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is a tensor of whole numbers, as places and tokens are."""
+    require_tensor(name, value)
+    assert isinstance(value, Tensor)
+    if value.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"{name} must be whole numbers (int64), got {value.dtype}")
+
+
 def require_floating(name: str, value: Tensor) -> None:
     """Raise TypeError unless `value` is a dense tensor of floating point numbers."""
     require_dense(name, value)

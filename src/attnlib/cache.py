@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import require_like, require_tensor, shape_of
+from attnlib._checks import require_like, require_whole_numbers, shape_of
 from attnlib._derivatives import has_tangent
 
 
@@ -144,9 +144,7 @@ class KVCache:
             TypeError, ValueError: not a tensor of whole numbers of one dimension.
             IndexError: a row that isn't there.
         """
-        require_tensor("samples", samples)
-        if samples.dtype not in (torch.int32, torch.int64):
-            raise TypeError(f"samples must be whole numbers (int64), got {samples.dtype}")
+        require_whole_numbers("samples", samples)
         if samples.dim() != 1:
             raise ValueError(f"samples must have shape [B'], got {shape_of(samples)}")
         if self._remembered is not None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlib._checks import require_boolean_mask, require_flag, require_tensor, shape_of
+from attnlib._checks import require_boolean_mask, require_flag, require_whole_numbers, shape_of
 from attnlib._weight_checks import require_attention
 
 __all__ = [
@@ -229,7 +229,7 @@ def best_offset(partners: Tensor) -> tuple[int, float]:
     Raises:
         TypeError, ValueError: `partners` isn't such a tensor, or no row has a partner.
     """
-    require_tensor("partners", partners)
+    require_whole_numbers("partners", partners)
     if partners.dim() not in (1, 2):
         raise ValueError(f"partners must have shape [B, T] or [T], got {shape_of(partners)}")
     T = partners.shape[-1]
@@ -274,7 +274,6 @@ def _targets(partners: Tensor, weights: Tensor) -> Tensor:
 def _pairs(partners: Tensor) -> Tensor:
     """Return partners [B, T] as pairs [B, T, T], True where the column is the row's partner."""
     T = partners.shape[-1]
-    _require_whole("partners", partners)
     if partners.numel() and not -1 <= int(partners.min()) <= int(partners.max()) < T:
         raise ValueError(
             f"partners must be columns from 0 to {T - 1}, or -1 for none, "
@@ -301,15 +300,9 @@ def _checked(weights: Tensor, key_mask: Tensor | None) -> tuple[Tensor, Tensor]:
 
 def _numbers(name: str, value: Tensor, weights: Tensor) -> Tensor:
     """Return whole numbers, one per word of weights, as [B, T] on the CPU, or raise."""
-    require_tensor(name, value)
-    _require_whole(name, value)
+    require_whole_numbers(name, value)
     _require_shape(name, value, weights)
     return value.reshape(-1, weights.shape[-1]).cpu()
-
-
-def _require_whole(name: str, value: Tensor) -> None:
-    if value.dtype not in (torch.int32, torch.int64):
-        raise TypeError(f"{name} must be whole numbers (int64), got {value.dtype}")
 
 
 def _require_shape(name: str, value: Tensor, weights: Tensor) -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attnlib._chance import Chance
-from attnlib._checks import checked_list, require_positive_int, require_tensor, shape_of
+from attnlib._checks import checked_list, require_positive_int, require_whole_numbers, shape_of
 from attnlib.relations._tasks import Relation, Sentence, Task
 
 LETTERS = string.ascii_letters  # the symbols' names, so there are 52 at most
@@ -52,13 +52,16 @@ class Lookup(Task):
         Raises:
             TypeError, ValueError: `tokens` isn't a batch of this task's sentences.
         """
-        require_tensor("tokens", tokens)
+        require_whole_numbers("tokens", tokens)
         contents = self.slots * self.values
         if tokens.dim() != 2 or tokens.shape[1] != self.length:
             raise ValueError(f"tokens must have shape [B, {self.length}], got {shape_of(tokens)}")
         slots, question = tokens[:, :-1], tokens[:, -1] - contents
-        if slots.max() >= contents or question.min() < 0:
-            raise ValueError(f"tokens must be {self.slots} slots and then a question each")
+        questions = len(self.vocabulary) - contents
+        are_slots = (slots >= 0) & (slots < contents)
+        are_questions = (question >= 0) & (question < questions)
+        if not are_slots.all() or not are_questions.all():
+            raise ValueError(f"tokens must be {self.slots} slots and then a question, in each row")
         first = question // (self.slots - 1)
         other = question % (self.slots - 1)  # among the keys without the first
         second = other + (other >= first).long()

@@ -12,6 +12,7 @@ from attnlib._chance import Chance
 from attnlib._checks import checked_list, require_count
 
 NONE = -1  # in a batch: no answer is due here, or no partner
+PATIENCE = 10_000  # so many sentences in a row that must not come, and there are no others
 
 
 @dataclass(frozen=True)
@@ -98,21 +99,27 @@ class Task(ABC):
             without: sentences that must not come, such as those held out for a test.
 
         Raises:
-            TypeError, ValueError: `number` or `seed` is no whole number of at least 0.
+            TypeError, ValueError: `number` or `seed` is no such number, or `without` leaves none.
         """
         require_count("number", number)
         return list(islice(self.stream(seed=seed, without=without), number))
 
     def stream(self, *, seed: int, without: Collection[Sentence] = ()) -> Iterator[Sentence]:
         """Yield the sentences of a seed without end; see `sentences`."""
-        chance, held_out = Chance(seed), {sentence.ids for sentence in without}
-        return self._drawn(chance, held_out)
+        held_out = {sentence.ids for sentence in checked_sentences("without", without)}
+        return self._drawn(Chance(seed), held_out)
 
     def _drawn(self, chance: Chance, held_out: set[tuple[int, ...]]) -> Iterator[Sentence]:
-        while True:
+        refused = 0  # in a row
+        while refused < PATIENCE:
             sentence = self._draw(chance)
-            if sentence.ids not in held_out:
+            refused = refused + 1 if sentence.ids in held_out else 0
+            if not refused:
                 yield sentence
+        raise ValueError(
+            f"without must leave sentences to draw, but {PATIENCE} in a row were among its "
+            f"{len(held_out)}"
+        )
 
     @abstractmethod
     def _draw(self, chance: Chance) -> Sentence:
@@ -129,10 +136,7 @@ def pack(sentences: Sequence[Sentence]) -> Batch:
         TypeError: something else than sentences.
         ValueError: none, or sentences of different tasks.
     """
-    sentences = checked_list("sentences", sentences)
-    for sentence in sentences:
-        if not isinstance(sentence, Sentence):
-            raise TypeError(f"sentences must be Sentences of a task, got {sentence!r:.60}")
+    sentences = checked_sentences("sentences", sentences)
     if not sentences:
         raise ValueError("sentences must hold at least one sentence, got none")
     readouts, relations = list(sentences[0].answers), list(sentences[0].partners)
@@ -166,6 +170,15 @@ def pack(sentences: Sequence[Sentence]) -> Batch:
             for name in relations
         },
     )
+
+
+def checked_sentences(name: str, sentences: Iterable[Sentence]) -> list[Sentence]:
+    """Return sentences as a list, or raise TypeError if they aren't."""
+    found = checked_list(name, sentences)
+    for sentence in found:
+        if not isinstance(sentence, Sentence):
+            raise TypeError(f"{name} must be Sentences of a task, got {sentence!r:.60}")
+    return found
 
 
 def _columns(partners: Sequence[Mapping[int, int]], T: int) -> Tensor:
