@@ -107,10 +107,8 @@ def test_entropy():
 
 def test_the_best_offset_is_the_shortest_of_the_best():
     assert patterns.best_offset(torch.tensor([1, 0, 0, -1])) == (-1, pytest.approx(1 / 3))
-    assert patterns.best_offset(torch.tensor([[1, 2, -1], [-1, 0, -1]])) == (
-        1,
-        pytest.approx(2 / 3),
-    )
+    two = torch.tensor([[1, 2, -1], [-1, 0, -1]])
+    assert patterns.best_offset(two) == (1, pytest.approx(2 / 3))
 
 
 def test_padding_is_left_out():

@@ -6,11 +6,11 @@ import re
 import pytest
 
 import attnlib
-from attnlib import heatmap, interop, museum, plotting, widgets
+from attnlib import heatmap, interop, museum, patterns, plotting, relations, widgets
 from attnlib.exercises import lessons
 
 PUBLIC = {
-    "api": [attnlib, heatmap, interop],
+    "api": [attnlib, relations, patterns, heatmap, interop],
     "api_tools": [museum, plotting, widgets, *lessons().values()],
 }
 

@@ -50,6 +50,7 @@ export function makeLookup({ slots = 8, values = 8 } = {}) {
 
 /** Random symbols, of which each row tells those some places back. */
 export function makeDiagonals({ offsets = [1, 3], symbols = 16, length = 16 } = {}) {
+  if (offsets.length === 0) throw new RangeError("offsets must hold at least one, got none");
   offsets.forEach((offset, i) => {
     requireFrom("offsets", offset, i > 0 ? offsets[i - 1] + 1 : 1);
   });
@@ -90,6 +91,7 @@ export function makeInduction({
   chunks: sizes = [2, 2, 3, 4],
   filler = 0.2,
 } = {}) {
+  if (sizes.length === 0) throw new RangeError("chunks must hold at least one, got none");
   for (const size of sizes) requireFrom("chunks", size, 2);
   const inChunks = sizes.reduce((sum, size) => sum + size, 0);
   requireFrom("symbols", symbols, inChunks + 1, LETTERS.length);
