@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 DATA: dict[str, Any] = json.loads(
-    Path(__file__).with_name("concord.json").read_text(encoding="utf-8")
+    (Path(__file__).parent / "concord.json").read_text(encoding="utf-8")
 )
 WORDS: dict[str, list[str]] = DATA["words"]
 KINDS: list[str] = DATA["kinds"]
