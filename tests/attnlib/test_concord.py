@@ -76,8 +76,8 @@ def read_by_hand(words):
     return partners
 
 
-ENDING = {"determiner": "le", "adjective": "zi", "predicate": "zi", "verb": "na",
-          "pronoun": "ye", "their": "ye"}  # fmt: skip
+ENDING = {"determiner": "le", "adjective": "le", "predicate": "le", "verb": "na",
+          "pronoun": "ye", "their": "zi"}  # fmt: skip
 
 
 def answers_by_hand(words, partners):
