@@ -21,10 +21,45 @@ SPELLING = {word.lower(): word for word in CATEGORY}
 
 
 class Concord(Task):
-    """The language; see `concord`.
+    """A made language in which words answer to others, so that it is known who must look at whom.
+
+    Its one instance is `attnlib.relations.concord`. Nouns belong to four classes, which nothing
+    shows but the noun itself, and other words agree with them, as in Bantu languages. A model
+    translates word by word: each word has up to two answers, in the readouts A (16 answers) and
+    B (9).
+
+    ================  =======  ==================================================================
+    relation          readout  what the answer tells
+    ================  =======  ==================================================================
+    determiner>noun   A        the class of its noun, as a modifier's ending ("bale")
+    adjective>noun    A        the class of its noun, as a modifier's ending
+    predicate>noun    A        the class of the noun that the pronoun means, in the same way
+    verb>subject      A        the class of its subject ("bana"); "I" and the like have none
+    pronoun>noun      A        the class of the noun that it means ("baye")
+    their>owner       A        the class of who is given something ("bazi")
+    verb>object       B        the class of its object ("-ba"); of a giving verb, of what is given
+    their>thing       B        the class of what is given
+    adjective>adverb  B        the adverb of its group ("very"), or "(none)"
+    ================  =======  ==================================================================
+
+    So a verb, an adjective and "their" have to look at two places at once, all others at one.
+
+    A noun phrase is a determiner, with probability .5 adjectives, and a noun. The adjectives are
+    one or, with .35, two, and with .5 an adverb stands before them, which belongs to both. With .5
+    a subject carries a clause, "that I liked" or "that the nun liked", whose noun stands without
+    adjectives. A sentence has one of three shapes:
+
+    * .25: subject, verb, object.
+    * .40: subject, verb, object, "because it was too heavy" (the adverb with .7). All nouns differ
+      in kind (male, female, thing), so that the pronoun tells which of subject and object it means.
+    * .35: subject, giving verb, receiver, "today" (with .5), "their", adjectives as above, noun.
+
+    But for sentences with a pronoun all nouns are persons, so that a noun's kind doesn't betray its
+    role. There are 89 words, the full stop among them. A noun's class is its place among the nouns
+    of its kind, modulo 4.
 
     Attributes:
-        data: its words, numbers and answers, as the file `concord.json` has them.
+        data: words, numbers and answers, as the file that the browser reads as well has them.
     """
 
     name = "concord"
