@@ -138,6 +138,8 @@ TEXTS = [
     "the the king saw",
     "the king saw the",
     "the ball saw the ball",
+    "the king saw the ball",
+    "the ball saw the king .",
     "the king saw the boy because",
     "the king saw the nun because it",
     "the king saw the nun . the",
