@@ -54,9 +54,9 @@ class Concord(Task):
       in kind (male, female, thing), so that the pronoun tells which of subject and object it means.
     * .35: subject, giving verb, receiver, "today" (with .5), "their", adjectives as above, noun.
 
-    But for sentences with a pronoun all nouns are persons, so that a noun's kind doesn't betray its
-    role. There are 89 words, the full stop among them. A noun's class is its place among the nouns
-    of its kind, modulo 4.
+    "I", "because", "was" and "today" stand for several words each. But for sentences with a pronoun
+    all nouns are persons, so that a noun's kind doesn't betray its role. There are 89 words, the
+    full stop among them. A noun's class is its place among the nouns of its kind, modulo 4.
 
     Attributes:
         data: words, numbers and answers, as the file that the browser reads as well has them.
