@@ -1,0 +1,347 @@
+"""The model: what it computes, what may be asked of it, and its description, there and back."""
+
+import copy
+import itertools
+import json
+import re
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from attnlib import FeedForward, LayerNorm, MultiHeadAttention, RMSNorm, TransformerBlock
+from attnlib.model import TaskSizes, TransformerModel
+
+SIZES = TaskSizes(vocabulary_size=11, length=7, readouts={"A": 4, "B": 3})
+TOKENS = torch.tensor([[1, 2, 3, 4, 5], [10, 0, 10, 0, 6]])
+
+
+def small(**options):
+    """A model of width 8 with 2 layers of 4 heads, in float64, whose parameters hide nothing."""
+    options = {"d_model": 8, "num_heads": 4, "num_layers": 2, "dtype": torch.float64} | options
+    model = TransformerModel.of_sizes(options.pop("task", SIZES), **options)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.3)
+    return model
+
+
+def block(d=8, h=2, **options):
+    return TransformerBlock.of_parts(MultiHeadAttention(d, h), **options)
+
+
+def model_of(*blocks, **options):
+    return TransformerModel(11, 7, blocks, {"A": 4}, **options)
+
+
+def concord(num_heads):
+    """The model that learns the language Concord, with its 89 words and two slots of answers."""
+    sizes = TaskSizes(vocabulary_size=89, length=26, readouts={"A": 16, "B": 9})
+    return TransformerModel.of_sizes(sizes, d_model=64, num_heads=num_heads)
+
+
+# --- what it computes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 4, 8, 16])
+def test_the_model_of_concord(num_heads):
+    model = concord(num_heads)
+    assert sum(parameter.numel() for parameter in model.parameters()) == 25_600
+    (layer,) = model.blocks
+    assert layer.feed_forward is None and layer.norm_position == "pre"
+    assert type(model.final_norm) is LayerNorm
+    assert not [name for name in model.state_dict() if "W_" in name and "bias" in name]
+    assert all(readout.bias is None for readout in model.readouts.values())
+
+
+def test_where_training_begins():
+    model = concord(4)
+    for embedding in (model.token_embedding, model.position_embedding):
+        assert embedding.weight.std().item() == pytest.approx(0.02, rel=0.05)
+    for readout in (*model.readouts.values(), model.blocks[0].attention.W_q):
+        bound = (6 / sum(readout.weight.shape)) ** 0.5  # Xavier-uniform
+        assert 0.95 * bound < readout.weight.abs().max() <= bound
+
+
+@pytest.mark.parametrize("norm_position", ["pre", "post", None])
+@pytest.mark.parametrize("d_ff", [None, 5])
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_is_its_parts_one_after_the_other(norm_position, d_ff, causal):
+    task = SIZES._replace(causal=causal)
+    model = small(task=task, norm_position=norm_position, d_ff=d_ff, bias=True, norm=RMSNorm)
+    x = model.token_embedding.weight[TOKENS] + model.position_embedding.weight[:5]
+    wanted = []
+    for layer in model.blocks:
+        x, weights = layer(x, causal=causal, need_weights=True)
+        wanted.append(weights)
+    if norm_position == "pre":
+        x = model.final_norm(x)
+    answers = model(TOKENS, need_weights=True)
+    assert list(answers.logits) == ["A", "B"]
+    for name, readout in model.readouts.items():
+        logits = x @ readout.weight.T + readout.bias
+        torch.testing.assert_close(answers.logits[name], logits)
+    torch.testing.assert_close(answers.weights, wanted)
+    assert model(TOKENS).weights is None
+
+
+def test_a_causal_model_answers_without_what_comes():
+    model = small(task=SIZES._replace(causal=True))
+    whole = model(TOKENS).logits["A"]
+    torch.testing.assert_close(model(TOKENS[:, :3]).logits["A"], whole[:, :3])
+    both_ways = small()
+    assert not torch.allclose(
+        both_ways(TOKENS[:, :3]).logits["A"], both_ways(TOKENS).logits["A"][:, :3]
+    )
+
+
+def test_padding_is_not_looked_at():
+    model = small()
+    key_mask = torch.tensor([[True] * 3 + [False] * 2] * 2)
+    padded = model(TOKENS, key_mask=key_mask, need_weights=True)
+    alone = model(TOKENS[:, :3])
+    torch.testing.assert_close(padded.logits["B"][:, :3], alone.logits["B"])
+    assert all((weights[..., 3:] == 0).all() for weights in padded.weights)
+
+
+def test_a_muted_head_adds_nothing_in_its_layer_alone():
+    model, mask = small(), torch.tensor([1.0, 1, 0, 1])
+    muted = model(TOKENS, head_masks=[None, mask]).logits["A"]
+    without = copy.deepcopy(model)
+    with torch.no_grad():
+        without.blocks[1].attention.W_o.weight[:, 4:6] = 0  # what head 2 writes through
+    torch.testing.assert_close(muted, without(TOKENS).logits["A"])
+    assert not torch.allclose(muted, model(TOKENS, head_masks=[mask, None]).logits["A"])
+    assert not torch.allclose(muted, model(TOKENS).logits["A"])
+
+
+def test_masks_of_all_layers_may_be_one_tensor_and_differ_per_sentence():
+    model, masks = small(), torch.rand(2, 4)
+    as_list = model(TOKENS, head_masks=list(masks)).logits["A"]
+    torch.testing.assert_close(model(TOKENS, head_masks=masks).logits["A"], as_list)
+    per_sentence = [torch.stack([mask, torch.ones(4)]) for mask in masks]
+    torch.testing.assert_close(model(TOKENS, head_masks=per_sentence).logits["A"][0], as_list[0])
+
+
+def test_only_blocks_that_normalize_their_input_need_a_norm_at_the_end():
+    assert type(model_of(block(), block()).final_norm) is LayerNorm
+    assert type(model_of(block(norm_position="post")).final_norm) is nn.Identity
+    assert type(model_of(block(norm_position=None)).final_norm) is nn.Identity
+    assert type(model_of(block(), final_norm=nn.Identity()).final_norm) is nn.Identity
+    own = RMSNorm(8)
+    assert model_of(block(), final_norm=own).final_norm is own
+
+
+def test_one_seed_gives_one_model():
+    def made():
+        torch.manual_seed(3)
+        return concord(2).state_dict()
+
+    torch.testing.assert_close(made(), made(), rtol=0, atol=0)
+
+
+def test_a_compiled_or_exported_model_does_the_same():
+    model = small().eval()
+    exported = torch.export.export(model, (TOKENS,), {"need_weights": True}).module()
+    torch.testing.assert_close(
+        exported(TOKENS, need_weights=True), model(TOKENS, need_weights=True)
+    )
+
+
+# --- its description -----------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_a_description_builds_the_same_model(data):
+    draw = lambda *values: data.draw(st.sampled_from(values))  # noqa: E731
+    blocks = []
+    for _ in range(draw(1, 2, 3)):
+        h, group, d, d_ff = draw(1, 2), draw(1, 2), 8, draw(None, 1, 5)
+        attention = MultiHeadAttention(
+            d, h * group, num_kv_heads=h, bias=draw(True, False), dropout=draw(0.0, 0.1)
+        )
+        position = draw("pre", "post", None)
+        feed_forward = FeedForward(d, d_ff, bias=draw(True, False)) if d_ff else None
+        kinds = [LayerNorm(d, bias=False), LayerNorm(d, 1e-3), RMSNorm(d), RMSNorm(d, 1e-6)]
+        norms = data.draw(st.permutations(kinds))[: (2 if d_ff else 1) if position else 0]
+        blocks.append(
+            TransformerBlock.of_parts(
+                attention, feed_forward, norms, norm_position=position,
+                residual=draw(True, False), dropout=draw(0.0, 0.2),
+            )
+        )  # fmt: skip
+    model = model_of(
+        *blocks, causal=draw(True, False), readout_bias=draw(True, False),
+        final_norm=draw(None, nn.Identity(), RMSNorm(8)),
+    ).eval()  # fmt: skip
+    spec = json.loads(json.dumps(model.spec()))
+    again = TransformerModel.of_spec(spec).eval()
+    assert again.spec() == spec
+    again.load_state_dict(model.state_dict())
+    torch.testing.assert_close(
+        again(TOKENS, need_weights=True), model(TOKENS, need_weights=True), rtol=0, atol=0
+    )
+
+
+def test_describing_a_model_leaves_the_random_numbers_alone():
+    model = small()
+    state = torch.get_rng_state()
+    model.spec()
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def changed(change):
+    """Return a function that describes a model after a change."""
+
+    def describe():
+        model = small(d_ff=6)
+        change(model)
+        return model.spec()
+
+    return describe
+
+
+def put(place, module):
+    def change(model):
+        parent, _, name = place.rpartition(".")
+        setattr(model.get_submodule(parent), name, module)
+
+    return changed(change)
+
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class Sandwich(TransformerBlock):
+    pass
+
+
+def share(model):
+    model.blocks[0].attention.W_q.weight = model.blocks[1].attention.W_q.weight
+
+
+NOT_DESCRIBED = {
+    "a norm of torch's": (put("final_norm", nn.LayerNorm(8)), ["final_norm", "attnlib.norms", "torch.nn"]),
+    "a network of one's own": (put("blocks.1.feed_forward", nn.Linear(8, 8)),
+        ["blocks.1.feed_forward", "FeedForward", "Linear"]),
+    "another matrix": (put("blocks.0.attention.W_o", Doubled(8, 8)),
+        ["blocks.0.attention.W_o", "Doubled"]),
+    "another matrix in the network": (put("blocks.0.feed_forward.W_2", Doubled(6, 8)),
+        ["blocks.0.feed_forward.W_2", "Doubled"]),
+    "another readout": (put("readouts.A", Doubled(8, 4)), ["readouts.A", "Doubled"]),
+    "a bias in one projection": (put("blocks.0.attention.W_v", nn.Linear(8, 8)),
+        ["blocks.0.attention.W_v.bias", "none", "[8]"]),
+    "a head cut off": (put("blocks.0.attention.W_o", nn.Linear(6, 8, bias=False)),
+        ["blocks.0.attention.W_o.weight", "[8, 8]", "[8, 6]"]),
+    "a hook": (changed(lambda model: model.blocks[0].attention.register_forward_hook(print)),
+        ["blocks.0.attention", "hooks"]),
+    "shared weights": (changed(share), ["shared"]),
+    "more than its parts": (put("more", nn.Linear(2, 2)), ["more.weight", "none"]),
+    "a model of one's own": (lambda: type("Mine", (TransformerModel,), {})(
+        11, 7, [block()], {"A": 2}).spec(), ["the model", "TransformerModel", "Mine"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_DESCRIBED)
+def test_what_no_description_can_say_is_refused(name):
+    describe, words = NOT_DESCRIBED[name]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        describe()
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def places(value, path=()):
+    """Return the ways to all values of a description."""
+    yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[key], (*path, key))
+
+
+def with_value(spec, path, value):
+    spec = copy.deepcopy(spec)
+    inner = spec
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return spec
+
+
+DESCRIPTION = small(d_ff=6, task=SIZES).spec()
+DAMAGES = list(itertools.product(list(places(DESCRIPTION))[1:], ["wrong", -1, [None], {"x": None}]))
+
+
+@pytest.mark.parametrize(("path", "value"), DAMAGES, ids=str)
+def test_a_damaged_description_is_refused_in_words(path, value):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        TransformerModel.of_spec(with_value(DESCRIPTION, path, value))
+    assert re.search(r" must (have|be|hold|map)\b|must not|divisible", str(caught.value))
+
+
+def test_a_description_has_all_its_names_and_no_other():
+    for wrong in ({**DESCRIPTION, "rope": True}, {"length": 7}, [], None):
+        with pytest.raises((TypeError, ValueError), match=r"^spec must (have|be)"):
+            TransformerModel.of_spec(wrong)
+    with pytest.raises(ValueError, match="unknown: rope"):
+        TransformerModel.of_spec({**DESCRIPTION, "rope": True})
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+def ask(tokens=TOKENS, **options):
+    return small()(tokens, **options)
+
+
+once = block()
+CASES = {
+    "no words": (lambda: TransformerModel(0, 7, [block()], {"A": 2}), ["vocabulary_size", "0"]),
+    "no positions": (lambda: TransformerModel(9, 0, [block()], {"A": 2}), ["length", "0"]),
+    "no block": (lambda: model_of(), ["blocks", "at least one"]),
+    "a block as blocks": (lambda: TransformerModel(9, 7, once, {"A": 2}), ["blocks", "list"]),
+    "a layer of torch's": (lambda: model_of(nn.Linear(8, 8)), ["blocks", "Linear", "at 0"]),
+    "widths differ": (lambda: model_of(block(), block(6)), ["blocks", "d_model=8", "6 at 1"]),
+    "a block twice": (lambda: model_of(once, block(), once), ["blocks", "at 2", "deepcopy"]),
+    "no readout": (lambda: TransformerModel(9, 7, [once], {}), ["readouts", "at least one"]),
+    "readouts as a number": (lambda: TransformerModel(9, 7, [once], 3), ["readouts", "int"]),
+    "no answers": (lambda: TransformerModel(9, 7, [once], {"A": 0}), ["readouts['A']", "0"]),
+    "a readout's odd name": (lambda: TransformerModel(9, 7, [once], {"a.b": 2}), ["'a.b'"]),
+    "a readout's taken name": (lambda: TransformerModel(9, 7, [once], {"keys": 2}), ["'keys'"]),
+    "a norm's class": (lambda: model_of(once, final_norm=LayerNorm), ["final_norm", "type"]),
+    "causal as text": (lambda: model_of(once, causal="no"), ["causal", "str"]),
+    "no layers": (lambda: small(num_layers=0), ["num_layers", "0"]),
+    "a negative width": (lambda: small(d_ff=-1), ["d_ff", "-1"]),
+    "a width as float": (lambda: small(d_ff=8.0), ["d_ff", "float"]),
+    "heads that don't divide": (lambda: small(num_heads=3), ["num_heads=3"]),
+    "words for tokens": (lambda: ask(["a"]), ["tokens", "list"]),
+    "floats": (lambda: ask(TOKENS.float()), ["tokens", "int64", "float32"]),
+    "one sentence": (lambda: ask(TOKENS[0]), ["tokens", "[B, T]", "[5]", "unsqueeze"]),
+    "too long": (lambda: ask(torch.zeros(1, 8).long()), ["tokens", "1 to 7", "[1, 8]"]),
+    "empty": (lambda: ask(TOKENS[:, :0]), ["tokens", "[2, 0]"]),
+    "an unknown word": (lambda: ask(torch.tensor([[11]])), ["tokens", "0 to 10", "got 11"]),
+    "padding of -1": (lambda: ask(torch.tensor([[3, -1]])), ["tokens", "got -1"]),
+    "another device": (lambda: ask(TOKENS.to("meta")), ["tokens", "meta", "cpu"]),
+    "one mask for two layers": (lambda: ask(head_masks=[torch.ones(4)]),
+        ["head_masks", "2 layers", "got 1"]),
+    "a mask without its layer": (lambda: ask(head_masks=torch.ones(4)),
+        ["head_masks", "2 layers", "[4]", "list"]),
+    "masks as a number": (lambda: ask(head_masks=1), ["head_masks", "list", "int"]),
+    "a mask of other heads": (lambda: ask(head_masks=[None, torch.ones(3)]), ["head_mask", "[3]"]),
+    "padding of another shape": (lambda: ask(key_mask=torch.ones(2, 4).bool()), ["key_mask"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    call, words = CASES[name]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_an_empty_batch_is_answered():
+    assert ask(TOKENS[:0]).logits["A"].shape == (0, 5, 4)
