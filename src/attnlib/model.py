@@ -24,7 +24,7 @@ from attnlib.attention import MultiHeadAttention
 from attnlib.blocks import FeedForward, NormPosition, TransformerBlock
 from attnlib.norms import LayerNorm
 
-__all__ = ["Answers", "Task", "TaskSizes", "TransformerModel"]
+__all__ = ["Answers", "TaskSizes", "TransformerModel"]
 
 # As GPT-2 draws its embeddings (Radford et al. 2019): small beside what the blocks add to them.
 EMBEDDING_STD = 0.02

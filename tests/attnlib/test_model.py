@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from attnlib import FeedForward, LayerNorm, MultiHeadAttention, RMSNorm, TransformerBlock
+from attnlib import (
+    FeedForward,
+    LayerNorm,
+    MultiHeadAttention,
+    RMSNorm,
+    TransformerBlock,
+    relations,
+)
 from attnlib.model import TaskSizes, TransformerModel
 
 SIZES = TaskSizes(vocabulary_size=11, length=7, readouts={"A": 4, "B": 3})
@@ -37,9 +44,8 @@ def model_of(*blocks, **options):
 
 
 def concord(num_heads):
-    """The model that learns the language Concord, with its 89 words and two slots of answers."""
-    sizes = TaskSizes(vocabulary_size=89, length=26, readouts={"A": 16, "B": 9})
-    return TransformerModel.of_sizes(sizes, d_model=64, num_heads=num_heads)
+    """The model that learns the language Concord."""
+    return TransformerModel.of_sizes(relations.concord, d_model=64, num_heads=num_heads)
 
 
 # --- what it computes ----------------------------------------------------------------------------
@@ -48,12 +54,23 @@ def concord(num_heads):
 @pytest.mark.parametrize("num_heads", [1, 2, 4, 8, 16])
 def test_the_model_of_concord(num_heads):
     model = concord(num_heads)
-    assert sum(parameter.numel() for parameter in model.parameters()) == 25_600
+    sizes = {name: list(parameter.shape) for name, parameter in model.named_parameters()}
+    words, positions = len(relations.concord.vocabulary), relations.concord.length
+    assert sizes == {
+        "token_embedding.weight": [words, 64],
+        "position_embedding.weight": [positions, 64],
+        **{f"blocks.0.attention.W_{one}.weight": [64, 64] for one in "qkvo"},
+        "blocks.0.norm_1.gain": [64],
+        "blocks.0.norm_1.bias": [64],
+        "final_norm.gain": [64],
+        "final_norm.bias": [64],
+        "readouts.A.weight": [16, 64],
+        "readouts.B.weight": [9, 64],
+    }
+    assert (words, sum(parameter.numel() for parameter in model.parameters())) == (89, 25_344)
     (layer,) = model.blocks
     assert layer.feed_forward is None and layer.norm_position == "pre"
     assert type(model.final_norm) is LayerNorm
-    assert not [name for name in model.state_dict() if "W_" in name and "bias" in name]
-    assert all(readout.bias is None for readout in model.readouts.values())
 
 
 def test_where_training_begins():
@@ -225,7 +242,8 @@ def share(model):
 
 
 NOT_DESCRIBED = {
-    "a norm of torch's": (put("final_norm", nn.LayerNorm(8)), ["final_norm", "attnlib.norms", "torch.nn"]),
+    "a norm of torch's": (put("final_norm", nn.LayerNorm(8)),
+        ["final_norm", "attnlib.norms", "torch.nn"]),
     "a network of one's own": (put("blocks.1.feed_forward", nn.Linear(8, 8)),
         ["blocks.1.feed_forward", "FeedForward", "Linear"]),
     "another matrix": (put("blocks.0.attention.W_o", Doubled(8, 8)),

@@ -181,6 +181,28 @@ def test_a_failure_names_lesson_cell_and_error(tmp_path):
     assert not list((tmp_path / "cache").rglob("*.ipynb"))  # a failed run isn't remembered
 
 
+TRAINING = (
+    NOTEBOOK
+    + """
+# Training
+
+```{code-cell} ipython3
+from attnlib.training import RECIPES, train
+
+trained = train(RECIPES["concord"].changed(steps=2, held_out=10))
+```
+"""
+)
+
+
+def test_progress_bars_are_no_output(tmp_path):
+    lesson = tmp_path / "L99_Training.md"
+    lesson.write_text(TRAINING, encoding="utf-8")
+    run = execute(lesson, tmp_path / "cache")
+    assert run.failure is None
+    assert [cell.outputs for cell in run.notebook.cells if cell.cell_type == "code"] == [[]]
+
+
 def test_pages_without_cells_are_not_notebooks(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# A page\n", encoding="utf-8")

@@ -6,11 +6,22 @@ import re
 import pytest
 
 import attnlib
-from attnlib import heatmap, interop, museum, patterns, plotting, relations, widgets
+from attnlib import (
+    data,
+    heatmap,
+    interop,
+    model,
+    museum,
+    patterns,
+    plotting,
+    relations,
+    training,
+    widgets,
+)
 from attnlib.exercises import lessons
 
 PUBLIC = {
-    "api": [attnlib, relations, patterns, heatmap, interop],
+    "api": [attnlib, model, relations, patterns, training, data, heatmap, interop],
     "api_tools": [museum, plotting, widgets, *lessons().values()],
 }
 

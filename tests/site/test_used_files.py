@@ -16,7 +16,18 @@ from tools.lesson_runs import all_notebooks, watched_pages
 from used_files import UsedFiles, files_below
 
 import attnlib
-from attnlib import heatmap, interop, museum, plotting, widgets
+from attnlib import (
+    data,
+    heatmap,
+    interop,
+    model,
+    museum,
+    patterns,
+    plotting,
+    relations,
+    training,
+    widgets,
+)
 
 HOUSE = {
     "__init__.py": '"""All."""\nfrom attnlib.blocks import Block\nfrom attnlib.masks import mask\n',
@@ -132,9 +143,19 @@ def test_another_origin_of_a_name_counts_and_another_name_beside_it_does_not(hou
     assert fingerprint(code, house) != before
 
 
+def test_saved_weights_count_where_they_are_loaded_and_not_where_models_are_trained():
+    package = package_folder()
+    saved = {path for path in (package / "data").iterdir() if path.suffix in DATA}
+    loads = UsedFiles("from attnlib import data\ndata.load('concord')", package).files
+    trains = UsedFiles("from attnlib.training import RECIPES, train\ntrain(RECIPES)", package).files
+    assert saved and saved <= loads < files_below(package)
+    assert trains.isdisjoint(saved) and package / "training" / "loop.py" in trains
+
+
+MODULES = (attnlib, data, heatmap, interop, model, museum, patterns, plotting, relations)
 PUBLIC = [
     (module.__name__, name)
-    for module in (attnlib, heatmap, interop, museum, plotting, widgets)
+    for module in (*MODULES, training, widgets)
     for name in module.__all__
     if inspect.isclass(getattr(module, name)) or inspect.isfunction(getattr(module, name))
 ]
@@ -182,7 +203,7 @@ def test_versions_of_libraries_count():
     imported = {module.split(".")[0] for module, *_ in origins} - sys.stdlib_module_names
     counted = {name.replace("-", "_") for name in LIBRARIES} | {"attnlib"}
     come_with_them = {"cycler", "matplotlib_inline", "traitlets", "triton"}
-    in_jupyterlab_alone = {"jupytext"}  # of captions, which the site sets itself
+    in_jupyterlab_alone = {"jupytext", "tqdm"}  # captions, which the site sets itself; progress
     assert {name.lower() for name in imported} <= counted | come_with_them | in_jupyterlab_alone
 
 

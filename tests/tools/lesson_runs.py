@@ -13,6 +13,7 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors.utils import single_nb_execution
 from nbformat import NotebookNode
+from no_progress_bars import hide_progress_bars
 from one_thread import use_one_thread
 
 from tools import ROOT
@@ -83,6 +84,7 @@ def execute(path: Path, build_folder: Path) -> Run:
     Its kernel has what the lesson's readers have installed, and nothing else.
     """
     use_one_thread()
+    hide_progress_bars()
     notebook = read_notebook(path)
     timeout = CONFIG["execute"]["timeout"]
     is_watched = f"book/{path.stem}" in watched_pages()
