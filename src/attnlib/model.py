@@ -408,8 +408,10 @@ def _require_readouts(readouts: Mapping[str, int]) -> None:
     if not readouts:
         raise ValueError("readouts must hold at least one, got none")
     for name, size in readouts.items():
-        if not isinstance(name, str) or not name.isidentifier() or hasattr(nn.ModuleDict, name):
+        taken = isinstance(name, str) and hasattr(nn.ModuleDict, name)
+        if not isinstance(name, str) or not name or "." in name or taken:
             raise ValueError(
-                f"readouts must have names that a module's part can have, got {name!r}"
+                "readouts must have names that a part of a module can have, without a dot and "
+                f"not its own, got {name!r}"
             )
         require_positive_int(f"readouts[{name!r}]", size)

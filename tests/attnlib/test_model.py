@@ -328,6 +328,8 @@ CASES = {
     "readouts as a number": (lambda: TransformerModel(9, 7, [once], 3), ["readouts", "int"]),
     "no answers": (lambda: TransformerModel(9, 7, [once], {"A": 0}), ["readouts['A']", "0"]),
     "a readout's odd name": (lambda: TransformerModel(9, 7, [once], {"a.b": 2}), ["'a.b'"]),
+    "a readout without a name": (lambda: TransformerModel(9, 7, [once], {"": 2}), ["''"]),
+    "a readout's number": (lambda: TransformerModel(9, 7, [once], {1: 2}), ["names", "1"]),
     "a readout's taken name": (lambda: TransformerModel(9, 7, [once], {"keys": 2}), ["'keys'"]),
     "a norm's class": (lambda: model_of(once, final_norm=LayerNorm), ["final_norm", "type"]),
     "causal as text": (lambda: model_of(once, causal="no"), ["causal", "str"]),
