@@ -105,6 +105,16 @@ def test_looking_on_and_stopping_change_nothing():
     assert stopped.final == watched.evaluations[25]
 
 
+def test_a_model_of_ones_own_is_trained_the_same_way():
+    def make(task, d_model, num_heads):
+        made = TransformerModel.of_sizes(task, d_model, num_heads)
+        made.token_embedding.weight.data *= 50
+        return made
+
+    own = trained(make=make)
+    assert own.losses != trained().losses and own.final.joint > 0.9
+
+
 def test_it_learns():
     end = trained().final
     assert end.joint > 0.9 > evaluate(untrained(), held_out_sentences(TINY)).joint

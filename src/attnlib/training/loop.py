@@ -53,6 +53,7 @@ def train(
     progress: bool = True,
     evaluate_every: int | None = None,
     stop: int | None = None,
+    make: Callable[..., TransformerModel] = TransformerModel.of_sizes,
 ) -> Trained:
     """Make a model and train it.
 
@@ -69,6 +70,9 @@ def train(
         evaluate_every: after how many steps each the model is evaluated on the held-out sentences;
             only at the end if left out.
         stop: end after this many steps of the recipe, as if somebody had interrupted it.
+        make: what makes the model, called as make(recipe.task, **recipe.model). A module of your
+            own will do that has `readouts` by their names, and takes and gives what a
+            `TransformerModel` does.
 
     Raises:
         TypeError, ValueError: arguments of another type, a seed or stop that's too large, options
@@ -88,7 +92,9 @@ def train(
     if steps > recipe.steps:
         raise ValueError(f"stop must be at most the recipe's {recipe.steps} steps, got {stop}")
     with usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
-        return _train(recipe, seed, steps, evaluate_every, progress)
+        torch.manual_seed(seed)
+        model = make(recipe.task, **recipe.model)
+        return _train(model, recipe, seed, steps, evaluate_every, progress)
 
 
 def held_out_sentences(recipe: Recipe) -> list[Sentence]:
@@ -97,10 +103,9 @@ def held_out_sentences(recipe: Recipe) -> list[Sentence]:
 
 
 def _train(
-    recipe: Recipe, seed: int, steps: int, evaluate_every: int | None, progress: bool
-) -> Trained:
-    torch.manual_seed(seed)
-    model = TransformerModel.of_sizes(recipe.task, **recipe.model)
+    model: TransformerModel, recipe: Recipe, seed: int, steps: int, evaluate_every: int | None,
+    progress: bool,
+) -> Trained:  # fmt: skip
     optimizer = torch.optim.AdamW(
         model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
     )

@@ -1,12 +1,38 @@
 """The recipes of the course."""
 
-from attnlib.relations import concord
+from attnlib.relations import concord, diagonals, induction, lookup
 from attnlib.training.recipe import Recipe
+
+CONCORD = Recipe("concord", concord, {"d_model": 64, "num_heads": 4})
+LOOKUP = Recipe(
+    "lookup",
+    lookup(),
+    {"d_model": 32, "num_heads": 2},
+    batch=128,
+    lr=3e-3,
+    betas=(0.9, 0.999),
+    weight_decay=0.0,
+    warmup=0,
+    ends_at=0.0,
+)
+INDUCTION = Recipe(
+    "induction",
+    induction(),
+    {"d_model": 64, "num_heads": 4, "num_layers": 2},
+    steps=700,
+    batch=64,
+    lr=1e-2,
+    pool=12_000,
+    held_out=200,
+)
 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("concord", concord, {"d_model": 64, "num_heads": 4}),
-        Recipe("concord-long", concord, {"d_model": 64, "num_heads": 4}, batch=128, pool=20_000),
+        CONCORD,
+        CONCORD.changed(name="concord-long", batch=128, pool=20_000),
+        LOOKUP,
+        LOOKUP.changed(name="diagonals", task=diagonals(), batch=64),
+        INDUCTION,
     )
 }
