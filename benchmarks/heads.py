@@ -6,13 +6,15 @@
 One thread; each table is written to benchmarks/results/heads-<table>-cpu.json, with every seed.
 
 concord: the made language, fresh sentences, 32 per step. Shares of right answers; the largest mass
-that a head puts on the true partners; which relations have the same best head.
+that a head puts on the true partners, and what the best fixed offset would; which relations have
+the same best head.
 concord-long: the same from a pool of 20,000 sentences, 128 per step.
 lookup: two values at once. "fixed": attention alone, its weights from question and keys, never from
 values. "model": the course's model, whose weights may depend on all that a token holds.
 diagonals: the tokens one and three places back.
 staircase: as many heads as needs, or fewer. "keys": too few heads, and too many.
-induction: what followed last time. Steps until half, and nine tenths, of it is right.
+induction: what followed last time. Steps until half, and nine tenths, of it is right; how much the
+best head of the last layer looks there.
 """
 
 import argparse
@@ -25,7 +27,8 @@ from torch import Tensor, nn
 
 from attnlib import MultiHeadAttention
 from attnlib.model import Answers
-from attnlib.relations import Lookup, diagonals, lookup, pack
+from attnlib.patterns import Scores, induction_score, relation_mass
+from attnlib.relations import Batch, Lookup, diagonals, lookup, pack
 from attnlib.training import RECIPES, Recipe, Trained, held_out_sentences, train
 
 HEADS = (1, 2, 4, 8, 16)
@@ -70,17 +73,18 @@ class FixedWeights(nn.Module):
         return Answers(logits, None if weights is None else [weights])
 
 
-def best_masses(trained: Trained, layer: int = -1) -> dict[str, tuple[float, int]]:
-    """Return each relation's largest mean weight on true partners, and the head that has it."""
+def masses_of(trained: Trained) -> dict[str, Scores]:
+    """Return how much of each relation is in the weights of the last layer's heads."""
+    batch, weights = watched(trained)
+    return {name: relation_mass(weights, found) for name, found in batch.partners.items()}
+
+
+def watched(trained: Trained) -> tuple[Batch, Tensor]:
+    """Return the held-out sentences as a batch, and the last layer's weights on them."""
     batch = pack(held_out_sentences(trained.recipe))
     with torch.no_grad():
         answers = trained.model(batch.tokens, key_mask=batch.key_mask, need_weights=True)
-    weights, found = answers.weights[layer], {}  # [B, h, T, T]
-    for name, partners in batch.partners.items():
-        sentence, row = torch.nonzero(partners >= 0, as_tuple=True)
-        mass, head = weights[sentence, :, row, partners[sentence, row]].mean(0).max(0)
-        found[name] = (mass.item(), int(head))
-    return found
+    return batch, answers.weights[-1]
 
 
 def runs(
@@ -103,11 +107,16 @@ def spread(values: list[float]) -> str:
     return low if low == high else f"{low}-{high}"
 
 
+def spreads(values: dict[str, list[float]]) -> dict[str, str]:
+    """Say so for each relation."""
+    return {name: spread(of_seeds) for name, of_seeds in values.items()}
+
+
 def concord(recipe: Recipe) -> dict:
     """The table of relations, the masses, and who shares a head."""
     table = {}
     for h, models in runs(recipe, HEADS, FIVE):
-        finals, masses = [one.final for one in models], [best_masses(one) for one in models]
+        finals, masses = [one.final for one in models], [masses_of(one) for one in models]
         table[heads_of(h)] = {
             "loss": rounded(final.loss for final in finals),
             "right": {
@@ -115,19 +124,21 @@ def concord(recipe: Recipe) -> dict:
                 for name in finals[0].relations
             },
             "largest mass": {
-                name: rounded(found[name][0] for found in masses) for name in masses[0]
+                name: rounded(found[name].heads.max().item() for found in masses)
+                for name in masses[0]
+            },
+            "best fixed offset": {
+                name: [scores.offset, round(scores.baseline, 4)]
+                for name, scores in masses[0].items()
             },
             "same best head": {
-                f"{a} & {b}": [found[a][1] == found[b][1] for found in masses] for a, b in PAIRS
+                f"{a} & {b}": [found[a].best == found[b].best for found in masses] for a, b in PAIRS
             },
             "seconds": rounded(one.seconds for one in models),
         }
     show_heads(f"{recipe.name}: loss", table, lambda seen: {"": spread(seen["loss"])})
-    for what in ("right", "largest mass"):
-        show_heads(
-            f"{recipe.name}: {what}", table,
-            lambda seen, what=what: {name: spread(x) for name, x in seen[what].items()},
-        )  # fmt: skip
+    show_heads(f"{recipe.name}: right", table, lambda seen: spreads(seen["right"]))
+    show_heads(f"{recipe.name}: largest mass", table, lambda seen: spreads(seen["largest mass"]))
     show_heads(
         f"{recipe.name}: same best head", table,
         lambda seen: {pair: f"{sum(x)}/{len(x)}" for pair, x in seen["same best head"].items()},
@@ -187,6 +198,12 @@ def staircase_table() -> dict:
     })  # fmt: skip
 
 
+def matched(trained: Trained) -> float:
+    """Return the last layer's best score of looking at what followed last time."""
+    batch, weights = watched(trained)
+    return induction_score(weights, batch.tokens).heads.max().item()
+
+
 def induction_table() -> dict:
     table, rows = {}, []
     for layers, h in ((2, 4), (1, 4), (2, 1), (2, 2)):
@@ -197,7 +214,7 @@ def induction_table() -> dict:
             {n: seen.relations["induction"] for n, seen in one.evaluations.items()}
             for one in models
         ]
-        match = rounded(best_masses(one)["induction"][0] for one in models)
+        match = rounded(matched(one) for one in models)
         reached = {
             share: [next((n for n, right in c.items() if right >= share), None) for c in curves]
             for share in (0.5, 0.9)
@@ -206,7 +223,7 @@ def induction_table() -> dict:
             "right": rounded(one.final.relations["induction"] for one in models),
             "steps to half": reached[0.5],
             "steps to nine tenths": reached[0.9],
-            "last layer's largest mass": match,
+            "prefix matching in the last layer": match,
             "seconds": rounded(one.seconds for one in models),
         }
         rows.append([
@@ -214,7 +231,7 @@ def induction_table() -> dict:
             "  ".join(f"{one.final.relations['induction']:.2f}" for one in models),
             "  ".join(f"{mass:.2f}" for mass in match),
         ])  # fmt: skip
-    columns = ["layers x heads", "steps to .5", "to .9", "right", "largest mass, last layer"]
+    columns = ["layers x heads", "steps to .5", "to .9", "right", "prefix matching, last layer"]
     show("induction", columns, rows)
     return table
 
