@@ -39,7 +39,8 @@ class Card:
         settings: the recipe, as `Recipe.as_json` gives it.
         model: what the model is, as `TransformerModel.spec` gives it.
         losses: of each step's batch.
-        final: what the model got right of the held-out sentences, as in `Evaluation`.
+        evaluations: what the model got right of the held-out sentences, as in `Evaluation`, by how
+            many steps had been taken.
         sha256, size: of the file with the weights, in bytes.
     """
 
@@ -53,9 +54,18 @@ class Card:
     settings: dict[str, Any]
     model: dict[str, Any]
     losses: list[float]
-    final: dict[str, Any]
+    evaluations: dict[str, dict[str, Any]]
     sha256: str
     size: int
+
+    def __post_init__(self) -> None:
+        if str(self.steps) not in self.evaluations:
+            raise ValueError(f"evaluations must tell what was right after all {self.steps} steps")
+
+    @property
+    def final(self) -> dict[str, Any]:
+        """What the model got right at the end."""
+        return self.evaluations[str(self.steps)]
 
 
 def saved() -> list[tuple[str, int]]:

@@ -14,14 +14,17 @@ from attnlib.training.loop import Trained, train
 from attnlib.training.recipes import RECIPES
 from attnlib.training.saving import Comparison, compare, save
 
+EVERY = 25  # steps after each of which a card tells what is right
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
     asked = _parser().parse_args(arguments)
     try:
         trained = train(
-            RECIPES[asked.recipe], seed=asked.seed, progress=not asked.quiet, stop=asked.stop
-        )
+            RECIPES[asked.recipe], seed=asked.seed, progress=not asked.quiet, stop=asked.stop,
+            evaluate_every=EVERY if asked.save else None,
+        )  # fmt: skip
         if asked.save:
             card = save(trained)
             print(f"saved: {card.size} bytes, sha256 {card.sha256}")

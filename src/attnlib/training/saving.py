@@ -70,7 +70,9 @@ def save(trained: Trained) -> Card:
         steps=recipe.steps,
         settings=recipe.as_json(),
         losses=[round(loss, DIGITS) for loss in trained.losses],
-        final=_rounded(asdict(trained.final)),
+        evaluations=_rounded(
+            {str(step): asdict(seen) for step, seen in trained.evaluations.items()}
+        ),
     )
 
 
