@@ -70,8 +70,8 @@ def train(
         evaluate_every: after how many steps each the model is evaluated on the held-out sentences;
             only at the end if left out.
         stop: end after this many steps of the recipe, as if somebody had interrupted it.
-        make: what makes the model, called as make(recipe.task, **recipe.model). A module of your
-            own will do that has `readouts` by their names, and takes and gives what a
+        make: what makes the model, called as ``make(recipe.task, **recipe.model)``. A module of
+            your own will do that has `readouts` by their names, and takes and gives what a
             `TransformerModel` does.
 
     Raises:
