@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from dataclasses import asdict
@@ -104,6 +105,13 @@ def test_looking_on_and_stopping_change_nothing():
     stopped = trained(TINY.changed(model={"dropout": 0.1}), stop=25)
     assert stopped.losses == whole.losses[:25]
     assert stopped.final == watched.evaluations[25]
+
+
+def test_what_was_trained_says_so_in_a_line():
+    assert re.fullmatch(
+        r"Trained\(tiny, seed 3: 60 steps in \d+\.\d s, loss 0\.\d{3}, joint [01]\.\d{3}\)",
+        repr(trained(seed=3)),
+    )
 
 
 def test_a_model_of_ones_own_is_trained_the_same_way():

@@ -20,7 +20,7 @@ from attnlib.training.recipe import Recipe
 OF_HELD_OUT, OF_POOL = 2**31, 2**31 + 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trained:
     """A model and how it came about.
 
@@ -44,6 +44,12 @@ class Trained:
     def final(self) -> Evaluation:
         """What the model gets right at the end."""
         return self.evaluations[len(self.losses)]
+
+    def __repr__(self) -> str:
+        return (
+            f"Trained({self.recipe.name}, seed {self.seed}: {len(self.losses)} steps in "
+            f"{self.seconds:.1f} s, loss {self.final.loss:.3f}, joint {self.final.joint:.3f})"
+        )
 
 
 def train(
@@ -106,6 +112,7 @@ def _train(
     model: TransformerModel, recipe: Recipe, seed: int, steps: int, evaluate_every: int | None,
     progress: bool,
 ) -> Trained:  # fmt: skip
+    """Train a model for some steps of its recipe."""
     optimizer = torch.optim.AdamW(
         model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
     )
