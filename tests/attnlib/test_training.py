@@ -413,6 +413,11 @@ def test_weights_of_a_changed_recipe_are_not_compared(folder, monkeypatch, capsy
     assert all(word in message for word in ("lr=0.03", "0.02", "--save")), message
 
 
+def test_a_card_is_compared_with_its_own_seed_alone(folder):
+    card = save(trained())
+    assert_refused(lambda: compare(trained(seed=1), card), ["card", "seed 1", "seed 0"])
+
+
 # --- bad input -----------------------------------------------------------------------------------
 
 CASES = {
