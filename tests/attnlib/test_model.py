@@ -197,6 +197,10 @@ def test_a_description_builds_the_same_model(data):
     spec = json.loads(json.dumps(model.spec()))
     again = TransformerModel.of_spec(spec).eval()
     assert again.spec() == spec
+    for mine, built in zip(
+        model.blocks, again.blocks, strict=True
+    ):  # what isn't seen outside training
+        assert (built.dropout, built.attention.dropout) == (mine.dropout, mine.attention.dropout)
     again.load_state_dict(model.state_dict())
     torch.testing.assert_close(
         again(TOKENS, need_weights=True), model(TOKENS, need_weights=True), rtol=0, atol=0
