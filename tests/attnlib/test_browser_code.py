@@ -7,8 +7,8 @@ from attnlib.widgets import _browser_code as code
 
 WIDGETS = [getattr(widgets, name) for name in widgets.__all__]
 NAMES = [widget.__module__.rpartition(".")[2] for widget in WIDGETS]
-# The languages stand by themselves: no widget uses them.
-ENTRIES = [*NAMES, "engine/language", "engine/sequences", "engine/sentences"]
+# Languages and engine stand by themselves: no widget uses them.
+ENTRIES = [*NAMES, "engine/language", "engine/sequences", "engine/sentences", "engine/trainer"]
 SCRIPTS = {path.name: path for path in code.FOLDER.rglob("*.js")}
 SHEETS = {path.name: path for path in code.FOLDER.rglob("*.css")}
 
@@ -63,6 +63,16 @@ def test_what_is_needed_comes_first_and_once(tmp_path):
         c="export function c() {}\n",
     )
     assert [path.name for path in code.files_of(entry)] == ["c.js", "b.js", "a.js"]
+
+
+def test_a_worker_is_made_of_what_its_file_needs():
+    files = [path.relative_to(code.FOLDER).as_posix() for path in code.files_of(code.WORKER)]
+    assert files[-1] == "engine/worker.js" and "engine/layers.js" in files
+    script = code.own_script("engine/trainer.js")
+    listed = ", ".join(f'["{name}", attnModules["{name}"].make]' for name in files)
+    assert f"const MODULES = [{listed}];" in script
+    for name in set(files) - {"shared/state.js"}:
+        assert script.index(f'attnModules["{name}"] = ') < script.index("const MODULES = ")
 
 
 @pytest.mark.parametrize(

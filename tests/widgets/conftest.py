@@ -1,6 +1,7 @@
 """What the tests of single widgets share."""
 
 import pytest
+from tools import browser_models
 from tools.widget_pages import page_source
 
 
@@ -43,3 +44,14 @@ def show(browser, tabs):
         page.mouse.move(0, 0)
         page.goto("about:blank")  # a document and a window of its own for the next test
     assert errors == []
+
+
+@pytest.fixture(scope="session")
+def model_page(browser, tmp_path_factory):
+    """Return a page with the browser's model engine, opened from a folder."""
+    path = tmp_path_factory.mktemp("engine") / "page.html"
+    path.write_text(browser_models.page_source(), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    yield page
+    page.close()

@@ -6,7 +6,10 @@ neighbors, and a published page may be opened from a folder, where browsers refu
 file becomes a function that returns what the file exports, behind those of the files it imports.
 
 `shared/palette.js` and `shared/palette.css` are no files: they are written from attnlib.palette.
-Neither is `engine/concord.js`: it holds the words and numbers of attnlib.relations.concord.
+Neither is `engine/concord.js`: it holds the words and numbers of attnlib.relations.concord. Nor is
+`engine/worker_code.js`: a worker begins without the page's modules, and a page opened from a folder
+can load no file for it. So each module's function stays with what it returned, as `make`, and that
+file lists those that `engine/worker.js` is made of.
 """
 
 import json
@@ -20,9 +23,10 @@ from attnlib.relations import concord
 FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER / "shared"
 ENGINE = FOLDER / "engine"
+WORKER = ENGINE / "worker.js"
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
-EXPORT = re.compile(r"^export (?=(?:function|const) (\w+))", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:function|const|class) (\w+))", re.MULTILINE)
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 STYLE_IMPORT = re.compile(r'^@import "(\.[^"]+)";\n', re.MULTILINE)
 UNREAD = re.compile(r"^(?:import|export|@import)\b.*", re.MULTILINE)
@@ -112,8 +116,8 @@ def _as_function(path: Path) -> str:
         "\nexport default ", "\nexports.default = "
     )
     return (
-        f'{_module_of(path)} = ((exports) => {{\n"use strict";\n{code}'
-        f"return Object.assign(exports, {{ {exported} }});\n}})({{}});"
+        f"{_module_of(path)} = ((make) => Object.assign(make({{}}), {{ make }}))((exports) => {{\n"
+        f'"use strict";\n{code}return Object.assign(exports, {{ {exported} }});\n}});'
     )
 
 
@@ -146,7 +150,7 @@ def _imports(path: Path) -> list[tuple[list[str], Path]]:
     if unread := UNREAD.search(rest):
         raise ImportError(
             f'{path.name}: {unread[0]!r} must be written as import {{ a, b }} from "./other.js"; '
-            '@import "./other.css"; export function, export const or export default'
+            '@import "./other.css"; export function, const or class, or export default'
         )
     return [
         (
@@ -176,6 +180,8 @@ def _source(path: Path) -> str:
         return _palette_sheet()
     if path == ENGINE / "concord.js":
         return f"export const CONCORD = {json.dumps(concord.data)};\n"
+    if path == ENGINE / "worker_code.js":
+        return _worker_module()
     if not path.is_file():
         raise ImportError(f"browser code imports {path.name}, but there is no file {path}")
     return path.read_text(encoding="utf-8")
@@ -184,6 +190,14 @@ def _source(path: Path) -> str:
 def _palette_module() -> str:
     colors = {"weightScale": palette.WEIGHT_SCALE, "headColors": len(palette.HEAD_COLORS)}
     return f"export const PALETTE = {json.dumps(colors)};\n"
+
+
+def _worker_module() -> str:
+    """Return a module that lists what a worker is made of, in order: [name, function] of each."""
+    names = [path.relative_to(FOLDER).as_posix() for path in files_of(WORKER)]
+    listed = ", ".join(f"[{json.dumps(name)}, {_module(name)}.make]" for name in names)
+    # The import makes those modules stand before this one.
+    return f'import {{ run }} from "./{WORKER.name}";\nexport const MODULES = [{listed}];\n'
 
 
 def _palette_sheet() -> str:

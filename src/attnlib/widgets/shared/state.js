@@ -90,7 +90,7 @@ export function readerOf(model) {
 }
 
 /** A value in a message; of a long list also how much there is. */
-function inShort(value) {
+export function inShort(value) {
   const text = String(JSON.stringify(value));
   if (text.length <= 40) return text;
   return `${text.slice(0, 40)}…${Array.isArray(value) ? ` (${value.length} in all)` : ""}`;

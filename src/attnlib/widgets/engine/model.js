@@ -1,0 +1,210 @@
+// attnlib.model's TransformerModel in the browser: forward, loss, backward.
+//
+//   const model = new TransformerModel(spec);       // Python's model.spec()
+//   model.load(weights);                            // its state_dict(), or model.draw(chance)
+//   const batch = model.pack(sentences);
+//   const loss = model.loss(batch, model.forward(batch));
+//   model.backward(batch);                          // model.parameters have gradients now
+//   optimizer.step(rate);                           // see adamw.js
+
+import { addTo } from "./arrays.js";
+import { crossEntropy, Embedding, Linear, Norm, TransformerBlock } from "./layers.js";
+import { checkSpec, should, shouldCount } from "./spec.js";
+
+const STD = 0.02; // of embeddings, as in Python
+
+/** The parameters of a model, in torch's order and by its names: {name, shape, values, gradient}. */
+class Parameters {
+  constructor(Numbers) {
+    this.Numbers = Numbers;
+    this.all = [];
+  }
+
+  add(name, shape) {
+    const size = shape.reduce((a, b) => a * b);
+    const [values, gradient] = [new this.Numbers(size), new this.Numbers(size)];
+    this.all.push({ name, shape, values, gradient });
+    return this.all.at(-1);
+  }
+}
+
+/**
+ * Token and position embeddings, blocks one after the other, a norm, linear readouts.
+ *
+ * `Numbers` is the type of all its arrays: Float32Array is torch's, and trains. With Float64Array
+ * losses are exact enough to check a gradient by the difference of two.
+ */
+export class TransformerModel {
+  constructor(spec, { Numbers = Float32Array } = {}) {
+    checkSpec(spec);
+    const { vocabulary_size: words, length, d_model: d, causal, blocks, final_norm: norm } = spec;
+    const parameters = new Parameters(Numbers);
+    this.spec = spec;
+    this.tokenEmbedding = new Embedding(parameters, "token_embedding", words, d);
+    this.positionEmbedding = new Embedding(parameters, "position_embedding", length, d);
+    this.blocks = blocks.map(
+      (block, i) => new TransformerBlock(parameters, `blocks.${i}`, d, causal, block),
+    );
+    this.finalNorm = norm === null ? null : new Norm(parameters, "final_norm", d, norm);
+    this.readouts = Object.entries(spec.readouts).map(([name, answers]) => {
+      const layer = new Linear(parameters, `readouts.${name}`, d, answers, spec.readout_bias);
+      return { name, answers, layer };
+    });
+    this.parameters = parameters.all;
+  }
+
+  /** Take weights: an array of numbers for each parameter, by its name. */
+  load(weights) {
+    const names = this.parameters.map(({ name }) => name);
+    const unknown = Object.keys(weights).filter((name) => !names.includes(name));
+    should(unknown.length === 0, "weights", `only those of ${names.join(", ")}`, unknown);
+    for (const { name, shape, values } of this.parameters) {
+      const given = weights[name];
+      const size = `${shape.join(" x ")} numbers`;
+      should(given?.length === values.length, name, size, given?.length ?? "missing");
+      should(
+        given.every(Number.isFinite),
+        name,
+        "finite",
+        given.find((x) => !Number.isFinite(x)),
+      );
+    }
+    for (const { name, values } of this.parameters) values.set(weights[name]);
+  }
+
+  /** Draw new weights as Python does: embeddings N(0, .02), matrices Xavier-uniform, biases 0. */
+  draw(chance) {
+    for (const { name, shape, values } of this.parameters) {
+      const bound = Math.sqrt(6 / (shape[0] + shape[1]));
+      if (name.endsWith("gain")) values.fill(1);
+      else if (name.endsWith("bias")) values.fill(0);
+      else if (name.endsWith("embedding.weight")) fill(values, () => STD * chance.normal());
+      else fill(values, () => bound * (2 * chance.uniform() - 1));
+    }
+  }
+
+  /**
+   * Sentences, one below the other: a batch is rows of tokens, and where each sentence starts.
+   *
+   * A sentence is {ids, answers}, as in Python: the answer of each token to each readout, or null
+   * where none is due. `answers` may be left out.
+   */
+  pack(sentences) {
+    const { vocabulary_size: words, length } = this.spec;
+    should(sentences.length > 0, "a batch", "one sentence at least", sentences);
+    const starts = [0];
+    for (const [s, { ids }] of sentences.entries()) {
+      shouldCount(ids.length, `the length of sentence ${s}`, 1, length);
+      for (const id of ids) shouldCount(id, `a word of sentence ${s}`, 0, words - 1);
+      starts.push(starts.at(-1) + ids.length);
+    }
+    const answers = this.readouts.map(({ name, answers: count }) =>
+      sentences.flatMap(({ ids, answers }, s) => {
+        const due = answers?.[name] ?? ids.map(() => null);
+        should(due.length === ids.length, `answers ${name} of sentence ${s}`, "one per word", due);
+        for (const answer of due) {
+          if (answer !== null) shouldCount(answer, `an answer ${name} of ${s}`, 0, count - 1);
+        }
+        return due;
+      }),
+    );
+    const lengths = sentences.map(({ ids }) => ids.length);
+    return {
+      rows: starts.at(-1),
+      starts,
+      tokens: sentences.flatMap(({ ids }) => ids),
+      positions: sentences.flatMap(({ ids }) => ids.map((_, i) => i)),
+      answers,
+      due: answers.flat().filter((answer) => answer !== null).length,
+      pairs: lengths.reduce((sum, T) => sum + T * T, 0), // of a token that looks and one looked at
+      longest: Math.max(...lengths),
+    };
+  }
+
+  /**
+   * Answer about each token. Returns {logits, weights}: for each readout by its name rows x answers,
+   * for each layer the heads' weights, h x T x T for one sentence after the other.
+   *
+   * The arrays are the model's own: the next call writes them again. They may be longer than what
+   * they hold. `headMasks` has for each layer a factor for each head (0 mutes it), or null.
+   */
+  forward(batch, { headMasks = null } = {}) {
+    const { rows } = batch;
+    const size = rows * this.spec.d_model;
+    this.checkHeadMasks(headMasks);
+    let x = this.tokenEmbedding.forward(batch.tokens, rows);
+    addTo(x, this.positionEmbedding.forward(batch.positions, rows), size);
+    this.blocks.forEach((block, layer) => {
+      x = block.forward(x, batch, headMasks?.[layer] ?? null);
+    });
+    if (this.finalNorm !== null) x = this.finalNorm.forward(x, rows);
+    const logits = this.readouts.map(({ name, layer }) => [name, layer.forward(x, rows)]);
+    const weights = this.blocks.map(({ attention }) => attention.weights);
+    return { logits: Object.fromEntries(logits), weights };
+  }
+
+  /** The mean cross-entropy of all answers that are due, of what `forward` said of the batch. */
+  loss(batch, { logits }) {
+    should(batch.due > 0, "the number of answers that are due", "1 or more", batch.due);
+    const losses = this.readouts.map(({ name, answers, layer }, r) => {
+      const dLogits = layer.room("dLogits", batch.rows * answers);
+      return crossEntropy(logits[name], batch.answers[r], answers, dLogits, 1 / batch.due);
+    });
+    return losses.reduce((a, b) => a + b) / batch.due;
+  }
+
+  /** The loss's derivative by each parameter, after `loss`: their gradients. */
+  backward(batch) {
+    const { rows } = batch;
+    for (const { gradient } of this.parameters) gradient.fill(0);
+    let dx = this.readouts
+      .map(({ layer }) => layer.backward(layer.rooms.dLogits, rows))
+      .reduce((a, b) => addTo(a, b, rows * this.spec.d_model));
+    if (this.finalNorm !== null) dx = this.finalNorm.backward(dx, rows);
+    dx = this.blocks.reduceRight((dx, block) => block.backward(dx, batch), dx);
+    this.positionEmbedding.backward(dx, rows);
+    this.tokenEmbedding.backward(dx, rows);
+  }
+
+  /**
+   * A parameter's derivative by trial: the loss a little above its i-th number and a little below,
+   * divided by their distance. The numbers should be Float64Array; `backward` should find the same.
+   */
+  differenceQuotient(batch, { values }, i, step = 1e-5) {
+    const value = values[i];
+    const [above, below] = [value + step, value - step].map((moved) => {
+      values[i] = moved;
+      return this.loss(batch, this.forward(batch));
+    });
+    values[i] = value;
+    return (above - below) / (2 * step);
+  }
+
+  /** What `forward` says of one sentence, as arrays of their own: {logits, weights}. */
+  answer(sentence, options) {
+    const batch = this.pack([sentence]);
+    const { logits, weights } = this.forward(batch, options);
+    const own = this.readouts.map(({ name, answers }) => [
+      name,
+      logits[name].slice(0, batch.rows * answers),
+    ]);
+    const maps = this.blocks.map(({ attention: { h } }, i) => weights[i].slice(0, h * batch.pairs));
+    return { logits: Object.fromEntries(own), weights: maps };
+  }
+
+  checkHeadMasks(headMasks) {
+    if (headMasks === null) return;
+    const count = this.blocks.length;
+    should(headMasks.length === count, "headMasks", `one for each of ${count} layers`, headMasks);
+    this.blocks.forEach(({ attention: { h } }, i) => {
+      const mask = headMasks[i];
+      const isRight = mask === null || (mask.length === h && mask.every(Number.isFinite));
+      should(isRight, `headMasks[${i}]`, `null or ${h} numbers`, mask);
+    });
+  }
+}
+
+/** Fill an array with drawn numbers. */
+function fill(values, draw) {
+  for (let i = 0; i < values.length; i++) values[i] = draw();
+}

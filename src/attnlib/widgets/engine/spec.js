@@ -1,0 +1,80 @@
+// What a model is, as Python's `TransformerModel.spec()` says it, checked before it is built.
+
+import { inShort } from "../shared/state.js";
+
+/** Throw, in words, unless something `isRight`. */
+export function should(isRight, name, wanted, found) {
+  if (!isRight) throw new Error(`${name} should be ${wanted}, but is ${inShort(found)}`);
+}
+
+/** Throw unless a value is a whole number, `from` at least and `to` at most. */
+export function shouldCount(value, name, from = 1, to = Infinity) {
+  const isRight = Number.isInteger(value) && value >= from && value <= to;
+  const wanted = to === Infinity ? `${from} or more` : `from ${from} to ${to}`;
+  should(isRight, name, `a whole number, ${wanted}`, value);
+}
+
+/** Throw unless a spec describes a model that the engine can compute. */
+export function checkSpec(spec) {
+  should(isRecord(spec), "the model", "described by names", spec);
+  const { d_model: d } = spec;
+  for (const name of ["vocabulary_size", "length", "d_model"]) shouldCount(spec[name], name);
+  for (const name of ["causal", "readout_bias"]) shouldBeFlag(spec[name], name);
+  should(Array.isArray(spec.blocks), "blocks", "a list", spec.blocks);
+  spec.blocks.forEach((block, i) => checkBlock(block, `blocks.${i}`, d));
+  if (spec.final_norm !== null) checkNorm(spec.final_norm, "final_norm");
+  const { readouts } = spec;
+  const hasReadouts = isRecord(readouts) && Object.keys(readouts).length > 0;
+  should(hasReadouts, "readouts", "numbers of answers by name", readouts);
+  for (const [name, answers] of Object.entries(readouts)) shouldCount(answers, `readouts.${name}`);
+}
+
+function checkBlock(block, name, d) {
+  should(isRecord(block), name, "described by names", block);
+  const { num_heads: h, num_kv_heads: hOfKeys, feed_forward: network, norms } = block;
+  shouldCount(h, `${name}.num_heads`);
+  should(d % h === 0, `${name}.num_heads`, `a divisor of d_model, ${d}`, h);
+  shouldCount(hOfKeys, `${name}.num_kv_heads`);
+  should(h % hOfKeys === 0, `${name}.num_kv_heads`, `a divisor of num_heads, ${h}`, hOfKeys);
+  for (const flag of ["bias", "residual"]) shouldBeFlag(block[flag], `${name}.${flag}`);
+  for (const dropout of ["attention_dropout", "dropout"]) {
+    should(
+      block[dropout] === 0,
+      `${name}.${dropout}`,
+      "0 (nothing drops out here)",
+      block[dropout],
+    );
+  }
+  if (network !== null) {
+    should(isRecord(network), `${name}.feed_forward`, "described by names, or null", network);
+    shouldCount(network.d_ff, `${name}.feed_forward.d_ff`);
+    shouldBeFlag(network.bias, `${name}.feed_forward.bias`);
+  }
+  const positions = ["pre", "post", null];
+  const position = block.norm_position;
+  should(positions.includes(position), `${name}.norm_position`, '"pre", "post" or null', position);
+  const count = position === null ? 0 : 1 + (network !== null);
+  const hasNorms = Array.isArray(norms) && norms.length === count;
+  should(
+    hasNorms,
+    `${name}.norms`,
+    `a list of ${count}, one for each sub-layer with a norm`,
+    norms,
+  );
+  norms.forEach((norm, i) => checkNorm(norm, `${name}.norm_${i + 1}`));
+}
+
+function checkNorm(norm, name) {
+  const kind = norm?.kind;
+  should(["LayerNorm", "RMSNorm"].includes(kind), `${name}.kind`, "LayerNorm or RMSNorm", kind);
+  should(norm.eps >= 0 && Number.isFinite(norm.eps), `${name}.eps`, "0 or more", norm.eps);
+  if (kind === "LayerNorm") shouldBeFlag(norm.bias, `${name}.bias`);
+}
+
+function shouldBeFlag(value, name) {
+  should(typeof value === "boolean", name, "true or false", value);
+}
+
+function isRecord(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,129 @@
+// What runs in a worker: one training, which tells the page how it goes and answers its questions.
+
+import { TransformerModel } from "./model.js";
+import { should, shouldCount } from "./spec.js";
+import { TASKS } from "./tasks.js";
+import { Training } from "./training.js";
+
+const TURN = 25; // milliseconds of training; then the page's messages have their turn
+const NUMBERS = { float32: Float32Array, float64: Float64Array };
+
+/** What the page may ask of a training, at any time. */
+const QUESTIONS = {
+  weights: ({ model }) => model.weights(),
+  answers: ({ model }, { sentences, headMasks = null }) =>
+    sentences.map((sentence) => model.answer(sentence, { headMasks })),
+  evaluation: (training, { headMasks = null }) => training.evaluate({ headMasks }),
+};
+
+/**
+ * Serve the page at the other end of `scope`, a worker's `self`. Messages have a `kind`:
+ *
+ *   start                  see `start`; told "losses", "evaluation", "maps" and, at the end, "done"
+ *   pause, resume, stop    a stopped training is done, and its model stays as it is
+ *   ask                    `question` with its `id`; told "reply": {id, reply} or {id, error}
+ *
+ * An error anywhere else ends the training; told "error": {message}.
+ */
+export function run(scope) {
+  let training = null;
+  let reports = null; // when and what the page wants to be told
+  const losses = []; // that the page hasn't been told yet
+  let isRunning = false;
+  let milliseconds = 0; // spent in steps
+  const { port1: bell, port2: hearing } = new MessageChannel(); // rings once others' messages are read
+
+  const tell = (kind, content) => scope.postMessage({ kind, ...content });
+  const go = () => bell.postMessage(null);
+
+  const hands = {
+    start(message) {
+      [training, reports] = begin(message);
+      report();
+      isRunning = true;
+      go();
+    },
+    pause() {
+      isRunning = false;
+    },
+    resume() {
+      if (isRunning || training === null || training.isDone) return;
+      isRunning = true;
+      go();
+    },
+    stop() {
+      if (training !== null && !training.isDone) finish();
+    },
+    ask({ id, question, ...about }) {
+      try {
+        should(training !== null, "a model", "there before it is asked", null);
+        tell("reply", { id, reply: QUESTIONS[question](training, about) });
+      } catch (error) {
+        tell("reply", { id, error: error.message });
+      }
+    },
+  };
+
+  /** Train for a while, and go on behind the messages that came meanwhile. */
+  function takeTurn() {
+    const end = performance.now() + TURN;
+    while (isRunning && performance.now() < end) {
+      const start = performance.now();
+      losses.push(training.step());
+      milliseconds += performance.now() - start;
+      if (training.isDone) return finish();
+      report();
+    }
+    if (isRunning) go();
+  }
+
+  /** Tell what is due after so many steps, or all of it. */
+  function report(isLast = false) {
+    const { steps } = training;
+    const isDue = (every) => every !== null && (isLast || steps % every === 0);
+    if (losses.length > 0 && isDue(reports.losses))
+      tell("losses", { steps, losses: losses.splice(0) });
+    if (isDue(reports.evaluation)) tell("evaluation", { steps, ...training.evaluate() });
+    if (isDue(reports.maps)) tell("maps", { steps, ...training.model.answer(reports.shown) });
+  }
+
+  function finish() {
+    isRunning = false;
+    report(true);
+    tell("done", { steps: training.steps, seconds: milliseconds / 1000 });
+  }
+
+  /** Do what an event asks for; tell the page, in words, what that throws. */
+  const guarded = (handle) => (event) => {
+    try {
+      handle(event);
+    } catch (error) {
+      isRunning = false;
+      tell("error", { message: error.message });
+    }
+  };
+  hearing.onmessage = guarded(takeTurn);
+  scope.onmessage = guarded(({ data }) => hands[data.kind](data));
+}
+
+/**
+ * Begin a training: returns it, and which reports are wanted of it.
+ *
+ * `task` is {name, ...} for tasks.js, `recipe` as training.js has it; `weights` may be left out where
+ * the task draws some. Reports come after every so many steps, null for never: `losses`,
+ * `evaluation` on the sentences held out, `maps` of the sentence `shown`.
+ */
+function begin({ spec, recipe, task, weights = null, numbers = "float32", reports }) {
+  const isIn = (record, name) => Object.hasOwn(record, name);
+  should(isIn(TASKS, task.name), "the task's name", Object.keys(TASKS).join(" or "), task.name);
+  should(isIn(NUMBERS, numbers), "numbers", Object.keys(NUMBERS).join(" or "), numbers);
+  const { chance, ...source } = TASKS[task.name](task);
+  const model = new TransformerModel(spec, { Numbers: NUMBERS[numbers] });
+  if (weights !== null || chance === undefined) model.load(weights);
+  else model.draw(chance);
+  const wanted = { losses: 10, evaluation: 25, maps: null, ...reports };
+  for (const name of ["losses", "evaluation", "maps"]) {
+    if (wanted[name] !== null) shouldCount(wanted[name], `reports.${name}`);
+  }
+  return [new Training(model, source, recipe), wanted];
+}

@@ -1,0 +1,338 @@
+"""The browser's models, held equal to attnlib.model: answers, weights, gradients, steps."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tools.browser_models import NORMS, block_spec, build, flat, model_spec
+
+from attnlib.model import TransformerModel
+
+COMPUTE = """({spec, weights, sentences, headMasks, numbers}) => {
+  const {TransformerModel} = attnModules["engine/model.js"];
+  const Numbers = {float32: Float32Array, float64: Float64Array}[numbers];
+  const model = new TransformerModel(spec, {Numbers});
+  model.load(weights);
+  const before = model.pack(Array(5).fill({ids: Array(spec.length).fill(0)}));
+  model.forward(before); // of which nothing may be left
+  const batch = model.pack(sentences);
+  const options = {headMasks};
+  const answers = model.forward(batch, options);
+  const loss = model.loss(batch, answers);
+  model.backward(batch);
+  const found = {
+    loss,
+    gradients: Object.fromEntries(
+      model.parameters.map(({name, gradient}) => [name, [...gradient]])),
+    logits: Object.fromEntries(model.readouts.map(({name, answers: n}) =>
+      [name, [...answers.logits[name].subarray(0, n * batch.rows)]])),
+    weights: model.blocks.map(({attention: {h}}, i) =>
+      [...answers.weights[i].subarray(0, h * batch.pairs)]),
+  };
+  const single = sentences.map((sentence) => {
+    const {logits, weights} = model.answer(sentence, options);
+    const listed = Object.entries(logits).map(([name, values]) => [name, [...values]]);
+    return {logits: Object.fromEntries(listed), weights: weights.map((map) => [...map])};
+  });
+  return {...found, single};
+}"""
+
+readouts = st.dictionaries(st.sampled_from(["A", "B", "next"]), st.integers(1, 9), min_size=1)
+
+
+@st.composite
+def norms(draw):
+    norm = NORMS[draw(st.sampled_from([*NORMS]))] | {"eps": draw(st.sampled_from([1e-5, 1e-3]))}
+    return norm | {"bias": draw(st.booleans())} if norm["kind"] == "LayerNorm" else norm
+
+
+@st.composite
+def blocks(draw, d):
+    h = draw(st.sampled_from([h for h in range(1, d + 1) if d % h == 0]))
+    position = draw(st.sampled_from(["pre", "post", None]))
+    d_ff = draw(st.none() | st.integers(1, 9))
+    count = 0 if position is None else 1 + (d_ff is not None)
+    network = None if d_ff is None else {"d_ff": d_ff, "bias": draw(st.booleans())}
+    return block_spec(
+        h,
+        norm_position=position,
+        num_kv_heads=draw(st.sampled_from([n for n in range(1, h + 1) if h % n == 0])),
+        bias=draw(st.booleans()),
+        feed_forward=network,
+        norms=[draw(norms()) for _ in range(count)],
+        residual=draw(st.sampled_from([True, True, False])),
+    )
+
+
+@st.composite
+def specs(draw):
+    d = draw(st.integers(1, 12))
+    return model_spec(
+        draw(st.lists(blocks(d), min_size=1, max_size=3)),
+        vocabulary_size=draw(st.integers(1, 9)),
+        length=draw(st.integers(1, 9)),
+        d_model=d,
+        causal=draw(st.booleans()),
+        final_norm=draw(st.none() | norms()),
+        readouts=draw(readouts),
+        readout_bias=draw(st.booleans()),
+    )
+
+
+@st.composite
+def batches(draw, spec):
+    """Sentences of different lengths, one answer at least."""
+    lengths = draw(st.lists(st.integers(1, spec["length"]), min_size=1, max_size=4))
+    sentences = [
+        {
+            "ids": [draw(st.integers(0, spec["vocabulary_size"] - 1)) for _ in range(T)],
+            "answers": {
+                name: [draw(st.none() | st.integers(0, count - 1)) for _ in range(T)]
+                for name, count in spec["readouts"].items()
+            },
+        }
+        for T in lengths
+    ]
+    next(iter(sentences[0]["answers"].values()))[0] = 0
+    return sentences
+
+
+@st.composite
+def head_masks(draw, spec):
+    """A factor for each head of each layer, or none at all."""
+    if draw(st.booleans()):
+        return None
+    factors = st.sampled_from([0.0, 1.0, 0.5])
+    return [
+        draw(st.none() | st.lists(factors, min_size=n, max_size=n))
+        for n in (block["num_heads"] for block in spec["blocks"])
+    ]
+
+
+def padded(sentences):
+    """Tokens, key mask and answers as tensors [B, T]."""
+    T = max(len(sentence["ids"]) for sentence in sentences)
+
+    def filled(rows, other):
+        rows = [[other if value is None else value for value in row] for row in rows]
+        return torch.tensor([row + [other] * (T - len(row)) for row in rows])
+
+    tokens = filled([sentence["ids"] for sentence in sentences], 0)
+    key_mask = filled([[True] * len(sentence["ids"]) for sentence in sentences], False)
+    answers = {
+        name: filled([sentence["answers"][name] for sentence in sentences], -1)
+        for name in sentences[0]["answers"]
+    }
+    return tokens, key_mask, answers
+
+
+def mean_loss(logits, answers):
+    """The mean cross-entropy of all answers that are due."""
+    due = [logits[name].log_softmax(-1)[wanted >= 0] for name, wanted in answers.items()]
+    wanted = [wanted[wanted >= 0] for wanted in answers.values()]
+    chosen = [p.gather(1, w[:, None]) for p, w in zip(due, wanted, strict=True)]
+    return -torch.cat(chosen).mean()
+
+
+def compute(model, sentences, masks=None):
+    """What torch finds: loss, logits and weights of each sentence, gradients."""
+    tokens, key_mask, answers = padded(sentences)
+    masks = masks and [None if m is None else torch.tensor(m).double() for m in masks]
+    said = model(tokens, key_mask=key_mask, head_masks=masks, need_weights=True)
+    loss = mean_loss(said.logits, answers)
+    gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    names = [name for name, _ in model.named_parameters()]
+    lengths = key_mask.sum(1).tolist()
+    return {
+        "loss": loss.item(),
+        "logits": {
+            name: torch.cat([x[i, :T].flatten() for i, T in enumerate(lengths)])
+            for name, x in said.logits.items()
+        },
+        "weights": [
+            torch.cat([x[i, :, :T, :T].flatten() for i, T in enumerate(lengths)])
+            for x in said.weights
+        ],
+        "gradients": {
+            name: torch.zeros_like(parameter) if gradient is None else gradient
+            for name, parameter, gradient in zip(names, model.parameters(), gradients, strict=True)
+        },
+    }
+
+
+def assert_near(found, wanted, share, floor=0.0):
+    """Assert that no number is further from what it should be than a share of the largest."""
+    wanted = wanted.detach().flatten()
+    found = torch.tensor(found, dtype=torch.float64)
+    assert found.shape == wanted.shape
+    assert (found - wanted).abs().max() <= max(share * wanted.abs().max(), floor)
+
+
+def assert_torchs(page, model, sentences, masks, numbers, share, floor):
+    """Assert that the browser finds what torch finds.
+
+    Numbers may differ by a share of the largest of their tensor; gradients also by a share,
+    `floor`, of the largest of the whole model.
+    """
+    wanted = compute(model, sentences, masks)
+    spec, weights = model.spec(), flat(model.state_dict())
+    found = page.evaluate(
+        COMPUTE,
+        {"spec": spec, "weights": weights, "sentences": sentences, "headMasks": masks}
+        | {"numbers": numbers},
+    )
+    assert found["loss"] == pytest.approx(wanted["loss"], rel=share)
+    for name, logits in wanted["logits"].items():
+        assert_near(found["logits"][name], logits, share)
+        assert found["logits"][name] == [x for one in found["single"] for x in one["logits"][name]]
+    for layer, weights in enumerate(wanted["weights"]):
+        assert_near(found["weights"][layer], weights, share)
+        single = [x for one in found["single"] for x in one["weights"][layer]]
+        assert found["weights"][layer] == single
+    assert list(found["gradients"]) == list(wanted["gradients"])
+    largest = max(gradient.abs().max().item() for gradient in wanted["gradients"].values())
+    for name, gradient in wanted["gradients"].items():
+        assert_near(found["gradients"][name], gradient, share, floor * largest)
+
+
+@given(st.data())
+@settings(max_examples=100)
+def test_models_of_all_shapes_are_torchs(model_page, data):
+    spec = data.draw(specs())
+    sentences, masks = data.draw(batches(spec)), data.draw(head_masks(spec))
+    torch.manual_seed(data.draw(st.integers(0, 99)))
+    assert_torchs(model_page, build(spec), sentences, masks, "float64", 1e-10, 1e-12)
+
+
+def sentences_of(spec, lengths, seed=0):
+    """Sentences of these lengths; half of the answers are due."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(T, number):
+        return torch.randint(number, (T,), generator=generator).tolist()
+
+    def answers(T, number):
+        return [i if due else None for i, due in zip(drawn(T, number), drawn(T, 2), strict=True)]
+
+    return [
+        {
+            "ids": drawn(T, spec["vocabulary_size"]),
+            "answers": {name: answers(T, number) for name, number in spec["readouts"].items()},
+        }
+        for T in lengths
+    ]
+
+
+SHAPES = list(
+    itertools.product([1, 2, 3], [1, 4, 12], [None, 40], ["pre", "post", None], [False, True])
+)
+
+
+@pytest.mark.parametrize(("layers", "h", "d_ff", "position", "causal"), SHAPES)
+def test_float32_is_good_enough(model_page, layers, h, d_ff, position, causal):
+    blocks = [block_spec(h, d_ff, position) for _ in range(layers)]
+    sizes = {"vocabulary_size": 20, "length": 13, "d_model": 24}
+    spec = model_spec(blocks, **sizes, causal=causal)
+    muted = [[(head + layer) % 3 / 2 for head in range(h)] for layer in range(layers)]
+    sentences = sentences_of(spec, [5, 13, 1, 8, 7, 12])
+    assert_torchs(model_page, build(spec, 0.1), sentences, muted, "float32", 1e-5, 1e-7)
+
+
+def test_a_model_may_have_no_layers(model_page):
+    spec = model_spec()
+    like = build(model_spec([block_spec()]))
+    weights = {n: x for n, x in like.state_dict().items() if not n.startswith("blocks")}
+    sentences = [{"ids": [3, 1, 4], "answers": {"A": [0, 1, 2], "B": [None] * 3}}]
+    found = model_page.evaluate(
+        COMPUTE,
+        {"spec": spec, "weights": flat(weights), "sentences": sentences, "headMasks": None}
+        | {"numbers": "float64"},
+    )
+    x = weights["token_embedding.weight"][[3, 1, 4]] + weights["position_embedding.weight"][:3]
+    x = like.final_norm(x)
+    assert_near(found["logits"]["B"], x @ weights["readouts.B.weight"].T, 1e-12)
+    assert found["weights"] == []
+
+
+TRAIN = """({spec, weights, sentences, recipe}) => {
+  const {TransformerModel} = attnModules["engine/model.js"];
+  const {Training} = attnModules["engine/training.js"];
+  const {TASKS} = attnModules["engine/tasks.js"];
+  const model = new TransformerModel(spec);
+  model.load(weights);
+  const training = new Training(model, TASKS.given({sentences}), recipe);
+  return Array.from({length: recipe.steps}, () => training.step());
+}"""
+RECIPE = {
+    "steps": 20, "batch": 8, "lr": 4e-3, "betas": [0.9, 0.98], "weight_decay": 0.01, "warmup": 5,
+    "falls_at": 0.6, "ends_at": 0.02,
+}  # fmt: skip
+# The learning rate by hand: five steps up, flat to step 12, down along a line to a fiftieth.
+RATES = [0.2, 0.4, 0.6, 0.8, *[1.0] * 9, *(1 - 0.98 * i / 7 for i in range(1, 8))]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        model_spec([block_spec(4)], vocabulary_size=89, length=20, d_model=64),
+        model_spec([block_spec(2, 48, "post")] * 2, d_model=16, length=20, causal=True),
+        model_spec([block_spec(3, 30, bias=True, num_kv_heads=1)] * 3, d_model=12, length=20),
+    ],
+    ids=["one layer", "two, causal, post-norm", "three, grouped heads"],
+)
+def test_twenty_steps_are_torchs(model_page, spec):
+    model = TransformerModel.of_spec(spec, dtype=torch.float64)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.float())
+    sentences = sentences_of(spec, [5 + i % 16 for i in range(96)])  # some come twice
+    given_ = {"spec": spec, "weights": flat(model.state_dict()), "sentences": sentences}
+    found = model_page.evaluate(TRAIN, given_ | {"recipe": RECIPE})
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
+    wanted = []
+    for step, rate in enumerate(RATES):
+        optimizer.param_groups[0]["lr"] = 4e-3 * rate
+        batch = [sentences[i % 96] for i in range(8 * step, 8 * step + 8)]
+        tokens, key_mask, answers = padded(batch)
+        loss = mean_loss(model(tokens, key_mask=key_mask).logits, answers)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        wanted.append(loss.item())
+    assert wanted[-1] < wanted[0] - 0.1
+    assert found == pytest.approx(wanted, abs=1e-5)
+
+
+DIFFERENCES = """({spec, weights, sentences}) => {
+  const {TransformerModel} = attnModules["engine/model.js"];
+  const model = new TransformerModel(spec, {Numbers: Float64Array});
+  model.load(weights);
+  const batch = model.pack(sentences);
+  model.loss(batch, model.forward(batch));
+  model.backward(batch);
+  const gradients = model.parameters.map(({gradient}) => [...gradient]);
+  const found = model.parameters.map((parameter) =>
+    [...parameter.values].map((_, i) => model.differenceQuotient(batch, parameter, i)));
+  const after = Object.fromEntries(model.parameters.map(({name, values}) => [name, [...values]]));
+  return {gradients, found, after};
+}"""
+
+
+@pytest.mark.parametrize("position", ["pre", "post", None])
+def test_gradients_can_be_checked_by_differences(model_page, position):
+    spec = model_spec([block_spec(2, 6, position, bias=True)] * 2, causal=True)
+    weights = flat(build(spec).state_dict())
+    said = {"spec": spec, "weights": weights, "sentences": sentences_of(spec, [7, 4])}
+    result = model_page.evaluate(DIFFERENCES, said)
+    gradients, found = ([x for row in result[name] for x in row] for name in ("gradients", "found"))
+    assert max(map(abs, gradients)) > 0.1
+    assert found == pytest.approx(gradients, abs=1e-6)
+    assert result["after"] == weights
+
+
+def test_erf(model_page):
+    x = torch.cat([torch.linspace(-7, 7, 1401, dtype=torch.float64), torch.tensor([1e-12, 30.0])])
+    found = model_page.evaluate('x => x.map(attnModules["engine/layers.js"].erf)', x.tolist())
+    assert found == pytest.approx(torch.erf(x).tolist(), rel=2e-15)
