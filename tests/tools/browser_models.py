@@ -10,6 +10,11 @@ NORMS = {
     "RMSNorm": {"kind": "RMSNorm", "eps": 1e-6},
 }
 
+RECIPE = {
+    "steps": 20, "batch": 8, "lr": 4e-3, "betas": [0.9, 0.98], "weight_decay": 0.01, "warmup": 5,
+    "falls_at": 0.6, "ends_at": 0.02,
+}  # fmt: skip
+
 
 def page_source() -> str:
     """A page that loads the engine and shows nothing."""
@@ -63,3 +68,22 @@ def build(spec, spread=0.4) -> TransformerModel:
 def flat(tensors) -> dict[str, list[float]]:
     """Named tensors as named lists of numbers, row by row."""
     return {name: tensor.flatten().tolist() for name, tensor in tensors.items()}
+
+
+def sentences_of(spec, lengths, seed=0):
+    """Sentences of these lengths; half of the answers are due."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(T, number):
+        return torch.randint(number, (T,), generator=generator).tolist()
+
+    def answers(T, number):
+        return [i if due else None for i, due in zip(drawn(T, number), drawn(T, 2), strict=True)]
+
+    return [
+        {
+            "ids": drawn(T, spec["vocabulary_size"]),
+            "answers": {name: answers(T, number) for name, number in spec["readouts"].items()},
+        }
+        for T in lengths
+    ]

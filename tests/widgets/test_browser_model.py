@@ -6,7 +6,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.browser_models import NORMS, block_spec, build, flat, model_spec
+from tools.browser_models import (
+    NORMS,
+    RECIPE,
+    block_spec,
+    build,
+    flat,
+    model_spec,
+    sentences_of,
+)
 
 from attnlib.model import TransformerModel
 
@@ -206,25 +214,6 @@ def test_models_of_all_shapes_are_torchs(model_page, data):
     assert_torchs(model_page, build(spec), sentences, masks, "float64", 1e-10, 1e-12)
 
 
-def sentences_of(spec, lengths, seed=0):
-    """Sentences of these lengths; half of the answers are due."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def drawn(T, number):
-        return torch.randint(number, (T,), generator=generator).tolist()
-
-    def answers(T, number):
-        return [i if due else None for i, due in zip(drawn(T, number), drawn(T, 2), strict=True)]
-
-    return [
-        {
-            "ids": drawn(T, spec["vocabulary_size"]),
-            "answers": {name: answers(T, number) for name, number in spec["readouts"].items()},
-        }
-        for T in lengths
-    ]
-
-
 SHAPES = list(
     itertools.product([1, 2, 3], [1, 4, 12], [None, 40], ["pre", "post", None], [False, True])
 )
@@ -265,10 +254,6 @@ TRAIN = """({spec, weights, sentences, recipe}) => {
   const training = new Training(model, TASKS.given({sentences}), recipe);
   return Array.from({length: recipe.steps}, () => training.step());
 }"""
-RECIPE = {
-    "steps": 20, "batch": 8, "lr": 4e-3, "betas": [0.9, 0.98], "weight_decay": 0.01, "warmup": 5,
-    "falls_at": 0.6, "ends_at": 0.02,
-}  # fmt: skip
 # The learning rate by hand: five steps up, flat to step 12, down along a line to a fiftieth.
 RATES = [0.2, 0.4, 0.6, 0.8, *[1.0] * 9, *(1 - 0.98 * i / 7 for i in range(1, 8))]
 

@@ -28,7 +28,14 @@ export function multiply(a, b, c, rows, steps, columns, { add = false } = {}) {
       let p = i * a.row;
       let q = isPair ? p + a.row : p;
       let r = j * b.column;
-      let [p0, p1, p2, p3, q0, q1, q2, q3] = [0, 0, 0, 0, 0, 0, 0, 0];
+      let p0 = 0;
+      let p1 = 0;
+      let p2 = 0;
+      let p3 = 0;
+      let q0 = 0;
+      let q1 = 0;
+      let q2 = 0;
+      let q3 = 0;
       for (let k = 0; k < steps; k++) {
         const xp = x[p];
         const xq = x[q];

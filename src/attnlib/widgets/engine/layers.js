@@ -115,21 +115,22 @@ export class Norm extends Layer {
     const normal = this.room("normal", rows * d);
     const factor = this.room("factor", rows); // 1 / standard deviation
     for (let start = 0, row = 0; row < rows; row++, start += d) {
-      let mean = 0;
-      if (this.isCentered) for (let c = 0; c < d; c++) mean += x[start + c] / d;
-      let variance = 0;
-      for (let c = 0; c < d; c++) variance += (x[start + c] - mean) ** 2 / d;
-      factor[row] = 1 / Math.sqrt(variance + this.eps);
+      let [sum, squares] = [0, 0];
+      if (this.isCentered) for (let c = 0; c < d; c++) sum += x[start + c];
+      const mean = sum / d;
+      for (let c = 0; c < d; c++) squares += (x[start + c] - mean) ** 2;
+      factor[row] = 1 / Math.sqrt(squares / d + this.eps);
       for (let c = 0; c < d; c++) {
         normal[start + c] = (x[start + c] - mean) * factor[row];
-        y[start + c] = normal[start + c] * gain.values[c] + (bias === null ? 0 : bias.values[c]);
+        y[start + c] = normal[start + c] * gain.values[c];
+        if (bias !== null) y[start + c] += bias.values[c];
       }
     }
     return y;
   }
 
   /**
-   * Mean and variance depend on every number of the row, so each gets a share of their derivatives:
+   * Mean and variance depend on every number of a row, so each has a share in their derivatives:
    * with dn = dy * gain, dx = factor * (dn - mean(dn) - normal * mean(dn * normal)).
    */
   backward(dy, rows) {
@@ -137,18 +138,17 @@ export class Norm extends Layer {
     const { normal, factor } = this.rooms;
     const dx = this.room("dx", rows * d);
     for (let start = 0, row = 0; row < rows; row++, start += d) {
-      let mean = 0;
-      let along = 0;
+      let [sum, along] = [0, 0];
       for (let c = 0; c < d; c++) {
         const dn = dy[start + c] * gain.values[c];
-        if (this.isCentered) mean += dn / d;
-        along += (dn * normal[start + c]) / d;
+        if (this.isCentered) sum += dn;
+        along += dn * normal[start + c];
         gain.gradient[c] += dy[start + c] * normal[start + c];
         if (bias !== null) bias.gradient[c] += dy[start + c];
       }
       for (let c = 0; c < d; c++) {
         const dn = dy[start + c] * gain.values[c];
-        dx[start + c] = factor[row] * (dn - mean - normal[start + c] * along);
+        dx[start + c] = factor[row] * (dn - (sum + normal[start + c] * along) / d);
       }
     }
     return dx;

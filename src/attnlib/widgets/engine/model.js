@@ -72,6 +72,11 @@ export class TransformerModel {
     for (const { name, values } of this.parameters) values.set(weights[name]);
   }
 
+  /** The weights by their names, as arrays of their own. */
+  weights() {
+    return Object.fromEntries(this.parameters.map(({ name, values }) => [name, values.slice()]));
+  }
+
   /** Draw new weights as Python does: embeddings N(0, .02), matrices Xavier-uniform, biases 0. */
   draw(chance) {
     for (const { name, shape, values } of this.parameters) {

@@ -38,21 +38,21 @@ export function startTraining(message, on) {
     if ("error" in content) reject(new Error(content.error));
     else resolve(content.reply);
   }
-  const tell = (content) => ended === null && worker.postMessage(content);
+  const tell = (content) => ended === null && worker?.postMessage(content);
 
   try {
     worker = createWorker();
     worker.onmessage = ({ data }) => hear(data);
     worker.onerror = (event) => {
       event.preventDefault();
-      fail(`The worker broke down: ${event.message ?? "it could not be started"}.`);
+      fail(`The worker broke down: ${event.message ?? "it could not be started"}`);
     };
-    tell({ ...message, kind: "start" });
   } catch (error) {
     // Told later, as everything is: the caller doesn't have yet what this function returns.
-    const reason = `Models train in a Web Worker, and this browser starts none: ${error.message}.`;
+    const reason = `Models train in a Web Worker, and this browser starts none: ${error.message}`;
     queueMicrotask(() => fail(reason));
   }
+  tell({ ...message, kind: "start" });
   return {
     pause: () => tell({ kind: "pause" }),
     resume: () => tell({ kind: "resume" }),
@@ -70,11 +70,13 @@ export function startTraining(message, on) {
 
 /** A worker made of the page's own modules: a page opened from a folder can load no file for it. */
 function createWorker() {
-  const modules = MODULES.map(
-    ([name, make]) => `attnModules[${JSON.stringify(name)}] = (${make})({});`,
-  );
-  const start = 'attnModules["engine/worker.js"].run(self);';
-  const code = ["const attnModules = {};", ...modules, start].join("\n");
-  address ??= URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+  if (address === null) {
+    const modules = MODULES.map(
+      ([name, make]) => `attnModules[${JSON.stringify(name)}] = (${make})({});`,
+    );
+    const start = 'attnModules["engine/worker.js"].run(self);';
+    const code = ["const attnModules = {};", ...modules, start].join("\n");
+    address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+  }
   return new Worker(address);
 }

@@ -56,7 +56,8 @@ export function run(scope) {
     },
     ask({ id, question, ...about }) {
       try {
-        should(training !== null, "a model", "there before it is asked", null);
+        should(training !== null, "a training", "started before it is asked", training);
+        shouldBeOneOf(question, QUESTIONS, "a question");
         tell("reply", { id, reply: QUESTIONS[question](training, about) });
       } catch (error) {
         tell("reply", { id, error: error.message });
@@ -79,12 +80,15 @@ export function run(scope) {
 
   /** Tell what is due after so many steps, or all of it. */
   function report(isLast = false) {
-    const { steps } = training;
-    const isDue = (every) => every !== null && (isLast || steps % every === 0);
+    const { steps, model, task } = training;
+    const isDue = (every) => isLast || steps % every === 0;
+    const { shown } = reports;
     if (losses.length > 0 && isDue(reports.losses))
       tell("losses", { steps, losses: losses.splice(0) });
-    if (isDue(reports.evaluation)) tell("evaluation", { steps, ...training.evaluate() });
-    if (isDue(reports.maps)) tell("maps", { steps, ...training.model.answer(reports.shown) });
+    if (isDue(reports.evaluation) && task.heldOut.length > 0) {
+      tell("evaluation", { steps, ...training.evaluate() });
+    }
+    if (isDue(reports.maps) && shown !== null) tell("maps", { steps, ...model.answer(shown) });
   }
 
   function finish() {
@@ -110,20 +114,21 @@ export function run(scope) {
  * Begin a training: returns it, and which reports are wanted of it.
  *
  * `task` is {name, ...} for tasks.js, `recipe` as training.js has it; `weights` may be left out where
- * the task draws some. Reports come after every so many steps, null for never: `losses`,
- * `evaluation` on the sentences held out, `maps` of the sentence `shown`.
+ * the task can draw some. `reports` come each time after so many steps: `losses`; `evaluation` on
+ * the sentences held out, if any; `maps`, what the model says of the sentence `shown`, if any.
  */
 function begin({ spec, recipe, task, weights = null, numbers = "float32", reports }) {
-  const isIn = (record, name) => Object.hasOwn(record, name);
-  should(isIn(TASKS, task.name), "the task's name", Object.keys(TASKS).join(" or "), task.name);
-  should(isIn(NUMBERS, numbers), "numbers", Object.keys(NUMBERS).join(" or "), numbers);
-  const { chance, ...source } = TASKS[task.name](task);
+  shouldBeOneOf(task.name, TASKS, "the task's name");
+  shouldBeOneOf(numbers, NUMBERS, "numbers");
+  const wanted = { losses: 10, evaluation: 25, maps: 25, shown: null, ...reports };
+  for (const name of ["losses", "evaluation", "maps"]) shouldCount(wanted[name], `reports.${name}`);
   const model = new TransformerModel(spec, { Numbers: NUMBERS[numbers] });
-  if (weights !== null || chance === undefined) model.load(weights);
-  else model.draw(chance);
-  const wanted = { losses: 10, evaluation: 25, maps: null, ...reports };
-  for (const name of ["losses", "evaluation", "maps"]) {
-    if (wanted[name] !== null) shouldCount(wanted[name], `reports.${name}`);
-  }
+  const { chance, ...source } = TASKS[task.name](task);
+  if (weights === null && chance !== undefined) model.draw(chance);
+  else model.load(weights ?? {});
   return [new Training(model, source, recipe), wanted];
+}
+
+function shouldBeOneOf(value, record, name) {
+  should(Object.hasOwn(record, value), name, Object.keys(record).join(" or "), value);
 }
