@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from playwright.sync_api import Error
 from tools.browser_models import (
     NORMS,
     RECIPE,
@@ -321,3 +322,134 @@ def test_erf(model_page):
     x = torch.cat([torch.linspace(-7, 7, 1401, dtype=torch.float64), torch.tensor([1e-12, 30.0])])
     found = model_page.evaluate('x => x.map(attnModules["engine/layers.js"].erf)', x.tolist())
     assert found == pytest.approx(torch.erf(x).tolist(), rel=2e-15)
+
+
+EVALUATE = """({spec, weights, sentences, relations, headMasks}) => {
+  const {TransformerModel} = attnModules["engine/model.js"];
+  const model = new TransformerModel(spec, {Numbers: Float64Array});
+  model.load(weights);
+  return attnModules["engine/evaluation.js"].evaluate(model, sentences, relations, {headMasks});
+}"""
+
+
+@pytest.mark.parametrize("masks", [None, [[0, 1], None]])
+def test_an_evaluation_counts_right_answers_and_looks_at_partners(model_page, masks):
+    spec = model_spec([block_spec(2), block_spec(4)])
+    model = build(spec)
+    sentences = sentences_of(spec, [7, 1, 4, 6, 5, 3, 2] * 4)
+    for i, sentence in enumerate(sentences):
+        T = len(sentence["ids"])
+        due = [word for word, answer in enumerate(sentence["answers"]["B"]) if answer is not None]
+        sentence["partners"] = {"b": {str(word): (word + i) % T for word in due}, "none": {}}
+    relations = [{"name": name, "readout": "B"} for name in ("b", "none")]
+    given_ = {"spec": spec, "weights": flat(model.state_dict()), "sentences": sentences}
+    found = model_page.evaluate(EVALUATE, given_ | {"relations": relations, "headMasks": masks})
+
+    right = {"A": [], "B": []}
+    joint, mass, losses = [], [], []
+    tensors = masks and [None if mask is None else torch.tensor(mask).double() for mask in masks]
+    for sentence in sentences:
+        tokens, _, answers = padded([sentence])
+        said = model(tokens, head_masks=tensors, need_weights=True)
+        correct = {name: said.logits[name][0].argmax(-1) == answers[name][0] for name in right}
+        for word in range(tokens.shape[1]):
+            own = [correct[n][word].item() for n in right if answers[n][0, word] >= 0]
+            joint += [all(own)] if own else []
+        for name, wanted in answers.items():
+            right[name] += correct[name][wanted[0] >= 0].tolist()
+            losses += (-said.logits[name][0].log_softmax(-1))[
+                wanted[0] >= 0, wanted[0][wanted[0] >= 0]
+            ].tolist()
+        mass += [
+            [x[0, :, int(word), partner] for x in said.weights]
+            for word, partner in sentence["partners"]["b"].items()
+        ]
+
+    def mean(values):
+        return sum(values) / len(values)
+
+    shares = {name: mean(values) for name, values in right.items()}
+    assert 0 < shares["B"] < 1
+    assert found["loss"] == pytest.approx(mean(losses))
+    assert found["joint"] == pytest.approx(mean(joint))
+    assert found["readouts"] == pytest.approx(shares)
+    assert found["relations"] == pytest.approx({"b": shares["B"]})
+    assert list(found["mass"]) == ["b"]
+    for layer, heads in enumerate(found["mass"]["b"]):
+        wanted = torch.stack([one[layer] for one in mass]).mean(0)
+        assert heads == pytest.approx(wanted.tolist())
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+BLOCK, TWO_PARTS = block_spec(2), block_spec(2, 6)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (None, "the model should be described by names, but is null"),
+        (model_spec(vocabulary_size=0), "vocabulary_size should be a whole number, 1 or more"),
+        (model_spec(length=2.5), "length should be a whole number, 1 or more, but is 2.5"),
+        (model_spec(causal=None), "causal should be true or false, but is null"),
+        (model_spec(readout_bias=1), "readout_bias should be true or false, but is 1"),
+        (model_spec(readouts={}), "readouts should be numbers of answers by name"),
+        (model_spec(readouts={"A": 0}), "readouts.A should be a whole number, 1 or more"),
+        (model_spec() | {"blocks": 3}, "blocks should be a list, but is 3"),
+        (model_spec([3]), "blocks.0 should be described by names, but is 3"),
+        (model_spec([BLOCK | {"num_heads": 3}]), "num_heads should be a divisor of d_model, 8, b"),
+        (model_spec([BLOCK | {"num_heads": 0}]), "blocks.0.num_heads should be a whole number"),
+        (model_spec([BLOCK | {"num_kv_heads": 4}]), "num_kv_heads should be a divisor of num_h"),
+        (model_spec([BLOCK | {"bias": "no"}]), "blocks.0.bias should be true or false"),
+        (model_spec([BLOCK | {"residual": None}]), "blocks.0.residual should be true or false"),
+        (model_spec([BLOCK | {"dropout": 0.1}]), "blocks.0.dropout should be 0 .nothing drops out"),
+        (model_spec([BLOCK | {"attention_dropout": 0.1}]), "attention_dropout should be 0"),
+        (model_spec([BLOCK | {"norm_position": "in"}]), 'should be "pre", "post" or null, but'),
+        (model_spec([BLOCK | {"norms": []}]), "blocks.0.norms should be a list of 1, one for each"),
+        (model_spec([TWO_PARTS | {"norms": [NORMS["RMSNorm"]]}]), "norms should be a list of 2"),
+        (model_spec([BLOCK | {"norm_position": None}]), "norms should be a list of 0"),
+        (model_spec([BLOCK | {"feed_forward": 6}]), "feed_forward should be described by names"),
+        (model_spec([TWO_PARTS | {"feed_forward": {"d_ff": 0}}]), "d_ff should be a whole number"),
+        (model_spec([TWO_PARTS | {"feed_forward": {"d_ff": 1}}]), "forward.bias should be tru"),
+        (model_spec(final_norm={}), "final_norm.kind should be LayerNorm or RMSNorm, but is undef"),
+        (model_spec(final_norm=NORMS["RMSNorm"] | {"eps": -1}), "final_norm.eps should be 0 or mo"),
+        (model_spec(final_norm={"kind": "LayerNorm", "eps": 0}), "final_norm.bias should be true"),
+    ],
+)  # fmt: skip
+def test_a_model_that_can_not_be_is_refused_in_words(model_page, spec, message):
+    make = '(spec) => void new (attnModules["engine/model.js"].TransformerModel)(spec)'
+    with pytest.raises(Error, match=message):
+        model_page.evaluate(make, spec)
+
+
+CALL = """([spec, weights, sentences, headMasks]) => {
+  const {TransformerModel} = attnModules["engine/model.js"];
+  const model = new TransformerModel(spec);
+  model.load(weights);
+  model.forward(model.pack(sentences), {headMasks});
+}"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"weights": {"W": [1.0]}}, 'weights should be only those of token_embedding.*"W"'),
+        ({"weights": {"final_norm.gain": [1.0]}}, "final_norm.gain should be 8 numbers, but is 1"),
+        ({"weights": {"final_norm.gain": None}}, 'final_norm.gain should be .*, but is "missing"'),
+        ({"weights": {"final_norm.gain": [None] * 8}}, "final_norm.gain should be finite, but is"),
+        ({"sentences": []}, "a batch should be one sentence at least"),
+        ({"sentences": [{"ids": []}]}, "length of sentence 0 should be .*, from 1 to 7, but is 0"),
+        ({"sentences": [{"ids": [1] * 8}]}, "the length of sentence 0 should be .* but is 8"),
+        ({"sentences": [{"ids": [1]}, {"ids": [11]}]}, "a word of sentence 1 .* from 0 to 10, but"),
+        ({"sentences": [{"ids": [1], "answers": {"A": []}}]}, "answers A of sentence 0 should be"),
+        ({"sentences": [{"ids": [1], "answers": {"A": [5]}}]}, "an answer A .* 0 to 4, but is 5"),
+        ({"masks": [[1, 1], None]}, "headMasks should be one for each of 1 layers"),
+        ({"masks": [[1]]}, r"headMasks\[0\] should be null or 2 numbers, but is \[1\]"),
+    ],
+)  # fmt: skip
+def test_weights_and_sentences_that_do_not_fit_are_refused_in_words(model_page, changes, message):
+    spec = model_spec([BLOCK])
+    weights = flat(build(spec).state_dict()) | changes.get("weights", {})
+    given_ = [spec, weights, changes.get("sentences", [{"ids": [0]}]), changes.get("masks")]
+    with pytest.raises(Error, match=message):
+        model_page.evaluate(CALL, given_)

@@ -20,42 +20,43 @@ export function evaluate(model, sentences, relations = [], options = {}) {
     const { logits, weights } = model.forward(batch, options);
     if (batch.due > 0) loss += batch.due * model.loss(batch, { logits });
     due += batch.due;
-    const right = {};
-    model.readouts.forEach(({ name, answers: count }, r) => {
-      right[name] = batch.answers[r].map((answer, word) =>
-        answer === null ? null : answer === largestOf(logits[name], word * count, count),
-      );
-      add(readouts, name, ...right[name].filter((isRight) => isRight !== null));
-    });
+    const right = rightAnswers(model, batch, logits);
+    for (const [name, ofWords] of Object.entries(right)) {
+      add(readouts, name, ...ofWords.filter((isRight) => isRight !== null));
+    }
     for (let word = 0; word < batch.rows; word++) {
-      const own = Object.values(right).map((of) => of[word]);
+      const own = Object.values(right).map((ofWords) => ofWords[word]);
       if (own.some((isRight) => isRight !== null)) joint.push(!own.includes(false));
     }
     for (const { name, readout } of relations) {
       for (const [word, partner] of Object.entries(sentence.partners?.[name] ?? {})) {
         add(found, name, right[readout][word]);
-        const at = word * batch.rows + partner;
-        add(
-          mass,
-          name,
-          model.blocks.map(({ attention: { h } }, layer) =>
-            Array.from({ length: h }, (_, head) => weights[layer][head * batch.pairs + at]),
-          ),
-        );
+        mass[name] ??= model.blocks.map(({ attention }) => Array(attention.h).fill(0));
+        mass[name].forEach((heads, layer) => {
+          const at = (head) => head * batch.pairs + word * batch.rows + partner;
+          for (const head of heads.keys()) heads[head] += weights[layer][at(head)];
+        });
       }
     }
   }
+  const shareOf = (sums, name) => sums.map((heads) => heads.map((sum) => sum / found[name].length));
   return {
     loss: loss / due,
     joint: mean(joint),
     readouts: mapped(readouts, mean),
     relations: mapped(found, mean),
-    mass: mapped(mass, (maps) =>
-      maps[0].map((heads, layer) =>
-        heads.map((_, head) => mean(maps.map((map) => map[layer][head]))),
-      ),
-    ),
+    mass: mapped(mass, shareOf),
   };
+}
+
+/** For each readout whether each word's answer is right; null where none is due. */
+function rightAnswers(model, batch, logits) {
+  const ofReadout = ({ name, answers: count }, r) => {
+    const isRight = (answer, word) => answer === largestOf(logits[name], word * count, count);
+    const right = (answer, word) => (answer === null ? null : isRight(answer, word));
+    return [name, batch.answers[r].map(right)];
+  };
+  return Object.fromEntries(model.readouts.map(ofReadout));
 }
 
 /** The place of the largest of `count` numbers. */
@@ -66,6 +67,7 @@ function largestOf(x, from, count) {
 }
 
 function add(lists, name, ...items) {
+  if (items.length === 0) return;
   lists[name] ??= [];
   lists[name].push(...items);
 }
@@ -74,7 +76,6 @@ function mean(values) {
   return values.reduce((sum, value) => sum + Number(value), 0) / values.length;
 }
 
-function mapped(lists, f) {
-  const full = Object.entries(lists).filter(([, list]) => list.length > 0);
-  return Object.fromEntries(full.map(([name, list]) => [name, f(list)]));
+function mapped(record, f) {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, f(value, name)]));
 }
