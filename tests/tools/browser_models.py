@@ -87,3 +87,20 @@ def sentences_of(spec, lengths, seed=0):
         }
         for T in lengths
     ]
+
+
+def padded(sentences):
+    """Tokens, key mask and answers as tensors [B, T]."""
+    T = max(len(sentence["ids"]) for sentence in sentences)
+
+    def filled(rows, other):
+        rows = [[other if value is None else value for value in row] for row in rows]
+        return torch.tensor([row + [other] * (T - len(row)) for row in rows])
+
+    tokens = filled([sentence["ids"] for sentence in sentences], 0)
+    key_mask = filled([[True] * len(sentence["ids"]) for sentence in sentences], False)
+    answers = {
+        name: filled([sentence["answers"][name] for sentence in sentences], -1)
+        for name in sentences[0]["answers"]
+    }
+    return tokens, key_mask, answers

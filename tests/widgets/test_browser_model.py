@@ -14,6 +14,7 @@ from tools.browser_models import (
     build,
     flat,
     model_spec,
+    padded,
     sentences_of,
 )
 
@@ -35,8 +36,8 @@ COMPUTE = """({spec, weights, sentences, headMasks, numbers}) => {
     loss,
     gradients: Object.fromEntries(
       model.parameters.map(({name, gradient}) => [name, [...gradient]])),
-    logits: Object.fromEntries(model.readouts.map(({name, answers: n}) =>
-      [name, [...answers.logits[name].subarray(0, n * batch.rows)]])),
+    logits: Object.fromEntries(model.readouts.map(({name, size}) =>
+      [name, [...answers.logits[name].subarray(0, size * batch.rows)]])),
     weights: model.blocks.map(({attention: {h}}, i) =>
       [...answers.weights[i].subarray(0, h * batch.pairs)]),
   };
@@ -118,23 +119,6 @@ def head_masks(draw, spec):
         draw(st.none() | st.lists(factors, min_size=n, max_size=n))
         for n in (block["num_heads"] for block in spec["blocks"])
     ]
-
-
-def padded(sentences):
-    """Tokens, key mask and answers as tensors [B, T]."""
-    T = max(len(sentence["ids"]) for sentence in sentences)
-
-    def filled(rows, other):
-        rows = [[other if value is None else value for value in row] for row in rows]
-        return torch.tensor([row + [other] * (T - len(row)) for row in rows])
-
-    tokens = filled([sentence["ids"] for sentence in sentences], 0)
-    key_mask = filled([[True] * len(sentence["ids"]) for sentence in sentences], False)
-    answers = {
-        name: filled([sentence["answers"][name] for sentence in sentences], -1)
-        for name in sentences[0]["answers"]
-    }
-    return tokens, key_mask, answers
 
 
 def mean_loss(logits, answers):
@@ -438,6 +422,7 @@ CALL = """([spec, weights, sentences, headMasks]) => {
         ({"weights": {"final_norm.gain": None}}, 'final_norm.gain should be .*, but is "missing"'),
         ({"weights": {"final_norm.gain": [None] * 8}}, "final_norm.gain should be finite, but is"),
         ({"sentences": []}, "a batch should be one sentence at least"),
+        ({"sentences": [{}]}, "length of sentence 0 should be .* 1 to 7, but is undefined"),
         ({"sentences": [{"ids": []}]}, "length of sentence 0 should be .*, from 1 to 7, but is 0"),
         ({"sentences": [{"ids": [1] * 8}]}, "the length of sentence 0 should be .* but is 8"),
         ({"sentences": [{"ids": [1]}, {"ids": [11]}]}, "a word of sentence 1 .* from 0 to 10, but"),

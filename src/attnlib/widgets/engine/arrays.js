@@ -6,14 +6,14 @@
 // JavaScript are: whether an array holds 32 or 64 bits decides only how results are stored.
 
 /**
- * c = a b, or c += a b: `rows` x `steps` times `steps` x `columns`.
+ * c = a b: `rows` x `steps` times `steps` x `columns`.
  *
  * An operand is {x, row, column}: a typed array, and how far apart its rows and its columns lie.
  * With them the same loop reads a matrix or its transpose (see below). It makes 2 x 4 sums at a
- * time, for then each number that it reads serves in several of them: four times as fast as one sum
- * after another. At an edge it makes the last row or column twice, and keeps one.
+ * time, so that each number that it reads serves in several of them: most of the time would go into
+ * reading. At an edge it makes the last row or column twice, and keeps one.
  */
-export function multiply(a, b, c, rows, steps, columns, { add = false } = {}) {
+export function multiply(a, b, c, rows, steps, columns) {
   const x = a.x;
   const y = b.x;
   const rightInA = a.column;
@@ -56,18 +56,18 @@ export function multiply(a, b, c, rows, steps, columns, { add = false } = {}) {
         r += downInB;
       }
       const at = i * columns + j;
-      put(c, at, last, add, p0, p1, p2, p3);
-      if (isPair) put(c, at + columns, last, add, q0, q1, q2, q3);
+      put(c, at, last, p0, p1, p2, p3);
+      if (isPair) put(c, at + columns, last, q0, q1, q2, q3);
     }
   }
 }
 
 /** Put up to four sums side by side into c, from `at` to the `last` column at most. */
-function put(c, at, last, add, s0, s1, s2, s3) {
-  c[at] = add ? c[at] + s0 : s0;
-  if (last > 0) c[at + 1] = add ? c[at + 1] + s1 : s1;
-  if (last > 1) c[at + 2] = add ? c[at + 2] + s2 : s2;
-  if (last > 2) c[at + 3] = add ? c[at + 3] + s3 : s3;
+function put(c, at, last, s0, s1, s2, s3) {
+  c[at] = s0;
+  if (last > 0) c[at + 1] = s1;
+  if (last > 1) c[at + 2] = s2;
+  if (last > 2) c[at + 3] = s3;
 }
 
 /** An operand of `multiply`: x, whose rows are `columns` numbers long. */

@@ -51,8 +51,8 @@ export function evaluate(model, sentences, relations = [], options = {}) {
 
 /** For each readout whether each word's answer is right; null where none is due. */
 function rightAnswers(model, batch, logits) {
-  const ofReadout = ({ name, answers: count }, r) => {
-    const isRight = (answer, word) => answer === largestOf(logits[name], word * count, count);
+  const ofReadout = ({ name, size }, r) => {
+    const isRight = (answer, word) => answer === largestOf(logits[name], word * size, size);
     const right = (answer, word) => (answer === null ? null : isRight(answer, word));
     return [name, batch.answers[r].map(right)];
   };

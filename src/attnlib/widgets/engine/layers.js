@@ -1,15 +1,15 @@
 // The layers of attnlib.model, forward and backward: what torch's autograd does, written out.
 //
-// Each layer is a class of attnlib's name. `forward` takes x and returns y, and keeps what
-// `backward` will need; `backward` takes dy, the loss's derivative by each number of y, adds to the
-// gradients of the layer's own parameters, and returns dx. The order is that of any module: forward,
-// then backward once. What both return is room of the layer's own, which the next call writes again.
+// Each layer is a class of attnlib's name. `forward` takes x and returns y, and keeps what `backward`
+// will need; `backward` takes dy, the loss's derivative by each number of y, puts those by the
+// layer's parameters into their gradients, which were 0, and returns dx. What both return is room of
+// the layer's own, which the next call writes again.
 
 import { addTo, matrix, multiply, transposed } from "./arrays.js";
 
 /** What layers share: their parameters, and room for results that is used again at each step. */
 class Layer {
-  /** `parameters` makes the parameters of the whole model (see net.js), `name` is torch's for this. */
+  /** `parameters` makes the parameters of the whole model (see model.js), `name` is torch's for this. */
   constructor(parameters, name) {
     this.parameters = parameters;
     this.name = name;
@@ -87,8 +87,8 @@ export class Linear extends Layer {
   backward(dy, rows) {
     const { x, widthIn, widthOut, weight, bias } = this;
     const dx = this.room("dx", rows * widthIn);
-    const [dyT, add] = [transposed(dy, widthOut), true];
-    multiply(dyT, matrix(x, widthIn), weight.gradient, widthOut, rows, widthIn, { add });
+    const dyT = transposed(dy, widthOut);
+    multiply(dyT, matrix(x, widthIn), weight.gradient, widthOut, rows, widthIn);
     multiply(matrix(dy, widthOut), matrix(weight.values, widthIn), dx, rows, widthOut, widthIn);
     if (bias === null) return dx;
     for (let row = 0; row < rows; row++) {

@@ -46,9 +46,9 @@ export class TransformerModel {
       (block, i) => new TransformerBlock(parameters, `blocks.${i}`, d, causal, block),
     );
     this.finalNorm = norm === null ? null : new Norm(parameters, "final_norm", d, norm);
-    this.readouts = Object.entries(spec.readouts).map(([name, answers]) => {
-      const layer = new Linear(parameters, `readouts.${name}`, d, answers, spec.readout_bias);
-      return { name, answers, layer };
+    this.readouts = Object.entries(spec.readouts).map(([name, size]) => {
+      const layer = new Linear(parameters, `readouts.${name}`, d, size, spec.readout_bias);
+      return { name, size, layer }; // its logits are rows x size
     });
     this.parameters = parameters.all;
   }
@@ -62,12 +62,8 @@ export class TransformerModel {
       const given = weights[name];
       const size = `${shape.join(" x ")} numbers`;
       should(given?.length === values.length, name, size, given?.length ?? "missing");
-      should(
-        given.every(Number.isFinite),
-        name,
-        "finite",
-        given.find((x) => !Number.isFinite(x)),
-      );
+      const odd = given.find((x) => !Number.isFinite(x));
+      should(odd === undefined, name, "finite", `${odd}`);
     }
     for (const { name, values } of this.parameters) values.set(weights[name]);
   }
@@ -96,19 +92,19 @@ export class TransformerModel {
    */
   pack(sentences) {
     const { vocabulary_size: words, length } = this.spec;
-    should(sentences.length > 0, "a batch", "one sentence at least", sentences);
+    should(sentences?.length > 0, "a batch", "one sentence at least", sentences);
     const starts = [0];
     for (const [s, { ids }] of sentences.entries()) {
-      shouldCount(ids.length, `the length of sentence ${s}`, 1, length);
+      shouldCount(ids?.length, `the length of sentence ${s}`, 1, length);
       for (const id of ids) shouldCount(id, `a word of sentence ${s}`, 0, words - 1);
       starts.push(starts.at(-1) + ids.length);
     }
-    const answers = this.readouts.map(({ name, answers: count }) =>
+    const answers = this.readouts.map(({ name, size }) =>
       sentences.flatMap(({ ids, answers }, s) => {
         const due = answers?.[name] ?? ids.map(() => null);
         should(due.length === ids.length, `answers ${name} of sentence ${s}`, "one per word", due);
         for (const answer of due) {
-          if (answer !== null) shouldCount(answer, `an answer ${name} of ${s}`, 0, count - 1);
+          if (answer !== null) shouldCount(answer, `an answer ${name} of ${s}`, 0, size - 1);
         }
         return due;
       }),
@@ -151,9 +147,9 @@ export class TransformerModel {
   /** The mean cross-entropy of all answers that are due, of what `forward` said of the batch. */
   loss(batch, { logits }) {
     should(batch.due > 0, "the number of answers that are due", "1 or more", batch.due);
-    const losses = this.readouts.map(({ name, answers, layer }, r) => {
-      const dLogits = layer.room("dLogits", batch.rows * answers);
-      return crossEntropy(logits[name], batch.answers[r], answers, dLogits, 1 / batch.due);
+    const losses = this.readouts.map(({ name, size, layer }, r) => {
+      const dLogits = layer.room("dLogits", batch.rows * size);
+      return crossEntropy(logits[name], batch.answers[r], size, dLogits, 1 / batch.due);
     });
     return losses.reduce((a, b) => a + b) / batch.due;
   }
@@ -189,14 +185,14 @@ export class TransformerModel {
   answer(sentence, options) {
     const batch = this.pack([sentence]);
     const { logits, weights } = this.forward(batch, options);
-    const own = this.readouts.map(({ name, answers }) => [
-      name,
-      logits[name].slice(0, batch.rows * answers),
-    ]);
+    const said = this.readouts.map(({ name, size }) => {
+      return [name, logits[name].slice(0, batch.rows * size)];
+    });
     const maps = this.blocks.map(({ attention: { h } }, i) => weights[i].slice(0, h * batch.pairs));
-    return { logits: Object.fromEntries(own), weights: maps };
+    return { logits: Object.fromEntries(said), weights: maps };
   }
 
+  /** Throw unless head masks are none at all, or fit the layers. */
   checkHeadMasks(headMasks) {
     if (headMasks === null) return;
     const count = this.blocks.length;

@@ -49,12 +49,8 @@ export class Training {
     const { model, task, recipe } = this;
     const batch = model.pack(Array.from({ length: recipe.batch }, () => task.next()));
     const loss = model.loss(batch, model.forward(batch));
-    should(
-      Number.isFinite(loss),
-      `the loss of step ${this.steps}`,
-      "finite: try a smaller lr",
-      loss,
-    );
+    const name = `the loss of step ${this.steps}`;
+    should(Number.isFinite(loss), name, "finite: try a smaller lr", `${loss}`);
     model.backward(batch);
     this.optimizer.step(learningRate(recipe, this.steps));
     this.steps += 1;

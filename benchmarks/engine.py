@@ -1,0 +1,185 @@
+"""How quickly models train in the browser, beside torch on one thread, and what the engine weighs.
+
+    python benchmarks/engine.py            # about five minutes
+    python benchmarks/engine.py --runs 1
+
+Measured is the model that learns Concord (d = 64; 1, 4 and 16 heads; 400 steps of 32 sentences) in
+a worker of a page opened from a folder, in Chromium, on made-up sentences of the same shapes: about
+12.8 tokens, half of which have an answer. The page is told what a widget would show: losses, an
+evaluation of 300 sentences and a map every 25 steps.
+
+Seconds are those of the browser's process, which does nothing else; what else the machine does
+hardly counts. Those on the wall count it. torch takes the same steps, in turn with the browser.
+Long tasks are what keeps the page from answering for more than 50 ms. The engine's code, all that
+a page needs to train, is compressed as servers do (gzip, level 6).
+"""
+
+import argparse
+import gzip
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from measuring import Goal, save, show, show_goals
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tests"))  # for the tools that tests share with this program
+
+import torch  # noqa: E402
+from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+from tools.browser_models import (  # noqa: E402
+    RECIPE,
+    block_spec,
+    flat,
+    model_spec,
+    padded,
+    page_source,
+    sentences_of,
+)
+from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser  # noqa: E402
+
+from attnlib.model import TransformerModel  # noqa: E402
+from attnlib.widgets import _browser_code  # noqa: E402
+
+HEADS = (1, 4, 16)
+STEPS, BATCH = 400, 32
+SECONDS, KB = 10, 40
+LENGTHS = [8 + i % 11 for i in range(5, 2005)]  # 12.98 tokens on average
+
+TRAIN = """(message) => new Promise((resolve, reject) => {
+  let longest = 0;
+  const observer = new PerformanceObserver((list) => {
+    for (const {duration} of list.getEntries()) longest = Math.max(longest, duration);
+  });
+  observer.observe({type: "longtask"});
+  const start = performance.now();
+  const training = attnModules["engine/trainer.js"].startTraining(message, {
+    done: ({seconds}) => {
+      training.close();
+      resolve({wall: (performance.now() - start) / 1000, steps: seconds, longest});
+    },
+    error: (reason) => reject(new Error(reason)),
+  });
+})"""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one training took: seconds of the browser's process, its steps and the whole of it on
+    the wall; seconds of torch for the same steps; the longest task of the page in ms, 0 if none is
+    long.
+    """
+
+    seconds: float
+    steps_on_the_wall: float
+    on_the_wall: float
+    torch: float
+    longest_task: float
+
+
+def concord_like(num_heads: int) -> dict:
+    """The model that learns Concord, as it describes itself."""
+    sizes = {"vocabulary_size": 89, "length": 26, "d_model": 64}
+    return model_spec([block_spec(num_heads)], **sizes, readouts={"A": 16, "B": 9})
+
+
+def torch_steps(model: TransformerModel, batches: list) -> Callable[[], None]:
+    """Return what takes the same steps with torch."""
+    optimizer = torch.optim.AdamW(model.parameters(), RECIPE["lr"], betas=RECIPE["betas"])
+
+    def run() -> None:
+        for tokens, key_mask, answers in batches:
+            logits = model(tokens, key_mask=key_mask).logits
+            loss = sum(
+                torch.nn.functional.cross_entropy(
+                    logits[name].flatten(0, 1), wanted.flatten(), ignore_index=-1
+                )
+                for name, wanted in answers.items()
+            )
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    return run
+
+
+def seconds_of(browser: Browser) -> float:
+    """Return how much processor time the pages' processes have taken."""
+    processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    return sum(process["cpuTime"] for process in processes if process["type"] == "renderer")
+
+
+def measure(browser: Browser, page: Page, num_heads: int) -> Training:
+    """Train once in the browser and once with torch."""
+    spec = concord_like(num_heads)
+    sentences = sentences_of(spec, LENGTHS)
+    model = TransformerModel.of_spec(spec)
+    message = {
+        "spec": spec,
+        "weights": flat(model.state_dict()),
+        "recipe": RECIPE | {"steps": STEPS, "batch": BATCH, "warmup": 50},
+        "task": {"name": "given", "sentences": sentences, "heldOut": sentences[:300]},
+        "reports": {"shown": sentences[0]},
+    }
+    before = seconds_of(browser)
+    told = page.evaluate(TRAIN, message)
+    seconds = seconds_of(browser) - before
+    some = [sentences[i : i + BATCH] for i in range(0, len(sentences) - BATCH, BATCH)]
+    run = torch_steps(model, [padded(some[step % len(some)]) for step in range(STEPS)])
+    start = time.process_time()
+    run()
+    return Training(
+        seconds, told["steps"], told["wall"], time.process_time() - start, told["longest"]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=5)
+    runs = parser.parse_args().runs
+    path = find_browser()
+    if path is None:
+        parser.error(f"no Chromium found: {HOW_TO_GET_ONE}")
+    torch.set_num_threads(1)
+    found: dict[int, list[Training]] = {num_heads: [] for num_heads in HEADS}
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        version = browser.version
+        (file := Path(folder) / "page.html").write_text(page_source(), encoding="utf-8")
+        page = browser.new_page()
+        page.goto(file.as_uri())
+        for _ in range(runs):
+            for num_heads in HEADS:
+                found[num_heads].append(measure(browser, page, num_heads))
+        browser.close()
+
+    rows, goals = [], []
+    for num_heads, trainings in found.items():
+        seconds = statistics.median(training.seconds for training in trainings)
+        ratio = statistics.median(training.seconds / training.torch for training in trainings)
+        wall = statistics.median(training.on_the_wall for training in trainings)
+        name = f"{num_heads} head{'s' * (num_heads > 1)}"
+        per_step = 1000 * seconds / STEPS
+        rows.append([name, *(f"{x:.2f}" for x in (seconds, per_step, wall, ratio))])
+        goals.append(Goal(f"{name}: seconds for {STEPS} steps", seconds, SECONDS))
+    show(
+        f"{STEPS} steps of {BATCH} sentences, evaluations and maps included: medians of {runs}",
+        ["", "s", "ms per step", "s on the wall", "as a multiple of torch's"],
+        rows,
+    )
+    longest = max(training.longest_task for of in found.values() for training in of)
+    goals.append(Goal("longest task of the page, ms (0: none above 50)", longest, 50))
+    code = _browser_code.own_script("engine/trainer.js").encode()
+    size = len(gzip.compress(code, 6)) / 1000
+    goals.append(Goal("the engine, kB", size, KB))
+    show_goals(goals)
+    record = {"chromium": version, "engine, kB": size, "trainings, by heads": found}
+    save("engine", "cpu", record, goals)
+
+
+if __name__ == "__main__":
+    main()
