@@ -104,3 +104,18 @@ def padded(sentences):
         for name in sentences[0]["answers"]
     }
     return tokens, key_mask, answers
+
+
+SMALL = model_spec([block_spec(2, 6)] * 2)
+
+
+def start_message(**changes):
+    """A training of the small model that a worker can start."""
+    sentences = sentences_of(SMALL, [1 + i % 7 for i in range(40)])
+    return {
+        "spec": SMALL,
+        "recipe": RECIPE,
+        "task": {"name": "given", "sentences": sentences, "heldOut": sentences[:5]},
+        "weights": flat(build(SMALL).state_dict()),
+        "reports": {"losses": 6, "evaluation": 8, "maps": 20, "shown": sentences[6]},
+    } | changes

@@ -5,23 +5,7 @@ import re
 import pytest
 import torch
 from playwright.sync_api import Error
-from tools.browser_models import RECIPE, block_spec, build, flat, model_spec, sentences_of
-
-SPEC = model_spec([block_spec(2, 6)] * 2)
-RELATIONS = [{"name": "a>b", "readout": "A"}, {"name": "none", "readout": "B"}]
-
-
-def start_message(**changes):
-    """A training that a worker can start."""
-    sentences = sentences_of(SPEC, [1 + i % 7 for i in range(40)])
-    return {
-        "spec": SPEC,
-        "recipe": RECIPE,
-        "task": {"name": "given", "sentences": sentences, "heldOut": sentences[:5]},
-        "weights": flat(build(SPEC).state_dict()),
-        "reports": {"losses": 6, "evaluation": 8, "maps": 20, "shown": sentences[6]},
-    } | changes
-
+from tools.browser_models import RECIPE, SMALL, build, start_message
 
 # Trains in a worker; returns all that it told.
 IN_A_WORKER = """(message) => new Promise((resolve) => {
@@ -159,7 +143,7 @@ def test_heads_are_muted_in_a_worker(model_page):
     about = {"sentences": [sentence], "headMasks": masks}
     found = model_page.evaluate(ASK, [message, "answers", about])
     torch.manual_seed(0)
-    model = build(SPEC)
+    model = build(SMALL)
     said = model(
         torch.tensor([sentence["ids"]]),
         head_masks=[torch.tensor(mask).double() for mask in masks],
