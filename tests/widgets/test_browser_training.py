@@ -100,13 +100,15 @@ PAUSED = """async (message) => {
   const paused = steps;
   for (let i = 0; i < 20; i++) await ask();
   const still = steps;
+  training.pause();
   training.resume();
-  training.resume(); // is no second training
+  training.resume();
   await until(() => steps > still);
   training.stop();
   const last = await done;
   const {loss} = await training.ask("evaluation");
   training.resume(); // a training that was stopped stays so
+  for (let i = 0; i < 5; i++) await ask();
   const again = await training.ask("evaluation");
   training.close();
   const refused = await ask().catch((error) => error.message);

@@ -29,30 +29,30 @@ export function run(scope) {
   let training = null;
   let reports = null; // when and what the page wants to be told
   const losses = []; // that the page hasn't been told yet
-  let isRunning = false;
   let milliseconds = 0; // spent in steps
-  const { port1: bell, port2: hearing } = new MessageChannel(); // rings once others' messages are read
+  let isRunning = false;
+  let isDone = false;
+  let isTurnComing = false;
+  const { port1: bell, port2: hearing } = new MessageChannel(); // rings behind the page's messages
 
   const tell = (kind, content) => scope.postMessage({ kind, ...content });
-  const go = () => bell.postMessage(null);
 
   const hands = {
     start(message) {
       [training, reports] = begin(message);
       report();
-      isRunning = true;
-      go();
+      hands.resume();
     },
     pause() {
       isRunning = false;
     },
     resume() {
-      if (isRunning || training === null || training.isDone) return;
+      if (training === null || isDone) return;
       isRunning = true;
-      go();
+      askForTurn();
     },
     stop() {
-      if (training !== null && !training.isDone) finish();
+      if (training !== null && !isDone) finish();
     },
     ask({ id, question, ...about }) {
       try {
@@ -65,8 +65,14 @@ export function run(scope) {
     },
   };
 
-  /** Train for a while, and go on behind the messages that came meanwhile. */
+  function askForTurn() {
+    if (!isTurnComing) bell.postMessage(null);
+    isTurnComing = true;
+  }
+
+  /** Train for a while, then let the messages be read that came meanwhile. */
   function takeTurn() {
+    isTurnComing = false;
     const end = performance.now() + TURN;
     while (isRunning && performance.now() < end) {
       const start = performance.now();
@@ -75,7 +81,7 @@ export function run(scope) {
       if (training.isDone) return finish();
       report();
     }
-    if (isRunning) go();
+    if (isRunning) askForTurn();
   }
 
   /** Tell what is due after so many steps, or all of it. */
@@ -83,8 +89,9 @@ export function run(scope) {
     const { steps, model, task } = training;
     const isDue = (every) => isLast || steps % every === 0;
     const { shown } = reports;
-    if (losses.length > 0 && isDue(reports.losses))
+    if (isDue(reports.losses) && losses.length > 0) {
       tell("losses", { steps, losses: losses.splice(0) });
+    }
     if (isDue(reports.evaluation) && task.heldOut.length > 0) {
       tell("evaluation", { steps, ...training.evaluate() });
     }
@@ -92,7 +99,7 @@ export function run(scope) {
   }
 
   function finish() {
-    isRunning = false;
+    [isRunning, isDone] = [false, true];
     report(true);
     tell("done", { steps: training.steps, seconds: milliseconds / 1000 });
   }
@@ -102,7 +109,7 @@ export function run(scope) {
     try {
       handle(event);
     } catch (error) {
-      isRunning = false;
+      [isRunning, isDone] = [false, true];
       tell("error", { message: error.message });
     }
   };
