@@ -7,8 +7,7 @@ from attnlib.widgets import _browser_code as code
 
 WIDGETS = [getattr(widgets, name) for name in widgets.__all__]
 NAMES = [widget.__module__.rpartition(".")[2] for widget in WIDGETS]
-# Languages and engine stand by themselves: no widget uses them.
-ENTRIES = [*NAMES, "engine/language", "engine/sequences", "engine/sentences", "engine/trainer"]
+ENTRIES = [*NAMES, "engine/trainer"]  # the engine stands by itself: no widget uses it
 SCRIPTS = {path.name: path for path in code.FOLDER.rglob("*.js")}
 SHEETS = {path.name: path for path in code.FOLDER.rglob("*.css")}
 

@@ -7,6 +7,9 @@ import torch
 from playwright.sync_api import Error
 from tools.browser_models import RECIPE, SMALL, build, start_message
 
+from attnlib.model import TransformerModel
+from attnlib.relations import concord, diagonals, induction, lookup
+
 # Trains in a worker; returns all that it told.
 IN_A_WORKER = """(message) => new Promise((resolve) => {
   const told = [];
@@ -154,6 +157,73 @@ def test_heads_are_muted_in_a_worker(model_page):
     assert found["B"] == pytest.approx(said.logits["B"].flatten().tolist(), abs=1e-5)
     for layer, weights in enumerate(said.weights):
         assert found["weights"][layer] == pytest.approx(weights.flatten().tolist(), abs=1e-5)
+
+
+SENTENCES = """([name, message]) => {
+  const {next, heldOut} = attnModules["engine/tasks.js"].TASKS[name](message);
+  return [heldOut, Array.from({length: 20}, next)];
+}"""
+TASKS = {
+    "concord": (concord, None),
+    "lookup": (lookup(slots=3, values=2), {"slots": 3, "values": 2}),
+    "diagonals": (diagonals(offsets=(1, 2), symbols=4), {"offsets": [1, 2], "symbols": 4}),
+    "induction": (induction(), None),
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_training_draws_pythons_sentences(model_page, name):
+    task, options = TASKS[name]
+    message = {"seed": 7, "heldOut": 30} | ({} if options is None else {"options": options})
+    held_out, fresh = model_page.evaluate(SENTENCES, [name, message])
+    wanted = task.sentences(30, seed=2**31)
+    assert [tuple(sentence["ids"]) for sentence in held_out] == [one.ids for one in wanted]
+    others = task.sentences(20, seed=7, without=wanted)
+    assert [tuple(sentence["ids"]) for sentence in fresh] == [one.ids for one in others]
+    assert not {one.ids for one in wanted} & {one.ids for one in others}
+
+
+SPEC_OF = """([name, options, sizes]) => {
+  const {makeLookup} = attnModules["engine/sequences.js"];
+  const {concord} = attnModules["engine/language.js"];
+  const task = name === "concord" ? concord : makeLookup(options);
+  return attnModules["engine/spec.js"].specOf(task, sizes);
+}"""
+
+
+@pytest.mark.parametrize("name", ["concord", "lookup"])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"num_heads": 4},
+        {"num_heads": 1, "num_layers": 3, "d_ff": 20, "norm_position": "post", "bias": True},
+        {"num_heads": 2, "d_ff": 9, "norm_position": None},
+    ],
+)
+def test_a_model_of_sizes_is_pythons(model_page, name, sizes):
+    task, options = TASKS[name]
+    found = model_page.evaluate(SPEC_OF, [name, options, {"d_model": 8, **sizes}])
+    assert found == TransformerModel.of_sizes(task, 8, **sizes).spec()
+
+
+def test_a_seed_decides_a_training(model_page):
+    spec = TransformerModel.of_sizes(concord, 64, 4).spec()
+    message = {"spec": spec, "recipe": RECIPE | {"steps": 3, "lr": 1e-9}}
+
+    def trained(seed):
+        task = {"name": "concord", "seed": seed, "heldOut": 20}
+        return model_page.evaluate(IN_A_WORKER, message | {"task": task})
+
+    first, again, other = (trained(seed) for seed in (1, 1, 2))
+    assert first["weights"] == again["weights"] != other["weights"]
+    assert first["told"][:-1] == again["told"][:-1] != other["told"][:-1]  # all but the seconds
+    weights = {name: torch.tensor(x).double() for name, x in first["weights"].items()}
+    for name, parameter in TransformerModel.of_sizes(concord, 64, 4).named_parameters():
+        assert weights[name].mean().item() == pytest.approx(parameter.mean().item(), abs=0.02)
+        assert weights[name].std().item() == pytest.approx(
+            parameter.std().item(), rel=0.1, abs=1e-6
+        )
+        assert weights[name].abs().max() < 1.3 * parameter.abs().max() + 1e-6
 
 
 @pytest.mark.parametrize(

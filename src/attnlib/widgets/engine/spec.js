@@ -1,6 +1,38 @@
-// What a model is, as Python's `TransformerModel.spec()` says it, checked before it is built.
+// What a model is, as Python's `TransformerModel.spec()` says it: described, and checked.
 
 import { inShort } from "../shared/state.js";
+
+/**
+ * A model for a task, of blocks that are alike: what Python's `TransformerModel.of_sizes` describes.
+ * A task is one of language.js or sequences.js; `d_ff` is null where a block has attention alone.
+ */
+export function specOf(task, options) {
+  const { d_model, num_heads, num_layers = 1, d_ff = null, ...others } = options;
+  const { norm_position = "pre", bias = false } = others;
+  const norm = { kind: "LayerNorm", eps: 1e-5, bias: true };
+  const block = {
+    num_heads,
+    num_kv_heads: num_heads,
+    bias,
+    attention_dropout: 0,
+    feed_forward: d_ff === null ? null : { d_ff, bias },
+    norm_position,
+    norms: Array(norm_position === null ? 0 : 1 + (d_ff !== null)).fill(norm),
+    residual: true,
+    dropout: 0,
+  };
+  const sizes = Object.entries(task.readouts).map(([name, answers]) => [name, answers.length]);
+  return {
+    vocabulary_size: task.vocabulary.length,
+    length: task.length,
+    d_model,
+    causal: task.causal,
+    blocks: Array(num_layers).fill(block),
+    final_norm: norm_position === "pre" ? norm : null,
+    readouts: Object.fromEntries(sizes),
+    readout_bias: bias,
+  };
+}
 
 /** Throw, in words, unless something `isRight`. */
 export function should(isRight, name, wanted, found) {
