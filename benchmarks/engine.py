@@ -20,7 +20,6 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,15 +30,16 @@ sys.path.append(str(ROOT / "tests"))  # for the tools that tests share with this
 
 import torch  # noqa: E402
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
-from tools.browser_models import RECIPE, page_source  # noqa: E402
+from tools.browser_models import page_source  # noqa: E402
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser  # noqa: E402
 
 from attnlib.model import TransformerModel  # noqa: E402
 from attnlib.relations import concord, pack  # noqa: E402
+from attnlib.training import RECIPES, answer_loss  # noqa: E402
 from attnlib.widgets import _browser_code  # noqa: E402
 
 HEADS = (1, 4, 16)
-STEPS, BATCH = 400, 32
+RECIPE = RECIPES["concord"]
 SECONDS, KB = 10, 40  # the last also for the widget that shows it
 TASK = {"name": "concord", "seed": 0, "heldOut": 300}
 
@@ -74,26 +74,19 @@ class Training:
     longest_task: float
 
 
-def torch_steps(model: TransformerModel) -> Callable[[], None]:
-    """Return what takes as many steps with torch."""
-    sentences = concord.sentences(STEPS * BATCH, seed=0)
-    batches = [pack(sentences[i : i + BATCH]) for i in range(0, len(sentences), BATCH)]
-    optimizer = torch.optim.AdamW(model.parameters(), RECIPE["lr"], betas=RECIPE["betas"])
-
-    def run() -> None:
-        for batch in batches:
-            logits = model(batch.tokens, key_mask=batch.key_mask).logits
-            loss = sum(
-                torch.nn.functional.cross_entropy(
-                    logits[name].flatten(0, 1), wanted.flatten(), ignore_index=-1
-                )
-                for name, wanted in batch.answers.items()
-            )
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-    return run
+def torch_seconds(model: TransformerModel) -> float:
+    """Take as many steps with torch; return the seconds."""
+    sentences = concord.sentences(RECIPE.steps * RECIPE.batch, seed=0)
+    batches = [pack(list(some)) for some in zip(*[iter(sentences)] * RECIPE.batch, strict=True)]
+    optimizer = torch.optim.AdamW(model.parameters(), RECIPE.lr, RECIPE.betas)
+    start = time.process_time()
+    for batch in batches:
+        logits = model(batch.tokens, key_mask=batch.key_mask).logits
+        loss = answer_loss(logits, batch.answers)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return time.process_time() - start
 
 
 def seconds_of(browser: Browser) -> float:
@@ -104,23 +97,18 @@ def seconds_of(browser: Browser) -> float:
 
 def measure(browser: Browser, page: Page, num_heads: int) -> Training:
     """Train once in the browser and once with torch."""
-    model = TransformerModel.of_sizes(concord, 64, num_heads)
+    model = TransformerModel.of_sizes(concord, **RECIPE.model | {"num_heads": num_heads})
     sentence = concord.read("the king saw the big ball because it was too wet")
     message = {
         "spec": model.spec(),
-        "recipe": RECIPE | {"steps": STEPS, "batch": BATCH, "warmup": 50},
+        "recipe": RECIPE.as_json(),
         "task": TASK,
         "reports": {"shown": {"ids": list(sentence.ids)}},
     }
     before = seconds_of(browser)
     told = page.evaluate(TRAIN, message)
     seconds = seconds_of(browser) - before
-    run = torch_steps(model)
-    start = time.process_time()
-    run()
-    return Training(
-        seconds, told["steps"], told["wall"], time.process_time() - start, told["longest"]
-    )
+    return Training(seconds, told["steps"], told["wall"], torch_seconds(model), told["longest"])
 
 
 def main() -> None:
@@ -149,11 +137,11 @@ def main() -> None:
         ratio = statistics.median(training.seconds / training.torch for training in trainings)
         wall = statistics.median(training.on_the_wall for training in trainings)
         name = f"{num_heads} head{'s' * (num_heads > 1)}"
-        per_step = 1000 * seconds / STEPS
+        per_step = 1000 * seconds / RECIPE.steps
         rows.append([name, *(f"{x:.2f}" for x in (seconds, per_step, wall, ratio))])
-        goals.append(Goal(f"{name}: seconds for {STEPS} steps", seconds, SECONDS))
+        goals.append(Goal(f"{name}: seconds for {RECIPE.steps} steps", seconds, SECONDS))
     show(
-        f"{STEPS} steps of {BATCH} sentences, evaluations and maps included: medians of {runs}",
+        f"{RECIPE.steps} steps, with evaluations and maps: medians of {runs}",
         ["", "s", "ms per step", "s on the wall", "as a multiple of torch's"],
         rows,
     )

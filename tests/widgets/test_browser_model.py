@@ -1,5 +1,6 @@
 """The browser's models, held equal to attnlib.model: answers, weights, gradients, steps."""
 
+import dataclasses
 import itertools
 
 import pytest
@@ -19,6 +20,9 @@ from tools.browser_models import (
 )
 
 from attnlib.model import TransformerModel
+from attnlib.patterns import relation_mass
+from attnlib.relations import concord, pack
+from attnlib.training import RECIPES, answer_loss, evaluate
 
 COMPUTE = """({spec, weights, sentences, headMasks, numbers}) => {
   const {TransformerModel} = attnModules["engine/model.js"];
@@ -121,20 +125,12 @@ def head_masks(draw, spec):
     ]
 
 
-def mean_loss(logits, answers):
-    """The mean cross-entropy of all answers that are due."""
-    due = [logits[name].log_softmax(-1)[wanted >= 0] for name, wanted in answers.items()]
-    wanted = [wanted[wanted >= 0] for wanted in answers.values()]
-    chosen = [p.gather(1, w[:, None]) for p, w in zip(due, wanted, strict=True)]
-    return -torch.cat(chosen).mean()
-
-
 def compute(model, sentences, masks=None):
     """What torch finds: loss, logits and weights of each sentence, gradients."""
     tokens, key_mask, answers = padded(sentences)
     masks = masks and [None if m is None else torch.tensor(m).double() for m in masks]
     said = model(tokens, key_mask=key_mask, head_masks=masks, need_weights=True)
-    loss = mean_loss(said.logits, answers)
+    loss = answer_loss(said.logits, answers)
     gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
     names = [name for name, _ in model.named_parameters()]
     lengths = key_mask.sum(1).tolist()
@@ -266,7 +262,7 @@ def test_twenty_steps_are_torchs(model_page, spec):
         optimizer.param_groups[0]["lr"] = 4e-3 * rate
         batch = [sentences[i % 96] for i in range(8 * step, 8 * step + 8)]
         tokens, key_mask, answers = padded(batch)
-        loss = mean_loss(model(tokens, key_mask=key_mask).logits, answers)
+        loss = answer_loss(model(tokens, key_mask=key_mask).logits, answers)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -308,6 +304,18 @@ def test_erf(model_page):
     assert found == pytest.approx(torch.erf(x).tolist(), rel=2e-15)
 
 
+RATES_OF = """(recipe) => Array.from({length: recipe.steps}, (_, step) =>
+  attnModules["engine/training.js"].learningRate(recipe, step))"""
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_learning_rate_is_pythons(model_page, name):
+    recipe = RECIPES[name]
+    found = model_page.evaluate(RATES_OF, recipe.as_json())
+    assert found == pytest.approx([recipe.learning_rate(step) for step in range(recipe.steps)])
+    model_page.evaluate('attnModules["engine/training.js"].checkRecipe', recipe.as_json())
+
+
 EVALUATE = """({spec, weights, sentences, relations, headMasks}) => {
   const {TransformerModel} = attnModules["engine/model.js"];
   const model = new TransformerModel(spec, {Numbers: Float64Array});
@@ -316,52 +324,33 @@ EVALUATE = """({spec, weights, sentences, relations, headMasks}) => {
 }"""
 
 
-@pytest.mark.parametrize("masks", [None, [[0, 1], None]])
-def test_an_evaluation_counts_right_answers_and_looks_at_partners(model_page, masks):
-    spec = model_spec([block_spec(2), block_spec(4)])
-    model = build(spec)
-    sentences = sentences_of(spec, [7, 1, 4, 6, 5, 3, 2] * 4)
-    for i, sentence in enumerate(sentences):
-        T = len(sentence["ids"])
-        due = [word for word, answer in enumerate(sentence["answers"]["B"]) if answer is not None]
-        sentence["partners"] = {"b": {str(word): (word + i) % T for word in due}, "none": {}}
-    relations = [{"name": name, "readout": "B"} for name in ("b", "none")]
-    given_ = {"spec": spec, "weights": flat(model.state_dict()), "sentences": sentences}
-    found = model_page.evaluate(EVALUATE, given_ | {"relations": relations, "headMasks": masks})
-
-    right = {"A": [], "B": []}
-    joint, mass, losses = [], [], []
-    tensors = masks and [None if mask is None else torch.tensor(mask).double() for mask in masks]
-    for sentence in sentences:
-        tokens, _, answers = padded([sentence])
-        said = model(tokens, head_masks=tensors, need_weights=True)
-        correct = {name: said.logits[name][0].argmax(-1) == answers[name][0] for name in right}
-        for word in range(tokens.shape[1]):
-            own = [correct[n][word].item() for n in right if answers[n][0, word] >= 0]
-            joint += [all(own)] if own else []
-        for name, wanted in answers.items():
-            right[name] += correct[name][wanted[0] >= 0].tolist()
-            losses += (-said.logits[name][0].log_softmax(-1))[
-                wanted[0] >= 0, wanted[0][wanted[0] >= 0]
-            ].tolist()
-        mass += [
-            [x[0, :, int(word), partner] for x in said.weights]
-            for word, partner in sentence["partners"]["b"].items()
-        ]
-
-    def mean(values):
-        return sum(values) / len(values)
-
-    shares = {name: mean(values) for name, values in right.items()}
-    assert 0 < shares["B"] < 1
-    assert found["loss"] == pytest.approx(mean(losses))
-    assert found["joint"] == pytest.approx(mean(joint))
-    assert found["readouts"] == pytest.approx(shares)
-    assert found["relations"] == pytest.approx({"b": shares["B"]})
-    assert list(found["mass"]) == ["b"]
-    for layer, heads in enumerate(found["mass"]["b"]):
-        wanted = torch.stack([one[layer] for one in mass]).mean(0)
-        assert heads == pytest.approx(wanted.tolist())
+@pytest.mark.parametrize("masks", [None, [[0, 1, 1, 0], None]])
+def test_an_evaluation_is_pythons(model_page, masks):
+    model = build(TransformerModel.of_sizes(concord, 16, 4, 2).spec())
+    sentences = concord.sentences(30, seed=1)
+    given_ = {
+        "spec": model.spec(),
+        "weights": flat(model.state_dict()),
+        "sentences": [dataclasses.asdict(sentence) for sentence in sentences],
+        "relations": [dataclasses.asdict(relation) for relation in concord.relations],
+    }
+    for sentence in given_["sentences"]:
+        for name, pairs in sentence["partners"].items():
+            sentence["partners"][name] = {str(word): partner for word, partner in pairs.items()}
+    found = model_page.evaluate(EVALUATE, given_ | {"headMasks": masks})
+    masks = masks and [None if mask is None else torch.tensor(mask).double() for mask in masks]
+    wanted = evaluate(model, sentences, concord.relations, head_masks=masks)
+    mass = found.pop("mass")
+    assert found.pop("readouts") == pytest.approx(wanted.readouts)
+    assert found.pop("relations") == pytest.approx(wanted.relations)
+    assert 0 < wanted.joint < 1
+    assert found == pytest.approx({"loss": wanted.loss, "joint": wanted.joint})
+    batch = pack(sentences)
+    options = {"key_mask": batch.key_mask, "head_masks": masks, "need_weights": True}
+    for layer, weights in enumerate(model(batch.tokens, **options).weights):
+        for name, partners in batch.partners.items():
+            heads = relation_mass(weights.detach(), partners).heads
+            assert mass[name][layer] == pytest.approx(heads.tolist())
 
 
 # --- what is refused -----------------------------------------------------------------------------
