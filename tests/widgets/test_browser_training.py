@@ -249,6 +249,7 @@ ENDED = """(message) => new Promise((resolve) => {
     error: async (reason) => resolve([reason, await training.ask("weights").catch(String)]),
   });
   training.resume(); // may be called at once
+  setTimeout(() => resolve(["nothing was told", null]), 20_000);
 })"""
 
 
