@@ -198,6 +198,7 @@ SPEC_OF = """([name, options, sizes]) => {
         {"num_heads": 4},
         {"num_heads": 1, "num_layers": 3, "d_ff": 20, "norm_position": "post", "bias": True},
         {"num_heads": 2, "d_ff": 9, "norm_position": None},
+        {"num_heads": 8, "d_ff": 0},
     ],
 )
 def test_a_model_of_sizes_is_pythons(model_page, name, sizes):

@@ -10,8 +10,8 @@
  *
  * An operand is {x, row, column}: a typed array, and how far apart its rows and its columns lie.
  * With them the same loop reads a matrix or its transpose (see below). It makes 2 x 4 sums at a
- * time, so that each number that it reads serves in several of them: most of the time would go into
- * reading. At an edge it makes the last row or column twice, and keeps one.
+ * time, so that each number that it reads serves in several of them: else most of its time would go
+ * into reading. At an edge it makes the last row or column more than once, and keeps one.
  */
 export function multiply(a, b, c, rows, steps, columns) {
   const x = a.x;

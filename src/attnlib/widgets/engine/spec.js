@@ -4,20 +4,22 @@ import { inShort } from "../shared/state.js";
 
 /**
  * A model for a task, of blocks that are alike: what Python's `TransformerModel.of_sizes` describes.
- * A task is one of language.js or sequences.js; `d_ff` is null where a block has attention alone.
+ * A task is one of language.js or sequences.js; where `d_ff` is 0 or left out, a block has attention
+ * alone.
  */
 export function specOf(task, options) {
-  const { d_model, num_heads, num_layers = 1, d_ff = null, ...others } = options;
+  const { d_model, num_heads, num_layers = 1, d_ff = 0, ...others } = options;
   const { norm_position = "pre", bias = false } = others;
+  const sublayers = d_ff > 0 ? 2 : 1;
   const norm = { kind: "LayerNorm", eps: 1e-5, bias: true };
   const block = {
     num_heads,
     num_kv_heads: num_heads,
     bias,
     attention_dropout: 0,
-    feed_forward: d_ff === null ? null : { d_ff, bias },
+    feed_forward: d_ff > 0 ? { d_ff, bias } : null,
     norm_position,
-    norms: Array(norm_position === null ? 0 : 1 + (d_ff !== null)).fill(norm),
+    norms: Array(norm_position === null ? 0 : sublayers).fill(norm),
     residual: true,
     dropout: 0,
   };
