@@ -113,9 +113,11 @@ PAUSED = """async (message) => {
   training.resume(); // a training that was stopped stays so
   for (let i = 0; i < 5; i++) await ask();
   const again = await training.ask("evaluation");
+  const left = [ask(), new Promise((resolve) => setTimeout(() => resolve("no answer"), 20_000))];
   training.close();
+  const unanswered = await Promise.race(left).catch((error) => error.message);
   const refused = await ask().catch((error) => error.message);
-  return {paused, still, steps, last, loss, again: again.loss, refused};
+  return {paused, still, steps, last, loss, again: again.loss, unanswered, refused};
 }"""
 
 
@@ -126,7 +128,7 @@ def test_a_training_can_be_paused_asked_and_stopped(model_page):
     assert 0 < found["paused"] == found["still"] < found["last"]["steps"] == found["steps"]
     assert found["steps"] < 1_000_000
     assert found["again"] == found["loss"] < 10
-    assert found["refused"] == "The training was closed."
+    assert found["unanswered"] == found["refused"] == "The training was closed."
 
 
 ASK = """async ([message, question, about]) => {
