@@ -221,6 +221,8 @@ def test_a_seed_decides_a_training(model_page):
     assert first["weights"] == again["weights"] != other["weights"]
     assert first["told"][:-1] == again["told"][:-1] != other["told"][:-1]  # all but the seconds
     weights = {name: torch.tensor(x).double() for name, x in first["weights"].items()}
+    moved = torch.tensor(other["weights"]["readouts.A.weight"]) - weights["readouts.A.weight"]
+    assert moved.abs().mean() > 0.1  # the rate is next to nothing: other weights were drawn
     for name, parameter in TransformerModel.of_sizes(concord, 64, 4).named_parameters():
         assert weights[name].mean().item() == pytest.approx(parameter.mean().item(), abs=0.02)
         assert weights[name].std().item() == pytest.approx(
