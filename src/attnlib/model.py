@@ -14,6 +14,7 @@ from attnlib._checks import (
     checked_list,
     require_count,
     require_flag,
+    require_number,
     require_parameter_dtype,
     require_positive_int,
     require_same_device,
@@ -86,7 +87,7 @@ class TransformerModel(nn.Module):
                       --norm, W_readout--> logits [B, T, answers], for each readout
 
     Positions are learned (Gehring et al. 2017). Every token answers every readout; which answers
-    count is the task's affair. Embeddings begin at N(0, 0.02), readouts as attention does:
+    count is the task's affair. Embeddings begin at N(0, embedding_std), readouts as attention does:
     Xavier-uniform, biases 0.
 
     Args:
@@ -98,6 +99,8 @@ class TransformerModel(nn.Module):
             normalizes its input ("pre"), nothing after another; `nn.Identity()` is always nothing.
         causal: whether a token may look only at itself and what stands before it.
         readout_bias: whether readouts add a bias.
+        embedding_std: how far apart the initial embeddings are. It isn't told by `spec`, but it can
+            decide which of several solutions a training finds.
         device, dtype: of the parameters that aren't the blocks'.
 
     Example:
@@ -125,6 +128,7 @@ class TransformerModel(nn.Module):
         final_norm: nn.Module | None = None,
         causal: bool = False,
         readout_bias: bool = False,
+        embedding_std: float = EMBEDDING_STD,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -135,6 +139,9 @@ class TransformerModel(nn.Module):
         _require_readouts(readouts)
         require_flag("causal", causal)
         require_flag("readout_bias", readout_bias)
+        require_number("embedding_std", embedding_std)
+        if not embedding_std >= 0:
+            raise ValueError(f"embedding_std must not be negative, got {embedding_std}")
         require_parameter_dtype(dtype)
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         d = blocks[0].d_model
@@ -144,7 +151,7 @@ class TransformerModel(nn.Module):
         elif not isinstance(final_norm, nn.Module):
             raise TypeError(f"final_norm must be a module, got {type(final_norm).__name__}")
         self.vocabulary_size, self.length, self.d_model = vocabulary_size, length, d
-        self.causal = causal
+        self.causal, self.embedding_std = causal, embedding_std
         self.token_embedding = nn.Embedding(vocabulary_size, d, **options)
         self.position_embedding = nn.Embedding(length, d, **options)
         self.blocks = nn.ModuleList(blocks)
@@ -167,6 +174,7 @@ class TransformerModel(nn.Module):
         num_kv_heads: int | None = None,
         bias: bool = False,
         dropout: float = 0.0,
+        embedding_std: float = EMBEDDING_STD,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> "TransformerModel":
@@ -184,6 +192,7 @@ class TransformerModel(nn.Module):
             num_kv_heads: how many heads keys and values have; h if left out.
             bias: whether projections, feed-forward networks and readouts add biases.
             dropout: as for `TransformerBlock.of_parts`.
+            embedding_std: as for the constructor.
             device, dtype: of all parameters.
 
         Raises:
@@ -214,13 +223,14 @@ class TransformerModel(nn.Module):
             final_norm=norm(d_model, **options) if norm_position == "pre" else None,
             causal=sizes.causal,
             readout_bias=bias,
+            embedding_std=embedding_std,
             **options,
         )
 
     def reset_parameters(self) -> None:
         """Draw new embeddings and readouts; the blocks and the norm keep theirs."""
         for embedding in (self.token_embedding, self.position_embedding):
-            nn.init.normal_(embedding.weight, std=EMBEDDING_STD)
+            nn.init.normal_(embedding.weight, std=self.embedding_std)
         for readout in self.readouts.values():
             assert isinstance(readout, nn.Linear)
             nn.init.xavier_uniform_(readout.weight)

@@ -78,6 +78,8 @@ def test_where_training_begins():
     model = concord(4)
     for embedding in (model.token_embedding, model.position_embedding):
         assert embedding.weight.std().item() == pytest.approx(0.02, rel=0.05)
+    wide = TransformerModel.of_sizes(SIZES, 512, 4, embedding_std=0.5)
+    assert wide.token_embedding.weight.std().item() == pytest.approx(0.5, rel=0.05)
     for readout in (*model.readouts.values(), model.blocks[0].attention.W_q):
         bound = (6 / sum(readout.weight.shape)) ** 0.5  # Xavier-uniform
         assert 0.95 * bound < readout.weight.abs().max() <= bound
@@ -335,6 +337,8 @@ CASES = {
     "a readout's taken name": (lambda: TransformerModel(9, 7, [once], {"keys": 2}), ["'keys'"]),
     "a norm's class": (lambda: model_of(once, final_norm=LayerNorm), ["final_norm", "type"]),
     "causal as text": (lambda: model_of(once, causal="no"), ["causal", "str"]),
+    "a negative spread": (lambda: small(embedding_std=-1.0), ["embedding_std", "-1.0"]),
+    "a spread as text": (lambda: small(embedding_std="wide"), ["embedding_std", "str"]),
     "no layers": (lambda: small(num_layers=0), ["num_layers", "0"]),
     "a negative width": (lambda: small(d_ff=-1), ["d_ff", "-1"]),
     "a width as float": (lambda: small(d_ff=8.0), ["d_ff", "float"]),
