@@ -156,4 +156,16 @@ EXAMPLES = {
         {"stacks": [{"one": [0 * EYE]}]},
         drawn={"stacks": ["flat", "0-D", "6-D"]},
     ),
+    # lesson 8
+    "plot_beside_baselines": Example(
+        {"scores": {"a>b": numbers(4) / 9, "b>c": numbers(2) / 9}, "baselines": [0.5, 0.25]},
+        {"scores": [{"a>b": numbers(9), "b>c": numbers(2)}], "baselines": [[0.5, 1.5]]},
+    ),
+    "plot_head_atlas": Example(
+        {
+            "panels": {"one": numbers(3, 4) / 9, "two": numbers(3, 2) / 9}, "rows": SEEDS,
+            "meaning": "mass", "columns": 2,
+        },
+        {"panels": [{"one": numbers(2, 4) / 9}, {"one": -numbers(3, 4)}], "columns": [7]},
+    ),
 }  # fmt: skip

@@ -19,6 +19,8 @@ from attnlib.plotting.l05.blocks import plot_blocks
 from attnlib.plotting.l05.contributions import plot_contributions, stream_shares
 from attnlib.plotting.l05.logs import plot_logs
 from attnlib.plotting.l05.size_histograms import plot_size_histograms
+from attnlib.plotting.l08.beside_baselines import plot_beside_baselines
+from attnlib.plotting.l08.head_atlas import plot_head_atlas
 from attnlib.plotting.long_heads import plot_long_heads
 from attnlib.plotting.matrices import plot_matrices
 from attnlib.plotting.model import plot_model
@@ -29,9 +31,11 @@ from attnlib.plotting.window import plot_window
 __all__ = [
     "new_figure",
     "plot_beside",
+    "plot_beside_baselines",
     "plot_blocks",
     "plot_contributions",
     "plot_flow",
+    "plot_head_atlas",
     "plot_head_contributions",
     "plot_heads",
     "plot_logs",

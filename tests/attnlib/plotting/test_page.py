@@ -113,6 +113,16 @@ LARGER = {
         ({f"stack {i}": [randn(4, 4)] * 3 for i in range(3)},),
         {},
     ),
+    "an atlas": (
+        "plot_head_atlas",
+        ({f"seed {i}": randn(9, 4).sigmoid() for i in range(5)}, ["determiner>noun"] * 9),
+        {"meaning": "mass on the true partner"},
+    ),
+    "beside baselines": (
+        "plot_beside_baselines",
+        ({f"determiner>noun {i}": randn(5).sigmoid() for i in range(9)}, [0.5] * 9),
+        {},
+    ),
     "long heads": (
         "plot_long_heads",
         (random_maps(4, 50), range(5000), range(5000)),

@@ -1,0 +1,1 @@
+"""Illustrations of lesson 8: heads scored, over several seeds."""

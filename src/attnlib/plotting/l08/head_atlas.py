@@ -1,0 +1,102 @@
+"""What every head of several models scores on every relation."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from attnlib import palette
+from attnlib._checks import require_positive_int, require_text
+from attnlib.plotting._cells import add_color_bar, label_axis, write_numbers
+from attnlib.plotting._checks import checked_labels, checked_mapping, checked_tensor
+from attnlib.plotting._page import PHONE_WIDTH, drawn_for_phones, on_phone, text_width
+from attnlib.plotting._room import require_height
+from attnlib.plotting._text import LETTER, label_of, longest, set_title, title_lines
+from attnlib.plotting.style import WEIGHT_MAP, new_figure
+
+ROW = 0.29  # inches
+MOST_COLUMNS, PHONE_COLUMNS = 6, 2  # panels a line
+SHARES = Normalize(0, 1)
+TITLE_LINE, BELOW = 0.17, 0.42  # inches; the heads' numbers stand below
+
+
+@drawn_for_phones
+def plot_head_atlas(
+    panels: Mapping[str, Tensor],
+    rows: Sequence[str],
+    *,
+    meaning: str = "share",
+    columns: int = 5,
+) -> Figure:
+    """Draw a table per model, a line per relation and a column per head, on one scale from 0 to 1.
+
+    Args:
+        panels: title -> shares from 0 to 1, [rows, heads].
+        rows: what the lines are called.
+        meaning: what the shares are, written at the legend of colors.
+        columns: panels a line, at most 6.
+
+    Returns:
+        A figure as wide as the text; see `attnlib.plotting`.
+
+    Raises:
+        TypeError, ValueError: something that isn't a tensor [rows, heads], numbers below 0 or above
+            1, labels that don't fit, or more panels than a figure of 24 inches holds.
+    """
+    shown = {
+        title: _checked_shares(f"panels[{title!r}]", shares)
+        for title, shares in checked_mapping("panels", panels, "tensor").items()
+    }
+    for title, shares in shown.items():
+        rows = checked_labels("rows", rows, len(shares), f"row of panels[{title!r}]")
+    require_text("meaning", meaning)
+    require_positive_int("columns", columns)
+    if columns > MOST_COLUMNS:
+        raise ValueError(f"columns must be at most {MOST_COLUMNS}, got {columns}")
+    labels = [label_of(row, PHONE_WIDTH / 2) for row in rows]
+    columns = min(columns, len(shown), PHONE_COLUMNS if on_phone() else columns)
+    room = text_width() - LETTER * longest(labels) - (0.2 if on_phone() else 0.8)
+    panel = room / columns  # inches
+    lines = math.ceil(len(shown) / columns)
+    above = TITLE_LINE * max(len(title_lines(title, panel)) for title in shown)
+    height = lines * (ROW * len(labels) + above + BELOW) + (0.6 if on_phone() else 0)
+    require_height("panels", height, "draw fewer of them at a time")
+    figure, axes = new_figure(height=height, nrows=lines, ncols=columns, squeeze=False)
+    for i, ax in enumerate(axes.flat):
+        if i >= len(shown):
+            ax.set_axis_off()
+            continue
+        name, shares = list(shown.items())[i]
+        set_title(ax, name, panel)
+        _draw_table(ax, shares, panel / shares.shape[1])
+        label_axis(ax.yaxis, labels if i % columns == 0 else None, len(labels), ROW)
+    colors = ScalarMappable(SHARES, WEIGHT_MAP)
+    bar = add_color_bar(figure, axes, colors, shrink=min(1.0, 2.5 / height))
+    bar.set_label(meaning)
+    return figure
+
+
+def _checked_shares(name: str, value: Tensor) -> Tensor:
+    shares = checked_tensor(name, value, "rows heads")
+    if shares.min() < 0 or shares.max() > 1:
+        raise ValueError(
+            f"{name} must hold shares from 0 to 1, got {shares.min():g} to {shares.max():g}"
+        )
+    return shares
+
+
+def _draw_table(ax: Axes, shares: Tensor, cell: float) -> None:
+    """Draw shares [rows, heads], and number the heads in their colors."""
+    ax.imshow(shares.numpy(), cmap=WEIGHT_MAP, norm=SHARES, interpolation="none", aspect="auto")
+    if not on_phone():  # there a number wouldn't fit into its cell
+        write_numbers(ax, shares, WEIGHT_MAP, SHARES, "{:.2f}", min(1.3 * cell, ROW))
+    heads = range(shares.shape[1])
+    ax.set_xticks(heads, [str(head + 1) for head in heads])
+    for head, label in enumerate(ax.get_xticklabels()):
+        label.set_color(palette.head_color(head))
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
