@@ -10,7 +10,6 @@ import { createHeadMap } from "./head_explorer_map.js";
 import { createTokenRow } from "./head_explorer_row.js";
 import { MOST_WORDS, readSources, ruledQueriesAndKeys } from "./head_explorer_sources.js";
 import { createTiles } from "./head_explorer_tiles.js";
-import { meanLargest, sharpest } from "./head_explorer_weights.js";
 import { attentionWeights } from "./shared/attention.js";
 import { element } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
@@ -26,6 +25,7 @@ import {
 } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { createWeightsTable, tellApart } from "./shared/token_map.js";
+import { meanLargest, sharpest } from "./shared/weights_picture.js";
 
 /** The widget's state, checked. */
 export function readState(model) {

@@ -1,9 +1,9 @@
 // HeadExplorer's large map: one head with token labels, and a cursor that reads it cell by cell.
 
-import { createWeightsPicture } from "./head_explorer_weights.js";
 import { element } from "./shared/dom.js";
 import { moveByKey } from "./shared/keys.js";
 import { cellAt, createTokenMap } from "./shared/token_map.js";
+import { createWeightsPicture } from "./shared/weights_picture.js";
 
 const MOST_MARKED = 64; // rows; the dots of more would touch
 

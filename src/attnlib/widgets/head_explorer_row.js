@@ -1,11 +1,11 @@
 // HeadExplorer's view of one token: its row of weights in all heads, below the sentence.
 
-import { createWeightsPicture, favorites } from "./head_explorer_weights.js";
 import { useHeadColor } from "./shared/color.js";
 import { element } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createNote, createSwatch } from "./shared/parts.js";
 import { createToolbar } from "./shared/toolbar.js";
+import { createWeightsPicture, favorites } from "./shared/weights_picture.js";
 
 const MOST_NAMED = 16; // heads; the lines of more are too thin for a name and a number each
 const MOST_FLAT = 64; // letters side by side, each word having as much room as the longest

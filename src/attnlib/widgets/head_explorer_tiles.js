@@ -1,10 +1,10 @@
 // HeadExplorer's overview: a small map a head.
 
-import { createWeightsPicture } from "./head_explorer_weights.js";
 import { useHeadColor } from "./shared/color.js";
 import { element } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createToolbar } from "./shared/toolbar.js";
+import { createWeightsPicture } from "./shared/weights_picture.js";
 
 const MOST_MARKED = 96; // cells side by side in all tiles; the dots of more would touch
 

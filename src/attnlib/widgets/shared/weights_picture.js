@@ -1,7 +1,7 @@
 // Weights as pictures: one pixel a weight, and a dot at each row's favorite.
 
-import { weightColor } from "./shared/color.js";
-import { element, svgElement } from "./shared/dom.js";
+import { weightColor } from "./color.js";
+import { element, svgElement } from "./dom.js";
 
 const SHADES = 1024; // of the scale; two neighbors differ by less than what a screen can show
 let shades = null;
