@@ -7,7 +7,6 @@ from attnlib.widgets import _browser_code as code
 
 WIDGETS = [getattr(widgets, name) for name in widgets.__all__]
 NAMES = [widget.__module__.rpartition(".")[2] for widget in WIDGETS]
-ENTRIES = [*NAMES, "engine/trainer"]  # the engine stands by itself: no widget uses it
 SCRIPTS = {path.name: path for path in code.FOLDER.rglob("*.js")}
 SHEETS = {path.name: path for path in code.FOLDER.rglob("*.css")}
 
@@ -36,7 +35,7 @@ def test_a_notebook_gets_a_widgets_own_files_and_the_palette(widget):
 
 
 def test_a_site_gets_every_file_once():
-    scripts = code.shared_script() + "".join(code.own_script(f"{name}.js") for name in ENTRIES)
+    scripts = code.shared_script() + "".join(code.own_script(f"{name}.js") for name in NAMES)
     for path in SCRIPTS.values():
         head = f'attnModules["{path.relative_to(code.FOLDER).as_posix()}"] = '
         assert scripts.count(head) == 1, path.name

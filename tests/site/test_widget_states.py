@@ -14,6 +14,7 @@ FIGURES = {
     "head_explorer": "HeadExplorer('the cat sat'.split(), rand(3, 8), rand(3, 8), num_heads=2)",
     "flow": "Flow()",
     "two_heads": "TwoHeads(torch.ones(2, 4))",
+    "head_lab": "HeadLab()",
     "head_mute": "HeadMute(rand(3, 2, 4), tokens=['the', 'cat'])",
     "query_compass": "QueryCompass(rand(3, 2), rand(3, 2), query=(1.0, 0.5))",
     "mask_painter": "MaskPainter('the cat sat'.split(), rand(3, 4), rand(3, 4))",

@@ -47,6 +47,7 @@ explorer = HeadExplorer(sentence, torch.randn(6, 8), torch.randn(6, 8), num_head
 listen(explorer, "num_heads", "causal", "head")""",
     "Flow": 'listen(Flow(), "matrix", "place", "num_heads", "causal", "sequence")',
     "TwoHeads": 'listen(TwoHeads(torch.ones(2, 4)), "x")',
+    "HeadLab": 'listen(HeadLab(), "num_heads", "seed", "trained", "sentence", "head", "muted")',
     "HeadMute": 'listen(HeadMute(torch.randn(3, 6, 4), tokens=sentence), "muted", "token")',
     "QueryCompass": """
 compass = QueryCompass(torch.randn(3, 2), torch.randn(3, 2), query=(1.0, 0.5))
@@ -237,6 +238,29 @@ def test_head_mute(widget):
     mute.keeps_focus_and_keys()
     mute.view.get_by_role("radio").nth(4).click()
     mute.tells("token", 4)
+
+
+def test_head_lab(widget):
+    lab = widget("HeadLab")
+    slider = lab.view.get_by_role("slider")
+    slider.press("ArrowRight")
+    lab.tells("num_heads", 2)
+    lab.view.get_by_role("button", name="Train", exact=True).click()
+    lab.tells("trained", True)
+    lab.view.locator(".attn-curve[d^=M]").wait_for()  # a worker trains, also in a notebook
+    lab.view.get_by_role("button", name="Stop").click()
+    lab.view.get_by_text("Stopped: step").wait_for()
+    lab.view.get_by_label("Word 3").select_option("nun")
+    lab.tells("sentence", "the big nun gave a very strange sister their nephew .")
+    lab.view.get_by_role("button", name="head 1").press("ArrowRight")
+    lab.page.keyboard.press("Enter")
+    lab.tells("head", 1)
+    lab.keeps_focus_and_keys()
+    lab.view.get_by_role("checkbox", name="head 1").press("Space")
+    lab.tells("muted", [0])
+    lab.view.get_by_role("button", name="Another seed").click()
+    lab.tells("seed", 1)
+    lab.view.get_by_role("button", name="Stop").click()
 
 
 def test_query_compass(widget):

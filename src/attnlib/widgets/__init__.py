@@ -11,6 +11,7 @@ from attnlib.widgets.answer import Answer
 from attnlib.widgets.build_a_block import BuildABlock
 from attnlib.widgets.flow import Flow
 from attnlib.widgets.head_explorer import HeadExplorer
+from attnlib.widgets.head_lab import HeadLab
 from attnlib.widgets.head_mute import HeadMute
 from attnlib.widgets.mask_painter import MaskPainter
 from attnlib.widgets.predict import Predict
@@ -22,6 +23,7 @@ __all__ = [
     "BuildABlock",
     "Flow",
     "HeadExplorer",
+    "HeadLab",
     "HeadMute",
     "MaskPainter",
     "Predict",

@@ -1,0 +1,141 @@
+// HeadLab's heads: a small map each, to choose it and to mute it, and one of them enlarged.
+
+import { nameOf, pairsOf } from "./head_lab_findings.js";
+import { useHeadColor } from "./shared/color.js";
+import { element, svgElement } from "./shared/dom.js";
+import { moveByKey } from "./shared/keys.js";
+import { shortNumber } from "./shared/numbers.js";
+import { createCheckbox, createSwatch } from "./shared/parts.js";
+import { cellAt, createTokenMap } from "./shared/token_map.js";
+import { createToolbar } from "./shared/toolbar.js";
+import { createWeightsPicture } from "./shared/weights_picture.js";
+
+/** Weights as a picture, with frames around the true partners; rows that ask for nothing are faint. */
+function createPicture() {
+  const picture = createWeightsPicture();
+  const faint = svgElement("path", { class: "attn-faint" });
+  const frames = ["attn-halo", "attn-frame"].map((name) => svgElement("path", { class: name }));
+  const attributes = {
+    class: "attn-dots attn-truth",
+    preserveAspectRatio: "none",
+    "aria-hidden": "true",
+  };
+  const svg = svgElement("svg", attributes, faint, ...frames);
+  picture.node.append(svg);
+
+  function draw(weights, { T, asking, pairs }) {
+    const options = { rows: T, mayLook: () => T, top: 1, isMarked: false };
+    picture.draw(weights ?? new Float32Array(T * T), T, options);
+    picture.node.classList.toggle("attn-blank", weights === null);
+    svg.setAttribute("viewBox", `0 0 ${T} ${T}`);
+    const rows = Array.from({ length: T }, (_, row) => row).filter((row) => !asking.has(row));
+    faint.setAttribute("d", rows.map((row) => `M0 ${row}h${T}v1h${-T}z`).join(""));
+    const path = pairs.map(([row, column]) => `M${column} ${row}h1v1h-1z`).join("");
+    for (const frame of frames) frame.setAttribute("d", path);
+  }
+  return { node: picture.node, draw };
+}
+
+/** What the maps of a sentence have in common: who asks, and for whom. */
+export function truthOf(sentence, relations) {
+  const pairs = relations.flatMap(({ name }) =>
+    pairsOf(sentence, name).map(([row, column]) => [row, column, name]),
+  );
+  return { T: sentence.words.length, pairs, asking: new Set(pairs.map(([row]) => row)) };
+}
+
+function createTile(head, choose) {
+  const picture = createPicture();
+  const name = element("span", { class: "attn-tile-name" }, `${head + 1}`);
+  const best = element("span", { class: "attn-tile-best" });
+  const title = element("span", { class: "attn-tile-title" }, name, best);
+  const button = element("button", { type: "button", class: "attn-tile" }, title, picture.node);
+  useHeadColor(button, head);
+  button.addEventListener("click", () => choose(head));
+  return { button, picture, best };
+}
+
+/** A small map a head; pressed, it is enlarged. */
+export function createTiles({ choose }) {
+  const toolbar = createToolbar("All heads; arrow keys move, Enter enlarges", "attn-grid");
+  const tiles = [];
+
+  /** `maps` has each head's weights, or null; `specialties` what each is best at, or null. */
+  function draw({ count, maps, truth, chosen, muted, specialties }) {
+    while (tiles.length < count) tiles.push(createTile(tiles.length, choose));
+    const shown = tiles.slice(0, count);
+    toolbar.node.style.setProperty("--columns", Math.min(4, count));
+    toolbar.show(shown.map(({ button }) => button));
+    shown.forEach(({ button, picture, best }, head) => {
+      picture.draw(maps?.[head] ?? null, truth);
+      const isMuted = muted.includes(head);
+      const own = specialties?.[head];
+      button.classList.toggle("attn-muted", isMuted);
+      best.textContent = own ? `${nameOf(own.relation)} ${shortNumber(own.mass)}` : "";
+      const spoken = [
+        `head ${head + 1}`,
+        isMuted ? "muted" : "",
+        own ? `best at ${best.textContent}` : "",
+      ];
+      button.setAttribute("aria-label", spoken.filter(Boolean).join(", "));
+    });
+    toolbar.press(chosen);
+  }
+  return { node: toolbar.node, draw };
+}
+
+/** A checkbox a head; an unticked head is muted. */
+export function createSwitches({ mute }) {
+  const node = element("div", { class: "attn-row attn-switches", role: "group" });
+  node.setAttribute("aria-label", "Heads that work; untick one to mute it");
+  const switches = [];
+
+  function draw(count, muted) {
+    while (switches.length < count) {
+      const head = switches.length;
+      const name = [createSwatch(head), element("span", {}, `${head + 1}`)];
+      const checkbox = createCheckbox(name, (checked) => mute(head, !checked));
+      checkbox.node.firstChild.setAttribute("aria-label", `head ${head + 1} works`);
+      switches.push(checkbox);
+      node.append(checkbox.node);
+    }
+    switches.forEach(({ node: label, draw: tick }, head) => {
+      label.hidden = head >= count;
+      tick(!muted.includes(head));
+    });
+  }
+  return { node, draw };
+}
+
+/** The enlarged map of a sentence; `read(cell)` is told where a reader points. */
+export function createLargeMap(words, { read }) {
+  const picture = createPicture();
+  const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" });
+  plot.append(picture.node);
+  const map = createTokenMap(words, plot);
+  const node = element("div", { class: "attn-scroll" }, map.node);
+  const T = words.length;
+  let cursor = null;
+  function pointAt(cell) {
+    cursor = cell;
+    map.pointAt(cell);
+    read(cell);
+  }
+  plot.addEventListener("pointermove", (event) => pointAt(cellAt(event, plot, T, T)));
+  plot.addEventListener("pointerdown", (event) => pointAt(cellAt(event, plot, T, T)));
+  plot.addEventListener("focus", () => pointAt(cursor ?? { row: 0, column: 0 }));
+  plot.addEventListener("keydown", (event) => {
+    const next = moveByKey(event.key, cursor, T, T);
+    if (next === null) return;
+    event.preventDefault();
+    pointAt(next);
+    map.showCursor();
+  });
+  map.pointAt(null);
+
+  function draw(weights, truth, head) {
+    picture.draw(weights, truth);
+    plot.setAttribute("aria-label", `Weights of head ${head + 1}; arrow keys read them`);
+  }
+  return { node, draw, cursor: () => cursor };
+}

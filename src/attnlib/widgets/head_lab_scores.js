@@ -1,0 +1,89 @@
+// HeadLab's bars: for each relation how many answers are right, and what its best head looks at.
+
+import { bestHeads, CHANCE, nameOf } from "./head_lab_findings.js";
+import { useHeadColor } from "./shared/color.js";
+import { element } from "./shared/dom.js";
+import { shortNumber } from "./shared/numbers.js";
+import { createHeading, createLegend, createSwatch } from "./shared/parts.js";
+
+/** A bar from 0 to 1 with a line where something dumber ends, and its number. */
+function createBar(name) {
+  const [bar, line] = [element("span", { class: name }), element("span", { class: "attn-dumb" })];
+  const before = element("span", { class: "attn-before" });
+  const track = element(
+    "span",
+    { class: "attn-bar-track", "aria-hidden": "true" },
+    bar,
+    before,
+    line,
+  );
+  const number = element("span", { class: "attn-number" });
+  function draw(value, dumb, unmuted = null) {
+    bar.style.width = `${100 * (value ?? 0)}%`;
+    line.style.left = `${100 * dumb}%`;
+    before.hidden = unmuted === null || unmuted === undefined;
+    if (!before.hidden) before.style.left = `${100 * unmuted}%`;
+    number.textContent = value === undefined || value === null ? "" : shortNumber(value);
+  }
+  return { nodes: [track, number], draw };
+}
+
+/** Two bars a relation: answers that are right, and the best head's weight on the true partner. */
+export function createScores(relations, baselines) {
+  const rows = relations.map(({ name }) => {
+    const right = createBar("attn-right");
+    const weight = createBar("attn-weight");
+    const swatch = createSwatch(null);
+    const head = element("span", { class: "attn-best" });
+    const best = element("span", { class: "attn-best-head" }, swatch, head);
+    const title = element("span", { class: "attn-relation" }, nameOf(name));
+    const node = element(
+      "div",
+      { class: "attn-score" },
+      title,
+      ...right.nodes,
+      best,
+      ...weight.nodes,
+    );
+    function draw(evaluation, bests, unmuted) {
+      const share = evaluation?.relations[name];
+      right.draw(share, CHANCE, unmuted?.relations[name]);
+      const found = bests?.[name];
+      weight.draw(found?.mass, baselines[name].share);
+      head.textContent = found ? String(found.head + 1) : "";
+      swatch.hidden = !found;
+      if (found) useHeadColor(node, found.head);
+    }
+    return { node, draw };
+  });
+  const titles = element(
+    "div",
+    { class: "attn-score attn-score-titles" },
+    element("span", {}, "who looks → for whom"),
+    element("span", {}, "right answers"),
+    element("span", {}, "its best head"),
+    element("span", {}, "weight on the partner"),
+  );
+  const legend = createLegend([
+    "attn-dumb-key",
+    "what guessing gets, or looking at a fixed distance",
+  ]);
+  const beforeEntry = createLegend(["attn-before-key", "no head muted"]).firstChild;
+  legend.append(beforeEntry);
+  const node = element(
+    "div",
+    {},
+    createHeading("What it gets right, in sentences it never saw"),
+    titles,
+    ...rows.map((row) => row.node),
+    legend,
+  );
+
+  /** `unmuted` is the evaluation with all heads, where some are muted now. */
+  function draw(evaluation, unmuted) {
+    const bests = evaluation === null ? null : bestHeads(evaluation.mass);
+    for (const row of rows) row.draw(evaluation, bests, unmuted);
+    beforeEntry.hidden = unmuted === null;
+  }
+  return { node, draw };
+}

@@ -1,0 +1,481 @@
+"""HeadLab in a real browser, without a kernel: it trains, is asked, muted, and torch's equal."""
+
+import gzip
+
+import pytest
+import torch
+from playwright.sync_api import expect
+from tools.widget_pages import unfold
+from widget_code import static_files
+
+from attnlib import palette, patterns
+from attnlib.model import TransformerModel
+from attnlib.relations import concord, pack
+from attnlib.training import RECIPES, evaluate
+from attnlib.widgets import HeadLab
+
+HELD_OUT_SEED = 2**31
+LONGEST = (
+    "this very strange new princess that this waitress liked gave this quite strange strange "
+    "princess yesterday their very strange strange waitress ."
+)
+
+
+def quick(num_heads=2, steps=30, held_out=40, **options):
+    """A lab whose models are trained for a moment only."""
+    widget = HeadLab(num_heads, **options)
+    widget.set_trait("recipe", RECIPES["concord"].changed(steps=steps, warmup=5).as_json())
+    widget.set_trait("held_out", held_out)
+    return widget
+
+
+def example(text):
+    """A lab for the tests of what every widget does; no text in it is an author's."""
+    return quick(steps=10, held_out=10)
+
+
+def largest(text):
+    return quick(16, steps=10, held_out=10, sentence=LONGEST)
+
+
+PLACES: set[str] = set()
+KEY = (".attn-track input", "ArrowRight")
+
+
+def train(page):
+    """Press Train, and wait until the model is trained."""
+    page.get_by_role("button", name="Train", exact=True).click()
+    trained(page)
+
+
+def trained(page):
+    expect(page.locator(".attn-progress-text")).to_contain_text("Trained", timeout=60_000)
+
+
+def said(page):
+    return page.locator("output").inner_text()
+
+
+def model_of(page, num_heads):
+    """Torch's copy of the model that a page has trained last."""
+    weights = page.evaluate("lastTraining.ask('weights')")
+    recipe = RECIPES["concord"]
+    model = TransformerModel.of_sizes(recipe.task, **{**recipe.model, "num_heads": num_heads})
+    shapes = {name: value.shape for name, value in model.state_dict().items()}
+    numbers = {
+        name: torch.tensor(list(value.values()) if isinstance(value, dict) else value)
+        for name, value in weights.items()
+    }
+    model.load_state_dict({name: value.view(shapes[name]) for name, value in numbers.items()})
+    return model.eval()
+
+
+# Keep what HeadLab starts at hand, and count it.
+LISTEN = """() => {
+  const runs = attnModules["head_lab_runs.js"];
+  window.workers = 0;
+  const Own = window.Worker;
+  window.Worker = class extends Own {
+    constructor(...args) {
+      super(...args);
+      window.workers += 1;
+      window.lastWorker = this;
+    }
+    terminate() {
+      window.workers -= 1;
+      super.terminate();
+    }
+  };
+  let asked = 1e6;
+  window.lastTraining = {ask: (question, about = {}) => new Promise((resolve) => {
+    const id = ++asked;
+    const own = lastWorker.onmessage;
+    lastWorker.onmessage = (event) => {
+      if (event.data.id !== id) return own(event);
+      lastWorker.onmessage = own;
+      resolve(JSON.parse(JSON.stringify(event.data.reply,
+        (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value)));
+    };
+    lastWorker.postMessage({kind: "ask", id, question, ...about});
+  })};
+}"""
+
+
+@pytest.fixture
+def lab(show):
+    """Open a page with labs whose workers are counted."""
+
+    def open_page(*widgets, **options):
+        page = show(*widgets, **options)
+        page.evaluate(LISTEN)
+        return page
+
+    return open_page
+
+
+def answers_on(page):
+    """What the page says of each word: a list of (answer, is right) for each."""
+    return page.locator(".attn-card").evaluate_all(
+        """cards => cards.map((card) => [...card.querySelectorAll(".attn-slot")].map((slot) =>
+             [slot.querySelector(".attn-given").textContent,
+              slot.querySelector(".attn-mark").textContent.includes("✓")]))"""
+    )
+
+
+def answers_of(model, sentence, muted=()):
+    """The same of torch's model."""
+    mask = torch.ones(model.blocks[0].attention.num_heads)
+    mask[list(muted)] = 0
+    logits = model(torch.tensor([sentence.ids]), head_masks=[mask]).logits
+    found = [[] for _ in sentence.words]
+    for readout, answers in concord.readouts.items():
+        for word, right in enumerate(sentence.answers[readout]):
+            if right is not None:
+                given = int(logits[readout][0, word].argmax())
+                found[word].append([answers[given], given == right])
+    return found
+
+
+def test_nothing_trains_before_a_reader_asks_for_it(lab):
+    page = lab(quick())
+    page.locator(".attn-track input").press("ArrowRight")
+    page.get_by_label("head 1 works").uncheck()
+    page.get_by_role("button", name="Another seed").click()
+    page.wait_for_timeout(600)
+    assert page.evaluate("workers") == 0
+    assert page.locator(".attn-progress-text").inner_text() == "Not trained yet."
+    assert page.locator(".attn-seed").inner_text() == "seed 1"
+    # What is asked, and the right answers, are there all the same.
+    right = concord.read(quick().sentence)
+    assert answers_on(page)[0] == [["bale", False]]
+    assert right.answers["A"][0] == concord.readouts["A"].index("bale")
+
+
+def test_curve_bars_and_maps_move_while_it_trains(lab):
+    page = lab(quick(steps=400))
+    page.evaluate("""() => {
+      window.seen = {curve: new Set(), bars: new Set(), map: new Set()};
+      const pixels = (canvas) => canvas.toDataURL();
+      new MutationObserver(() => {
+        seen.curve.add(document.querySelector(".attn-curve")?.getAttribute("d"));
+        seen.bars.add(document.querySelector(".attn-score .attn-number").textContent);
+        seen.map.add(pixels(document.querySelector("canvas")));
+      }).observe(document.querySelector(".attn-widget"),
+                 {subtree: true, childList: true, attributes: true, characterData: true});
+    }""")
+    page.get_by_role("button", name="Train").click()
+    page.wait_for_function("seen.curve.size > 4 && seen.map.size > 4 && seen.bars.size > 2")
+    assert page.get_by_role("button", name="Pause").count() == 1  # it still trains
+    assert page.locator("progress").evaluate("bar => bar.value") > 0
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".attn-progress-text")).to_contain_text("Stopped")
+    assert said(page).startswith("Stopped with 2 heads, seed 0: not learned are ")
+
+
+def test_a_training_is_paused_goes_on_and_ends_where_it_would_have(lab):
+    steps = 60
+    page = lab(quick(steps=steps))
+    page.get_by_role("button", name="Train").click()
+    page.wait_for_function("document.querySelector('progress').value > 0")
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(300)
+    paused = page.locator(".attn-progress-text").inner_text()
+    assert paused.startswith("Paused: step ")
+    page.wait_for_timeout(300)
+    assert page.locator(".attn-progress-text").inner_text() == paused
+    page.get_by_role("button", name="Go on").click()
+    trained(page)
+    losses = page.locator(".attn-kept td").last.inner_text()
+    page.get_by_role("button", name="Train again").click()
+    trained(page)
+    assert page.locator(".attn-kept td").last.inner_text() == losses
+    assert page.locator(".attn-kept tbody tr").count() == 1
+
+
+def test_the_slider_trains_other_models_once_and_shows_them_again(lab):
+    page = lab(quick(1))
+    train(page)
+    slider = page.locator(".attn-track input")
+    slider.press("ArrowRight")
+    expect(page.locator(".attn-kept tbody tr")).to_have_count(2, timeout=60_000)
+    names = page.locator(".attn-kept button").all_inner_texts()
+    assert names == ["1 head, seed 0", "2 heads, seed 0"]
+    assert page.locator(".attn-curve").count() == 2
+    assert page.locator(".attn-tile:visible").count() == 2
+    assert page.evaluate("workers") == 2
+    rows = page.locator(".attn-kept tbody tr").all_inner_texts()
+    slider.press("ArrowLeft")
+    trained(page)
+    page.wait_for_timeout(600)
+    assert page.evaluate("workers") == 2  # the first model is still there
+    assert page.locator(".attn-kept tbody tr").all_inner_texts() == rows
+    assert page.locator(".attn-kept [aria-pressed=true]").inner_text() == "1 head, seed 0"
+    page.get_by_role("button", name="2 heads, seed 0").click()
+    assert slider.get_attribute("aria-valuetext") == "2 heads"
+    page.get_by_role("button", name="Another seed").click()
+    expect(page.locator(".attn-kept tbody tr")).to_have_count(3, timeout=60_000)
+    assert page.locator(".attn-kept button").last.inner_text() == "2 heads, seed 1"
+
+
+def test_a_slider_that_moves_on_trains_only_where_it_comes_to_rest(lab):
+    page = lab(quick(1))
+    train(page)
+    slider = page.locator(".attn-track input")
+    for _ in range(4):
+        slider.press("ArrowRight")
+    expect(page.locator(".attn-kept tbody tr")).to_have_count(2, timeout=60_000)
+    assert page.locator(".attn-kept button").last.inner_text() == "16 heads, seed 0"
+    assert page.evaluate("workers") == 2
+
+
+def test_what_a_model_answers_is_what_torch_answers_with_all_heads_and_with_some(lab):
+    widget = quick(4, steps=120, sentence=LONGEST)
+    page = lab(widget)
+    train(page)
+    model = model_of(page, 4)
+    sentence = concord.read(LONGEST)
+    expect(page.locator("output")).to_contain_text("All heads work")
+    assert answers_on(page) == answers_of(model, sentence)
+    for muted in ([2], [1, 2], [0, 1, 2, 3]):
+        for head in range(4):
+            page.get_by_label(f"head {head + 1} works").set_checked(head not in muted)
+        numbers = [str(head + 1) for head in muted]
+        who = " and ".join(filter(None, [", ".join(numbers[:-1]), numbers[-1]]))
+        expect(page.locator("output")).to_contain_text(
+            f"Muted: head{'s' if len(muted) > 1 else ''} {who}: of "
+        )
+        expected = answers_of(model, sentence, muted)
+        assert answers_on(page) == expected
+        wrong = sum(not right for own in expected for _, right in own)
+        assert f"answers about this sentence {wrong} " in said(page)
+
+
+def test_scores_baselines_and_masses_are_those_of_python(lab):
+    widget = quick(4, steps=120, held_out=60)
+    page = lab(widget)
+    train(page)
+    model = model_of(page, 4)
+    held_out = concord.sentences(60, seed=HELD_OUT_SEED)
+    unfold(page)
+    rows = page.locator("details tbody tr")
+    cells = {row[0]: row[1:] for row in (r.split("\t") for r in rows.all_inner_texts())}
+    batch = pack(held_out)
+    weights = model(batch.tokens, key_mask=batch.key_mask, need_weights=True).weights[0]
+    mask = torch.ones(4)
+    for muted in ([], [1]):
+        mask[muted] = 0
+        found = evaluate(model, held_out, concord.relations, head_masks=[mask])
+        for head in muted:
+            page.get_by_label(f"head {head + 1} works").uncheck()
+            page.locator(".attn-before:visible").first.wait_for()
+        bars = page.locator(".attn-relation + .attn-bar-track + .attn-number").all_inner_texts()
+        for relation, bar in zip(concord.relations, bars, strict=True):
+            share = f"{found.relations[relation.name]:.2f}"
+            assert bar == share.removeprefix("0")
+    for relation in concord.relations:
+        _, *masses, baseline = cells[relation.name.replace(">", " → ")]
+        partners = batch.partners[relation.name]
+        scores = patterns.relation_mass(weights.detach(), partners)
+        offset, share = patterns.best_offset(partners)
+        sign = "+" if offset > 0 else "−"
+        assert baseline == f"{share:.3f}".removeprefix("0") + f" ({sign}{abs(offset)})"
+        for mass, score in zip(masses, scores.heads.tolist(), strict=True):
+            assert abs(float(mass) - score) < 0.001
+        best = page.locator(".attn-score", has_text=relation.name.replace(">", " → "))
+        assert best.locator(".attn-best").inner_text() == str(scores.best + 1)
+
+
+def test_a_map_shows_a_heads_weights_and_frames_the_partners(lab):
+    widget = quick(2, steps=60)
+    page = lab(widget)
+    train(page)
+    expect(page.locator("output")).to_contain_text("All heads work")
+    model = model_of(page, 2)
+    sentence = concord.read(widget.sentence)
+    weights = model(torch.tensor([sentence.ids]), need_weights=True).weights[0][0]
+    page.get_by_role("button", name="head 2").click()
+    plot = page.locator(".attn-plot")
+    plot.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    weight = f"{weights[1, 3, 2]:.2f}".removeprefix("0")
+    assert page.locator(".attn-read").inner_text() == (
+        f"gave looks at king with {weight}. That is its subject."
+    )
+    path = page.locator(".attn-plot .attn-frame").get_attribute("d")
+    pairs = {pair for found in sentence.partners.values() for pair in found.items()}
+    assert path.count("M") == len(pairs)
+    assert all(f"M{column} {row}h1v1h-1z" in path for row, column in pairs)
+    faint = page.locator(".attn-plot .attn-faint").get_attribute("d")
+    asked = {row for row, _ in pairs}
+    assert faint.count("M") == len(sentence) - len(asked)
+
+
+def test_another_word_is_chosen_and_the_answers_follow(lab):
+    widget = quick(2, steps=60)
+    page = lab(widget)
+    train(page)
+    model = model_of(page, 2)
+    page.get_by_label("Word 3").select_option("nun")
+    changed = "the big nun gave a very strange sister their nephew ."
+    expect(page.get_by_label("A sentence of the language")).to_have_value(changed)
+    page.wait_for_timeout(300)
+    assert answers_on(page) == answers_of(model, concord.read(changed))
+    # What may not stand there isn't offered: outside "because" no noun is a thing.
+    words = page.get_by_label("Word 3").locator("option").all_inner_texts()
+    assert "queen" in words and "ball" not in words
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Word 3"
+
+
+def test_a_sentence_is_typed_or_drawn_and_what_is_none_is_refused(lab):
+    page = lab(quick())
+    field = page.get_by_label("A sentence of the language")
+    field.fill("The queen saw a monk")
+    field.press("Enter")
+    assert len(page.locator(".attn-card").all()) == 6
+    refusal = page.locator(".attn-refusal")
+    for text, message in {
+        "the <img src=x> saw": "got '<img' as word 2; there may stand very, too",
+        "the queen saw": "got its end behind 'the queen saw'; there may stand the, a, this",
+        "the the": "got 'the' as word 2 behind 'the'",
+        "": "must hold at least one string",
+    }.items():
+        field.fill(text)
+        field.press("Enter")
+        expect(refusal).to_contain_text(message)
+        assert field.get_attribute("aria-invalid") == "true"
+        assert len(page.locator(".attn-card").all()) == 6  # the sentence before is still there
+    page.get_by_role("button", name="Another sentence").click()
+    assert refusal.inner_text() == ""
+    concord.read(field.input_value())
+
+
+def test_without_workers_it_says_so_and_the_rest_lives(show):
+    page = show(quick())
+    page.evaluate("() => { window.Worker = function () { throw new Error('not here'); }; }")
+    page.get_by_role("button", name="Train").click()
+    expect(page.locator("output")).to_contain_text(
+        "Models train in a Web Worker, and this browser starts none: not here."
+    )
+    page.get_by_label("Word 3").select_option("nun")
+    assert "nun" in page.get_by_label("A sentence of the language").input_value()
+    page.locator(".attn-track input").press("ArrowRight")
+    assert page.locator(".attn-tile:visible").count() == 4
+
+
+def test_a_worker_that_breaks_down_says_so_and_another_can_be_started(lab):
+    page = lab(quick(steps=400))
+    page.get_by_role("button", name="Train").click()
+    page.wait_for_function("document.querySelector('progress').value > 0")
+    page.evaluate("lastWorker.onerror(Object.assign(new Event('error'), {message: 'no memory'}))")
+    expect(page.locator("output")).to_contain_text("The worker broke down: no memory.")
+    page.get_by_role("button", name="Train again").click()
+    page.wait_for_function("document.querySelector('.attn-curve')?.getAttribute('d')")
+    assert page.get_by_role("button", name="Pause").count() == 1
+
+
+def test_opened_as_trained_it_trains_again_and_says_so(show):
+    widget = quick(2, seed=3, muted=[1])
+    widget.trained = True
+    page = show(widget)
+    page.wait_for_function(
+        "document.querySelector('output').textContent.startsWith('This model was trained before')"
+    )
+    trained(page)
+    expect(page.locator("output")).to_contain_text("Muted: head 2: of 10 answers")
+    assert page.locator(".attn-kept button").all_inner_texts() == ["2 heads, seed 3"]
+
+
+def test_views_of_one_lab_share_its_models_and_other_labs_have_their_own(lab):
+    shared = quick()
+    page = lab(shared, shared, quick())
+    one, again, other = page.locator(".attn-widget").all()
+    one.get_by_role("button", name="Train").click()
+    for view in (one, again):
+        expect(view.locator(".attn-progress-text")).to_contain_text("Trained", timeout=60_000)
+    assert other.locator(".attn-progress-text").inner_text() == "Not trained yet."
+    assert page.evaluate("workers") == 1
+    one.get_by_label("head 1 works").uncheck()
+    expect(again.locator("output")).to_contain_text("Muted: head 1")
+
+
+def test_a_lab_that_is_taken_away_trains_no_longer(lab):
+    page = lab(quick(steps=400))
+    page.evaluate("""() => {
+      const state = JSON.parse(document.querySelector("script[type*=state]").textContent).state;
+      const values = new Map(Object.entries(Object.values(state).find(
+        (entry) => entry.state.recipe).state));
+      const model = {get: (name) => values.get(name), on() {}, off() {}};
+      values.set("trained", true);
+      const el = document.createElement("div");
+      window.end = attnModules["head_lab.js"].default.render({model, el});
+    }""")
+    page.wait_for_function("workers === 1")
+    page.evaluate("end()")
+    page.wait_for_function("workers === 0")
+
+
+def test_each_head_has_its_color(lab):
+    page = lab(quick(16))
+    swatches = page.locator(".attn-switches .attn-swatch").evaluate_all(
+        "all => all.map((swatch) => getComputedStyle(swatch).backgroundColor)"
+    )
+    tiles = page.locator(".attn-tile").evaluate_all(
+        "all => all.map((tile) => getComputedStyle(tile).borderTopColor)"
+    )
+    for head in range(16):
+        color = palette.head_color(head)
+        rgb = f"rgb({', '.join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))})"
+        assert swatches[head] == tiles[head] == rgb
+
+
+def test_bars_glide_only_where_motion_is_welcome(show):
+    page = show(quick())
+    style = "getComputedStyle(document.querySelector('.attn-right')).transitionDuration"
+    assert page.evaluate(style) == "0.2s"
+    page.emulate_media(reduced_motion="reduce")
+    assert page.evaluate(style) == "0s"
+
+
+def test_in_forced_colors_bars_and_frames_stay(show):
+    page = show(quick())
+    color = "(node) => getComputedStyle(node).backgroundColor"
+    before = page.locator(".attn-right").first.evaluate(color)
+    page.emulate_media(forced_colors="active")
+    assert page.locator(".attn-right").first.evaluate(color) == before
+    page.emulate_media(forced_colors="none")
+
+
+def test_words_with_two_needs_are_told_of(lab):
+    page = lab(quick(1))
+    train(page)
+    lines = page.locator(".attn-sharing p:not(.attn-heading)").all_inner_texts()
+    assert lines == [
+        "adjective: noun and adverb: head 1 for both",
+        "verb: subject and object: head 1 for both",
+        "their: owner and thing: head 1 for both",
+    ]
+
+
+def test_engine_language_and_widget_are_light():
+    own = {"head_lab.js", "head_lab.css"}
+    files = static_files({"head_lab"})
+    weight = sum(len(gzip.compress(files[name].encode(), 9)) for name in own)
+    assert weight <= 40_000
+
+
+DAMAGES = {
+    "num_heads should be one of 1, 2, 4, 8, 16, but is 3": lambda s, _: s.update(num_heads=3),
+    "seed should be one of 0 to 999, but is -1": lambda state, _: state.update(seed=-1),
+    'trained should be true or false, but is "yes"': lambda s, _: s.update(trained="yes"),
+    "head should be one of 0 to 15, but is 16": lambda state, _: state.update(head=16),
+    "muted should be a list of heads from 0 to 15, but is [16]": lambda s, _: s.update(muted=[16]),
+    "sentence should be text, but is 5": lambda state, _: state.update(sentence=5),
+    "got 'zebra' as word 2": lambda state, _: state.update(sentence="the zebra saw a king"),
+    "lr should be above 0, but is -1": lambda state, _: state["recipe"].update(lr=-1),
+    "blocks should be a list, but is null": lambda state, _: state["spec"].update(blocks=None),
+    "held_out should be a whole number from 1 to 10000": lambda s, _: s.update(held_out=0),
+    "counts should be a list of numbers of heads": lambda s, _: s.update(counts=[]),
+}
