@@ -163,7 +163,7 @@ def test_curve_bars_and_maps_move_while_it_trains(lab):
       }).observe(document.querySelector(".attn-widget"),
                  {subtree: true, childList: true, attributes: true, characterData: true});
     }""")
-    page.get_by_role("button", name="Train").click()
+    page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function("seen.curve.size > 4 && seen.map.size > 4 && seen.bars.size > 2")
     assert page.get_by_role("button", name="Pause").count() == 1  # it still trains
     assert page.locator("progress").evaluate("bar => bar.value") > 0
@@ -175,7 +175,7 @@ def test_curve_bars_and_maps_move_while_it_trains(lab):
 def test_a_training_is_paused_goes_on_and_ends_where_it_would_have(lab):
     steps = 60
     page = lab(quick(steps=steps))
-    page.get_by_role("button", name="Train").click()
+    page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function("document.querySelector('progress').value > 0")
     page.get_by_role("button", name="Pause").click()
     page.wait_for_timeout(300)
@@ -355,7 +355,7 @@ def test_a_sentence_is_typed_or_drawn_and_what_is_none_is_refused(lab):
 def test_without_workers_it_says_so_and_the_rest_lives(show):
     page = show(quick())
     page.evaluate("() => { window.Worker = function () { throw new Error('not here'); }; }")
-    page.get_by_role("button", name="Train").click()
+    page.get_by_role("button", name="Train", exact=True).click()
     expect(page.locator("output")).to_contain_text(
         "Models train in a Web Worker, and this browser starts none: not here."
     )
@@ -367,7 +367,7 @@ def test_without_workers_it_says_so_and_the_rest_lives(show):
 
 def test_a_worker_that_breaks_down_says_so_and_another_can_be_started(lab):
     page = lab(quick(steps=400))
-    page.get_by_role("button", name="Train").click()
+    page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function("document.querySelector('progress').value > 0")
     page.evaluate("lastWorker.onerror(Object.assign(new Event('error'), {message: 'no memory'}))")
     expect(page.locator("output")).to_contain_text("The worker broke down: no memory.")
@@ -392,7 +392,7 @@ def test_views_of_one_lab_share_its_models_and_other_labs_have_their_own(lab):
     shared = quick()
     page = lab(shared, shared, quick())
     one, again, other = page.locator(".attn-widget").all()
-    one.get_by_role("button", name="Train").click()
+    one.get_by_role("button", name="Train", exact=True).click()
     for view in (one, again):
         expect(view.locator(".attn-progress-text")).to_contain_text("Trained", timeout=60_000)
     assert other.locator(".attn-progress-text").inner_text() == "Not trained yet."
@@ -415,6 +415,73 @@ def test_a_lab_that_is_taken_away_trains_no_longer(lab):
     page.wait_for_function("workers === 1")
     page.evaluate("end()")
     page.wait_for_function("workers === 0")
+
+
+def few_counts(**options):
+    """A lab that repeats ten models only."""
+    widget = quick(1, steps=10, held_out=20, **options)
+    widget.set_trait("counts", [1, 2])
+    return widget
+
+
+def test_all_models_are_repeated_in_the_background_and_dots_appear(lab):
+    page = lab(few_counts(seed=7))
+    page.get_by_role("button", name="Repeat it: train 10 models").click()
+    page.get_by_role("button", name="Train", exact=True).click()  # one in the foreground, too
+    page.locator(".attn-run-dot").first.wait_for()
+    repeated = page.locator(".attn-repeated")
+    expect(repeated).to_have_text("10 of 10 models are trained.", timeout=60_000)
+    trained(page)
+    assert page.get_by_role("button", name="repeat").count() == 0
+    rows = page.locator(".attn-kept tbody tr").all()
+    kept = [row.inner_text().split("\t") for row in rows]
+    assert sorted(name for name, *_ in kept) == sorted(
+        f"{heads}, seed {seed}"
+        for heads, seeds in (("1 head", [*range(5), 7]), ("2 heads", range(5)))
+        for seed in seeds
+    )
+    for plot, column in ((0, 1), (1, 2), (3, 3)):  # verb>subject, verb>object, their>thing
+        dots = page.locator(".attn-dot-plot").nth(plot).locator(".attn-run-dot")
+        drawn = [float(dot.evaluate("dot => dot.style.bottom")[:-1]) / 100 for dot in dots.all()]
+        told = {h: [float(row[column]) for row in kept if row[0][0] == h] for h in "12"}
+        assert drawn == pytest.approx(told["1"] + told["2"], abs=0.0051)
+    assert page.evaluate("workers") <= 6  # the models of before sleep
+    cells = page.locator(".attn-repeat td").all_inner_texts()
+    assert len(cells) == 6
+    assert all(cell.endswith(" of 5") for cell in cells)
+    # A model that sleeps is trained again when it is chosen.
+    page.get_by_role("button", name="1 head, seed 0").click()
+    expect(page.locator("output")).to_contain_text("All heads work", timeout=60_000)
+
+
+def test_repeating_is_stopped_and_goes_on_where_it_was(lab):
+    page = lab(few_counts())
+    page.get_by_role("button", name="Repeat it").click()
+    page.locator(".attn-run-dot").first.wait_for()
+    page.get_by_role("button", name="Stop repeating").click()
+    done = page.locator(".attn-kept tbody tr").count()
+    page.wait_for_timeout(400)
+    assert page.locator(".attn-kept tbody tr").count() == done < 10
+    assert page.evaluate("workers") == done
+    page.get_by_role("button", name="Repeat it").click()
+    expect(page.locator(".attn-repeated")).to_contain_text("10 of 10", timeout=60_000)
+
+
+def test_repeating_without_workers_says_so(show):
+    page = show(quick())
+    page.evaluate("() => { window.Worker = function () { throw new Error('not here'); }; }")
+    page.get_by_role("button", name="Repeat it").click()
+    expect(page.locator(".attn-repeated")).to_contain_text("this browser starts none: not here")
+
+
+def test_sharing_is_counted_by_best_heads(show):
+    counted = show(quick()).evaluate("""() => {
+      const {countSharing} = attnModules["head_lab_repeat.js"];
+      const run = (a, b) => ({evaluation: {mass: {a: [a], b: [b]}}});
+      const runs = [run([.9, .1], [.2, .1]), run([.9, .1], [.1, .2]), run([.1, .3], [0, .1])];
+      return countSharing(runs, ["a", "b"]);
+    }""")
+    assert counted == {"shared": 2, "models": 3}
 
 
 def test_each_head_has_its_color(lab):

@@ -8,6 +8,7 @@ import { checkRecipe } from "./engine/training.js";
 import { createCurves, headsInWords } from "./head_lab_curve.js";
 import { bestOffsets, nameOf, specialty } from "./head_lab_findings.js";
 import { createLargeMap, createSwitches, createTiles, truthOf } from "./head_lab_maps.js";
+import { createRepeat } from "./head_lab_repeat.js";
 import { createAsker, maskOf, sharedRuns } from "./head_lab_runs.js";
 import { createScores } from "./head_lab_scores.js";
 import { answeredBy, createSentence, questionsOf } from "./head_lab_sentence.js";
@@ -28,6 +29,7 @@ import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { createFold, createTable } from "./shared/tables.js";
 
 const OF_HELD_OUT = 2 ** 31; // the seed of the sentences that no model is trained on, as in Python
+const SEEDS = 5; // with which each number of heads is repeated
 const SETTLED = 300; // milliseconds; a slider that moves on within them trains nothing
 const TRAITS = ["num_heads", "seed", "trained", "sentence", "head", "muted"];
 
@@ -96,6 +98,16 @@ function createKept(names, choose) {
   return { node, draw };
 }
 
+/** A function that draws only what it hasn't drawn last. */
+function onChange(draw) {
+  let last = null;
+  return (...shown) => {
+    if (last?.length === shown.length && shown.every((value, i) => value === last[i])) return;
+    last = shown;
+    draw(...shown);
+  };
+}
+
 function render({ model, el }) {
   const { counts, heldOut, spec, recipe } = readState(model);
   const { relations } = concord;
@@ -107,7 +119,7 @@ function render({ model, el }) {
 
   let state = null; // as readState has it
   let answer = null; // the last one of the model that is shown
-  let unheard = null; // evaluation with the muted heads
+  let ofRest = null; // {run, evaluation} without the muted heads
   let isAgain = false; // whether a model that was trained before is being trained once more
   let largeMap = null;
   let settling; // a timer
@@ -160,6 +172,10 @@ function render({ model, el }) {
     set("num_heads", chosen.numHeads);
     set("seed", chosen.seed);
   });
+  const repeat = createRepeat(counts, relations, SEEDS, {
+    start: () => runs.repeat(counts, SEEDS),
+    stop: () => runs.stopRepeating(),
+  });
   const live = createLive();
   const numbers = createFold(makeTables);
   const root = createWidget(
@@ -192,6 +208,7 @@ function render({ model, el }) {
       ["attn-faint-key", "faint rows: words that are asked nothing"],
     ),
     kept.node,
+    repeat.node,
     numbers.node,
   );
 
@@ -244,13 +261,13 @@ function render({ model, el }) {
   /** Have the model evaluated without its muted heads. */
   async function evaluateMuted() {
     const [asked, { muted }] = [run(), state];
-    unheard = null;
+    ofRest = null;
     if (asked === null || !runs.isOver(asked) || asked.isAsleep || muted.length === 0) return;
     try {
       const headMasks = [maskOf(asked.numHeads, muted)];
       const found = await asked.training.ask("evaluation", { headMasks });
       if (asked !== run() || muted.join() !== state.muted.join()) return;
-      unheard = found;
+      ofRest = { run: asked, evaluation: found };
       drawRun();
     } catch {
       // The model is gone; a new one will be evaluated.
@@ -258,6 +275,7 @@ function render({ model, el }) {
   }
 
   function drawAnswer() {
+    if (answer?.run !== run()) answer = null; // its model was given up
     const { numHeads, head, muted } = state;
     const truth = truthOf(state.sentence, relations);
     const questions = questionsOf(state.sentence);
@@ -297,18 +315,8 @@ function render({ model, el }) {
     reading.textContent = `${words[row]} looks at ${words[column]} with ${weight}.${truth}`;
   }
 
-  function drawRun() {
-    const shown = run();
-    const evaluation = shown?.evaluation ?? null;
-    buttons.draw(shown);
-    bar.value = shown?.steps ?? 0;
-    progress.textContent = sayProgress(shown, recipe.steps);
-    scores.draw(unheard ?? evaluation, unheard === null ? null : evaluation);
-    curves.draw(runs.all, shown);
-    kept.draw(
-      runs.all.filter((one) => runs.isOver(one) && one.evaluation),
-      shown,
-    );
+  const drawScores = onChange((evaluation, withoutMuted, shown) => {
+    scores.draw(withoutMuted ?? evaluation, withoutMuted === null ? null : evaluation);
     numbers.draw(shown, { label: "Table of the scores" });
     const found = evaluation === null ? [] : saySharing(evaluation.mass, relations);
     sharing.hidden = found.length === 0;
@@ -320,14 +328,32 @@ function render({ model, el }) {
         return line;
       }),
     );
+  });
+
+  const drawMany = onChange((shown, isRepeating, problem, ...over) => {
+    const whole = over.filter(({ state }) => state === "done");
+    const repeated = whole.filter(({ seed }) => seed < SEEDS).length;
+    kept.draw(over, shown);
+    repeat.draw(whole, shown, { repeated, isRepeating, problem });
+  });
+
+  function drawRun() {
+    const shown = run();
+    buttons.draw(shown);
+    bar.value = shown?.steps ?? 0;
+    progress.textContent = sayProgress(shown, recipe.steps);
+    curves.draw(runs.all, shown);
+    const isKnown = runs.isOver(shown) && ofRest?.run === shown;
+    drawScores(shown?.evaluation ?? null, isKnown ? ofRest.evaluation : null, shown);
+    const problem = runs.all.find((one) => one.isBehind && one.state === "failed")?.problem ?? "";
+    const over = runs.all.filter((one) => runs.isOver(one) && one.evaluation);
+    drawMany(shown, runs.isRepeating(), problem, ...over);
+    if (shown === null) live.textContent = "";
     if (shown?.state === "failed") live.textContent = shown.problem.replace(/\.?$/, ".");
-    else if (shown?.state === "training" && shown.steps === 0) {
-      const again = isAgain
-        ? "This model was trained before, and is trained again: "
-        : "Training: ";
-      live.textContent = `${again}${headsInWords(shown.numHeads)}, seed ${shown.seed}.`;
-    } else if (shown === null) {
-      live.textContent = "";
+    if (shown?.state === "training" && shown.steps === 0) {
+      const who = `${headsInWords(shown.numHeads)}, seed ${shown.seed}`;
+      const again = "This model was trained before, and is trained again";
+      live.textContent = `${isAgain ? again : "Training"}: ${who}.`;
     }
   }
 
@@ -365,7 +391,11 @@ function render({ model, el }) {
   }
 
   const unwatch = runs.watch((changed) => {
-    if (changed !== run()) return drawRun();
+    if (changed !== run()) {
+      // How far a model in the background has come is not to be seen.
+      if (changed?.state !== "training" || changed.steps === 0) drawRun();
+      return;
+    }
     if (runs.isOver(changed) && changed.evaluation) evaluateMuted();
     drawRun();
     look();

@@ -52,30 +52,41 @@ export function createCurves(steps) {
     createHeading("Loss: how far the answers are from right"),
     drawing,
   );
-  const lines = new Map(); // run -> its path
+  const lines = new Map(); // run -> {path, means, drawn}: how many of its losses are drawn
+
+  /** A run's curve as it stands now. */
+  function lineOf(run) {
+    if (!lines.has(run)) {
+      const path = svg.appendChild(svgElement("path"));
+      lines.set(run, { path, means: [], drawn: 0 });
+    }
+    const line = lines.get(run);
+    if (line.drawn === run.losses.length) return line;
+    line.drawn = run.losses.length;
+    line.means = smoothed(run.losses);
+    const points = line.means.map((loss, i) => `${(i + 0.5) * MEAN_OF} ${depthOf(loss)}`);
+    line.path.setAttribute("d", points.length > 0 ? `M${points.join("L")}` : "");
+    return line;
+  }
 
   function draw(runs, shown) {
-    for (const [run, path] of lines) {
+    for (const [run, { path }] of lines) {
       if (runs.includes(run)) continue;
       path.remove();
       lines.delete(run);
     }
-    const labels = [];
+    const labels = new Map(); // number of heads -> the name of its newest curve, or the one shown
     for (const run of runs) {
-      if (!lines.has(run)) lines.set(run, svg.appendChild(svgElement("path")));
-      const path = lines.get(run);
+      const { path, means, drawn } = lineOf(run);
       path.setAttribute("class", run === shown ? "attn-curve attn-current" : "attn-curve");
-      const means = smoothed(run.losses);
-      const points = means.map((loss, i) => `${(i + 0.5) * MEAN_OF} ${depthOf(loss)}`);
-      path.setAttribute("d", points.length > 0 ? `M${points.join("L")}` : "");
-      if (means.length > 0)
-        labels.push({ run, depth: depthOf(means.at(-1)), at: run.losses.length });
+      const isHidden = means.length === 0 || labels.get(run.numHeads)?.run === shown;
+      if (!isHidden) labels.set(run.numHeads, { run, depth: depthOf(means.at(-1)), at: drawn });
     }
-    if (lines.has(shown)) svg.append(lines.get(shown)); // above the others
-    names.replaceChildren(...placed(labels).map((label) => nameTag(label, shown)));
-    const mean = shown === null ? [] : smoothed(shown.losses);
-    const told =
-      mean.length > 0 ? `from ${mean[0].toFixed(2)} to ${mean.at(-1).toFixed(3)}` : "none yet";
+    const current = lines.get(shown);
+    if (current && svg.lastChild !== current.path) svg.append(current.path); // above the others
+    names.replaceChildren(...placed([...labels.values()]).map((label) => nameTag(label, shown)));
+    const [first, last] = [current?.means[0], current?.means.at(-1)];
+    const told = last ? `from ${first.toFixed(2)} to ${last.toFixed(3)}` : "none yet";
     drawing.setAttribute("aria-label", `Loss over ${steps} steps: ${told}`);
   }
 
@@ -92,13 +103,11 @@ export function createCurves(steps) {
 
 const APART = 0.13; // of the height, from one name to the next
 
-/** Names at the depths of their curves, moved up where two would touch; `top` is where each stands. */
+/** Names at the depths of their curves, moved where two would touch; `top` is where each stands. */
 function placed(labels) {
   let below = 1 + APART;
   const fromBelow = labels.sort((a, b) => b.depth - a.depth);
-  return fromBelow.map((label) => {
-    const top = Math.min(label.depth, below - APART);
-    below = top;
-    return { ...label, top };
-  });
+  const tops = fromBelow.map(({ depth }) => (below = Math.min(depth, below - APART)));
+  const down = Math.max(0, APART - Math.min(1, ...tops)); // the first name stays below the edge
+  return fromBelow.map((label, i) => ({ ...label, top: tops[i] + down }));
 }

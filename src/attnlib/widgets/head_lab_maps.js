@@ -64,7 +64,7 @@ export function createTiles({ choose }) {
   function draw({ count, maps, truth, chosen, muted, specialties }) {
     while (tiles.length < count) tiles.push(createTile(tiles.length, choose));
     const shown = tiles.slice(0, count);
-    toolbar.node.style.setProperty("--columns", Math.min(4, count));
+    toolbar.node.style.setProperty("--columns", count <= 4 ? 2 : 4);
     toolbar.show(shown.map(({ button }) => button));
     shown.forEach(({ button, picture, best }, head) => {
       picture.draw(maps?.[head] ?? null, truth);

@@ -3,6 +3,7 @@
 import { startTraining } from "./engine/trainer.js";
 
 const MOST_AWAKE = 6; // workers that wait to be asked; each keeps a model
+const AT_ONCE = 2; // models that train in the background
 const EVERY = 10; // steps; then the page is told the losses, and asks where the heads look
 const runsOf = new WeakMap(); // a widget's model -> its runs: all its views share them
 
@@ -18,9 +19,10 @@ export function sharedRuns(model, settings) {
  */
 function createRuns({ spec, recipe, heldOut }) {
   const runs = []; // the newest last
+  const queue = []; // {numHeads, seed} of models to be trained in the background
   const views = new Set();
   const tell = (run) => views.forEach((hear) => hear(run));
-  const isOver = ({ state }) => state === "done" || state === "stopped";
+  const isOver = (run) => run?.state === "done" || run?.state === "stopped";
 
   function find(numHeads, seed) {
     return runs.find((run) => run.numHeads === numHeads && run.seed === seed);
@@ -30,11 +32,19 @@ function createRuns({ spec, recipe, heldOut }) {
     runs.splice(runs.indexOf(run), 1);
   }
 
-  /** Train a model, from the beginning. What still trains is given up. */
+  /** Train a model, from the beginning. What a reader has let train before is given up. */
   function start(numHeads, seed) {
     const before = find(numHeads, seed);
-    for (const run of [...runs]) if (run === before || !isOver(run)) drop(run);
-    const run = { numHeads, seed, state: "training", steps: 0, losses: [], evaluation: null };
+    const isGivenUp = (run) => run === before || (!isOver(run) && !run.isBehind);
+    for (const run of [...runs]) if (isGivenUp(run)) drop(run);
+    const run = train({ numHeads, seed, isBehind: false });
+    goOn();
+    return run;
+  }
+
+  function train(which) {
+    const run = { ...which, state: "training", steps: 0, losses: [], evaluation: null };
+    const { numHeads, seed } = run;
     runs.push(run);
     const [block] = spec.blocks;
     const blocks = [{ ...block, num_heads: numHeads, num_kv_heads: numHeads }];
@@ -58,10 +68,12 @@ function createRuns({ spec, recipe, heldOut }) {
       done({ steps, seconds }) {
         Object.assign(run, { steps, seconds, state: steps < recipe.steps ? "stopped" : "done" });
         putToSleep();
+        goOn();
         tell(run);
       },
       error(problem) {
         Object.assign(run, { problem, state: "failed" });
+        queue.length = 0;
         tell(run);
       },
     });
@@ -78,9 +90,39 @@ function createRuns({ spec, recipe, heldOut }) {
     }
   }
 
+  /** Train models in the background, as many at once as there is room for. */
+  function repeat(counts, seeds) {
+    queue.length = 0;
+    for (let seed = 0; seed < seeds; seed++) {
+      for (const numHeads of counts) if (!isDone(numHeads, seed)) queue.push({ numHeads, seed });
+    }
+    goOn();
+  }
+  const isDone = (numHeads, seed) => find(numHeads, seed)?.state === "done";
+  const behind = () => runs.filter((run) => run.isBehind && run.state === "training");
+
+  function goOn() {
+    while (queue.length > 0 && behind().length < AT_ONCE) {
+      const { numHeads, seed } = queue.shift();
+      const before = find(numHeads, seed);
+      if (before?.state === "training" || before?.state === "done") continue;
+      if (before) drop(before);
+      train({ numHeads, seed, isBehind: true });
+    }
+  }
+
+  /** Train no more in the background; what hasn't ended there is given up. */
+  function stopRepeating() {
+    queue.length = 0;
+    for (const run of behind()) drop(run);
+    views.forEach((hear) => hear(null));
+  }
+
   function pause(run) {
     run.training.pause();
     run.state = "paused";
+    run.isBehind = false; // a reader has it in hand
+    goOn();
     tell(run);
   }
   function resume(run) {
@@ -95,18 +137,25 @@ function createRuns({ spec, recipe, heldOut }) {
     return () => {
       views.delete(hear);
       // A view that is drawn anew goes and comes in one task.
-      setTimeout(() => views.size === 0 && [...runs].forEach(drop));
+      setTimeout(() => {
+        if (views.size > 0) return;
+        queue.length = 0;
+        [...runs].forEach(drop);
+      });
     };
   }
   return {
+    all: runs,
     find,
+    isOver,
+    isRepeating: () => queue.length > 0 || behind().length > 0,
     start,
     pause,
     resume,
-    watch,
     stop: (run) => run.training.stop(),
-    isOver,
-    all: runs,
+    repeat,
+    stopRepeating,
+    watch,
   };
 }
 
