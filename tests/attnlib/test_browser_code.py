@@ -47,6 +47,20 @@ def test_a_site_gets_every_file_once():
         assert comment_or_rule.split(".attn-widget")[-1] in sheets, path.name
 
 
+def test_a_site_gets_all_code_without_its_comments():
+    scripts = code.shared_script() + "".join(code.own_script(f"{name}.js") for name in NAMES)
+    of_site = {line.strip() for line in scripts.splitlines()}
+    assert not [line for line in of_site if line.startswith(("//", "/*", "* "))]
+    for path in SCRIPTS.values():
+        in_comment = False
+        for line in path.read_text(encoding="utf-8").splitlines():
+            in_comment = in_comment or line.lstrip().startswith("/**")
+            is_code = not in_comment and not line.lstrip().startswith(("//", "import", "export"))
+            if is_code and "from" not in line:
+                assert line.strip() in of_site, f"{path.name}: {line}"
+            in_comment = in_comment and "*/" not in line
+
+
 def write(folder, **files):
     for name, text in files.items():
         (folder / f"{name}.js").write_text(text, encoding="utf-8")

@@ -29,6 +29,7 @@ IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:function|const|class) (\w+))", re.MULTILINE)
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 STYLE_IMPORT = re.compile(r'^@import "(\.[^"]+)";\n', re.MULTILINE)
+COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
 UNREAD = re.compile(r"^(?:import|export|@import)\b.*", re.MULTILINE)
 
 
@@ -101,7 +102,9 @@ def _all_shared(suffix: str) -> list[Path]:
 
 
 def _script(paths: Iterable[Path]) -> str:
-    return "\n".join(["globalThis.attnModules ??= {};", *map(_as_function, paths)])
+    # A quarter of the code is comments, which would be loaded with every page.
+    functions = (COMMENT.sub("", _as_function(path)) for path in paths)
+    return "\n".join(["globalThis.attnModules ??= {};", *functions])
 
 
 def _as_function(path: Path) -> str:
