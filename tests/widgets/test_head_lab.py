@@ -210,7 +210,9 @@ def test_the_slider_trains_other_models_once_and_shows_them_again(lab):
     assert page.evaluate("workers") == 2  # the first model is still there
     assert page.locator(".attn-kept tbody tr").all_inner_texts() == rows
     assert page.locator(".attn-kept [aria-pressed=true]").inner_text() == "1 head, seed 0"
-    page.get_by_role("button", name="2 heads, seed 0").click()
+    page.get_by_role("button", name="2 heads, seed 0").press("Enter")
+    focused = "document.activeElement.textContent"
+    assert page.evaluate(focused) == "2 heads, seed 0"
     assert slider.get_attribute("aria-valuetext") == "2 heads"
     page.get_by_role("button", name="Another seed").click()
     expect(page.locator(".attn-kept tbody tr")).to_have_count(3, timeout=60_000)
@@ -273,7 +275,7 @@ def test_scores_baselines_and_masses_are_those_of_python(lab):
             share = f"{found.relations[relation.name]:.2f}"
             assert bar == share.removeprefix("0")
     for relation in concord.relations:
-        _, *masses, baseline = cells[relation.name.replace(">", " → ")]
+        _, baseline, _, *masses = cells[relation.name.replace(">", " → ")]
         partners = batch.partners[relation.name]
         scores = patterns.relation_mass(weights.detach(), partners)
         offset, share = patterns.best_offset(partners)

@@ -6,7 +6,8 @@ import { streamOf } from "./engine/sentences.js";
 import { checkSpec } from "./engine/spec.js";
 import { checkRecipe } from "./engine/training.js";
 import { createCurves, headsInWords } from "./head_lab_curve.js";
-import { bestOffsets, nameOf, specialty } from "./head_lab_findings.js";
+import { bestOffsets, CHANCE, nameOf, specialty } from "./head_lab_findings.js";
+import { createKept } from "./head_lab_kept.js";
 import { createLargeMap, createSwitches, createTiles, truthOf } from "./head_lab_maps.js";
 import { createRepeat } from "./head_lab_repeat.js";
 import { createAsker, maskOf, sharedRuns } from "./head_lab_runs.js";
@@ -69,31 +70,6 @@ function createButtons({ train, pause, resume, stop, reseed }) {
     press = action;
     const canStop = ["training", "paused"].includes(run?.state);
     end.setAttribute("aria-disabled", String(!canStop));
-  }
-  return { node, draw };
-}
-
-/** The finished models of a reader, each with what it gets right; pressed, one is shown again. */
-function createKept(names, choose) {
-  const body = element("tbody");
-  const head = ["model", ...names.map(nameOf), "loss"];
-  const titles = head.map((text) => element("th", { scope: "col" }, text));
-  const table = element("table", {}, element("thead", {}, element("tr", {}, ...titles)), body);
-  const scroll = element("div", { class: "attn-scroll" }, table);
-  const node = element("div", { class: "attn-kept" }, createHeading("Your models so far"), scroll);
-  function draw(runs, shown) {
-    node.hidden = runs.length === 0;
-    const rows = runs.map((run) => {
-      const { numHeads, seed, evaluation } = run;
-      const name = `${headsInWords(numHeads)}, seed ${seed}`;
-      const button = createButton(name, () => choose(run));
-      button.setAttribute("aria-pressed", String(run === shown));
-      const numbers = names.map((relation) => shortNumber(evaluation.relations[relation]));
-      const cells = [...numbers, evaluation.loss.toFixed(3)];
-      const header = element("th", { scope: "row" }, button);
-      return element("tr", {}, header, ...cells.map((text) => element("td", {}, text)));
-    });
-    body.replaceChildren(...rows);
   }
   return { node, draw };
 }
@@ -223,26 +199,20 @@ function render({ model, el }) {
   }
 
   function makeTables() {
-    const evaluation = run()?.evaluation;
-    if (!evaluation)
-      return [
-        createTable(
-          "Not trained yet",
-          ["relation", "guessing"],
-          relations.map(({ name }) => [nameOf(name), ".25"]),
-        ),
-      ];
+    const evaluation = run()?.evaluation ?? null;
     const heads = Array.from({ length: state.numHeads }, (_, head) => `head ${head + 1}`);
-    const columns = ["relation", "right answers", ...heads, "best fixed distance"];
-    const rows = Object.entries(evaluation.mass).map(([name, [masses]]) => {
+    const learned = evaluation === null ? [] : ["right answers", ...heads];
+    const rows = relations.map(({ name }) => {
       const { share, offset } = baselines[name];
       const distance = `${shortNumber(share, 3)} (${offset > 0 ? "+" : "−"}${Math.abs(offset)})`;
-      const weights = masses.map((mass) => shortNumber(mass, 3));
-      return [nameOf(name), shortNumber(evaluation.relations[name], 3), ...weights, distance];
+      const masses = evaluation?.mass[name]?.[0];
+      const found = masses ? [evaluation.relations[name], ...masses] : [];
+      const numbers = found.map((number) => shortNumber(number, 3));
+      return [nameOf(name), shortNumber(CHANCE), distance, ...numbers];
     });
-    return [
-      createTable("Right answers, and each head's weight on the true partner", columns, rows),
-    ];
+    const caption = "Right answers, and each head's weight on the true partner";
+    const columns = ["relation", "guessing", "best fixed distance", ...learned];
+    return [createTable(caption, columns, rows)];
   }
 
   const ask = createAsker((found) => {
@@ -281,10 +251,7 @@ function render({ model, el }) {
     const questions = questionsOf(state.sentence);
     const maps = mapsOf();
     const mass = run()?.evaluation?.mass;
-    const specialties =
-      mass && run().evaluation
-        ? maskOf(numHeads, []).map((_, i) => specialty(i, mass, baselines))
-        : null;
+    const specialties = mass && maskOf(numHeads, []).map((_, i) => specialty(i, mass, baselines));
     const given = answer === null ? null : answeredBy(answer.logits, questions);
     sentence.draw(state.sentence, questions, given);
     tiles.draw({ count: numHeads, maps, truth, chosen: head, muted, specialties });
@@ -294,7 +261,8 @@ function render({ model, el }) {
       ? `Head ${head + 1}: best at ${nameOf(own.relation)}, ${shortNumber(own.mass)} (a fixed distance: ${shortNumber(own.share)})`
       : `Head ${head + 1}`;
     drawReading();
-    if (given !== null && runs.isOver(run())) live.textContent = sayLive(questions, given);
+    const isNew = given !== null && answer.muted.join() === muted.join();
+    if (isNew && runs.isOver(run())) live.textContent = sayLive(questions, given);
   }
 
   function sayLive(questions, given) {

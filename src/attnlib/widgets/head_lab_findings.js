@@ -35,7 +35,8 @@ export function bestOffsets(sentences, relations) {
     const inOrder = [...counts].sort(
       ([a, many], [b, more]) => more - many || Math.abs(a) - Math.abs(b) || a - b,
     );
-    return [name, { offset: inOrder[0][0], share: inOrder[0][1] / total }];
+    const [offset, count] = inOrder[0] ?? [0, 0];
+    return [name, { offset, share: total > 0 ? count / total : 0 }];
   });
   return Object.fromEntries(found);
 }
