@@ -79,7 +79,7 @@ function createCard(words, place, questions, choose) {
       const isWrong = given !== null && given[i] !== right;
       slot.classList.toggle("attn-wrong", isWrong);
       answer.textContent = text(given === null ? right : given[i]);
-      mark.textContent = given === null ? "" : isWrong ? ` ✗ (${text(right)})` : " ✓";
+      mark.textContent = given === null ? "" : isWrong ? ` ✗ ${text(right)}` : " ✓";
     });
   }
   return { node, word, draw };
