@@ -87,8 +87,6 @@ function onChange(draw) {
 function render({ model, el }) {
   const { counts, heldOut, spec, recipe } = readState(model);
   const { relations } = concord;
-  const next = streamOf(concord, OF_HELD_OUT);
-  const baselines = bestOffsets(Array.from({ length: heldOut }, next), relations);
   const chance = makeChance(Math.floor(2 ** 32 * Math.random()));
   const runs = sharedRuns(model, { spec, recipe, heldOut });
   const set = setterOf(model);
@@ -98,6 +96,7 @@ function render({ model, el }) {
   let ofRest = null; // {run, evaluation} without the muted heads
   let isAgain = false; // whether a model that was trained before is being trained once more
   let largeMap = null;
+  let fixedDistances = null; // what the best of them gets in each relation
   let settling; // a timer
 
   const slider = createSlider("Heads", {
@@ -124,7 +123,7 @@ function render({ model, el }) {
   const bar = element("progress", { max: recipe.steps, "aria-label": "Training" });
   const progress = element("span", { class: "attn-progress-text" });
   const progressLine = element("div", { class: "attn-progress" }, bar, progress);
-  const scores = createScores(relations, baselines);
+  const scores = createScores(relations);
   const curves = createCurves(recipe.steps);
   const sentence = createSentence({
     choose: ({ words }) => set("sentence", words.join(" ")),
@@ -198,12 +197,19 @@ function render({ model, el }) {
     );
   }
 
+  /** Sentences are drawn only once there is something to be held against them. */
+  function baselines() {
+    const sentences = () => Array.from({ length: heldOut }, streamOf(concord, OF_HELD_OUT));
+    fixedDistances ??= bestOffsets(sentences(), relations);
+    return fixedDistances;
+  }
+
   function makeTables() {
     const evaluation = run()?.evaluation ?? null;
     const heads = Array.from({ length: state.numHeads }, (_, head) => `head ${head + 1}`);
     const learned = evaluation === null ? [] : ["right answers", ...heads];
     const rows = relations.map(({ name }) => {
-      const { share, offset } = baselines[name];
+      const { share, offset } = baselines()[name];
       const distance = `${shortNumber(share, 3)} (${offset > 0 ? "+" : "−"}${Math.abs(offset)})`;
       const masses = evaluation?.mass[name]?.[0];
       const found = masses ? [evaluation.relations[name], ...masses] : [];
@@ -251,7 +257,7 @@ function render({ model, el }) {
     const questions = questionsOf(state.sentence);
     const maps = mapsOf();
     const mass = run()?.evaluation?.mass;
-    const specialties = mass && maskOf(numHeads, []).map((_, i) => specialty(i, mass, baselines));
+    const specialties = mass && maskOf(numHeads, []).map((_, i) => specialty(i, mass, baselines()));
     const given = answer === null ? null : answeredBy(answer.logits, questions);
     sentence.draw(state.sentence, questions, given);
     tiles.draw({ count: numHeads, maps, truth, chosen: head, muted, specialties });
@@ -284,7 +290,8 @@ function render({ model, el }) {
   }
 
   const drawScores = onChange((evaluation, withoutMuted, shown) => {
-    scores.draw(withoutMuted ?? evaluation, withoutMuted === null ? null : evaluation);
+    const distances = evaluation === null ? null : baselines();
+    scores.draw(withoutMuted ?? evaluation, withoutMuted && evaluation, distances);
     numbers.draw(shown, { label: "Table of the scores" });
     const found = evaluation === null ? [] : saySharing(evaluation.mass, relations);
     sharing.hidden = found.length === 0;

@@ -20,7 +20,8 @@ function createBar(name) {
   const number = element("span", { class: "attn-number" });
   function draw(value, dumb, unmuted = null) {
     bar.style.width = `${100 * (value ?? 0)}%`;
-    line.style.left = `${100 * dumb}%`;
+    line.hidden = dumb === null;
+    if (!line.hidden) line.style.left = `${100 * dumb}%`;
     before.hidden = unmuted === null || unmuted === undefined;
     if (!before.hidden) before.style.left = `${100 * unmuted}%`;
     number.textContent = value === undefined || value === null ? "" : shortNumber(value);
@@ -29,7 +30,7 @@ function createBar(name) {
 }
 
 /** Two bars a relation: answers that are right, and the best head's weight on the true partner. */
-export function createScores(relations, baselines) {
+export function createScores(relations) {
   const rows = relations.map(({ name }) => {
     const right = createBar("attn-right");
     const weight = createBar("attn-weight");
@@ -45,11 +46,11 @@ export function createScores(relations, baselines) {
       best,
       ...weight.nodes,
     );
-    function draw(evaluation, bests, unmuted) {
+    function draw(evaluation, bests, unmuted, distances) {
       const share = evaluation?.relations[name];
       right.draw(share, CHANCE, unmuted?.relations[name]);
       const found = bests?.[name];
-      weight.draw(found?.mass, baselines[name].share);
+      weight.draw(found?.mass, distances?.[name].share ?? null);
       head.textContent = found ? String(found.head + 1) : "";
       swatch.hidden = !found;
       if (found) useHeadColor(node, found.head);
@@ -79,10 +80,13 @@ export function createScores(relations, baselines) {
     legend,
   );
 
-  /** `unmuted` is the evaluation with all heads, where some are muted now. */
-  function draw(evaluation, unmuted) {
+  /**
+   * `unmuted` is the evaluation with all heads, where some are muted now; `distances` what the best
+   * fixed distances get.
+   */
+  function draw(evaluation, unmuted, distances) {
     const bests = evaluation === null ? null : bestHeads(evaluation.mass);
-    for (const row of rows) row.draw(evaluation, bests, unmuted);
+    for (const row of rows) row.draw(evaluation, bests, unmuted, distances);
     beforeEntry.hidden = unmuted === null;
   }
   return { node, draw };
