@@ -486,6 +486,16 @@ def test_sharing_is_counted_by_best_heads(show):
     assert counted == {"shared": 2, "models": 3}
 
 
+def test_a_head_is_best_where_it_leaves_a_fixed_distance_furthest_behind(show):
+    found = show(quick()).evaluate("""() => {
+      const {specialty} = attnModules["head_lab_findings.js"];
+      const mass = {a: [[0.9, 0.2]], b: [[0.6, 0.1]]};
+      const baselines = {a: {offset: 1, share: 0.7}, b: {offset: -1, share: 0.2}};
+      return [0, 1].map((head) => specialty(head, mass, baselines));
+    }""")
+    assert found == [{"relation": "b", "mass": 0.6, "offset": -1, "share": 0.2}, None]
+
+
 def test_each_head_has_its_color(lab):
     page = lab(quick(16))
     swatches = page.locator(".attn-switches .attn-swatch").evaluate_all(

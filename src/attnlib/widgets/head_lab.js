@@ -263,9 +263,10 @@ function render({ model, el }) {
     tiles.draw({ count: numHeads, maps, truth, chosen: head, muted, specialties });
     largeMap.map.draw(maps?.[head] ?? null, truth, head);
     const own = specialties?.[head];
-    mapHeading.textContent = own
-      ? `Head ${head + 1}: best at ${nameOf(own.relation)}, ${shortNumber(own.mass)} (a fixed distance: ${shortNumber(own.share)})`
-      : `Head ${head + 1}`;
+    const is = own
+      ? `best at ${nameOf(own.relation)}, ${shortNumber(own.mass)} (a fixed distance: ${shortNumber(own.share)})`
+      : "at nothing better than a fixed distance";
+    mapHeading.textContent = `Head ${head + 1}${specialties ? `: ${is}` : ""}`;
     drawReading();
     const isNew = given !== null && answer.muted.join() === muted.join();
     if (isNew && runs.isOver(run())) live.textContent = sayLive(questions, given);

@@ -54,14 +54,18 @@ export function bestHeads(mass) {
   );
 }
 
-/** What a head is best at: the relation in which it leaves a fixed distance furthest behind. */
+/**
+ * What a head is best at: the relation in which it leaves a fixed distance furthest behind; null if
+ * it does so in none.
+ */
 export function specialty(head, mass, baselines) {
   const all = Object.entries(mass).map(([relation, [masses]]) => ({
     relation,
     mass: masses[head],
     ...baselines[relation],
   }));
-  return all.reduce((a, b) => (b.mass - b.share > a.mass - a.share ? b : a));
+  const best = all.reduce((a, b) => (b.mass - b.share > a.mass - a.share ? b : a));
+  return best.mass > best.share ? best : null;
 }
 
 /** Relations that the same word needs: pairs of names, such as verb>subject and verb>object. */
