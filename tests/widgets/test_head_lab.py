@@ -52,6 +52,10 @@ def trained(page):
     expect(page.locator(".attn-progress-text")).to_contain_text("Trained", timeout=60_000)
 
 
+# The texts of a table's rows.
+CELLS = "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+
+
 def said(page):
     return page.locator("output").inner_text()
 
@@ -259,8 +263,8 @@ def test_scores_baselines_and_masses_are_those_of_python(lab):
     model = model_of(page, 4)
     held_out = concord.sentences(60, seed=HELD_OUT_SEED)
     unfold(page)
-    rows = page.locator("details tbody tr")
-    cells = {row[0]: row[1:] for row in (r.split("\t") for r in rows.all_inner_texts())}
+    rows = page.locator("details tbody tr").evaluate_all(CELLS)
+    cells = {name: numbers for name, *numbers in rows}
     batch = pack(held_out)
     weights = model(batch.tokens, key_mask=batch.key_mask, need_weights=True).weights[0]
     mask = torch.ones(4)
@@ -435,8 +439,7 @@ def test_all_models_are_repeated_in_the_background_and_dots_appear(lab):
     expect(repeated).to_have_text("10 of 10 models are trained.", timeout=60_000)
     trained(page)
     assert page.get_by_role("button", name="repeat").count() == 0
-    rows = page.locator(".attn-kept tbody tr").all()
-    kept = [row.inner_text().split("\t") for row in rows]
+    kept = page.locator(".attn-kept tbody tr").evaluate_all(CELLS)
     assert sorted(name for name, *_ in kept) == sorted(
         f"{heads}, seed {seed}"
         for heads, seeds in (("1 head", [*range(5), 7]), ("2 heads", range(5)))
