@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+
 from attnlib.attention import MultiHeadAttention
 from attnlib.museum._catalog import named
 from attnlib.museum._exhibit import Exhibit
@@ -14,16 +16,12 @@ from attnlib.museum.doctor.examine import examine
 from attnlib.museum.doctor.formulas import Found, Scale, other_formula, other_scale
 from attnlib.museum.doctor.naming import Answers, Guess
 from attnlib.museum.doctor.patient import Patient
-from attnlib.museum.doctor.probes import PROBES
+from attnlib.museum.doctor.probes import PROBES, Draw
 from attnlib.museum.doctor.told import CallError, Told
 
 _MOST = 3  # conventions at once
 _IF_MEANT = "That differs from the paper, and is fine if it is meant"
 _SAYS_FORMULA = "Its answers are those of another formula: {}. That is fine if it is meant."
-# What may stand beside another formula, which hides it.
-_BESIDE_FORMULAS = tuple(
-    map(named, ("attention across the batch", "averaged heads", "forgotten W_o"))
-)
 _LIMITED = {"mask", "masks", "key_mask", "a limit", "two limits", "long"}  # "long" asks masks too
 
 
@@ -137,13 +135,33 @@ def _possible(answers: Answers, exhibits: Guess, told: Told) -> Iterator[Convent
         elif told.scale is None and (scale := other_scale(answers)):
             yield from _of_scale(scale, answers)
         else:
-            yield from _of_exhibits(_BESIDE_FORMULAS, answers.patient, told)
+            yield from _of_exhibits(_beside_a_formula(answers), answers.patient, told)
     elif all(_LIMITED & set(probe.needs) for probe, _ in answers.wrong):
         roles = answers.patient.first.forward.roles
         if "mask" in roles and told.mask is None:
             yield from (HIDING, ADDED)
         if "key_mask" in roles and told.mask is told.key_mask is None:
             yield from (PADDING_HIDES, PADDING_ADDED)
+
+
+def _beside_a_formula(answers: Answers) -> list[Exhibit]:
+    """Return what is seen of a convention though another formula hides the exhibit it looks like.
+
+    Samples that move each other, weights without heads, no projection behind these.
+    """
+    asked = answers.patient.first
+    found = []
+    x = Draw(asked).tokens(2, 7)
+    other = torch.cat([x[:1], x[1:] + 1])
+    with suppress(Exception), asked.on(PATHS[0]) as on_path, torch.no_grad():
+        (before, weights), (after, _) = on_path(x), on_path(other)
+        if not torch.allclose(before[0], after[0], atol=1e-4):
+            found.append(named("attention across the batch"))
+        if weights is not None and weights.dim() == 3:
+            found.append(named("averaged heads"))
+    if not any(place.ours.startswith("W_o") for place in asked.places or []):
+        found.append(named("forgotten W_o"))
+    return found
 
 
 def _of_exhibits(exhibits: Sequence[Exhibit], patient: Patient, told: Told) -> list[Convention]:

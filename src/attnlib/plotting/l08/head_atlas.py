@@ -15,7 +15,15 @@ from attnlib.plotting._cells import add_color_bar, label_axis, write_numbers
 from attnlib.plotting._checks import checked_labels, checked_mapping, checked_tensor
 from attnlib.plotting._page import PHONE_WIDTH, drawn_for_phones, on_phone, text_width
 from attnlib.plotting._room import require_height
-from attnlib.plotting._text import LETTER, label_of, longest, set_title, title_lines
+from attnlib.plotting._text import (
+    LETTER,
+    font_of,
+    label_of,
+    longest,
+    plain_text,
+    set_title,
+    title_lines,
+)
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
 
 ROW = 0.29  # inches
@@ -76,7 +84,7 @@ def plot_head_atlas(
         label_axis(ax.yaxis, labels if i % columns == 0 else None, len(labels), ROW)
     colors = ScalarMappable(SHARES, WEIGHT_MAP)
     bar = add_color_bar(figure, axes, colors, shrink=min(1.0, 2.5 / height))
-    bar.set_label(meaning)
+    bar.set_label(plain_text(meaning), **font_of(meaning))
     return figure
 
 
@@ -91,7 +99,14 @@ def _checked_shares(name: str, value: Tensor) -> Tensor:
 
 def _draw_table(ax: Axes, shares: Tensor, cell: float) -> None:
     """Draw shares [rows, heads], and number the heads in their colors."""
-    ax.imshow(shares.numpy(), cmap=WEIGHT_MAP, norm=SHARES, interpolation="none", aspect="auto")
+    ax.imshow(
+        shares.numpy(),
+        cmap=WEIGHT_MAP,
+        norm=SHARES,
+        interpolation="none",
+        aspect="auto",
+        origin="upper",
+    )
     if not on_phone():  # there a number wouldn't fit into its cell
         write_numbers(ax, shares, WEIGHT_MAP, SHARES, "{:.2f}", min(1.3 * cell, ROW))
     heads = range(shares.shape[1])
