@@ -34,6 +34,14 @@ def not_a_function(answer: Any) -> Verdict:
     )
 
 
+def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: str) -> Verdict:
+    """Compare a choice, one of a few texts, with the right one."""
+    hints = {mistake.answer: mistake.hint for mistake in mistakes}
+    if not isinstance(answer, str) or answer not in {right, *hints}:
+        return not_yet(f"One of these was wanted: {', '.join(map(repr, sorted([right, *hints])))}.")
+    return correct(praise) if answer == right else not_yet(hints[answer])
+
+
 def check_values(
     answer: Any,
     expected: torch.Tensor,

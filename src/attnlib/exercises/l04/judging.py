@@ -5,22 +5,10 @@ from itertools import permutations
 from typing import Any
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import correct, not_yet
+from attnlib.exercises._checking import check_choice, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.exercises._numbers import as_list
 from attnlib.exercises._on_page import Choice
-
-
-def _check_choice(answer: Any, right: str, mistakes: tuple[Mistake, ...], praise: str) -> Verdict:
-    """Compare a choice, one of a few words, with the right one."""
-    if isinstance(answer, str) and answer == right:
-        return correct(praise)
-    for mistake in mistakes:
-        if isinstance(answer, str) and answer == mistake.answer:
-            return not_yet(mistake.hint)
-    words = sorted([right, *(mistake.answer for mistake in mistakes)])
-    return not_yet(f"One of these was wanted: {', '.join(map(repr, words))}.")
-
 
 IDLE_BIAS_MISTAKES = (
     Mistake(
@@ -49,7 +37,7 @@ IDLE_BIAS_MISTAKES = (
 )
 def idle_bias(answer: Any) -> Verdict:
     """Check which bias changes no output: "b_q", "b_k", "b_v" or "b_o"."""
-    return _check_choice(
+    return check_choice(
         answer,
         "b_k",
         IDLE_BIAS_MISTAKES,
@@ -93,7 +81,7 @@ MEAN_MAP_MISTAKES = (
 )
 def mean_map(answer: Any) -> Verdict:
     """Check what follows from a mean map: "average", "halves", "confused" or "solved"."""
-    return _check_choice(
+    return check_choice(
         answer,
         "average",
         MEAN_MAP_MISTAKES,

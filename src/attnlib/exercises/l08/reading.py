@@ -3,18 +3,9 @@
 from typing import Any
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import correct, not_yet
+from attnlib.exercises._checking import check_choice
 from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.exercises._on_page import Choice
-
-
-def _check_choice(answer: Any, right: str, mistakes: tuple[Mistake, ...], praise: str) -> Verdict:
-    """Compare a choice, one of a few texts, with the right one."""
-    hints = {mistake.answer: mistake.hint for mistake in mistakes}
-    if not isinstance(answer, str) or answer not in {right, *hints}:
-        return not_yet(f"One of these was wanted: {', '.join(map(repr, sorted([right, *hints])))}.")
-    return correct(praise) if answer == right else not_yet(hints[answer])
-
 
 INDUCTION_MISTAKES = (
     Mistake(
@@ -71,7 +62,7 @@ INDUCTION_MISTAKES = (
 )
 def induction_head(answer: Any) -> Verdict:
     """Check which of eight maps is an induction head: "1.1" to "2.4", layer and head from 1."""
-    return _check_choice(
+    return check_choice(
         answer,
         "2.2",
         INDUCTION_MISTAKES,
@@ -129,7 +120,7 @@ SWEEP_MISTAKES = (
 )
 def sweep_sentence(answer: Any) -> Verdict:
     """Check which sentence about a sweep survives its error bars."""
-    return _check_choice(
+    return check_choice(
         answer,
         "seen",
         SWEEP_MISTAKES,
