@@ -113,8 +113,8 @@ def two_layers(d_model, num_heads):
 
 CALLS = {
     "no output": (returning(lambda output, weights: None), ["got NoneType", "returns="]),
-    "three values": (returning(lambda output, weights: (output, weights, None)),
-        ["got 3 values (Tensor, Tensor, NoneType)", "returns=lambda result:"]),
+    "three values": (returning(lambda output, weights: (output, weights, weights)),
+        ["got 3 values (Tensor, Tensor, Tensor)", "returns=lambda result: (result[0], result[1])"]),
     "a dict": (returning(lambda output, weights: {"output": output}), ["got dict", "returns="]),
     "the other order": (returning(lambda output, weights: (weights, output)),
         ["[2, 3, 7, 7] and [2, 7, 30]", "(result[1], result[0])"]),
@@ -138,6 +138,10 @@ CALLS = {
     "another class": (NoModule, ["NoModule must build a torch.nn.Module", "a class of modules"]),
     "one head": (OneHead, ["OneHead takes d_model but no number of heads", "num_heads=..."]),
     "a function": (attention, ["attention takes queries, keys and values itself"]),
+    "a method": (
+        Plain(8, 2).split, ["split takes 'x' and no sizes", "hand in the nn.Module that it is of"]
+    ),
+    "one unknown argument": (lambda y: y, ["takes 'y' and no sizes"]),
     "other sizes": (lambda d_model, num_heads: Plain(48, 4),
         ["at d_model=30 and num_heads=3", "W_q.weight [48, 48]"]),
     "no numbers": (nn.MultiheadAttention(16, 4, device="meta"), ["on the device meta"]),
@@ -323,7 +327,7 @@ def test_the_number_of_heads_can_be_said():
 
 
 def test_what_a_wide_module_is_not_asked_is_told():
-    wide = scaled_by(lambda **_: 2)(264, 3)
+    wide = scaled_by(lambda T, **_: T - 1)(264, 3)  # which no scale is
     diagnosis = diagnose(wide)
     assert (
         not diagnosis and "Two bugs at once are looked for up to d_model=256" in diagnosis.message

@@ -187,11 +187,11 @@ def load_torch(module, reference):
     [
         (MultiHeadAttention, None, 0),
         (partial(SteppedAttention, steps={}), copy_state, 0),
-        (WithEinsum, None, 20),
-        (WithALoop, None, 10),
-        (WithSoftmaxInFloat32, None, 8),
-        (Fused, None, 7),
-        (Torch, load_torch, 8),
+        (WithEinsum, None, 34),
+        (WithALoop, None, 19),
+        (WithSoftmaxInFloat32, None, 15),
+        (Fused, None, 12),
+        (Torch, load_torch, 14),
     ],
     ids=["attnlib", "in steps", "einsum", "loop", "float32 softmax", "fused", "torch"],
 )  # fmt: skip
@@ -210,10 +210,10 @@ def test_an_answer_that_varies_is_told():
 
 def test_what_is_not_asked_is_told_by_its_reasons():
     assert (
-        "Not tested, because it doesn't offer them under a known name: a second sequence, masks "
-        "(10 questions), padding, causal, two limits at once, a cache, fewer key heads than "
-        "query heads, dropout (3 questions), keys or values left out."
-        in diagnose(WithEinsum).message
+        "Not tested, because it doesn't offer them under a known name: a second sequence "
+        "(2 questions), masks (17 questions), padding (4 questions), causal, two limits at once, "
+        "a cache, fewer key heads than query heads (2 questions), dropout (5 questions), keys or "
+        "values left out." in diagnose(WithEinsum).message
     )
 
 
@@ -224,7 +224,7 @@ def test_several_findings_are_a_list():
     assert [line[:17] for line in lines] == ["* It behaves like"] * 2 + [
         "Tested with rando", "Not tested, becau",
     ]  # fmt: skip
-    assert taken.startswith("Taken as: forward(query, key, ")
+    assert taken.startswith("Taken as: not causal; forward(query, key, ")
     shown = diagnosis._repr_html_()
     assert shown.startswith('<div class="verdict verdict-passed"><p><strong>Healthy, but')
     assert shown.count("<li>It behaves like &quot;") == 2 and shown.count("<p>") == 4

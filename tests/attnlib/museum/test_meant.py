@@ -317,7 +317,70 @@ class LinearOfRelu(Linear):
     feature = staticmethod(torch.relu)
 
 
+class Sparsemax(Limited):
+    """By bisection: which scores are above what is taken off, for the shares to sum to 1."""
+
+    power = 1
+
+    def weigh(self, scores, allowed):
+        scores = scores / self.power
+        if allowed is not None:
+            scores = scores.masked_fill(~allowed, -1e9)
+        high = scores.detach().amax(-1, keepdim=True)
+        low = high - 1
+        for _ in range(40):
+            middle = (low + high) / 2
+            more = (scores - middle).relu().pow(self.power).sum(-1, keepdim=True) > 1
+            low, high = torch.where(more, middle, low), torch.where(more, high, middle)
+        seen = scores > low
+        n = seen.sum(-1, keepdim=True)
+        mean = (scores * seen).sum(-1, keepdim=True) / n
+        return ((scores - mean) * seen + self.over(scores - mean, seen, n)).relu().pow(
+            self.power
+        ) * seen
+
+    def over(self, scores, seen, n):
+        return 1 / n
+
+
+class Entmax(Sparsemax):
+    power = 2
+
+    def over(self, scores, seen, n):
+        return ((1 - (scores.square() * seen).sum(-1, keepdim=True)) / n).relu().sqrt()
+
+
+class OfTheThreeLargest(Limited):
+    def weigh(self, scores, allowed):
+        if allowed is not None:
+            scores = scores.masked_fill(~allowed, -math.inf)
+        ranks = scores.argsort(-1, descending=True).argsort(-1)
+        return scores.masked_fill(ranks > 2, -math.inf).softmax(-1)
+
+
+class Differential(Limited):
+    share = 0.8
+
+    def scores(self, q, k):
+        (q, other_q), (k, other_k) = (x.chunk(2, -1) for x in (q, k))
+        return torch.stack([q @ k.mT, other_q @ other_k.mT]) / math.sqrt(self.d_k / 2)
+
+    def weigh(self, scores, allowed):
+        first, second = (super(Differential, self).weigh(one, allowed) for one in scores)
+        return first - self.share * second
+
+
+class DifferentialUnscaled(Differential):
+    def scores(self, q, k):
+        return super().scores(q, k) * math.sqrt(self.d_k / 2)
+
+
 FORMULAS = {
+    Sparsemax: "sparsemax in place of the softmax",
+    Entmax: "entmax with alpha = 1.5",
+    OfTheThreeLargest: "a softmax of the 3 largest scores",
+    Differential: "the second one taken 0.8 times, each of half a head (",
+    DifferentialUnscaled: "the second one taken 0.8 times, each of half a head, unscaled (",
     Softcapped: "softcapped scores (c tanh(s / c) with c = 3,",
     SoftcappedAsGemma: "softcapped scores (c tanh(s / c) with c = 20,",
     CausallySoftcapped: "softcapped scores (c tanh(s / c) with c = 3,",
@@ -407,3 +470,63 @@ def test_what_may_be_meant_fails_a_test_and_the_command(tmp_path, capsys):
 
 def test_each_convention_belongs_to_an_exhibit():
     assert set(KNOWN) <= {exhibit.name for exhibit in museum.EXHIBITS}
+
+
+# --- something else beside the output ------------------------------------------------------------
+
+
+def with_second(second):
+    """An attention that returns its output and another value."""
+
+    class Returning(Plain):
+        def forward(self, x):
+            output, weights = self.attend(x)
+            return output, second(self, x, weights)
+
+    return Returning
+
+
+BESIDE = {
+    "a loss": lambda module, x, weights: weights.square().mean(),
+    "the tokens": lambda module, x, weights: x,
+    "one head": lambda module, x, weights: weights[:, 0],
+    "scores before the scale": lambda module, x, weights: (
+        module.split(module.W_q(x)) @ module.split(module.W_k(x)).mT
+    ),
+    "no axis that is 1": lambda module, x, weights: weights.squeeze(),
+}
+
+
+@pytest.mark.parametrize("second", BESIDE.values(), ids=BESIDE)
+def test_a_right_output_beside_something_else_may_be_meant(second):
+    diagnosis = diagnose(with_second(second))
+    assert diagnosis.heading == UNLESS_MEANT, diagnosis
+    assert "returns=lambda result: result[0]" in diagnosis.message
+    assert diagnose(with_second(second), returns=lambda result: result[0])
+
+
+@pytest.mark.parametrize("axes", [(1, 0, 2, 3), (0, 2, 1, 3), (0, 2, 3, 1)])
+def test_weights_may_have_their_axes_in_another_order(axes):
+    diagnosis = diagnose(with_second(lambda module, x, weights: weights.permute(axes)))
+    assert diagnosis and "returning weights [" in diagnosis.taken, diagnosis
+
+
+def test_weights_that_are_not_used_stay_a_bug():
+    steeper = with_second(lambda module, x, weights: (2 * weights.log()).softmax(-1))
+    diagnosis = diagnose(steeper)
+    assert diagnosis.heading == "Broken."
+    assert "the weights that it returns aren't those that it uses" in diagnosis.message
+
+
+def test_a_mask_may_hide_while_dropout_is_at_work():
+    class Dropping(nn.Module):
+        def __init__(self, d_model, num_heads, dropout=0.1):
+            super().__init__()
+            self.attn = nn.MultiheadAttention(d_model, num_heads, dropout=dropout)
+
+        def forward(self, x, mask=None, key_padding_mask=None):
+            return self.attn(x, x, x, attn_mask=mask, key_padding_mask=key_padding_mask)[0]
+
+    diagnosis = diagnose(Dropping)
+    assert diagnosis.heading == UNLESS_MEANT, diagnosis
+    assert "batch_first=False" in diagnosis.message and 'mask="hide"' in diagnosis.message

@@ -2,10 +2,13 @@
 
 import math
 from functools import cache
+from itertools import chain
 
 import pytest
 import torch
 from tools.broken_attentions import AT_AN_EDGE, FOUND_BEFORE, MISSED, Limited, Plain, scaled_by
+from tools.forgetful_attentions import AT_AN_EDGE as FORGETFUL_EDGES
+from tools.forgetful_attentions import FIRST_TOLD
 
 from attnlib.museum import EXHIBITS, diagnose
 from attnlib.museum.doctor.build import FIRST, SECOND
@@ -41,7 +44,8 @@ def test_what_the_broken_ones_are_made_of_is_right(right):
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_others_miss_is_found(name):
     diagnosis = diagnosed(BROKEN[name])
-    known_elsewhere = name == "2"  # a scale of another size that is the same for every d_k
+    # A scale of another size that is the same for every d_k, and what is for inference alone.
+    known_elsewhere = name in ("2", "WithoutGradients")
     heading = "Broken, unless it is meant so." if known_elsewhere else "Broken."
     assert not diagnosis and diagnosis.heading == heading, diagnosis
 
@@ -67,7 +71,8 @@ def test_no_two_sizes_of_a_width_agree():
 
 def test_every_probe_is_the_first_to_find_something():
     found = {exhibit.killed_by for exhibit in EXHIBITS}
-    found |= {diagnosed(broken).failed[0] for broken in (BROKEN | AT_AN_EDGE).values()}
+    broken = [*(BROKEN | AT_AN_EDGE).values(), *chain(*(FIRST_TOLD | FORGETFUL_EDGES).values())]
+    found |= {diagnosed(one).failed[0] for one in broken}
     assert {probe.name for probe in PROBES} - found == set()
 
 
@@ -185,3 +190,49 @@ def test_the_number_of_runs_stays_small():
 
     diagnose(Counted)
     assert runs < 100
+
+
+class TriangleNotKept(Plain):
+    """Its masked_fill returns what nobody keeps."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.register_buffer("mask", torch.ones(99, 99).triu(1))
+
+    def forward(self, x):
+        return self.attend(x)[0]
+
+    def weigh(self, scores, allowed):
+        T = scores.shape[-1]
+        scores.masked_fill(self.mask[:T, :T].bool(), float("-inf"))
+        return scores.softmax(-1)
+
+
+class FlagNotRead(Plain):
+    def __init__(self, d_model, num_heads, causal=True):
+        super().__init__(d_model, num_heads)
+
+    def forward(self, x):
+        return self.attend(x)[0]
+
+
+@pytest.mark.parametrize("candidate", [TriangleNotKept, FlagNotRead, TriangleNotKept(48, 4)])
+def test_a_triangle_that_is_lost_is_told(candidate):
+    diagnosis = diagnose(candidate)
+    assert not diagnosis and diagnosis.heading == "Broken, unless it is meant so."
+    assert diagnosis.message.startswith("Not causal") and 'causal="always"' in diagnosis.message
+    assert diagnose(candidate, causal="when asked").heading == "Healthy."
+    assert "not causal" in diagnose(candidate, causal="when asked").taken
+    assert diagnose(candidate, causal="always").heading == "Broken."
+
+
+def test_a_triangle_is_no_sign_where_masks_are_handed_over():
+    class TakesAMask(TriangleNotKept):
+        def forward(self, x, mask=None):
+            return self.attend(x, allowed=mask)[0]
+
+        def weigh(self, scores, allowed):
+            return Plain.weigh(self, scores, allowed)
+
+    diagnosis = diagnose(TakesAMask, mask_shape="[T, T]")
+    assert diagnosis and diagnosis.message.startswith("Not causal"), diagnosis

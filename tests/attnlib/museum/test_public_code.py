@@ -6,16 +6,18 @@ import pytest
 import torch
 from tools import public_attentions as public
 from torch import nn
-from transformers import BertConfig, GPT2Config, LlamaConfig
+from transformers import BertConfig, GemmaConfig, GPT2Config, LlamaConfig, Qwen3Config
 from transformers.models.bert.modeling_bert import BertAttention, BertSelfAttention
+from transformers.models.gemma.modeling_gemma import GemmaAttention
 from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
 from transformers.models.llama.modeling_llama import LlamaAttention
+from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
 from attnlib import MultiHeadAttention
 from attnlib.museum import diagnose, named, visitors
 from attnlib.museum.doctor.constructing import LONGEST
 from attnlib.museum.doctor.examine import USUAL
-from attnlib.museum.doctor.probes import LONGEST as LONGEST_ASKED
+from attnlib.museum.doctor.questions import LONGEST as LONGEST_ASKED
 
 SIZES = {"hidden_size": 48, "num_attention_heads": 4}
 NO_TURN = (torch.ones(1, 1, 12), torch.zeros(1, 1, 12))  # cosines and sines of position 0
@@ -32,6 +34,11 @@ def bert(kind, implementation="eager"):
 def llama():
     config = LlamaConfig(**SIZES, num_key_value_heads=2, attn_implementation="eager")
     return LlamaAttention(config, layer_idx=0)
+
+
+def with_wide_heads(kind, config):
+    sizes = {**SIZES, "num_key_value_heads": 2, "head_dim": 20}
+    return kind(config(**sizes, attn_implementation="eager"), layer_idx=0)
 
 
 FINITE = {"a finite minimum"}
@@ -97,6 +104,9 @@ KINDS = {
         "its position_embeddings turning nothing (cos = 1, sin = 0)"),
     "Llama, retold": (public.LlamaOfTransformers, {}, NAN | SHOWN, "position_embeddings turning"),
     "Llama, built": (llama(), {}, NAN | SHOWN, "position_embeddings turning nothing"),
+    "Qwen3": (with_wide_heads(Qwen3Attention, Qwen3Config), {}, NAN | SHOWN,
+        "its 4 heads 20 wide, with d_model=48"),
+    "Gemma": (with_wide_heads(GemmaAttention, GemmaConfig), {}, NAN | SHOWN, "4 heads 20 wide"),
     "an encoder's": (nn.TransformerEncoderLayer(48, 4).self_attn, {}, NAN | SHOWN, "forward(query"),
     "heads spread": (public.HeadsSpread, {}, set(), "(d h), in W_q, W_k, W_v and W_o"),
     "heads spread, built": (public.HeadsSpread(48, 4), {}, set(), "in W_q, W_k, W_v and W_o"),

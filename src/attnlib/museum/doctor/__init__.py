@@ -5,8 +5,12 @@ constructing, build    making modules of a candidate, or copying one
 places, bare, loading  where its weights are; the reference's are copied there
 forward, mask_style    calling it as attnlib's attention is called
 reference              what it is compared with: attnlib's attention, right or with an exhibit
-asking, probes         the questions, and the paths on which they are put
-comparing              when two answers are the same
+machine, refusing      errors that are about the machine alone, or raised on purpose
+asking, draw           asking a module on each path that it has; random inputs
+questions, dropping    what is asked: without limits, of masks, of dropout
+crossings              limits in each situation in which one may be forgotten
+probes                 all questions in turn, and what a difference means
+comparing, cells       when two answers are the same; what a crossing goes wrong on
 patient                a candidate that can be asked, beside the reference
 examine, find_masks    what kind of module it is
 naming                 which exhibits it behaves like

@@ -14,13 +14,21 @@ from attnlib.museum.doctor.forward import Forward, Result
 from attnlib.museum.doctor.mask_style import MaskStyle
 from attnlib.museum.doctor.places import Places, collect, own_places
 from attnlib.museum.doctor.reference import Setting
+from attnlib.museum.doctor.refusing import note_size
+from attnlib.museum.doctor.told import CallError
 
 OWN_ROLES = ("query", "key", "value", "mask", "key_mask", "causal", "cache", "need_weights")
 OWN_FORWARD = Forward({role: role for role in OWN_ROLES})
 FOUR_AXES = replace(OWN_FORWARD, mask=MaskStyle(several="[B, 1, T, T]"))
 
 
+NO_GRADIENTS = "no gradients"  # is taken by what is for inference alone
+
 Pair = tuple[Tensor | None, Tensor | None]  # what is compared; None where nothing is known
+
+
+class NoGradientError(RuntimeError):
+    """What was answered has no gradient."""
 
 
 @dataclass(frozen=True)
@@ -88,24 +96,36 @@ class Asked:
             options["causal"] = True
         key = query if key is None else key
         value = key if value is None else value
-        output, weights = self.forward.call(
-            self.module, self.setting.sizes.num_heads, query, key, value, **options
-        )
+        try:
+            output, weights = self.forward.call(
+                self.module, self.setting.sizes.num_heads, query, key, value, **options
+            )
+        except CallError:
+            raise
+        except Exception as error:
+            note_size(error, *query.shape[:2])
+            raise
         if self.residual:
             output = output - query
         return output, weights
 
-    def changes(self, x: Tensor, **limits: Tensor) -> bool:
+    def changes(self, *tokens: Tensor, **limits: Any) -> bool:
         """Tell whether it changes in place what it is handed."""
         handed: list[tuple[Tensor, Tensor]] = []
         with suppress(Exception):  # which other probes tell
-            replace(self, forward=replace(self.forward, handed=handed))(x, **limits)
+            replace(self, forward=replace(self.forward, handed=handed))(*tokens, **limits)
         return any(not torch.equal(before, after) for before, after in handed)
 
     def with_bare_masks(self) -> "Asked":
         """Hand over masks for each sample as [B, T, T]."""
         mask = replace(self.forward.mask, several="[B, T, T]")
         return replace(self, forward=replace(self.forward, mask=mask))
+
+    def with_masks_of(self, dtype: torch.dtype) -> "Asked":
+        """Hand over masks of other numbers."""
+        forward = self.forward
+        mask, key_mask = (replace(one, dtype=dtype) for one in (forward.mask, forward.key_mask))
+        return replace(self, forward=replace(forward, mask=mask, key_mask=key_mask))
 
     @contextmanager
     def on(self, path: Path) -> Iterator["Asked"]:
@@ -126,12 +146,32 @@ class Asked:
         return replace(self, module=copy_of(self.module).half())
 
     def gradients(self, found: Tensor, x: Tensor) -> list[Pair]:
-        """Return the gradients of the squares found, by x and by each weight that is known."""
-        parameters = dict(self.module.named_parameters()) if self.places else {}
+        """Return the gradients of the squares found, by x and by each weight that is known.
+
+        Raises:
+            NoGradientError: none flows.
+        """
+        if NO_GRADIENTS in self.takes:
+            return []
+        if not found.requires_grad:
+            raise NoGradientError(
+                "no gradient flows through it: its forward runs under torch.no_grad() or "
+                "inference_mode, or its answer is detached"
+            )
+        there = self.module.named_parameters() if self.places else ()
+        parameters = {name: numbers for name, numbers in there if numbers.requires_grad}
         wider = max(1.0, self.setting.sizes.d_model / 256)  # longer sums are rounded more often
         loss = found.square().sum() / wider
-        slopes = torch.autograd.grad(loss, [x, *parameters.values()], materialize_grads=True)
-        by_x, numbers = slopes[0], dict(zip(parameters, slopes[1:], strict=True))
+        x.grad = None
+        self.module.zero_grad()
+        loss.backward()  # torch.autograd.grad isn't for checkpoints
+        by_x, *slopes = (
+            torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+            for leaf in (x, *parameters.values())
+        )
+        numbers = dict(zip(parameters, slopes, strict=True))
+        x.grad = None
+        self.module.zero_grad()
         mine = collect(self.module, self.places, numbers) if self.places else {}
         mine |= {name: mine[name] / self.stretched for name in mine if name.startswith("W_q")}
         names = [f"{W}.{kind}" for W in ("W_q", "W_k", "W_v", "W_o") for kind in ("weight", "bias")]

@@ -36,13 +36,14 @@ def matrix_as(role: str, shape: tuple[int, ...], sizes: Sizes, turned: bool) -> 
         sizes: of the module.
         turned: whether a square one is [in, out], used as x @ W.
     """
-    d, d_k = sizes.d_model, sizes.d_model // sizes.num_heads
+    d, d_k = sizes.d_model, sizes.d_k
+    taken = sizes.all_heads if role == "W_o" else d
     if len(shape) == 2:
-        if shape == (d, d):
-            return Reading(torch.t if turned else _as_it_is, d, guessed=True)
-        if shape[0] == d:
+        if shape == (taken, taken):
+            return Reading(torch.t if turned else _as_it_is, taken, guessed=True)
+        if shape[0] == taken:
             return Reading(torch.t, shape[1])
-        return Reading(_as_it_is, shape[0]) if shape[1] == d else None
+        return Reading(_as_it_is, shape[0]) if shape[1] == taken else None
     if len(shape) != 3:
         return None
     side = "out" if role == "W_o" else "in"
@@ -57,7 +58,7 @@ def matrix_as(role: str, shape: tuple[int, ...], sizes: Sizes, turned: bool) -> 
 
 def bias_fits(numbers: Tensor, width: int, sizes: Sizes) -> bool:
     """Tell whether a parameter may be a bias of this width: [width], [h, d_k] or [h, 1, d_k]."""
-    d_k = sizes.d_model // sizes.num_heads
+    d_k = sizes.d_k
     shapes = ((width,), (width // d_k, d_k), (width // d_k, 1, d_k), (1, width // d_k, d_k))
     return tuple(numbers.shape) in shapes
 

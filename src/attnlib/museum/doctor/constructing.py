@@ -27,9 +27,9 @@ def construct(
     known = set(roles.values())
     anything = takes_anything(candidate)
     special = sizes.dropout or sizes.num_kv_heads != sizes.num_heads
-    if sizes.num_kv_heads != sizes.num_heads and "num_kv_heads" not in known:
-        if not anything:
-            return None
+    grouped = sizes.num_kv_heads != sizes.num_heads
+    if grouped and not anything and not known & {"num_kv_heads", "config"}:
+        return None
     numbers = _numbers(sizes)
     if sizes.num_kv_heads == sizes.num_heads:  # left out where None means so
         none = [p.name for p in parameters_of(candidate) if p.default is None]
@@ -39,7 +39,7 @@ def construct(
     extra = {"dropout", "num_kv_heads"} - known - set(untold) if anything else set()
     try:
         module = _call(candidate, named | {role: numbers[role] for role in extra})
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if extra and isinstance(error, TypeError) and "unexpected keyword" in str(error):
             return None if special else _call(candidate, named)  # **kwargs that take neither
         name = _name(candidate)
@@ -60,7 +60,8 @@ def construct(
             "hand in a class of modules, or a function of (d_model, num_heads) that returns the "
             "module"
         )
-    return module
+    of_config = not anything and "num_kv_heads" not in known
+    return None if grouped and of_config and not numbers["config"].asked_for_groups else module
 
 
 def _roles(candidate: Callable) -> dict[str, str | None]:
@@ -75,13 +76,23 @@ def _roles(candidate: Callable) -> dict[str, str | None]:
             f"candidate must be a module or build one, but {_name(candidate)} takes queries, keys "
             "and values itself: hand in the module that calls it"
         )
+    if not inspect.signature(candidate).parameters:
+        raise CallError(
+            f"{_name(candidate)} takes no sizes, so it builds one module only: hand in that module"
+        )
     roles = {parameter.name: known_as(parameter.name, SIZES) for parameter in parameters}
     if "d_model" in roles.values():  # a config beside it would be another thing
         roles = {name: None if role == "config" else role for name, role in roles.items()}
     needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     foreign = [name for name in needed if roles[name] is None]
     wanted = [size for size in ("d_model", "num_heads") if size not in roles.values()]
-    if len(wanted) == 2 and list(roles)[:2] == foreign[:2] != []:  # (a, b), whatever their names
+    if len(foreign) == 1 and not set(roles.values()) - {None}:
+        raise CallError(
+            f"candidate must be a module or build one, but {_name(candidate)} takes {foreign[0]!r} "
+            "and no sizes: if it is an attention itself, hand in the nn.Module that it is of; if "
+            "it builds one, hand in a function of (d_model, num_heads)"
+        )
+    if len(wanted) == 2 and list(roles)[:2] == foreign[:2] and foreign:  # (a, b), however named
         roles |= dict(zip(list(roles)[:2], wanted, strict=True))
     elif len(wanted) == len(foreign) == 1 and len(needed) == 2:
         roles[foreign[0]] = wanted[0]
@@ -105,8 +116,8 @@ def _roles(candidate: Callable) -> dict[str, str | None]:
 def _numbers(sizes: Sizes) -> dict[str, Any]:
     numbers: dict[str, Any] = {
         "d_model": sizes.d_model, "num_heads": sizes.num_heads, "dropout": sizes.dropout,
-        "num_kv_heads": sizes.num_kv_heads, "d_k": sizes.d_model // sizes.num_heads,
-        "length": LONGEST, "layer": 0,
+        "num_kv_heads": sizes.num_kv_heads, "d_k": sizes.d_k,
+        "length": LONGEST, "layer": 0, "device": "cpu",
     }  # fmt: skip
     return numbers | {"config": Config(numbers)}
 
@@ -135,11 +146,14 @@ class Config:
 
     def __init__(self, numbers: dict[str, Any]) -> None:
         self._numbers = numbers
+        self.asked_for_groups = False
 
     def __getattr__(self, name: str) -> Any:
         if name == "_attn_implementation":  # of transformers
             return "eager"
         role = known_as(name, SIZES) if not name.startswith("__") else None
+        if role == "num_kv_heads":
+            self.asked_for_groups = True
         if role == "bias":
             return True
         if "drop" in name:

@@ -1,7 +1,7 @@
 """Naming what is wrong with an attention."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -22,9 +22,13 @@ from attnlib.museum.doctor.examine import (
     hints_at_positions,
     may_be_causal,
     normalizes_inside,
+    seems_causal,
     short_context,
+    sizes_taken,
+    width_taken,
 )
-from attnlib.museum.doctor.meant import by_other_formula, hints, right_if_meant
+from attnlib.museum.doctor.machine import is_missing
+from attnlib.museum.doctor.meant import by_other_formula, conventions, hints, right_if_meant
 from attnlib.museum.doctor.naming import (
     ABOUT_DTYPES,
     ABOUT_NORMS,
@@ -34,6 +38,7 @@ from attnlib.museum.doctor.naming import (
 )
 from attnlib.museum.doctor.places import guessed
 from attnlib.museum.doctor.probes import PROBES
+from attnlib.museum.doctor.refusing import is_refusal
 from attnlib.museum.doctor.told import Load, Told
 
 CANNOT_BE_ASKED = "This can't be asked."
@@ -53,7 +58,7 @@ class Diagnosis(Verdict):
         failed: names of the probes on which it is wrong.
         untried: names of the probes that it can't be asked.
         edges: names of those of the failed probes that are about an edge: where rows may look
-            nowhere, half precision, weights while it trains.
+            nowhere, what stands where the padding is, half precision, weights while it trains.
         taken: what the candidate was taken for: how it is called, what its masks mean and so on.
         heading: the diagnosis in a few words: "Healthy.", "Healthy, but it differs at the edges.",
             "Broken."; "Broken, unless it is meant so." where it is right under another convention
@@ -95,10 +100,13 @@ def diagnose(
 ) -> Diagnosis:
     """Compare an attention with attnlib's, and say which exhibit it behaves like.
 
-    The candidate is asked in many ways: one sequence and two, masks, padding, gradients, training,
-    a cache and so on; what its arguments allow. How it is called, where its weights are and what
-    its masks mean is found out where that is safe, and told in the diagnosis; what isn't found out
-    can be said here.
+    The candidate is asked in many ways: one sequence and two, gradients, training, a cache and so
+    on; what its arguments allow. A mask, padding and causal are asked alone and together, on one
+    sample and many, one query and another sequence, with padding anywhere. Of padded queries
+    nothing is promised, so that a difference there is at an edge.
+
+    How it is called, where its weights are and what its masks mean is found out where that is safe,
+    and told in the diagnosis; what isn't found out can be said here.
 
     Args:
         candidate: a module, of which a copy is asked at its own sizes; or a class or a function
@@ -140,29 +148,43 @@ def diagnose(
     with usual_settings(), torch.random.fork_rng(devices=[]):
         patient = examine(candidate, told)
         answers = Answers.of(patient)
+        missing = [question for question in answers.wrong if is_missing(answers.given[question])]
+        if missing and ((PROBES[0], PATHS[0]) in missing or missing == answers.wrong):
+            error = answers.given[missing[0]]
+            assert isinstance(error, Exception)
+            reason = report.machine_lacks(error)
+            return _told(answers, CANNOT_BE_ASKED, reason, passed=False)
+        if missing:
+            given = {q: answer for q, answer in answers.given.items() if q not in missing}
+            answers = replace(answers, given=given)
         if not answers.wrong:
-            return _not_wrong(answers, told, edges)
-        for reading, limit in _readings(answers, candidate, told):
+            return _not_wrong(answers, candidate, told, edges)
+        if answers.only_refused:
+            return _told(answers, CANNOT_BE_ASKED, report.refuses(answers), passed=False)
+        if answers.keeps_something:
+            return _told(answers, "Broken.", report.keeps_something(answers), passed=False)
+        causally = _if_causal(answers, told)
+        for reading, limit in _readings(answers, causally, candidate, told):
             exhibits = reading.explain(reading.wrong[0], limit) if reading.wrong else ()
             if exhibits:
                 return _wrong(reading, exhibits, candidate, told)
-        return _wrong(_nearest(answers, told), (), candidate, told)
+        if causally and causally.mostly_right((PROBES[0], PATHS[0])):
+            # A number that is too small for minus infinity lets a little of the future through.
+            answers = Answers.of(causally.patient)
+        return _wrong(answers, (), candidate, told)
 
 
-def _nearest(answers: Answers, told: Told) -> Answers:
-    """Return the answers, or those of an always causal one if that is much nearer to them.
-
-    A number that is too small for minus infinity lets a little of the future through.
-    """
-    patient = answers.patient
-    if (PROBES[0], PATHS[0]) in answers.failed and may_be_causal(patient, told):
-        causally = always_causal(patient)
-        if Answers.at_once(causally).mostly_right((PROBES[0], PATHS[0])):
-            return Answers.of(causally)
-    return answers
+def _if_causal(answers: Answers, told: Told) -> Answers | None:
+    """Return the first answers as those of an always causal one, if they are wrong without."""
+    wrong_at_once = (PROBES[0], PATHS[0]) in answers.failed
+    if not wrong_at_once or not may_be_causal(answers.patient, told):
+        return None
+    return Answers.at_once(always_causal(answers.patient))
 
 
-def _readings(answers: Answers, candidate: Candidate, told: Told) -> Iterator[tuple[Answers, int]]:
+def _readings(
+    answers: Answers, causally: Answers | None, candidate: Candidate, told: Told
+) -> Iterator[tuple[Answers, int]]:
     """Yield what the candidate answers, taken for what it may be; and how many bugs to look for.
 
     A matrix that is read the wrong way looks like a bug: one exhibit is looked for under both
@@ -177,19 +199,26 @@ def _readings(answers: Answers, candidate: Candidate, told: Told) -> Iterator[tu
         readings.append(Answers.of(examine(candidate, told, turned=False)))
         yield from ((reading, 1) for reading in readings)
     yield from ((reading, 2) for reading in readings)
-    if may_be_causal(patient, told):  # a bug may hide that it looks left only
-        causally = always_causal(patient)
-        at_once = Answers.at_once(causally)
-        if not at_once.wrong or at_once.explain(at_once.wrong[0], limit=1):
-            yield Answers.of(causally), 1
+    if causally:  # a bug may hide that it looks left only
+        if not causally.wrong or causally.explain(causally.wrong[0], limit=1):
+            yield Answers.of(causally.patient), 1
 
 
-def _not_wrong(answers: Answers, told: Told, edges: bool) -> Diagnosis:
-    if not answers.failed:
-        return _told(answers, "Healthy.", report.healthy(answers))
-    exhibits, message = report.at_the_edges(answers, told)
-    heading = "Healthy, but it differs at the edges."
-    return _told(answers, heading, message, exhibits, passed=not edges)
+def _not_wrong(answers: Answers, candidate: Candidate, told: Told, edges: bool) -> Diagnosis:
+    patient, sign = answers.patient, None
+    if not patient.first.setting.always_causal and "causal" not in patient.first.forward.roles:
+        answers = replace(answers, patient=replace(patient, taken=("not causal", *patient.taken)))
+        sign = seems_causal(patient, candidate) if may_be_causal(patient, told) else None
+    exhibits: tuple[Exhibit, ...] = ()
+    heading, message = "Healthy.", report.healthy(answers)
+    if answers.failed:
+        exhibits, message = report.at_the_edges(answers, told, in_full=edges)
+        heading = "Healthy, but it differs at the edges."
+    if sign:
+        message = report.not_causal(sign, message)
+    if sign and not patient.first.forward.takes & {"mask", "masks"}:  # by which it may be meant
+        return _told(answers, UNLESS_MEANT, message, exhibits, passed=False)
+    return _told(answers, heading, message, exhibits, passed=not (answers.failed and edges))
 
 
 def _wrong(
@@ -199,7 +228,8 @@ def _wrong(
     if meant:
         message = report.if_meant(answers, exhibits, meant)
         return _told(answers, UNLESS_MEANT, message, exhibits, passed=False)
-    reason = _why_not_comparable(answers, bool(exhibits))
+    reason = _why_not_comparable(answers, bool(exhibits), candidate, told)
+    reason = reason or _if_tokens_come_first(answers, exhibits, candidate, told)
     if reason:
         return _told(answers, CANNOT_BE_ASKED, reason, passed=False)
     if exhibits:
@@ -213,7 +243,23 @@ def _wrong(
     return _told(answers, "Broken.", message, exhibits, passed=False)
 
 
-def _why_not_comparable(answers: Answers, named: bool) -> str | None:
+def _if_tokens_come_first(
+    answers: Answers, exhibits: tuple[Exhibit, ...], candidate: Candidate, told: Told
+) -> str | None:
+    """Say which masks aren't taken by what would be right with tokens [T, B, d], if that is so."""
+    if not any(isinstance(answers.given[question], Exception) for question in answers.wrong):
+        return None
+    for convention in conventions(exhibits, answers.patient, told):
+        if "batch_first" in convention.options:
+            now = Answers.of(examine(candidate, replace(told, **convention.options)))
+            if now.takes_no_mask:
+                return f"{convention.says} {report.other_masks(now)}"
+    return None
+
+
+def _why_not_comparable(
+    answers: Answers, named: bool, candidate: Candidate, told: Told
+) -> str | None:
     """Say why an answer may be another than attention's though nothing is broken, if it may."""
     asked, plain = answers.patient.first, (PROBES[0], PATHS[0])
     besides = answers.patient.besides if plain in answers.failed else ()
@@ -232,6 +278,15 @@ def _why_not_comparable(answers: Answers, named: bool) -> str | None:
             return report.other_dtype(raised)
         if plain in answers.failed and any(words in str(raised) for words in ABOUT_OTHER_FORMS):
             return report.other_form(raised)
+        if plain in answers.failed and "NoneType" in str(raised) and asked.forward.unused:
+            return report.left_out(raised, asked.forward.unused)
+        sizes = sizes_taken(answers.patient, raised) if plain in answers.failed else None
+        if sizes:
+            return report.certain_sizes(raised, sizes)
+        if plain in answers.failed and is_refusal(raised):
+            width = width_taken(candidate, told)
+            if width:
+                return report.certain_widths(raised, asked.setting.sizes.d_k, width)
         context = short_context(asked.module, USUAL)
         if context or not isinstance(raised, ABOUT_SHAPES):
             return report.short_context(context, USUAL) if context else None

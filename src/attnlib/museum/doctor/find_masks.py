@@ -5,19 +5,24 @@ that it hides instead is a bug, unless the reader says otherwise.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 
 import torch
 
+from attnlib.museum.doctor.asking import PATHS, Asked
 from attnlib.museum.doctor.comparing import NEAR, mostly
+from attnlib.museum.doctor.draw import Draw
 from attnlib.museum.doctor.forward import Forward
-from attnlib.museum.doctor.mask_style import OWN, MaskStyle
+from attnlib.museum.doctor.mask_style import ANY, OWN, PADDING, MaskStyle
 from attnlib.museum.doctor.names import ROLES
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import Told
 
 _BY_NAME = {probe.name: probe for probe in PROBES}
+_PLAIN = PROBES[0]
 _ONE, _SEVERAL, _PADDING = (
     _BY_NAME[name] for name in ("a mask", "any number of samples", "padding")
 )
@@ -25,7 +30,58 @@ _SAME_NUMBER = _BY_NAME["a mask for each sample"]  # of samples and heads
 _AXES = ("[T, T]", "[B, T, T]", "[B, 1, T, T]")
 _AXES_OF_SEVERAL = ("[B, T, T]", "[B, 1, T, T]", "[B h, T, T]")
 _DTYPES = (torch.bool, torch.int64, torch.float32)
-_OURS = ("mask", "src_mask", "allowed")  # names that leave no doubt what True means
+_OURS = (
+    "mask",
+    "src_mask",
+    "tgt_mask",
+    "trg_mask",
+    "allowed",
+)  # names that leave no doubt what True means
+
+
+def with_open_masks(patient: Patient, told: Told) -> Patient:
+    """Return a patient that is handed masks that hide nothing where it must get some.
+
+    What it means by True isn't known yet, and a mask that hides everything leaves nothing to ask.
+    A meaning is taken only for these masks: what others mean is found out by asking with them.
+    """
+    forward = patient.first.forward
+    needed = [role for role in ("mask", "key_mask") if role in forward.required]
+    if not needed or patient.right(_PLAIN):
+        return patient
+    found = patient
+    for styles in product(*(_open_styles(role, forward, told) for role in needed)):
+        opened = replace(forward, open=dict(zip(needed, styles, strict=True)))
+        tried = patient.changed(forward=opened)
+        if not _tells_tokens_apart(tried.first):
+            continue
+        if tried.right(_PLAIN):
+            return tried
+        found = tried if found is patient else found
+    return found
+
+
+def _open_styles(role: str, forward: Forward, told: Told) -> list[MaskStyle]:
+    """Return the styles in which a mask may be written that hides nothing."""
+    meaning = getattr(told, role) or (told.mask if role == "key_mask" else None)
+    if meaning is None and getattr(forward, role) != OWN:  # known from the module's class
+        meaning = getattr(forward, role).meaning
+    meanings = [meaning] if meaning else ["keep", "hide", "add"]
+    axes = (*_AXES, "[B h, T, T]", PADDING, ANY) if role == "mask" else (PADDING,)
+    return [
+        MaskStyle(meaning, dtype, one)
+        for one in axes
+        for meaning in meanings
+        for dtype in (_DTYPES if meaning != "add" else (torch.float32,))
+    ]
+
+
+def _tells_tokens_apart(asked: Asked) -> bool:
+    """Tell whether its outputs are numbers that differ, as they don't where all is hidden."""
+    with suppress(Exception), asked.on(PATHS[0]) as on_path:
+        output, _ = on_path(Draw(asked).tokens(2, 7))
+        return bool(output.isfinite().all()) and not torch.allclose(output, output[:, :1])
+    return False
 
 
 def with_mask_style(patient: Patient, told: Told) -> Patient:
@@ -44,7 +100,8 @@ def with_mask_style(patient: Patient, told: Told) -> Patient:
             break
     if most < 2 and "key_mask" not in patient.first.forward.roles and not told.mask_shape:
         padding = _as_padding(patient, told)
-        if padding.right(_PADDING) or (most == 0 and not padding.raises(_PADDING)):
+        silent = most == 0 and not padding.raises(_PADDING)
+        if padding.right(_PADDING) or silent or told.key_mask:
             best = padding
     if best.first.setting.mask_replaces:
         return best.noting("a mask replaces its triangle")
@@ -53,7 +110,8 @@ def with_mask_style(patient: Patient, told: Told) -> Patient:
 
 def _as_padding(patient: Patient, told: Told) -> Patient:
     """Return a patient whose mask is one of keys, [B, T], of numbers that it takes."""
-    forward, other = patient.first.forward, {"mask": "key_mask"}
+    forward = patient.first.forward
+    other = {"mask": "key_mask", "mask_between": "key_mask_between"}
     forward = replace(
         forward,
         roles={other.get(role, role): name for role, name in forward.roles.items()},
@@ -73,11 +131,13 @@ def with_key_mask_style(patient: Patient, told: Told) -> Patient:
     forward = patient.first.forward
     if forward.roles["key_mask"] in ROLES["mask"]:  # found to be padding, under what was told
         return patient
-    of_name = {"key_mask": ["keep"], "key_padding_mask": ["hide", "keep"]}
-    meanings = [told.key_mask] if told.key_mask else of_name.get(forward.roles["key_mask"])
+    name = forward.roles["key_mask"]
+    of_name = ["keep"] if name == "key_mask" else ["keep", "hide"]
+    if name.endswith("key_padding_mask"):  # torch's
+        of_name = ["hide", "keep"]
     tried = [
         patient.changed(forward=replace(forward, key_mask=replace(forward.key_mask, meaning=one)))
-        for one in meanings or ["keep", "hide"]
+        for one in ([told.key_mask] if told.key_mask else of_name)
     ]
     if patient.first.setting.always_causal:  # padding may switch the triangle off
         right = (one for one in tried if _right_without_triangle(one) or one.right(_PADDING))

@@ -7,6 +7,7 @@ nobody told, is tried with many, and the best is made better until it fits or do
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -31,13 +32,16 @@ class Formula:
     """Another way from queries and keys to weights.
 
     says: what it is, with a place for its number. weigh: the weights. numbers: those to begin with.
-    features: what is done to queries and keys, whose products are then taken as they are.
+    score: what is made of queries and keys, if that isn't their scaled dot products. shares:
+    whether rows of weights sum to 1, so that equal tokens come out as by the paper's formula; None
+    where some do.
     """
 
     says: str
     weigh: Weigh
     numbers: Sequence[float] = (1.0,)
-    features: Callable[[Tensor], Tensor] | None = None
+    score: Callable[[Tensor, Tensor], Tensor] | None = None
+    shares: bool | None = True
 
     def steps(self, number: float) -> dict[str, Any]:
         """Return the steps of attention that it replaces."""
@@ -46,10 +50,7 @@ class Formula:
             "softmax": lambda scores: self.weigh(scores, everything, number),
             "weigh": lambda scores, allowed: self.weigh(scores, allowed, number),
         }
-        features = self.features
-        if features:
-            steps["score"] = lambda q, k: features(q) @ features(k).mT
-        return steps
+        return steps | {"score": self.score} if self.score else steps
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,46 @@ def _with_one_added(scores: Tensor, allowed: Tensor, _: float) -> Tensor:
     return F.pad(scores, (1, 0)).softmax(-1)[..., 1:]  # 1 is the exponential of the padding
 
 
+def _products(features: Callable[[Tensor], Tensor], q: Tensor, k: Tensor) -> Tensor:
+    return features(q) @ features(k).mT
+
+
+def _of_halves(power: float, q: Tensor, k: Tensor) -> Tensor:
+    """Return scores [2, B, h, T_q, T_k] of the first and the second halves of heads."""
+    halves = zip(q.chunk(2, -1), k.chunk(2, -1), strict=True)
+    return torch.stack([q @ k.mT for q, k in halves]) / (q.shape[-1] / 2) ** power
+
+
+def _forbid(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Take the largest score of each row off, and make those far less that may not be seen."""
+    scores = scores.masked_fill(~allowed, -1e9)
+    return scores - scores.amax(-1, keepdim=True)
+
+
+def _sparsemax(scores: Tensor) -> Tensor:
+    """Take the same number off all scores of a row, so that what is above 0 sums to 1."""
+    ordered = scores.sort(-1, descending=True).values
+    sums, ranks = ordered.cumsum(-1), torch.arange(1, scores.shape[-1] + 1)
+    last = (1 + ranks * ordered > sums).sum(-1, keepdim=True)
+    return (scores - (sums.gather(-1, last - 1) - 1) / last).relu()
+
+
+def _entmax(scores: Tensor) -> Tensor:
+    """Do the same to half the scores, so that the squares of what is above 0 sum to 1."""
+    ordered = scores.sort(-1, descending=True).values / 2
+    ranks = torch.arange(1, scores.shape[-1] + 1)
+    means, squares = ordered.cumsum(-1) / ranks, ordered.square().cumsum(-1) / ranks
+    thresholds = means - ((1 - ranks * (squares - means**2)) / ranks).relu().sqrt()
+    last = (thresholds <= ordered).sum(-1, keepdim=True)
+    return (scores / 2 - thresholds.gather(-1, last - 1)).relu() ** 2
+
+
+def _of_the_largest(most: int, scores: Tensor, allowed: Tensor, _: float) -> Tensor:
+    scores = scores.masked_fill(~allowed, -math.inf)
+    least = scores.topk(min(most, scores.shape[-1])).values[..., -1:]
+    return _softmax(scores, scores >= least)
+
+
 def _count(allowed: Tensor, scores: Tensor) -> Tensor:
     return allowed.expand(scores.shape[-2:]).sum(-1, keepdim=True)
 
@@ -126,6 +167,7 @@ FORMULAS = (
     Formula(
         "a sigmoid of the scores in place of the softmax",
         lambda scores, allowed, _: scores.sigmoid() * allowed,
+        shares=False,
     ),
     Formula(
         "softcapped scores (c tanh(s / c) with c = {}, as Gemma 2 has them, arXiv:2408.00118)",
@@ -136,39 +178,75 @@ FORMULAS = (
         "a sigmoid of the scores in place of the softmax, with {} added (arXiv:2409.04431)",
         lambda scores, allowed, c: (scores + c).sigmoid() * allowed,
         [-12.0, -10.0, -8.0, -6.0, -4.0, -2.0, 0.0, 2.0],
+        shares=False,
     ),
     Formula(
         "a sigmoid of the scores in place of the softmax, with the logarithm of the number of keys "
         "taken off (arXiv:2409.04431)",
         lambda scores, allowed, _: (scores - math.log(scores.shape[-1])).sigmoid() * allowed,
+        shares=False,
     ),
     Formula(
         'a softmax with 1 added to its sum ("off by one", E. Miller 2023)',
         _with_one_added,
+        shares=False,
     ),
     Formula(
         "ReLU of the scores, divided by the number of keys (arXiv:2309.08586)",
         lambda scores, allowed, _: scores.relu() * allowed / scores.shape[-1],
+        shares=False,
     ),
     Formula(
         "ReLU of the scores, divided by the number of keys that may be seen",
         lambda scores, allowed, _: scores.relu() * allowed / _count(allowed, scores),
+        shares=False,
     ),
     Formula(
         "ReLU of the scores, squared, divided by the number of keys (arXiv:2309.08586)",
         lambda scores, allowed, _: scores.relu() ** 2 * allowed / scores.shape[-1],
+        shares=False,
     ),
     Formula(
         "ReLU of the scores, divided by its sum",
         lambda scores, allowed, _: _shares(scores.relu(), allowed),
+        shares=None,
     ),
     *(
         Formula(
             f"linear attention with the features {says}",
             lambda products, allowed, _: _shares(products, allowed),
-            features=features,
+            score=partial(_products, features),
+            shares=None,
         )
         for says, features in FEATURES.items()
+    ),
+    Formula(
+        "sparsemax in place of the softmax (arXiv:1602.02068)",
+        lambda scores, allowed, _: _sparsemax(_forbid(scores, allowed)),
+    ),
+    Formula(
+        "entmax with alpha = 1.5 in place of the softmax (arXiv:1905.05702)",
+        lambda scores, allowed, _: _entmax(_forbid(scores, allowed)),
+    ),
+    *(
+        Formula(
+            f"a softmax of the {most} largest scores of a query (arXiv:1912.11637)",
+            partial(_of_the_largest, most),
+        )
+        for most in range(1, 9)
+    ),
+    *(
+        Formula(
+            f"a difference of two softmaxes, the second one taken {{}} times, {says} "
+            "(differential attention, arXiv:2410.05258)",
+            lambda scores, allowed, c: (
+                _softmax(scores[0], allowed) - c * _softmax(scores[1], allowed)
+            ),
+            _between(0.05, 5),
+            shares=False,
+            score=partial(_of_halves, power),
+        )
+        for power, says in ((0.5, "each of half a head"), (0.0, "each of half a head, unscaled"))
     ),
 )
 
@@ -178,6 +256,8 @@ def other_formula(answers: Answers) -> Found | None:
     if (_PLAIN, PATHS[0]) not in answers.failed:
         return None
     for formula in FORMULAS:
+        if formula.shares not in (None, answers.right_on_equal_tokens):
+            continue
         number = _fitted(formula, answers)
         if number is not None:
             steps = tuple(sorted(formula.steps(number).items()))
@@ -191,8 +271,7 @@ def other_scale(answers: Answers) -> Scale | None:
     number = _fitted(SCALED, answers)
     if number is None:
         return None
-    sizes = answers.patient.first.setting.sizes
-    d_k = sizes.d_model // sizes.num_heads
+    d_k = answers.patient.first.setting.sizes.d_k
     return Scale(_rounded(number * answers.patient.first.stretched / math.sqrt(d_k)), d_k)
 
 

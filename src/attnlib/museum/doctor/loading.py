@@ -11,7 +11,7 @@ from attnlib.attention import MultiHeadAttention
 from attnlib.museum.doctor import build as building
 from attnlib.museum.doctor import places as where
 from attnlib.museum.doctor.asking import Asked
-from attnlib.museum.doctor.build import FIRST, GROUPED, SECOND, Candidate
+from attnlib.museum.doctor.build import FIRST, GROUPED, ODD, ONE_HEAD, SECOND, Candidate
 from attnlib.museum.doctor.forward import read_forward
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.reference import PROJECTIONS, Setting, Sizes, reference
@@ -28,6 +28,7 @@ def in_each_layout(candidate: Candidate, told: Told, turned: bool | None) -> Ite
         sizes = {"first": own}
     else:
         sizes = {"first": FIRST, "second": SECOND, "grouped": GROUPED}
+        sizes |= {"one head": ONE_HEAD, "odd": ODD}
     sizes["dropping"] = replace(sizes["first"], dropout=building.DROPPED)
     modules: dict[str, nn.Module] = {}
     for name, size in tuple(sizes.items()):
@@ -39,15 +40,21 @@ def in_each_layout(candidate: Candidate, told: Told, turned: bool | None) -> Ite
             continue
         if module is not None:
             modules[name] = module
-            if told.load is None:  # a class may have one key head by itself
-                sizes[name] = building.with_own_kv_heads(module, size) or size
+            if told.load is None:  # a class may have one key head, or wider heads, by itself
+                sizes[name] = building.as_built(module, size) or size
+    wrapped = isinstance(candidate, nn.Module) and building.unwrapped(candidate) is not candidate
     norms, *_ = [building.set_norms_aside(module) for module in modules.values()]
+    own_numbers = modules["first"].named_parameters() if isinstance(candidate, nn.Module) else ()
+    unwell = {name for name, numbers in own_numbers if not numbers.isfinite().all()}
+    frozen = {name for name, p in modules["first"].named_parameters() if not p.requires_grad}
     layouts = [where.Layout(told.qkv or "blocks", turned=turned is not False)]
     for layout in layouts:  # which grow by what the first one leaves open
         modules = {
             name: building.copy_of(module) for name, module in modules.items()
         }  # each layout has weights of its own
-        taken = [f"its normalization ({', '.join(norms)}) set aside"] if norms else []
+        taken = [f"what stands in a {type(candidate).__name__}"] if wrapped else []
+        if norms:
+            taken.append(f"its normalization ({', '.join(norms)}) set aside")
         asked = {}
         for name, module in modules.items():
             one = _loaded(module, sizes[name], told, layout)
@@ -56,10 +63,20 @@ def in_each_layout(candidate: Candidate, told: Told, turned: bool | None) -> Ite
             elif name == "first":
                 raise CallError(building.unloadable(module, sizes[name]))
         first = asked["first"]
+        own = first.setting.sizes
+        if own.head_dim:
+            taken.append(f"its {own.num_heads} heads {own.d_k} wide, with d_model={own.d_model}")
         missing = [W for W in PROJECTIONS if W not in first.setting.biases]
         if missing:
             without = "biases" if len(missing) == 4 else f"a bias in {', '.join(missing)}"
             taken.append(f"without {without}")
+        filled = dict.fromkeys(place.theirs for place in first.places or ())
+        odd = [name for name in filled if name in unwell]
+        if odd:
+            taken.append(f"its {some(odd)}, not all of them numbers, filled anew")
+        still = [name for name in filled if name in frozen]
+        if still:
+            taken.append(f"its frozen weights ({some(still)}) free to learn")
         biases = [place.theirs for place in first.places or () if place.ours.endswith("bias")]
         if told.bias is False and biases:
             taken.append(f"its biases ({some(biases)}) filled with 0, for bias=False was told")
@@ -119,7 +136,7 @@ def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: where.Layout) -
         biases = frozenset(PROJECTIONS if told.bias else ())
     setting = Setting(sizes, biases, told.causal == "always", False, told.out_projection)
     right = copy.deepcopy(reference(setting))  # a load of the reader's may do anything to it
-    stretched = told.stretched(sizes.d_model // sizes.num_heads)
+    stretched = told.stretched(sizes.d_k)
     with torch.no_grad():
         for numbers in right.W_q.parameters():
             numbers.div_(stretched)
@@ -128,11 +145,20 @@ def _loaded(module: nn.Module, sizes: Sizes, told: Told, layout: where.Layout) -
             untouched = _load(module, right, told.load)
         elif places is not None:
             where.fill(module, places, right)
+            for place in places:
+                module.get_parameter(place.theirs).requires_grad_()
             theirs = {place.theirs for place in places}
             untouched = [name for name, _ in module.named_parameters() if name not in theirs]
-    except (RuntimeError, AttributeError) as error:
+    except CallError:
+        raise
+    except Exception as error:
         if sizes.num_kv_heads != sizes.num_heads:
             return None
+        if told.load is not None:
+            raise CallError(
+                "load must copy the weights of the second module, a MultiHeadAttention, into the "
+                f"first, a {type(module).__name__}, but it raised {said(error)}"
+            ) from error
         raise CallError(
             "candidate must take the weights W_q, W_k, W_v and W_o of MultiHeadAttention, but "
             f"loading them failed ({said(error)}): if your parameters have other names, pass "

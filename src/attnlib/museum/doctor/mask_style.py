@@ -56,6 +56,7 @@ class MaskStyle:
         return f"{axes} where {yes} = {'hidden' if self.meaning == 'hide' else 'may look'}"
 
 
+PADDING, ANY = "[B, T]", "[1, 1, 1, 1]"  # axes of a mask that hides nothing
 OWN = MaskStyle()
 ADDED = MaskStyle("add", torch.float32)
 TORCH = MaskStyle("hide", several="[B h, T, T]")  # nn.MultiheadAttention

@@ -10,19 +10,24 @@ import torch
 from attnlib.attention import MultiHeadAttention
 from attnlib.museum._catalog import named
 from attnlib.museum._exhibit import Exhibit
-from attnlib.museum.doctor.asking import PATHS
+from attnlib.museum.doctor.asking import PATHS, NoGradientError
 from attnlib.museum.doctor.build import Candidate
+from attnlib.museum.doctor.comparing import agree
+from attnlib.museum.doctor.draw import Draw
 from attnlib.museum.doctor.examine import examine
 from attnlib.museum.doctor.formulas import Found, Scale, other_formula, other_scale
 from attnlib.museum.doctor.naming import Answers, Guess
-from attnlib.museum.doctor.patient import Patient
-from attnlib.museum.doctor.probes import PROBES, Draw
+from attnlib.museum.doctor.patient import Patient, answer_of_attnlib
+from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import CallError, Told
 
 _MOST = 3  # conventions at once
 _IF_MEANT = "That differs from the paper, and is fine if it is meant"
 _SAYS_FORMULA = "Its answers are those of another formula: {}. That is fine if it is meant."
-_LIMITED = {"mask", "masks", "key_mask", "a limit", "two limits", "long"}  # "long" asks masks too
+_MASKED = {"a mask", "a mask for each sample", "any number of samples"}  # under its meaning right
+_LIMITED = {  # what is needed by questions that ask limits too, or the name of one
+    "mask", "masks", "key_mask", "a limit", "two limits", "long", "limits in training with dropout",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,17 @@ PADDING_HIDES = Convention(
 PADDING_ADDED = Convention(
     {"key_mask": "add"},
     'If your padding mask is meant to be added to the scores, say key_mask="add".',
+)
+FOR_INFERENCE = Convention(
+    {"gradients": False},
+    "Nothing in front of it can be trained, nor its own weights. That is fine if it is for "
+    "inference alone.",
+)
+OUTPUT_ALONE = Convention(
+    {"returns": lambda result: result[0]},
+    "Its output is right, but what it returns beside it isn't its weights [B, h, T, T]. That is "
+    "fine if something else is meant to stand there (a loss, keys and values, a mean): then say "
+    "returns=lambda result: result[0].",
 )
 CONVENTIONS: dict[str, Convention] = {  # by the exhibit that each looks like
     "no scale": Convention(
@@ -82,7 +98,7 @@ CONVENTIONS: dict[str, Convention] = {  # by the exhibit that each looks like
 
 def hints(exhibits: Guess, patient: Patient, told: Told) -> str:
     """Say what may be meant in place of some exhibits, of what nobody told."""
-    return "".join(f" {one.says}" for one in _of_exhibits(exhibits, patient, told))
+    return "".join(f" {one.says}" for one in conventions(exhibits, patient, told))
 
 
 def right_if_meant(
@@ -122,10 +138,16 @@ def by_other_formula(
 
 def _possible(answers: Answers, exhibits: Guess, told: Told) -> Iterator[Convention]:
     """Yield the conventions that may be behind what is wrong."""
-    known = _of_exhibits(exhibits, answers.patient, told)
+    if told.num_heads is not None:
+        yield from _of_heads(answers)
+    known = conventions(exhibits, answers.patient, told)
     yield from known
     if exhibits and not known:
         return
+    if not exhibits and told.returns is None and answers.shows_something_else:
+        yield OUTPUT_ALONE
+    if all(isinstance(answers.given[question], NoGradientError) for question in answers.wrong):
+        yield FOR_INFERENCE
     if (PROBES[0], PATHS[0]) in answers.failed:
         if exhibits or told.formula:
             return
@@ -135,12 +157,13 @@ def _possible(answers: Answers, exhibits: Guess, told: Told) -> Iterator[Convent
         elif told.scale is None and (scale := other_scale(answers)):
             yield from _of_scale(scale, answers)
         else:
-            yield from _of_exhibits(_beside_a_formula(answers), answers.patient, told)
-    elif all(_LIMITED & set(probe.needs) for probe, _ in answers.wrong):
+            yield from conventions(_beside_a_formula(answers), answers.patient, told)
+    elif all(_LIMITED & {*probe.needs, probe.name} for probe, _ in answers.wrong):
         roles = answers.patient.first.forward.roles
-        if "mask" in roles and told.mask is None:
+        failed = {probe.name for probe, _ in answers.failed}
+        if "mask" in roles and told.mask is None and failed & _MASKED:
             yield from (HIDING, ADDED)
-        if "key_mask" in roles and told.mask is told.key_mask is None:
+        if "key_mask" in roles and told.mask is told.key_mask is None and "padding" in failed:
             yield from (PADDING_HIDES, PADDING_ADDED)
 
 
@@ -164,7 +187,7 @@ def _beside_a_formula(answers: Answers) -> list[Exhibit]:
     return found
 
 
-def _of_exhibits(exhibits: Sequence[Exhibit], patient: Patient, told: Told) -> list[Convention]:
+def conventions(exhibits: Sequence[Exhibit], patient: Patient, told: Told) -> list[Convention]:
     """Return the conventions that look like these exhibits, but those that were told otherwise."""
     found = (CONVENTIONS[e.name] for e in exhibits if e.name in CONVENTIONS)
     says_batch_first = getattr(patient.first.module, "batch_first", None) is not None
@@ -174,6 +197,26 @@ def _of_exhibits(exhibits: Sequence[Exhibit], patient: Patient, told: Told) -> l
         if not any(getattr(told, name) != getattr(Told(), name) for name in one.options)
         and not ("batch_first" in one.options and says_batch_first)
     ]
+
+
+def _of_heads(answers: Answers) -> Iterator[Convention]:
+    """Yield other numbers of heads than the one that was told, by which its answers are right."""
+    setting, takes = answers.patient.first.setting, answers.patient.first.takes
+    if (PROBES[0], PATHS[0]) not in answers.failed:
+        return
+    d_model, width = setting.sizes.d_model, setting.sizes.all_heads
+    for h in range(1, d_model + 1):
+        head_dim = width // h if width != d_model else 0
+        sizes = replace(setting.sizes, num_heads=h, num_kv_heads=h, head_dim=head_dim)
+        if d_model % h or width % h or sizes == setting.sizes:
+            continue
+        right = answer_of_attnlib(PROBES[0], replace(setting, sizes=sizes), takes)
+        given = answers.given[PROBES[0], PATHS[0]]
+        if isinstance(given, Exception) or isinstance(right, Exception):
+            return
+        ours, theirs = ([(output, None) for output, _ in answer] for answer in (given, right))
+        if agree(ours, theirs, PROBES[0].tolerance):
+            yield Convention({"num_heads": h}, f"If it has {h} heads, say num_heads={h}.")
 
 
 def _of_scale(scale: Scale, answers: Answers) -> Iterator[Convention]:

@@ -6,10 +6,12 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from attnlib.museum.doctor.asking import PATHS, Asked, Pair, Path, ask_of_attnlib
 from attnlib.museum.doctor.comparing import agree
-from attnlib.museum.doctor.probes import Answer, Draw, Probe, put
+from attnlib.museum.doctor.draw import Draw
+from attnlib.museum.doctor.probes import Answer, Probe, put
 from attnlib.museum.doctor.reference import Setting, reference, stepped
 from attnlib.museum.doctor.told import Steps
 
@@ -115,7 +117,28 @@ class Patient:
         x = Draw(self.first).tokens(2, 7)
         with suppress(Exception), self.first.on(path) as asked:
             (one, _), (other, _) = asked(x.clone()), asked(x.clone())
-            return not torch.equal(one, other)
+            return not torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
+        return False
+
+    def counts_calls(self, path: Path) -> bool:
+        """Tell whether its answers vary with earlier calls alone, and not by chance.
+
+        Copies that were asked nothing agree, and with one seed one copy doesn't agree with itself.
+        """
+        x = Draw(self.first).tokens(2, 7)
+
+        def answers(asked: Asked, calls: int) -> list[Tensor]:
+            found = []
+            with asked.on(path) as on_path:
+                for _ in range(calls):
+                    torch.default_generator.manual_seed(1)
+                    found.append(on_path(x.clone())[0].detach())
+            return found
+
+        with suppress(Exception):
+            (one,), (other,) = (answers(self.first.anew(), 1) for _ in range(2))
+            first, second = answers(self.first.anew(), 2)
+            return torch.equal(one, other) and not torch.equal(first, second)
         return False
 
     @property

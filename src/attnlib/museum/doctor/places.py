@@ -112,16 +112,16 @@ def own_places(module: nn.Module) -> Places:
 def find_places(module: nn.Module, sizes: Sizes, layout: Layout | None = None) -> Places | None:
     """Find the projections by their usual names and shapes; None if they aren't all there."""
     layout = layout or Layout()
-    d_k = sizes.d_model // sizes.num_heads
-    d, d_kv = sizes.d_model, d_k * sizes.num_kv_heads
-    widths = {"W_q": d, "W_k": d_kv, "W_v": d_kv, "W_o": d}
+    d, d_k = sizes.d_model, sizes.d_k
+    d_q, d_kv = sizes.all_heads, d_k * sizes.num_kv_heads
+    widths = {"W_q": d_q, "W_k": d_kv, "W_v": d_kv, "W_o": d}
     places: Places = []
     matrices = list(_matrices(module, sizes, layout))
     named = {matrix.role for matrix in matrices}
     for matrix in matrices:
         role, order = matrix.role, ""
         if role == PLAIN:  # its width says what it is, unless another one is called that
-            role = {d: "W_o", d + 2 * d_kv: "qkv"}.get(matrix.out, PLAIN)
+            role = {d: "W_o", d_q + 2 * d_kv: "qkv"}.get(matrix.out, PLAIN)
             role = PLAIN if role in named else role
         if role in widths and matrix.out == widths[role]:
             pieces: Pieces = [(role, slice(None), _all)]
@@ -204,8 +204,9 @@ def _matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matr
     """Yield the layers and parameters that may be projections."""
     if isinstance(module, nn.MultiheadAttention) and module.in_proj_weight is not None:
         own = None if module.in_proj_bias is None else "in_proj_bias"
-        out = len(module.in_proj_weight)
-        yield _Matrix("in_proj", "qkv", "in_proj_weight", own, _all, out)
+        out, taken = module.in_proj_weight.shape
+        if taken == sizes.d_model:
+            yield _Matrix("in_proj", "qkv", "in_proj_weight", own, _all, out)
     linears = [
         (name, layer)
         for name, layer in module.named_modules()
@@ -223,8 +224,9 @@ def _matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matr
             continue
         turned = type(layer).__name__ == "Conv1D"  # of transformers: x @ weight
         weight = layer.weight.T if turned else layer.weight
-        if weight.shape[1] != sizes.d_model:  # of other tokens
-            continue
+        d, heads = sizes.d_model, sizes.all_heads
+        if weight.shape[1] not in {"W_o": (heads,), PLAIN: (d, heads)}.get(role, (d,)):
+            continue  # it is of other tokens
         bias = f"{name}.bias" if getattr(layer, "bias", None) is not None else None
         view = partial(_turned, turned)
         yield _Matrix(name, role, f"{name}.weight", bias, view, len(weight))

@@ -6,13 +6,18 @@ from html import escape
 from itertools import cycle
 
 from attnlib.museum.doctor.asking import PATHS
+from attnlib.museum.doctor.cells import Cell
 from attnlib.museum.doctor.comparing import agree, difference
-from attnlib.museum.doctor.examine import EQUAL, USUAL
+from attnlib.museum.doctor.examine import USUAL
 from attnlib.museum.doctor.formulas import Found, other_scale
+from attnlib.museum.doctor.forward import PASTS
 from attnlib.museum.doctor.meant import Convention, hints
-from attnlib.museum.doctor.naming import NARROW, Answers, Guess, Question
+from attnlib.museum.doctor.names import ROLES, known_as
+from attnlib.museum.doctor.naming import AMBIGUOUS, NARROW, Answers, Guess, Question
 from attnlib.museum.doctor.patient import Patient
-from attnlib.museum.doctor.probes import LONGEST, PROBES, Answer, Probe
+from attnlib.museum.doctor.probes import PROBES, Answer, Probe
+from attnlib.museum.doctor.questions import LONGEST
+from attnlib.museum.doctor.refusing import noted_size
 from attnlib.museum.doctor.told import CHOICES, Told, said, some
 
 ITEM = "* "  # before each of several findings
@@ -24,7 +29,7 @@ _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its m
     "dropping": "dropout",
     "head masks": "masks for each head", "defaults": "keys or values left out",
     "differentiable weights": "weights that gradients flow through",
-    "long": f"{LONGEST} tokens",
+    "long": f"{LONGEST} tokens", "padding of keys": "padding of a second sequence",
 }  # fmt: skip
 ORDER_INSIDE = (
     "Its answer isn't attention's, and depends on the order of the tokens: equal tokens come out "
@@ -46,6 +51,12 @@ _LEAKING = (
     " If the number that stands for minus infinity isn't low enough, a little comes through of "
     "what is forbidden: mask the scores with -inf."
 )
+_OF_OTHER_SAMPLES = (
+    " A sample without padding is wrong too, as where masks meet other samples' heads: on one axis "
+    "[B h] stands mask.repeat_interleave(h, 0), and on [h B] mask.repeat(h, 1, 1)."
+)
+ASKED_ONCE_MORE = " Asked the same once more, it gives another answer"
+OTHER_PATH = "It is right {}: its paths don't do the same."
 _LIMITS = {"mask", "masks", "key_mask", "causal", "a limit", "two limits"}
 
 
@@ -55,11 +66,32 @@ def healthy(answers: Answers) -> str:
     return f"The same as attnlib's attention, asked in {len(asked)} ways: {'; '.join(asked)}."
 
 
+def not_causal(sign: str, message: str) -> str:
+    """Say that nothing keeps tokens from those after them, though there is a sign of a triangle."""
+    says = (
+        f"Not causal: tokens see those that come after them, though {sign}. If they must not, the "
+        "triangle is lost on the way (masked_fill returns a new tensor, which must be kept): say "
+        'causal="always", and that is held against it. If they may, say causal="when asked".'
+    )
+    between = "\n" if message.startswith(ITEM) else " "
+    return f"{says}{between}{message}"
+
+
 def behaves_like(exhibits: Guess, answers: Answers) -> str:
     """Say which exhibits explain what is wrong, and what they leave unexplained."""
     first = answers.wrong[0]
     message = f"It behaves like {_listed(exhibits)}, first seen {_says(first)}. "
+    elsewhere = _right_elsewhere(first, answers)
+    message += f"{elsewhere} Look for the condition that parts them; or: " if elsewhere else ""
     return message + " ".join(f"{exhibit.cause} {exhibit.hint}" for exhibit in exhibits)
+
+
+def _right_elsewhere(question: Question, answers: Answers) -> str:
+    """Say on which other path a question is answered rightly, if there is one."""
+    if isinstance(answers.given[question], Exception):
+        return ""
+    other = next((path for path in PATHS if answers.right_on(question[0], path)), None)
+    return OTHER_PATH.format(other.says or "in eval(), with weights and gradients") if other else ""
 
 
 def what_more(exhibits: Guess, answers: Answers) -> str:
@@ -91,18 +123,46 @@ def wrong_by_another_formula(formula: Found, answers: Answers) -> str:
     )
 
 
+def keeps_something(answers: Answers) -> str:
+    """Say that an answer hangs on what was asked before."""
+    first = answers.wrong[0]
+    return (
+        f"Right at first, and wrong {_says(first)} once other things were asked: "
+        f"{_difference(first, answers)} So it keeps something of earlier calls (a mask, keys, how "
+        "many there were), and uses it where it is asked something else. What is kept must be kept "
+        f"for one input only.{f'{ASKED_ONCE_MORE}.' if answers.varies else ''}"
+    )
+
+
 def in_no_known_way(answers: Answers) -> str:
     """Say what differs where no exhibit does."""
     first = answers.wrong[0]
-    raised = isinstance(answers.given[first], Exception)
+    error = answers.given[first]
+    raised = isinstance(error, Exception)
     way = "" if raised else ", in a way that no exhibit is"
-    message = f"Wrong {_says(first)}{way}: {_difference(first, answers)}"
-    near = not raised and answers.mostly_right(first)
-    if not raised and _weights_alone(first, answers):
+    cell = None if raised else Cell.first_wrong(first, answers)
+    where = f" ({cell.says})" if cell else ""
+    if isinstance(error, Exception) and first[0] is not PROBES[0] and noted_size(error):
+        where = f" ({noted_size(error)})"
+    message = f"Wrong {_says(first)}{where}{way}: {_difference(first, answers)}"
+    if raised and AMBIGUOUS in str(error):
+        message += (
+            " A tensor of several numbers is neither true nor false: ask `if mask is not None`, "
+            "and not `if mask`."
+        )
+    dropped = cell.dropped if cell else None
+    near = not raised and first[0].of == "the output"
+    near = near and (cell.is_near if cell else answers.mostly_right(first))
+    spoils = cell is not None and cell.spoils_whole_samples
+    if dropped:
+        message += f" {dropped}"
+    elif not raised and _weights_alone(first, answers):
         message += (
             " Its output is right: the weights that it returns aren't those that it uses. Return "
             "what the values are weighted with, after the mask."
         )
+    elif spoils:
+        message += _OF_OTHER_SAMPLES
     elif near and _LIMITS & set(first[0].needs):
         message += _LEAKING
     if not raised and _switched_off(first, answers.patient):
@@ -111,6 +171,13 @@ def in_no_known_way(answers: Answers) -> str:
             "off, and tokens see what comes after them. Put the triangle and the mask together "
             "(mask & triangle), and hand over both."
         )
+    elsewhere = _right_elsewhere(first, answers)
+    message += f" {elsewhere}" if elsewhere else ""
+    if first[0] is PROBES[0] and not raised and answers.heads_off:
+        message += f" {_of_heads(answers.heads_off)}"
+    shape = _of_shape(first, answers)
+    if shape is not None:
+        return message + shape
     if first[0] is PROBES[0] and not raised and not answers.shows_weights:
         message += (
             " Return the weights beside the output, and a diagnosis tells whether they are right."
@@ -119,23 +186,35 @@ def in_no_known_way(answers: Answers) -> str:
         message += f" {first[0].often}"
     if first[0] is PROBES[0] and not raised and not _weights_alone(first, answers):
         message += _of_another_formula(answers)
-    if not raised and answers.patient.right_anew(*first):
-        message += (
-            " Asked this alone, it answers rightly: it keeps something of earlier calls (a mask, "
-            "keys), and uses it where it is asked something else. What is kept must be kept for "
-            "one input only."
-        )
     if answers.varies:
-        message += (
-            " Asked the same once more, it gives another answer: something in it is random in "
-            "eval(), or made anew at each call."
-        )
+        message += f"{ASKED_ONCE_MORE}: something in it is random in eval(), or made each time."
     if not answers.narrow:
         message += (
             f" Two bugs at once are looked for up to d_model={NARROW}: hand in the class, or "
             "a smaller module."
         )
     return message
+
+
+def _of_shape(question: Question, answers: Answers) -> str | None:
+    """Say what an output of another shape seems to be; None if its shape is right."""
+    given, right = answers.given[question], answers.behavior((), question[0])
+    if isinstance(given, Exception) or isinstance(right, Exception):
+        return None
+    for (ours, _), (theirs, weights) in zip(given, right, strict=True):
+        if ours is None or theirs is None or ours.shape == theirs.shape:
+            continue
+        if weights is not None and ours.shape == weights.shape:
+            return " These are the axes of weights: return the values, weighted with them."
+        return ""
+    return None
+
+
+def _of_heads(heads: list[int]) -> str:
+    """Say which heads alone are off."""
+    which = ", ".join(map(str, heads))
+    are = "head {} alone is" if len(heads) == 1 else "heads {} alone are"
+    return f"Counted from 0, {are.format(which)} wrong: what is done to heads differs among them."
 
 
 def _weights_alone(question: Question, answers: Answers) -> bool:
@@ -162,13 +241,17 @@ def _of_another_formula(answers: Answers) -> str:
         return ""
     if patient.first.setting.always_causal and answers.mostly_right(plain):
         return " Causal attention gives nearly the same." + _LEAKING
-    if answers.nearly_right:
+    scale = other_scale(answers)
+    everywhere = not answers.heads_off and all(
+        question in answers.failed for question in answers.given if question[0] is PROBES[0]
+    )
+    if answers.nearly_right and everywhere and not scale:
         return (
-            " That is little: a lower precision inside (float16, bfloat16) gives as much, and so "
-            "do softcapped scores. If that is meant, nothing else is wrong on one sequence."
+            " That is little, and much the same in all heads: a lower precision inside (float16, "
+            "bfloat16) gives as much, and so do softcapped scores. If neither is meant, a number "
+            "is slightly off between the dot products and the weights."
         )
-    if patient.right(EQUAL):
-        scale = other_scale(answers)
+    if answers.right_on_equal_tokens:
         found = f" Dot products are multiplied by {scale}." if scale else ""
         return (
             f"{found} Equal tokens come out right, so its projections and the sums of its weights "
@@ -203,6 +286,24 @@ def other_form(error: Exception) -> str:
     )
 
 
+def machine_lacks(error: Exception) -> str:
+    """Say that a module needs something that isn't there where it is asked."""
+    return (
+        f"It raises {said(error)}. That is about the machine, and not about the attention: it is "
+        "asked on the CPU, with weights and tokens in float32, and for gradients. Install what is "
+        "missing, or hand in the path through it that runs so (its eager one), and ask again."
+    )
+
+
+def left_out(error: Exception, names: tuple[str, ...]) -> str:
+    """Say that a module may need what nothing is known of here."""
+    listed = ", ".join(f"{name!r}: ..." for name in names)
+    return (
+        f"It raises {said(error)}, and was asked without {some(names)}, of which nothing is known "
+        f"here: if it needs one of them, hand it over with arguments={{{listed}}}, and ask again."
+    )
+
+
 def norm_otherwise(error: Exception, inside: str | None) -> str:
     """Say that a normalization can't be set aside."""
     return (
@@ -219,13 +320,43 @@ def other_dtype(error: Exception) -> str:
     )
 
 
+def certain_sizes(error: Exception, sizes: str) -> str:
+    """Say that a module takes certain numbers of samples or tokens only."""
+    return (
+        f"It raises {said(error)}, and is right on {sizes}: it takes certain sizes only. "
+        "Hand in a module around it that pads its tokens to such a size, and ask again."
+    )
+
+
+def certain_widths(error: Exception, d_k: int, taken: int) -> str:
+    """Say that a module takes certain widths of heads only."""
+    return (
+        f"It raises {said(error)}. That was with heads of {d_k} numbers; with heads of {taken} it "
+        "answers. Hand in a built module, which is asked at its own sizes."
+    )
+
+
+def refuses(answers: Answers) -> str:
+    """Say on what a module raises an error on purpose, where all else is right."""
+    error = answers.given[answers.wrong[0]]
+    assert isinstance(error, Exception)
+    right = len({probe for probe, _ in answers.given} - {probe for probe, _ in answers.wrong})
+    return (
+        f"It raises {said(error)}, on purpose, first on {noted_size(error)}. That is loud, and "
+        f"gives nobody wrong numbers. Asked in {right} other ways it is right; what it refuses "
+        f"couldn't be asked ({_names(answers.wrong, answers)}). Hand in a module without this "
+        "limit, and ask again."
+    )
+
+
 def other_masks(answers: Answers) -> str:
     """Say that no mask known here is taken."""
     difference = _difference(answers.wrong[0], answers)
     return (
         "Without a mask its answers are attention's, but with one of any axes known here "
         f"({', '.join(CHOICES['mask_shape'])}) {difference} If its mask is meant to have others, "
-        "hand in a module that turns one of these into its own."
+        "hand in a module that turns one of these into its own, as mask.permute(1, 2, 0) turns "
+        "[B, T, T] into [T, T, B]."
     )
 
 
@@ -277,8 +408,11 @@ def short_context(tokens: int, asked: int) -> str:
     )
 
 
-def at_the_edges(answers: Answers, told: Told) -> tuple[Guess, str]:
-    """Say what differs at the edges only: like which exhibit, what that means, how to fix it."""
+def at_the_edges(answers: Answers, told: Told, *, in_full: bool) -> tuple[Guess, str]:
+    """Say what differs at the edges only: like which exhibit, what that means, how to fix it.
+
+    The cause too is told `in_full` to those for whom edges count.
+    """
     groups: dict[Guess, list[Question]] = {}
     for question in answers.failed:
         known = (guess for guess in groups if guess and answers.agrees(question, guess))
@@ -291,7 +425,8 @@ def at_the_edges(answers: Answers, told: Told) -> tuple[Guess, str]:
         if guess:
             like = f"It behaves like {_listed(guess)} ({_names(questions, answers)})."
             means = answers.edge(questions[0])
-            why = f"{guess[0].cause} {guess[0].hint}{hints(guess, answers.patient, told)}"
+            why = f"{guess[0].cause} " if in_full else ""
+            why += f"{guess[0].hint}{hints(guess, answers.patient, told)}"
             sentences.append(f"{like} {means} {why}")
         else:
             sentences += [
@@ -308,6 +443,8 @@ def at_the_edges(answers: Answers, told: Told) -> tuple[Guess, str]:
 def limits(answers: Answers, passed: bool) -> str:
     """Say in a line each what wasn't tested, and what the candidate was taken for."""
     lines, patient = [], answers.patient
+    if patient.random_in_training:
+        lines.append("Not tested in train(), where it is random though its dropout is 0.")
     if passed:
         long = any(probe.name == "a long sequence" for probe, _ in answers.given)
         lines.append(
@@ -320,15 +457,21 @@ def limits(answers: Answers, passed: bool) -> str:
                 "once they are trained was not tested."
             )
     missing = Counter(_lacking(probe, patient) for probe in answers.unasked)
+    if patient.first.forward.foreign_cache:
+        del missing[_LACKING["cache"]]
+        lines.append(
+            f"Not tested: a cache of another kind than attnlib's KVCache{_pasts(patient)}."
+        )
     if missing:
         counted = (f"{what} ({n} questions)" if n > 1 else what for what, n in missing.items())
         lines.append(
             f"Not tested, because it doesn't offer them under a known name: {', '.join(counted)}."
         )
-    if patient.first.forward.unused:
+    unused = [n for n in patient.first.forward.unused if known_as(n, ROLES) not in PASTS]
+    if unused:
         lines.append(
-            f"Left at their defaults: {some(patient.first.forward.unused)} of its forward, of "
-            "which nothing is known here."
+            f"Left at their defaults: {some(unused)} of its forward, of which nothing is known "
+            "here."
         )
     if any("normalization" in words for words in patient.taken):
         lines.append("Not tested: where its normalization acts, for it was set aside.")
@@ -338,8 +481,6 @@ def limits(answers: Answers, passed: bool) -> str:
             "has the triangle in it. Where one hasn't, tokens see what comes after them, as in the "
             'exhibit "a mask switches causality off".'
         )
-    if patient.random_in_training:
-        lines.append("Not tested in train(), where it is random though its dropout is 0.")
     if "second" not in patient.asked:
         sizes = patient.first.setting.sizes
         lines.append(
@@ -372,6 +513,13 @@ def _lacking(probe: Probe, patient: Patient) -> str:
     return _LACKING[(needs or sizes or ["weights"])[-1]]
 
 
+def _pasts(patient: Patient) -> str:
+    """Name the arguments for such a cache, which are left at their defaults."""
+    unused = patient.first.forward.unused
+    names = [name for name in unused if known_as(name, ROLES) in PASTS]
+    return f" ({', '.join(names)})" if names else ""
+
+
 def _listed(exhibits: Guess) -> str:
     return " and ".join(f'"{exhibit.name}"' for exhibit in exhibits)
 
@@ -398,7 +546,7 @@ def _difference(question: Question, answers: Answers) -> str:
         right = answers.behavior((), probe)
         assert not isinstance(right, Exception)
         pairs = zip(cycle(probe.differs), given, right, strict=False)
-        return next(words for words, a, b in pairs if not agree([a], [b], probe.tolerance))
-    return difference(
-        answers.given[question], answers.behavior((), probe), probe.tolerance, probe.of
-    )
+        wrong = ((words, a, b) for words, a, b in pairs if not agree([a], [b], probe.tolerance))
+        words, a, b = next(wrong)
+        return words or difference([a], [b], probe.tolerance, probe.of)
+    return difference(given, answers.behavior((), probe), probe.tolerance, probe.of)

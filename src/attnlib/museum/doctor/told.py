@@ -29,7 +29,7 @@ class CallError(TypeError, ValueError):
     """
 
 
-def said(error: Exception) -> str:
+def said(error: BaseException) -> str:
     """Say an error on one line, without the stop at its end."""
     words = " ".join(str(error).split()).removesuffix(".")
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
@@ -77,6 +77,7 @@ class Told:
     arguments: Mapping[str, Any] | None = field(default=None)
     returns: Callable[[Any], Any] | None = None
     formula: Steps = ()  # another than the paper's; found out, never told
+    gradients: bool = True  # whether any flow through it; the same
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -107,7 +108,13 @@ class Told:
         """Return by how much the scale that was told is larger than 1 / sqrt(d_k)."""
         if self.scale is None:
             return 1.0
-        scale = self.scale(d_k) if callable(self.scale) else self.scale
+        try:
+            scale = self.scale(d_k) if callable(self.scale) else self.scale
+        except Exception as error:
+            raise CallError(
+                f"scale must be a number or a function of d_k, but scale({d_k}) raised "
+                f"{said(error)}"
+            ) from error
         _require_scale(f"scale of d_k={d_k}" if callable(self.scale) else "scale", scale)
         return float(scale) * math.sqrt(d_k)
 

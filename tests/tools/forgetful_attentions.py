@@ -1,0 +1,539 @@
+"""Attentions that are right in most situations, and forget something in one of them.
+
+Each is by the question that tells it first. Beside them are some that are right, and treat padding
+in a way of their own.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tools.broken_attentions import Limited, Plain
+
+
+class Hiding(Plain):
+    """Its padding hides where it is True; all else is as in `Limited`."""
+
+    def forward(self, query, key=None, value=None, *, mask=None, key_padding_mask=None,
+                is_causal=False):  # fmt: skip
+        T_q, T_k = query.shape[1], (query if key is None else key).shape[1]
+        allowed = torch.ones(len(query), 1, T_q, T_k, dtype=torch.bool)
+        if mask is not None:
+            allowed = allowed & self.fit(mask[:, None] if mask.dim() == 3 else mask, allowed)
+        if key_padding_mask is not None:
+            allowed = allowed & self.pad(~key_padding_mask, allowed)
+        if is_causal:
+            allowed = allowed & self.fit(torch.ones(T_q, T_k, dtype=torch.bool).tril(), allowed)
+        return self.attend(query, key, value, allowed)
+
+    def fit(self, mask, allowed):
+        return mask
+
+    def pad(self, real, allowed):
+        return real[:, None, None]
+
+
+# --- padding -------------------------------------------------------------------------------------
+
+
+class LengthsOfPadding(Hiding):
+    """Takes all padding for padding on the right."""
+
+    def pad(self, real, allowed):
+        return (torch.arange(real.shape[1]) < real.sum(1, keepdim=True))[:, None, None]
+
+
+class PaddingUpToTheFirst(Hiding):
+    """Hides all that follows the first padding."""
+
+    def pad(self, real, allowed):
+        return real.cumprod(1).bool()[:, None, None]
+
+
+class LooksAtTheFirstSample(Hiding):
+    """Leaves padding out where the first sample has none."""
+
+    def pad(self, real, allowed):
+        return super().pad(real if not real[0].all() else torch.ones_like(real), allowed)
+
+
+class PaddingOfSquaresAlone(Hiding):
+    def pad(self, real, allowed):
+        square = allowed.shape[-1] == allowed.shape[-2]
+        return super().pad(real, allowed) if square else torch.ones_like(allowed)
+
+
+class PaddingCutToTheQueries(Hiding):
+    def pad(self, real, allowed):
+        T_q = allowed.shape[-2]
+        return super().pad(real | (torch.arange(real.shape[1]) >= T_q), allowed)
+
+
+class PaddingOfItsOwnTokens(Plain):
+    """A mask is forgotten as soon as there is a context."""
+
+    def forward(self, x, context=None, mask=None):
+        allowed = mask[:, None, None] if mask is not None and context is None else None
+        return self.attend(x, context, allowed=allowed)
+
+
+# --- few and many --------------------------------------------------------------------------------
+
+
+class LimitsOfBatches(Hiding):
+    def fit(self, mask, allowed):
+        return mask if len(allowed) > 1 else torch.ones_like(allowed)
+
+
+class OneQuerySeesAll(Hiding):
+    """A shortcut for decoding."""
+
+    def fit(self, mask, allowed):
+        return mask if allowed.shape[-2] > 1 else torch.ones_like(allowed)
+
+    def pad(self, real, allowed):
+        return self.fit(super().pad(real, allowed), allowed)
+
+
+class LimitsOfEight(Hiding):
+    def pad(self, real, allowed):
+        return super().pad(real if len(real) <= 8 else torch.ones_like(real), allowed)
+
+
+class SharesAmongMany(Plain):
+    def weigh(self, scores, allowed):
+        return scores.softmax(-1 if len(scores) <= 8 else 0)
+
+
+class OneHeadUnscaled(Plain):
+    def scores(self, q, k):
+        return q @ k.mT if self.num_heads == 1 else super().scores(q, k)
+
+
+class OddWidthLosesOne(Plain):
+    def scores(self, q, k):
+        even = self.d_k // 2 * 2
+        return q[..., :even] @ k[..., :even].mT / math.sqrt(self.d_k)
+
+
+# --- gradients, and what is handed over ----------------------------------------------------------
+
+
+class DetachedBehindPadding(Hiding):
+    def forward(self, query, *, key_padding_mask=None):
+        self.padded = key_padding_mask is not None
+        return super().forward(query, key_padding_mask=key_padding_mask)
+
+    def weigh(self, scores, allowed):
+        return super().weigh(scores.detach() if self.padded else scores, allowed)
+
+
+class DetachedBehindTheTriangle(Hiding):
+    def forward(self, query, *, is_causal=False):
+        self.causal = is_causal
+        return super().forward(query, is_causal=is_causal)
+
+    def weigh(self, scores, allowed):
+        return super().weigh(scores.detach() if self.causal else scores, allowed)
+
+
+class DetachedForOneQuery(Hiding):
+    def scores(self, q, k):
+        return super().scores(q, k.detach() if q.shape[-2] == 1 else k)
+
+
+class DetachedContext(Plain):
+    def forward(self, x, context=None):
+        return self.attend(x, None if context is None else context.detach())
+
+
+class ChangesTheMaskIfCausal(Limited):
+    def forward(self, query, *, mask=None, causal=False):
+        if mask is not None and causal:
+            mask &= torch.ones_like(mask).tril()
+        return super().forward(query, mask=mask, causal=causal)
+
+
+class ChangesTheContext(Plain):
+    def forward(self, x, context=None):
+        answer = self.attend(x, context)
+        if context is not None:
+            context.data.mul_(0.5)
+        return answer
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+class KeepsItsPadding(Hiding):
+    """And uses it for the next tokens of the same shape, if they have none."""
+
+    kept = None
+
+    def forward(self, query, *, mask=None, key_padding_mask=None):
+        if key_padding_mask is not None:
+            self.kept = key_padding_mask
+        elif self.kept is not None and self.kept.shape == query.shape[:2]:
+            key_padding_mask = self.kept
+        return super().forward(query, mask=mask, key_padding_mask=key_padding_mask)
+
+
+class KeepsItsMask(Limited):
+    kept = None
+
+    def forward(self, query, *, mask=None):
+        if mask is not None:
+            self.kept = mask
+        elif self.kept is not None and self.kept.shape == query.shape[1:2] * 2:
+            mask = self.kept
+        return super().forward(query, mask=mask)
+
+
+class KeepsItsKeys(Plain):
+    last = None
+
+    def scores(self, q, k):
+        last, self.last = self.last, k.detach()
+        return super().scores(q, last if last is not None and last.shape == k.shape else k)
+
+
+class TiresOfCalls(Plain):
+    calls = 0
+
+    def scores(self, q, k):
+        self.calls += 1
+        return super().scores(q, k) * (1.0 if self.calls < 25 else 0.5)
+
+
+# --- dropout -------------------------------------------------------------------------------------
+
+
+class Drops(Plain):
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__(d_model, num_heads)
+        self.dropout = nn.Dropout(self.share(dropout))
+
+    def share(self, dropout):
+        return dropout
+
+    def mix(self, weights, v):
+        return super().mix(self.dropout(weights), v)
+
+
+class DropsWhatItShouldKeep(Drops):
+    """As in a port from a library that asks for what is kept."""
+
+    def share(self, dropout):
+        return 1 - dropout if dropout else 0.0
+
+
+class AlwaysDropsATenth(Drops):
+    def share(self, dropout):
+        return 0.1
+
+
+class DropsInTheKernel(DropsWhatItShouldKeep):
+    def forward(self, x):
+        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+        share = self.dropout.p if self.training else 0.0
+        heads = F.scaled_dot_product_attention(q, k, v, dropout_p=share)
+        return self.W_o(heads.transpose(1, 2).flatten(2))
+
+
+class SetsTheSeed(Drops):
+    def mix(self, weights, v):
+        torch.manual_seed(0)
+        return super().mix(weights, v)
+
+
+# --- scores --------------------------------------------------------------------------------------
+
+
+class ClampsScores(Plain):
+    def scores(self, q, k):
+        return super().scores(q, k).clamp(-30, 30)
+
+
+# --- grouped heads -------------------------------------------------------------------------------
+
+
+class Grouped(Plain):
+    """Several query heads look at one key head; all right."""
+
+    def __init__(self, d_model, num_heads, num_kv_heads=None):
+        super().__init__(d_model, num_heads)
+        self.num_kv_heads = num_kv_heads or num_heads
+        self.shared = num_heads // self.num_kv_heads
+        width = d_model // self.shared
+        self.W_k, self.W_v = nn.Linear(d_model, width), nn.Linear(d_model, width)
+
+    def forward(self, query, context=None, *, mask=None, causal=False):
+        context = query if context is None else context
+        allowed = torch.ones(query.shape[1], context.shape[1], dtype=torch.bool)
+        if causal:
+            allowed = self.triangle(allowed)
+        if mask is not None:
+            allowed = allowed & self.fit(mask)
+        q, k, v = self.split(self.W_q(query)), self.keys(self.W_k(context)), self.W_v(context)
+        return self.mix(self.weigh(self.scores(q, k), allowed), Grouped.keys(self, v))
+
+    def keys(self, x):
+        heads = x.unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2)
+        return heads.repeat_interleave(self.shared, 1)
+
+    def triangle(self, allowed):
+        return allowed.tril()
+
+    def fit(self, mask):
+        return mask[:, None] if mask.dim() == 3 else mask
+
+
+class GroupedForgetsMasks(Grouped):
+    def fit(self, mask):
+        return super().fit(mask if self.shared == 1 else mask | True)
+
+
+class GroupedForgetsTheTriangle(Grouped):
+    def triangle(self, allowed):
+        return allowed if self.shared > 1 else super().triangle(allowed)
+
+
+class GroupedTilesMasks(Grouped):
+    """A mask for each sample is repeated for the key heads in the wrong order."""
+
+    def fit(self, mask):
+        if mask.dim() == 2 or self.shared == 1:
+            return super().fit(mask)
+        return mask.repeat(self.num_heads, 1, 1).unflatten(0, (len(mask), -1))
+
+
+class GroupedTakesItsOwnTokens(Grouped):
+    def forward(self, query, context=None, **limits):
+        same = self.shared > 1 and context is not None and context.shape == query.shape
+        return super().forward(query, None if same else context, **limits)
+
+
+class GroupedDetachesKeys(Grouped):
+    def keys(self, x):
+        return super().keys(x.detach() if self.shared > 1 else x)
+
+
+# --- a mask for each sample ----------------------------------------------------------------------
+
+
+class MasksOrCausal(Hiding):
+    def forward(self, query, key=None, value=None, *, mask=None, is_causal=False, **limits):
+        alone = mask is None or mask.dim() == 2
+        return super().forward(
+            query, key, value, mask=mask, is_causal=is_causal and alone, **limits
+        )
+
+
+class MasksOfSquaresAlone(Hiding):
+    def fit(self, mask, allowed):
+        return mask if mask.dim() == 2 or mask.shape[-1] == mask.shape[-2] else mask | True
+
+
+class MasksOfOneSample(Hiding):
+    """[1, T, T] is ignored."""
+
+    def fit(self, mask, allowed):
+        return mask | True if mask.dim() == 4 and len(mask) == 1 else mask
+
+
+class MasksTakenForPadding(Hiding):
+    """[T, T] is taken for [B, T] where both are as long."""
+
+    def fit(self, mask, allowed):
+        as_padding = mask.dim() == 2 and len(mask) == len(allowed)
+        return mask[:, None, None] if as_padding else mask
+
+
+class DetachedBehindMasks(Limited):
+    def scores(self, q, k):
+        scores = super().scores(q, k)
+        return scores.detach() if self.of_each else scores
+
+    def forward(self, query, *, mask=None):
+        self.of_each = mask is not None and mask.dim() == 3
+        return super().forward(query, mask=mask)
+
+
+class FillsTheMasks(Limited):
+    def forward(self, query, *, mask=None):
+        answer = super().forward(query, mask=mask)
+        if mask is not None and mask.dim() == 3:
+            mask.fill_(True)
+        return answer
+
+
+# --- another path where something is dropped -----------------------------------------------------
+
+
+class DroppingForgets(Hiding):
+    """What it forgets, a limit, isn't handed on while something is dropped."""
+
+    forgets: str
+
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__(d_model, num_heads)
+        self.dropout = dropout
+
+    def forward(self, query, *, mask=None, key_padding_mask=None, is_causal=False):
+        limits = {"mask": mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        if self.training and self.dropout and self.loses(mask):
+            limits[self.forgets] = None
+        return super().forward(query, **limits)
+
+    def loses(self, mask):
+        return True
+
+    def mix(self, weights, v):
+        return super().mix(F.dropout(weights, self.dropout, self.training), v)
+
+
+class DroppingForgetsTheMask(DroppingForgets):
+    forgets = "mask"
+
+
+class DroppingForgetsMasks(DroppingForgets):
+    forgets = "mask"
+
+    def loses(self, mask):
+        return mask is not None and mask.dim() == 3
+
+
+class DroppingForgetsPadding(DroppingForgets):
+    forgets = "key_padding_mask"
+
+
+class DroppingForgetsTheTriangle(DroppingForgets):
+    forgets = "is_causal"
+
+
+class DroppingIsNotCausal(Plain):
+    """Always causal, but where something is dropped."""
+
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__(d_model, num_heads)
+        self.dropout = dropout
+
+    def forward(self, x):
+        T = x.shape[1]
+        open_ = torch.ones(T, T, dtype=torch.bool)
+        return self.attend(x, allowed=open_ if self.training and self.dropout else open_.tril())[0]
+
+    def mix(self, weights, v):
+        return super().mix(F.dropout(weights, self.dropout, self.training), v)
+
+
+FIRST_TOLD = {
+    "grouped heads": (GroupedTakesItsOwnTokens,),
+    "limits with grouped heads": (GroupedForgetsMasks, GroupedForgetsTheTriangle),
+    "masks with grouped heads": (GroupedTilesMasks,),
+    "gradients with grouped heads": (GroupedDetachesKeys,),
+    "masks for samples and others": (MasksOrCausal, MasksOfSquaresAlone, MasksOfOneSample),
+    "gradients with masks for samples": (DetachedBehindMasks,),
+    "limits in training with dropout": (
+        DroppingForgetsTheMask, DroppingForgetsMasks, DroppingForgetsPadding,
+        DroppingForgetsTheTriangle, DroppingIsNotCausal,
+    ),
+    "padding anywhere": (LengthsOfPadding, PaddingUpToTheFirst, LooksAtTheFirstSample),
+    "padding between two sequences": (
+        PaddingOfSquaresAlone, PaddingCutToTheQueries, PaddingOfItsOwnTokens,
+    ),
+    "limits on few and many": (LimitsOfBatches, OneQuerySeesAll, LimitsOfEight),
+    "as many samples as tokens": (MasksTakenForPadding,),
+    "one sample, one token": (SharesAmongMany,),
+    "other sizes": (OneHeadUnscaled, OddWidthLosesOne),
+    "gradients with a limit": (
+        DetachedBehindPadding, DetachedBehindTheTriangle, DetachedForOneQuery,
+    ),
+    "gradients": (DetachedContext,),
+    "what it is handed": (ChangesTheMaskIfCausal, ChangesTheContext, FillsTheMasks),
+    "asked again": (KeepsItsMask,),
+    "training with dropout": (SetsTheSeed,),
+    "the share dropped": (DropsWhatItShouldKeep, AlwaysDropsATenth, DropsInTheKernel),
+    "a key that shouts": (ClampsScores,),
+}  # fmt: skip
+
+
+KEEPING = (KeepsItsPadding, KeepsItsMask, KeepsItsKeys, TiresOfCalls)
+
+# --- at the edges --------------------------------------------------------------------------------
+
+
+class EmptiesPadding(Hiding):
+    """What stands where the padding is becomes 0."""
+
+    def forward(self, query, *, key_padding_mask=None):
+        output, _ = super().forward(query, key_padding_mask=key_padding_mask)
+        if key_padding_mask is not None:
+            output = output.masked_fill(key_padding_mask[..., None], 0.0)
+        return output
+
+
+class PaddingOnBothAxes(Plain):
+    """Padding sees all alike, as in early code of many."""
+
+    def forward(self, x, key_padding_mask=None):
+        real = torch.ones(x.shape[:2], dtype=torch.bool)
+        if key_padding_mask is not None:
+            real = ~key_padding_mask
+        return self.attend(x, allowed=(real[:, :, None] & real[:, None])[:, None])[0]
+
+    def weigh(self, scores, allowed):
+        return scores.masked_fill(~allowed, -1e9).softmax(-1)
+
+
+class TakesPaddingOut(Plain):
+    """Sample by sample without its padding, whose outputs are 0."""
+
+    def forward(self, x, attention_mask=None):
+        if attention_mask is None:
+            return self.attend(x)[0]
+        outputs = []
+        for sample, real in zip(x, attention_mask.bool(), strict=True):
+            output, _ = self.attend(sample[real][None])
+            outputs.append(torch.zeros_like(sample).masked_scatter(real[:, None], output))
+        return torch.stack(outputs)
+
+
+class KeepsTheDiagonal(Plain):
+    """Causal, and no row is ever empty: padding sees itself."""
+
+    def forward(self, x, padding_mask=None):
+        T = x.shape[1]
+        allowed = torch.ones(T, T, dtype=torch.bool).tril()
+        if padding_mask is not None:
+            allowed = allowed & ~padding_mask[:, None, None] | torch.eye(T, dtype=torch.bool)
+        return self.attend(x, allowed=allowed)[0]
+
+
+class NegatesNumbers(Limited):
+    def forward(self, query, *, mask=None):
+        if mask is not None:
+            mask = ~(~mask).bool()
+        return super().forward(query, mask=mask)
+
+
+class CausalInSquaresAlone(Hiding):
+    def forward(self, query, key=None, value=None, *, is_causal=False):
+        square = key is None or key.shape == query.shape
+        return super().forward(query, key, value, is_causal=is_causal and square)
+
+
+class ReturnsFloat32(Limited):
+    def forward(self, query, *, mask=None):
+        output, weights = super().forward(query, mask=mask)
+        return output.float(), weights
+
+
+AT_AN_EDGE = {
+    "outputs of padding": (EmptiesPadding, PaddingOnBothAxes, TakesPaddingOut, KeepsTheDiagonal),
+    "a mask of ones and zeros": (NegatesNumbers,),
+    "causal between two sequences": (CausalInSquaresAlone,),
+    "half precision": (ReturnsFloat32,),
+}
