@@ -2,6 +2,7 @@
 
     python benchmarks/heads.py                      # everything: half an hour on a busy core
     python benchmarks/heads.py concord induction    # some of it
+    python benchmarks/heads.py sharing              # what HeadLab shows of table concord, once more
 
 One thread; each table is written to benchmarks/results/heads-<table>-cpu.json, with every seed.
 
@@ -9,30 +10,38 @@ concord: the made language, fresh sentences, 32 per step. Shares of right answer
 that a head puts on the true partners, and what the best fixed offset would; which relations have
 the same best head.
 concord-long: the same from a pool of 20,000 sentences, 128 per step.
+concord-endings: the same with four heads, where other words share their answers.
+concord-sides: who shares a head, by the side on which partners stand; also without readout B, where
+no word has two needs. Twelve seeds.
 lookup: two values at once. "fixed": attention alone, its weights from question and keys, never from
 values. "model": the course's model, whose weights may depend on all that a token holds.
 diagonals: the tokens one and three places back.
-staircase: as many heads as needs, or fewer. "keys": too few heads, and too many.
 induction: what followed last time. Steps until half, and nine tenths, of it is right; how much the
 best head of the last layer looks there.
+
+Sweeps that a lesson shows are in `attnlib.training.SWEEPS`.
 """
 
 import argparse
+import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations
 
 import torch
-import torch.nn.functional as F
-from measuring import save, show
-from torch import Tensor, nn
+from measuring import RESULTS, save, show
+from torch import Tensor
 
-from attnlib import MultiHeadAttention
-from attnlib.model import Answers
+from attnlib._chance import Chance
 from attnlib.patterns import Scores, induction_score, relation_mass
-from attnlib.relations import Batch, Lookup, diagonals, lookup, pack
-from attnlib.training import RECIPES, Recipe, Trained, held_out_sentences, train
+from attnlib.relations import Batch, Sentence, Task, pack
+from attnlib.relations import concord as language
+from attnlib.training import RECIPES, FixedWeights, Recipe, Trained, held_out_sentences, train
 
+SHARING = RESULTS.parents[1] / "src" / "attnlib" / "widgets" / "head_lab_sharing.json"
 HEADS = (1, 2, 4, 8, 16)
-FIVE, THREE = range(5), range(3)
+LEARNED = 0.9  # right answers from which on a relation counts as learned, as in HeadLab
+TWELVE, FIVE, THREE = range(12), range(5), range(3)
 PAIRS = [  # of relations that one word has to look for at once, and that it hasn't
     ("verb>subject", "verb>object"),
     ("their>owner", "their>thing"),
@@ -40,37 +49,47 @@ PAIRS = [  # of relations that one word has to look for at once, and that it has
     ("verb>object", "their>thing"),
     ("determiner>noun", "adjective>noun"),
     ("verb>subject", "their>owner"),
+    ("determiner>noun", "verb>subject"),
 ]
 
 
-class FixedWeights(nn.Module):
-    """Attention whose weights come from the question and the keys, and whose values from values."""
+ENDINGS = {  # which words answer with the same endings; Concord's own grouping is the first
+    "concord": ("determiner adjective predicate", "verb", "pronoun their"),
+    "their alone": ("determiner adjective predicate", "verb", "pronoun", "their"),
+    "determiner alone": ("determiner", "adjective predicate", "verb", "pronoun their"),
+    "each alone": ("determiner", "adjective", "predicate", "verb", "pronoun", "their"),
+    "all alike": ("determiner adjective predicate verb pronoun their",),
+}
 
-    def __init__(self, task: Lookup, d_model: int, num_heads: int) -> None:
-        super().__init__()
-        self.task = task
-        self.asked = nn.ModuleList([nn.Embedding(task.slots, d_model) for _ in range(2)])
-        self.keys = nn.Embedding(task.slots, d_model)
-        self.values = nn.Embedding(task.values, d_model)
-        self.attention = MultiHeadAttention(d_model, num_heads, bias=False)
-        self.readouts = nn.ModuleDict(
-            {name: nn.Linear(d_model, task.values, bias=False) for name in task.readouts}
-        )
 
-    def forward(
-        self, tokens: Tensor, *, key_mask: None = None, head_masks: None = None,
-        need_weights: bool = False,
-    ) -> Answers:  # fmt: skip
-        asked, keys, values = self.task.parts(tokens)
-        query = self.asked[0](asked[:, :1]) + self.asked[1](asked[:, 1:])  # [B, 1, d]
-        row, weights = self.attention(
-            query, self.keys(keys), self.values(values), need_weights=need_weights
-        )
-        rows = F.pad(
-            row, (0, 0, self.task.slots, 0)
-        )  # [B, 1, d] -> [B, M + 1, d]: slots say nothing
-        logits = {name: readout(rows) for name, readout in self.readouts.items()}
-        return Answers(logits, None if weights is None else [weights])
+class Endings(Task):
+    """Concord's sentences, whose words answer in readout A with other endings.
+
+    Args:
+        groups: of each ending, which words share it.
+    """
+
+    name, causal, length = "concord-endings", language.causal, language.length
+    vocabulary, relations = language.vocabulary, language.relations
+
+    def __init__(self, groups: tuple[str, ...]) -> None:
+        classes = language.data["classes"]
+        answers = [f"{group}: {noun_class}" for group in groups for noun_class in range(classes)]
+        self.readouts = {**language.readouts, "A": tuple(answers)}
+        self.first = {  # the first of the answers of each relation
+            relation.name: classes * place
+            for relation in self.relations
+            for place, group in enumerate(groups)
+            if relation.readout == "A" and relation.name.split(">")[0] in group.split()
+        }
+
+    def draw(self, chance: Chance) -> Sentence:
+        sentence = language.draw(chance)
+        answers = list(sentence.answers["A"])
+        for name, first in self.first.items():
+            for place in sentence.partners[name]:
+                answers[place] = first + answers[place] % language.data["classes"]
+        return replace(sentence, answers={**sentence.answers, "A": tuple(answers)})
 
 
 def masses_of(trained: Trained) -> dict[str, Scores]:
@@ -112,36 +131,92 @@ def spreads(values: dict[str, list[float]]) -> dict[str, str]:
     return {name: spread(of_seeds) for name, of_seeds in values.items()}
 
 
+def relations_of(models: list[Trained]) -> dict:
+    """What models of several seeds get right, where their heads look, and who shares a head."""
+    finals, masses = [one.final for one in models], [masses_of(one) for one in models]
+    return {
+        "loss": rounded(final.loss for final in finals),
+        "right": {
+            name: rounded(final.relations[name] for final in finals)
+            for name in finals[0].relations
+        },
+        "largest mass": {
+            name: rounded(found[name].heads.max().item() for found in masses)
+            for name in masses[0]
+        },
+        "best fixed offset": {
+            name: [scores.offset, round(scores.baseline, 4)]
+            for name, scores in masses[0].items()
+        },
+        "same best head": {
+            f"{a} & {b}": [found[a].best == found[b].best for found in masses]
+            for a, b in PAIRS
+            if a in masses[0] and b in masses[0]
+        },
+        "best head": {
+            name: [found[name].best for found in masses] for name in masses[0]
+        },
+        "shared by side": shared_by_side(models, masses),
+        "seconds": rounded(one.seconds for one in models),
+    }  # fmt: skip
+
+
+def shared_by_side(models: list[Trained], masses: list[dict[str, Scores]]) -> dict[str, list[int]]:
+    """Count how many pairs of learned relations share a best head, and of how many pairs.
+
+    Rivals are what one word needs at once. Of the others, some have their partners on one side of
+    the words that ask, some on both: these are across.
+    """
+    batch = pack(held_out_sentences(models[0].recipe))
+    rightward = {name: looks_right(partners) for name, partners in batch.partners.items()}
+    counts = {"rivals": [0, 0], "across": [0, 0], "same side": [0, 0]}
+    for one, other in combinations(sorted(set(masses[0]) - {"predicate>noun"}), 2):
+        kind = "same side" if rightward[one] == rightward[other] else "across"
+        kind = "rivals" if one.split(">")[0] == other.split(">")[0] else kind
+        counts[kind][0] += sum(found[one].best == found[other].best for found in masses)
+        counts[kind][1] += len(masses)
+    return counts
+
+
+def looks_right(partners: Tensor) -> bool:
+    """Tell whether most partners [B, T] stand to the right of the words that ask for them."""
+    columns = torch.arange(partners.shape[1])
+    return bool((partners > columns)[partners >= 0].float().mean() > 0.5)
+
+
 def concord(recipe: Recipe) -> dict:
     """The table of relations, the masses, and who shares a head."""
-    table = {}
-    for h, models in runs(recipe, HEADS, FIVE):
-        finals, masses = [one.final for one in models], [masses_of(one) for one in models]
-        table[heads_of(h)] = {
-            "loss": rounded(final.loss for final in finals),
-            "right": {
-                name: rounded(final.relations[name] for final in finals)
-                for name in finals[0].relations
-            },
-            "largest mass": {
-                name: rounded(found[name].heads.max().item() for found in masses)
-                for name in masses[0]
-            },
-            "best fixed offset": {
-                name: [scores.offset, round(scores.baseline, 4)]
-                for name, scores in masses[0].items()
-            },
-            "same best head": {
-                f"{a} & {b}": [found[a].best == found[b].best for found in masses] for a, b in PAIRS
-            },
-            "seconds": rounded(one.seconds for one in models),
-        }
+    table = {heads_of(h): relations_of(models) for h, models in runs(recipe, HEADS, FIVE)}
     show_heads(f"{recipe.name}: loss", table, lambda seen: {"": spread(seen["loss"])})
     show_heads(f"{recipe.name}: right", table, lambda seen: spreads(seen["right"]))
     show_heads(f"{recipe.name}: largest mass", table, lambda seen: spreads(seen["largest mass"]))
+    show_shared(recipe.name, table)
+    return table
+
+
+def endings_table() -> dict:
+    """Who shares a head, if other words answer with the same endings."""
+    table = {}
+    for name, groups in ENDINGS.items():
+        recipe = RECIPES["concord"].changed(task=Endings(groups))
+        [(_, models)] = runs(recipe, (4,), FIVE)
+        table[name] = {"answers": groups, **relations_of(models)}
+    show_heads("concord-endings: right", table, lambda seen: spreads(seen["right"]))
+    show_shared("concord-endings", table)
+    return table
+
+
+def sides_table() -> dict:
+    """Whether rivals part more than others whose partners stand on different sides."""
+    table = {}
+    for name, task in (("concord", language), ("without B", language.asked("A"))):
+        recipe = RECIPES["concord"].changed(task=task)
+        for heads, seeds in ((2, TWELVE), (4, TWELVE)):
+            [(_, models)] = runs(recipe, (heads,), seeds)
+            table[f"{name}, {heads_of(heads)}"] = relations_of(models)
     show_heads(
-        f"{recipe.name}: same best head", table,
-        lambda seen: {pair: f"{sum(x)}/{len(x)}" for pair, x in seen["same best head"].items()},
+        "concord-sides: same best head", table,
+        lambda seen: {kind: f"{n}/{of}" for kind, (n, of) in seen["shared by side"].items()},
     )  # fmt: skip
     return table
 
@@ -151,8 +226,16 @@ def heads_of(h: int) -> str:
     return "1 head" if h == 1 else f"{h} heads"
 
 
+def show_shared(title: str, table: dict) -> None:
+    """Print in how many seeds two relations have the same best head."""
+    show_heads(
+        f"{title}: same best head", table,
+        lambda seen: {pair: f"{sum(x)}/{len(x)}" for pair, x in seen["same best head"].items()},
+    )  # fmt: skip
+
+
 def show_heads(title: str, table: dict, cells: Callable[[dict], dict[str, str]]) -> None:
-    """Print a table with a column for each number of heads."""
+    """Print a table with a column for each number of heads, or each way to answer."""
     columns = [cells(seen) for seen in table.values()]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
     show(title, ["", *table], rows)
@@ -182,20 +265,6 @@ def lookup_table() -> dict:
 
 def diagonals_table() -> dict:
     return joints("diagonals", {"1 and 3 back": (RECIPES["diagonals"], (1, 2, 4), FIVE, {})})
-
-
-def staircase_table() -> dict:
-    steps = {
-        f"{len(places)} places": (
-            RECIPES["diagonals"].changed(task=diagonals(places), model={"d_model": 48}),
-            (1, 2, 3, 4), THREE, {},
-        )
-        for places in ((1, 3), (1, 3, 5), (1, 2, 4, 6))
-    }  # fmt: skip
-    keys = RECIPES["lookup"].changed(task=lookup(slots=32, values=8))
-    return joints("staircase", {
-        **steps, "32 keys": (keys, (1, 2, 4, 8, 16, 32), THREE, {"make": FixedWeights})
-    })  # fmt: skip
 
 
 def matched(trained: Trained) -> float:
@@ -239,18 +308,53 @@ def induction_table() -> dict:
 TABLES: dict[str, Callable[[], dict]] = {
     "concord": lambda: concord(RECIPES["concord"]),
     "concord-long": lambda: concord(RECIPES["concord-long"]),
+    "concord-endings": endings_table,
+    "concord-sides": sides_table,
     "lookup": lookup_table,
     "diagonals": diagonals_table,
-    "staircase": staircase_table,
     "induction": induction_table,
 }
 
 
+def sharing() -> dict[str, dict[str, list[int]]]:
+    """Return from the table concord how many models share a best head, and of how many.
+
+    Only models that learned both relations count. A reader of HeadLab sees these counts beside
+    those of their own models.
+    """
+    table = json.loads((RESULTS / "heads-concord-cpu.json").read_text(encoding="utf-8"))
+    counts: dict[str, dict[str, list[int]]] = {}
+    for h in HEADS:
+        found = table[heads_of(h)]
+        counts[heads_of(h)] = {}
+        for pair, shared in found["same best head"].items():
+            shares = zip(*(found["right"][name] for name in pair.split(" & ")), strict=True)
+            learned = [min(of_seed) >= LEARNED for of_seed in shares]
+            both = [one for one, has in zip(shared, learned, strict=True) if has]
+            counts[heads_of(h)][pair] = [sum(both), len(both)]
+    return counts
+
+
+def in_lines(counts: dict[str, dict[str, list[int]]]) -> str:
+    """Return counts as JSON, a line each, as the linter of browser code wants it."""
+    heads = [
+        f"  {json.dumps(name)}: {{\n"
+        + ",\n".join(f"    {json.dumps(pair)}: {count}" for pair, count in of_heads.items())
+        + "\n  }"
+        for name, of_heads in counts.items()
+    ]
+    return "{\n" + ",\n".join(heads) + "\n}\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tables", nargs="*", metavar="table", help=", ".join(TABLES))
-    for name in parser.parse_args().tables or TABLES:
-        save(f"heads-{name}", "cpu", TABLES[name](), [])
+    parser.add_argument("tables", nargs="*", metavar="table", help=", ".join([*TABLES, "sharing"]))
+    names = parser.parse_args().tables or list(TABLES)
+    for name in names:
+        if name != "sharing":
+            save(f"heads-{name}", "cpu", TABLES[name](), [])
+    if {"concord", "sharing"} & {*names}:
+        SHARING.write_text(in_lines(sharing()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@
 The site is served from this machine and opened in Chromium (1280 x 900, drawn without a GPU), each
 time with an empty cache. No network is simulated: the times are what a processor needs, and the
 weight says what a network would have to carry. "Throttled" is a processor four times slower, as
-Chromium's developer tools slow it. A page of the same site that has no widgets is measured with the
-lessons: what any page costs on this machine.
+Chromium's developer tools slow it. The start page is measured like a lesson. So is a page of the
+same site that has no widgets: what any page costs on this machine.
 
 Ready: from DOMContentLoaded (negative if it comes earlier) to the frame that shows the last widget
 of the page, throttled; the goal is held against the median.
@@ -56,7 +56,7 @@ READY_MS, CLICK_MS, MOVE_MS = 300, 150, 100
 PAGE_KB, NEXT_PAGE_KB = 280, 100
 SHIFT = 0.05
 TOKENS, HEADS = 24, 64
-WITHOUT_WIDGETS = "notation"
+START, WITHOUT_WIDGETS = "index", "notation"
 
 # Runs in the page before its own scripts, and watches the places of widgets as they are filled.
 WATCH = """document.addEventListener("readystatechange", () => {
@@ -313,8 +313,9 @@ def main() -> None:
         version = browser.version
         moves = move_times(browser, options.moves)
         measured = {}
-        for i, page in enumerate([*lessons, WITHOUT_WIDGETS]):
-            here, other = (f"{address}book/{name}.html" for name in (page, lessons[i - 1]))
+        for i, page in enumerate([*lessons, START, WITHOUT_WIDGETS]):
+            before = lessons[min(i, len(lessons)) - 1]
+            here, other = (f"{address}book/{name}.html" for name in (page, before))
             measured[page] = measure(browser, here, other, options.runs)
         browser.close()
     show_pages(measured, moves)

@@ -19,6 +19,7 @@ from attnlib._checks import (
     require_tokens,
     shape_of,
 )
+from attnlib.positions import RotaryPositions
 
 
 def require_matching(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -75,6 +76,28 @@ def require_sizes(
             f"so num_kv_heads may be one of {divisors_of(num_heads)}"
         )
     require_dropout(dropout)
+
+
+def require_rotary(rotary: object, d_k: int) -> None:
+    """Raise unless `rotary`, if any, can turn vectors of this width."""
+    if rotary is None:
+        return
+    if not isinstance(rotary, RotaryPositions):
+        raise TypeError(f"rotary must be RotaryPositions, got {type(rotary).__name__}")
+    if d_k % 2:
+        raise ValueError(
+            "rotary must be left out for heads of odd width, as positions take numbers in pairs, "
+            f"got d_model / num_heads = {d_k}"
+        )
+
+
+def require_one_sequence(q: Tensor, k: Tensor) -> None:
+    """Raise unless there are as many queries as keys, so that both can have their positions."""
+    if q.shape[-2] != k.shape[-2]:
+        raise ValueError(
+            "query and key must hold as many tokens where positions are rotary, got "
+            f"{q.shape[-2]} queries and {k.shape[-2]} new keys"
+        )
 
 
 def require_inputs(

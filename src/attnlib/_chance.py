@@ -32,12 +32,30 @@ class Chance:
 
     def __init__(self, seed: int, stream: int = 0) -> None:
         for name, value in (("seed", seed), ("stream", stream)):
-            require_count(name, value)
-            if value >= WORD:
-                raise ValueError(f"{name} must be below 2^32 = {WORD}, got {value}")
+            _require_word(name, value)
         self._a, self._b, self._c, self._counter = 0, seed, stream, 1
         for _ in range(12):  # until each bit of the seed has reached all others
             self.word()
+
+    @classmethod
+    def of_state(cls, state: Sequence[int]) -> "Chance":
+        """Return what goes on drawing where another was in this `state`.
+
+        Raises:
+            TypeError, ValueError: not four such numbers.
+        """
+        if len(state) != 4:
+            raise ValueError(f"state must hold 4 numbers, got {len(state)}")
+        for value in state:
+            _require_word("state", value)
+        made = cls(0)
+        made._a, made._b, made._c, made._counter = state
+        return made
+
+    @property
+    def state(self) -> tuple[int, int, int, int]:
+        """All that decides what is drawn from here on."""
+        return self._a, self._b, self._c, self._counter
 
     def word(self) -> int:
         """Draw a whole number from 0 to 2^32 - 1."""
@@ -82,3 +100,10 @@ class Chance:
             other = self.below(last + 1)
             order[last], order[other] = order[other], order[last]
         return order
+
+
+def _require_word(name: str, value: int) -> None:
+    """Raise unless a value is a whole number of 32 bits."""
+    require_count(name, value)
+    if value >= WORD:
+        raise ValueError(f"{name} must be below 2^32 = {WORD}, got {value}")

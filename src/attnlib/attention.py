@@ -18,6 +18,7 @@ from attnlib._projection import project_heads
 from attnlib.cache import KVCache, require_cache
 from attnlib.functional import explicit_attention, fused_attention, merge, recorded_weights, split
 from attnlib.masks import AttentionMask
+from attnlib.positions import RotaryPositions
 
 
 class AttentionOptions(TypedDict, total=False):
@@ -58,11 +59,15 @@ class MultiHeadAttention(nn.Module):
         bias: whether the four projections add a bias.
         dropout: share of the looks that are left out in training, at least 0 and below 1. It acts
             on the output, not on the weights returned.
+        rotary: turns queries and keys by their positions (see `attnlib.positions`). Positions
+            count from the first token, in the cache if there is one; queries and new keys must be
+            as many then. The cache holds keys that are turned already.
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
-        TypeError, ValueError: sizes that aren't whole numbers or don't divide, another dropout, or
-            a dtype that isn't floating point.
+        TypeError, ValueError: sizes that aren't whole numbers or don't divide, another dropout, a
+            rotary that isn't RotaryPositions or heads of odd width for one, or a dtype that isn't
+            floating point.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class MultiHeadAttention(nn.Module):
         vdim: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        rotary: RotaryPositions | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -84,9 +90,11 @@ class MultiHeadAttention(nn.Module):
         vdim = d_model if vdim is None else vdim
         checks.require_sizes(d_model, num_heads, num_kv_heads, kdim, vdim, dropout)
         require_flag("bias", bias)
+        checks.require_rotary(rotary, d_model // num_heads)
         require_parameter_dtype(dtype)
         self.d_model, self.num_heads, self.num_kv_heads = d_model, num_heads, num_kv_heads
         self.kdim, self.vdim, self.dropout = kdim, vdim, dropout
+        self.rotary = rotary
         d_kv = d_model // num_heads * num_kv_heads
         self.W_q = nn.Linear(d_model, d_model, bias, device, dtype)
         self.W_k = nn.Linear(kdim, d_kv, bias, device, dtype)
@@ -153,7 +161,8 @@ class MultiHeadAttention(nn.Module):
             TypeError: not floating point tensors of the module's dtype, a mask that isn't boolean,
                 or options of another type.
             ValueError: shapes or devices that don't fit, no tokens, a head that isn't there,
-                weights_out while gradients are taken, or a cache of another module or batch.
+                weights_out while gradients are taken, a cache of another module or batch, or with
+                rotary positions not as many queries as new keys.
         """
         heads, weights, remembered = self._heads(
             query, key, value, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal,
@@ -215,9 +224,11 @@ class MultiHeadAttention(nn.Module):
         q = split(self.W_q(query), self.num_heads)  # [B, T_q, d] -> [B, h, T_q, d_k]
         k = split(self.W_k(key), self.num_kv_heads)  # [B, T_k, kdim] -> [B, h_kv, T_k, d_k]
         v = split(self.W_v(value), self.num_kv_heads)  # [B, T_k, vdim] -> [B, h_kv, T_k, d_k]
-        past = 0
+        past = 0 if cache is None else len(cache)
+        if self.rotary is not None:
+            checks.require_one_sequence(q, k)
+            q, k = self.rotary(q, start=past), self.rotary(k, start=past)
         if cache is not None:
-            past = len(cache)
             k, v = cache.joined(self, k, v)
         limits = AttentionMask.of(
             q, k, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal, past=past

@@ -4,6 +4,7 @@ Letters: B batch, T tokens, d model width (`d_model`), h heads (`num_heads`), d_
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Unpack
 
 import torch
@@ -23,10 +24,17 @@ from attnlib.attention import AttentionOptions, MultiHeadAttention
 from attnlib.norms import LayerNorm
 
 NormPosition = Literal["pre", "post"] | None
+Activation = Literal["gelu", "gelu_tanh", "relu"]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "relu": F.relu,
+}
 
 
 class FeedForward(nn.Module):
-    """Two matrices with a GELU between them, applied to each token by itself.
+    """Two matrices with a GELU (or its like) between them, applied to each token by itself.
 
     As in Vaswani et al. 2017, section 3.3, with the GELU of GPT-2 (here the exact one) for ReLU::
 
@@ -35,12 +43,14 @@ class FeedForward(nn.Module):
     Args:
         d_model: width d of a token, in and out.
         d_ff: width in between; 4 d if left out.
+        activation: what stands in the middle: "gelu", the exact one (Hendrycks & Gimpel 2016);
+            "gelu_tanh", its approximation, with which GPT-2 was trained; "relu".
         bias: whether the two layers add one.
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
-        TypeError, ValueError: sizes that aren't whole numbers of at least 1, bias is neither True
-            nor False, or the dtype isn't floating point.
+        TypeError, ValueError: sizes that aren't whole numbers of at least 1, an unknown activation,
+            bias is neither True nor False, or the dtype isn't floating point.
     """
 
     def __init__(
@@ -48,6 +58,7 @@ class FeedForward(nn.Module):
         d_model: int,
         d_ff: int | None = None,
         *,
+        activation: Activation = "gelu",
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -56,9 +67,13 @@ class FeedForward(nn.Module):
         require_positive_int("d_model", d_model)
         d_ff = 4 * d_model if d_ff is None else d_ff
         require_positive_int("d_ff", d_ff)
+        if not isinstance(activation, str) or activation not in ACTIVATIONS:
+            raise ValueError(
+                f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}"
+            )
         require_flag("bias", bias)
         require_parameter_dtype(dtype)
-        self.d_model, self.d_ff = d_model, d_ff
+        self.d_model, self.d_ff, self.activation = d_model, d_ff, activation
         self.W_1 = nn.Linear(d_model, d_ff, bias, device, dtype)
         self.W_2 = nn.Linear(d_ff, d_model, bias, device, dtype)
         self.reset_parameters()
@@ -80,7 +95,12 @@ class FeedForward(nn.Module):
             ValueError: x doesn't end in d.
         """
         require_width(x, self.d_model, getattr(self.W_1, "weight", None))
-        return self.W_2(F.gelu(self.W_1(x)))  # [..., d] -> [..., d_ff] -> [..., d]
+        hidden = ACTIVATIONS[self.activation](self.W_1(x))  # [..., d] -> [..., d_ff]
+        return self.W_2(hidden)  # [..., d_ff] -> [..., d]
+
+    def extra_repr(self) -> str:
+        """Say the activation when the network is printed."""
+        return f"activation={self.activation!r}"
 
 
 class TransformerBlock(nn.Module):

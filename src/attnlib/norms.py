@@ -84,11 +84,12 @@ class RMSNorm(nn.Module):
     Args:
         d_model: width d of a token.
         eps: what is added to the mean square.
+        gain: whether there is one.
         device, dtype: of the parameter, as for every torch module.
 
     Raises:
-        TypeError, ValueError: d_model isn't a whole number of at least 1, eps is negative, or the
-            dtype isn't floating point.
+        TypeError, ValueError: d_model isn't a whole number of at least 1, eps is negative, gain is
+            neither True nor False, or the dtype isn't floating point.
     """
 
     def __init__(
@@ -96,13 +97,16 @@ class RMSNorm(nn.Module):
         d_model: int,
         eps: float = 1e-5,
         *,
+        gain: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         _require_norm_options(d_model, eps, dtype)
+        require_flag("gain", gain)
         self.d_model, self.eps = d_model, eps
-        self.gain = nn.Parameter(torch.ones(d_model, device=device, dtype=dtype))
+        ones = torch.ones(d_model, device=device, dtype=dtype)
+        self.gain = nn.Parameter(ones) if gain else None
 
     __call__: Callable[..., Tensor]  # for type checkers; as forward
 
@@ -116,7 +120,8 @@ class RMSNorm(nn.Module):
         require_width(x, self.d_model, self.gain)
         wide = _at_least_float32(x)
         mean_square = wide.square().mean(-1, keepdim=True)  # [..., d] -> [..., 1]
-        return (wide * torch.rsqrt(mean_square + self.eps) * self.gain).to(x.dtype)
+        y = wide * torch.rsqrt(mean_square + self.eps)
+        return (y if self.gain is None else y * self.gain).to(x.dtype)
 
     def extra_repr(self) -> str:
         """Say the width and eps when the module is printed."""

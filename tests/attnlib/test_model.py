@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from torch import nn
 
 from attnlib import (
     FeedForward,
+    KVCache,
     LayerNorm,
     MultiHeadAttention,
     RMSNorm,
@@ -21,6 +23,7 @@ from attnlib import (
     relations,
 )
 from attnlib.model import TaskSizes, TransformerModel
+from attnlib.positions import RotaryPositions, SinusoidalPositions
 
 SIZES = TaskSizes(vocabulary_size=11, length=7, readouts={"A": 4, "B": 3})
 TOKENS = torch.tensor([[1, 2, 3, 4, 5], [10, 0, 10, 0, 6]])
@@ -65,10 +68,10 @@ def test_the_model_of_concord(num_heads):
         "blocks.0.norm_1.bias": [64],
         "final_norm.gain": [64],
         "final_norm.bias": [64],
-        "readouts.A.weight": [16, 64],
+        "readouts.A.weight": [12, 64],
         "readouts.B.weight": [9, 64],
     }
-    assert (words, sum(parameter.numel() for parameter in model.parameters())) == (89, 25_344)
+    assert (words, sum(parameter.numel() for parameter in model.parameters())) == (89, 25_088)
     (layer,) = model.blocks
     assert layer.feed_forward is None and layer.norm_position == "pre"
     assert type(model.final_norm) is LayerNorm
@@ -179,12 +182,17 @@ def test_a_description_builds_the_same_model(data):
     blocks = []
     for _ in range(draw(1, 2, 3)):
         h, group, d, d_ff = draw(1, 2), draw(1, 2), 8, draw(None, 1, 5)
+        turns = draw(None, RotaryPositions(), RotaryPositions(base=30.0, interleaved=False))
         attention = MultiHeadAttention(
-            d, h * group, num_kv_heads=h, bias=draw(True, False), dropout=draw(0.0, 0.1)
-        )
+            d, h * group, num_kv_heads=h, bias=draw(True, False), dropout=draw(0.0, 0.1),
+            rotary=turns,
+        )  # fmt: skip
         position = draw("pre", "post", None)
-        feed_forward = FeedForward(d, d_ff, bias=draw(True, False)) if d_ff else None
-        kinds = [LayerNorm(d, bias=False), LayerNorm(d, 1e-3), RMSNorm(d), RMSNorm(d, 1e-6)]
+        activation = draw("gelu", "gelu_tanh", "relu")
+        feed_forward = None
+        if d_ff:
+            feed_forward = FeedForward(d, d_ff, activation=activation, bias=draw(True, False))
+        kinds = [LayerNorm(d, bias=False), LayerNorm(d, 1e-3), RMSNorm(d), RMSNorm(d, gain=False)]
         norms = data.draw(st.permutations(kinds))[: (2 if d_ff else 1) if position else 0]
         blocks.append(
             TransformerBlock.of_parts(
@@ -192,8 +200,10 @@ def test_a_description_builds_the_same_model(data):
                 residual=draw(True, False), dropout=draw(0.0, 0.2),
             )
         )  # fmt: skip
-    model = model_of(
-        *blocks, causal=draw(True, False), readout_bias=draw(True, False),
+    tied = draw(True, False)
+    model = TransformerModel(
+        11, 7, blocks, {"next": 11} if tied else {"A": 4}, causal=draw(True, False), tied=tied,
+        readout_bias=not tied and draw(True, False), positions=draw("learned", "sinusoidal", None),
         final_norm=draw(None, nn.Identity(), RMSNorm(8)),
     ).eval()  # fmt: skip
     spec = json.loads(json.dumps(model.spec()))
@@ -240,6 +250,10 @@ class Doubled(nn.Linear):
         return 2 * super().forward(x)
 
 
+class Backwards(RotaryPositions):
+    pass
+
+
 class Sandwich(TransformerBlock):
     pass
 
@@ -262,6 +276,12 @@ NOT_DESCRIBED = {
         ["blocks.0.attention.W_v.bias", "none", "[8]"]),
     "a head cut off": (put("blocks.0.attention.W_o", nn.Linear(6, 8, bias=False)),
         ["blocks.0.attention.W_o.weight", "[8, 8]", "[8, 6]"]),
+    "another way to turn": (put("blocks.0.attention.rotary", Backwards()),
+        ["blocks.0.attention.rotary", "RotaryPositions", "Backwards"]),
+    "other positions": (put("position_embedding", nn.Embedding(7, 8, dtype=torch.float64)),
+        ["position_embedding", "LearnedPositions", "Embedding"]),
+    "other clock hands": (put("position_embedding", SinusoidalPositions(8, base=10.0)),
+        ["position_embedding", "base=10000", "got 10"]),
     "a hook": (changed(lambda model: model.blocks[0].attention.register_forward_hook(print)),
         ["blocks.0.attention", "hooks"]),
     "shared weights": (changed(share), ["shared"]),
@@ -293,15 +313,34 @@ def with_value(spec, path, value):
     return spec
 
 
+ALL_OTHER = {
+    "positions": "sinusoidal", "activation": "relu", "norm": partial(RMSNorm, gain=False),
+}  # fmt: skip
 DESCRIPTION = small(d_ff=6, task=SIZES).spec()
-DAMAGES = list(itertools.product(list(places(DESCRIPTION))[1:], ["wrong", -1, [None], {"x": None}]))
+OTHER = small(d_ff=6, task=SIZES, **ALL_OTHER).spec()
+OTHER["blocks"][1]["rotary"] = {"base": 30.0, "interleaved": False}
+DAMAGED = ["wrong", -1, [None], {"x": None}]
+DAMAGES = list(itertools.product(list(places(DESCRIPTION))[1:], DAMAGED))
+LATER = ("positions", "activation", "gain", "rotary")
+DAMAGES += [*itertools.product([p for p in places(OTHER) if {*p} & {*LATER}], DAMAGED)]
 
 
 @pytest.mark.parametrize(("path", "value"), DAMAGES, ids=str)
 def test_a_damaged_description_is_refused_in_words(path, value):
     with pytest.raises((TypeError, ValueError)) as caught:
-        TransformerModel.of_spec(with_value(DESCRIPTION, path, value))
+        TransformerModel.of_spec(
+            with_value({**OTHER} if {*path} & {*LATER} else DESCRIPTION, path, value)
+        )
     assert re.search(r" must (have|be|hold|map)\b|must not|divisible", str(caught.value))
+
+
+def test_what_is_as_it_always_was_is_not_told():
+    """So that what was saved before there was a choice can still be read."""
+    assert not {"positions", "tied"} & {*DESCRIPTION}
+    (block, _), norm = DESCRIPTION["blocks"], DESCRIPTION["final_norm"]
+    assert "rotary" not in block and "activation" not in block["feed_forward"]
+    assert "gain" not in norm and "gain" not in small(norm=RMSNorm).spec()["final_norm"]
+    assert OTHER["positions"] == "sinusoidal" and OTHER["final_norm"]["gain"] is False
 
 
 def test_a_description_has_all_its_names_and_no_other():
@@ -317,6 +356,20 @@ def test_a_description_has_all_its_names_and_no_other():
 
 def ask(tokens=TOKENS, **options):
     return small()(tokens, **options)
+
+
+NEXT = TaskSizes(11, 7, {"next": 11}, causal=True)
+
+
+def ask_next(**options):
+    return small(task=NEXT)(TOKENS, **options)
+
+
+def behind(past, T):
+    """Ask about T tokens behind those in caches."""
+    model, caches = small(task=NEXT), [KVCache(), KVCache()]
+    model(TOKENS[:, :past], caches=caches)
+    return model(TOKENS[:, :T], caches=caches)
 
 
 once = block()
@@ -343,6 +396,23 @@ CASES = {
     "a negative width": (lambda: small(d_ff=-1), ["d_ff", "-1"]),
     "a width as float": (lambda: small(d_ff=8.0), ["d_ff", "float"]),
     "heads that don't divide": (lambda: small(num_heads=3), ["num_heads=3"]),
+    "unknown positions": (lambda: small(positions="rope"), ["positions", "'rope'"]),
+    "rotary without blocks": (lambda: model_of(once, positions="rotary"),
+        ["positions", "MultiHeadAttention(rotary=...)"]),
+    "an unknown activation": (lambda: small(d_ff=5, activation="swish"),
+        ["activation", "gelu_tanh", "'swish'"]),
+    "tied to fewer answers": (lambda: small(tied=True), ["tied", "11", "'A': 4"]),
+    "tied with a bias": (lambda: small(task=NEXT, tied=True, readout_bias=True),
+        ["tied", "readout_bias=True"]),
+    "tied as text": (lambda: small(task=NEXT, tied="yes"), ["tied", "str"]),
+    "a negative readout": (lambda: small(readout_std=-0.1), ["readout_std", "-0.1"]),
+    "too few caches": (lambda: ask_next(caches=[KVCache()]), ["caches", "2 layers", "got 1"]),
+    "one cache twice": (lambda: ask_next(caches=[KVCache()] * 2), ["caches", "each another"]),
+    "keys for caches": (lambda: ask_next(caches=[TOKENS, TOKENS]), ["caches", "Tensor"]),
+    "caches of a model that looks ahead": (lambda: ask(caches=[KVCache(), KVCache()]),
+        ["caches", "causal=False"]),
+    "more than there is room behind a cache": (lambda: behind(5, 3),
+        ["tokens", "1 to 2", "[2, 3]", "7 positions, and 5 are in caches"]),
     "words for tokens": (lambda: ask(["a"]), ["tokens", "list"]),
     "floats": (lambda: ask(TOKENS.float()), ["tokens", "int64", "float32"]),
     "one sentence": (lambda: ask(TOKENS[0]), ["tokens", "[B, T]", "[5]", "unsqueeze"]),

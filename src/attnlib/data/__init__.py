@@ -1,9 +1,15 @@
-"""Weights that were trained once, each file with a card that says how.
+"""Weights that were trained once, each file with a card that says how, and what sweeps found.
 
     >>> from attnlib import data
     >>> model, card = data.load("concord")
     >>> card.command
     'python -m attnlib.training concord --seed 0 --save'
+
+A sweep trains models with several numbers of heads, from several seeds, and keeps what they get
+right::
+
+    >>> data.load_sweep("staircase").right("2 places").shape  # [numbers of heads, seeds]
+    torch.Size([4, 5])
 
 What trains within a lesson isn't here: pages train it themselves.
 """
@@ -11,18 +17,20 @@ What trains within a lesson isn't here: pages train it themselves.
 import dataclasses
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from attnlib._checks import require_count, require_text
 from attnlib.model import TransformerModel
 
-__all__ = ["Card", "load", "saved"]
+__all__ = ["Card", "SweepCard", "load", "load_sweep", "saved"]
 
 FOLDER = Path(__file__).parent
+SWEEPS = Path(__file__).parent / "sweeps"
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,49 @@ class Card:
     def final(self) -> dict[str, Any]:
         """What the model got right at the end."""
         return self.evaluations[str(self.steps)]
+
+
+@dataclass(frozen=True)
+class SweepCard:
+    """What a sweep found, and how.
+
+    Attributes:
+        sweep: its name in `attnlib.training.SWEEPS`.
+        command: what runs it again.
+        date, versions: as in `Card`.
+        seconds: how long all its trainings took.
+        heads, seeds: the numbers of heads that were tried, and the seeds.
+        settings: of each trial the recipe, as `Recipe.as_json` gives it, without `num_heads`.
+        joint: of each trial the share of words whose answers are all right, for each number of
+            heads a list over seeds.
+        losses: of each trial the first losses with the most heads, from the first seed.
+        relations: of each trial and each of its relations the share of right answers, as in
+            `joint`; empty where the sweep doesn't ask for `homes`.
+        homes: likewise which head of the last layer has most weight on the true partners, 0-based.
+    """
+
+    sweep: str
+    command: str
+    date: str
+    versions: dict[str, str]
+    seconds: float
+    heads: list[int]
+    seeds: list[int]
+    settings: dict[str, dict[str, Any]]
+    joint: dict[str, list[list[float]]]
+    losses: dict[str, list[float]]
+    relations: dict[str, dict[str, list[list[float]]]] = field(default_factory=dict)
+    homes: dict[str, dict[str, list[list[int]]]] = field(default_factory=dict)
+
+    def right(self, trial: str) -> Tensor:
+        """Return the share of words whose answers are all right, [numbers of heads, seeds].
+
+        Raises:
+            ValueError: there is no such trial.
+        """
+        if trial not in self.joint:
+            raise ValueError(f"trial must be one of {list(self.joint)}, got {trial!r}")
+        return torch.tensor(self.joint[trial])
 
 
 def saved() -> list[tuple[str, int]]:
@@ -129,6 +180,30 @@ def read_card(recipe: str, seed: int = 0) -> Card:
         raise ValueError(f"the card {path.name} was changed or damaged: {error}") from error
 
 
+def load_sweep(name: str) -> SweepCard:
+    """Return what a sweep of `attnlib.training.SWEEPS` found.
+
+    Raises:
+        TypeError: `name` is no text.
+        FileNotFoundError: no such sweep is saved.
+        ValueError: the file was changed or damaged.
+    """
+    require_text("name", name)
+    path = SWEEPS / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(repr(found.stem) for found in SWEEPS.glob("*.json"))) or "none"
+        raise FileNotFoundError(f"no sweep {name!r} is saved; there are {known}")
+    try:
+        return SweepCard(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"the sweep {path.name} was changed or damaged: {error}") from error
+
+
+def write_sweep(card: SweepCard) -> None:
+    """Save what a sweep found."""
+    (SWEEPS / f"{card.sweep}.json").write_text(_told(card), encoding="utf-8")
+
+
 def write(model: TransformerModel, **said: Any) -> Card:
     """Save a model's weights, and a card with all that is `said` of them beside what they are."""
     from safetensors.torch import save
@@ -136,17 +211,21 @@ def write(model: TransformerModel, **said: Any) -> Card:
     stored = save(model.state_dict())
     card = Card(**said, model=model.spec(), sha256=sha256(stored), size=len(stored))
     _path(card.recipe, card.seed, "safetensors").write_bytes(stored)
-    lines = [
-        f" {json.dumps(name)}: {json.dumps(x)}" for name, x in dataclasses.asdict(card).items()
-    ]
-    text = "{\n" + ",\n".join(lines) + "\n}\n"
-    _path(card.recipe, card.seed, "json").write_text(text, encoding="utf-8")
+    _path(card.recipe, card.seed, "json").write_text(_told(card), encoding="utf-8")
     return card
 
 
 def sha256(stored: bytes) -> str:
     """Return the SHA-256 of bytes, in hexadecimal."""
     return hashlib.sha256(stored).hexdigest()
+
+
+def _told(card: Card | SweepCard) -> str:
+    """Return a card as JSON, one line for each thing that it says."""
+    lines = [
+        f" {json.dumps(name)}: {json.dumps(x)}" for name, x in dataclasses.asdict(card).items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _path(recipe: str, seed: int, ending: str) -> Path:

@@ -1,4 +1,4 @@
-"""The attention of other libraries' models, as our own module.
+"""The attention of other libraries' models, and whole GPTs, as our own modules.
 
     >>> from torch import nn
     >>> from attnlib import interop
@@ -8,8 +8,9 @@
       ...
 
 One layer comes out at a time, so that its heads can be looked at, muted and compared with the means
-of this package. Weights are always copied: what is done to the new module leaves the old one as it
-was, and a file can be closed. The new parameters learn like all others.
+of this package; `gpt_from_gpt2` and `gpt_from_nanogpt` return whole models. Weights are always
+copied: what is done to the new module leaves the old one as it was, and a file can be closed. The
+new parameters learn like all others.
 
 What the libraries call things:
 
@@ -28,8 +29,18 @@ Nothing is downloaded. Reading a ``.safetensors`` file needs the package safeten
 imported then and only then.
 """
 
+from attnlib.interop.gpts import gpt_from_gpt2, gpt_from_nanogpt
 from attnlib.interop.projections import from_projections
 from attnlib.interop.state_dicts import from_bert, from_gpt2, from_nanogpt, layers
 from attnlib.interop.torch_module import from_torch
 
-__all__ = ["from_bert", "from_gpt2", "from_nanogpt", "from_projections", "from_torch", "layers"]
+__all__ = [
+    "from_bert",
+    "from_gpt2",
+    "from_nanogpt",
+    "from_projections",
+    "from_torch",
+    "gpt_from_gpt2",
+    "gpt_from_nanogpt",
+    "layers",
+]

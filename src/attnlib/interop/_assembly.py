@@ -31,7 +31,7 @@ def assemble(
             that is NaN or infinite.
     """
     given = {name: w for name, w in weights.items() if w is not None}
-    _require_numbers(given)
+    require_numbers(given)
     module = MultiHeadAttention(
         len(given["W_q.weight"]),
         num_heads,
@@ -57,7 +57,7 @@ def assemble(
     return module
 
 
-def _require_numbers(weights: Mapping[str, Tensor]) -> None:
+def require_numbers(weights: Mapping[str, Tensor]) -> None:
     """Raise unless all are finite floating point numbers of one dtype and device."""
     kinds = sorted({f"{w.dtype} on {w.device}" for w in weights.values()})
     if not all(w.is_floating_point() and w.itemsize > 1 for w in weights.values()):

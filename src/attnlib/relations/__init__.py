@@ -16,6 +16,7 @@ From one seed the browser makes the same sentences.
 
 from attnlib.relations._concord import Concord, concord
 from attnlib.relations._induction import Induction, induction
+from attnlib.relations._names import Names, names
 from attnlib.relations._needs import Diagonals, Lookup, diagonals, lookup
 from attnlib.relations._tasks import Batch, Relation, Sentence, Task, pack
 
@@ -25,6 +26,7 @@ __all__ = [
     "Diagonals",
     "Induction",
     "Lookup",
+    "Names",
     "Relation",
     "Sentence",
     "Task",
@@ -32,5 +34,6 @@ __all__ = [
     "diagonals",
     "induction",
     "lookup",
+    "names",
     "pack",
 ]

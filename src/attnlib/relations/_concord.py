@@ -25,7 +25,7 @@ class Concord(Task):
 
     Its one instance is `attnlib.relations.concord`. Nouns belong to four classes, which nothing
     shows but the noun itself, and other words agree with them, as in Bantu languages. A model
-    translates word by word: each word has up to two answers, in the readouts A (16 answers) and
+    translates word by word: each word has up to two answers, in the readouts A (12 answers) and
     B (9).
 
     ================  =======  ==================================================================
@@ -36,7 +36,7 @@ class Concord(Task):
     predicate>noun    A        the class of the noun that the pronoun means, in the same way
     verb>subject      A        the class of its subject ("bana"); "I" and the like have none
     pronoun>noun      A        the class of the noun that it means ("baye")
-    their>owner       A        the class of who is given something ("bazi")
+    their>owner       A        the class of who is given something, in the same way
     verb>object       B        the class of its object ("-ba"); of a giving verb, of what is given
     their>thing       B        the class of what is given
     adjective>adverb  B        the adverb of its group ("very"), or "(none)"
@@ -72,7 +72,7 @@ class Concord(Task):
     length: int = DATA["length"]
     data = DATA
 
-    def _draw(self, chance: Chance) -> Sentence:
+    def draw(self, chance: Chance) -> Sentence:
         walk = Drawing(chance)
         plan = walk_through(walk)
         return _sentence(walk.words(plan), plan)

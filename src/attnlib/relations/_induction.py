@@ -43,7 +43,7 @@ class Induction(Task):
         self.readouts = {"next": tuple(LETTERS[:symbols])}
         self.relations = (Relation("induction", "next"),)
 
-    def _draw(self, chance: Chance) -> Sentence:
+    def draw(self, chance: Chance) -> Sentence:
         symbols = chance.shuffled(range(self.symbols))
         chunks = []
         for size in self.chunks:

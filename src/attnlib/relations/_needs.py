@@ -68,7 +68,7 @@ class Lookup(Task):
         asked = torch.stack([first, second], dim=1)
         return asked, slots // self.values, slots % self.values
 
-    def _draw(self, chance: Chance) -> Sentence:
+    def draw(self, chance: Chance) -> Sentence:
         keys = chance.shuffled(range(self.slots))
         values = [chance.below(self.values) for _ in keys]
         first = chance.below(self.slots)
@@ -121,7 +121,7 @@ class Diagonals(Task):
         self.readouts = {f"{offset} back": self.vocabulary for offset in offsets}
         self.relations = tuple(Relation(name, name) for name in self.readouts)
 
-    def _draw(self, chance: Chance) -> Sentence:
+    def draw(self, chance: Chance) -> Sentence:
         ids = tuple(chance.below(self.symbols) for _ in range(self.length))
         first = self.offsets[-1]  # the first row that can answer all
         return Sentence(

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import torch
@@ -72,6 +72,8 @@ class Batch:
 class Task(ABC):
     """What a model is to learn: sentences from a seed, with answers and true partners.
 
+    A task of your own has these attributes, and a method `draw`.
+
     Attributes:
         name: what it is called.
         vocabulary: all words; a word's place is its token.
@@ -106,13 +108,32 @@ class Task(ABC):
 
     def stream(self, *, seed: int, without: Collection[Sentence] = ()) -> Iterator[Sentence]:
         """Yield the sentences of a seed without end; see `sentences`."""
+        return self.drawn_with(Chance(seed), without=without)
+
+    def drawn_with(
+        self, chance: Chance, *, without: Collection[Sentence] = ()
+    ) -> Iterator[Sentence]:
+        """Yield sentences without end, each drawn when it is asked for.
+
+        All that is random in them comes from `chance`, so from its state one can go on later.
+        """
         held_out = {sentence.ids for sentence in checked_sentences("without", without)}
-        return self._drawn(Chance(seed), held_out)
+        return self._drawn(chance, held_out)
+
+    def asked(self, *readouts: str) -> "Task":
+        """Return the task of the same sentences, asked in these readouts alone.
+
+        So a need can be taken away: ``concord.asked("A")`` leaves every word at most one.
+
+        Raises:
+            ValueError: no readouts, or names that aren't among the task's.
+        """
+        return _Asked(self, readouts)
 
     def _drawn(self, chance: Chance, held_out: set[tuple[int, ...]]) -> Iterator[Sentence]:
         refused = 0  # in a row
         while refused < PATIENCE:
-            sentence = self._draw(chance)
+            sentence = self.draw(chance)
             refused = refused + 1 if sentence.ids in held_out else 0
             if not refused:
                 yield sentence
@@ -122,11 +143,36 @@ class Task(ABC):
         )
 
     @abstractmethod
-    def _draw(self, chance: Chance) -> Sentence:
-        """Draw one sentence."""
+    def draw(self, chance: Chance) -> Sentence:
+        """Draw one sentence; all that is random in it comes from `chance`."""
 
     def __repr__(self) -> str:
         return f"<task {self.name}: {len(self.vocabulary)} words, at most {self.length} a sentence>"
+
+
+class _Asked(Task):
+    """A task's sentences, with the answers and partners of some readouts alone."""
+
+    def __init__(self, task: Task, readouts: tuple[str, ...]) -> None:
+        unknown = [name for name in readouts if name not in task.readouts]
+        if unknown or not readouts:
+            raise ValueError(
+                f"readouts must be some of {', '.join(map(repr, task.readouts))}, "
+                f"got {', '.join(map(repr, unknown)) or 'none'}"
+            )
+        self._task = task
+        self.name = f"{task.name} asked in {' and '.join(readouts)}"
+        self.vocabulary, self.causal, self.length = task.vocabulary, task.causal, task.length
+        self.readouts = {name: task.readouts[name] for name in readouts}
+        self.relations = tuple(one for one in task.relations if one.readout in readouts)
+
+    def draw(self, chance: Chance) -> Sentence:
+        sentence = self._task.draw(chance)
+        return replace(
+            sentence,
+            answers={name: sentence.answers[name] for name in self.readouts},
+            partners={one.name: sentence.partners[one.name] for one in self.relations},
+        )
 
 
 def pack(sentences: Sequence[Sentence]) -> Batch:

@@ -8,26 +8,42 @@
     >>> sorted(trained.final.relations)[:2]
     ['adjective>adverb', 'adjective>noun']
 
+A training that is to survive being stopped keeps itself in a file: ``train(..., checkpoint=...)``.
+
 ``python -m attnlib.training concord --seed 0`` trains a recipe once more and holds what comes out
-against the card of its saved weights (see `attnlib.data`).
+against the card of its saved weights (see `attnlib.data`); so it does for sweeps over the number of
+heads, of which it trains the first steps.
 """
 
+from attnlib.training.baselines import bigram_loss, pair_counts, uniform_loss, unigram_loss
 from attnlib.training.evaluation import Evaluation, answer_loss, evaluate
+from attnlib.training.fixed_weights import FixedWeights
 from attnlib.training.loop import Trained, held_out_sentences, train
 from attnlib.training.recipe import Recipe
 from attnlib.training.recipes import RECIPES
+from attnlib.training.sampling import sample_names, share_of_names
 from attnlib.training.saving import Comparison, compare, save
+from attnlib.training.sweeps import SWEEPS, Sweep
 
 __all__ = [
     "RECIPES",
+    "SWEEPS",
     "Comparison",
     "Evaluation",
+    "FixedWeights",
     "Recipe",
+    "Sweep",
     "Trained",
     "answer_loss",
+    "bigram_loss",
     "compare",
     "evaluate",
     "held_out_sentences",
+    "pair_counts",
+    "sample_names",
     "save",
+    "share_of_names",
     "train",
+    "uniform_loss",
+    "unigram_loss",
 ]

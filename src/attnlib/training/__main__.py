@@ -1,7 +1,9 @@
 """Train a recipe once more: `python -m attnlib.training concord --seed 0`.
 
-What comes out is held against the card of the saved weights, if there are some. The exit status is
-0 if all agrees (or nothing is saved), 1 if something differs, 2 if the command can't be followed.
+What comes out is held against the card of the saved weights, if there are some. Of a sweep, such as
+`staircase`, the first steps of all trainings are taken again. The exit status is 0 if all agrees
+(or nothing is saved), 1 if something differs, 2 if the command can't be followed, 130 if it was
+interrupted.
 """
 
 import argparse
@@ -10,20 +12,28 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from attnlib import data
-from attnlib.training.loop import Trained, train
+from attnlib.relations import names
+from attnlib.training.baselines import bigram_loss, pair_counts, uniform_loss, unigram_loss
+from attnlib.training.loop import Trained, held_out_sentences, train
 from attnlib.training.recipes import RECIPES
+from attnlib.training.sampling import sample_names, share_of_names
 from attnlib.training.saving import Comparison, compare, save
+from attnlib.training.sweeps import EARLY, SWEEPS, differences, run
 
+INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
 EVERY = 25  # steps after each of which a card tells what is right
+COUNTED = 20_000  # names, for guesses that only count
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
     asked = _parser().parse_args(arguments)
     try:
+        if asked.recipe in SWEEPS:
+            return _sweep(asked)
         trained = train(
             RECIPES[asked.recipe], seed=asked.seed, progress=not asked.quiet, stop=asked.stop,
-            evaluate_every=EVERY if asked.save else None,
+            evaluate_every=EVERY if asked.save else None, checkpoint=asked.checkpoint,
         )  # fmt: skip
         if asked.save:
             card = save(trained)
@@ -33,23 +43,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("No weights of this recipe and seed are saved: there is nothing to compare.")
             return 0
         rows = compare(trained, data.read_card(asked.recipe, asked.seed))
-    except (TypeError, ValueError, ImportError) as error:
+    except (TypeError, ValueError, ImportError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt as stopped:
+        print(stopped or "stopped", file=sys.stderr)
+        return INTERRUPTED
     _print_rows(rows)
     return 0 if all(row.agrees for row in rows) else 1
+
+
+def _sweep(asked: argparse.Namespace) -> int:
+    """Train a whole sweep and save it, or compare its first steps, and return the exit status."""
+    if asked.seed or asked.stop or asked.checkpoint:
+        raise ValueError(
+            "--seed, --stop and --checkpoint are for recipes: a sweep has seeds and steps of its "
+            "own"
+        )
+    sweep = SWEEPS[asked.recipe]
+    if asked.save:
+        data.write_sweep(run(sweep))
+        return 0
+    found = differences(sweep, data.load_sweep(sweep.name))
+    print("\n".join(found) or f"The first {EARLY} losses of each training are the saved ones.")
+    return 1 if found else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m attnlib.training",
-        description="Train a recipe of the course once more, and compare with its saved weights.",
+        description="Train a recipe or sweep of the course again, and compare with what is saved.",
         epilog="Exit status: 0 all agrees, or nothing is saved; 1 something differs; 2 the command "
-        "can't be followed.",
+        "can't be followed; 130 it was interrupted.",
     )
-    parser.add_argument("recipe", choices=RECIPES, help="what to train")
+    parser.add_argument("recipe", choices=[*RECIPES, *SWEEPS], help="a recipe, or a sweep")
     parser.add_argument("--seed", type=int, default=0, help="of the training (0 if left out)")
     parser.add_argument("--stop", type=int, metavar="STEPS", help="end after this many steps")
+    parser.add_argument(
+        "--checkpoint", metavar="FILE.safetensors", help="keep the training there, or go on with it"
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
     parser.add_argument("--save", action="store_true", help="save weights and card in attnlib.data")
     return parser
@@ -69,6 +101,28 @@ def _print_final(trained: Trained) -> None:
         shares = value if isinstance(value, dict) else {"": value}
         for own, share in shares.items():
             print(f"{name} {own}".strip().ljust(34), f"{share:.4f}")
+    if trained.recipe.task is names:
+        _print_names(trained)
+
+
+def _print_names(trained: Trained) -> None:
+    """Print what names cost by worse and better guesses, and what the model makes up."""
+    held_out = held_out_sentences(trained.recipe)
+    known = trained.recipe.task.sentences(COUNTED, seed=trained.seed, without=held_out)
+    counts, of = (
+        pair_counts([[*one.ids, names.boundary] for one in some], len(names.vocabulary))
+        for some in (known, held_out)
+    )
+    told = sum(names.log_probability(names.spelled(one.ids)) for one in held_out)
+    for guess, loss in {
+        "uniform": uniform_loss(len(names.vocabulary)),
+        f"unigram of {COUNTED} names": unigram_loss(counts.sum(0), of.sum(0)),
+        f"bigram of {COUNTED} names": bigram_loss(counts, of),
+        "who knows the rules": -told / int(of.sum()),
+    }.items():
+        print(f"loss of {guess}".ljust(34), f"{loss:.4f}")
+    print("names that keep all rules".ljust(34), f"{share_of_names(trained.model):.4f}")
+    print("such as", ", ".join(sample_names(trained.model, 8, seed=trained.seed)))
 
 
 if __name__ == "__main__":

@@ -1,23 +1,30 @@
 """The one way in which models of this course are trained."""
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import torch
 
+from attnlib._chance import Chance
 from attnlib._checks import require_count, require_flag, require_positive_int
 from attnlib._settings import usual_settings
 from attnlib.model import TransformerModel
 from attnlib.relations import Batch, Sentence, pack
+from attnlib.training.checkpoint import State, checked_path, read_checkpoint, write_checkpoint
 from attnlib.training.evaluation import Evaluation, answer_loss, evaluate
+from attnlib.training.progress import interrupts_noted, progress_bar
 from attnlib.training.recipe import Recipe
 
 # Seeds of sentences. A training's own seed, which is smaller, draws its fresh ones.
 OF_HELD_OUT, OF_POOL = 2**31, 2**31 + 1
+
+KEPT_EVERY = 100  # steps after each of which a checkpoint is written
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,6 +37,7 @@ class Trained:
         losses: of each step's batch, before the step.
         evaluations: on the held-out sentences, by how many steps had been taken. The last is there
             in any case.
+        watched: what `watch` returned whenever there was an evaluation; nothing without `watch`.
         seconds: how long the steps took, without evaluations.
     """
 
@@ -38,6 +46,7 @@ class Trained:
     seed: int
     losses: list[float]
     evaluations: dict[int, Evaluation]
+    watched: dict[int, Any]
     seconds: float
 
     @property
@@ -58,10 +67,12 @@ def train(
     seed: int = 0,
     progress: bool = True,
     evaluate_every: int | None = None,
+    watch: Callable[[TransformerModel], Any] | None = None,
     stop: int | None = None,
     make: Callable[..., TransformerModel] = TransformerModel.of_sizes,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> Trained:
-    """Make a model and train it.
+    """Make a model and train it, or go on with a training that was stopped.
 
     The seed decides the initial weights, and the fresh sentences or the order of the pool; held-out
     sentences and the pool are the same for all seeds. A training runs on one thread, where it gives
@@ -75,15 +86,23 @@ def train(
             while the course is built, none is shown.
         evaluate_every: after how many steps each the model is evaluated on the held-out sentences;
             only at the end if left out.
+        watch: what else is to be known of the model at each evaluation: a function of it, called in
+            evaluation mode and without gradients.
         stop: end after this many steps of the recipe, as if somebody had interrupted it.
         make: what makes the model, called as ``make(recipe.task, **recipe.model)``. A module of
             your own will do that has `readouts` by their names, and takes and gives what a
             `TransformerModel` does.
+        checkpoint: a `.safetensors` file that keeps the training: it is written every 100 steps, at
+            the end, and when somebody presses Ctrl-C, after the step that is being taken. Where it
+            is there already, the training goes on from it, and its weights come out bit for bit as
+            if it had never been stopped. What `watch` returned isn't kept.
 
     Raises:
         TypeError, ValueError: arguments of another type, a seed or stop that's too large, options
-            that no model has.
-        ImportError: progress without the package tqdm.
+            that no model has; a checkpoint that is no such file, is damaged, has more steps than
+            `stop`, or belongs to another recipe, seed or model.
+        ImportError: progress without the package tqdm, or a checkpoint without safetensors.
+        KeyboardInterrupt: Ctrl-C.
     """
     if not isinstance(recipe, Recipe):
         raise TypeError(f"recipe must be a Recipe, such as RECIPES['concord'], got {recipe!r:.40}")
@@ -93,14 +112,27 @@ def train(
     require_flag("progress", progress)
     if evaluate_every is not None:
         require_positive_int("evaluate_every", evaluate_every)
+    if watch is not None and not callable(watch):
+        raise TypeError(f"watch must be a function of the model, got {watch!r:.40}")
     steps = recipe.steps if stop is None else stop
     require_positive_int("stop", steps)
     if steps > recipe.steps:
         raise ValueError(f"stop must be at most the recipe's {recipe.steps} steps, got {stop}")
+    path = None if checkpoint is None else checked_path(checkpoint)
     with usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = make(recipe.task, **recipe.model)
-        return _train(model, recipe, seed, steps, evaluate_every, progress)
+        optimizer = torch.optim.AdamW(
+            model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
+        )
+        state = State(model, optimizer, Chance(seed))
+        if path is not None and path.exists():
+            read_checkpoint(path, recipe, seed, state)
+            if state.step > steps:
+                raise ValueError(
+                    f"stop must be at least the {state.step} steps in {str(path)!r}, got {stop}"
+                )
+        return _train(state, recipe, seed, steps, evaluate_every, watch, progress, path)
 
 
 def held_out_sentences(recipe: Recipe) -> list[Sentence]:
@@ -109,49 +141,75 @@ def held_out_sentences(recipe: Recipe) -> list[Sentence]:
 
 
 def _train(
-    model: TransformerModel, recipe: Recipe, seed: int, steps: int, evaluate_every: int | None,
-    progress: bool,
+    state: State, recipe: Recipe, seed: int, steps: int, evaluate_every: int | None,
+    watch: Callable[[TransformerModel], Any] | None, progress: bool, checkpoint: Path | None,
 ) -> Trained:  # fmt: skip
-    """Train a model for some steps of its recipe."""
-    optimizer = torch.optim.AdamW(
-        model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
-    )
+    """Take a training's next steps, up to this many in all."""
+    model: Any = state.model
     held_out = held_out_sentences(recipe)
-    losses: list[float] = []
-    evaluations: dict[int, Evaluation] = {}
-    seconds = 0.0
-    with _bar(f"{recipe.name}, seed {seed}", steps, progress) as show:
+    watched: dict[int, Any] = {}
+
+    def look() -> None:
+        state.evaluations[state.step] = evaluate(model, held_out, recipe.task.relations)
+        if watch is not None:
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                watched[state.step] = watch(model.eval())
+            model.train()
+
+    name = f"{recipe.name}, seed {seed}"
+    noting = nullcontext(lambda: False) if checkpoint is None else interrupts_noted()
+    with progress_bar(name, state.step, steps, progress) as show, noting as interrupted:
         start = time.perf_counter()
-        for step, batch in enumerate(_batches(recipe, seed, steps, held_out)):
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.learning_rate(step)
-            answers = model(batch.tokens, key_mask=batch.key_mask)
-            loss = answer_loss(answers.logits, batch.answers)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-            show(losses[-1])
-            taken = step + 1
-            if taken == steps or (evaluate_every and taken % evaluate_every == 0):
-                seconds += time.perf_counter() - start
-                evaluations[taken] = evaluate(model, held_out, recipe.task.relations)
-                start = time.perf_counter()
-    return Trained(model.eval(), recipe, seed, losses, evaluations, seconds)
+        for batch in _batches(recipe, seed, state, steps, held_out):
+            _step(state, recipe, batch)
+            show(state.losses[-1])
+            is_last = state.step == steps
+            state.seconds += time.perf_counter() - start
+            if is_last or (evaluate_every and state.step % evaluate_every == 0):
+                look()
+            halts = interrupted()
+            if checkpoint and (is_last or halts or state.step % KEPT_EVERY == 0):
+                write_checkpoint(checkpoint, recipe, seed, state)
+            if halts:
+                raise KeyboardInterrupt(
+                    f"stopped after {state.step} of {steps} steps; the same call goes on from "
+                    f"{str(checkpoint)!r}"
+                )
+            start = time.perf_counter()
+    if state.step not in state.evaluations or (watch is not None and not watched):
+        look()  # no step was left to be taken
+    return Trained(
+        model.eval(), recipe, seed, state.losses, state.evaluations, watched, state.seconds
+    )
 
 
-def _batches(recipe: Recipe, seed: int, steps: int, held_out: list[Sentence]) -> Iterator[Batch]:
-    """Yield as many batches as there are steps, of sentences that aren't held out."""
+def _step(state: State, recipe: Recipe, batch: Batch) -> None:
+    """Learn from a batch."""
+    for group in state.optimizer.param_groups:
+        group["lr"] = recipe.learning_rate(state.step)
+    answers = state.model(batch.tokens, key_mask=batch.key_mask)
+    loss = answer_loss(answers.logits, batch.answers)
+    state.optimizer.zero_grad()
+    loss.backward()
+    state.optimizer.step()
+    state.losses.append(loss.item())
+
+
+def _batches(
+    recipe: Recipe, seed: int, state: State, steps: int, held_out: list[Sentence]
+) -> Iterator[Batch]:
+    """Yield a batch for each step that is left, of sentences that aren't held out."""
+    taken = state.step
     if recipe.pool is None:
-        fresh = recipe.task.stream(seed=seed, without=held_out)
-        for _ in range(steps):
+        fresh = recipe.task.drawn_with(state.chance, without=held_out)
+        for _ in range(taken, steps):
             yield pack(list(islice(fresh, recipe.batch)))
         return
     pool = recipe.task.sentences(recipe.pool, seed=OF_POOL, without=held_out)
     generator = torch.Generator().manual_seed(seed)
     rounds = -(-steps * recipe.batch // recipe.pool)
     order = torch.cat([torch.randperm(recipe.pool, generator=generator) for _ in range(rounds)])
-    for chosen in order[: steps * recipe.batch].view(steps, recipe.batch).tolist():
+    for chosen in order[: steps * recipe.batch].view(steps, recipe.batch)[taken:].tolist():
         yield pack([pool[i] for i in chosen])
 
 
@@ -163,24 +221,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-@contextmanager
-def _bar(name: str, steps: int, progress: bool) -> Iterator[Callable[[float], None]]:
-    """Give what shows a step's loss in a progress bar, if one is wanted."""
-    if not progress or "TQDM_DISABLE" in os.environ:  # tqdm's own, which its notebook bars forget
-        yield lambda loss: None
-        return
-    try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise ImportError(
-            "progress=True needs the package tqdm: pip install tqdm, or say progress=False"
-        ) from error
-    with tqdm(total=steps, desc=name, unit="step") as bar:
-
-        def show(loss: float) -> None:
-            bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
-            bar.update()
-
-        yield show

@@ -1,6 +1,6 @@
 """The recipes of the course."""
 
-from attnlib.relations import concord, diagonals, induction, lookup
+from attnlib.relations import concord, diagonals, induction, lookup, names
 from attnlib.training.recipe import Recipe
 
 CONCORD = Recipe("concord", concord, {"d_model": 64, "num_heads": 4})
@@ -27,6 +27,15 @@ INDUCTION = Recipe(
     held_out=200,
 )
 
+NAMES = Recipe(
+    "names",
+    names,
+    # With embeddings at 0.02 one seed of three made names of which a fifth broke a rule.
+    {"d_model": 16, "num_heads": 4, "d_ff": 64, "embedding_std": 0.2, "readout_std": 0.02},
+    steps=1000,
+    lr=2e-2,
+)
+
 RECIPES = {
     recipe.name: recipe
     for recipe in (
@@ -35,5 +44,6 @@ RECIPES = {
         LOOKUP,
         LOOKUP.changed(name="diagonals", task=diagonals(), batch=64),
         INDUCTION,
+        NAMES,
     )
 }

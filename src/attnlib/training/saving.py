@@ -61,11 +61,7 @@ def save(trained: Trained) -> Card:
         seed=trained.seed,
         command=f"python -m attnlib.training {recipe.name} --seed {trained.seed} --save",
         date=datetime.now(UTC).date().isoformat(),
-        versions={
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "attnlib": version("attnlib"),
-        },
+        versions=versions(),
         seconds=round(trained.seconds, 1),
         steps=recipe.steps,
         settings=recipe.as_json(),
@@ -74,6 +70,15 @@ def save(trained: Trained) -> Card:
             {str(step): asdict(seen) for step, seen in trained.evaluations.items()}
         ),
     )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a card names."""
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "attnlib": version("attnlib"),
+    }
 
 
 def compare(trained: Trained, card: Card) -> list[Comparison]:

@@ -1,7 +1,8 @@
 """What a model is, as plain JSON: its blocks and norms, there and back.
 
 A description holds every choice and no weight. It is exact or refused: whatever has another class,
-hooks or parameters than attnlib's own parts is named in an error.
+hooks or parameters than attnlib's own parts is named in an error. What came later than the first
+descriptions that were saved is written only where it isn't as it always was then.
 """
 
 from collections.abc import Mapping
@@ -12,21 +13,27 @@ from torch import nn
 from attnlib._checks import checked_list, shape_of
 from attnlib.attention import MultiHeadAttention
 from attnlib.blocks import FeedForward, TransformerBlock
+from attnlib.model._readout import TiedReadout
 from attnlib.norms import LayerNorm, RMSNorm
+from attnlib.positions import BASE, LearnedPositions, RotaryPositions, SinusoidalPositions
 
-NORMS = {"LayerNorm": LayerNorm, "RMSNorm": RMSNorm}
+NORMS: dict[str, type[nn.Module]] = {"LayerNorm": LayerNorm, "RMSNorm": RMSNorm}
 
 # The names in a description, in their order.
 MODEL = (
     "vocabulary_size", "length", "d_model", "causal", "blocks", "final_norm", "readouts",
     "readout_bias",
 )  # fmt: skip
+MODEL_MAY = ("positions", "tied")
 BLOCK = (
     "num_heads", "num_kv_heads", "bias", "attention_dropout", "feed_forward", "norm_position",
     "norms", "residual", "dropout",
 )  # fmt: skip
-FEED_FORWARD = ("d_ff", "bias")
+BLOCK_MAY = ("rotary",)
+ROTARY = ("base", "interleaved")
+FEED_FORWARD, FEED_FORWARD_MAY = ("d_ff", "bias"), ("activation",)
 NORM = {"LayerNorm": ("kind", "eps", "bias"), "RMSNorm": ("kind", "eps")}
+NORM_MAY = {"LayerNorm": (), "RMSNorm": ("gain",)}
 
 
 def require_plain(name: str, module: object, kind: type[nn.Module]) -> None:
@@ -41,6 +48,44 @@ def require_plain(name: str, module: object, kind: type[nn.Module]) -> None:
         )
 
 
+def model_spec(model: Any) -> dict[str, Any]:
+    """Describe a `TransformerModel`."""
+    norm, readouts = None, {}
+    if not isinstance(model.final_norm, nn.Identity):
+        norm = norm_spec("final_norm", model.final_norm)
+    for name, readout in model.readouts.items():
+        require_plain(f"readouts.{name}", readout, TiedReadout if model.tied else nn.Linear)
+        readouts[name] = readout.out_features
+    spec = {
+        "vocabulary_size": model.vocabulary_size,
+        "length": model.length,
+        "d_model": model.d_model,
+        "causal": model.causal,
+        "blocks": [block_spec(f"blocks.{i}", block) for i, block in enumerate(model.blocks)],
+        "final_norm": norm,
+        "readouts": readouts,
+        "readout_bias": any(readout.bias is not None for readout in model.readouts.values()),
+    }
+    if (positions := positions_spec(model.position_embedding)) != "learned":
+        spec["positions"] = positions
+    if model.tied:
+        spec["tied"] = True
+    return spec
+
+
+def model_options(spec: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that build the model which `model_spec` described."""
+    require_names("spec", spec, MODEL, MODEL_MAY)
+    d, norm = spec["d_model"], spec["final_norm"]
+    blocks = checked_list("blocks", spec["blocks"])
+    given = {name: value for name, value in spec.items() if name != "d_model"}
+    made = {
+        "blocks": [block_of(f"blocks.{i}", one, d, options) for i, one in enumerate(blocks)],
+        "final_norm": nn.Identity() if norm is None else norm_of("final_norm", norm, d, options),
+    }
+    return given | made | dict(options)
+
+
 def norm_spec(name: str, norm: object) -> dict[str, Any]:
     """Describe a norm."""
     kind = type(norm).__name__
@@ -48,7 +93,8 @@ def norm_spec(name: str, norm: object) -> dict[str, Any]:
     if isinstance(norm, LayerNorm):
         return {"kind": kind, "eps": norm.eps, "bias": norm.bias is not None}
     assert isinstance(norm, RMSNorm)
-    return {"kind": kind, "eps": norm.eps}
+    spec = {"kind": kind, "eps": norm.eps}
+    return spec if norm.gain is not None else spec | {"gain": False}
 
 
 def norm_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> nn.Module:
@@ -56,9 +102,23 @@ def norm_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> nn.Modu
     kind = spec.get("kind") if isinstance(spec, Mapping) else spec
     if not isinstance(kind, str) or kind not in NORMS:
         raise ValueError(f"{name} must have a kind, one of {', '.join(NORMS)}, got {kind!r}")
-    require_names(name, spec, NORM[kind])
+    require_names(name, spec, NORM[kind], NORM_MAY[kind])
     own = {option: value for option, value in spec.items() if option != "kind"}
     return NORMS[kind](d, **own, **options)
+
+
+def positions_spec(positions: object) -> str | None:
+    """Describe what is added to the tokens' embeddings."""
+    if positions is None:
+        return None
+    name = "position_embedding"
+    if not isinstance(positions, SinusoidalPositions):
+        require_plain(name, positions, LearnedPositions)
+        return "learned"
+    require_plain(name, positions, SinusoidalPositions)
+    if positions.base != BASE:
+        raise TypeError(f"{name} must have base={BASE:g} to be described, got {positions.base:g}")
+    return "sinusoidal"
 
 
 def block_spec(name: str, block: object) -> dict[str, Any]:
@@ -75,6 +135,12 @@ def block_spec(name: str, block: object) -> dict[str, Any]:
         for matrix in ("W_1", "W_2"):
             require_plain(f"{name}.feed_forward.{matrix}", getattr(feed_forward, matrix), nn.Linear)
         network = {"d_ff": feed_forward.d_ff, "bias": feed_forward.W_1.bias is not None}
+        if feed_forward.activation != "gelu":
+            network["activation"] = feed_forward.activation
+    later = {}
+    if attention.rotary is not None:
+        require_plain(f"{name}.attention.rotary", attention.rotary, RotaryPositions)
+        later["rotary"] = {one: getattr(attention.rotary, one) for one in ROTARY}
     norms = {"norm_1": block.norm_1, "norm_2": block.norm_2}
     return {
         "num_heads": attention.num_heads,
@@ -86,20 +152,24 @@ def block_spec(name: str, block: object) -> dict[str, Any]:
         "norms": [norm_spec(f"{name}.{n}", norm) for n, norm in norms.items() if norm is not None],
         "residual": block.residual,
         "dropout": block.dropout,
+        **later,
     }
 
 
 def block_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> TransformerBlock:
     """Build the block that `block_spec` described."""
-    require_names(name, spec, BLOCK)
-    network = spec["feed_forward"]
+    require_names(name, spec, BLOCK, BLOCK_MAY)
+    network, rotary = spec["feed_forward"], spec.get("rotary")
     if network is not None:
-        require_names(f"{name}.feed_forward", network, FEED_FORWARD)
+        require_names(f"{name}.feed_forward", network, FEED_FORWARD, FEED_FORWARD_MAY)
+    if rotary is not None:
+        require_names(f"{name}.rotary", rotary, ROTARY)
     norms = checked_list(f"{name}.norms", spec["norms"])
     return TransformerBlock.of_parts(
         MultiHeadAttention(
             d, spec["num_heads"], num_kv_heads=spec["num_kv_heads"], bias=spec["bias"],
-            dropout=spec["attention_dropout"], **options,
+            dropout=spec["attention_dropout"],
+            rotary=None if rotary is None else RotaryPositions(**rotary), **options,
         ),
         None if network is None else FeedForward(d, **network, **options),
         [norm_of(f"{name}.norms[{i}]", norm, d, options) for i, norm in enumerate(norms)],
@@ -109,12 +179,14 @@ def block_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> Transf
     )  # fmt: skip
 
 
-def require_names(name: str, spec: object, names: tuple[str, ...]) -> None:
-    """Raise unless a description has these names and no other."""
+def require_names(
+    name: str, spec: object, names: tuple[str, ...], may: tuple[str, ...] = ()
+) -> None:
+    """Raise unless a description has these names, and no other than those that it `may` have."""
     if not isinstance(spec, Mapping):
         raise TypeError(f"{name} must be a description with names, got {type(spec).__name__}")
     missing = [one for one in names if one not in spec]
-    unknown = [str(one) for one in spec if one not in names]
+    unknown = [str(one) for one in spec if one not in (*names, *may)]
     if missing or unknown:
         raise ValueError(
             f"{name} must have the names {', '.join(names)}, "

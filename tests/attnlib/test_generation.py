@@ -1,0 +1,223 @@
+"""Generating: one draw after the other, the same with a cache and without, and when it ends."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tools.refusing import assert_refused
+
+from attnlib.model import GPT, TaskSizes, TransformerModel, generate
+from attnlib.relations import induction
+
+BEGIN = torch.tensor([[1, 2, 3], [10, 0, 10]])
+OPTIONS = [{}, {"tied": True}, {"positions": "rotary"}, {"positions": None}, {"num_kv_heads": 1}]
+
+
+def small(**options):
+    """A GPT whose parameters have opinions."""
+    model = GPT(11, 9, 8, 4, 2, **options)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.5)
+    return model
+
+
+class Constant(TransformerModel):
+    """A model that always says the same."""
+
+    def __init__(self, logits):
+        made = GPT(len(logits), 9, 4, 2)
+        super().__init__(len(logits), 9, list(made.blocks), {"next": len(logits)}, causal=True)
+        self.said = torch.tensor(logits)
+
+    def forward(self, tokens, **options):
+        answers = super().forward(tokens, **options)
+        said = self.said.expand(*tokens.shape, -1)
+        return answers._replace(logits={"next": said})
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def shares(logits, **options):
+    """How often each token is drawn of 20,000."""
+    begin = torch.zeros(20_000, 1, dtype=torch.int64)
+    drawn = generate(Constant(logits), begin, 1, generator=seeded(), **options)[:, 1]
+    return (drawn.bincount(minlength=len(logits)) / len(drawn)).tolist()
+
+
+# --- what comes out ------------------------------------------------------------------------------
+
+
+def test_greedy_by_hand():
+    model, tokens = small().eval(), BEGIN
+    for _ in range(5):
+        likeliest = model(tokens).logits["next"][:, -1].argmax(-1)
+        tokens = torch.cat([tokens, likeliest[:, None]], dim=1)
+    assert torch.equal(generate(model, BEGIN, 5, temperature=0), tokens)
+    assert torch.equal(generate(model, BEGIN, 5, top_k=1), tokens)
+    assert torch.equal(generate(model, BEGIN, 5, temperature=1e-300), tokens)
+
+
+@given(st.data())
+def test_the_same_with_a_cache_and_without(data):
+    model = small(**data.draw(st.sampled_from(OPTIONS))).double()
+    B, T = data.draw(st.integers(0, 4)), data.draw(st.integers(1, 9))
+    steps = data.draw(st.integers(0, 10 - T))
+    options = {
+        "temperature": data.draw(st.sampled_from([0, 0.5, 1, 3.0])),
+        "top_k": data.draw(st.sampled_from([None, 1, 4, 11])),
+        "stop": data.draw(st.sampled_from([None, 3])),
+    }
+    begin = torch.randint(11, (B, T))
+    found, without = (
+        generate(model, begin, steps, **options, generator=seeded(5), use_cache=use_cache)
+        for use_cache in (True, False)
+    )
+    assert torch.equal(found, without)
+    assert torch.equal(found[:, :T], begin) and found.shape[1] <= T + steps
+    assert options["stop"] is not None or found.shape == (B, T + steps)
+
+
+def test_with_a_cache_each_step_looks_at_one_token(monkeypatch):
+    seen = []
+    model = small()
+    model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[1]))
+    generate(model, BEGIN, 4)
+    generate(model, BEGIN, 4, use_cache=False)
+    assert seen == [3, 1, 1, 1, 3, 4, 5, 6]
+
+
+def test_tokens_are_drawn_as_often_as_the_model_says():
+    logits = [0.0, 1.0, 2.0, -1.0]
+    for temperature in (1, 0.5, 2):
+        wanted = (torch.tensor(logits) / temperature).softmax(-1).tolist()
+        assert shares(logits, temperature=temperature) == pytest.approx(wanted, abs=0.015)
+    first, second = torch.tensor([1.0, 2.0]).softmax(-1).tolist()
+    assert shares(logits, top_k=2) == pytest.approx([0, first, second, 0], abs=0.015)
+
+
+def test_of_equally_likely_tokens_no_more_are_drawn_from_than_asked():
+    assert sum(share > 0 for share in shares([1.0, 1.0, 1.0, 1.0, 0.0], top_k=2)) == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_precisions(dtype):
+    assert generate(small().to(dtype), BEGIN, 4, temperature=0.7).shape == (2, 7)
+
+
+def test_a_seed_gives_the_same_text_and_leaves_other_random_numbers_alone():
+    model = small()
+    state = torch.get_rng_state()
+    first, again, other = (generate(model, BEGIN, 6, generator=seeded(s)) for s in (1, 1, 2))
+    assert torch.equal(first, again) and not torch.equal(first, other)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(3)
+    one = generate(model, BEGIN, 6)
+    torch.manual_seed(3)
+    assert torch.equal(one, generate(model, BEGIN, 6))
+
+
+# --- where it ends -------------------------------------------------------------------------------
+
+
+def test_a_text_that_has_stopped_is_filled_up_and_the_others_go_on():
+    model = small()
+    begin = torch.arange(11)[:, None]
+    free = generate(model, begin, 8, generator=seeded(4))
+    # Whoever draws the token 6 has stopped; what the others draw is as it was.
+    stopped = generate(model, begin, 8, generator=seeded(4), stop=6)
+    ended = 0
+    for row, other in zip(stopped.tolist(), free.tolist(), strict=True):
+        new = row[1:]  # a token that was given doesn't stop
+        assert row[0] == other[0]
+        if 6 in new:
+            ended += 1
+            place = new.index(6)
+            assert new == other[1 : place + 2] + [6] * (7 - place)
+        else:
+            assert row == other
+    assert 0 < ended < 11
+
+
+def test_where_all_have_stopped_it_ends():
+    assert generate(Constant([0.0, 99.0]), torch.tensor([[0], [1]]), 8, stop=1).shape == (2, 2)
+    assert generate(Constant([0.0, 99.0]), torch.tensor([[0], [1]]), 8).shape == (2, 9)
+
+
+def test_the_last_token_needs_no_place_of_its_own():
+    for use_cache in (True, False):
+        assert generate(small(), BEGIN, 7, use_cache=use_cache).shape == (2, 10)
+        assert generate(small(), BEGIN[:, :1].repeat(1, 9), 1, use_cache=use_cache).shape == (2, 10)
+    assert torch.equal(generate(small(), BEGIN, 0), BEGIN)
+
+
+# --- the model -----------------------------------------------------------------------------------
+
+
+def test_the_model_is_left_as_it_was():
+    model = small(dropout=0.5).train()
+    model.blocks[1].eval()
+    first, again = (generate(model, BEGIN, 6, temperature=0) for _ in range(2))
+    assert torch.equal(first, again)  # nothing dropped out
+    assert model.training and model.blocks[0].attention.training
+    assert not model.blocks[1].training and not model.blocks[1].attention.training
+    assert all(parameter.grad is None for parameter in model.parameters())
+    with pytest.raises(ValueError, match="finite"):
+        generate(Constant([math.nan]).train(), BEGIN * 0, 1)
+
+
+def test_any_causal_model_that_tells_the_next_token_will_do():
+    model = TransformerModel.of_sizes(induction(), d_model=8, num_heads=2)
+    text = generate(model, torch.tensor([[48]]), 39)
+    assert text.shape == (1, 40) and text[0, 1:].max() < 48
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+def go(steps=2, tokens=BEGIN, model=None, **options):
+    return lambda: generate(model or small(), tokens, steps, **options)
+
+
+def of(readouts, causal=True):
+    return TransformerModel.of_sizes(TaskSizes(11, 9, readouts, causal), 8, 2)
+
+
+CASES = {
+    "a function": (go(model=lambda x: x), ["model", "TransformerModel", "function"]),
+    "a model that looks ahead": (go(model=of({"next": 11}, causal=False)), ["model", "causal"]),
+    "another readout": (go(model=of({"A": 11})), ["model", "'next'", "'A'"]),
+    "more answers than tokens": (go(model=of({"next": 12})), ["model", "11", "12 answers"]),
+    "too long": (go(8), ["steps", "at most 7", "3 tokens", "got 8", "9 positions"]),
+    "too long a beginning": (go(1, torch.zeros(1, 10).long()), ["tokens", "1 to 9", "[1, 10]"]),
+    "negative steps": (go(-1), ["steps", "-1"]),
+    "steps as float": (go(2.0), ["steps", "float"]),
+    "no beginning": (go(tokens=BEGIN[:, :0]), ["tokens", "[2, 0]"]),
+    "one text": (go(tokens=BEGIN[0]), ["tokens", "[B, T]", "unsqueeze"]),
+    "a text": (go(tokens="emma"), ["tokens", "str"]),
+    "floats": (go(tokens=BEGIN.float()), ["tokens", "int64"]),
+    "an unknown token": (go(0, BEGIN + 9), ["tokens", "0 to 10", "got 19"]),
+    "a negative temperature": (go(temperature=-0.5), ["temperature", "-0.5"]),
+    "NaN": (go(temperature=math.nan), ["temperature", "nan"]),
+    "an infinite temperature": (go(temperature=math.inf), ["temperature", "inf"]),
+    "a temperature as text": (go(temperature="hot"), ["temperature", "str"]),
+    "no top": (go(top_k=0), ["top_k", "0"]),
+    "more than all": (go(top_k=12), ["top_k", "at most 11", "12"]),
+    "top_k as share": (go(top_k=0.9), ["top_k", "float"]),
+    "an unknown stop": (go(stop=11), ["stop", "0 to 10", "11"]),
+    "a negative stop": (go(stop=-1), ["stop", "-1"]),
+    "a seed for a generator": (go(generator=3), ["generator", "torch.Generator", "int"]),
+    "a cache": (go(use_cache=[]), ["use_cache", "list"]),
+    "NaN logits": (go(model=Constant([0.0, math.nan]), tokens=BEGIN * 0), ["logits", "finite"]),
+    "infinite logits": (go(model=Constant([0.0, math.inf]), tokens=BEGIN * 0, temperature=0),
+        ["logits", "finite"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    assert_refused(*CASES[name])

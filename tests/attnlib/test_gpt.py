@@ -1,0 +1,237 @@
+"""A GPT: its sizes, where it begins, its options, and pieces that are answered as the whole."""
+
+import copy
+import io
+import pickle
+from functools import partial
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tools.refusing import assert_refused
+
+from attnlib import KVCache, LayerNorm, RMSNorm
+from attnlib.model import GPT, TransformerModel
+from attnlib.positions import sinusoidal_positions
+
+MICROGPT = {"norm": partial(RMSNorm, gain=False), "activation": "relu"}
+GPT2 = {"tied": True, "bias": True, "activation": "gelu_tanh"}
+TOKENS = torch.tensor([[1, 2, 3, 4, 5], [10, 0, 10, 0, 6]])
+OPTIONS = [
+    {}, GPT2, MICROGPT, {"positions": "rotary"}, {"positions": "sinusoidal"}, {"positions": None},
+    {"num_kv_heads": 1}, {"d_ff": 0}, {"norm": RMSNorm, "bias": True},
+]  # fmt: skip
+
+
+def count(model):
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def small(**options):
+    """A GPT of width 8 with 2 layers of 4 heads, in float64, whose parameters hide nothing."""
+    model = GPT(11, 7, 8, 4, 2, **{"dtype": torch.float64} | options)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.3)
+    return model
+
+
+# --- sizes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "parameters"),
+    [
+        ((27, 16, 16, 4, 1), MICROGPT, 4_192),
+        ((50_257, 1024, 768, 12, 12), GPT2, 124_439_808),
+        ((50_257, 1024, 1600, 25, 48), GPT2, 1_557_611_200),
+    ],
+    ids=["microgpt", "GPT-2 small", "GPT-2 XL"],
+)
+def test_famous_sizes(sizes, options, parameters):
+    assert count(GPT(*sizes, **options, device="meta")) == parameters
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 4, 8, 16])
+def test_microgpt_has_as_many_parameters_with_any_number_of_heads(num_heads):
+    parts = {"embeddings": 27 * 16, "positions": 16 * 16, "readout": 27 * 16}
+    assert sum(parts.values()) + 4 * 16**2 + 2 * 16 * 64 == 4_192
+    assert count(GPT(27, 16, 16, num_heads, **MICROGPT)) == 4_192
+
+
+def test_what_each_option_takes_or_adds():
+    V, length, d, layers = 11, 7, 8, 2
+    whole = count(small())
+    assert whole - count(small(tied=True)) == V * d
+    for positions in ("rotary", "sinusoidal", None):
+        assert whole - count(small(positions=positions)) == length * d
+    assert whole - count(small(d_ff=0)) == layers * (8 * d**2 + 2 * d)  # two matrices, a norm
+    assert whole - count(small(num_kv_heads=1)) == layers * 2 * (d**2 - d * d // 4)
+    assert count(small(bias=True)) - whole == layers * (4 * d + 4 * d + d)
+    assert whole - count(small(norm=RMSNorm)) == 5 * d  # norms without a bias
+
+
+def test_it_is_a_causal_model_of_pre_norm_blocks():
+    model = small()
+    assert type(model) is TransformerModel and model.causal and list(model.readouts) == ["next"]
+    assert [block.norm_position for block in model.blocks] == ["pre", "pre"]
+    assert [block.feed_forward.d_ff for block in model.blocks] == [32, 32]
+    assert type(model.final_norm) is LayerNorm
+    whole = model(TOKENS).logits["next"]
+    assert whole.shape == (2, 5, 11)
+    torch.testing.assert_close(model(TOKENS[:, :3]).logits["next"], whole[:, :3])
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_at_first_every_token_is_nearly_as_likely(tied):
+    model = GPT(27, 16, 16, 4, tied=tied)
+    for weight in (model.token_embedding.weight, model.readouts["next"].weight):
+        assert weight.std().item() == pytest.approx(0.02, rel=0.1)
+    losses = -model(torch.randint(27, (20, 16))).logits["next"].log_softmax(-1)
+    assert losses.mean().item() == pytest.approx(torch.tensor(27.0).log().item(), abs=0.02)
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+def test_sinusoids_are_added_and_rotary_positions_turn():
+    model = small(positions="sinusoidal")
+    x = model.token_embedding(TOKENS) + sinusoidal_positions(5, 8, dtype=torch.float64)
+    for block in model.blocks:
+        x, _ = block(x, causal=True)
+    wanted = model.readouts["next"](model.final_norm(x))
+    torch.testing.assert_close(model(TOKENS).logits["next"], wanted)
+    rotary = small(positions="rotary")
+    assert rotary.position_embedding is None
+    assert len({id(block.attention.rotary) for block in rotary.blocks}) == 2
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary", None])
+def test_positions_tell_the_order_of_what_went_before(positions):
+    """In one layer: with several, a token's place shows in how many it can look at."""
+    model = GPT(11, 7, 8, 4, positions=positions, std=0.5, dtype=torch.float64)
+    one, other = model(torch.tensor([[3, 4, 5, 6], [4, 3, 5, 6]])).logits["next"][:, -1]
+    assert torch.allclose(one, other, atol=1e-12) == (positions is None)
+
+
+@pytest.mark.parametrize("options", [{"bias": False}, GPT2], ids=["untied", "tied"])
+def test_it_is_copied_pickled_saved_and_loaded(options):
+    model = small(**options)
+    wanted = model(TOKENS).logits["next"]
+    others = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), small(**options)]
+    others[2].load_state_dict(model.state_dict())
+    others.append(TransformerModel.of_spec(model.spec(), device="meta"))
+    others[3].load_state_dict(copy.deepcopy(model.state_dict()), assign=True)
+    stored = io.BytesIO()
+    torch.save(model.state_dict(), stored)
+    stored.seek(0)
+    others.append(small(**options))
+    others[4].load_state_dict(torch.load(stored, weights_only=True))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    for other in others:
+        assert torch.equal(other(TOKENS).logits["next"], wanted)
+        assert count(other) == count(model)
+
+
+def test_a_tied_readout_is_the_embedding():
+    model = small(tied=True)
+    assert [*model.state_dict()].count("token_embedding.weight") == 1
+    assert not any("readouts" in name for name in model.state_dict())
+    x = model.final_norm(torch.randn(2, 3, 8, dtype=torch.float64))
+    wanted = x @ model.token_embedding.weight.T
+    torch.testing.assert_close(model.readouts["next"](x), wanted)
+    model(TOKENS).logits["next"].sum().backward()
+    unseen = model.token_embedding.weight.grad[7]  # no token 7 came in: it was read out alone
+    assert unseen.abs().max() > 0
+    moved = model.float()
+    assert moved.readouts["next"].weight.dtype == torch.float32
+    assert moved(TOKENS).logits["next"].dtype == torch.float32
+
+
+@pytest.mark.parametrize("options", [GPT2, {"positions": "rotary", "num_kv_heads": 2}], ids=str)
+def test_an_exported_model_does_the_same(options):
+    model = small(**options).eval()
+    exported = torch.export.export(model, (TOKENS,)).module()
+    torch.testing.assert_close(exported(TOKENS).logits, model(TOKENS).logits)
+
+
+# --- pieces --------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_pieces_are_answered_as_the_whole_is(data):
+    options = data.draw(st.sampled_from(OPTIONS))
+    B, T = data.draw(st.integers(0, 3)), data.draw(st.integers(1, 7))
+    cuts = data.draw(st.sets(st.integers(1, max(1, T - 1)), max_size=T - 1))
+    with_gradients = data.draw(st.booleans())
+    model, tokens = small(**options), torch.randint(11, (B, T))
+    caches, found = [KVCache() for _ in model.blocks], []
+    with torch.set_grad_enabled(with_gradients):
+        for start, stop in pairwise(sorted({0, T, *cuts})):
+            piece = model(tokens[:, start:stop], caches=caches)
+            found.append(piece.logits["next"])
+        whole = model(tokens).logits["next"]
+    assert [len(cache) for cache in caches] == [T, T]
+    torch.testing.assert_close(torch.cat(found, dim=1), whole)
+
+
+def test_padding_and_weights_behind_a_cache():
+    model, caches = small(), [KVCache(), KVCache()]
+    key_mask = torch.tensor([[False, True, True, True, True], [True] * 5])
+    whole = model(TOKENS, key_mask=key_mask, need_weights=True)
+    model(TOKENS[:, :3], key_mask=key_mask[:, :3], caches=caches)
+    rest = model(TOKENS[:, 3:], key_mask=key_mask, caches=caches, need_weights=True)
+    torch.testing.assert_close(rest.logits["next"], whole.logits["next"][:, 3:])
+    torch.testing.assert_close(rest.weights, [w[:, :, 3:] for w in whole.weights])
+
+
+def test_caches_that_a_failure_left_uneven_are_refused():
+    model, caches = small(), [KVCache(), KVCache()]
+    model(TOKENS[:, :2], caches=caches)
+    caches[1].clear()
+    assert_refused(lambda: model(TOKENS[:, 2:], caches=caches), ["caches", "[2, 0]", "fail midway"])
+
+
+def test_what_is_refused_leaves_the_caches_as_they_were():
+    model, caches = small(), [KVCache(), KVCache()]
+    model(TOKENS, caches=caches)
+    for tokens in (TOKENS[:, :3], TOKENS[:, :1] + 11, TOKENS[:1, :1]):
+        with pytest.raises(ValueError, match=r"^(tokens|cache) must"):
+            model(tokens, caches=caches)
+        assert [len(cache) for cache in caches] == [5, 5]
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+CASES = {
+    "no tokens": (lambda: GPT(0, 7, 8, 4), ["vocabulary_size", "0"]),
+    "no length": (lambda: GPT(11, 0, 8, 4), ["length", "0"]),
+    "no width": (lambda: GPT(11, 7, 0, 4), ["d_model", "0"]),
+    "a width as text": (lambda: GPT(11, 7, "8", 4), ["d_model", "str"]),
+    "heads that don't divide": (lambda: GPT(11, 7, 8, 3), ["num_heads=3"]),
+    "no layers": (lambda: GPT(11, 7, 8, 4, 0), ["num_layers", "0"]),
+    "groups that don't divide": (lambda: small(num_kv_heads=3), ["num_kv_heads", "3"]),
+    "a negative d_ff": (lambda: small(d_ff=-4), ["d_ff", "-4"]),
+    "an odd head to be turned": (lambda: GPT(11, 7, 9, 3, positions="rotary"),
+        ["rotary", "odd", "3"]),
+    "an odd width for clock hands": (lambda: GPT(11, 7, 9, 3, positions="sinusoidal"),
+        ["d_model", "even", "9"]),
+    "unknown positions": (lambda: small(positions="alibi"), ["positions", "'alibi'"]),
+    "positions as True": (lambda: small(positions=True), ["positions", "True"]),
+    "tied as 1": (lambda: small(tied=1), ["tied", "int"]),
+    "bias as None": (lambda: small(bias=None), ["bias", "NoneType"]),
+    "an unknown activation": (lambda: small(activation="GELU"), ["activation", "'GELU'"]),
+    "an activation as function": (lambda: small(activation=torch.relu), ["activation"]),
+    "a negative spread": (lambda: small(std=-1.0), ["std", "-1.0"]),
+    "all dropped out": (lambda: small(dropout=1.0), ["dropout", "1.0"]),
+    "whole numbers": (lambda: small(dtype=torch.int64), ["dtype", "int64"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    assert_refused(*CASES[name])
