@@ -137,7 +137,8 @@
       const isTo = (link) =>
         ofPage === page ? link.getAttribute("href") === "#" : link.pathname === pathname;
       const line = element("span", { className: "course-progress" });
-      links.find(isTo)?.after(line);
+      const link = links.find(isTo);
+      (link?.parentElement.querySelector(".course-minutes") ?? link)?.after(line);
       lines.set(ofPage, line);
     }
     clearing = createClearing();

@@ -5,7 +5,7 @@
    A link to it ends with "#figure-ID-MARK=VALUES": which figure of the page, a mark of what it
    shows, so that a link of an older edition isn't taken for one of today's, and the values as JSON
    in base64. All that comes from an address or a browser's storage is read as carefully as a
-   widget's saved state; what can't be used is refused below the figure, which stays at its start. */
+   widget's saved state; what can't be used is refused above the figure, which stays at its start. */
 (() => {
   const page = document.currentScript.dataset.page;
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
@@ -119,7 +119,7 @@
         said.textContent = "The link stands in the address bar.";
       }
     });
-    const anew = button("Start again", () => {
+    const anew = button("Forget my changes", () => {
       become(figure, figure.start);
       said.textContent = "As at the start.";
       send.focus(); // this button goes
@@ -127,23 +127,41 @@
     const whole = button("Full screen", () => place.requestFullscreen());
     whole.hidden = !document.fullscreenEnabled;
     const row = element("div", { className: "course-states" }, send, whole, anew, said);
-    figure.places.push({ redraw, show: showRow, place });
+    const refusal = element("p", { className: "course-refusal" });
+    refusal.setAttribute("role", "status");
+    figure.places.push({ redraw, show, goTo });
 
-    function showRow() {
+    function show() {
       anew.hidden = !isMoved(figure);
-      if (figure.problem)
-        said.textContent = `The link can't be used: ${figure.problem}. This is the start.`;
+      const { problem } = figure;
+      refusal.textContent = problem && `The link can't be used: ${problem}. This is the start.`;
+      if (problem) place.before(refusal);
+      else refusal.remove();
+    }
+    /** A figure is read from its top, and a refusal stands above it. */
+    function goTo() {
+      for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details"))
+        fold.open = true;
+      (figure.problem ? refusal : place).scrollIntoView();
     }
     for (const name of figure.names) {
       model.on(`change:${name}`, () => {
         figure.problem = "";
         said.textContent = "";
-        anew.hidden = !isMoved(figure);
+        show();
       });
     }
     place.after(row);
-    showRow();
-    if (location.hash.match(LINK)?.[1] === figure.id) place.scrollIntoView({ block: "center" });
+    show();
+    if (location.hash.match(LINK)?.[1] === figure.id) arriveBy(goTo);
+  }
+
+  /** Go there, and once more when all above has its size, if the reader hasn't moved by then. */
+  function arriveBy(goTo) {
+    goTo();
+    addEventListener("load", goTo, { once: true });
+    for (const moved of ["wheel", "pointerdown", "keydown"])
+      addEventListener(moved, () => removeEventListener("load", goTo), { once: true });
   }
 
   /** Set all traits of a figure at once, and draw it anew wherever it stands. */
@@ -161,7 +179,7 @@
       if (!found) continue;
       figure.problem = found.problem ?? "";
       become(figure, found.values ?? figure.start);
-      figure.places[0]?.place.scrollIntoView({ block: "center" });
+      figure.places[0]?.goTo();
     }
   });
   addEventListener("pagehide", () => {

@@ -3,7 +3,8 @@
 The theme's left sidebar is no landmark, so its title and search field belong to none. docutils
 gives bibliography entries a role that has been withdrawn, in a list that also holds anchors. Sphinx
 writes the arguments of a signature, one a line, as definitions of nothing. myst-nb calls each fold
-"Toggle hidden content", whatever it says.
+"Toggle hidden content", whatever it says. And the link that skips to the text would lead to the
+buttons above it.
 """
 
 from pathlib import Path
@@ -14,6 +15,9 @@ REPLACEMENTS = {
     ),
     ' role="doc-biblioentry"': "",
     ' aria-label="Toggle hidden content"': "",
+    'href="#main-content"': 'href="#course-text"',
+    '<article class="bd-article">': '<article class="bd-article" id="course-text">',
+    '<div class="bd-search-container">': '<div class="bd-search-container" id="course-text">',
     '<div role="list" class="citation-list">': '<div class="citation-list">',
     '<dl>\n<dd><em class="sig-param">': '<dl role="presentation">\n<dd><em class="sig-param">',
 }

@@ -4,6 +4,9 @@ Each carries its TeX, which a reader gets who copies it (copied-formulas.js). Wh
 doesn't understand is a warning at its place in the source, and so are three things that it passes
 over in silence: a length behind `\\` (taken away where it is one), anything else in brackets
 there, and a line that ends outside an environment.
+
+A browser may break a line before or behind a formula, which is a box to it. The stop, comma or
+bracket behind one is held to it, for it would stand alone at the beginning of the next line.
 """
 
 import re
@@ -11,6 +14,7 @@ from html import escape
 
 from docutils import nodes
 from math_core import LatexError, LatexToMathML
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
@@ -20,6 +24,7 @@ CONVERTER = LatexToMathML(fancy_error=False)
 LENGTH = re.compile(r"(\\\\)\s*\[\s*-?[\d.]+\s*(?:pt|em|ex|mm|cm|mu)\s*\]")
 BRACKET = re.compile(r"\\\\\s*\[")
 ENVIRONMENTS = re.compile(r"\\begin\b.*\\end\b", re.DOTALL)
+STOP = re.compile(r"[.,;:?!)\]”’]+")
 
 
 def mathml(tex: str, *, display: bool) -> str:
@@ -69,7 +74,26 @@ def visit_block(translator: HTML5Translator, node: nodes.math_block):
     raise nodes.SkipNode
 
 
+class HoldStops(SphinxPostTransform):
+    """Put each formula in a line together with the stop behind it."""
+
+    default_priority = 800  # when references are text
+    formats = ("html",)
+
+    def run(self, **kwargs):
+        """Hold all stops of a page."""
+        for formula in list(self.document.findall(nodes.math)):
+            behind = formula.next_node(descend=False, siblings=True)
+            stop = STOP.match(behind) if isinstance(behind, nodes.Text) else None
+            if stop:
+                behind.parent.replace(behind, nodes.Text(behind[stop.end() :]))
+                held = nodes.inline(classes=["held-stop"])
+                formula.replace_self(held)
+                held += [formula, nodes.Text(stop[0])]
+
+
 def setup(app):
     """Offer the renderer, which Sphinx then takes instead of its own."""
+    app.add_post_transform(HoldStops)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

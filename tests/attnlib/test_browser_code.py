@@ -1,5 +1,8 @@
 """Joining the widgets' browser code: what is needed, once, in an order that works, or an error."""
 
+import json
+import re
+
 import pytest
 
 from attnlib import palette, widgets
@@ -43,22 +46,32 @@ def test_a_site_gets_every_file_once():
         assert scripts.count(color) == 1
     sheets = code.shared_sheet() + "".join(code.own_sheet(f"{name}.css") for name in NAMES)
     for path in SHEETS.values():
-        comment_or_rule = lines_of(path.read_text(encoding="utf-8"))[1]
-        assert comment_or_rule.split(".attn-widget")[-1] in sheets, path.name
+        rules = code.STYLE_COMMENT.sub("", path.read_text(encoding="utf-8"))
+        rule = next(line for line in rules.splitlines() if line and not line.startswith("@import"))
+        assert rule.split(".attn-widget")[-1] in sheets, path.name
+    assert "/*" not in sheets and "\n " not in sheets and "\n\n" not in sheets
 
 
 def test_a_site_gets_all_code_without_its_comments():
     scripts = code.shared_script() + "".join(code.own_script(f"{name}.js") for name in NAMES)
-    of_site = {line.strip() for line in scripts.splitlines()}
-    assert not [line for line in of_site if line.startswith(("//", "/*", "* "))]
+    assert not re.search(r"(^|[({\[,;])(//|/\*|\* )| // ", scripts, re.MULTILINE)
     for path in SCRIPTS.values():
         in_comment = False
         for line in path.read_text(encoding="utf-8").splitlines():
             in_comment = in_comment or line.lstrip().startswith("/**")
             is_code = not in_comment and not line.lstrip().startswith(("//", "import", "export"))
             if is_code and "from" not in line:
-                assert line.strip() in of_site, f"{path.name}: {line}"
+                assert line.split(" // ")[0].strip() in scripts, f"{path.name}: {line}"
             in_comment = in_comment and "*/" not in line
+
+
+def test_no_text_in_the_code_goes_over_several_lines():
+    """A site gets the code without its indents, and several lines in one."""
+    for path in SCRIPTS.values():
+        code_lines = code.COMMENT.sub("", path.read_text(encoding="utf-8")).splitlines()
+        # In a regular expression a backtick may stand alone.
+        odd = [line for line in code_lines if line.count("`") % 2 and "= /" not in line]
+        assert not odd, path.name
 
 
 def write(folder, **files):
@@ -81,8 +94,7 @@ def test_a_worker_is_made_of_what_its_file_needs():
     files = [path.relative_to(code.FOLDER).as_posix() for path in code.files_of(code.WORKER)]
     assert files[-1] == "engine/worker.js" and "engine/layers.js" in files
     script = code.own_script("engine/trainer.js")
-    listed = ", ".join(f'["{name}", attnModules["{name}"].make]' for name in files)
-    assert f"const MODULES = [{listed}];" in script
+    assert f"const MODULES = {json.dumps(files)}.map(" in script
     for name in set(files) - {"shared/state.js"}:
         assert script.index(f'attnModules["{name}"] = ') < script.index("const MODULES = ")
 

@@ -6,6 +6,7 @@ import torch._dynamo.testing
 from tools.modules import F64, make_module, random_mask
 
 from attnlib import KVCache
+from attnlib.positions import RotaryPositions
 
 OPTIONS = {
     "output": {},
@@ -90,6 +91,26 @@ def test_compiled_once_for_all_lengths(module, options):
     for T in range(5, 17):
         compiled(torch.randn(2, T, 16, dtype=F64), **options(T))
     assert counter.frame_count <= 2
+
+
+@torch.no_grad()
+def test_rotary_positions_are_compiled_once_and_exported():
+    torch._dynamo.reset()
+    module = make_module(16, 4, num_kv_heads=2, rotary=RotaryPositions())
+    counter = torch._dynamo.testing.CompileCounter()
+    compiled = torch.compile(module, fullgraph=True, backend=counter)
+    T = torch.export.Dim("T", min=2, max=512)
+    shapes, causal = {"query": {1: T}, "causal": None}, {"causal": True}
+    x = torch.randn(2, 12, 16, dtype=F64)
+    exported = torch.export.export(module, (x,), causal, dynamic_shapes=shapes).module()
+    for length in range(5, 13):
+        tokens = torch.randn(2, length, 16, dtype=F64)
+        for other in (compiled, exported):
+            same(other(tokens, causal=True), module(tokens, causal=True))
+    assert counter.frame_count <= 2
+    cache = KVCache()
+    chunks = [compiled(c, causal=True, cache=cache)[0] for c in x.split([9, 1, 2], 1)]
+    assert torch.allclose(torch.cat(chunks, 1), module(x, causal=True)[0], atol=1e-12)
 
 
 @torch.no_grad()

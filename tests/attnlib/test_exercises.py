@@ -439,3 +439,13 @@ def test_a_lesson_in_a_single_file_is_refused(new_lesson):
     (new_lesson.parent / "l99.py").write_text(FACE, encoding="utf-8")
     with pytest.raises(TypeError, match="l99 must be a folder"):
         lessons()
+
+
+def test_a_verdict_s_marks_become_elements_and_products_and_angles_stay():
+    message = "*You* have `i * d_k`, and i * d_k < j * d_k; *all of it*."
+    shown = Verdict(False, message)._repr_html_()
+    assert shown == (
+        '<p class="verdict verdict-open"><strong>Not yet.</strong> <em>You</em> have '
+        "<code>i * d_k</code>, and i * d_k &lt; j * d_k; <em>all of it</em>.</p>"
+    )
+    assert repr(Verdict(True, message)) == f"Correct. {message}"

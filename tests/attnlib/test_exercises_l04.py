@@ -374,7 +374,7 @@ class TestModule:
             def allow(self, scores, mask):
                 raise ValueError("five axes were wanted")
 
-        assert l04.module(Refusing).message.endswith("turns one of these into its own.")
+        assert l04.module(Refusing).message.endswith("turns [B, T, T] into [T, T, B].")
 
     def test_layers_that_are_not_found_are_asked_for_by_name(self):
         class Listed(Plain):

@@ -9,6 +9,7 @@ import torch
 import traitlets
 
 from attnlib import MultiHeadAttention, scaled_dot_product_attention, split_heads
+from attnlib.positions import RotaryPositions
 from attnlib.widgets import HeadExplorer
 from attnlib.widgets.head_explorer_sources import HeadSource
 
@@ -170,6 +171,20 @@ def test_grouped_heads_are_refused_with_a_way_that_shows_them():
     assert "k.unflatten(-1, (2, -1)).repeat_interleave(2, dim=1).flatten(1)" in str(caught.value)
     k = module.W_k(x).unflatten(-1, (2, -1)).repeat_interleave(2, dim=1).flatten(1)
     widget = HeadExplorer(TOKENS, module.W_q(x), k, num_heads=4)
+    q, k = (split_heads(decoded(widget, name)[None], 4) for name in ("q", "k"))
+    _, expected = module(x[None], need_weights=True)
+    _, weights = scaled_dot_product_attention(q, k, k)
+    torch.testing.assert_close(weights, expected.double(), atol=1e-6, rtol=0)
+
+
+def test_rotary_positions_are_refused_with_a_way_that_shows_them():
+    module, x = MultiHeadAttention(16, 4, rotary=RotaryPositions()), torch.randn(4, 16)
+    with pytest.raises(ValueError, match=r"module must have no rotary .* num_heads=4") as caught:
+        HeadExplorer.from_module(module, x, TOKENS)
+    assert "module.rotary" in str(caught.value)
+    q, k = (split_heads(W(x)[None], 4) for W in (module.W_q, module.W_k))
+    q, k = (module.rotary(part).transpose(1, 2).flatten(2)[0].detach() for part in (q, k))
+    widget = HeadExplorer(TOKENS, q, k, num_heads=4)
     q, k = (split_heads(decoded(widget, name)[None], 4) for name in ("q", "k"))
     _, expected = module(x[None], need_weights=True)
     _, weights = scaled_dot_product_attention(q, k, k)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.patterns import best_offset
-from attnlib.relations import Sentence, concord, diagonals, induction, lookup, pack
+from attnlib.relations import Sentence, concord, diagonals, induction, lookup, names, pack
 
 TASKS = {
     "concord": concord,
@@ -19,6 +19,8 @@ TASKS = {
     "staircase": diagonals((1, 3, 5, 7), symbols=5, length=12),
     "induction": induction(),
     "no filler": induction(symbols=4, length=9, chunks=(3,), filler=0),
+    "names": names,
+    "concord in A": concord.asked("A"),
 }
 every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 
@@ -273,6 +275,25 @@ def test_a_batch_holds_what_its_sentences_do(task):
 def test_what_can_not_be_packed_is_refused(sentences, error, words):
     with pytest.raises(error, match=words):
         pack(sentences)
+
+
+def test_a_task_is_asked_in_some_readouts_alone():
+    alone = concord.asked("B")
+    assert set(alone.readouts) == {"B"} and alone.readouts["B"] == concord.readouts["B"]
+    assert [one.name for one in alone.relations] == [
+        one.name for one in concord.relations if one.readout == "B"
+    ]
+    for own, whole in zip(alone.sentences(40, seed=2), concord.sentences(40, seed=2), strict=True):
+        assert own.words == whole.words and own.answers == {"B": whole.answers["B"]}
+        assert own.partners == {one.name: whole.partners[one.name] for one in alone.relations}
+    assert concord.asked("A", "B").sentences(9, seed=1) == concord.sentences(9, seed=1)
+
+
+@pytest.mark.parametrize(("readouts", "word"), [((), "none"), (("A", "C"), "'C'")])
+def test_readouts_that_a_task_has_not_are_refused(readouts, word):
+    with pytest.raises(ValueError, match="readouts must be some of 'A', 'B', got") as caught:
+        concord.asked(*readouts)
+    assert word in str(caught.value)
 
 
 def test_sentences_and_tasks_say_what_they_are():

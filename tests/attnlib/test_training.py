@@ -107,6 +107,21 @@ def test_looking_on_and_stopping_change_nothing():
     assert stopped.final == watched.evaluations[25]
 
 
+def test_what_is_watched_is_asked_of_each_evaluated_model_and_changes_nothing():
+    def watch(model):
+        torch.rand(3)
+        seen.append((model.training, torch.is_grad_enabled()))
+        return model.token_embedding.weight.sum().item()
+
+    seen = []
+    alone = trained(TINY.changed(model={"dropout": 0.1}), evaluate_every=25)
+    watched = trained(TINY.changed(model={"dropout": 0.1}), evaluate_every=25, watch=watch)
+    assert same_weights(alone, watched) and alone.watched == {}
+    assert seen == [(False, False)] * 3
+    assert list(watched.watched) == [25, 50, 60] and len(set(watched.watched.values())) == 3
+    assert watched.watched[60] == watched.model.token_embedding.weight.sum().item()
+
+
 def test_what_was_trained_says_so_in_a_line():
     assert re.fullmatch(
         r"Trained\(tiny, seed 3: 60 steps in \d+\.\d s, loss 0\.\d{3}, joint [01]\.\d{3}\)",
@@ -429,6 +444,7 @@ CASES = {
     "a seed as text": (lambda: trained(seed="0"), ["seed", "str"]),
     "progress as text": (lambda: trained(progress="no"), ["progress", "str"]),
     "no evaluation": (lambda: trained(evaluate_every=0), ["evaluate_every", "0"]),
+    "nothing to watch with": (lambda: trained(watch="loss"), ["watch", "'loss'"]),
     "no step": (lambda: trained(stop=0), ["stop", "0"]),
     "too many steps": (lambda: trained(stop=61), ["stop", "60", "61"]),
     "an unknown option": (lambda: trained(TINY.changed(model={"rope": 1})), ["rope"]),

@@ -37,7 +37,7 @@ def without_effort(page: Path) -> int:
 def missing_from(page: Path) -> list[str]:
     """Say what a notebook lacks, as far as can be told without executing it."""
     tags, missing = tags_of_cells(page), []
-    if "hide-input" not in tags[0]:
+    if not {"hide-input", "remove-input"} & set(tags[0]):
         missing.append(f"{page.stem}: its first cell isn't folded; give it the tag hide-input")
     missing += [
         f"{page.stem}: a caption doesn't say random, hand-built or trained (seed n): {caption}"

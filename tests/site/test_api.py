@@ -15,13 +15,14 @@ from attnlib import (
     patterns,
     plotting,
     relations,
+    tokens,
     training,
     widgets,
 )
 from attnlib.exercises import lessons
 
 PUBLIC = {
-    "api": [attnlib, model, relations, patterns, training, data, heatmap, interop],
+    "api": [attnlib, model, tokens, relations, patterns, training, data, heatmap, interop],
     "api_tools": [museum, plotting, widgets, *lessons().values()],
 }
 

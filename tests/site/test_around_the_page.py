@@ -1,6 +1,7 @@
 """What stands around the text, and what is wider than a phone: seen, framed, and not in the way."""
 
 import pytest
+from bs4 import BeautifulSoup
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons, all_pages
 
@@ -74,6 +75,74 @@ def test_what_is_cut_fades_and_is_reached_by_tab(browser, site_address):
                 assert box["isWide"] == box["fades"] == box["isReached"], (name, box)
                 wide += box["isWide"]
     assert wide > 0
+
+
+@pytest.mark.parametrize("name", all_lessons())
+def test_what_a_widget_cuts_off_fades_at_the_right(browser, site_address, name):
+    """Not at the left: there the names of its rows stay."""
+    fades = """box => getComputedStyle(box).maskImage !== "none"
+        && parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0"""
+    with open_page(browser, f"{site_address}{name}.html", width=360) as (page, _):
+        for fold in page.locator("article details:has(.attn-scroll)").all():
+            fold.evaluate("fold => { fold.open = true; }")
+        boxes = page.locator(".attn-scroll").locator("visible=true").all()
+        assert boxes
+        for box in boxes:
+            box.evaluate("box => { box.firstElementChild.style.minWidth = '60rem'; }")
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+            assert box.evaluate(fades)
+            box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+            assert not box.evaluate(fades)
+
+
+def test_a_word_that_was_searched_for_is_found_whole(browser, site_address):
+    with open_page(browser, f"{site_address}search.html?q=softmax", width=360) as (page, _):
+        name = page.locator("#search-results a", has_text="l03.softmax_row")
+        name.wait_for()
+        assert (
+            name.bounding_box()["height"]
+            > 1.5 * name.locator(".highlighted").bounding_box()["height"]
+        )
+        assert name.locator(".highlighted").evaluate("word => word.getClientRects().length") == 1
+
+
+@pytest.mark.parametrize("name", [*all_pages(), "search", "genindex"])
+def test_every_page_has_what_its_skip_link_leads_to(site, name):
+    page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+    assert page.select_one(f"main {page.select_one('#pst-skip-link a')['href']}") is not None
+
+
+@pytest.mark.parametrize("width", [320, 720])
+def test_the_index_is_no_wider_than_a_zoomed_page(browser, site_address, width):
+    with open_page(browser, f"{site_address}genindex.html", width=width) as (page, _):
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_code_that_the_text_does_not_speak_of_is_a_quiet_line(browser, lesson):
+    """It is the first thing below a title, and so mustn't look like the thing to press."""
+    with open_page(browser, lesson, width=360) as (page, _):
+        first = page.locator("article h1 ~ .course-aside").first
+        assert first.locator("pre").is_hidden()
+        style = "(node, name) => getComputedStyle(node)[name]"
+        fold = first.locator("details")
+        assert fold.evaluate(style, "borderLeftWidth") == "0px"
+        title = first.locator("summary p").locator("visible=true")
+        heavy = page.locator(".course-code summary p").locator("visible=true").first
+        assert title.evaluate(style, "color") != heavy.evaluate(style, "color")
+        assert int(title.evaluate(style, "fontWeight")) < int(heavy.evaluate(style, "fontWeight"))
+        first.locator("summary").click()
+        assert first.locator("pre").is_visible()
+
+
+def test_the_skip_link_leads_to_the_text_past_the_buttons_above_it(browser, lesson):
+    with open_page(browser, lesson) as (page, _):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to main content"
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('article') !== null")
+        assert page.locator("article h1").bounding_box()["y"] > 0
 
 
 def test_a_fold_is_called_what_it_says(browser, lesson):

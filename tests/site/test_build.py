@@ -8,7 +8,7 @@ from execution_cache import package_folder
 from tools import ROOT
 from tools.browsing import open_page
 from tools.lesson_runs import NOTEBOOK, all_notebooks
-from tools.site_builds import build, small_project
+from tools.site_builds import build, run_readers_command, small_project
 
 FIGURE_CELL = """
 ```{code-cell} ipython3
@@ -36,7 +36,7 @@ def test_each_page_can_be_downloaded_as_a_notebook_and_as_text(site, page):
 def test_a_failing_cell_fails_the_readers_command(tmp_path):
     cell = "# Page\n\n```{code-cell} ipython3\n1 / 0\n```\n"
     project = small_project(tmp_path / "project", {"index": NOTEBOOK + cell})
-    result = build(project, project)
+    result = run_readers_command(project, project)
     assert result.returncode != 0
     assert "ZeroDivisionError" in result.stderr
 

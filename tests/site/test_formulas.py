@@ -129,12 +129,13 @@ See {{eq}}`two`. And ${LONG}$ ends.
 
 ## Why the root of $d_k$
 """
+STOPS_PAGE = f"# Stops\n\nA word and $d_k$), then.\n\nAnd ${LONG}$.\n"
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     project = tmp_path_factory.mktemp("formulas") / "project"
-    small_project(project, {"index": PAGE})
+    small_project(project, {"index": PAGE, "stops": STOPS_PAGE})
     result = build(project, project, "-W", "--keep-going")
     assert result.returncode == 0, result.stderr
     with serve(project / "_build/html") as site:
@@ -163,6 +164,36 @@ def test_what_is_too_wide_for_a_phone_scrolls_inside_itself(browser, address):
         box = boxes[-1].bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 360
         assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+# Where a formula and the signs behind it stand, once its paragraph is too narrow for all of them.
+NARROWED = """(formula, [signs, less]) => {
+  const range = document.createRange();
+  range.setStart(formula.nextSibling, 0);
+  range.setEnd(formula.nextSibling, signs);
+  const paragraph = formula.closest("p");
+  const width = range.getBoundingClientRect().right - paragraph.getBoundingClientRect().left;
+  paragraph.style.width = `${width - less}px`;
+  return [formula, range].map((thing) => thing.getBoundingClientRect().toJSON());
+}"""
+
+
+def test_no_sign_behind_a_formula_begins_a_line(browser, address):
+    with open_page(browser, address.replace("index", "stops")) as (page, _):
+        formula = page.locator("article p .math").first
+        for less in (-1, 1, 6):
+            box, signs = formula.evaluate(NARROWED, [2, less])
+            assert abs(signs["left"] - box["right"]) < 4 and signs["top"] < box["bottom"], less
+            formula.locator("xpath=ancestor::p").evaluate("p => p.removeAttribute('style')")
+
+
+def test_a_formula_that_scrolls_leaves_room_for_its_stop(browser, address):
+    with open_page(browser, address.replace("index", "stops"), width=360) as (page, _):
+        formula = page.locator("article p .math").last
+        assert formula.evaluate("box => box.scrollWidth > box.clientWidth")
+        assert formula.get_attribute("tabindex") == "0"
+        box, stop = formula.evaluate(NARROWED, [1, 0])
+        assert stop["top"] < box["bottom"] and stop["right"] <= 360 - 16
 
 
 COPIED = """() => addEventListener("copy", ({clipboardData}) => {
@@ -212,7 +243,7 @@ def test_what_has_no_formula_is_copied_as_ever(browser, address):
 def test_formulas_are_there_without_script(browser, site_address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{site_address}{all_pages()[1]}.html")
+    page.goto(f"{site_address}book/L03_The_Attention_Mechanism.html")
     boxes = page.locator("article .math:visible")
     assert boxes.count() > 50
     assert boxes.count() == page.locator("article .math:visible > math").count()

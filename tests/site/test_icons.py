@@ -15,10 +15,11 @@ ICONS = r"""() => {
   const icons = [];
   for (const element of document.querySelectorAll("*"))
     for (const side of ["::before", "::after"]) {
-      const {content, fontFamily, fontWeight} = getComputedStyle(element, side);
+      const styles = getComputedStyle(element, side); // of which each is computed when asked for
+      const {content} = styles;
       const isIcon = side === "::before" && element.matches('[class^="fa-"], [class*=" fa-"]');
-      if (isIcon || (/Font Awesome/.test(fontFamily) && /^"/.test(content)))
-        icons.push([element.className, fontFamily, fontWeight, content]);
+      if (isIcon || (/^"/.test(content) && /Font Awesome/.test(styles.fontFamily)))
+        icons.push([element.className, styles.fontFamily, styles.fontWeight, content]);
     }
   return icons;
 }"""

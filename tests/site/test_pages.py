@@ -87,6 +87,35 @@ def test_the_theme_button_changes_colors_and_drawings(browser, site_address):
         assert problems == []
 
 
+# Of each box that is painted apart and clips nothing itself: what in it comes within 4 pixels of
+# its edge, where a frame around what has the focus would be cut off, or leaves it.
+CUT_OFF = """() => {
+  const isApart = (box) => getComputedStyle(box).contain.includes("paint");
+  const clips = (box) => getComputedStyle(box).overflow !== "visible";
+  const found = [];
+  function look(node, edge) {
+    for (const child of node.children) {
+      const {left, right, width, height} = child.getBoundingClientRect();
+      const isSeen = width * height > 0 && child.checkVisibility();
+      if (isSeen && (left < edge.left + 4 || right > edge.right - 4)) found.push(child.outerHTML);
+      if (!clips(child) && child.localName !== "svg") look(child, edge);
+    }
+  }
+  const boxes = [...document.querySelectorAll(".bd-article *")].filter(isApart);
+  for (const box of boxes) if (!clips(box)) look(box, box.getBoundingClientRect());
+  return [boxes.filter((box) => box.matches(".attn-widget")).length, found];
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("page", all_lessons())
+def test_what_is_painted_apart_cuts_nothing_off(browser, site_address, page, width):
+    with open_page(browser, f"{site_address}{page}.html", width=width) as (opened, _):
+        apart, cut_off = opened.evaluate(CUT_OFF)
+        assert apart == opened.locator(".attn-widget").count() > 0
+        assert cut_off == []
+
+
 def test_a_drawing_fades_towards_what_lies_beyond_its_edge(browser, site_address):
     fades = """drawing => ["--fade-left", "--fade-right"].map(
         side => parseFloat(getComputedStyle(drawing).getPropertyValue(side)) > 0)"""
@@ -165,7 +194,7 @@ def test_a_window_loads_only_the_drawings_that_fit_it(browser, site_address, wid
     with browser.new_context(viewport={"width": width, "height": 800}) as context:
         page, loaded = context.new_page(), set()
         page.on("request", lambda request: loaded.add(request.url))
-        page.goto(f"{site_address}{all_lessons()[0]}.html")
+        page.goto(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many
         page.evaluate(AT_REST)
         drawings = page.locator("picture:has(source)").evaluate_all("""all => all.map((one) => [
           new URL(one.querySelector("source").srcset, document.baseURI).href,

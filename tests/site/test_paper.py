@@ -1,11 +1,16 @@
 """A page on paper: in light colors, with nothing to press, and nothing cut."""
 
+import re
+
 import pytest
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons
 
 A4, LETTER = 718, 740  # pixels between margins of a centimeter
+SIDES = ("top", "right", "bottom", "left")
+HEAD_LAB = next(name for name in all_lessons() if "/L08" in name)
 WHITE = "rgb(255, 255, 255)"
+MOST_PAGES = 27  # of a lesson; a figure or widget that has no room left begins the next one
 PAGES = ["book/index", *all_lessons(), "book/museum"]
 
 # What is wrong with a page as it is printed. Buttons that say what is chosen are read, too.
@@ -17,7 +22,7 @@ FAULTS = """() => {
   const BUTTONS = "button:not([aria-pressed], [aria-checked]), details:not([open])";
   for (const node of all(`${BUTTONS}, .bd-sidebar, .bd-header-article`))
     faults.push(`to press: ${name(node)}`);
-  for (const node of all("article :is(figure, .attn-widget, table, .cell_input)"))
+  for (const node of all("article :is(figure, .attn-widget, .attn-panels > *, table, .cell_input)"))
     if (getComputedStyle(node).breakInside !== "avoid") faults.push(`may break: ${name(node)}`);
   for (const node of all("article *:not(span.math, mjx-container *, .attn-unseen)")) {
     const {right} = node.getBoundingClientRect();
@@ -43,6 +48,29 @@ def test_a_page_read_in_the_dark_is_printed_whole_and_in_light_colors(browser, s
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         assert problems == []
+
+
+@pytest.mark.parametrize("name", all_lessons())
+def test_a_lesson_fills_its_paper(browser, site_address, name):
+    with open_page(browser, f"{site_address}{name}.html") as (page, _):
+        printed = page.pdf(format="A4", margin={side: "1cm" for side in SIDES})
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= MOST_PAGES
+
+
+def test_what_shows_nothing_on_paper_takes_no_room_there(browser, site_address):
+    """A model that nobody has trained has no maps, and presets can't be pressed."""
+    with open_page(browser, f"{site_address}{HEAD_LAB}.html") as (page, _):
+        page.locator("details.course-cover").evaluate_all(
+            "all => all.forEach((d) => d.open = true)"
+        )
+        blank = page.locator(".attn-head-lab .attn-blank").first
+        repeat = page.locator(".attn-head-lab .attn-repeat").first
+        assert blank.is_visible() and repeat.is_visible()
+        page.emulate_media(media="print")
+        assert blank.is_hidden() and repeat.is_hidden()
+        assert page.locator(".attn-head-lab .attn-first").first.is_visible()
+        empty = page.locator("article .attn-live:empty")
+        assert empty.count() > 0 and not any(line.is_visible() for line in empty.all())
 
 
 def test_printing_shows_figures_that_were_not_loaded_yet(browser, site_address):
@@ -82,6 +110,23 @@ def test_a_solution_is_printed_if_it_was_opened(browser, site_address):
         assert solutions.first.locator("section").is_visible()
         covered = page.locator(".course-cover figure")
         assert covered.count() > 0 and all(figure.is_visible() for figure in covered.all())
+
+
+def test_a_prediction_is_printed_with_its_answer_whether_committed_or_not(browser, site_address):
+    with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, _):
+        boxes = page.locator(".attn-predict")
+        boxes.first.get_by_role("radio").first.check()
+        boxes.first.get_by_role("button", name="Commit").click()
+        before = [box.inner_text() for box in boxes.all()]
+        assert sum("Right" in text for text in before) == 1
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        for box in boxes.all():
+            assert box.locator(".attn-explanation").is_visible()
+            assert box.inner_text().count("Right") == 1  # on paper or in the verdict
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.emulate_media(media="screen")
+        assert [box.inner_text() for box in boxes.all()] == before
 
 
 def test_what_a_reader_answered_is_printed(browser, site_address):

@@ -145,6 +145,23 @@ def test_a_reader_who_comes_back_finds_open_what_was_open(page):
     assert shown(page) == ALWAYS
 
 
+def test_what_was_opened_by_hand_is_found_open_until_it_is_closed(page):
+    def come_back():
+        page.reload()
+        page.locator(".attn-predict").first.wait_for()
+        return shown(page)
+
+    summary = page.locator(SUMMARY).first
+    summary.click()
+    assert come_back() == ALWAYS | FIRST
+    summary.click()
+    assert come_back() == ALWAYS
+    summary.click()
+    commit(page, 0)
+    page.get_by_role("button", name="Think again").first.click()
+    assert come_back() == ALWAYS
+
+
 def test_a_page_that_comes_with_an_answer_opens_its_fold(page):
     assert page.get_by_text("Kept open.").is_visible()
 
@@ -179,7 +196,8 @@ def test_without_script_nothing_is_folded(browser, address):
 def test_a_page_that_arrives_slowly_shows_no_answer(browser, address):
     with urlopen(address) as answer:
         html = answer.read().replace(b"<head>", b'<head><base href="%s">' % address.encode(), 1)
-    begin, rest = html.split(b"Below a heading.", 1)
+    cut = html.index(b"Below a heading.", html.index(b"<body"))  # the description holds it too
+    begin, rest = html[:cut], html[cut:]
     looked = Event()
 
     class Slow(BaseHTTPRequestHandler):

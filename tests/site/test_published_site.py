@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 from tools import ROOT
 from tools.browsing import open_page, problems_of, serve
-from tools.lesson_runs import NOTEBOOK
+from tools.lesson_runs import NOTEBOOK, all_pages
 from tools.site_builds import build, small_project
 
 TITLE = "Multi-Head Attention: an interactive course"
@@ -16,7 +16,16 @@ REPOSITORY = "https://github.com/OWNER/COURSE"
 CELL = "```{code-cell} ipython3\n1 + 1\n```\n"
 PAGES = {
     "index": "# Start\n\nHere the course begins, with a question.\n",
-    "L99_Deep": "# Deep\n\nA page that speaks of *aardvarks*.\n",
+    "L99_Deep": """# Deep
+
+A page that speaks of *aardvarks* & "ants".
+
+```{note}
+A box isn't how it begins.
+```
+
+- Nor is a list.
+""",
     "L98_Cells": f"{NOTEBOOK}# Cells\n\n{CELL}",
 }
 
@@ -50,13 +59,19 @@ def test_a_page_tells_what_it_is(published):
     assert told["og:title"] == "Deep"
     assert told["og:site_name"] == TITLE
     assert told["og:url"] == f"{address}book/L99_Deep.html"
-    assert told["og:description"] == "A page that speaks of aardvarks."
+    assert told["og:description"] == "A page that speaks of aardvarks & “ants”."
     assert told["og:image:alt"].startswith(TITLE)
     assert head.select_one("meta[name=description]")["content"] == told["og:description"]
     assert head.select_one("link[rel=canonical]")["href"] == told["og:url"]
     assert size_of(folder / told["og:image"].removeprefix(address)) == (1200, 630)
     touch = urljoin(told["og:url"], head.select_one("link[rel=apple-touch-icon]")["href"])
     assert size_of(folder / touch.removeprefix(address)) == (180, 180)
+
+
+def test_a_page_says_once_how_wide_it_is(published):
+    _, folder = published
+    for name in PAGES:
+        assert len(head_of(folder, f"book/{name}.html").select("meta[name=viewport]")) == 1
 
 
 def test_search_engines_find_every_page_and_nothing_else(published):
@@ -107,6 +122,17 @@ def test_without_an_address_nothing_pretends_to_have_one(site):
     assert head.select("meta[property], link[rel=canonical]") == []
     for name in ("404.html", "sitemap.xml", "robots.txt"):
         assert not (site / name).exists()
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_without_an_address_too_a_page_says_with_what_words_it_begins(site, page):
+    described = head_of(site, f"{page}.html").select("meta[name=description]")
+    assert len(described) == 1
+    html = (site / f"{page}.html").read_text(encoding="utf-8")
+    text = " ".join(BeautifulSoup(html, "html.parser").article.text.split())
+    words = described[0]["content"].removesuffix(" …")
+    assert 30 < len(words) <= 200
+    assert words.split(". ")[0] in text
 
 
 def test_a_page_with_cells_opens_where_it_runs_and_others_do_not(browser, published):

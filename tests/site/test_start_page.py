@@ -1,10 +1,12 @@
-"""What the start page says of the lessons' minutes is what their pages have."""
+"""The start page opens with a model to train, and says of the lessons' minutes what they have."""
 
+import json
 import re
 
 import pytest
 from bs4 import BeautifulSoup
-from tools.lesson_runs import all_lessons
+from tools.browsing import open_page
+from tools.lesson_runs import all_lessons, all_pages
 from tools.page_lengths import length_of
 
 NEAR = 5  # minutes: how much a reading time may be rounded
@@ -21,3 +23,48 @@ def test_minutes_in_the_table_of_lessons_are_those_of_its_page(site, lesson):
     minutes = length_of(html).minutes
     assert exercises == counted, f"book/index.md: the exercises of {lesson} take {counted} minutes"
     assert abs(reading - minutes) <= NEAR, f"book/index.md: {lesson} takes {minutes} to read"
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_every_sidebar_says_the_minutes_of_the_table_of_lessons(site, page):
+    def read(name):
+        return BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+
+    links = read("book/index").select("article table td:first-child a")
+    rows = [link.find_parent("tr").select("td")[-1].text for link in links]
+    expected = [f"{re.search(r'[0-9]+', row)[0]} minutes" for row in rows]
+    lines = read(page).select(".bd-sidebar-primary nav .course-minutes")
+    assert [line.text for line in lines] == expected
+    current = [line.find_previous("a")["href"] for line in lines].count("#")
+    assert current == (page in all_lessons())
+
+
+def test_a_model_to_train_stands_before_all_but_a_sentence_or_two(site):
+    page = BeautifulSoup((site / "book/index.html").read_text(encoding="utf-8"), "html.parser")
+    view = page.select_one('script[type$="widget-view+json"]')
+    state = page.select_one('script[type$="widget-state+json"]')
+    first = json.loads(state.string)["state"][json.loads(view.string)["model_id"]]["state"]
+    assert (first["_module"], first["small"], first["trained"]) == ("head_lab", True, False)
+    before = [text for text in view.find_all_previous("p") if text.find_parent("article")]
+    assert sum(len(text.text.split()) for text in before) < 40
+
+
+def test_on_a_phone_a_lesson_in_preparation_takes_one_line_of_the_path(browser, site_address):
+    with open_page(browser, f"{site_address}book/index.html", width=360) as (page, _):
+        rows = page.locator("article table:has-text('L01') tbody tr")
+        lessons = rows.locator("td:first-child").all_inner_texts()
+        assert [name.split()[0] for name in lessons] == [f"L{i:02}" for i in range(1, 12)]
+        coming = rows.filter(has_text="(in preparation)").locator("p").locator("visible=true")
+        assert coming.count() == len(lessons) - len(all_lessons())
+        for line in coming.all():
+            height, one_line, right = line.evaluate(
+                """line => {
+                    const range = document.createRange();
+                    range.selectNodeContents(line);
+                    const style = getComputedStyle(line);
+                    const right = range.getBoundingClientRect().right;
+                    return [line.offsetHeight, parseFloat(style.lineHeight), right];
+                }"""
+            )
+            assert height < 1.5 * one_line
+            assert right < 360 - 16

@@ -81,7 +81,7 @@ def test_restyling_a_widget_executes_nothing_and_publishes_nothing_stale(restyle
     assert changed == {"predict.css", "predict.js"}  # which a browser then asks for anew
     code = (html / "_static" / "widgets" / "predict.js").read_text(encoding="utf-8")
     assert '"Once more"' in code and '"Think again"' not in code
-    assert "font-weight: 800" in (html / "_static" / "widgets" / "predict.css").read_text()
+    assert "font-weight:800" in (html / "_static" / "widgets" / "predict.css").read_text()
 
 
 def test_a_downloaded_notebook_carries_the_code_of_today(restyled):

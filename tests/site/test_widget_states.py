@@ -12,11 +12,13 @@ from tools.site_builds import build, small_project
 
 FIGURES = {
     "head_explorer": "HeadExplorer('the cat sat'.split(), rand(3, 8), rand(3, 8), num_heads=2)",
+    "clock_hands": "ClockHands()",
     "flow": "Flow()",
     "two_heads": "TwoHeads(torch.ones(2, 4))",
     "head_lab": "HeadLab()",
     "head_mute": "HeadMute(rand(3, 2, 4), tokens=['the', 'cat'])",
     "query_compass": "QueryCompass(rand(3, 2), rand(3, 2), query=(1.0, 0.5))",
+    "tokenizer": "Tokenizer(BytePairTokenizer.train('banana bandana', 4), 'ban')",
     "mask_painter": "MaskPainter('the cat sat'.split(), rand(3, 4), rand(3, 4))",
     "build_a_block": """BuildABlock([1, 2, 4], {
     (residual, norm): {"gradient": torch.rand(3, 2) + 0.1}
@@ -26,6 +28,7 @@ FIGURES = {
 ANSWERED = "Predict('Which?', ['this', 'that'], 1, 'So.')"
 CELL = "```{{code-cell}} ipython3\n{code}\n```\n"
 SETUP = """import torch
+from attnlib.tokens import BytePairTokenizer
 from attnlib.widgets import *
 torch.manual_seed(0)
 rand = torch.randn"""
@@ -83,6 +86,11 @@ def row(page, name):
     return page.locator(".course-states").nth(list(FIGURES).index(name))
 
 
+def refusal(page, name):
+    """Return the place of a refusal, which stands before its figure only while there is one."""
+    return figure(page, name).locator("xpath=preceding-sibling::*[1][@class='course-refusal']")
+
+
 def move(page, name):
     """Move a figure by its key; return what it shows then."""
     selector, key = about(name).KEY
@@ -91,6 +99,15 @@ def move(page, name):
     after = figure(page, name).evaluate(SHOWN)
     assert before != after
     return after
+
+
+def is_in_sight(page, place):
+    """Tell whether a place's top is in the upper part of the window, or the page at its end."""
+    page.wait_for_timeout(200)
+    bar = page.locator(".bd-header-article").bounding_box()
+    left = page.evaluate("document.documentElement.scrollHeight - scrollY - innerHeight")
+    top = place.bounding_box()["y"]
+    return bar["y"] + bar["height"] < top < (900 if left < 2 else 100)
 
 
 def link_to(page, name):
@@ -112,15 +129,14 @@ def test_a_link_shows_what_was_shown_and_moves_no_other(open_at, name):
     linked = open_at(link_to(page, name))
     assert figure(linked, name).evaluate(SHOWN) == shown
     assert [figure(linked, other).evaluate(SHOWN) for other in others] == before
-    box = figure(linked, name).bounding_box()
-    assert box["y"] < 900 and box["y"] + box["height"] > 0
+    assert is_in_sight(linked, figure(linked, name))
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_reload_keeps_it_and_one_press_brings_the_start_back(open_at, name):
     page = open_at()
     start = figure(page, name).evaluate(SHOWN)
-    anew = row(page, name).get_by_role("button", name="Start again")
+    anew = row(page, name).get_by_role("button", name="Forget my changes")
     assert anew.is_hidden()
     shown = move(page, name)
     page.reload()
@@ -187,10 +203,12 @@ def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, damage):
     spoil, words = REFUSED[damage]
     linked = open_at(spoil(link_to(page, "query_compass")))
     assert figure(linked, "query_compass").evaluate(SHOWN) == start
-    told = row(linked, "query_compass").get_by_role("status").inner_text()
-    assert told == f"The link can't be used: {words}. This is the start."
+    told = refusal(linked, "query_compass")
+    assert told.inner_text() == f"The link can't be used: {words}. This is the start."
+    assert is_in_sight(linked, told)
+    assert told.bounding_box()["y"] < figure(linked, "query_compass").bounding_box()["y"]
     move(linked, "query_compass")
-    assert row(linked, "query_compass").get_by_role("status").inner_text() == ""
+    assert told.count() == 0
 
 
 def test_a_link_to_another_place_or_page_changes_nothing(open_at):
@@ -202,6 +220,7 @@ def test_a_link_to_another_place_or_page_changes_nothing(open_at):
         assert linked.locator(".course-states [role=status]").all_inner_texts() == [""] * (
             len(FIGURES) + 1
         )
+        assert not linked.locator(".course-refusal:visible").count()
 
 
 def test_a_storage_that_holds_nonsense_is_as_if_it_were_empty(open_at):

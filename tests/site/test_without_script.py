@@ -55,11 +55,21 @@ def test_every_widget_of_a_page_is_told_in_words(read, site_address, name):
 
 
 def test_each_figure_stands_once(read, site_address):
-    page = read(f"{site_address}{all_lessons()[0]}.html")
+    page = read(f"{site_address}book/L03_The_Attention_Mechanism.html")  # it has many
     light, dark = (page.locator(f"article figure img.only-{theme}") for theme in ("light", "dark"))
     assert light.count() == dark.count() > 5
     assert light.first.is_visible()
     assert not any(drawing.is_visible() for drawing in dark.all())
+
+
+def test_links_and_code_have_their_colors(read, site_address):
+    page = read(f"{site_address}{all_lessons()[0]}.html")
+    color = "node => getComputedStyle(node).color"
+    text = page.locator("article p").first.evaluate(color)
+    assert page.locator("article p a:not(.headerlink)").first.evaluate(color) != text
+    code = page.locator(".highlight pre").first
+    keyword, name = (code.locator(f".{kind}").first.evaluate(color) for kind in ("kn", "n"))
+    assert keyword != name
 
 
 def test_the_bar_hides_what_scrolls_below_it_and_has_no_dead_button(read, site_address):

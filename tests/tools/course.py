@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from tools import ROOT
 from tools.browsing import serve
 from tools.lesson_runs import Run, all_notebooks, execute
-from tools.site_builds import build
+from tools.site_builds import run_readers_command
 
 
 def once(path: Path, make: Callable, *, wait: bool = True):
@@ -65,7 +65,8 @@ def site_build(build_folder, run_notebook):
     if failed:
         pytest.fail(f"no site without {', '.join(failed)}: see tests/lessons", pytrace=False)
     result = once(
-        build_folder / "site.build", lambda: build(ROOT, build_folder, "-W", "--keep-going")
+        build_folder / "site.build",
+        lambda: run_readers_command(ROOT, build_folder, "-W", "--keep-going"),
     )
     if result.returncode:
         pytest.fail(f"the site doesn't build:\n{result.stderr}", pytrace=False)

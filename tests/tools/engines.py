@@ -21,7 +21,10 @@ NEEDED = {
     "Firefox": (("firefox-esr", "firefox"), "apt-get install firefox-esr"),
     "WebKit": (("WebKitWebDriver",), "apt-get install webkit2gtk-driver xvfb"),
 }
-KEYS = {"Space": Keys.SPACE, "ArrowRight": Keys.ARROW_RIGHT, "ArrowUp": Keys.ARROW_UP}
+KEYS = {
+    "Space": Keys.SPACE, "ArrowRight": Keys.ARROW_RIGHT, "ArrowUp": Keys.ARROW_UP,
+    "ArrowLeft": Keys.ARROW_LEFT,
+}  # fmt: skip
 WIDTH, HEIGHT = 1000, 900
 SECONDS = 30  # until it is clear that something never comes
 

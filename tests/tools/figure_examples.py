@@ -168,4 +168,12 @@ EXAMPLES = {
         },
         {"panels": [{"one": numbers(2, 4) / 9}, {"one": -numbers(3, 4)}], "columns": [7]},
     ),
+    # lesson 9
+    "plot_contents": Example(
+        {
+            "panels": {"one": numbers(4, 3), "two": torch.eye(4)},
+            "labels": list("abcd"),
+        },
+        {"panels": [{"one": numbers(3, 4)}, {"one": torch.ones(4, 2)}]},
+    ),
 }  # fmt: skip

@@ -72,9 +72,8 @@ def written(figure):
     ]
 
 
-def overlaps(figure, touch=0.02):
-    """Return the pairs of texts that lie on each other by more than `touch` inches."""
-    texts = written(figure)
+def overlaps(texts, touch=0.02):
+    """Return the pairs of written texts that lie on each other by more than `touch` inches."""
     pairs = [(a, b) for i, a in enumerate(texts) for b in texts[:i]]
     return [
         (a.text, b.text)

@@ -13,7 +13,7 @@ class Echo(Task):
     causal = True
     length = 5
 
-    def _draw(self, chance):
+    def draw(self, chance):
         ids = tuple(chance.below(6) for _ in range(3 + chance.below(3)))
         later = range(1, len(ids))
         return Sentence(

@@ -1,6 +1,7 @@
 """Pages with widgets as the site publishes them: saved state, no kernel, our own host."""
 
 import json
+from functools import cache
 
 from ipywidgets.embed import dependency_state
 from widget_code import static_files, take_code_away
@@ -22,14 +23,21 @@ TOKEN_MAP_PLACES = {
 HOST = ROOT / "book" / "assets" / "widget-host.js"
 
 
-def page_source(*widgets, damage=None):
-    """A page as the site has it: scripts and sheets, one state, a mark where a widget stands."""
-    state = dependency_state(widgets, drop_defaults=False)
-    files = static_files(take_code_away(state))
+@cache
+def sheets_and_scripts(names: frozenset[str]) -> tuple[str, str]:
+    """Return what a site has for widgets of these names; to gather it takes as long as a test."""
+    files = static_files(names)
     sheets = "".join(text for name, text in files.items() if name.endswith(".css"))
     scripts = "".join(
         f"<script>{text}</script>" for name, text in files.items() if name.endswith(".js")
     )
+    return sheets, scripts
+
+
+def page_source(*widgets, damage=None):
+    """A page as the site has it: scripts and sheets, one state, a mark where a widget stands."""
+    state = dependency_state(widgets, drop_defaults=False)
+    sheets, scripts = sheets_and_scripts(frozenset(take_code_away(state)))
     if damage:
         entry = state[widgets[0].model_id]
         damage(entry["state"], entry.setdefault("buffers", []))
@@ -62,7 +70,7 @@ def target_sizes(page) -> list[float]:
 def unfold(page, widget: str = ".attn-widget"):
     """Open a widget's fold with the numbers; the table is filled once the fold is open."""
     page.locator(f"{widget} summary").first.click()
-    page.locator(f"{widget} tbody tr").first.wait_for()
+    page.locator(f"{widget} details tbody tr").first.wait_for()
 
 
 def touch(page, *moments):

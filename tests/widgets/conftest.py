@@ -2,6 +2,7 @@
 
 import pytest
 from tools import browser_models
+from tools.head_labs import LISTEN
 from tools.widget_pages import page_source
 
 
@@ -44,6 +45,18 @@ def show(browser, tabs):
         page.mouse.move(0, 0)
         page.goto("about:blank")  # a document and a window of its own for the next test
     assert errors == []
+
+
+@pytest.fixture
+def lab(show):
+    """Open a page with HeadLabs whose workers are counted, and the last one kept at hand."""
+
+    def open_page(*widgets, **options):
+        page = show(*widgets, **options)
+        page.evaluate(LISTEN)
+        return page
+
+    return open_page
 
 
 @pytest.fixture(scope="session")

@@ -510,3 +510,14 @@ def test_each_kind_fits(show, make, width):
     check(page)
     assert min(target_sizes(page)) >= 24
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_long_line_of_code_wraps_on_a_phone_and_is_indented_as_it_was(show):
+    code = [
+        "def split(x):",
+        "    q, k, v = (t.view(B, T, h, d_k).transpose(1, 2) for t in (q, k, v))",
+    ]
+    page = show(Answer("lines", [("", code)], [verdict(True)] * 2), width=360)
+    box = page.locator(".attn-listing .attn-scroll")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert page.locator(".attn-listing code").all_inner_texts() == code

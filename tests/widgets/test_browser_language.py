@@ -8,7 +8,7 @@ from attnlib._chance import Chance
 from attnlib.relations import concord, diagonals, induction, lookup
 from attnlib.widgets import _browser_code
 
-MODULES = ("language", "sequences", "sentences")
+MODULES = ("language", "sequences", "tasks")
 
 # What makes a task in the browser, and the same one here.
 TASKS = {
@@ -98,7 +98,7 @@ def test_a_task_is_described_alike(ask, code, task):
 @pytest.mark.parametrize("seed", [0, 2026])
 def test_a_seed_gives_the_same_sentences(ask, code, task, seed):
     drawn = ask(
-        f"const next = sentences.streamOf({code}, x);"
+        f"const next = tasks.streamOf({code}, x);"
         "return Array.from({ length: 1000 }, () => next());",
         seed,
     )
@@ -109,7 +109,7 @@ def test_held_out_sentences_do_not_come(ask):
     held_out = lookup(slots=2, values=2).sentences(5, seed=3)
     drawn = ask(
         "const task = sequences.makeLookup({ slots: 2, values: 2 });"
-        "const next = sentences.streamOf(task, 4, x);"
+        "const next = tasks.streamOf(task, 4, x);"
         "return Array.from({ length: 100 }, () => next());",
         [as_told(sentence) for sentence in held_out],
     )
@@ -118,8 +118,8 @@ def test_held_out_sentences_do_not_come(ask):
     told = refusal(
         ask,
         "const task = sequences.makeLookup({ slots: 2, values: 1 });"
-        "const next = sentences.streamOf(task, 4);"
-        "return sentences.streamOf(task, 5, Array.from({ length: 99 }, next))();",
+        "const next = tasks.streamOf(task, 4);"
+        "return tasks.streamOf(task, 5, Array.from({ length: 99 }, next))();",
     )
     assert told == "without must leave sentences to draw, but 10000 in a row were among its 4"
 

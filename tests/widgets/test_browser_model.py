@@ -36,10 +36,11 @@ COMPUTE = """({spec, weights, sentences, headMasks, numbers}) => {
   const answers = model.forward(batch, options);
   const loss = model.loss(batch, answers);
   model.backward(batch);
+  const gradients = () => Object.fromEntries(
+    model.parameters.map(({name, gradient}) => [name, [...gradient]]));
   const found = {
     loss,
-    gradients: Object.fromEntries(
-      model.parameters.map(({name, gradient}) => [name, [...gradient]])),
+    gradients: gradients(),
     logits: Object.fromEntries(model.readouts.map(({name, size}) =>
       [name, [...answers.logits[name].subarray(0, size * batch.rows)]])),
     weights: model.blocks.map(({attention: {h}}, i) =>
@@ -50,7 +51,10 @@ COMPUTE = """({spec, weights, sentences, headMasks, numbers}) => {
     const listed = Object.entries(logits).map(([name, values]) => [name, [...values]]);
     return {logits: Object.fromEntries(listed), weights: weights.map((map) => [...map])};
   });
-  return {...found, single};
+  const due = model.pack(sentences, {onlyDue: true});
+  const lossOfDue = model.loss(due, model.forward(due, options));
+  model.backward(due);
+  return {...found, single, ofDue: {loss: lossOfDue, gradients: gradients()}};
 }"""
 
 readouts = st.dictionaries(st.sampled_from(["A", "B", "next"]), st.integers(1, 9), min_size=1)
@@ -172,7 +176,8 @@ def assert_torchs(page, model, sentences, masks, numbers, share, floor):
         {"spec": spec, "weights": weights, "sentences": sentences, "headMasks": masks}
         | {"numbers": numbers},
     )
-    assert found["loss"] == pytest.approx(wanted["loss"], rel=share)
+    for way in (found, found["ofDue"]):
+        assert way["loss"] == pytest.approx(wanted["loss"], rel=share)
     for name, logits in wanted["logits"].items():
         assert_near(found["logits"][name], logits, share)
         assert found["logits"][name] == [x for one in found["single"] for x in one["logits"][name]]
@@ -183,7 +188,8 @@ def assert_torchs(page, model, sentences, masks, numbers, share, floor):
     assert list(found["gradients"]) == list(wanted["gradients"])
     largest = max(gradient.abs().max().item() for gradient in wanted["gradients"].values())
     for name, gradient in wanted["gradients"].items():
-        assert_near(found["gradients"][name], gradient, share, floor * largest)
+        for way in (found, found["ofDue"]):
+            assert_near(way["gradients"][name], gradient, share, floor * largest)
 
 
 @given(st.data())
@@ -387,6 +393,12 @@ BLOCK, TWO_PARTS = block_spec(2), block_spec(2, 6)
         (model_spec(final_norm={}), "final_norm.kind should be LayerNorm or RMSNorm, but is undef"),
         (model_spec(final_norm=NORMS["RMSNorm"] | {"eps": -1}), "final_norm.eps should be 0 or mo"),
         (model_spec(final_norm={"kind": "LayerNorm", "eps": 0}), "final_norm.bias should be true"),
+        (model_spec(positions="sinusoidal"), r'the model should be .*, but is \["positions"'),
+        (model_spec(tied=True), r'the model should be described by no other .*, but is \["tied"'),
+        (model_spec([BLOCK | {"rotary": {"base": 1e4}}]), r'blocks.0 should .*, but is \["rotary"'),
+        (model_spec([TWO_PARTS | {"feed_forward": {"d_ff": 6, "activation": "relu"}}]),
+            r'feed_forward should be .* d_ff, bias, but is \["activation"'),
+        (model_spec(final_norm=NORMS["RMSNorm"] | {"gain": False}), r'norm should .* is \["gain"'),
     ],
 )  # fmt: skip
 def test_a_model_that_can_not_be_is_refused_in_words(model_page, spec, message):

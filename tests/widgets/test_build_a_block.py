@@ -231,7 +231,7 @@ def test_without_a_signal_nothing_tells_how_alike_tokens_become(show):
     assert len(widget.signal) == 0
     page = show(widget)
     unfold(page)
-    for wiring in WIRINGS:
+    for wiring in MEASURED:
         choose(page, wiring)
         page.get_by_role("slider").press("End")
     words = page.locator(".attn-widget").inner_text()
@@ -239,6 +239,59 @@ def test_without_a_signal_nothing_tells_how_alike_tokens_become(show):
     assert page.get_by_role("button", name="Step").count() == 0
     assert not page.locator("circle.attn-signal").is_visible()
     assert page.locator(".attn-chart").count() == 1  # the rest is there
+
+
+SWITCHES = """widget => [...widget.querySelectorAll(":is([type=checkbox], [type=radio]):enabled")]
+    .map((input) => input.closest("label").textContent)"""
+
+
+def without_signal(*wirings, **options):
+    return widget_of(measurements(wirings=wirings), signal=False, **options)
+
+
+def test_without_a_signal_each_switch_leads_to_what_was_measured(show):
+    page = show(without_signal((False, None), (True, None), (True, "pre")))
+    widget = page.locator(".attn-widget")
+    note = widget.locator(".attn-note").first.inner_text()
+    assert note.endswith("A gray choice leads to a wiring that wasn't measured.")
+    assert widget.evaluate(SWITCHES) == ["Residual connection", "none"]
+    page.get_by_label("Residual").check()
+    assert widget.evaluate(SWITCHES) == ["Residual connection", "none", "before (pre)"]
+    page.get_by_label("before").check()
+    assert widget.evaluate(SWITCHES) == ["none", "before (pre)"]
+    assert widget.locator(".attn-legend .attn-chosen").inner_text() == "pre-norm"
+
+
+def test_where_single_switches_do_not_lead_to_all_that_was_measured_none_is_gray(show):
+    page = show(without_signal((False, None), (True, "pre")))
+    assert len(page.locator(".attn-widget").evaluate(SWITCHES)) == 4
+
+
+def test_on_a_phone_the_switches_their_numbers_and_each_drawing_are_in_one_view(show):
+    page = show(block(residual=True, norm_position="post", depth=48), width=360)
+    page.set_viewport_size({"width": 360, "height": 584})  # as below a page's bar
+    for drawing in page.locator(".attn-chart, .attn-diagram").all():
+        drawing.evaluate("drawing => drawing.scrollIntoView({block: 'end'})")
+        switches = page.locator(".attn-switches").bounding_box()
+        top = switches["y"] + switches["height"]
+        for part in ("[type=checkbox]", "[type=range]", "output"):
+            box = page.locator(part).bounding_box()
+            assert 0 <= box["y"] and box["y"] + box["height"] <= top
+        box = drawing.bounding_box()
+        assert top <= box["y"] and box["y"] + box["height"] < 585
+
+
+def test_the_signal_travels_on_the_line(show):
+    page = show(block(residual=True, norm_position="pre", depth=2))
+    dot, diagram = page.locator("circle.attn-signal"), page.locator(".attn-diagram")
+    line = diagram.locator(".attn-spine").bounding_box()
+    for _ in range(4):
+        box = dot.bounding_box()
+        middle = box["x"] + box["width"] / 2
+        assert line["x"] <= middle <= line["x"] + line["width"]
+        assert line["y"] <= box["y"] and box["y"] + box["height"] <= line["y"] + line["height"]
+        page.get_by_role("button", name="Step").click()
+        page.wait_for_timeout(600)  # it moves for half a second
 
 
 def test_the_signal_only_steps_where_motion_is_unwanted(show):

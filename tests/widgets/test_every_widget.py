@@ -244,6 +244,7 @@ def examples():
 def look(element) -> list[str]:
     """Return the look of all in an element."""
     texts, looks = element.evaluate(LOOK)
+    texts = [text.replace(", ", ",") for text in texts]  # a property of our own keeps its spaces
     return [texts[place] for place in looks]
 
 

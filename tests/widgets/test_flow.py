@@ -609,6 +609,7 @@ DAMAGES = {
 }
 
 
+HEIGHTS = "['.attn-stage', '.attn-live'].map((s) => document.querySelector(s).style.minHeight)"
 PRESS_AND_COUNT_TWINS = """(names) => {
   window.twins = 0;
   new MutationObserver((records) => {
@@ -629,8 +630,7 @@ def test_steps_are_measured_before_a_reader_goes_on_and_once(show):
     page.get_by_role("button", name="Step").click()
     assert page.evaluate("twins") == len(STEPS)
     assert page.locator(".attn-twin").count() == 0
-    heights = "['.attn-stage', '.attn-live'].map((s) => document.querySelector(s).style.minHeight)"
-    assert all(height.endswith("px") for height in page.evaluate(heights))
+    assert all(height.endswith("px") for height in page.evaluate(HEIGHTS))
 
 
 def test_what_is_not_measured_yet_is_measured_when_it_is_needed(show):
@@ -638,3 +638,90 @@ def test_what_is_not_measured_yet_is_measured_when_it_is_needed(show):
     page.evaluate(PRESS_AND_COUNT_TWINS, ["Causal", "Step"])
     page.wait_for_function("twins > 0")
     assert page.evaluate("twins") == len(STEPS)
+    assert all(height.endswith("px") for height in page.evaluate(HEIGHTS))
+
+
+def test_a_click_is_seen_before_what_it_needs_is_measured(show):
+    page = show(Flow())
+    measured_meanwhile = page.evaluate("""() => {
+        const stage = document.querySelector(".attn-told-stage");
+        const observer = new MutationObserver(() => {});
+        observer.observe(stage, {childList: true});
+        const nodes = [...document.querySelectorAll(".attn-widget :is(button, label)")];
+        for (const name of ["Causal", "Step"]) nodes.find((n) => n.textContent === name).click();
+        return observer.takeRecords().length > 0;
+    }""")
+    assert not measured_meanwhile
+    page.wait_for_function(f"{HEIGHTS}.every((height) => height.endsWith('px'))")
+
+
+COUNT_SIZES = """async () => {
+  await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
+  window.sizes = 0;
+  const {get} = Object.getOwnPropertyDescriptor(Element.prototype, "clientWidth");
+  Object.defineProperty(Element.prototype, "clientWidth", {
+    configurable: true,
+    get() {
+      sizes++;
+      return get.call(this);
+    },
+  });
+  const buttons = [...document.querySelectorAll(".attn-player button")];
+  buttons.find((button) => button.textContent === "Step").click();
+  Object.defineProperty(Element.prototype, "clientWidth", {configurable: true, get});
+  return sizes;
+}"""
+
+
+def test_a_step_asks_for_no_size(show):
+    """For what is read after a change the page is laid out at once, and later once more."""
+    page = show(Flow())
+    assert page.evaluate(COUNT_SIZES) == 0
+    assert step(page) == "queries"
+
+
+def test_a_number_of_another_step_is_drawn_once(show):
+    page = show(random_flow())
+    go_to(page, "scores")
+    drawn = number(page, "K", 1, 2).evaluate("""button => {
+        const observer = new MutationObserver(() => {});
+        observer.observe(document.querySelector("output"), {childList: true});
+        button.click();
+        return observer.takeRecords().length;
+    }""")
+    assert step(page) == "keys"
+    assert drawn == 1
+
+
+def test_on_a_phone_the_result_of_each_step_and_its_sentence_are_in_one_view(show):
+    page = show(Flow(), width=360)
+    page.set_viewport_size({"width": 360, "height": 640})
+    step = page.get_by_role("button", name="Step", exact=True)
+    step.click()  # all room is there from now on
+    page.locator(".attn-player").evaluate("player => player.scrollIntoView()")
+    for _ in range(10):
+        step.click(force=True)
+        numbers = page.locator(".attn-made td:visible").last.bounding_box()
+        assert numbers["y"] + numbers["height"] <= 640
+    page.locator(".attn-choices").evaluate("choices => choices.scrollIntoView({block: 'end'})")
+    top = 0
+    for part in (step, page.get_by_role("slider", name="Step"), page.locator("output")):
+        box = part.bounding_box()  # below each other, in the window
+        assert top <= box["y"]
+        top = box["y"] + box["height"] - 1
+    assert top < 200
+
+
+def test_weights_keep_their_colors_in_forced_colors(show):
+    page = show(Flow())
+    page.get_by_role("slider", name="Step").press("End")
+    for _ in range(3):
+        page.get_by_role("button", name="Back").click()
+    page.emulate_media(forced_colors="active")
+    try:
+        weight = page.locator(".attn-made td button").first
+        assert weight.evaluate(
+            "b => getComputedStyle(b).backgroundColor === b.style.backgroundColor"
+        )
+    finally:
+        page.emulate_media(forced_colors="none")

@@ -451,6 +451,54 @@ def test_a_tab_shows_its_heads_at_their_own_count(show):
     assert page.locator("button.attn-button[aria-pressed=true]").inner_text() == "hand-built"
 
 
+def test_the_slider_goes_through_the_head_counts_of_its_tab(show):
+    page = show(tabs_of(SENTENCE))
+    slider, ticks = page.get_by_role("slider"), page.locator(".attn-ticks span")
+    for tab, width in (("random", 16), ("hand-built", 48), ("random", 16)):
+        page.get_by_role("button", name=tab, exact=True).click()
+        counts = [count for count in range(1, width + 1) if width % count == 0]
+        assert ticks.all_text_contents() == [str(count) for count in counts]
+        slider.press("Home")
+        for count in counts:
+            reading = f"{count} head{'s' * (count > 1)} of width {width // count}"
+            assert slider.get_attribute("aria-valuetext") == reading
+            slider.press("ArrowRight")
+
+
+NOTE_PAINTED = """() => {
+  window.painted = [];
+  const paint = CanvasRenderingContext2D.prototype.putImageData;
+  CanvasRenderingContext2D.prototype.putImageData = function (...image) {
+    painted.push(this.canvas);
+    return paint.apply(this, image);
+  };
+}"""
+
+
+def test_a_tab_paints_each_picture_once(show):
+    """It sets several traits, and what only some of them make isn't drawn on the way."""
+    page = show(tabs_of(SENTENCE))
+    page.evaluate(NOTE_PAINTED)
+    page.get_by_role("button", name="random", exact=True).click()
+    pictures = len(["large map", "row"]) + page.locator(".attn-tile").count()
+    assert page.evaluate("[painted.length, new Set(painted).size]") == [pictures, pictures]
+
+
+def test_what_stays_is_not_written_anew(show):
+    """A new text costs a layout, and so does an attribute that is set to what it is."""
+    page = show(explorer(num_heads=4))
+    page.evaluate("""() => {
+        const parts = ".attn-names, .attn-numbers, .attn-grid, .attn-dots, .attn-reading, summary";
+        const all = {childList: true, attributeFilter: ["d", "viewBox"], subtree: true};
+        window.observer = new MutationObserver(() => {});
+        for (const part of document.querySelectorAll(parts)) observer.observe(part, all);
+    }""")
+    written = page.get_by_label("Colors up to the largest weight").evaluate(
+        "box => { box.click(); return observer.takeRecords().length; }"
+    )
+    assert written == 0
+
+
 def test_own_words_are_looked_at_where_rules_made_the_heads(show):
     page = show(tabs_of(SENTENCE))
     field = page.get_by_label("Your own words")
@@ -666,3 +714,28 @@ def test_on_a_phone_a_control_and_what_it_changes_are_in_one_view(show):
     )
     assert lines["y"] + lines["height"] - chips["y"] < 640
     assert chips["x"] + chips["width"] <= 360  # eleven words need no sideways scrolling
+
+
+def test_a_tiles_name_is_read_whole_on_a_phone_and_the_pictures_stand_in_a_line(show):
+    page = show(tabs_of(DOG), width=280)
+    names = page.locator(".attn-tile-title span:first-child").evaluate_all(
+        "names => names.map((name) => [name.textContent, name.scrollWidth <= name.clientWidth])"
+    )
+    assert names == [["previous token", True], ["same word", True], ["first token", True]]
+    pictures = page.locator(".attn-tile canvas").all()
+    assert len({round(picture.bounding_box()["y"]) for picture in pictures}) == 1
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_a_pressed_tile_brings_the_large_map_into_the_window(show, width):
+    page = show(explorer(num_heads=4), width=width)
+    page.set_viewport_size({"width": width, "height": 640})
+    tile = page.locator(".attn-tile").nth(1)
+    tile.evaluate("tile => tile.scrollIntoView({block: 'end'})")
+    before = page.evaluate("scrollY")
+    tile.press("Enter")
+    plot = page.locator(".attn-plot").first.bounding_box()
+    if width == 360:
+        assert plot["y"] >= 0 and plot["y"] + plot["height"] <= 641
+    else:
+        assert page.evaluate("scrollY") == before  # it stands beside the tiles

@@ -1,29 +1,34 @@
 """HeadLab in a real browser, without a kernel: it trains, is asked, muted, and torch's equal."""
 
 import gzip
+import re
 
 import pytest
 import torch
 from playwright.sync_api import expect
+from tools.head_labs import (
+    CELLS,
+    HELD_OUT_SEED,
+    LONGEST,
+    answers_of,
+    answers_on,
+    model_of,
+    said,
+    train,
+    trained,
+)
 from tools.widget_pages import unfold
 from widget_code import static_files
 
 from attnlib import palette, patterns
-from attnlib.model import TransformerModel
 from attnlib.relations import concord, pack
 from attnlib.training import RECIPES, evaluate
 from attnlib.widgets import HeadLab
 
-HELD_OUT_SEED = 2**31
-LONGEST = (
-    "this very strange new princess that this waitress liked gave this quite strange strange "
-    "princess yesterday their very strange strange waitress ."
-)
 
-
-def quick(num_heads=2, steps=30, held_out=40, **options):
+def quick(num_heads=2, steps=30, held_out=40, seed=0, **options):
     """A lab whose models are trained for a moment only."""
-    widget = HeadLab(num_heads, **options)
+    widget = HeadLab(num_heads, seed=seed, **options)
     widget.set_trait("recipe", RECIPES["concord"].changed(steps=steps, warmup=5).as_json())
     widget.set_trait("held_out", held_out)
     return widget
@@ -40,104 +45,6 @@ def largest(text):
 
 PLACES: set[str] = set()
 KEY = (".attn-track input", "ArrowRight")
-
-
-def train(page):
-    """Press Train, and wait until the model is trained."""
-    page.get_by_role("button", name="Train", exact=True).click()
-    trained(page)
-
-
-def trained(page):
-    expect(page.locator(".attn-progress-text")).to_contain_text("Trained", timeout=60_000)
-
-
-# The texts of a table's rows.
-CELLS = "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
-
-
-def said(page):
-    return page.locator("output").inner_text()
-
-
-def model_of(page, num_heads):
-    """Torch's copy of the model that a page has trained last."""
-    weights = page.evaluate("lastTraining.ask('weights')")
-    recipe = RECIPES["concord"]
-    model = TransformerModel.of_sizes(recipe.task, **{**recipe.model, "num_heads": num_heads})
-    shapes = {name: value.shape for name, value in model.state_dict().items()}
-    numbers = {
-        name: torch.tensor(list(value.values()) if isinstance(value, dict) else value)
-        for name, value in weights.items()
-    }
-    model.load_state_dict({name: value.view(shapes[name]) for name, value in numbers.items()})
-    return model.eval()
-
-
-# Keep what HeadLab starts at hand, and count it.
-LISTEN = """() => {
-  const runs = attnModules["head_lab_runs.js"];
-  window.workers = 0;
-  const Own = window.Worker;
-  window.Worker = class extends Own {
-    constructor(...args) {
-      super(...args);
-      window.workers += 1;
-      window.lastWorker = this;
-    }
-    terminate() {
-      window.workers -= 1;
-      super.terminate();
-    }
-  };
-  let asked = 1e6;
-  window.lastTraining = {ask: (question, about = {}) => new Promise((resolve) => {
-    const id = ++asked;
-    const own = lastWorker.onmessage;
-    lastWorker.onmessage = (event) => {
-      if (event.data.id !== id) return own(event);
-      lastWorker.onmessage = own;
-      resolve(JSON.parse(JSON.stringify(event.data.reply,
-        (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value)));
-    };
-    lastWorker.postMessage({kind: "ask", id, question, ...about});
-  })};
-}"""
-
-
-@pytest.fixture
-def lab(show):
-    """Open a page with labs whose workers are counted."""
-
-    def open_page(*widgets, **options):
-        page = show(*widgets, **options)
-        page.evaluate(LISTEN)
-        return page
-
-    return open_page
-
-
-def answers_on(page):
-    """What the page says of each word: a list of (answer, is right) for each."""
-    return page.locator(".attn-card").evaluate_all(
-        """cards => cards.map((card) => [...card.querySelectorAll(".attn-slot")].map((slot) =>
-             [slot.querySelector(".attn-given").textContent,
-              slot.querySelector(".attn-mark").textContent.includes("✓")]))"""
-    )
-
-
-def answers_of(model, sentence, muted=()):
-    """The same of torch's model."""
-    mask = torch.ones(model.blocks[0].attention.num_heads)
-    mask[list(muted)] = 0
-    logits = model(torch.tensor([sentence.ids]), head_masks=[mask]).logits
-    found = [[] for _ in sentence.words]
-    for readout, answers in concord.readouts.items():
-        for word, right in enumerate(sentence.answers[readout]):
-            if right is not None:
-                given = int(logits[readout][0, word].argmax())
-                found[word].append([answers[given], given == right])
-    return found
 
 
 def test_nothing_trains_before_a_reader_asks_for_it(lab):
@@ -189,10 +96,10 @@ def test_a_training_is_paused_goes_on_and_ends_where_it_would_have(lab):
     assert page.locator(".attn-progress-text").inner_text() == paused
     page.get_by_role("button", name="Go on").click()
     trained(page)
-    losses = page.locator(".attn-kept td").last.inner_text()
+    losses = page.locator(".attn-kept td:nth-child(5)").last.inner_text()
     page.get_by_role("button", name="Train again").click()
     trained(page)
-    assert page.locator(".attn-kept td").last.inner_text() == losses
+    assert page.locator(".attn-kept td:nth-child(5)").last.inner_text() == losses
     assert page.locator(".attn-kept tbody tr").count() == 1
 
 
@@ -335,6 +242,14 @@ def test_another_word_is_chosen_and_the_answers_follow(lab):
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Word 3"
 
 
+def test_what_answers_begin_and_end_with_is_said(show):
+    note = show(quick()).locator(".attn-note", has_text="made language").inner_text()
+    words = set(re.findall(r"-?[a-z]+", note))
+    for answer in concord.readouts["A"]:
+        assert {answer[:2], f"-{answer[2:]}"} <= words
+    assert {"bana", "-ki"} <= words & {*concord.readouts["A"], *concord.readouts["B"]}
+
+
 def test_a_sentence_is_typed_or_drawn_and_what_is_none_is_refused(lab):
     page = lab(quick())
     field = page.get_by_label("A sentence of the language")
@@ -346,7 +261,7 @@ def test_a_sentence_is_typed_or_drawn_and_what_is_none_is_refused(lab):
         "the <img src=x> saw": "got '<img' as word 2; there may stand very, too",
         "the queen saw": "got its end behind 'the queen saw'; there may stand the, a, this",
         "the the": "got 'the' as word 2 behind 'the'",
-        "": "must hold at least one string",
+        " ": "Type a sentence.",
     }.items():
         field.fill(text)
         field.press("Enter")
@@ -383,11 +298,11 @@ def test_a_worker_that_breaks_down_says_so_and_another_can_be_started(lab):
 
 
 def test_opened_as_trained_it_trains_again_and_says_so(show):
-    widget = quick(2, seed=3, muted=[1])
+    widget = quick(2, steps=100, seed=3, muted=[1])  # as many as leave time to read
     widget.trained = True
     page = show(widget)
     page.wait_for_function(
-        "document.querySelector('output').textContent.startsWith('This model was trained before')"
+        "document.querySelector('output').textContent.startsWith('The link or saved state asks')"
     )
     trained(page)
     expect(page.locator("output")).to_contain_text("Muted: head 2: of 10 answers")
@@ -407,20 +322,70 @@ def test_views_of_one_lab_share_its_models_and_other_labs_have_their_own(lab):
     expect(again.locator("output")).to_contain_text("Muted: head 1")
 
 
-def test_a_lab_that_is_taken_away_trains_no_longer(lab):
-    page = lab(quick(steps=400))
-    page.evaluate("""() => {
+# How a function begins that has `model`, a copy of the widget with its `values` at hand.
+COPY = """() => {
       const state = JSON.parse(document.querySelector("script[type*=state]").textContent).state;
       const values = new Map(Object.entries(Object.values(state).find(
         (entry) => entry.state.recipe).state));
-      const model = {get: (name) => values.get(name), on() {}, off() {}};
+      const model = {get: (name) => values.get(name), on() {}, off() {}};"""
+
+
+def test_a_lab_that_is_taken_away_trains_no_longer(lab):
+    page = lab(quick(steps=400))
+    page.evaluate(
+        COPY
+        + """
       values.set("trained", true);
       const el = document.createElement("div");
+      document.body.prepend(el);
       window.end = attnModules["head_lab.js"].default.render({model, el});
-    }""")
+    }"""
+    )
     page.wait_for_function("workers === 1")
     page.evaluate("end()")
     page.wait_for_function("workers === 0")
+
+
+def test_a_lab_that_nobody_sees_trains_nothing(lab):
+    page = lab(quick(steps=400))
+    page.evaluate(
+        COPY
+        + """
+      values.set("trained", true);
+      values.set("beside", [1, 0]);
+      const [fold, el] = ["details", "div"].map((name) => document.createElement(name));
+      fold.append(el);
+      document.body.prepend(fold);
+      window.end = attnModules["head_lab.js"].default.render({model, el});
+    }"""
+    )
+    page.wait_for_timeout(600)
+    assert page.evaluate("workers") == 0
+    page.evaluate("document.querySelector('body > details').open = true")
+    page.wait_for_function("workers === 2")
+    page.evaluate("end()")
+    page.wait_for_function("workers === 0")
+
+
+def test_begun_anew_a_lab_trains_no_longer(lab):
+    page = lab(quick(steps=400))
+    page.evaluate(
+        COPY
+        + """
+      const el = document.createElement("div");
+      document.body.prepend(el);
+      window.draw = (trained) => {
+        window.end?.();
+        values.set("trained", trained);
+        window.end = attnModules["head_lab.js"].default.render({model, el});
+        return el.querySelector(".attn-progress-text").textContent;
+      };
+      draw(true);
+    }"""
+    )
+    page.wait_for_function("workers === 1")
+    assert page.evaluate("draw(false)") == "Not trained yet."
+    assert page.evaluate("workers") == 0
 
 
 def few_counts(**options):
@@ -452,11 +417,68 @@ def test_all_models_are_repeated_in_the_background_and_dots_appear(lab):
         assert drawn == pytest.approx(told["1"] + told["2"], abs=0.0051)
     assert page.evaluate("workers") <= 6  # the models of before sleep
     cells = page.locator(".attn-repeat td").all_inner_texts()
-    assert len(cells) == 6
-    assert all(cell.endswith(" of 5") for cell in cells)
+    ours = HeadLab().ours["2 heads"]
+    assert len(ours) == 7
+    for cell, (shared, models) in zip(cells, ours.values(), strict=True):
+        assert re.fullmatch(rf"– \({shared} of {models}\)", cell)  # none has learned
     # A model that sleeps is trained again when it is chosen.
     page.get_by_role("button", name="1 head, seed 0").click()
     expect(page.locator("output")).to_contain_text("All heads work", timeout=60_000)
+
+
+def test_a_model_that_sleeps_is_trained_again_though_nobody_pressed_train(lab):
+    page = lab(few_counts(seed=7))
+    page.get_by_role("button", name="Repeat it").click()
+    expect(page.locator(".attn-repeated")).to_contain_text("10 of 10", timeout=60_000)
+    page.get_by_role("button", name="1 head, seed 0").click()
+    expect(page.locator("output")).to_contain_text("All heads work", timeout=60_000)
+
+
+def test_what_dots_and_their_height_mean_is_said(lab):
+    page = lab(few_counts())
+    legend = page.locator(".attn-repeat .attn-legend")
+    assert legend.is_hidden()  # as long as there are no dots
+    page.get_by_role("button", name="Repeat it").click()
+    expect(page.locator(".attn-repeated")).to_contain_text("10 of 10", timeout=60_000)
+    assert legend.locator(".attn-entry").all_inner_texts() == [
+        "a model: its share of right answers (0 to 1), by number of heads",
+        "the one shown above",
+        "what guessing gets",
+    ]
+    ends = page.locator(".attn-dot-field").first.evaluate(
+        "field => getComputedStyle(field, '::before').content"
+    )
+    assert re.findall(r"\d", ends) == ["1", "0"]
+    color = "(node) => getComputedStyle(node).backgroundColor"
+    keys, current = legend.locator(".attn-dot-key"), page.locator(".attn-run-dot.attn-current")
+    assert keys.nth(1).evaluate(color) == current.first.evaluate(color)
+    assert keys.nth(0).evaluate(color) != keys.nth(1).evaluate(color)
+
+
+def test_names_stay_in_sight_on_a_phone_while_tables_scroll(lab):
+    page = lab(few_counts(), width=360)
+    page.get_by_role("button", name="Repeat it").click()
+    expect(page.locator(".attn-repeated")).to_contain_text("10 of 10", timeout=60_000)
+    places = page.locator(".attn-kept .attn-scroll").evaluate("""(box) => {
+      const {left, top} = box.getBoundingClientRect();
+      box.scrollTo(1000, 1000);
+      const names = [...box.querySelectorAll("thead th, tbody tr:last-child th")];
+      const at = names.map((name) => name.getBoundingClientRect());
+      return {scrolled: [box.scrollLeft, box.scrollTop], row: at.at(-1).left - left,
+              corner: [at[0].left - left, at[0].top - top], columns: at[1].top - top};
+    }""")
+    assert min(places["scrolled"]) > 50
+    assert places["row"] == places["columns"] == 0 and places["corner"] == [0, 0]
+
+
+def test_on_a_phone_the_name_of_a_pair_leaves_room_for_what_is_told_of_it(lab):
+    page = lab(quick(1, steps=10), width=360)
+    train(page)
+    page.locator(".attn-repeat table").first.wait_for()
+    room, *names = page.locator(".attn-repeat").evaluate("""(node) => [
+      node.querySelector(".attn-scroll").clientWidth,
+      ...[...node.querySelectorAll("tbody th")].map((name) => name.offsetWidth)]""")
+    assert len(names) == 7 and max(names) < room / 2
 
 
 def test_repeating_is_stopped_and_goes_on_where_it_was(lab):
@@ -472,6 +494,40 @@ def test_repeating_is_stopped_and_goes_on_where_it_was(lab):
     expect(page.locator(".attn-repeated")).to_contain_text("10 of 10", timeout=60_000)
 
 
+def test_a_shown_model_never_sleeps(lab):
+    page = lab(few_counts())
+    train(page)
+    page.get_by_role("button", name="Repeat it").click()
+    expect(page.locator(".attn-repeated")).to_contain_text("10 of 10", timeout=60_000)
+    assert page.evaluate("workers") <= 6
+    page.get_by_label("head 1 works").uncheck()
+    expect(page.locator("output")).to_contain_text("Muted: head 1")
+    page.wait_for_timeout(500)
+    # It isn't trained again: it still is the oldest.
+    assert page.locator(".attn-kept button").first.inner_text() == "1 head, seed 0"
+
+
+def test_a_shown_model_outlives_the_repetition(lab):
+    widget = few_counts()
+    widget.set_trait("recipe", widget.recipe | {"steps": 400})
+    page = lab(widget)
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.wait_for_function("document.querySelector('progress').value > 0")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    progress = page.locator(".attn-progress-text")
+    expect(progress).to_contain_text("Stopped")
+    stopped = progress.inner_text()
+    page.get_by_role("button", name="Repeat it").click()
+    page.locator(".attn-track input").press("ArrowRight")  # to one that trains in the background
+    expect(progress).to_contain_text("Training")
+    page.get_by_role("button", name="Stop repeating").click()
+    page.wait_for_timeout(400)
+    expect(progress).to_contain_text("Training")
+    assert page.get_by_role("button", name="Repeat it").count() == 1
+    page.locator(".attn-track input").press("ArrowLeft")
+    assert progress.inner_text() == stopped
+
+
 def test_repeating_without_workers_says_so(show):
     page = show(quick())
     page.evaluate("() => { window.Worker = function () { throw new Error('not here'); }; }")
@@ -482,11 +538,12 @@ def test_repeating_without_workers_says_so(show):
 def test_sharing_is_counted_by_best_heads(show):
     counted = show(quick()).evaluate("""() => {
       const {countSharing} = attnModules["head_lab_repeat.js"];
-      const run = (a, b) => ({evaluation: {mass: {a: [a], b: [b]}}});
+      const run = (a, b, right = .9) =>
+        ({evaluation: {mass: {a: [a], b: [b]}, relations: {a: .95, b: right}}});
       const runs = [run([.9, .1], [.2, .1]), run([.9, .1], [.1, .2]), run([.1, .3], [0, .1])];
-      return countSharing(runs, ["a", "b"]);
+      return countSharing([...runs, run([.9, .1], [.2, .1], .89)], ["a", "b"]);
     }""")
-    assert counted == {"shared": 2, "models": 3}
+    assert counted == {"shared": 2, "models": 3}  # the fourth hasn't learned b
 
 
 def test_a_head_is_best_where_it_leaves_a_fixed_distance_furthest_behind(show):
@@ -535,16 +592,28 @@ def test_words_with_two_needs_are_told_of(lab):
     train(page)
     lines = page.locator(".attn-sharing p:not(.attn-heading)").all_inner_texts()
     assert lines == [
-        "adjective: noun and adverb: head 1 for both",
-        "verb: subject and object: head 1 for both",
-        "their: owner and thing: head 1 for both",
+        "adjective: noun and adverb: noun and adverb not learned",
+        "verb: subject and object: subject and object not learned",
+        "their: owner and thing: owner and thing not learned",
     ]
+    told = page.evaluate("""() => {
+      const {saySharing} = attnModules["head_lab_words.js"];
+      const mass = {"verb>subject": [[.9, .1]], "verb>object": [[.2, .1]], "x>y": [[.1, .3]]};
+      const pairs = [["verb>subject", "verb>object"], ["verb>subject", "x>y"]];
+      const say = (right) => saySharing(
+        {mass, relations: {"verb>subject": .9, "verb>object": right, "x>y": 1}}, {pairs});
+      return [.9, .89].flatMap(say).map(({whose, isShared}) => [whose, isShared]);
+    }""")
+    assert told == [
+        ["head 1 for both", True], ["heads 1 and 2", False],
+        ["object not learned", False], ["heads 1 and 2", False],
+    ]  # fmt: skip
 
 
 def test_engine_language_and_widget_are_light():
     own = {"head_lab.js", "head_lab.css"}
     files = static_files({"head_lab"})
-    weight = sum(len(gzip.compress(files[name].encode(), 9)) for name in own)
+    weight = sum(len(gzip.compress(files[name].encode(), 6)) for name in own)
     assert weight <= 40_000
 
 
@@ -558,6 +627,26 @@ DAMAGES = {
     "got 'zebra' as word 2": lambda state, _: state.update(sentence="the zebra saw a king"),
     "lr should be above 0, but is -1": lambda state, _: state["recipe"].update(lr=-1),
     "blocks should be a list, but is null": lambda state, _: state["spec"].update(blocks=None),
+    "from_weights should be true or false": lambda state, _: state.update(from_weights=None),
+    "small should be true or false, but is 1": lambda state, _: state.update(small=1),
+    "task should be one of concord, lookup, diagonals, but is 5": lambda s, _: s.update(task=5),
+    "symbols should be one of 4, 8, 16, but is 5": lambda state, _: state.update(symbols=5),
+    "steps should be one of 400, 1200, 3000, but is -1": lambda state, _: state.update(steps=-1),
+    'mlp should be true or false, but is "yes"': lambda state, _: state.update(mlp="yes"),
+    "beside should be empty, or a number of heads and a seed, but is [3,0]": lambda state, _: (
+        state.update(beside=[3, 0])
+    ),
+    "beside should be empty, or a number of heads and a seed, but is [2,1000]": lambda state, _: (
+        state.update(beside=[2, 1000])
+    ),
+    "symbol_counts should be a list of numbers of symbols": lambda s, _: s.update(symbol_counts=5),
+    "step_counts should be a list of numbers of steps": lambda s, _: s.update(step_counts=[0]),
+    "steps should be a whole number, 1 or more, but is undefined": lambda state, _: state.update(
+        recipes={}
+    ),
+    "ours should be counts of pairs by numbers of heads": lambda state, _: state.update(
+        ours={"2 heads": {"verb>subject & verb>object": "all"}}
+    ),
     "held_out should be a whole number from 1 to 10000": lambda s, _: s.update(held_out=0),
     "counts should be a list of numbers of heads": lambda s, _: s.update(counts=[]),
 }

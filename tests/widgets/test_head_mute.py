@@ -129,6 +129,10 @@ def places_of(page, mark):
     )
 
 
+# What comes behind the frame that shows a click.
+AFTER_PAINT = "() => new Promise((seen) => requestAnimationFrame(() => setTimeout(seen)))"
+
+
 @pytest.mark.parametrize("bias", [False, True])
 def test_bars_dots_table_and_sentence_tell_every_subset(show, bias):
     widget = random_parts(h=3, T=2, d=4, seed=5, bias=bias, token=1)
@@ -145,6 +149,7 @@ def test_bars_dots_table_and_sentence_tell_every_subset(show, bias):
     for muted in subsets(3):
         for head, box in enumerate(boxes):
             box.set_checked(head not in muted)
+        page.evaluate(AFTER_PAINT)
         left = parts[[head for head in range(3) if head not in muted]].sum(0) + offset
         drawn = bars_of(page)[-3:]
         for head in range(3):
@@ -189,6 +194,30 @@ def test_each_head_has_its_color_and_its_length(show):
         color = palette.head_color(head)
         rgb = f"rgb({', '.join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))})"
         assert fills[1 + head] == swatches[head] == rgb  # the bias comes first, in gray
+
+
+def test_one_head_alone_is_heard_at_one_press(show):
+    """Mute it, then mute the others instead; its own length is what was missing."""
+    widget = random_parts(h=3, T=1, d=4, seed=6, labels=["a", "b", "c"])
+    page = show(widget)
+    parts = decoded(widget)[0][:, 0]
+    b, swap = page.get_by_role("checkbox", name="b"), page.get_by_role("button", name="others")
+    b.uncheck()
+    said = page.locator("output").inner_text()
+    assert said.startswith(
+        f"Muting b changes this token's output by {parts[1].norm():.2f} (length)"
+    )
+    assert "the output moves if this head alone is muted" in page.locator(".attn-note").inner_text()
+    swap.click()
+    assert [box.is_checked() for box in page.get_by_role("checkbox").all()] == [False, True, False]
+    moved = (parts[0] + parts[2]).norm()
+    assert f"Muting a and c changes this token's output by {moved:.2f}" in (
+        page.locator("output").inner_text()
+    )
+    swap.click()
+    b.check()
+    swap.click()
+    assert not any(box.is_checked() for box in page.get_by_role("checkbox").all())
 
 
 def test_an_output_of_zero_has_no_share(show):
@@ -288,6 +317,38 @@ def test_bars_glide_only_where_motion_is_welcome(show):
     assert seconds_of_gliding(page) == {"0.25s"}
     page.emulate_media(reduced_motion="reduce")
     assert seconds_of_gliding(page) == {"0s"}
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_click_is_seen_before_the_bars_set_off(show, motion):
+    page = show(random_parts())
+    page.emulate_media(reduced_motion=motion)
+    before = bars_of(page)
+    click = """() => {
+        document.querySelector("[type=checkbox]").click();
+        const heights = [...document.querySelectorAll(".attn-bars rect")].map(
+            (rect) => parseFloat(rect.getAttribute("height")));
+        return [document.querySelector("output").textContent, heights];
+    }"""
+    sentence, heights = page.evaluate(click)
+    assert sentence.startswith("Muting head 1 changes")
+    assert torch.equal(torch.tensor(heights), before.flatten()) == (motion == "no-preference")
+    page.evaluate(AFTER_PAINT)
+    assert not bars_of(page)[0].any()
+
+
+def test_two_quick_clicks_move_the_bars_once(show):
+    page = show(random_parts())
+    page.evaluate("""() => {
+        window.moves = 0;
+        new MutationObserver((records) => (moves += records.length)).observe(
+            document.querySelector(".attn-bars rect"), {attributeFilter: ["height"]});
+        const box = document.querySelector("[type=checkbox]");
+        box.click();
+        box.click();
+    }""")
+    page.evaluate(AFTER_PAINT)
+    assert page.evaluate("moves") == 1
 
 
 def test_very_many_bars_jump_for_a_browser_could_not_keep_up(show):

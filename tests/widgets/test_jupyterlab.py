@@ -45,13 +45,24 @@ listen(l03.softmax_row.on_page(), "given", "checked")""",
     "HeadExplorer": """
 explorer = HeadExplorer(sentence, torch.randn(6, 8), torch.randn(6, 8), num_heads=2)
 listen(explorer, "num_heads", "causal", "head")""",
+    "ClockHands": 'listen(ClockHands(), "position", "other", "d", "rotary")',
     "Flow": 'listen(Flow(), "matrix", "place", "num_heads", "causal", "sequence")',
     "TwoHeads": 'listen(TwoHeads(torch.ones(2, 4)), "x")',
-    "HeadLab": 'listen(HeadLab(), "num_heads", "seed", "trained", "sentence", "head", "muted")',
+    "HeadLab": """
+from attnlib.model import TransformerModel
+from attnlib.relations import concord
+
+lab = HeadLab(model=TransformerModel.of_sizes(concord, d_model=64, num_heads=1))
+listen(lab, "num_heads", "seed", "trained", "from_weights", "sentence", "head", "muted")""",
     "HeadMute": 'listen(HeadMute(torch.randn(3, 6, 4), tokens=sentence), "muted", "token")',
     "QueryCompass": """
 compass = QueryCompass(torch.randn(3, 2), torch.randn(3, 2), query=(1.0, 0.5))
 listen(compass, "query", "temperature")""",
+    "Tokenizer": """
+from attnlib.tokens import BytePairTokenizer
+
+tokenizer = BytePairTokenizer.train("banana bandana", 4)
+listen(Tokenizer(tokenizer, "ban"), "text", "num_merges")""",
     "MaskPainter": """
 listen(MaskPainter(sentence, torch.randn(6, 4), torch.randn(6, 4)), "mask")""",
     "BuildABlock": """
@@ -242,6 +253,9 @@ def test_head_mute(widget):
 
 def test_head_lab(widget):
     lab = widget("HeadLab")
+    lab.view.get_by_label("Begin with your model's own weights").check()
+    lab.tells("from_weights", True)
+    lab.view.get_by_role("button", name="1 head, as it came").wait_for()
     slider = lab.view.get_by_role("slider")
     slider.press("ArrowRight")
     lab.tells("num_heads", 2)
@@ -259,7 +273,7 @@ def test_head_lab(widget):
     lab.view.get_by_role("checkbox", name="head 1").press("Space")
     lab.tells("muted", [0])
     lab.view.get_by_role("button", name="Another seed").click()
-    lab.tells("seed", 1)
+    lab.tells("seed", 2)
     lab.view.get_by_role("button", name="Stop").click()
 
 
@@ -282,6 +296,30 @@ def test_query_compass(widget):
     compass.keeps_focus_and_keys()
     compass.view.get_by_role("slider").press("End")
     compass.tells("temperature", 10)
+
+
+def test_tokenizer(widget):
+    tokenizer = widget("Tokenizer")
+    tokenizer.view.get_by_role("textbox").press("End")
+    tokenizer.page.keyboard.type("d")
+    tokenizer.tells("text", "band")
+    tokenizer.view.get_by_role("slider").press("ArrowLeft")
+    tokenizer.tells("num_merges", 3)
+    tokenizer.keeps_focus_and_keys()
+
+
+def test_clock_hands(widget):
+    clocks = widget("ClockHands")
+    clocks.view.get_by_role("slider", name="Position p").press("ArrowRight")
+    clocks.tells("position", 4)
+    clocks.keeps_focus_and_keys()
+    clocks.view.get_by_role("button", name="both +").click()
+    clocks.tells("position", 5)
+    clocks.tells("other", 2)
+    clocks.view.get_by_role("slider", name="Width").press("End")
+    clocks.tells("d", 16)
+    clocks.view.get_by_role("checkbox").press("Space")
+    clocks.tells("rotary", True)
 
 
 def test_mask_painter(widget):

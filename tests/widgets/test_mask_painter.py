@@ -433,3 +433,16 @@ DAMAGES = {
     "T and d should be at least 1, but are 6 and 0": lambda state, _: state.update(d=0),
     "q should be 24 numbers": lambda state, buffers: buffers.clear(),
 }
+
+
+def test_on_a_phone_the_verdict_stands_above_the_map_which_stays_where_it_is(show):
+    page = show(painter(meant_causal=True), width=360)
+    page.set_viewport_size({"width": 360, "height": 640})
+    places = set()
+    for preset in ("causal", "everything", "nothing", "no self"):
+        page.get_by_role("button", name=preset, exact=True).click()
+        page.get_by_label("meant to be causal").check()
+        verdict, plot = (page.locator(p).bounding_box() for p in (".attn-summary", ".attn-plot"))
+        assert verdict["y"] + verdict["height"] < min(plot["y"], 640)
+        places.add(plot["y"])
+    assert len(places) == 1

@@ -294,6 +294,8 @@ def test_arrow_keys_move_the_query(show):
         assert page.evaluate("lastKey.defaultPrevented")  # else the page would scroll away
         assert query_of(page) == query
         assert_reads(page, widget, query)
+        name = page.locator(".attn-handle").get_attribute("aria-label")
+        assert name.startswith(f"Query {page.locator('.attn-heading span').nth(1).inner_text()};")
     assert page.locator(".attn-cut").count() == 1
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
@@ -350,6 +352,32 @@ def test_no_name_lies_under_the_handle_at_the_start(show, key):
         assert not (
             box["x"] < x < box["x"] + box["width"] and box["y"] < y < box["y"] + box["height"]
         )
+
+
+BAR = 56  # of the course's pages, which stays; a telephone's own takes as much
+
+
+def test_both_planes_are_seen_at_once_on_a_small_phone(show):
+    keys = torch.tensor([[2.0, 0.2], [0.2, 2.0], [-1.5, -1.0]])
+    page = show(QueryCompass(keys, VALUES, details=False), width=360)
+    top = page.locator(".attn-heading").first.bounding_box()["y"]
+    below = page.locator(".attn-plane").last.bounding_box()
+    assert below["y"] + below["height"] - top <= 640 - 2 * BAR
+    sizes = page.locator("svg text").evaluate_all("""texts => texts.map((text) => {
+        const svg = text.ownerSVGElement;
+        const unit = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+        return unit * parseFloat(getComputedStyle(text).fontSize);
+    })""")
+    assert min(sizes) >= 9
+
+
+@pytest.mark.parametrize(("longest", "reach"), [(1, 3), (2, 4), (5, 7), (60, 81)])
+def test_the_keys_use_their_plane(show, longest, reach):
+    page = show(QueryCompass(longest * KEYS, VALUES))
+    frame = page.locator(".attn-frame").first
+    left, width = (float(frame.get_attribute(name)) for name in ("x", "width"))
+    first = drawn(page, "attn-dot", "cx")[0, 0].item()  # at [longest, 0]
+    assert abs((first - left) / width - (0.5 + longest / (2 * reach))) < 1e-3
 
 
 def test_views_of_one_widget_stay_together_and_others_alone(show):

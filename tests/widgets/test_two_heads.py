@@ -477,3 +477,16 @@ DAMAGES = {
     "tries should be a list of rows": lambda state, _: state["tries"][0].append(7),
     "d_k should be a whole number from 1 to 6, but is 9": lambda state, _: state.update(d_k=9),
 }
+
+
+def test_weights_keep_their_colors_in_forced_colors(show):
+    page = show(TwoHeads(), width=360)
+    page.emulate_media(forced_colors="active")
+    kept = (
+        "cells => cells.map((c) => getComputedStyle(c).backgroundColor === c.style.backgroundColor)"
+    )
+    try:
+        for cells in (".attn-weights tbody td", ".attn-little span"):
+            assert all(page.locator(cells).evaluate_all(kept))
+    finally:
+        page.emulate_media(forced_colors="none")

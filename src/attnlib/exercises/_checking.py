@@ -4,7 +4,7 @@ A check never raises for a wrong answer and never prints the solution. It return
 message names the mistake when the answer is exactly what that mistake would produce.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -40,6 +40,34 @@ def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: s
     if not isinstance(answer, str) or answer not in {right, *hints}:
         return not_yet(f"One of these was wanted: {', '.join(map(repr, sorted([right, *hints])))}.")
     return correct(praise) if answer == right else not_yet(hints[answer])
+
+
+def check_choices(
+    answer: Any,
+    right: Mapping[str, str],
+    choices: Collection[str],
+    mistakes: Sequence[Mistake],
+    *,
+    wrong: Mapping[str, str],
+    praise: str,
+) -> Verdict:
+    """Compare a dict of choices, one for each of several things, with the right one.
+
+    Args:
+        wrong: what to say of each thing where its choice is wrong and no mistake explains them all.
+    """
+    if not isinstance(answer, dict) or set(answer) != set(right):
+        return not_yet(f"A dictionary with these keys was wanted: {', '.join(right)}.")
+    for key, said in answer.items():
+        if not isinstance(said, str) or said not in choices:
+            return not_yet(f"{key}: one of these was wanted: {', '.join(choices)}.")
+    for mistake in mistakes:
+        if answer == mistake.answer:
+            return not_yet(mistake.hint)
+    for key, choice in right.items():
+        if answer[key] != choice:
+            return not_yet(wrong[key])
+    return correct(praise)
 
 
 def check_values(

@@ -21,6 +21,7 @@ from attnlib.plotting.l05.logs import plot_logs
 from attnlib.plotting.l05.size_histograms import plot_size_histograms
 from attnlib.plotting.l08.beside_baselines import plot_beside_baselines
 from attnlib.plotting.l08.head_atlas import plot_head_atlas
+from attnlib.plotting.l09.contents import plot_contents
 from attnlib.plotting.long_heads import plot_long_heads
 from attnlib.plotting.matrices import plot_matrices
 from attnlib.plotting.model import plot_model
@@ -33,6 +34,7 @@ __all__ = [
     "plot_beside",
     "plot_beside_baselines",
     "plot_blocks",
+    "plot_contents",
     "plot_contributions",
     "plot_flow",
     "plot_head_atlas",

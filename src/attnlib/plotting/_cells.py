@@ -53,7 +53,8 @@ def longest_number(values: Tensor, pattern: str) -> int:
 def number_size(cell: float, letters: int) -> float | None:
     """Return the size in points of numbers in cells of `cell` inches; None if too small to read."""
     tallest, smallest = (36, SMALLEST_TEXT) if on_phone() else (19, SMALLEST_NUMBER)
-    size = min(8.0, tallest * cell, 120 * cell / letters)  # a digit is 0.6 of its size wide
+    # A digit is 0.6 of its size wide; a tenth of the cell stays between one number and the next.
+    size = min(8.0, tallest * cell, 108 * cell / letters)
     return size if size >= smallest else None
 
 

@@ -11,8 +11,10 @@ from attnlib.plotting._page import layout_for, on_phone, text_width
 from attnlib.plotting._room import (
     NARROWEST_PANEL,
     PHONE_PANEL,
+    PHONE_ROW,
     SMALLEST_CELL,
     best_columns,
+    line_gap,
     phone_columns,
     require_height,
     require_seen,
@@ -101,13 +103,13 @@ def grid_of(
     def laid_out(columns: int) -> Grid:
         lines, width = math.ceil(heads / columns), _width(columns, labels)
         cell = min(width / (columns * T_k), LARGEST_CELL)
-        row = row_height(T_q, cell)
+        row = row_height(T_q, min(cell, PHONE_ROW) if on_phone() and lines > 1 else cell)
         roomy = min(cell, row) >= SMALLEST_NUMBERED_CELL if numbers is None else numbers
         grid = Grid(heads, columns, width, cell, row, 0.0, labels, roomy)
         title = 0.35 + 0.17 * (max(len(title_lines(t, grid.panel)) for t in titles) - 1)
         labelled = lines if columns <= USUAL_COLUMNS else 1
         below = 0.2 if key_tokens is None else labelled * _label_height(key_tokens, cell)
-        height = lines * (T_q * row + title) + below + (0.9 if on_phone() else 0.4)
+        height = lines * (T_q * row + title + line_gap()) + below + (0.9 if on_phone() else 0.4)
         return replace(grid, height=height)
 
     def fits(columns: int) -> bool:

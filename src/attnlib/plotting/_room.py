@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
+from attnlib.plotting._page import on_phone
 from attnlib.plotting._text import TITLE_LETTER, longest
 from attnlib.plotting.style import TALLEST
 
@@ -10,6 +11,7 @@ COMFORTABLE = 10.0  # inches; a taller figure is scrolled through rather than lo
 SMALLEST_CELL = 1 / 200  # inches; a pixel of a sharp screen: of smaller cells some are lost
 FLATTEST_MAP, TALLEST_MAP = 0.3, 8.0  # inches; one query would be a line, 300 on one key a tower
 NARROWEST_PANEL = 0.6  # inches; a title such as "head 144" needs that much
+PHONE_ROW = 0.36  # inches; maps that stand below each other shouldn't fill several screens
 PHONE_PANEL = 1.0  # inches; on a phone a smaller map would be a stamp
 
 
@@ -38,6 +40,14 @@ def phone_columns(usual: int, fits: Callable[[int], bool]) -> int:
         fits: whether so many can be read.
     """
     return next((n for n in range(usual, 1, -1) if fits(n)), 1)
+
+
+def line_gap() -> float:
+    """Return by how much a phone's panels stand further apart than matplotlib would set them.
+
+    In inches; a title would stand on the labels of the panel above it.
+    """
+    return 0.12 if on_phone() else 0.0
 
 
 def titles_fit(titles: Sequence[str], width: float) -> bool:

@@ -18,6 +18,7 @@ from attnlib.plotting._cells import add_color_bar, add_meanings
 from attnlib.plotting._checks import checked_labels
 from attnlib.plotting._grid import grid_of
 from attnlib.plotting._page import drawn_for_phones
+from attnlib.plotting._room import line_gap
 from attnlib.plotting._text import label_of, set_title
 from attnlib.plotting._weights import (
     LEGEND_LINE,
@@ -93,7 +94,7 @@ def plot_heads(
     grid = grid_of(weights, maps, texts, row_labels, key_labels, columns, numbers)
     figure, axes = new_figure(
         height=grid.height + (LEGEND_LINE if any_blank else 0),
-        nrows=grid.lines, ncols=grid.columns, squeeze=False,
+        gap=line_gap(), nrows=grid.lines, ncols=grid.columns, squeeze=False,
     )  # fmt: skip
     for i, ax in enumerate(axes.flat):
         if i >= heads:

@@ -23,6 +23,8 @@ from attnlib.plotting._page import (
 )
 from attnlib.plotting._room import (
     PHONE_PANEL,
+    PHONE_ROW,
+    line_gap,
     phone_columns,
     require_height,
     require_seen,
@@ -33,7 +35,6 @@ from attnlib.plotting._text import LETTER, label_of, longest, set_title, title_l
 from attnlib.plotting.style import new_figure, signed_norm
 
 MOST_COLUMNS = 8  # matrices a line; labels and titles need that much room
-PHONE_ROW = 0.36  # inches; matrices that stand below each other shouldn't fill several screens
 Matrices = Sequence[tuple[str, Tensor]]  # with their titles
 
 
@@ -102,11 +103,11 @@ def plot_matrices(
     if column_labels and stand_upright(column_labels, cell):
         below += LETTER * longest(column_labels)
     heights = [max(len(m) * row_height(len(m), tallest) for _, m in line) for line in lines]
-    height = len(lines) * below + sum(heights)
+    height = len(lines) * (below + line_gap()) + sum(heights)
     require_height("matrices", height, way)
     figure, axes = new_figure(
-        height=height, nrows=len(lines), ncols=columns, width_ratios=widths, squeeze=False,
-        height_ratios=heights if on_phone() else None,
+        height=height, gap=line_gap(), nrows=len(lines), ncols=columns, squeeze=False,
+        width_ratios=widths, height_ratios=heights if on_phone() else None,
     )  # fmt: skip
     for ax in axes.flat:
         ax.set_axis_off()
@@ -126,8 +127,9 @@ def plot_matrices(
 
 
 def _label_room(columns: int) -> float:
-    """Inches for a label with so many matrices in a line."""
-    return max(0.6, text_width() / columns / 4)
+    """Inches for a label with so many matrices in a line; on a phone a lone one leaves more."""
+    part = 2.5 if on_phone() and columns == 1 else 4
+    return max(0.6, text_width() / columns / part)
 
 
 def _widths(shown: Matrices, columns: int) -> list[int]:

@@ -98,7 +98,7 @@ class SettledLayout(ConstrainedLayoutEngine):
 
 
 def new_figure(
-    width: float | None = None, height: float = 3.0, **subplots: Any
+    width: float | None = None, height: float = 3.0, *, gap: float = 0.0, **subplots: Any
 ) -> tuple[Figure, Any]:
     """Return a figure in the course's style and its axes, as `Figure.subplots` gives them.
 
@@ -106,6 +106,8 @@ def new_figure(
 
     Args:
         width, height: inches; the text's width if left out. A height above 24 is refused.
+        gap: inches by which lines of panels stand further apart than usual; half of it is left
+            above the first and below the last.
         subplots: passed on to `Figure.subplots` (nrows, ncols, sharex, ...).
     """
     if height > TALLEST:
@@ -113,8 +115,10 @@ def new_figure(
             f"height must be at most {TALLEST:g} inches, got {height:.0f}: draw less in one figure"
         )
     with matplotlib.rc_context(STYLE):
+        pad = matplotlib.rcParams["figure.constrained_layout.h_pad"] + gap / 2
         figure = Figure(
-            figsize=(text_width() if width is None else width, height), layout=SettledLayout()
+            figsize=(text_width() if width is None else width, height),
+            layout=SettledLayout(h_pad=pad),
         )
         FigureCanvasAgg(figure)  # a bare Figure has no canvas to measure text with
         axes = figure.subplots(**subplots)

@@ -9,6 +9,7 @@ reader changes is synced both ways and can be observed. Needs the extra `attnlib
 
 from attnlib.widgets.answer import Answer
 from attnlib.widgets.build_a_block import BuildABlock
+from attnlib.widgets.clock_hands import ClockHands
 from attnlib.widgets.flow import Flow
 from attnlib.widgets.head_explorer import HeadExplorer
 from attnlib.widgets.head_lab import HeadLab
@@ -16,11 +17,13 @@ from attnlib.widgets.head_mute import HeadMute
 from attnlib.widgets.mask_painter import MaskPainter
 from attnlib.widgets.predict import Predict
 from attnlib.widgets.query_compass import QueryCompass
+from attnlib.widgets.tokenizer import Tokenizer
 from attnlib.widgets.two_heads import TwoHeads
 
 __all__ = [
     "Answer",
     "BuildABlock",
+    "ClockHands",
     "Flow",
     "HeadExplorer",
     "HeadLab",
@@ -28,5 +31,6 @@ __all__ = [
     "MaskPainter",
     "Predict",
     "QueryCompass",
+    "Tokenizer",
     "TwoHeads",
 ]

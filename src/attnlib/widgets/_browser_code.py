@@ -29,7 +29,13 @@ IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:function|const|class) (\w+))", re.MULTILINE)
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 STYLE_IMPORT = re.compile(r'^@import "(\.[^"]+)";\n', re.MULTILINE)
-COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
+COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n|[ \t]+// .*$", re.MULTILINE)
+STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+# No text in the code goes over several lines. A line's end means nothing where the line can't be
+# over, nor before a bracket that closes: a statement ends with a semicolon, or has none to lose.
+INDENT = re.compile(r"^\s+|(?<=[({\[,;=>?:&|])\n\s*|\n\s*(?=[)}\]?:.&|])", re.MULTILINE)
+STYLE_SPACE = re.compile(r"(?<=[{};:,]) ")  # that parts nothing
+MAKE = "(make) => Object.assign(make({}), { make });"  # a module of its function
 UNREAD = re.compile(r"^(?:import|export|@import)\b.*", re.MULTILINE)
 
 
@@ -37,7 +43,12 @@ def browser_code(name: str) -> str:
     """Return a widget's code as the one module that a notebook runs: what it needs, then itself."""
     parts = [_as_function(path) for path in files_of(FOLDER / name)]
     return "\n".join(
-        ["const attnModules = {};", *parts, f"export default {_module(name)}.default;"]
+        [
+            "const attnModules = {};",
+            f"const attnModule = {MAKE}",
+            *parts,
+            f"export default {_module(name)}.default;",
+        ]
     )
 
 
@@ -63,13 +74,13 @@ def own_script(name: str) -> str:
 def shared_sheet() -> str:
     """Return the style that widgets share, for a page to apply first."""
     # Named twice, the class weighs as much as the two that each widget's own sheet names.
-    return _styles(_all_shared(".css"), ".attn-widget")
+    return _lean(_styles(_all_shared(".css"), ".attn-widget"))
 
 
 def own_sheet(name: str) -> str:
     """Return a widget's own style; it needs that of `shared_sheet`."""
     own = (path for path in files_of(FOLDER / name) if path.parent != SHARED)
-    return _styles(own, _class_of(name))
+    return _lean(_styles(own, _class_of(name)))
 
 
 def files_of(entry: Path) -> list[Path]:
@@ -102,9 +113,16 @@ def _all_shared(suffix: str) -> list[Path]:
 
 
 def _script(paths: Iterable[Path]) -> str:
-    # A quarter of the code is comments, which would be loaded with every page.
-    functions = (COMMENT.sub("", _as_function(path)) for path in paths)
-    return "\n".join(["globalThis.attnModules ??= {};", *functions])
+    # A quarter of the code is comments, indents and line breaks, which every page would load.
+    functions = (INDENT.sub("", COMMENT.sub("", _as_function(path))) for path in paths)
+    return "\n".join(
+        ["globalThis.attnModules ??= {};", f"globalThis.attnModule ??= {MAKE}", *functions]
+    )
+
+
+def _lean(styles: str) -> str:
+    """Return a sheet without comments, and without spaces where something else begins."""
+    return STYLE_SPACE.sub("", " ".join(STYLE_COMMENT.sub("", styles).split()))
 
 
 def _as_function(path: Path) -> str:
@@ -115,12 +133,14 @@ def _as_function(path: Path) -> str:
     def take(match: re.Match[str]) -> str:
         return f"const {{{match[1]}}} = {_module_of((path.parent / match[2]).resolve())};\n"
 
-    code = EXPORT.sub("", IMPORT.sub(take, code)).replace(
-        "\nexport default ", "\nexports.default = "
-    )
+    code = EXPORT.sub("", IMPORT.sub(take, code))
+    code = code.replace("\nexport default ", "\nexports.default = ")
+    returned = f"{{ {exported} }}"
+    if "\nexports.default = " in code:
+        returned = f"Object.assign(exports, {returned})"
     return (
-        f"{_module_of(path)} = ((make) => Object.assign(make({{}}), {{ make }}))((exports) => {{\n"
-        f'"use strict";\n{code}return Object.assign(exports, {{ {exported} }});\n}});'
+        f"{_module_of(path)} = attnModule((exports) => {{\n"
+        f'"use strict";\n{code}return {returned};\n}});'
     )
 
 
@@ -182,7 +202,7 @@ def _source(path: Path) -> str:
     if path == SHARED / "palette.css":
         return _palette_sheet()
     if path == ENGINE / "concord.js":
-        return f"export const CONCORD = {json.dumps(concord.data)};\n"
+        return f"export const CONCORD = {json.dumps(concord.data, separators=(',', ':'))};\n"
     if path == ENGINE / "worker_code.js":
         return _worker_module()
     if not path.is_file():
@@ -198,9 +218,9 @@ def _palette_module() -> str:
 def _worker_module() -> str:
     """Return a module that lists what a worker is made of, in order: [name, function] of each."""
     names = [path.relative_to(FOLDER).as_posix() for path in files_of(WORKER)]
-    listed = ", ".join(f"[{json.dumps(name)}, {_module(name)}.make]" for name in names)
+    listed = f"{json.dumps(names)}.map((name) => [name, attnModules[name].make])"
     # The import makes those modules stand before this one.
-    return f'import {{ run }} from "./{WORKER.name}";\nexport const MODULES = [{listed}];\n'
+    return f'import {{ run }} from "./{WORKER.name}";\nexport const MODULES = {listed};\n'
 
 
 def _palette_sheet() -> str:

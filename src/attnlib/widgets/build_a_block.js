@@ -61,6 +61,23 @@ export function readState(model) {
   return { depths, variants, panels, runs, runsAt, signal };
 }
 
+/**
+ * Whether a wiring is offered: all are where a signal can be sent through them. Else those that were
+ * measured, if one switch after the other leads to each.
+ */
+function createOffer({ variants, signal }, start) {
+  const isSame = ([residual, norm], other) => residual === other[0] && norm === other[1];
+  const isNear = ([residual, norm], other) => residual === other[0] || norm === other[1];
+  const reached = [start];
+  for (const from of reached) {
+    const found = variants.filter((one) => isNear(one, from));
+    reached.push(...found.filter((one) => !reached.some((other) => isSame(one, other))));
+  }
+  const isReached = (one) => reached.some((other) => isSame(one, other));
+  if (signal || !variants.every(isReached)) return null;
+  return (...wiring) => variants.some((one) => isSame(one, wiring));
+}
+
 /** Every number, a table a panel, in a fold. */
 function createNumbers({ depths, variants, panels, runs, runsAt }) {
   const columns = ["wiring, run", ...depths.map((depth) => `depth ${depth}`)];
@@ -79,8 +96,8 @@ function createNumbers({ depths, variants, panels, runs, runsAt }) {
   );
 }
 
-/** Residual, norm and depth. */
-function createChoices(depths, { chooseResidual, chooseNorm, chooseDepth }) {
+/** Residual, norm and depth; `isOffered(residual, norm)` tells which wirings can be chosen. */
+function createChoices(depths, isOffered, { chooseResidual, chooseNorm, chooseDepth }) {
   const checkbox = createCheckbox("Residual connection", chooseResidual);
   const radios = NORMS.map(([norm]) => {
     const radio = element("input", { type: "radio", name: "norm" });
@@ -98,8 +115,11 @@ function createChoices(depths, { chooseResidual, chooseNorm, chooseDepth }) {
   node.addEventListener("submit", (event) => event.preventDefault());
 
   function draw(residual, norm, depth) {
-    checkbox.draw(residual);
-    NORMS.forEach(([known], i) => (radios[i].checked = known === norm));
+    checkbox.draw(residual, isOffered(!residual, norm));
+    NORMS.forEach(([known], i) => {
+      radios[i].checked = known === norm;
+      radios[i].disabled = known !== norm && !isOffered(residual, known);
+    });
     slider.draw(depths.indexOf(depth), `${depth} blocks`);
   }
   return { node, draw };
@@ -109,7 +129,8 @@ function render({ model, el }) {
   const state = readState(model);
   const { depths, variants, panels, runs, runsAt } = state;
   const set = setterOf(model);
-  const controls = createChoices(depths, {
+  const isOffered = createOffer(state, [model.get("residual"), model.get("norm_position")]);
+  const controls = createChoices(depths, isOffered ?? (() => true), {
     chooseResidual: (residual) => set("residual", residual),
     chooseNorm: (norm) => set("norm_position", norm),
     chooseDepth: (depth) => set("depth", depth),
@@ -130,17 +151,23 @@ function render({ model, el }) {
   const root = createWidget(
     "build-a-block",
     "Build a block",
-    createNote(`Measured: ${model.get("origin")}.`),
-    controls.node,
-    createPanels(
-      element("div", {}, diagram.node, ...(signal ? [signal.node] : [])),
-      element(
-        "div",
-        {},
-        live,
-        element("div", { class: "attn-plots" }, ...plots.map(({ node }) => node)),
-        legend.node,
-        createNote(keys.filter(Boolean).join(" ")),
+    createNote(
+      `Measured: ${model.get("origin")}.`,
+      isOffered === null ? "" : " A gray choice leads to a wiring that wasn't measured.",
+    ),
+    element(
+      "div",
+      {},
+      element("div", { class: "attn-switches" }, controls.node, live),
+      createPanels(
+        element("div", { class: "attn-way" }, diagram.node, ...(signal ? [signal.node] : [])),
+        element(
+          "div",
+          {},
+          element("div", { class: "attn-plots" }, ...plots.map(({ node }) => node)),
+          legend.node,
+          createNote(keys.filter(Boolean).join(" ")),
+        ),
       ),
     ),
     numbers.node,

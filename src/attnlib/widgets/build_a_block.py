@@ -36,7 +36,8 @@ class BuildABlock(anywidget.AnyWidget):
     A wiring without measurements has no curve. A signal can be sent up the stack that stands
     there, stop by stop, with its size and the cosine between its tokens after each part of the
     first and the last block: a small stack with random weights, computed here, all wirings of
-    which share them. For example::
+    which share them. Without a signal, a switch that leads to a wiring without measurements is
+    gray, as long as the others lead to all that were measured. For example::
 
         measured = {
             (False, None): {"gradient": torch.tensor([[1e-2, 3e-2], [2e-21, 5e-21]])},

@@ -37,12 +37,12 @@ export function createDiagram() {
   const node = svgElement("svg", { class: "attn-diagram", viewBox: "0 0 160 342", role: "img" });
   const dot = svgElement("circle", { class: "attn-signal", cx: 0, cy: 0 });
 
-  /** Put the signal beside the part that it has passed; the larger it is, the larger its dot. */
+  /** Put the signal behind the part that it has passed; the larger it is, the larger its dot. */
   function pointAt({ layer, slot, size }) {
-    const y = layer === 2 ? 46 : BOTTOM + (slot === 0 ? 24 : 0) - (5 * layer + slot) * SLOT;
-    const radius = Math.max(1.5, Math.min(8, 5 + 1.5 * Math.log10(size)));
-    dot.setAttribute("r", radius);
-    dot.style.transform = `translate(9px, ${y}px)`;
+    const [inside, after] = [BOTTOM - (5 * layer + slot) * SLOT, SLOT / 2];
+    const y = layer === 2 ? 46 - after : slot === 0 ? BOTTOM + 26 : inside - after;
+    dot.setAttribute("r", Math.max(1.5, Math.min(5.5, 3.5 + Math.log10(size))));
+    dot.style.transform = `translate(${SPINE}px, ${y}px)`;
   }
 
   function draw(residual, norm, depth) {

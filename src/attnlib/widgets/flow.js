@@ -17,7 +17,7 @@ import {
   createWeightsLegend,
   createWidget,
 } from "./shared/parts.js";
-import { readerOf, redrawOn, setterOf } from "./shared/state.js";
+import { followerOf, readerOf, setterOf } from "./shared/state.js";
 import { tellApart } from "./shared/token_map.js";
 
 const TRAITS = ["matrix", "place", "num_heads", "causal", "sequence"];
@@ -63,6 +63,7 @@ function nearest([row, head, column], { values, columns, parts, width }) {
 function render({ model, el }) {
   const { d, tokens, origin } = readState(model);
   const set = setterOf(model);
+  const follower = followerOf(model);
   const steps = createSlider("Step", {
     max: STEPS.length - 1,
     choose(step) {
@@ -97,14 +98,18 @@ function render({ model, el }) {
     ["attn-traced", "this number"],
     ["attn-source", "what it is computed from"],
   );
+  const playing = createControls(
+    element("div", { class: "attn-row" }, ...player.nodes),
+    steps.node,
+  );
+  playing.classList.add("attn-player");
+  const choices = createControls(heads.node, causal.node, sequence.node);
+  choices.classList.add("attn-choices");
   const root = createWidget(
     "flow",
     "Multi-head attention, step by step",
     createNote(`Numbers: ${origin}. Press any number to see what it was computed from.`),
-    createControls(element("div", { class: "attn-row" }, ...player.nodes), steps.node),
-    createControls(heads.node, causal.node, sequence.node),
-    stage,
-    legend,
+    element("div", { class: "attn-steps" }, playing, choices, stage, legend),
   );
   let built = null; // what the tables were made for
   let shown = null; // the step that stands on the stage
@@ -112,7 +117,7 @@ function render({ model, el }) {
     count: STEPS.length,
     key() {
       const { numHeads, causal: isCausal, sequence: places } = readState(model);
-      return JSON.stringify([stage.clientWidth, numHeads, isCausal, places]);
+      return JSON.stringify([numHeads, isCausal, places]);
     },
     fill(step, twinTable, twinSentence) {
       const state = stateAt(STEPS[step].makes);
@@ -137,8 +142,8 @@ function render({ model, el }) {
   function press(name, { columns, width }, i) {
     player.stop();
     const inRow = i % columns;
-    set("place", [Math.floor(i / columns), Math.floor(inRow / width), inRow % width]);
-    set("matrix", name);
+    const place = [Math.floor(i / columns), Math.floor(inRow / width), inRow % width];
+    follower.setAll({ place, matrix: name });
     focusTraced();
   }
   table.addEventListener("keydown", (event) => {
@@ -231,7 +236,7 @@ function render({ model, el }) {
 
   draw();
   el.replaceChildren(root);
-  const forget = redrawOn(model, TRAITS, () => draw());
+  const forget = follower.on(TRAITS, draw);
   return () => {
     player.end();
     room.end();

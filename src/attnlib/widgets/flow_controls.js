@@ -1,7 +1,7 @@
 // Flow's controls: which tokens, which head, and playing or going step by step.
 
 import { times } from "./flow_numbers.js";
-import { element } from "./shared/dom.js";
+import { element, write } from "./shared/dom.js";
 import { createButton, createSwatch } from "./shared/parts.js";
 import { createToolbar } from "./shared/toolbar.js";
 
@@ -40,7 +40,7 @@ export function createPlayer({ isLast, start, go, told }) {
     clearInterval(timer);
     timer = null;
     told(false);
-    play.textContent = "Play";
+    write(play, "Play");
   }
   function turn() {
     if (!play.isConnected) return stop();
@@ -52,7 +52,7 @@ export function createPlayer({ isLast, start, go, told }) {
     told(true);
     if (isLast()) start();
     timer = setInterval(turn, PAUSE);
-    play.textContent = "Pause";
+    write(play, "Pause");
   });
   const [back, on] = [-1, 1].map((by) =>
     createButton(by < 0 ? "Back" : "Step", () => {

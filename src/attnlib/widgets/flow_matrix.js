@@ -8,11 +8,11 @@ import { moveByKey } from "./shared/keys.js";
 import { createSwatch } from "./shared/parts.js";
 
 /** A number to press, in its cell. */
-function createCell(name, value, press) {
+function createCell(name, value) {
   const button = element("button", { type: "button", tabindex: -1 }, textIn(name, value));
-  button.addEventListener("click", press);
   if (name === "weights") {
     const color = weightColor(value);
+    button.className = "attn-weight";
     button.style.background = `rgb(${color.map(Math.round)})`;
     button.style.color = textColorOn(color);
   }
@@ -21,11 +21,13 @@ function createCell(name, value, press) {
 
 /** Let arrow keys lead from number to number in a table; returns how to make one its Tab stop. */
 function moveWithin(table, grid) {
-  const buttons = grid.flat();
-  const makeTabStop = (stop) => {
-    for (const button of buttons) button.tabIndex = button === stop ? 0 : -1;
+  let stop = grid[0][0];
+  const makeTabStop = (button) => {
+    stop.tabIndex = -1;
+    stop = button;
+    stop.tabIndex = 0;
   };
-  makeTabStop(buttons[0]);
+  makeTabStop(stop);
   table.addEventListener("focusin", ({ target }) => makeTabStop(target));
   table.addEventListener("keydown", (event) => {
     const row = grid.findIndex((line) => line.includes(event.target));
@@ -82,7 +84,7 @@ export function createMatrix(name, matrix, { press, ...state }) {
   const { values, columns, parts, width } = matrix;
   const { symbol, apart } = MATRICES[name];
   const headers = headersOf(name, matrix, state);
-  const cells = Array.from(values, (value, i) => createCell(name, value, () => press(i)));
+  const cells = Array.from(values, (value) => createCell(name, value));
   const makeTabStop = []; // of each table
 
   function createTable(heads) {
@@ -101,6 +103,10 @@ export function createMatrix(name, matrix, { press, ...state }) {
     table.style.setProperty("--columns", grid[0].length);
     const buttons = grid.map((line) => line.map((cell) => cell.firstChild));
     makeTabStop.push(moveWithin(table, buttons));
+    table.addEventListener("click", ({ target }) => {
+      const pressed = cells.indexOf(target.parentNode);
+      if (pressed >= 0) press(pressed);
+    });
     const box = element("div", { class: "attn-scroll" }, table);
     reachWhileScrolling(box, caption.textContent);
     return box;

@@ -11,7 +11,7 @@ import { createTokenRow } from "./head_explorer_row.js";
 import { MOST_WORDS, readSources, ruledQueriesAndKeys } from "./head_explorer_sources.js";
 import { createTiles } from "./head_explorer_tiles.js";
 import { attentionWeights } from "./shared/attention.js";
-import { element } from "./shared/dom.js";
+import { element, write } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import {
   createButton,
@@ -23,7 +23,7 @@ import {
   createWeightsLegend,
   createWidget,
 } from "./shared/parts.js";
-import { readerOf, redrawOn, setterOf } from "./shared/state.js";
+import { followerOf, readerOf, setterOf } from "./shared/state.js";
 import { createWeightsTable, tellApart } from "./shared/token_map.js";
 import { meanLargest, sharpest } from "./shared/weights_picture.js";
 
@@ -74,36 +74,39 @@ function createStage(tokens, { read, chooseToken }) {
 function render({ model, el }) {
   const state = readState(model);
   const set = setterOf(model);
+  const follower = followerOf(model);
   const places = Object.fromEntries(
     ["map", "beside", "row", "table"].map((name) => [name, element("div")]),
   );
   const tabs = createTabs(state.sources, {
-    choose(place) {
-      set("pinned", -1);
-      set("head", 0);
-      set("source", place);
-      set("num_heads", state.sources[place].num_heads);
+    choose(source) {
+      const { num_heads } = state.sources[source];
+      follower.setAll({ source, num_heads, head: 0, pinned: -1 });
     },
   });
-  const choices = createChoices(
-    state.sources.map(({ d }) => d),
-    {
-      chooseCount(count) {
-        if (model.get("pinned") >= count) set("pinned", -1);
-        model.set("head", Math.min(model.get("head"), count - 1));
-        set("num_heads", count);
-      },
-      chooseCausal: (causal) => set("causal", causal),
-      chooseScale: (toLargest) => set("to_largest", toLargest),
+  const choices = createChoices({
+    chooseCount(count) {
+      if (model.get("pinned") >= count) set("pinned", -1);
+      model.set("head", Math.min(model.get("head"), count - 1));
+      set("num_heads", count);
     },
-  );
+    chooseCausal: (causal) => set("causal", causal),
+    chooseScale: (toLargest) => set("to_largest", toLargest),
+  });
   const own = createOwnWords(state.sources, {
     choose(words) {
       model.set("token", Math.max(0, Math.min(model.get("token"), words.length - 1)));
       set("sentence", words);
     },
   });
-  const tiles = createTiles({ choose: (head) => set("head", head) });
+  const tiles = createTiles({
+    choose(head) {
+      set("head", head);
+      // Where the large map stands below the tiles it may be out of sight.
+      const isBelow = heading.offsetTop > tiles.node.offsetTop + tiles.node.offsetHeight;
+      if (isBelow) places.map.scrollIntoView({ block: "nearest" });
+    },
+  });
   const [origin, note, live] = [createNote(), createNote(), createLive()];
   live.dir = "ltr"; // whatever way the words run
   const [heading, slice, besideHeading] = [createHeading(), element("code"), createHeading()];
@@ -200,7 +203,7 @@ function render({ model, el }) {
     const what = (i) => (names[i] ? `, ${names[i]},` : "");
     heading.replaceChildren(...nameOf(head), what(head), ` of ${numHeads} reads `, slice);
     slice.textContent = `q${columns}, k${columns}`;
-    pin.textContent = pinned < 0 ? `Pin head ${head + 1}` : `Unpin head ${pinned + 1}`;
+    write(pin, pinned < 0 ? `Pin head ${head + 1}` : `Unpin head ${pinned + 1}`);
     pin.setAttribute("aria-pressed", String(pinned >= 0));
     pin.hidden = numHeads === 1;
     besideHeading.replaceChildren(
@@ -256,11 +259,13 @@ function render({ model, el }) {
     top.data = toLargest ? `${shortNumber(largest)}, the largest here` : "1";
     legend.lastChild.hidden = !causal;
     const warning = /^random/i.test(source.origin) ? " No head means anything yet." : "";
-    origin.textContent = `Weights: ${source.origin}.${warning}`;
-    note.textContent =
+    write(origin, `Weights: ${source.origin}.${warning}`);
+    write(
+      note,
       `d = ${d} columns, d_k = ${d} / ${numHeads} = ${d / numHeads} for each head. ` +
-      "Each row of each map sums to 1. The number of a map: the largest weight of a row, on average; " +
-      `${shortNumber(average(means))} over all heads.${inTiles ? "" : " Dots only in the large map."}`;
+        "Each row of each map sums to 1. The number of a map: the largest weight of a row, on average; " +
+        `${shortNumber(average(means))} over all heads.${inTiles ? "" : " Dots only in the large map."}`,
+    );
     drawRow();
     drawHead();
   }
@@ -268,9 +273,9 @@ function render({ model, el }) {
   drawAll();
   el.replaceChildren(root);
   const stops = [
-    redrawOn(model, ["source", "sentence", "num_heads", "causal", "to_largest"], drawAll),
-    redrawOn(model, ["head", "pinned"], drawHead),
-    redrawOn(model, ["token"], drawRow),
+    follower.on(["source", "sentence", "num_heads", "causal", "to_largest"], drawAll),
+    follower.on(["head", "pinned"], drawHead),
+    follower.on(["token"], drawRow),
   ];
   return () => stops.forEach((stop) => stop());
 }

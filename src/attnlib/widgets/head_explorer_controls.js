@@ -6,6 +6,7 @@ import { element } from "./shared/dom.js";
 import { inWords } from "./shared/numbers.js";
 import {
   createButton,
+  createButtonGroup,
   createCheckbox,
   createControls,
   createForm,
@@ -19,38 +20,29 @@ export function headsOfWidth(numHeads, d) {
 
 /** A button for each source; none where there is but one. */
 export function createTabs(sources, { choose }) {
-  const buttons = sources.map(({ name }, i) => createButton(name, () => choose(i)));
-  for (const button of buttons) button.dir = "auto";
-  const attributes = { class: "attn-row", role: "group", "aria-label": "Where weights come from" };
-  const node = element("div", attributes, ...buttons);
-  node.hidden = sources.length === 1;
-  function draw(chosen) {
-    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
-  }
-  return { node, draw };
+  const names = sources.map(({ name }) => name);
+  const tabs = createButtonGroup("Where weights come from", names, choose);
+  tabs.node.hidden = sources.length === 1;
+  return tabs;
 }
 
-/** Slider over the head counts of each width d, and what else changes all maps. */
-export function createChoices(widths, { chooseCount, chooseCausal, chooseScale }) {
-  const sliders = new Map(
-    [...new Set(widths)].map((d) => {
-      const counts = divisors(d);
-      const slider = createSlider("Heads", {
-        max: counts.length - 1,
-        choose: (position) => chooseCount(counts[position]),
-        ticks: (counts.length <= 10 ? counts : [1, d]).map(String),
-      });
-      const draw = (count) => slider.draw(counts.indexOf(count), headsOfWidth(count, d));
-      return [d, { node: slider.node, draw }];
-    }),
-  );
+/** Slider over the head counts of a width d, and what else changes all maps. */
+export function createChoices({ chooseCount, chooseCausal, chooseScale }) {
+  let [width, counts] = [null, []]; // that the slider is made for
+  const slider = createSlider("Heads", {
+    max: 0,
+    choose: (position) => chooseCount(counts[position]),
+  });
   const causal = createCheckbox("Causal: nobody looks to the right", chooseCausal);
   const scale = createCheckbox("Colors up to the largest weight", chooseScale);
   const boxes = element("div", {}, scale.node, causal.node);
-  const node = createControls(...[...sliders.values()].map((slider) => slider.node), boxes);
+  const node = createControls(slider.node, boxes);
   function draw(numHeads, d, isCausal, toLargest) {
-    for (const [width, slider] of sliders) slider.node.hidden = width !== d;
-    sliders.get(d).draw(numHeads);
+    if (d !== width) {
+      [width, counts] = [d, divisors(d)];
+      slider.fit(counts.length - 1, (counts.length <= 10 ? counts : [1, d]).map(String));
+    }
+    slider.draw(counts.indexOf(numHeads), headsOfWidth(numHeads, d));
     causal.draw(isCausal);
     scale.draw(toLargest);
   }

@@ -1,7 +1,7 @@
 // HeadExplorer's view of one token: its row of weights in all heads, below the sentence.
 
 import { useHeadColor } from "./shared/color.js";
-import { element } from "./shared/dom.js";
+import { element, showChildren, write } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createNote, createSwatch } from "./shared/parts.js";
 import { createToolbar } from "./shared/toolbar.js";
@@ -23,17 +23,11 @@ export function createTokenRow(tokens, { choose }) {
   const toolbar = createToolbar("Whose row; arrow keys move, Enter chooses", "attn-chips");
   toolbar.show(tokens.map((token, i) => createChip(token, () => choose(i))));
   const picture = createWeightsPicture();
-  const [labels, numbers] = ["attn-names", "attn-numbers"].map((name) =>
+  const [names, numbers] = ["attn-names", "attn-numbers"].map((name) =>
     element("div", { class: name, "aria-hidden": "true" }),
   );
-  const lines = element(
-    "div",
-    { class: "attn-lines" },
-    labels,
-    toolbar.node,
-    picture.node,
-    numbers,
-  );
+  const labels = []; // of each head that was ever shown: its name and number
+  const lines = element("div", { class: "attn-lines" }, names, toolbar.node, picture.node, numbers);
   lines.style.setProperty("--tokens", T);
   const longest = Math.max(...tokens.map((token) => token.length));
   lines.classList.toggle("attn-upright", T * longest > MOST_FLAT);
@@ -47,15 +41,28 @@ export function createTokenRow(tokens, { choose }) {
     note,
   );
 
-  function createLabel(head, name) {
-    const long = element("span", { class: "attn-long" }, name ?? `head ${head + 1}`);
+  function createLabel(head) {
+    const long = element("span", { class: "attn-long" });
     const short = element("span", { class: "attn-short" }, `${head + 1}`);
-    const label = element("span", {}, createSwatch(head), long, short);
-    useHeadColor(label, head);
-    return label;
+    const name = element("span", {}, createSwatch(head), long, short);
+    useHeadColor(name, head);
+    return { name, long, number: element("span") };
   }
 
-  function draw(token, { maps, names }, { causal, top }) {
+  /** Name the first `count` heads, and write a number beside each line. */
+  function label(count, nameOf, numberOf) {
+    while (labels.length < count) labels.push(createLabel(labels.length));
+    const shown = labels.slice(0, count);
+    shown.forEach(({ long, number }, head) => {
+      write(long, nameOf(head));
+      write(number, numberOf(head));
+    });
+    const nodes = (part) => shown.map((parts) => parts[part]);
+    showChildren(names, nodes("name"));
+    showChildren(numbers, nodes("number"));
+  }
+
+  function draw(token, { maps, names: given }, { causal, top }) {
     const count = maps.length;
     const rows = new Float64Array(count * T);
     maps.forEach((weights, head) => {
@@ -68,15 +75,14 @@ export function createTokenRow(tokens, { choose }) {
     toolbar.press(token);
     const found = new Map(favorites(rows, T, options).map((best) => [best.row, best]));
     const weightOf = (head) => (found.has(head) ? shortNumber(found.get(head).weight) : "alike");
-    labels.replaceChildren(
-      ...(isNamed ? maps.map((_, head) => createLabel(head, names[head])) : []),
+    const nameOf = (head) => given[head] ?? `head ${head + 1}`;
+    label(isNamed ? count : 0, nameOf, weightOf);
+    write(
+      note,
+      isNamed
+        ? "On the right, each head's largest weight in this row."
+        : `Head 1 is the top line, head ${count} the bottom one; names and numbers up to ${MOST_NAMED} heads.`,
     );
-    numbers.replaceChildren(
-      ...(isNamed ? maps.map((_, head) => element("span", {}, weightOf(head))) : []),
-    );
-    note.textContent = isNamed
-      ? "On the right, each head's largest weight in this row."
-      : `Head 1 is the top line, head ${count} the bottom one; names and numbers up to ${MOST_NAMED} heads.`;
     return [...found.values()];
   }
   return { node, draw };

@@ -94,7 +94,7 @@ class HeadSource:
         rows = checked_rows(
             module, x, "pass its projected queries and keys to HeadExplorer(tokens, q, k)"
         )
-        _require_equal_heads(module)
+        _require_plain_heads(module)
         with torch.no_grad():
             q, k = module.W_q(rows), module.W_k(rows)  # [T, d] -> [T, d]
         return cls(name, q, k, origin, module.num_heads)
@@ -161,8 +161,8 @@ def _ask(columns: Sequence[int | None]) -> Tensor:
     return STRENGTH * MOST_RULED_TOKENS**0.5 * _one_hot(columns)
 
 
-def _require_equal_heads(module: MultiHeadAttention) -> None:
-    """Raise ValueError unless a module's keys have as many heads as its queries, made of one x."""
+def _require_plain_heads(module: MultiHeadAttention) -> None:
+    """Raise ValueError unless q and k, made of one x, hold all that a module's scores hang on."""
     h, kv = module.num_heads, module.num_kv_heads
     if kv != h:
         raise ValueError(
@@ -176,4 +176,11 @@ def _require_equal_heads(module: MultiHeadAttention) -> None:
         raise ValueError(
             f"module must take its keys from x, got kdim={module.kdim} and "
             f"d_model={module.d_model}: pass its projected queries and keys to HeadExplorer"
+        )
+    if module.rotary is not None:
+        raise ValueError(
+            f"module must have no rotary positions, got {module.rotary}: the slider cuts q and k "
+            "anew for each number of heads, and each cut would have to be turned in its own way. "
+            f"To see these {h} heads, turn each head's queries and keys with module.rotary, and "
+            f"pass them side by side to HeadExplorer(tokens, q, k, num_heads={h})"
         )

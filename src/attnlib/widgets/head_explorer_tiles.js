@@ -1,7 +1,7 @@
 // HeadExplorer's overview: a small map a head.
 
 import { useHeadColor } from "./shared/color.js";
-import { element } from "./shared/dom.js";
+import { element, write } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createToolbar } from "./shared/toolbar.js";
 import { createWeightsPicture } from "./shared/weights_picture.js";
@@ -38,8 +38,8 @@ export function createTiles({ choose }) {
     const isMarked = columns * T <= MOST_MARKED;
     maps.forEach((weights, head) => {
       const { button, name, number, picture } = tiles[head];
-      name.textContent = names[head] ?? (columns > 3 ? `${head + 1}` : `head ${head + 1}`);
-      number.textContent = shortNumber(means[head]);
+      write(name, names[head] ?? (columns > 3 ? `${head + 1}` : `head ${head + 1}`));
+      write(number, shortNumber(means[head]));
       const spoken = names[head] ? `head ${head + 1}, ${names[head]}` : `head ${head + 1}`;
       button.setAttribute("aria-label", spoken);
       picture.draw(weights, T, { ...options, isMarked });

@@ -5,11 +5,20 @@ export function nameOf(relation) {
   return relation.replace(">", " → ");
 }
 
-/** Chance level of an answer for who knows which relation is asked for: four classes, four adverbs. */
+/** Concord's chance level, for who knows which relation is asked for: four classes, four adverbs. */
 export const CHANCE = 1 / 4;
+
+/** What is looked for in a relation: "object", or all of its name. */
+export function partOf(relation) {
+  return relation.split(">").at(-1);
+}
 
 /** Above this share of right answers, a relation counts as learned. */
 export const LEARNED = 0.9;
+
+export function hasLearned({ relations }, name) {
+  return relations[name] >= LEARNED;
+}
 
 /** All [word, partner] of a sentence in which a relation holds, as places. */
 export function pairsOf(sentence, relation) {
@@ -37,6 +46,16 @@ export function bestOffsets(sentences, relations) {
     );
     const [offset, count] = inOrder[0] ?? [0, 0];
     return [name, { offset, share: total > 0 ? count / total : 0 }];
+  });
+  return Object.fromEntries(found);
+}
+
+/** For each relation the weight on its partners of rows that look at all alike: {share}. */
+export function evenWeights(sentences, relations) {
+  const found = relations.map(({ name }) => {
+    // A causal row may look at itself and at all before it.
+    const rows = sentences.flatMap((sentence) => pairsOf(sentence, name).map(([row]) => row));
+    return [name, { share: rows.reduce((sum, row) => sum + 1 / (row + 1), 0) / rows.length }];
   });
   return Object.fromEntries(found);
 }
@@ -77,6 +96,21 @@ export function needsOfOneWord(relations) {
       .filter((other) => asker(other.name) === asker(name))
       .map((other) => [name, other.name]),
   );
+}
+
+/**
+ * Between which weights nine of ten rows lie that a head has at one place: {low, high} of each head
+ * for each of some columns. `maps` are the weights of sentences as long as T, [h, T, T] each.
+ */
+export function spreadOf(maps, T, row, columns) {
+  const heads = maps[0].length / T ** 2;
+  const ofHead = (head, column) => {
+    const found = maps.map((weights) => weights[(head * T + row) * T + column]);
+    const sorted = Float64Array.from(found).sort();
+    const at = (share) => sorted[Math.round(share * (sorted.length - 1))];
+    return { low: at(0.05), high: at(0.95) };
+  };
+  return Array.from({ length: heads }, (_, head) => columns.map((column) => ofHead(head, column)));
 }
 
 /** The answer with the largest logit, for each word: places among `count` answers. */

@@ -1,36 +1,51 @@
-// HeadLab's finished models, each with what it gets right; pressed, one is shown again.
+// HeadLab's finished models, each with what it gets right; pressed, one is shown again, and another
+// stays beside it.
 
-import { headsInWords } from "./head_lab_curve.js";
 import { nameOf } from "./head_lab_findings.js";
+import { rowsNamed } from "./head_lab_tasks.js";
+import { nameOfRun } from "./head_lab_words.js";
 import { element } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
-import { createButton, createHeading } from "./shared/parts.js";
+import { createButton, createHeading, createNote } from "./shared/parts.js";
 
-/** A row for each model, with its share of right answers in some relations. */
-export function createKept(relations, choose) {
-  const titles = ["model", ...relations.map(nameOf), "loss"];
+/**
+ * A row for each model of a setting's task, with its share of right answers in some relations.
+ * `choose(run)` shows one; `keep(run)` has it beside others, `keep(null)` none.
+ */
+export function createKept(setting, { choose, keep }) {
+  const asked = rowsNamed(setting, setting.listed);
+  const titles = ["model", ...asked.map(({ name }) => nameOf(name)), "loss", "beside"];
   const head = titles.map((text) => element("th", { scope: "col" }, text));
   const body = element("tbody");
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...head)), body);
   const scroll = element("div", { class: "attn-scroll" }, table);
-  const node = element("div", { class: "attn-kept" }, createHeading("Your models so far"), scroll);
-  const rows = new Map(); // run -> {node, button}
+  const node = element(
+    "div",
+    { class: "attn-kept" },
+    createHeading("Your models so far"),
+    createNote("Press one to see it again. One that is ticked stays beside it."),
+    scroll,
+  );
+  const rows = new Map(); // run -> {node, button, box}
 
   function createRow(run) {
-    const { numHeads, seed, evaluation } = run;
-    const button = createButton(`${headsInWords(numHeads)}, seed ${seed}`, () => choose(run));
-    const shares = relations.map((relation) => evaluation.relations[relation]);
+    const { evaluation } = run;
+    const button = createButton(nameOfRun(run), () => choose(run));
+    const shares = asked.map(({ share }) => share(evaluation));
     const numbers = shares.map((share) => (share === undefined ? "–" : shortNumber(share)));
     const cells = [...numbers, evaluation.loss.toFixed(3)];
     const name = element("th", { scope: "row" }, button);
-    return {
-      button,
-      node: element("tr", {}, name, ...cells.map((cell) => element("td", {}, cell))),
-    };
+    const box = element("input", { type: "checkbox" });
+    box.setAttribute("aria-label", `${nameOfRun(run)}: keep beside`);
+    box.addEventListener("change", () => keep(box.checked ? run : null));
+    // Models of other settings are asked other questions.
+    box.hidden = run.setting.key !== setting.key || run.isGiven;
+    const line = [name, ...cells.map((cell) => element("td", {}, cell)), element("td", {}, box)];
+    return { button, box, node: element("tr", {}, ...line) };
   }
 
   /** Rows that stay are left where they are, with the focus. */
-  function draw(runs, shown) {
+  function draw(runs, shown, beside) {
     node.hidden = runs.length === 0;
     for (const [run, row] of rows) {
       if (runs.includes(run)) continue;
@@ -43,6 +58,7 @@ export function createKept(relations, choose) {
       const there = body.children[i] ?? null;
       if (there !== row.node) body.insertBefore(row.node, there);
       row.button.setAttribute("aria-pressed", String(run === shown));
+      row.box.checked = run === beside;
     });
   }
   return { node, draw };

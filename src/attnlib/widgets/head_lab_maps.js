@@ -11,7 +11,7 @@ import { createToolbar } from "./shared/toolbar.js";
 import { createWeightsPicture } from "./shared/weights_picture.js";
 
 /** Weights as a picture, with frames around the true partners; rows that ask for nothing are faint. */
-function createPicture() {
+export function createPicture() {
   const picture = createWeightsPicture();
   const faint = svgElement("path", { class: "attn-faint" });
   const frames = ["attn-halo", "attn-frame"].map((name) => svgElement("path", { class: name }));
@@ -23,25 +23,40 @@ function createPicture() {
   const svg = svgElement("svg", attributes, faint, ...frames);
   picture.node.append(svg);
 
-  function draw(weights, { T, asking, pairs }) {
-    const options = { rows: T, mayLook: () => T, top: 1, isMarked: false };
-    picture.draw(weights ?? new Float32Array(T * T), T, options);
+  /** `rows` x T weights, or null; `pairs` are [row, column] with a frame, others than `asking` are faint. */
+  function draw(weights, { T, rows = T, asking, pairs }) {
+    const options = { rows, mayLook: () => T, top: 1, isMarked: false };
+    picture.draw(weights ?? new Float32Array(rows * T), T, options);
+    picture.node.style.setProperty("--shape", T / rows);
     picture.node.classList.toggle("attn-blank", weights === null);
-    svg.setAttribute("viewBox", `0 0 ${T} ${T}`);
-    const rows = Array.from({ length: T }, (_, row) => row).filter((row) => !asking.has(row));
-    faint.setAttribute("d", rows.map((row) => `M0 ${row}h${T}v1h${-T}z`).join(""));
+    svg.setAttribute("viewBox", `0 0 ${T} ${rows}`);
+    const others = Array.from({ length: rows }, (_, row) => row).filter((row) => !asking.has(row));
+    faint.setAttribute("d", others.map((row) => `M0 ${row}h${T}v1h${-T}z`).join(""));
     const path = pairs.map(([row, column]) => `M${column} ${row}h1v1h-1z`).join("");
     for (const frame of frames) frame.setAttribute("d", path);
   }
   return { node: picture.node, draw };
 }
 
-/** What the maps of a sentence have in common: who asks, and for whom. */
+/**
+ * What the maps of a sentence have in common: which rows are drawn, from `first` on, who of them
+ * asks, and for whom. Where one row alone asks, it is drawn alone.
+ */
 export function truthOf(sentence, relations) {
-  const pairs = relations.flatMap(({ name }) =>
-    pairsOf(sentence, name).map(([row, column]) => [row, column, name]),
-  );
-  return { T: sentence.words.length, pairs, asking: new Set(pairs.map(([row]) => row)) };
+  const T = sentence.words.length;
+  const all = relations.flatMap(({ name }) => pairsOf(sentence, name));
+  const asking = [...new Set(all.map(([row]) => row))];
+  const [first, rows] = asking.length === 1 ? [asking[0], 1] : [0, T];
+  const pairs = all.map(([row, column]) => [row - first, column]);
+  return { T, first, rows, pairs, asking: new Set(pairs.map(([row]) => row)) };
+}
+
+/** The rows of a sentence's maps that are drawn, for each head, of its weights [h, T, T]. */
+export function mapsOf(weights, { T, first, rows }) {
+  return Array.from({ length: weights.length / T ** 2 }, (_, head) => {
+    const from = (head * T + first) * T;
+    return weights.subarray(from, from + rows * T);
+  });
 }
 
 function createTile(head, choose) {
@@ -56,8 +71,8 @@ function createTile(head, choose) {
 }
 
 /** A small map a head; pressed, it is enlarged. */
-export function createTiles({ choose }) {
-  const toolbar = createToolbar("All heads; arrow keys move, Enter enlarges", "attn-grid");
+export function createTiles({ choose, name = "All heads" }) {
+  const toolbar = createToolbar(`${name}; arrow keys move, Enter enlarges`, "attn-grid");
   const tiles = [];
 
   /** `maps` has each head's weights, or null; `specialties` what each is best at, or null. */
@@ -107,12 +122,12 @@ export function createSwitches({ mute }) {
   return { node, draw };
 }
 
-/** The enlarged map of a sentence; `read(cell)` is told where a reader points. */
-export function createLargeMap(words, { read }) {
+/** The enlarged map of a sentence; `read(cell)` is told where a reader points, as drawn. */
+export function createLargeMap(words, { first, rows }, { read }) {
   const picture = createPicture();
   const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" });
   plot.append(picture.node);
-  const map = createTokenMap(words, plot);
+  const map = createTokenMap(words, plot, words.slice(first, first + rows));
   const node = element("div", { class: "attn-scroll" }, map.node);
   const T = words.length;
   let cursor = null;
@@ -121,11 +136,11 @@ export function createLargeMap(words, { read }) {
     map.pointAt(cell);
     read(cell);
   }
-  plot.addEventListener("pointermove", (event) => pointAt(cellAt(event, plot, T, T)));
-  plot.addEventListener("pointerdown", (event) => pointAt(cellAt(event, plot, T, T)));
+  plot.addEventListener("pointermove", (event) => pointAt(cellAt(event, plot, rows, T)));
+  plot.addEventListener("pointerdown", (event) => pointAt(cellAt(event, plot, rows, T)));
   plot.addEventListener("focus", () => pointAt(cursor ?? { row: 0, column: 0 }));
   plot.addEventListener("keydown", (event) => {
-    const next = moveByKey(event.key, cursor, T, T);
+    const next = moveByKey(event.key, cursor, rows, T);
     if (next === null) return;
     event.preventDefault();
     pointAt(next);

@@ -1,4 +1,5 @@
-// HeadLab's trained models: each in a worker of its own, known by its number of heads and its seed.
+// HeadLab's trained models: each in a worker of its own, known by its setting, its number of heads and
+// its seed.
 
 import { startTraining } from "./engine/trainer.js";
 
@@ -14,45 +15,63 @@ export function sharedRuns(model, settings) {
 }
 
 /**
- * Models that train, or have trained. A run is {numHeads, seed, state, steps, losses, evaluation,
- * seconds, problem}; its `state` is "training", "paused", "done", "stopped" or "failed".
+ * Models that train, or have trained. A run is {setting, numHeads, seed, isGiven, state, steps,
+ * losses, evaluation, seconds, problem}; its `state` is "training", "paused", "done", "stopped" or
+ * "failed". A setting is one of head_lab_tasks.js. A run that `isGiven` began with the weights that
+ * the setting was `given`; as long as these are asked as they came, its state is "given".
  */
-function createRuns({ spec, recipe, heldOut }) {
+function createRuns({ heldOut }) {
   const runs = []; // the newest last
-  const queue = []; // {numHeads, seed} of models to be trained in the background
+  const queue = []; // {setting, numHeads, seed} of models to be trained in the background
+  let shown = []; // what a reader looks at, as `find` wants it
   const views = new Set();
   const tell = (run) => views.forEach((hear) => hear(run));
-  const isOver = (run) => run?.state === "done" || run?.state === "stopped";
+  const isOver = (run) => ["done", "stopped", "given"].includes(run?.state);
+  const isReady = (run) => isOver(run) && !run.isAsleep; // to be asked
 
-  function find(numHeads, seed) {
-    return runs.find((run) => run.numHeads === numHeads && run.seed === seed);
+  function find(setting, numHeads, seed, isGiven = false) {
+    const isIt = (run) => run.numHeads === numHeads && run.seed === seed && run.isGiven === isGiven;
+    return runs.find((run) => run.setting.key === setting.key && isIt(run));
   }
+  const isShown = (run) => run === find(...shown);
   function drop(run) {
     run.training.close();
     runs.splice(runs.indexOf(run), 1);
   }
 
-  /** Train a model, from the beginning. What a reader has let train before is given up. */
-  function start(numHeads, seed) {
-    const before = find(numHeads, seed);
+  /** Give up what a reader has let train, and a run `before`. */
+  function giveUp(before) {
     const isGivenUp = (run) => run === before || (!isOver(run) && !run.isBehind);
-    for (const run of [...runs]) if (isGivenUp(run)) drop(run);
-    const run = train({ numHeads, seed, isBehind: false });
+    for (const run of runs.filter(isGivenUp)) drop(run);
+  }
+
+  /** Train a model, from the beginning. */
+  function start(setting, numHeads, seed, isGiven = false) {
+    giveUp(find(setting, numHeads, seed, isGiven));
+    const run = train({ setting, numHeads, seed, isGiven, isBehind: false });
     goOn();
     return run;
   }
 
+  /** Have the given weights asked as they came. */
+  function look(setting, numHeads, seed) {
+    const before = find(setting, numHeads, seed, true);
+    if (before) drop(before);
+    return train({ setting, numHeads, seed, isGiven: true, state: "given" });
+  }
+
   function train(which) {
-    const run = { ...which, state: "training", steps: 0, losses: [], evaluation: null };
-    const { numHeads, seed } = run;
+    const run = { state: "training", steps: 0, losses: [], evaluation: null, ...which };
+    const { numHeads, seed, isGiven } = run;
+    const { name, options, spec, recipe, given } = run.setting;
     runs.push(run);
-    const [block] = spec.blocks;
-    const blocks = [{ ...block, num_heads: numHeads, num_kv_heads: numHeads }];
     const message = {
-      spec: { ...spec, blocks },
+      spec: specWith(spec, numHeads),
       recipe,
-      task: { name: "concord", seed, heldOut },
-      reports: { losses: EVERY },
+      weights: isGiven ? given : null,
+      isAsIs: run.state === "given",
+      task: { name, options, seed, heldOut },
+      reports: { losses: EVERY, evaluation: Math.max(25, Math.round(recipe.steps / 40)) },
     };
     run.training = startTraining(message, {
       losses({ steps, losses }) {
@@ -66,7 +85,8 @@ function createRuns({ spec, recipe, heldOut }) {
         tell(run);
       },
       done({ steps, seconds }) {
-        Object.assign(run, { steps, seconds, state: steps < recipe.steps ? "stopped" : "done" });
+        Object.assign(run, { steps, seconds });
+        if (run.state !== "given") run.state = steps < recipe.steps ? "stopped" : "done";
         putToSleep();
         goOn();
         tell(run);
@@ -81,41 +101,58 @@ function createRuns({ spec, recipe, heldOut }) {
     return run;
   }
 
-  /** Close the oldest workers; what their models reached is still known. */
+  /** Close the oldest workers but the one shown; what their models reached is still known. */
   function putToSleep() {
-    const awake = runs.filter((run) => isOver(run) && !run.isAsleep);
-    for (const run of awake.slice(0, -MOST_AWAKE)) {
+    const canSleep = (run) => isReady(run) && !run.isKept && !isShown(run);
+    for (const run of runs.filter(canSleep).slice(0, 1 - MOST_AWAKE)) {
       run.training.close();
       run.isAsleep = true;
     }
   }
 
   /** Train models in the background, as many at once as there is room for. */
-  function repeat(counts, seeds) {
-    queue.length = 0;
+  function repeat(setting, counts, seeds) {
     for (let seed = 0; seed < seeds; seed++) {
-      for (const numHeads of counts) if (!isDone(numHeads, seed)) queue.push({ numHeads, seed });
+      for (const numHeads of counts) queue.push({ setting, numHeads, seed });
     }
     goOn();
   }
-  const isDone = (numHeads, seed) => find(numHeads, seed)?.state === "done";
   const behind = () => runs.filter((run) => run.isBehind && run.state === "training");
+
+  /** What trains, or waits to train, because a setting is repeated. */
+  function repeated({ key }) {
+    const all = [...queue, ...behind().filter((run) => !run.isKept)];
+    return all.filter((one) => one.setting.key === key);
+  }
+
+  /** Have a model that can be asked, and that stays so; it is trained in the background if need be. */
+  function keep(setting, numHeads, seed) {
+    const before = find(setting, numHeads, seed);
+    for (const run of runs) run.isKept = run === before;
+    if (before && !before.isAsleep) return;
+    if (before) drop(before);
+    train({ setting, numHeads, seed, isGiven: false, isBehind: true, isKept: true });
+  }
 
   function goOn() {
     while (queue.length > 0 && behind().length < AT_ONCE) {
-      const { numHeads, seed } = queue.shift();
-      const before = find(numHeads, seed);
-      if (before?.state === "training" || before?.state === "done") continue;
+      const { setting, numHeads, seed } = queue.shift();
+      const before = find(setting, numHeads, seed);
+      if (before && before.state !== "failed") continue;
       if (before) drop(before);
-      train({ numHeads, seed, isBehind: true });
+      train({ setting, numHeads, seed, isGiven: false, isBehind: true });
     }
   }
 
-  /** Train no more in the background; what hasn't ended there is given up. */
-  function stopRepeating() {
-    queue.length = 0;
-    for (const run of behind()) drop(run);
-    views.forEach((hear) => hear(null));
+  /** Repeat a setting no more; of what hasn't ended only the run that is shown goes on. */
+  function stopRepeating(setting) {
+    for (const one of repeated(setting)) {
+      if (queue.includes(one)) queue.splice(queue.indexOf(one), 1);
+      else if (isShown(one)) one.isBehind = false;
+      else drop(one);
+    }
+    goOn();
+    tell(null);
   }
 
   function pause(run) {
@@ -148,15 +185,29 @@ function createRuns({ spec, recipe, heldOut }) {
     all: runs,
     find,
     isOver,
-    isRepeating: () => queue.length > 0 || behind().length > 0,
+    isReady,
+    isRepeating: (setting) => repeated(setting).length > 0,
+    show(...which) {
+      shown = which;
+    },
     start,
+    giveUp,
+    look,
     pause,
     resume,
     stop: (run) => run.training.stop(),
     repeat,
+    keep,
     stopRepeating,
     watch,
   };
+}
+
+/** What a model is with another number of heads; as many as before share their keys and values. */
+export function specWith(spec, numHeads) {
+  const [block] = spec.blocks;
+  const hOfKeys = (numHeads * block.num_kv_heads) / block.num_heads;
+  return { ...spec, blocks: [{ ...block, num_heads: numHeads, num_kv_heads: hOfKeys }] };
 }
 
 /**

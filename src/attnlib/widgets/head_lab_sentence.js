@@ -1,29 +1,32 @@
 // HeadLab's sentence: its words, what each is asked, and what the model answers.
 
 import { concord } from "./engine/language.js";
-import { answersOf } from "./head_lab_findings.js";
+import { answersOf, partOf } from "./head_lab_findings.js";
 import { element } from "./shared/dom.js";
 import { createButton, createForm } from "./shared/parts.js";
 
-/** What is asked of each word: lists of {readout, relation, what, right}; `right` is an answer's place. */
-export function questionsOf({ words, answers, partners }) {
+/**
+ * What is asked of each word of a task's sentence: lists of {readout, relation, what, right}; `right`
+ * is an answer's place.
+ */
+export function questionsOf({ words, answers, partners }, { readouts, relations }) {
   return words.map((_, word) =>
-    Object.keys(concord.readouts).flatMap((readout) => {
+    Object.keys(readouts).flatMap((readout) => {
       const right = answers[readout][word];
       if (right === null) return [];
-      const found = concord.relations.find(
+      const found = relations.find(
         ({ name, readout: own }) => own === readout && word in partners[name],
       );
       // Only an adjective without an adverb is asked for a partner that isn't there.
       const relation = found?.name ?? null;
-      return [{ readout, relation, what: relation?.split(">")[1] ?? "adverb", right }];
+      return [{ readout, relation, what: relation ? partOf(relation) : "adverb", right }];
     }),
   );
 }
 
 /** The answers of a model to a sentence's questions, in the same lists; null where it has none. */
-export function answeredBy(logits, questions) {
-  const chosen = Object.entries(concord.readouts).map(([readout, answers]) => [
+export function answeredBy(logits, questions, { readouts }) {
+  const chosen = Object.entries(readouts).map(([readout, answers]) => [
     readout,
     answersOf(logits[readout], answers.length),
   ]);
@@ -31,38 +34,19 @@ export function answeredBy(logits, questions) {
   return questions.map((own, word) => own.map(({ readout }) => found[readout][word]));
 }
 
-/** A text in which another word stands at a place. */
-function replaced(words, place, word) {
-  return Object.assign([...words], { [place]: word }).join(" ");
-}
-
-/** Words that may stand in place of one, itself among them. */
-export function alternatives(words, place) {
-  const behind = concord.nextWords(words.slice(0, place).join(" "));
-  return behind.filter((word) => {
-    if (word === words[place]) return true;
-    try {
-      return concord.read(replaced(words, place, word)).words.length === words.length;
-    } catch {
-      return false;
-    }
-  });
-}
-
 /** A word with what it answers; other words may be chosen in its place. */
-function createCard(words, place, questions, choose) {
-  const others = alternatives(words, place);
-  const word =
+function createCard(word, place, others, questions, readouts, choose) {
+  const field =
     others.length > 1
       ? element(
           "select",
           { "aria-label": `Word ${place + 1}` },
           ...others.map((text) => element("option", {}, text)),
         )
-      : element("span", { class: "attn-word" }, words[place]);
+      : element("span", { class: "attn-word" }, word);
   if (others.length > 1) {
-    word.value = words[place];
-    word.addEventListener("change", () => choose(place, word.value));
+    field.value = word;
+    field.addEventListener("change", () => choose(place, field.value));
   }
   const slots = questions.map(({ what }) => {
     const answer = element("span", { class: "attn-given" });
@@ -70,26 +54,27 @@ function createCard(words, place, questions, choose) {
     const node = element("span", { class: "attn-slot" }, `${what}: `, answer, mark);
     return { node, answer, mark };
   });
-  const node = element("div", { class: "attn-card" }, word, ...slots.map((slot) => slot.node));
+  const node = element("div", { class: "attn-card" }, field, ...slots.map((slot) => slot.node));
 
   function draw(given) {
     slots.forEach(({ node: slot, answer, mark }, i) => {
       const { readout, right } = questions[i];
-      const text = (place) => concord.readouts[readout][place];
+      const text = (place) => readouts[readout][place];
       const isWrong = given !== null && given[i] !== right;
       slot.classList.toggle("attn-wrong", isWrong);
       answer.textContent = text(given === null ? right : given[i]);
       mark.textContent = given === null ? "" : isWrong ? ` ✗ ${text(right)}` : " ✓";
     });
   }
-  return { node, word, draw };
+  return { node, field, draw };
 }
 
 /**
- * A sentence that a reader changes word by word, types or has drawn: `choose(sentence)` is told a
- * new one, as language.js has it.
+ * A sentence of a setting that a reader changes word by word, types (one of Concord) or has drawn with
+ * `chance`: `choose(sentence)` is told a new one, as engine/ has it.
  */
-export function createSentence({ choose, draw: drawSentence }) {
+export function createSentence(setting, chance, choose) {
+  const { task } = setting;
   const field = element("input", { type: "text", "aria-label": "A sentence of the language" });
   field.autocomplete = "off";
   field.spellcheck = false;
@@ -99,16 +84,16 @@ export function createSentence({ choose, draw: drawSentence }) {
     () => {
       try {
         refuse("");
+        if (field.value.trim() === "") throw new Error("Type a sentence.");
         choose(concord.read(field.value));
       } catch (error) {
         refuse(error.message);
       }
     },
-    field,
-    submit,
-    createButton("Another sentence", () => {
+    ...(task === concord ? [field, submit] : []),
+    createButton(setting.another, () => {
       refuse("");
-      choose(drawSentence());
+      choose(task.draw(chance));
     }),
   );
   form.className = "attn-row";
@@ -123,8 +108,8 @@ export function createSentence({ choose, draw: drawSentence }) {
   }
 
   function replace(place, word) {
-    choose(concord.read(replaced(shown.words, place, word)));
-    list[place].word.focus();
+    choose(setting.changed(shown, place, word));
+    list[place].field.focus();
   }
 
   /** `given` has the model's answers, as answeredBy; null before there are any. */
@@ -132,7 +117,10 @@ export function createSentence({ choose, draw: drawSentence }) {
     if (sentence !== shown) {
       shown = sentence;
       const { words } = sentence;
-      list = words.map((_, place) => createCard(words, place, questions[place], replace));
+      list = words.map((word, place) => {
+        const others = setting.alternatives(sentence, place);
+        return createCard(word, place, others, questions[place], task.readouts, replace);
+      });
       cards.replaceChildren(...list.map((card) => card.node));
       if (field !== document.activeElement) field.value = words.join(" ");
       refuse("");

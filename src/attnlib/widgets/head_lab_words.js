@@ -1,12 +1,22 @@
 // What HeadLab says: how a training stands, what a model has learned, what muting does.
 
 import { headsInWords } from "./head_lab_curve.js";
-import { bestHeads, LEARNED, nameOf, needsOfOneWord } from "./head_lab_findings.js";
+import { bestHeads, hasLearned, LEARNED, nameOf, partOf } from "./head_lab_findings.js";
 import { inWords, shortNumber } from "./shared/numbers.js";
+
+const CHANGES = 0.1; // of a weight: more than that is told as a change
+
+/** What a run is called: its number of heads, what was chosen of its task, and how it began. */
+export function nameOfRun({ setting, numHeads, seed, isGiven, state }) {
+  const from = isGiven ? ", from your weights" : "";
+  const began = state === "given" ? "as it came" : `seed ${seed}${from}`;
+  return [headsInWords(numHeads), setting.inWords, began].filter(Boolean).join(", ");
+}
 
 /** How a training stands, for eyes that follow it. */
 export function sayProgress(run, steps) {
   if (run === null) return "Not trained yet.";
+  if (run.state === "given") return "Your model as it came: nothing was trained here.";
   const at = `step ${run.steps} of ${steps}`;
   const loss = run.losses.length > 0 ? `, loss ${run.losses.at(-1).toFixed(2)}` : "";
   const words = { training: "Training", paused: "Paused", stopped: "Stopped", failed: "Ended" };
@@ -14,30 +24,72 @@ export function sayProgress(run, steps) {
   return `Trained: ${steps} steps in ${run.seconds.toFixed(1)} seconds${loss}.`;
 }
 
-/** What a model has learned, and what not. */
-export function sayLearned(run) {
-  const who = `${headsInWords(run.numHeads)}, seed ${run.seed}`;
-  const shares = Object.entries(run.evaluation.relations);
-  const missed = shares.filter(([, share]) => share < LEARNED);
-  const verb = run.state === "stopped" ? "Stopped" : "Trained";
-  if (missed.length === 0)
-    return `${verb} with ${who}: at least 9 of 10 answers are right in each relation.`;
-  const names = missed.map(([name, share]) => `${nameOf(name)} (${shortNumber(share)})`);
-  const rest = missed.length < shares.length ? " The others are right at least 9 times of 10." : "";
-  return `${verb} with ${who}: not learned are ${inWords(names)}.${rest}`;
+/** What is said when a training begins, fails or is gone; null where that is said already. */
+export function sayBegin(run, isAgain) {
+  if (run === null) return "";
+  if (run.state === "failed") return run.problem.replace(/\.?$/, ".");
+  if (run.state !== "training" || run.steps > 0) return null;
+  const again = "The link or saved state asks for this model, trained again here";
+  return `${isAgain ? again : "Training"}: ${nameOfRun(run)}.`;
 }
 
-/** Whether two things that one word needs are found by one head or by two. */
-export function saySharing(mass, relations) {
-  const bests = bestHeads(mass);
-  const pairs = needsOfOneWord(relations).filter((pair) => pair.every((name) => name in bests));
-  return pairs.map(([a, b]) => {
+/** What a model has learned, and what not. */
+export function sayLearned(run) {
+  const shares = run.setting.rows.map(({ name, share }) => [name, share(run.evaluation)]);
+  const verb = { stopped: "Stopped", given: "Asked" }[run.state] ?? "Trained";
+  const named = (some) => some.map(([name, share]) => `${nameOf(name)} (${shortNumber(share)})`);
+  const begin = `${verb} with ${nameOfRun(run)}:`;
+  if (run.setting.chosen) return `${begin} right are ${inWords(named(shares))}.`;
+  const missed = shares.filter(([, share]) => share < LEARNED);
+  if (missed.length === 0) return `${begin} at least 9 of 10 answers are right in each relation.`;
+  const rest = missed.length < shares.length ? " The others are right at least 9 times of 10." : "";
+  return `${begin} not learned are ${inWords(named(missed))}.${rest}`;
+}
+
+/** What the smallest form says of a model that has been trained; `counts` may be chosen. */
+export function sayVerb(run, counts) {
+  const needs = ["verb>subject", "verb>object"].map((name) => run.evaluation.relations[name]);
+  const [subject, object] = needs.map((share) => shortNumber(share));
+  const who = nameOfRun(run);
+  const more = counts.find((count) => count > run.numHeads);
+  const isLearned = needs.every((share) => share >= LEARNED);
+  const next = isLearned || !more ? "" : ` Now give it ${headsInWords(more)}.`;
+  return `${who}: right about the subject in ${subject}, about the object in ${object}.${next}`;
+}
+
+/** Whether two things that one word needs are found by one head or by two, or not learned. */
+export function saySharing(evaluation, { pairs }) {
+  const bests = bestHeads(evaluation.mass);
+  const known = pairs.filter((pair) => pair.every((name) => name in bests));
+  return known.map(([a, b]) => {
     const [one, other] = [bests[a].head + 1, bests[b].head + 1];
-    const [word, first] = a.split(">");
-    const [, second] = b.split(">");
-    const whose = one === other ? `head ${one} for both` : `heads ${one} and ${other}`;
-    return { text: `${word}: ${first} and ${second}`, whose, isShared: one === other };
+    const missed = [a, b].filter((name) => !hasLearned(evaluation, name)).map(partOf);
+    const isShared = missed.length === 0 && one === other;
+    const found = isShared ? `head ${one} for both` : `heads ${one} and ${other}`;
+    const whose = missed.length > 0 ? `${inWords(missed)} not learned` : found;
+    const [word] = a.includes(">") ? a.split(">") : ["each symbol"];
+    return { text: `${word}: ${partOf(a)} and ${partOf(b)}`, whose, isShared };
   });
+}
+
+/** Between which weights a head is on each of its partners when only the values change. */
+export function saySpread(spread, { relations }) {
+  const range = ({ low, high }) => `${shortNumber(low)} to ${shortNumber(high)}`;
+  return inWords(relations.map(({ name }, i) => `${range(spread[i])} on ${partOf(name)}`));
+}
+
+/**
+ * What is to be learned from a model with one head and two needs; `spread` is that of its head.
+ */
+export function sayOneHead({ setting, evaluation, state, steps }, spread) {
+  const both = setting.rows.at(-1).share(evaluation);
+  const isFound = both >= LEARNED;
+  const verdict = isFound ? "One head answers both" : "One head doesn't answer both";
+  const early = state === "stopped" ? ` after ${steps} steps` : "";
+  const width = Math.max(...spread.map(({ low, high }) => high - low));
+  const row = `Its row ${width >= CHANGES ? "changes" : "hardly changes"} with the values`;
+  const way = isFound && setting.chosen.mlp ? " An MLP comes behind it." : "";
+  return `${verdict}${early}: ${shortNumber(both)} of the questions have both right.${way} ${row}: its weight is ${saySpread(spread, setting.task)} in nine of ten tries with other values.`;
 }
 
 /** What the model answers about the sentence, and what muting some heads changes. */

@@ -5,6 +5,7 @@ import { useHeadColor } from "./shared/color.js";
 import { element } from "./shared/dom.js";
 import { inWords } from "./shared/numbers.js";
 import {
+  createButton,
   createCheckbox,
   createLegend,
   createLive,
@@ -62,8 +63,8 @@ function createTokenChoice(tokens, choose) {
   return { node, draw };
 }
 
-/** A checkbox a head: ticked heads add to the output. */
-function createHeadSwitches(labels, mute) {
+/** A checkbox a head: ticked heads add to the output; and a button that swaps those with the muted. */
+function createHeadSwitches(labels, { mute, swap }) {
   const sizes = labels.map(() => element("span", { class: "attn-size" }));
   const switches = labels.map((label, head) => {
     const name = [createSwatch(head), element("span", {}, label), sizes[head]];
@@ -72,6 +73,7 @@ function createHeadSwitches(labels, mute) {
     return checkbox;
   });
   const nodes = switches.map((checkbox) => checkbox.node);
+  nodes.push(createButton("Mute the others instead", swap));
   const node = element("div", { class: "attn-controls attn-switches", role: "group" }, ...nodes);
   node.setAttribute("aria-label", "Heads that add to the output");
   function draw(terms, muted) {
@@ -122,8 +124,15 @@ function render({ model, el }) {
     const others = model.get("muted").filter((other) => other !== head);
     set("muted", isMuted ? [...others, head].sort((a, b) => a - b) : others);
   }
+  function swap() {
+    const muted = model.get("muted");
+    set(
+      "muted",
+      labels.map((_, head) => head).filter((head) => !muted.includes(head)),
+    );
+  }
   const choice = createTokenChoice(tokens, (token) => set("token", token));
-  const switches = createHeadSwitches(labels, mute);
+  const switches = createHeadSwitches(labels, { mute, swap });
   const plot = createPlot(d, labels.length + (bias === null ? 0 : 1));
   const numbers = createNumbers(labels);
   const marks = [
@@ -137,7 +146,10 @@ function render({ model, el }) {
   const root = createWidget(
     "head-mute",
     "What each head adds",
-    createNote(`Heads: ${model.get("origin")}. Choose a token; untick heads.`),
+    createNote(
+      `Heads: ${model.get("origin")}. Choose a token; untick heads. A head's length (the root of the ` +
+        "sum of its numbers' squares) is how far the output moves if this head alone is muted.",
+    ),
     choice.node,
     switches.node,
     plot.node,

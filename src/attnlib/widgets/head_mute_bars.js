@@ -2,6 +2,7 @@
 
 import { useHeadColor } from "./shared/color.js";
 import { element, reachWhileScrolling, svgElement } from "./shared/dom.js";
+import { afterPaint } from "./shared/idle.js";
 import { roundTicks } from "./shared/numbers.js";
 
 // More bars than these jump instead of gliding: a browser would be at it longer than they glide.
@@ -62,7 +63,8 @@ export function createPlot(d, termCount) {
       svgElement("rect", { x: `${(j + 0.2) * column}%`, width: `${0.6 * column}%` }),
     ),
   );
-  svg.classList.toggle("attn-gliding", termCount * d <= MOST_GLIDING);
+  const glides = termCount * d <= MOST_GLIDING;
+  svg.classList.toggle("attn-gliding", glides);
   bars.append(...rects.map((row) => svgElement("g", {}, ...row)));
   const marks = Array.from({ length: d }, (_, j) => {
     const at = `${(j + 0.5) * column}%`;
@@ -86,7 +88,7 @@ export function createPlot(d, termCount) {
   const node = element("div", { class: "attn-scroll" }, field);
   reachWhileScrolling(node, "The bars");
 
-  function draw(terms, muted) {
+  function drawNow(terms, muted) {
     // The scale is that of all terms, so that nothing else moves when a head leaves.
     const all = stackBars(terms, [])
       .flat()
@@ -131,6 +133,19 @@ export function createPlot(d, termCount) {
         return text;
       }),
     );
+  }
+
+  // Bars that glide don't move in the first frame, but take a browser longer to set off than all
+  // else that a click changes: that is seen first.
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  let isDrawn = false;
+  let callOff = () => {};
+  function draw(terms, muted) {
+    callOff();
+    const waits = isDrawn && glides && !still.matches;
+    if (waits) callOff = afterPaint(() => drawNow(terms, muted));
+    else drawNow(terms, muted);
+    isDrawn = true;
   }
   return { node, draw, name: (text) => svg.setAttribute("aria-label", text) };
 }

@@ -127,7 +127,7 @@ function render({ model, el }) {
     createControls(meant.node, undo.node, moved),
     createPanels(
       element("div", {}, painting.node, legend),
-      element("div", {}, verdict.node, row.node),
+      element("div", { class: "attn-judged" }, verdict.node, row.node),
     ),
     table.node,
   );

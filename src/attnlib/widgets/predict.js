@@ -67,9 +67,13 @@ function render({ model, el }) {
   const verdict = createLive();
   const unfolded = element("div", { class: "attn-explanation", role: "group", tabindex: -1 });
   unfolded.setAttribute("aria-label", "Explanation");
+  const sayRight = () =>
+    answers.flatMap((i) => [i === answers[0] ? "Right: " : " · ", ...inline(choices[i])]);
+  // Paper shows the answer also to a reader who hasn't committed; see the page's paper.css.
+  const onPaper = element("p", { class: "attn-on-paper" }, ...sayRight());
   unfolded.append(...paragraphs(explanation, "p"), again);
   // A form keeps the radio buttons of several widgets apart, and lets Enter commit.
-  const form = createForm(submit, fieldset, commit, verdict, unfolded);
+  const form = createForm(submit, fieldset, commit, verdict, onPaper, unfolded);
   const root = createWidget("predict", "Predict", form);
 
   function draw() {
@@ -82,9 +86,8 @@ function render({ model, el }) {
     verdict.replaceChildren();
     if (!committed) return;
     const isRight = answers.includes(choice);
-    const right = answers.flatMap((i) => [i === answers[0] ? "" : " · ", ...inline(choices[i])]);
     verdict.append(element("strong", {}, isRight ? "Right." : "Not this one."));
-    if (!isRight) verdict.append(" Right: ", ...right);
+    if (!isRight) verdict.append(" ", ...sayRight());
   }
 
   function submit() {

@@ -79,10 +79,16 @@ export function outputPath(query, keys, values) {
   return [...leads.map((lead) => lookUp(at(lead), keys, values, 1).output), end];
 }
 
+/** "(-0.8, 0.3)": a query as it was given, not rounded to two decimals. */
+function pairText(query) {
+  return `(${query.map((number) => Number(number.toPrecision(4))).join(", ")})`;
+}
+
 /** The keys' plane, in which the query is dragged by its tip or moved by arrow keys. */
 function createKeyPlane(keys, names, start, { move, hold }) {
   const largest = Math.max(...keys.flat().map(Math.abs));
-  const reach = Math.max(1, Math.ceil(Math.max(1.35 * largest, Math.min(3 * largest, 6))));
+  // A query may be three times as long as short keys, and somewhat longer than long ones.
+  const reach = Math.ceil(Math.max(1, 1.35 * largest, Math.min(3 * largest, largest + 2)));
   const plane = createPlane([0, 0], reach, "Keys and the query in the plane");
   const arrow = svgElement("line", { class: "attn-arrow" });
   plane.svg.append(arrow);
@@ -90,7 +96,6 @@ function createKeyPlane(keys, names, start, { move, hold }) {
   const turns = [2, -2, 3, -3, 4, 1, -1, 0];
   const dots = createDots(keys, names, plane, { room: 4, turns, others: [start] });
   const handle = element("div", { class: "attn-handle", tabindex: 0, role: "application" });
-  handle.setAttribute("aria-label", "Query; arrow keys move it by .1, with shift by 1");
   plane.box.append(handle);
   let query = null;
   let grip = null; // from the pointer to the query's tip, while it is dragged
@@ -144,6 +149,8 @@ function createKeyPlane(keys, names, start, { move, hold }) {
     const [[x1, y1], [x2, y2]] = [[0, 0], query.map((number) => number / cut)].map(plane.place);
     for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) arrow.setAttribute(name, value);
     plane.box.classList.toggle("attn-cut", cut > 1);
+    const keys = "arrow keys move it by .1, with shift by 1";
+    handle.setAttribute("aria-label", `Query ${pairText(query)}; ${keys}`);
     handle.style.left = `${(100 * x2) / SIZE}%`;
     handle.style.top = `${(100 * (y2 - TOP)) / HEIGHT}%`;
     dots.draw(weights, (name, weight) => `${name} ${shortNumber(weight)}`);
@@ -270,7 +277,10 @@ function render({ model, el }) {
   const root = createWidget(
     "query-compass",
     "A query among keys, and what it gets",
-    createNote(`Keys and values: ${model.get("origin")}. `, ...inDetail(SCALE)),
+    createNote(
+      `Keys and values: ${model.get("origin")}. Drag the query, or press the arrow keys on it. `,
+      ...inDetail(SCALE),
+    ),
     ...inDetail(controls.node),
     createPanels(
       panel(
@@ -300,7 +310,7 @@ function render({ model, el }) {
     const way = details ? outputPath(query, keys, values) : [];
     valuePlane.draw(found.weights, found.output, way);
     table.draw(found, { label: "Scores and weights" });
-    queryText.textContent = `(${query.map((number) => Number(number.toPrecision(4))).join(", ")})`;
+    queryText.textContent = pairText(query);
     const weights = Array.from(found.weights, (weight) => shortNumber(weight)).join(" ");
     live.textContent = `weights ${weights}; output ${pointText(found.output)}`;
     const best = bestKeys(query, keys).map((j) => names("v")[j]);

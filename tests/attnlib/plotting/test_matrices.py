@@ -5,6 +5,7 @@ import torch
 from tools.figure_reading import drawn_maps
 
 from attnlib import plotting
+from attnlib.plotting._page import phone_copy
 
 
 class TestPlotMatrices:
@@ -32,3 +33,9 @@ class TestPlotMatrices:
     def test_bad_input(self, matrix):
         with pytest.raises((TypeError, ValueError), match=r"matrices\['Q'\]"):
             plotting.plot_matrices({"Q": matrix})
+
+
+def test_a_lone_matrix_has_its_labels_whole_on_a_phone():
+    names = ["adjective>noun", "adjective>adverb"]
+    figure = phone_copy(plotting.plot_matrices({"m": torch.ones(2, 2)}, row_labels=names))
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == names

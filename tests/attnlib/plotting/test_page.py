@@ -4,11 +4,13 @@ import gc
 import subprocess
 import sys
 import weakref
+from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 import torch
 from tools.figure_examples import EXAMPLES
-from tools.figure_reading import overlaps, titles, written
+from tools.figure_reading import Written, overlaps, titles, written
 
 from attnlib import TransformerBlock, causal_mask, plotting
 from attnlib.plotting._page import TEXT_WIDTH, phone_copy
@@ -123,6 +125,17 @@ LARGER = {
         ({f"determiner>noun {i}": randn(5).sigmoid() for i in range(9)}, [0.5] * 9),
         {},
     ),
+    "contents": (
+        "plot_contents",
+        (
+            {
+                "one head, fixed weights": torch.tensor([[0.0, 0], [0.3, 0], [0.7, 0], [1, 0]]),
+                "two heads": torch.tensor([[0.0, 0], [0.5, 0.6], [0.5, -0.6], [1, 0]]),
+            },
+            ["3 and 3", "3 and 7", "7 and 3", "7 and 7"],
+        ),
+        {},
+    ),
     "long heads": (
         "plot_long_heads",
         (random_maps(4, 50), range(5000), range(5000)),
@@ -139,25 +152,39 @@ def drawn(call):
     return figure, phone_copy(figure) or figure
 
 
-@pytest.mark.parametrize("call", CALLS)
-class TestOnAPhone:
-    def test_a_figure_is_as_narrow_as_the_screen(self, call):
-        _, phone = drawn(call)
-        phone.draw_without_rendering()
-        assert phone.get_tightbbox().width + RIM <= WIDEST
+@dataclass(frozen=True)
+class Look:
+    """What is seen of a figure on a phone, and its titles as a page shows them."""
 
-    def test_no_text_is_too_small(self, call):
-        _, phone = drawn(call)
-        small = {text.text: text.size for text in written(phone) if text.size < NINE_PIXELS}
+    width: float  # inches
+    texts: list[Written]
+    titles: list[str]
+    titles_on_the_page: list[str]
+
+
+@pytest.fixture(scope="class", params=CALLS)
+def look(request):
+    """Draw a figure for a phone, once for all that is asked of it."""
+    figure, phone = drawn(request.param)
+    texts = written(phone)
+    return Look(phone.get_tightbbox().width, texts, titles(phone), titles(figure))
+
+
+class TestOnAPhone:
+    def test_a_figure_is_as_narrow_as_the_screen(self, look):
+        assert look.width + RIM <= WIDEST
+
+    def test_no_text_is_too_small(self, look):
+        small = {text.text: text.size for text in look.texts if text.size < NINE_PIXELS}
         assert not small
 
-    def test_texts_stand_apart(self, call):
-        _, phone = drawn(call)
-        assert overlaps(phone) == []
+    def test_texts_stand_apart(self, look):
+        assert overlaps(look.texts) == []
 
-    def test_it_has_the_titles_of_the_page_s_figure(self, call):
-        figure, phone = drawn(call)
-        words = [[title.split() for title in titles(shown)] for shown in (figure, phone)]
+    def test_it_has_the_titles_of_the_page_s_figure(self, look):
+        words = [
+            [title.split() for title in found] for found in (look.titles, look.titles_on_the_page)
+        ]
         assert words[0] == words[1]
 
 
@@ -168,6 +195,30 @@ def test_numbers_that_a_page_shows_are_on_the_phone_too(call):
         sorted(text.get_text() for ax in f.axes for text in ax.texts) for f in (figure, phone)
     ]
     assert numbers[0] == numbers[1] != []
+
+
+@pytest.mark.parametrize("call", ["beside", "masked", "seven words", "beside numbers"])
+def test_a_phone_keeps_a_number_apart_from_the_next(call):
+    _, phone = drawn(call)
+    written_in = {text.get_text() for ax in phone.axes for text in ax.texts}
+    boxes = [text.box for text in written(phone) if text.text in written_in]
+    assert len(boxes) > 25
+    for box in boxes:
+        behind = [b.x0 - box.x1 for b in boxes if abs(b.y0 - box.y0) < 0.05 and b.x0 > box.x0]
+        assert min(behind, default=1) > 0.03  # inches; a letter is twice as wide
+
+
+@pytest.mark.parametrize("call", ["beside", "masked", "beside numbers", "two lines"])
+def test_a_title_on_a_phone_belongs_to_the_panel_below_it(call):
+    _, phone = drawn(call)
+    phone.draw_without_rendering()
+    panels = [ax for ax in phone.axes if ax.get_title()]
+    assert len(panels) > 1
+    for above, ax in pairwise(panels):
+        title, map_below = ax.title.get_window_extent(), ax.get_window_extent()
+        labels = [label.get_window_extent() for label in above.get_xticklabels()]
+        lowest = min([box.y0 for box in labels], default=above.get_window_extent().y0)
+        assert lowest - title.y1 > title.y0 - map_below.y1 + 0.05 * phone.dpi
 
 
 def test_what_stands_in_one_line_of_several_is_not_torn_apart():

@@ -21,7 +21,7 @@ from attnlib.museum.scores import SOFTMAX_OVER_QUERIES
 # What each level asks: probes of `diagnose`.
 _LEVELS = (
     {"self-attention", "one sample, one token", "gradients"},
-    {"a mask", "gradients with a mask"},
+    {"a mask", "gradients with a limit"},
     {"a mask for each sample", "any number of samples", "a mask without an axis for heads"},
     {"a row that may look nowhere", "gradients of such a row"},
 )

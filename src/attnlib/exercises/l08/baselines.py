@@ -48,6 +48,11 @@ GAIN_MISTAKES = (
         "These are counts. Divide by the eight words that ask.",
     ),
     Mistake(
+        "percents",
+        _with(baseline=75, head=87.5, gain=12.5),
+        "These are percents. Write shares: 0.5 for a half.",
+    ),
+    Mistake(
         "the head's errors",
         _with(head=0.125, gain=-0.625),
         "This is how often the head is wrong. Count the words where its largest weight is on the "

@@ -33,6 +33,12 @@ def _mute_rows(module: MultiHeadAttention, head: int) -> None:
     _zero(module.W_o.weight[_columns(module, head)])
 
 
+def _mute_others(module: MultiHeadAttention, head: int) -> None:
+    for other in range(module.num_heads):
+        if other != head:
+            mute(module, other)
+
+
 def _mute_with_bias(module: MultiHeadAttention, head: int) -> None:
     mute(module, head)
     _zero(module.W_o.bias)
@@ -67,6 +73,18 @@ MUTE_MISTAKES = (
         "You zeroed a single column. A head has d_k numbers, so d_k columns of the weight.",
     ),
     Mistake(
+        "h numbers of the head",
+        lambda module, head: _zero(
+            module.W_o.weight[:, head * module.num_heads : (head + 1) * module.num_heads]
+        ),
+        "You took num_heads columns per head. A head has d_k = d_model / num_heads of them.",
+    ),
+    Mistake(
+        "all other heads",
+        _mute_others,
+        "You muted all heads but this one.",
+    ),
+    Mistake(
         "every h-th number",
         lambda module, head: _zero(module.W_o.weight[:, head :: module.num_heads]),
         "You took every h-th column. Heads are joined one after the other, so a head's columns "
@@ -82,6 +100,12 @@ MUTE_MISTAKES = (
         lambda module, head: _zero(module.W_v.weight[_columns(module, head)]),
         "You zeroed the head's part of W_v. The values still have their bias, so something comes "
         "out. Zero what comes last.",
+    ),
+    Mistake(
+        "its queries' matrix alone",
+        lambda module, head: _zero(module.W_q.weight[_columns(module, head)]),
+        "With W_q zeroed all queries are alike, but the head still looks, and adds what it sees. "
+        "Stop what it adds.",
     ),
     Mistake(
         "its queries",

@@ -98,8 +98,8 @@ SWEEP_MISTAKES = (
     Mistake(
         "all models",
         "all",
-        "One task, one width, one layer, 400 steps were tried. Another model may do with one head, "
-        "or with a second layer.",
+        "One task and one kind of model were tried. Another model may do with one head, say with a "
+        "second layer.",
     ),
 )
 

@@ -15,7 +15,7 @@ TITLES = {
     11: "Head 11: punctuation and separators",
 }
 CHOICES = {
-    "measured": "such heads were measured, beside a baseline",
+    "measured": "such heads were measured",
     "rest": "such looks were measured, and are better read as doing nothing",
     "none": "we know of no source",
 }
@@ -24,8 +24,8 @@ REPAIRED = {3: "measured", 5: "measured", 7: "measured", 9: "none", 11: "rest"}
 ROLE_MISTAKES = tuple(
     Mistake(f"row {head}: {verdict}", REPAIRED | {head: verdict}, f"Head {head}: {hint}")
     for head, verdict, hint in (
-        (3, "rest", "it looks at a noun, and the noun's answer depends on it. Look for what was "
-                    "measured of BERT's layer 5."),
+        (3, "rest", "it looks at a noun, and the pronoun's answer depends on it. Look for what "
+                    "was measured of BERT's layer 5."),
         (3, "none", "BERT's head for coreference was measured, in layer 5; and you saw pronouns "
                     "find their nouns on this page."),
         (5, "rest", "if such a head is muted, answers break. See the figure of muted heads."),

@@ -41,6 +41,17 @@ PREVIOUS_MISTAKES = (
         "perfect head must score 1.",
     ),
     Mistake(
+        "around the corner",
+        lambda weights: weights.roll(1, -1).diagonal(0, -2, -1).mean((0, 2)),
+        "Row 0 has no token before it: its column -1 is the *last* one. Begin with row 1.",
+    ),
+    Mistake(
+        "the diagonal of other axes",
+        lambda weights: weights.diagonal(-1).mean((0, 2)),
+        "`diagonal` takes the first two axes, here B and h, unless it is told dim1 and dim2. Rows "
+        "and columns are the last two.",
+    ),
+    Mistake(
         "a sum",
         lambda weights: weights.diagonal(-1, -2, -1).sum(-1).mean(0),
         "You added up the weights. Take their mean, so that a perfect head scores 1, however long "

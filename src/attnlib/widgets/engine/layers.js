@@ -27,6 +27,14 @@ class Layer {
     return this.rooms[name];
   }
 
+  /** Some rows of x, `d` wide, one below the other; null stands for all of them, as they are. */
+  taken(x, rows, d) {
+    if (rows === null) return x;
+    const y = this.room("taken", rows.length * d);
+    rows.forEach((row, i) => y.set(x.subarray(row * d, (row + 1) * d), i * d));
+    return y;
+  }
+
   /** The same, the first `size` of them 0. */
   zeros(name, size) {
     return this.room(name, size).fill(0, 0, size);
@@ -224,24 +232,29 @@ export class MultiHeadAttention extends Layer {
    *
    * A row is a token that looks; it may look at the tokens of its own sentence, which are rows too:
    * from `first` up to `end`, or up to itself in a causal model. So sentences of all lengths stand
-   * one below the other, and there is no padding to be masked.
+   * one below the other, and there is no padding to be masked. Where only some rows are `asking`,
+   * only they look, and y has only them.
    */
-  forward(x, batch, headMask = null) {
+  forward(x, batch, headMask = null, asking = null) {
     const { rows } = batch;
-    this.q = this.W_q.forward(x, rows);
+    const count = asking?.length ?? rows;
+    this.asking = asking;
+    this.q = this.W_q.forward(this.taken(x, asking, this.d), count);
     this.k = this.W_k.forward(x, rows);
     this.v = this.W_v.forward(x, rows);
     this.headMask = headMask;
     this.weights = this.zeros("weights", this.h * batch.pairs); // for each sentence h x T x T
-    const heads = this.zeros("heads", rows * this.d);
-    this.eachRow(batch, (head, row, first, end, at) => this.look(heads, head, row, first, end, at));
-    return this.W_o.forward(heads, rows);
+    const heads = this.zeros("heads", count * this.d);
+    this.eachRow(batch, (head, place, first, end, at) =>
+      this.look(heads, head, place, first, end, at),
+    );
+    return this.W_o.forward(heads, count);
   }
 
-  /** What one head of a row sees; its weights go to `at` and behind. */
-  look(heads, head, row, first, end, at) {
+  /** What one head of a row sees, which has a `place` in q; its weights go to `at` and behind. */
+  look(heads, head, place, first, end, at) {
     const { q, k, v, weights, width, dOfKeys } = this;
-    const mine = row * this.d + head * width;
+    const mine = place * this.d + head * width;
     const theirs = Math.floor(head / this.shared) * width;
     const scale = 1 / Math.sqrt(width);
     let largest = -Infinity;
@@ -268,23 +281,24 @@ export class MultiHeadAttention extends Layer {
 
   backward(dy, batch) {
     const { rows } = batch;
-    const dHeads = this.W_o.backward(dy, rows);
-    this.dq = this.zeros("dq", rows * this.d);
+    const count = this.asking?.length ?? rows;
+    const dHeads = this.W_o.backward(dy, count);
+    this.dq = this.zeros("dq", count * this.d);
     this.dk = this.zeros("dk", rows * this.dOfKeys);
     this.dv = this.zeros("dv", rows * this.dOfKeys);
     this.dWeights = this.room("dWeights", batch.longest);
-    this.eachRow(batch, (head, row, first, end, at) =>
-      this.lookBack(dHeads, head, row, first, end, at),
+    this.eachRow(batch, (head, place, first, end, at) =>
+      this.lookBack(dHeads, head, place, first, end, at),
     );
-    const dx = this.W_q.backward(this.dq, rows);
-    addTo(dx, this.W_k.backward(this.dk, rows), rows * this.d);
-    return addTo(dx, this.W_v.backward(this.dv, rows), rows * this.d);
+    const dx = this.W_k.backward(this.dk, rows);
+    addTo(dx, this.W_v.backward(this.dv, rows), rows * this.d);
+    return addRows(dx, this.W_q.backward(this.dq, count), this.asking, rows, this.d);
   }
 
   /** `look`, backward. Through softmax, a score's derivative is weight * (its own - their mean). */
-  lookBack(dHeads, head, row, first, end, at) {
+  lookBack(dHeads, head, place, first, end, at) {
     const { q, k, v, dq, dk, dv, weights, dWeights, width, dOfKeys } = this;
-    const mine = row * this.d + head * width;
+    const mine = place * this.d + head * width;
     const theirs = Math.floor(head / this.shared) * width;
     const scale = 1 / Math.sqrt(width);
     const factor = this.headMask === null ? 1 : this.headMask[head];
@@ -311,16 +325,26 @@ export class MultiHeadAttention extends Layer {
     }
   }
 
-  /** Call visit(head, row, first, end, at) for each head of each row of each sentence. */
+  /**
+   * Call visit(head, place, first, end, at) for each head of each row that looks, of each sentence;
+   * `place` is the row's among those that look.
+   */
   eachRow({ starts }, visit) {
+    const { asking } = this;
     let at = 0;
+    let before = 0; // rows that look, in the sentences before
     for (let s = 0; s + 1 < starts.length; s++) {
       const [first, end] = [starts[s], starts[s + 1]];
+      let place;
       for (let head = 0; head < this.h; head++) {
+        place = before;
         for (let row = first; row < end; row++, at += end - first) {
-          visit(head, row, first, this.causal ? row + 1 : end, at);
+          if (asking !== null && asking[place] !== row) continue;
+          visit(head, place, first, this.causal ? row + 1 : end, at);
+          place += 1;
         }
       }
+      before = place;
     }
   }
 }
@@ -344,27 +368,41 @@ export class TransformerBlock extends Layer {
   }
 
   /** For each sub-layer f: x + f(norm(x)), norm(x + f(x)) or x + f(x); "x +" only if residual. */
-  forward(x, batch, headMask) {
-    const { rows } = batch;
-    const size = rows * this.d;
+  forward(x, batch, headMask, asking = null) {
+    const after = { ...batch, rows: asking?.length ?? batch.rows }; // those that are asking go on
+    const size = after.rows * this.d;
+    this.asking = asking;
+    this.after = after;
     return this.parts.reduce((x, f, i) => {
-      const inside = this.normPosition === "pre" ? this.norms[i].forward(x, rows) : x;
+      const [before, some] = i === 0 ? [batch, asking] : [after, null];
+      const inside = this.normPosition === "pre" ? this.norms[i].forward(x, before.rows) : x;
       const sum = this.room(`sum ${i}`, size);
-      sum.set(f.forward(inside, batch, headMask).subarray(0, size));
-      if (this.residual) addTo(sum, x, size);
-      return this.normPosition === "post" ? this.norms[i].forward(sum, rows) : sum;
+      sum.set(f.forward(inside, before, headMask, some).subarray(0, size));
+      if (this.residual) addTo(sum, this.taken(x, some, this.d), size);
+      return this.normPosition === "post" ? this.norms[i].forward(sum, after.rows) : sum;
     }, x);
   }
 
   backward(dy, batch) {
-    const { rows } = batch;
+    const { after } = this;
     return this.parts.reduceRight((dy, f, i) => {
-      const dSum = this.normPosition === "post" ? this.norms[i].backward(dy, rows) : dy;
-      const inside = f.backward(dSum, batch);
-      const dx = this.normPosition === "pre" ? this.norms[i].backward(inside, rows) : inside;
-      return this.residual ? addTo(dx, dSum, rows * this.d) : dx; // what went past f comes back so
+      const [before, some] = i === 0 ? [batch, this.asking] : [after, null];
+      const dSum = this.normPosition === "post" ? this.norms[i].backward(dy, after.rows) : dy;
+      const inside = f.backward(dSum, before);
+      const dx = this.normPosition === "pre" ? this.norms[i].backward(inside, before.rows) : inside;
+      // What went past f comes back so.
+      return this.residual ? addRows(dx, dSum, some, before.rows, this.d) : dx;
     }, dy);
   }
+}
+
+/** Add dy to dx, `d` wide: row by row to those that were `taken`, or all to all; returns dx. */
+function addRows(dx, dy, taken, rows, d) {
+  if (taken === null) return addTo(dx, dy, rows * d);
+  taken.forEach((row, i) => {
+    for (let c = 0; c < d; c++) dx[row * d + c] += dy[i * d + c];
+  });
+  return dx;
 }
 
 /**

@@ -88,9 +88,11 @@ export class TransformerModel {
    * Sentences, one below the other: a batch is rows of tokens, and where each sentence starts.
    *
    * A sentence is {ids, answers}, as in Python: the answer of each token to each readout, or null
-   * where none is due. `answers` may be left out.
+   * where none is due. `answers` may be left out. With `onlyDue`, only rows where an answer is due
+   * are `asking` in the last layer: the loss and its gradients are the same, and come sooner. The
+   * logits and answers are then theirs alone.
    */
-  pack(sentences) {
+  pack(sentences, { onlyDue = false } = {}) {
     const { vocabulary_size: words, length } = this.spec;
     should(sentences?.length > 0, "a batch", "one sentence at least", sentences);
     const starts = [0];
@@ -110,12 +112,18 @@ export class TransformerModel {
       }),
     );
     const lengths = sentences.map(({ ids }) => ids.length);
+    const rows = starts.at(-1);
+    const isDue = (_, row) => answers.some((ofReadout) => ofReadout[row] !== null);
+    const places = Array.from({ length: rows }, (_, row) => row);
+    const asking = onlyDue && this.blocks.length > 0 ? places.filter(isDue) : null;
+    const ofAsking = (ofReadout) => asking?.map((row) => ofReadout[row]) ?? ofReadout;
     return {
-      rows: starts.at(-1),
+      rows,
+      asking,
       starts,
       tokens: sentences.flatMap(({ ids }) => ids),
       positions: sentences.flatMap(({ ids }) => ids.map((_, i) => i)),
-      answers,
+      answers: answers.map(ofAsking),
       due: answers.flat().filter((answer) => answer !== null).length,
       pairs: lengths.reduce((sum, T) => sum + T * T, 0), // of a token that looks and one looked at
       longest: Math.max(...lengths),
@@ -127,19 +135,22 @@ export class TransformerModel {
    * for each layer the heads' weights, h x T x T for one sentence after the other.
    *
    * The arrays are the model's own: the next call writes them again. They may be longer than what
-   * they hold. `headMasks` has for each layer a factor for each head (0 mutes it), or null.
+   * they hold. Rows that aren't asking have no logits, and weights of 0 in the last layer.
+   * `headMasks` has for each layer a factor for each head (0 mutes it), or null.
    */
   forward(batch, { headMasks = null } = {}) {
-    const { rows } = batch;
+    const { rows, asking } = batch;
     const size = rows * this.spec.d_model;
+    const last = this.blocks.length - 1;
     this.checkHeadMasks(headMasks);
     let x = this.tokenEmbedding.forward(batch.tokens, rows);
     addTo(x, this.positionEmbedding.forward(batch.positions, rows), size);
     this.blocks.forEach((block, layer) => {
-      x = block.forward(x, batch, headMasks?.[layer] ?? null);
+      x = block.forward(x, batch, headMasks?.[layer] ?? null, layer === last ? asking : null);
     });
-    if (this.finalNorm !== null) x = this.finalNorm.forward(x, rows);
-    const logits = this.readouts.map(({ name, layer }) => [name, layer.forward(x, rows)]);
+    const count = asking?.length ?? rows;
+    if (this.finalNorm !== null) x = this.finalNorm.forward(x, count);
+    const logits = this.readouts.map(({ name, layer }) => [name, layer.forward(x, count)]);
     const weights = this.blocks.map(({ attention }) => attention.weights);
     return { logits: Object.fromEntries(logits), weights };
   }
@@ -148,7 +159,7 @@ export class TransformerModel {
   loss(batch, { logits }) {
     should(batch.due > 0, "the number of answers that are due", "1 or more", batch.due);
     const losses = this.readouts.map(({ name, size, layer }, r) => {
-      const dLogits = layer.room("dLogits", batch.rows * size);
+      const dLogits = layer.room("dLogits", batch.answers[r].length * size);
       return crossEntropy(logits[name], batch.answers[r], size, dLogits, 1 / batch.due);
     });
     return losses.reduce((a, b) => a + b) / batch.due;
@@ -156,12 +167,13 @@ export class TransformerModel {
 
   /** The loss's derivative by each parameter, after `loss`: their gradients. */
   backward(batch) {
-    const { rows } = batch;
+    const { rows, asking } = batch;
+    const count = asking?.length ?? rows;
     for (const { gradient } of this.parameters) gradient.fill(0);
     let dx = this.readouts
-      .map(({ layer }) => layer.backward(layer.rooms.dLogits, rows))
-      .reduce((a, b) => addTo(a, b, rows * this.spec.d_model));
-    if (this.finalNorm !== null) dx = this.finalNorm.backward(dx, rows);
+      .map(({ layer }) => layer.backward(layer.rooms.dLogits, count))
+      .reduce((a, b) => addTo(a, b, count * this.spec.d_model));
+    if (this.finalNorm !== null) dx = this.finalNorm.backward(dx, count);
     dx = this.blocks.reduceRight((dx, block) => block.backward(dx, batch), dx);
     this.positionEmbedding.backward(dx, rows);
     this.tokenEmbedding.backward(dx, rows);

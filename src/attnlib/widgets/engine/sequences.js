@@ -1,4 +1,8 @@
 // Tasks with two needs, and induction: the twins of attnlib.relations.lookup, diagonals, induction.
+//
+// Those with two needs also make a sentence of given ids (`sentenceOf`), tell which words may stand at
+// a place (`alternatives`), and draw other contents for a sentence (`withOtherValues`): whoever looks
+// for the same places finds them where they were.
 
 const LETTERS = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"];
 const START = "<start>";
@@ -15,14 +19,20 @@ export function makeLookup({ slots = 8, values = 8 } = {}) {
 
   function draw(chance) {
     const order = chance.shuffled(numbersTo(slots));
-    const held = order.map(() => chance.below(values));
-    const first = chance.below(slots);
-    const other = chance.below(slots - 1); // among the keys without the first
+    const held = order.map((key) => key * values + chance.below(values));
+    const asked = chance.below(slots) * (slots - 1) + chance.below(slots - 1);
+    return sentenceOf([...held, slots * values + asked]);
+  }
+
+  function sentenceOf(ids) {
+    const held = ids.slice(0, slots);
+    const asked = ids[slots] - slots * values;
+    const first = Math.floor(asked / (slots - 1));
+    const other = asked % (slots - 1); // among the keys without the first
+    const order = held.map((id) => Math.floor(id / values));
     const places = [first, other + (other >= first ? 1 : 0)].map((key) => order.indexOf(key));
-    const question = slots * values + first * (slots - 1) + other;
-    const none = order.map(() => null);
-    const ids = [...order.map((key, slot) => key * values + held[slot]), question];
-    const [firstValue, secondValue] = places.map((place) => held[place]);
+    const [firstValue, secondValue] = places.map((place) => held[place] % values);
+    const none = held.map(() => null);
     return {
       words: ids.map((id) => vocabulary[id]),
       ids,
@@ -32,6 +42,16 @@ export function makeLookup({ slots = 8, values = 8 } = {}) {
         "question>second": { [slots]: places[1] },
       },
     };
+  }
+
+  function alternatives({ words }, place) {
+    if (place === slots) return questions;
+    return answers.map((value) => words[place][0] + value);
+  }
+
+  function withOtherValues({ ids }, chance) {
+    const other = (id) => id - (id % values) + chance.below(values);
+    return sentenceOf([...ids.slice(0, slots).map(other), ids[slots]]);
   }
 
   return {
@@ -45,6 +65,9 @@ export function makeLookup({ slots = 8, values = 8 } = {}) {
     causal: false,
     length: slots + 1,
     draw,
+    sentenceOf,
+    alternatives,
+    withOtherValues,
   };
 }
 
@@ -59,8 +82,7 @@ export function makeDiagonals({ offsets = [1, 3], symbols = 16, length = 16 } = 
   const vocabulary = LETTERS.slice(0, symbols);
   const named = offsets.map((offset) => [`${offset} back`, offset]);
 
-  function draw(chance) {
-    const ids = numbersTo(length).map(() => chance.below(symbols));
+  function sentenceOf(ids) {
     const rows = numbersTo(length).filter((i) => i >= offsets.at(-1)); // those that can answer all
     const before = numbersTo(offsets.at(-1)).map(() => null);
     const ofEach = (make) =>
@@ -72,6 +94,7 @@ export function makeDiagonals({ offsets = [1, 3], symbols = 16, length = 16 } = 
       partners: ofEach((offset) => Object.fromEntries(rows.map((i) => [i, i - offset]))),
     };
   }
+  const draw = (chance) => sentenceOf(numbersTo(length).map(() => chance.below(symbols)));
 
   return {
     name: `diagonals-${offsets.join("-")}`,
@@ -81,6 +104,9 @@ export function makeDiagonals({ offsets = [1, 3], symbols = 16, length = 16 } = 
     causal: true,
     length,
     draw,
+    sentenceOf,
+    alternatives: () => vocabulary,
+    withOtherValues: (_, chance) => draw(chance),
   };
 }
 

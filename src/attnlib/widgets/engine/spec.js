@@ -36,6 +36,10 @@ export function specOf(task, options) {
   };
 }
 
+// A model with all parts that the engine has. What has other names isn't known here.
+const ALL = specOf({ vocabulary: [], readouts: {} }, { d_ff: 1 });
+const [BLOCK] = ALL.blocks;
+
 /** Throw, in words, unless something `isRight`. */
 export function should(isRight, name, wanted, found) {
   if (!isRight) throw new Error(`${name} should be ${wanted}, but is ${inShort(found)}`);
@@ -51,6 +55,7 @@ export function shouldCount(value, name, from = 1, to = Infinity) {
 /** Throw unless a spec describes a model that the engine can compute. */
 export function checkSpec(spec) {
   should(isRecord(spec), "the model", "described by names", spec);
+  shouldHaveOnly(ALL, spec, "the model");
   const { d_model: d } = spec;
   for (const name of ["vocabulary_size", "length", "d_model"]) shouldCount(spec[name], name);
   for (const name of ["causal", "readout_bias"]) shouldBeFlag(spec[name], name);
@@ -65,6 +70,7 @@ export function checkSpec(spec) {
 
 function checkBlock(block, name, d) {
   should(isRecord(block), name, "described by names", block);
+  shouldHaveOnly(BLOCK, block, name);
   const { num_heads: h, num_kv_heads: hOfKeys, feed_forward: network, norms } = block;
   shouldCount(h, `${name}.num_heads`);
   should(d % h === 0, `${name}.num_heads`, `a divisor of d_model, ${d}`, h);
@@ -81,6 +87,7 @@ function checkBlock(block, name, d) {
   }
   if (network !== null) {
     should(isRecord(network), `${name}.feed_forward`, "described by names, or null", network);
+    shouldHaveOnly(BLOCK.feed_forward, network, `${name}.feed_forward`);
     shouldCount(network.d_ff, `${name}.feed_forward.d_ff`);
     shouldBeFlag(network.bias, `${name}.feed_forward.bias`);
   }
@@ -101,8 +108,16 @@ function checkBlock(block, name, d) {
 function checkNorm(norm, name) {
   const kind = norm?.kind;
   should(["LayerNorm", "RMSNorm"].includes(kind), `${name}.kind`, "LayerNorm or RMSNorm", kind);
+  shouldHaveOnly(ALL.final_norm, norm, name);
   should(norm.eps >= 0 && Number.isFinite(norm.eps), `${name}.eps`, "0 or more", norm.eps);
   if (kind === "LayerNorm") shouldBeFlag(norm.bias, `${name}.bias`);
+}
+
+/** Throw where Python describes a part that the engine lacks, such as rotary positions. */
+function shouldHaveOnly(known, record, name) {
+  const others = Object.keys(record).filter((one) => !(one in known));
+  const wanted = `described by no other names than ${Object.keys(known).join(", ")}`;
+  should(others.length === 0, name, wanted, others);
 }
 
 function shouldBeFlag(value, name) {

@@ -5,11 +5,11 @@
 
 import { makeChance } from "./chance.js";
 import { concord } from "./language.js";
-import { streamOf } from "./sentences.js";
 import { makeDiagonals, makeInduction, makeLookup } from "./sequences.js";
 
 const OF_HELD_OUT = 2 ** 31; // the seed of held-out sentences, as in attnlib.training
 const OF_WEIGHTS = 1; // the stream of a seed from which weights are drawn
+const PATIENCE = 10_000; // so many sentences in a row that must not come, and there are no others
 
 export const TASKS = {
   given,
@@ -19,6 +19,11 @@ export const TASKS = {
   induction: (message) => fresh(makeInduction(message.options), message),
 };
 
+/** What draws a model's first weights, from a training's seed. */
+export function chanceOfWeights(seed) {
+  return makeChance(seed, OF_WEIGHTS);
+}
+
 /** Sentences that come with the message itself, taken in turn, again and again. */
 function given({ sentences, heldOut = [], relations = [] }) {
   let taken = 0;
@@ -27,7 +32,31 @@ function given({ sentences, heldOut = [], relations = [] }) {
 
 /** Sentences of a task of attnlib.relations that are drawn from a seed, none of those `heldOut`. */
 function fresh(task, { seed, heldOut: count = 300 }) {
-  const heldOut = Array.from({ length: count }, streamOf(task, OF_HELD_OUT));
+  const heldOut = heldOutOf(task, count);
   const next = streamOf(task, seed, heldOut);
-  return { next, heldOut, relations: task.relations, chance: makeChance(seed, OF_WEIGHTS) };
+  return { next, heldOut, relations: task.relations, chance: chanceOfWeights(seed) };
+}
+
+/**
+ * A function that returns a sentence each time, as Python's `Task.stream`: {words, ids, answers,
+ * partners}, the same ones for a seed. Those of `without`, such as sentences held out for a test,
+ * don't come.
+ */
+export function streamOf(task, seed, without = []) {
+  const chance = makeChance(seed);
+  const heldOut = new Set(without.map(({ ids }) => ids.join()));
+  return () => {
+    for (let refused = 0; refused < PATIENCE; refused++) {
+      const sentence = task.draw(chance);
+      if (!heldOut.has(sentence.ids.join())) return sentence;
+    }
+    throw new RangeError(
+      `without must leave sentences to draw, but ${PATIENCE} in a row were among its ${heldOut.size}`,
+    );
+  };
+}
+
+/** Sentences on which models are evaluated, and never trained. */
+export function heldOutOf(task, count) {
+  return Array.from({ length: count }, streamOf(task, OF_HELD_OUT));
 }

@@ -47,7 +47,8 @@ export class Training {
   /** Learn from one batch; returns its loss before the step. */
   step() {
     const { model, task, recipe } = this;
-    const batch = model.pack(Array.from({ length: recipe.batch }, () => task.next()));
+    const sentences = Array.from({ length: recipe.batch }, () => task.next());
+    const batch = model.pack(sentences, { onlyDue: true });
     const loss = model.loss(batch, model.forward(batch));
     const name = `the loss of step ${this.steps}`;
     should(Number.isFinite(loss), name, "finite: try a smaller lr", `${loss}`);

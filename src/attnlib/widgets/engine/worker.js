@@ -40,6 +40,7 @@ export function run(scope) {
   const hands = {
     start(message) {
       [training, reports] = begin(message);
+      if (message.isAsIs) return finish();
       report();
       hands.resume();
     },
@@ -121,8 +122,9 @@ export function run(scope) {
  * Begin a training: returns it, and which reports are wanted of it.
  *
  * `task` is {name, ...} for tasks.js, `recipe` as training.js has it; `weights` may be left out where
- * the task can draw some. `reports` come each time after so many steps: `losses`; `evaluation` on
- * the sentences held out, if any; `maps`, what the model says of the sentence `shown`, if any.
+ * the task can draw some; a model that `isAsIs` is only asked, and not trained. `reports` come each
+ * time after so many steps: `losses`; `evaluation` on the sentences held out, if any; `maps`, what
+ * the model says of the sentence `shown`, if any.
  */
 function begin({ spec, recipe, task, weights = null, numbers = "float32", reports }) {
   shouldBeOneOf(task.name, TASKS, "the task's name");

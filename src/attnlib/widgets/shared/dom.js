@@ -16,6 +16,17 @@ export function svgElement(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** Write a text into a node. One that stands there already stays: a new one would cost a layout. */
+export function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** Let a node have these children. It has the first of them, or more than them, already: they stay. */
+export function showChildren(node, children) {
+  while (node.childElementCount > children.length) node.lastElementChild.remove();
+  node.append(...children.slice(node.childElementCount));
+}
+
 /** Make a box that scrolls a stop of the Tab key, so that keys can scroll it, while it is too small. */
 export function reachWhileScrolling(box, name) {
   const update = () => {

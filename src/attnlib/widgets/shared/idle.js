@@ -9,3 +9,15 @@ export function whenIdle(work) {
   const request = requestIdleCallback(work);
   return () => cancelIdleCallback(request);
 }
+
+/** Do something once what is changed now has been painted; returns what calls it off. */
+export function afterPaint(work) {
+  let timer;
+  const frame = requestAnimationFrame(() => {
+    timer = setTimeout(work);
+  });
+  return () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+  };
+}

@@ -1,7 +1,7 @@
 // Parts that widgets are put together from; widget.css draws them.
 
 import { useHeadColor } from "./color.js";
-import { element } from "./dom.js";
+import { element, write } from "./dom.js";
 import { keepKeys } from "./keys.js";
 import { tellMoves } from "./touch.js";
 
@@ -43,16 +43,11 @@ export function createPanels(...panels) {
  * that stand below it, from its one end to the other.
  */
 export function createSlider(name, { min = 0, max, choose, ticks = [] }) {
-  const input = element("input", { type: "range", min, max, step: 1 });
-  input.disabled = min === max;
+  const input = element("input", { type: "range", min, step: 1 });
   tellMoves(input, () => choose(input.valueAsNumber));
   const reading = element("span", { class: "attn-reading", "aria-hidden": "true" });
-  const track = element("span", { class: "attn-track" }, input);
-  if (ticks.length > 0) {
-    const texts = ticks.map((text) => element("span", {}, text));
-    const many = ticks.length > 6 ? " attn-many" : "";
-    track.append(element("span", { class: `attn-ticks${many}`, "aria-hidden": "true" }, ...texts));
-  }
+  const texts = element("span", { class: "attn-ticks", "aria-hidden": "true" });
+  const track = element("span", { class: "attn-track" }, input, texts);
   const node = element(
     "label",
     { class: "attn-slider" },
@@ -60,12 +55,22 @@ export function createSlider(name, { min = 0, max, choose, ticks = [] }) {
     track,
     reading,
   );
+  /** Let it end elsewhere, with other ticks. */
+  function fit(end, shown) {
+    input.max = end;
+    input.disabled = min === end;
+    texts.replaceChildren(...shown.map((text) => element("span", {}, text)));
+    texts.hidden = shown.length === 0;
+    texts.classList.toggle("attn-many", shown.length > 6);
+    track.classList.toggle("attn-ticked", shown.length > 0);
+  }
   function draw(position, text) {
     input.value = position;
     input.setAttribute("aria-valuetext", text);
-    reading.textContent = text;
+    write(reading, text);
   }
-  return { node, draw };
+  fit(max, ticks);
+  return { node, fit, draw };
 }
 
 /** A checkbox with its name, which may be several nodes. */
@@ -73,7 +78,11 @@ export function createCheckbox(name, choose) {
   const input = element("input", { type: "checkbox" });
   input.addEventListener("change", () => choose(input.checked));
   const node = element("label", {}, input, ...[name].flat());
-  return { node, draw: (checked) => (input.checked = checked) };
+  function draw(checked, isOffered = true) {
+    input.checked = checked;
+    input.disabled = !isOffered;
+  }
+  return { node, draw };
 }
 
 /** A button. */
@@ -81,6 +90,17 @@ export function createButton(text, press) {
   const node = element("button", { type: "button", class: "attn-button" }, text);
   node.addEventListener("click", press);
   return node;
+}
+
+/** Buttons of which one is pressed, with these texts: `choose(place)` is told which. */
+export function createButtonGroup(name, texts, choose) {
+  const buttons = texts.map((text, i) => createButton(text, () => choose(i)));
+  for (const button of buttons) button.dir = "auto";
+  const node = element("div", { class: "attn-row", role: "group", "aria-label": name }, ...buttons);
+  function draw(chosen) {
+    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
+  }
+  return { node, draw };
 }
 
 /** A form that is handed in by its submit button, and by Enter in a field: `submit()` is called. */

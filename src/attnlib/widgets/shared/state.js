@@ -109,6 +109,24 @@ export function setterOf(model) {
   };
 }
 
+/**
+ * How a view follows its model: `on(traits, draw)` is redrawOn, and `setAll(values)` sets several
+ * traits as a reader does, after which each drawing that they call for is made once.
+ */
+export function followerOf(model) {
+  let wanted = null; // drawings, while several traits are set
+  const on = (traits, draw) => redrawOn(model, traits, () => (wanted ? wanted.add(draw) : draw()));
+  function setAll(values) {
+    wanted = new Set();
+    for (const [name, value] of Object.entries(values)) model.set(name, value);
+    model.save_changes();
+    const draws = wanted;
+    wanted = null;
+    for (const draw of draws) draw();
+  }
+  return { on, setAll };
+}
+
 /** Call `draw` whenever one of these traits changes; returns how to stop. */
 export function redrawOn(model, traits, draw) {
   const events = traits.map((trait) => `change:${trait}`);

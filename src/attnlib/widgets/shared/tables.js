@@ -1,6 +1,6 @@
 // The numbers behind a drawing, as tables in a fold.
 
-import { element } from "./dom.js";
+import { element, write } from "./dom.js";
 
 /**
  * A fold with tables that are made only while it is open: `makeTables(shown)` of what was last
@@ -16,7 +16,7 @@ export function createFold(makeTables) {
 
   function draw(shown, { summary: text = "The numbers", label }) {
     current = shown;
-    summary.textContent = text;
+    write(summary, text);
     scroll.setAttribute("aria-label", label);
     fill();
   }

@@ -29,10 +29,13 @@ export function cellAt(event, plot, rows, columns) {
   };
 }
 
-/** Tokens as labels of the rows and columns of a plot, and a cursor on one of its cells. */
-export function createTokenMap(tokens, plot) {
-  const labels = () => tokens.map((token) => element("span", { title: token, dir: "auto" }, token));
-  const [rowLabels, columnLabels] = [labels(), labels()];
+/**
+ * Tokens as labels of the rows and columns of a plot, and a cursor on one of its cells. There may be
+ * fewer `rows` than columns.
+ */
+export function createTokenMap(tokens, plot, rows = tokens) {
+  const label = (token) => element("span", { title: token, dir: "auto" }, token);
+  const [rowLabels, columnLabels] = [rows.map(label), tokens.map(label)];
   const cursorBox = element("div", { class: "attn-cursor" });
   plot.append(cursorBox);
   const hidden = { "aria-hidden": "true" };
@@ -46,6 +49,7 @@ export function createTokenMap(tokens, plot) {
     plot,
   );
   node.style.setProperty("--tokens", tokens.length);
+  node.style.setProperty("--rows", rows.length);
   node.classList.toggle("attn-dense", tokens.length > 14);
 
   function pointAt(cell) {

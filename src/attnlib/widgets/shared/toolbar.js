@@ -1,6 +1,6 @@
 // Many buttons that are one stop of the Tab key.
 
-import { element } from "./dom.js";
+import { element, showChildren } from "./dom.js";
 
 /**
  * Buttons of which one is in the tab order; arrow keys, Home and End move the focus among them, line
@@ -37,8 +37,7 @@ export function createToolbar(name, className) {
 
   /** Show these buttons; those that stay are left where they are, with the focus. */
   function show(shown) {
-    for (const button of buttons.slice(shown.length)) button.remove();
-    node.append(...shown.slice(node.childElementCount));
+    showChildren(node, shown);
     buttons = shown;
   }
 

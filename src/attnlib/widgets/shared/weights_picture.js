@@ -78,9 +78,11 @@ export function createWeightsPicture() {
 
   function draw(weights, columns, { isMarked, ...options }) {
     paint(canvas, weights, columns, options);
-    svg.setAttribute("viewBox", `0 0 ${columns} ${options.rows}`);
+    const viewBox = `0 0 ${columns} ${options.rows}`;
+    if (svg.getAttribute("viewBox") !== viewBox) svg.setAttribute("viewBox", viewBox);
     const marked = isMarked ? favorites(weights, columns, options) : [];
     const path = marked.map(({ row, column }) => `M${column + 0.5} ${row + 0.5}h0`).join("");
+    if (dots[0].getAttribute("d") === path) return;
     for (const dot of dots) dot.setAttribute("d", path);
   }
   return { node, draw };

@@ -1,0 +1,133 @@
+// HeadLab's training in a reader's hand: the slider, the buttons, and how far a model has come.
+
+import { headsInWords } from "./head_lab_curve.js";
+import { sayBegin, sayProgress } from "./head_lab_words.js";
+import { element } from "./shared/dom.js";
+import { createButton, createCheckbox, createSlider } from "./shared/parts.js";
+import { setterOf } from "./shared/state.js";
+
+const SETTLED = 300; // milliseconds; a slider that moves on within them trains nothing
+
+/** What trains, pauses and stops a model; each button is always there, and says what it would do. */
+function createButtons({ train, pause, resume, stop, reseed }) {
+  let press = train;
+  const main = createButton("Train", () => press());
+  main.classList.add("attn-main");
+  const end = createButton("Stop", stop);
+  const seed = createButton("Another seed", reseed);
+  const node = element("div", { class: "attn-row attn-buttons" }, main, end, seed);
+  function draw(run) {
+    const [text, action] = {
+      training: ["Pause", pause],
+      paused: ["Go on", resume],
+      given: ["Train", train],
+    }[run?.state] ?? [run === null ? "Train" : "Train again", train];
+    main.textContent = text;
+    press = action;
+    const canStop = ["training", "paused"].includes(run?.state);
+    end.setAttribute("aria-disabled", String(!canStop));
+  }
+  return { node, draw };
+}
+
+/**
+ * The controls of a training, for the widget's `model` and its `runs`: nodes, and
+ *
+ *   run()           the run of what is chosen, or null
+ *   draw(state)     show what is chosen, and train it once a reader has asked for models
+ *   drawRun()       show how far its training is; returns what is to be said of that, or null
+ *   end()           train nothing any more that has been waited for
+ */
+export function createTraining(model, runs, { counts }) {
+  const set = setterOf(model);
+  let state = null; // as readState has it
+  let isAgain = false; // whether a model is trained because the state it began with asks for it
+  let settling; // a timer
+  const chosen = () => [state.setting, state.numHeads, state.seed, state.isGiven];
+  const run = () => runs.find(...chosen()) ?? null;
+
+  const slider = createSlider("Heads", {
+    max: counts.length - 1,
+    ticks: counts.map(String),
+    choose(position) {
+      set("muted", []);
+      set("num_heads", counts[position]);
+    },
+  });
+  const buttons = createButtons({
+    train() {
+      isAgain = false;
+      set("trained", true);
+      runs.start(...chosen());
+    },
+    pause: () => runs.pause(run()),
+    resume: () => runs.resume(run()),
+    stop: () => ["training", "paused"].includes(run()?.state) && runs.stop(run()),
+    reseed: () => set("seed", (state.seed + 1) % 1000),
+  });
+  const beginning = createCheckbox("Begin with your model's own weights", (isWanted) =>
+    set("from_weights", isWanted),
+  );
+  const seed = element("span", { class: "attn-seed" });
+  const bar = element("progress", { "aria-label": "Training" });
+  const text = element("span", { class: "attn-progress-text" });
+
+  // What nobody sees trains nothing, such as after a reload what lies in a closed fold.
+  let isSeen = false;
+  const eye = new IntersectionObserver((entries) => {
+    isSeen ||= entries.some((entry) => entry.isIntersecting);
+    if (!isSeen) return;
+    eye.disconnect();
+    trainChosen();
+  });
+  eye.observe(slider.node);
+
+  /** Train what is chosen, if a reader wants that. Given weights are asked as they came. */
+  function trainChosen() {
+    if (!isSeen) return;
+    const shown = run();
+    if (shown !== null && !shown.isAsleep) return;
+    const isAsked = state.isGiven && (shown ?? { state: "given" }).state === "given";
+    if (isAsked) runs.look(...chosen());
+    else if (state.trained) runs.start(...chosen());
+  }
+
+  function draw(next) {
+    const before = state;
+    state = next;
+    slider.draw(counts.indexOf(state.numHeads), headsInWords(state.numHeads));
+    seed.textContent = `seed ${state.seed}`;
+    beginning.node.hidden = !state.canBeGiven;
+    beginning.draw(state.isGiven);
+    isAgain = before === null ? state.trained : isAgain;
+    runs.show(...chosen());
+    if (!state.trained && before?.trained !== false) runs.giveUp();
+    clearTimeout(settling);
+    const isMoving = before !== null && state.trained === before.trained; // the slider, perhaps
+    settling = setTimeout(trainChosen, isMoving ? SETTLED : 0);
+  }
+
+  function drawRun() {
+    const shown = run();
+    buttons.draw(shown);
+    const { steps } = state.setting.recipe;
+    bar.max = steps;
+    bar.value = shown?.steps ?? 0;
+    text.textContent = sayProgress(shown, steps);
+    return sayBegin(shown, isAgain);
+  }
+  return {
+    slider: slider.node,
+    buttons: buttons.node,
+    seed,
+    beginning: beginning.node,
+    progress: element("div", { class: "attn-progress" }, bar, text),
+    run,
+    draw,
+    drawRun,
+    end() {
+      eye.disconnect();
+      clearTimeout(settling);
+    },
+  };
+}

@@ -1,0 +1,99 @@
+"""What a lesson says of models that a program has trained stands in that program's results."""
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+NUMBERS = {"none": 0, "three": 3, "four": 4, "five": 5}
+
+
+def results_of(table):
+    """The results of `benchmarks/heads.py`, by what was trained."""
+    path = ROOT / "benchmarks" / "results" / f"heads-{table}-cpu.json"
+    measured = json.loads(path.read_text(encoding="utf-8"))
+    return {name: found for name, found in measured.items() if name not in ("measured on", "goals")}
+
+
+def said_in_l08(pattern):
+    """The words that L08 has for a pattern's groups, wherever it says such a sentence."""
+    said = " ".join((ROOT / "book" / "L08_What_Heads_Learn.md").read_text("utf-8").split())
+    return re.findall(pattern, said)
+
+
+def told_in_l08(pattern):
+    """The numbers that L08 tells in a sentence."""
+    [words] = said_in_l08(pattern)
+    return [NUMBERS[word] if word in NUMBERS else float(word) for word in words]
+
+
+def test_who_shares_a_head_in_other_languages():
+    own, *others = results_of("concord-endings").values()
+    assert all(language["shared by side"]["rivals"][0] == 0 for language in (own, *others))
+
+    def counts(pair):
+        return [sum(language["same best head"][pair]) for language in others]
+
+    [seeds] = {len(language["loss"]) for language in others}
+    moving, steady = counts("verb>subject & their>owner"), counts("verb>object & their>thing")
+    assert told_in_l08(
+        r"in (\w+) ways, with (\w+) seeds each. Rivals never share. Verb > subject and their > "
+        r"owner share in (\w+) of five models in one language, and in (\w+) of five in another; "
+        r"verb > object and their > thing in all (\w+) of each, but in (\w+) of five here"
+    ) == [
+        len(others), seeds, min(moving), max(moving), min(steady),
+        sum(own["same best head"]["verb>object & their>thing"]),
+    ]  # fmt: skip
+    assert min(steady) == max(steady)
+
+
+def test_what_one_head_leaves_unlearned():
+    found = results_of("concord")
+    [missed] = said_in_l08(
+        r"with one head, ([\w> ]+) and ([\w> ]+) stay unlearned, and with two all but "
+        r"predicate > noun are learned"
+    )
+    for relation in missed:
+        assert max(found["1 head"]["right"][relation.replace(" ", "")]) < 0.5
+    for trained in (found["2 heads"], results_of("concord-sides")["concord, 2 heads"]):
+        right = trained["right"]
+        assert min(min(right[name]) for name in right if name != "predicate>noun") > 0.9
+
+
+def test_who_shares_one_of_two_heads():
+    found = results_of("concord-sides")["concord, 2 heads"]["shared by side"]
+    told = told_in_l08(r"With the twelve it is (\d+) of (\d+), and (\d+) of (\d+)")
+    assert told == [*found["across"], *found["rivals"]]
+
+
+def test_which_couples_share_most():
+    homes = results_of("concord-sides")["concord, 4 heads"]["best head"]
+    couples = ("determiner>noun", "their>thing"), ("their>owner", "adjective>adverb")
+    found = [sum(map(int.__eq__, homes[one], homes[other])) for one, other in couples]
+    pattern = r"share in all five \(with the twelve seeds, in (\d+) and in (\d+)\)"
+    assert told_in_l08(pattern) == found
+
+
+def test_how_much_the_direction_explains():
+    sides = results_of("concord-sides")["without B, 4 heads"]
+    assert len(sides["loss"]) == 12
+    assert told_in_l08(
+        r"With twelve seeds, `benchmarks/heads.py concord-sides`, it is (\d+) of (\d+), and "
+        r"(\d+) of (\d+) on one side"
+    ) == [*sides["shared by side"]["across"], *sides["shared by side"]["same side"]]
+    alike = results_of("concord-endings")["all alike"]["shared by side"]
+    assert told_in_l08(
+        r"where all answer with the same endings, pairs across share in (\d+) of (\d+) cases, "
+        r"those on one side in (\d+) of (\d+)"
+    ) == [*alike["across"], *alike["same side"]]
+
+
+def test_what_the_coin_is_with_sixteen_heads():
+    found = results_of("concord")["16 heads"]
+    [worst, best, most] = told_in_l08(
+        r"With 16 heads five models are right about ([.\d]+) to ([.\d]+) of these words: some find "
+        r"another way. And still no head has more than ([.\d]+) on the right noun"
+    )
+    right = found["right"]["predicate>noun"]
+    assert [worst, best, len(right)] == [round(min(right), 2), round(max(right), 2), 5]
+    assert max(found["largest mass"]["predicate>noun"]) <= most

@@ -1,0 +1,103 @@
+"""What the browser tests of HeadLab's forms share: train, listen to the worker, read answers."""
+
+import torch
+from playwright.sync_api import expect
+
+from attnlib.model import TransformerModel
+from attnlib.relations import concord
+from attnlib.training import RECIPES
+
+HELD_OUT_SEED = 2**31
+LONGEST = (
+    "this very strange new princess that this waitress liked gave this quite strange strange "
+    "princess yesterday their very strange strange waitress ."
+)
+
+
+def train(page):
+    """Press Train, and wait until the model is trained."""
+    page.get_by_role("button", name="Train", exact=True).click()
+    trained(page)
+
+
+def trained(page):
+    expect(page.locator(".attn-progress-text")).to_contain_text("Trained", timeout=60_000)
+
+
+# The texts of a table's rows.
+CELLS = "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+
+
+def said(page):
+    return page.locator("output").inner_text()
+
+
+def with_numbers_of(page, model):
+    """Give a model of torch's the weights that a page has trained last."""
+    weights = page.evaluate("lastTraining.ask('weights')")
+    shapes = {name: value.shape for name, value in model.state_dict().items()}
+    assert list(weights) == list(shapes)
+    numbers = {name: torch.tensor(value).view(shapes[name]) for name, value in weights.items()}
+    model.load_state_dict(numbers)
+    return model.eval()
+
+
+def model_of(page, num_heads):
+    """Torch's copy of the model of Concord that a page has trained last."""
+    recipe = RECIPES["concord"]
+    model = TransformerModel.of_sizes(recipe.task, **{**recipe.model, "num_heads": num_heads})
+    return with_numbers_of(page, model)
+
+
+# Keep what HeadLab starts at hand, and count it.
+LISTEN = """() => {
+  const runs = attnModules["head_lab_runs.js"];
+  window.workers = 0;
+  const Own = window.Worker;
+  window.Worker = class extends Own {
+    constructor(...args) {
+      super(...args);
+      window.workers += 1;
+      window.lastWorker = this;
+    }
+    terminate() {
+      window.workers -= 1;
+      super.terminate();
+    }
+  };
+  let asked = 1e6;
+  window.lastTraining = {ask: (question, about = {}) => new Promise((resolve) => {
+    const id = ++asked;
+    const own = lastWorker.onmessage;
+    lastWorker.onmessage = (event) => {
+      if (event.data.id !== id) return own(event);
+      lastWorker.onmessage = own;
+      resolve(JSON.parse(JSON.stringify(event.data.reply,
+        (_, value) => ArrayBuffer.isView(value) ? Array.from(value) : value)));
+    };
+    lastWorker.postMessage({kind: "ask", id, question, ...about});
+  })};
+}"""
+
+
+def answers_on(page):
+    """What the page says of each word: a list of (answer, is right) for each."""
+    return page.locator(".attn-card").evaluate_all(
+        """cards => cards.map((card) => [...card.querySelectorAll(".attn-slot")].map((slot) =>
+             [slot.querySelector(".attn-given").textContent,
+              slot.querySelector(".attn-mark").textContent.includes("✓")]))"""
+    )
+
+
+def answers_of(model, sentence, muted=()):
+    """The same of torch's model."""
+    mask = torch.ones(model.blocks[0].attention.num_heads)
+    mask[list(muted)] = 0
+    logits = model(torch.tensor([sentence.ids]), head_masks=[mask]).logits
+    found = [[] for _ in sentence.words]
+    for readout, answers in concord.readouts.items():
+        for word, right in enumerate(sentence.answers[readout]):
+            if right is not None:
+                given = int(logits[readout][0, word].argmax())
+                found[word].append([answers[given], given == right])
+    return found
