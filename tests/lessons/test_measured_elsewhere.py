@@ -31,20 +31,12 @@ def test_who_shares_a_head_in_other_languages():
     own, *others = results_of("concord-endings").values()
     assert all(language["shared by side"]["rivals"][0] == 0 for language in (own, *others))
 
-    def counts(pair):
-        return [sum(language["same best head"][pair]) for language in others]
-
     [seeds] = {len(language["loss"]) for language in others}
-    moving, steady = counts("verb>subject & their>owner"), counts("verb>object & their>thing")
+    moving = [sum(language["same best head"]["verb>subject & their>owner"]) for language in others]
     assert told_in_l08(
-        r"in (\w+) ways, with (\w+) seeds each. Rivals never share. Verb > subject and their > "
-        r"owner share in (\w+) of five models in one language, and in (\w+) of five in another; "
-        r"verb > object and their > thing in all (\w+) of each, but in (\w+) of five here"
-    ) == [
-        len(others), seeds, min(moving), max(moving), min(steady),
-        sum(own["same best head"]["verb>object & their>thing"]),
-    ]  # fmt: skip
-    assert min(steady) == max(steady)
+        r"in (\w+) ways, with (\w+) seeds each. Rivals never share. But verb > subject and their > "
+        r"owner share in (\w+) of five models in one language, and in (\w+) of five in another"
+    ) == [len(others), seeds, min(moving), max(moving)]
 
 
 def test_what_one_head_leaves_unlearned():
