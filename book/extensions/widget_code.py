@@ -3,13 +3,16 @@
 A page's outputs come from the cache, and with them the state of its widgets, in which each carries
 the code that it had when its cell ran. That copy is taken away. The site holds the code as it is
 now, once for all pages, in classic scripts: browsers refuse modules in a page that is opened from a
-folder. A page loads what its own widgets need. Restyling a widget executes no cell.
+folder. A page loads what its own widgets need, without the comments and indents of the files.
+Restyling a widget executes no cell.
 """
 
 import hashlib
 import json
 from pathlib import Path
 
+import rcssmin
+import rjsmin
 from page_widgets import changing_state
 
 FOLDER = "widgets"  # of the site's static files
@@ -47,13 +50,15 @@ def static_files(names: set[str]) -> dict[str, str]:
 
     A name is that of the widget's module: "head_explorer".
     """
-    from attnlib.widgets import _browser_code
+    from attnlib.widgets import _browser_code as code
 
-    files = {"shared.css": _browser_code.shared_sheet(), "shared.js": _browser_code.shared_script()}
+    sheets, scripts = {"shared.css": code.shared_sheet()}, {"shared.js": code.shared_script()}
     for name in sorted(names):
-        files[f"{name}.css"] = _browser_code.own_sheet(f"{name}.css")
-        files[f"{name}.js"] = _browser_code.own_script(f"{name}.js")
-    return files
+        sheets[f"{name}.css"] = code.own_sheet(f"{name}.css")
+        scripts[f"{name}.js"] = code.own_script(f"{name}.js")
+    return {name: rcssmin.cssmin(text) for name, text in sheets.items()} | {
+        name: rjsmin.jsmin(text) for name, text in scripts.items()
+    }
 
 
 def read_page(app, doctree):

@@ -5,6 +5,7 @@ from bs4 import BeautifulSoup
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons, all_pages
 
+NOTHING_WIDE = {"book/L02_Embeddings_and_Positions"}  # its widgets have no map and no table
 
 @pytest.fixture
 def lesson(site_address):
@@ -86,7 +87,7 @@ def test_what_a_widget_cuts_off_fades_at_the_right(browser, site_address, name):
         for fold in page.locator("article details:has(.attn-scroll)").all():
             fold.evaluate("fold => { fold.open = true; }")
         boxes = page.locator(".attn-scroll").locator("visible=true").all()
-        assert boxes
+        assert bool(boxes) == (name not in NOTHING_WIDE)
         for box in boxes:
             box.evaluate("box => { box.firstElementChild.style.minWidth = '60rem'; }")
             page.evaluate("() => new Promise(requestAnimationFrame)")

@@ -63,6 +63,13 @@ def test_a_page_loads_the_files_of_its_widgets_once_and_holds_no_code(restyled):
     assert "_static/widgets" not in plain
 
 
+def test_a_page_loads_no_comments_and_no_indents(restyled):
+    html, _, _ = restyled
+    for name in FILES:
+        text = (html / "_static" / "widgets" / name).read_text(encoding="utf-8")
+        assert not re.search(r"^\s|/\*|(^|;)//", text, re.MULTILINE), name
+
+
 def test_a_state_cannot_end_the_script_that_holds_it(restyled):
     _, (_, page, _), _ = restyled
     state = re.search(r'<script type="[^"]*widget-state\+json">(.*?)</script>', page, re.S)[1]

@@ -17,7 +17,7 @@ from tools.head_labs import (
     train,
     trained,
 )
-from tools.widget_pages import unfold
+from tools.widget_pages import target_sizes, unfold
 from widget_code import static_files
 
 from attnlib import palette, patterns
@@ -101,6 +101,15 @@ def test_a_training_is_paused_goes_on_and_ends_where_it_would_have(lab):
     trained(page)
     assert page.locator(".attn-kept td:nth-child(5)").last.inner_text() == losses
     assert page.locator(".attn-kept tbody tr").count() == 1
+
+
+def test_what_comes_with_a_trained_model_is_large_enough_for_a_finger(lab):
+    page = lab(quick())
+    before = len(target_sizes(page))
+    train(page)
+    sizes = target_sizes(page)
+    assert len(sizes) >= before + 2  # its name, and the tick that keeps it beside another
+    assert min(sizes) >= 24
 
 
 def test_the_slider_trains_other_models_once_and_shows_them_again(lab):

@@ -29,12 +29,6 @@ IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:function|const|class) (\w+))", re.MULTILINE)
 DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 STYLE_IMPORT = re.compile(r'^@import "(\.[^"]+)";\n', re.MULTILINE)
-COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n|[ \t]+// .*$", re.MULTILINE)
-STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-# No text in the code goes over several lines. A line's end means nothing where the line can't be
-# over, nor before a bracket that closes: a statement ends with a semicolon, or has none to lose.
-INDENT = re.compile(r"^\s+|(?<=[({\[,;=>?:&|])\n\s*|\n\s*(?=[)}\]?:.&|])", re.MULTILINE)
-STYLE_SPACE = re.compile(r"(?<=[{};:,]) ")  # that parts nothing
 MAKE = "(make) => Object.assign(make({}), { make });"  # a module of its function
 UNREAD = re.compile(r"^(?:import|export|@import)\b.*", re.MULTILINE)
 
@@ -74,13 +68,13 @@ def own_script(name: str) -> str:
 def shared_sheet() -> str:
     """Return the style that widgets share, for a page to apply first."""
     # Named twice, the class weighs as much as the two that each widget's own sheet names.
-    return _lean(_styles(_all_shared(".css"), ".attn-widget"))
+    return _styles(_all_shared(".css"), ".attn-widget")
 
 
 def own_sheet(name: str) -> str:
     """Return a widget's own style; it needs that of `shared_sheet`."""
     own = (path for path in files_of(FOLDER / name) if path.parent != SHARED)
-    return _lean(_styles(own, _class_of(name)))
+    return _styles(own, _class_of(name))
 
 
 def files_of(entry: Path) -> list[Path]:
@@ -113,16 +107,10 @@ def _all_shared(suffix: str) -> list[Path]:
 
 
 def _script(paths: Iterable[Path]) -> str:
-    # A quarter of the code is comments, indents and line breaks, which every page would load.
-    functions = (INDENT.sub("", COMMENT.sub("", _as_function(path))) for path in paths)
+    functions = (_as_function(path) for path in paths)
     return "\n".join(
         ["globalThis.attnModules ??= {};", f"globalThis.attnModule ??= {MAKE}", *functions]
     )
-
-
-def _lean(styles: str) -> str:
-    """Return a sheet without comments, and without spaces where something else begins."""
-    return STYLE_SPACE.sub("", " ".join(STYLE_COMMENT.sub("", styles).split()))
 
 
 def _as_function(path: Path) -> str:

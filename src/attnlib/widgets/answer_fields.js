@@ -173,7 +173,7 @@ const lines = {
   sizeOfTable: ({ labels: [listing], pick }) => waysToPick(pick, listing.length),
   missing(given, { pick }) {
     if (given.length === pick) return "";
-    if (given.length === 0) return `Pick ${pick === 1 ? "a line" : `${pick} lines`} first.`;
+    if (given.length === 0) return pick === 1 ? "Pick a line first." : `Pick ${pick} lines first.`;
     return `Pick ${pick} lines; so far there ${given.length === 1 ? "is" : "are"} ${given.length}.`;
   },
   placeOf: (given, { labels: [listing] }) => placeOfPick(given, listing.length),

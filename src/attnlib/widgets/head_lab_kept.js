@@ -6,7 +6,7 @@ import { rowsNamed } from "./head_lab_tasks.js";
 import { nameOfRun } from "./head_lab_words.js";
 import { element } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
-import { createButton, createHeading, createNote } from "./shared/parts.js";
+import { createButton, createCheckbox, createHeading, createNote } from "./shared/parts.js";
 
 /**
  * A row for each model of a setting's task, with its share of right answers in some relations.
@@ -26,7 +26,7 @@ export function createKept(setting, { choose, keep }) {
     createNote("Press one to see it again. One that is ticked stays beside it."),
     scroll,
   );
-  const rows = new Map(); // run -> {node, button, box}
+  const rows = new Map(); // run -> {node, button, tick}
 
   function createRow(run) {
     const { evaluation } = run;
@@ -35,13 +35,16 @@ export function createKept(setting, { choose, keep }) {
     const numbers = shares.map((share) => (share === undefined ? "–" : shortNumber(share)));
     const cells = [...numbers, evaluation.loss.toFixed(3)];
     const name = element("th", { scope: "row" }, button);
-    const box = element("input", { type: "checkbox" });
-    box.setAttribute("aria-label", `${nameOfRun(run)}: keep beside`);
-    box.addEventListener("change", () => keep(box.checked ? run : null));
+    const tick = createCheckbox([], (isTicked) => keep(isTicked ? run : null));
+    tick.node.firstChild.setAttribute("aria-label", `${nameOfRun(run)}: keep beside`);
     // Models of other settings are asked other questions.
-    box.hidden = run.setting.key !== setting.key || run.isGiven;
-    const line = [name, ...cells.map((cell) => element("td", {}, cell)), element("td", {}, box)];
-    return { button, box, node: element("tr", {}, ...line) };
+    tick.node.hidden = run.setting.key !== setting.key || run.isGiven;
+    const line = [
+      name,
+      ...cells.map((cell) => element("td", {}, cell)),
+      element("td", {}, tick.node),
+    ];
+    return { button, tick, node: element("tr", {}, ...line) };
   }
 
   /** Rows that stay are left where they are, with the focus. */
@@ -58,7 +61,7 @@ export function createKept(setting, { choose, keep }) {
       const there = body.children[i] ?? null;
       if (there !== row.node) body.insertBefore(row.node, there);
       row.button.setAttribute("aria-pressed", String(run === shown));
-      row.box.checked = run === beside;
+      row.tick.draw(run === beside);
     });
   }
   return { node, draw };

@@ -252,7 +252,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const is = own
       ? `best at ${nameOf(own.relation)}, ${shortNumber(own.mass)} (${setting.instead}: ${shortNumber(own.share)})`
       : `at nothing better than ${setting.instead}`;
-    mapHeading.textContent = `Head ${head + 1}${specialties ? `: ${is}` : ""}`;
+    mapHeading.textContent = specialties ? `Head ${head + 1}: ${is}` : `Head ${head + 1}`;
     drawReading();
     drawSpread();
     const isNew = given !== null && answer.muted.join() === muted.join();

@@ -101,5 +101,6 @@ export function sayAnswers(questions, given, muted) {
     muted.length === 0
       ? "All heads work"
       : `Muted: ${muted.length > 1 ? "heads" : "head"} ${heads}`;
-  return `${who}: of ${all.length} answers about this sentence ${wrong === 0 ? "none is" : wrong === 1 ? "1 is" : `${wrong} are`} wrong.`;
+  const areWrong = wrong > 1 ? `${wrong} are` : `${wrong || "none"} is`;
+  return `${who}: of ${all.length} answers about this sentence ${areWrong} wrong.`;
 }

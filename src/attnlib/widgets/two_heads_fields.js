@@ -26,7 +26,8 @@ function reasonToRefuse(text, number, largest, done) {
     const begun = /^\s*([\d.,+\-\u2212]*\/)?\s*[+\-\u2212]?[.,]?$/.test(text);
     if (begun && !done) return null;
     if (text.trim() === "") return "no number";
-    const told = `\u201c${text.length > LONGEST ? `${text.slice(0, LONGEST)}\u2026` : text}\u201d`;
+    const short = text.length > LONGEST ? `${text.slice(0, LONGEST)}\u2026` : text;
+    const told = `\u201c${short}\u201d`;
     if (hasDoubtfulComma(text)) return `in ${told} the comma may mean thousands or the point`;
     return `${told} is not a number`;
   }

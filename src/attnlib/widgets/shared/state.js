@@ -36,7 +36,8 @@ export function readerOf(model) {
   /** A list of such `items`, each of which `isRight`; of `fewest` at least. */
   function list(name, isRight, items, fewest = 1) {
     const areRight = (value) => value.length >= fewest && value.every(isRight);
-    const wanted = `a list of ${items}${fewest ? `, at least ${fewest}` : ""}`;
+    const atLeast = fewest ? `, at least ${fewest}` : "";
+    const wanted = `a list of ${items}${atLeast}`;
     return read(name, (value) => Array.isArray(value) && areRight(value), wanted);
   }
   /** The places of several of `size` things; `things` is what an error calls them. */
@@ -93,7 +94,8 @@ export function readerOf(model) {
 export function inShort(value) {
   const text = String(JSON.stringify(value));
   if (text.length <= 40) return text;
-  return `${text.slice(0, 40)}…${Array.isArray(value) ? ` (${value.length} in all)` : ""}`;
+  const inAll = Array.isArray(value) ? ` (${value.length} in all)` : "";
+  return `${text.slice(0, 40)}…${inAll}`;
 }
 
 /** "a", "a and b", "a, b and c" */
