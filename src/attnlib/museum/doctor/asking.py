@@ -173,7 +173,8 @@ class Asked:
         x.grad = None
         self.module.zero_grad()
         mine = collect(self.module, self.places, numbers) if self.places else {}
-        mine |= {name: mine[name] / self.stretched for name in mine if name.startswith("W_q")}
+        if self.stretched != 1:
+            mine |= {name: mine[name] / self.stretched for name in mine if name.startswith("W_q")}
         names = [f"{W}.{kind}" for W in ("W_q", "W_k", "W_v", "W_o") for kind in ("weight", "bias")]
         return [(by_x, None), *((mine.get(name), None) for name in names)]
 

@@ -69,9 +69,16 @@ def _same(left: Pair, right: Pair, tolerance: float) -> bool:
             return False
         if ours.dtype != theirs.dtype:  # weights may be float32 in half precision
             ours, theirs = ours.double(), theirs.double()
-        if not torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True):
+        if not _close(ours, theirs, tolerance):
             return False
     return True
+
+
+def _close(ours: Tensor, theirs: Tensor, tolerance: float) -> bool:
+    # Most are close by their largest difference alone, which is found in a tenth of the time.
+    if ours.numel() and (ours - theirs).abs().amax() <= tolerance:
+        return True
+    return torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True)
 
 
 def _describe(name: str, ours: Tensor, theirs: Tensor) -> str:

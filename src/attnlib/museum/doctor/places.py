@@ -99,7 +99,7 @@ def collect(module: nn.Module, places: Places, numbers: dict[str, Tensor]) -> di
         else:  # [h, d_k, d] -> [d, d]
             part = part.reshape(-1, part.shape[-1])
         found.setdefault(place.ours, []).append(part)
-    return {ours: torch.cat(parts) for ours, parts in found.items()}
+    return {ours: torch.cat(parts) if parts[1:] else parts[0] for ours, parts in found.items()}
 
 
 def own_places(module: nn.Module) -> Places:
