@@ -21,7 +21,7 @@ from attnlib._checks import (
     shape_of,
 )
 from attnlib.attention import AttentionOptions, MultiHeadAttention
-from attnlib.norms import LayerNorm
+from attnlib.norms import LayerNorm, make_norms
 
 NormPosition = Literal["pre", "post"] | None
 Activation = Literal["gelu", "gelu_tanh", "relu"]
@@ -145,17 +145,9 @@ class TransformerBlock(nn.Module):
     ) -> None:
         super().__init__()
         options: dict[str, Any] = {"device": device, "dtype": dtype}
-        if isinstance(norm, nn.Module) or not callable(norm):
-            raise TypeError(
-                "norm must be a class of norms, such as LayerNorm or RMSNorm, or a function of "
-                f"(d_model, device=..., dtype=...) that makes one, got {norm!r:.40}"
-            )
         attention = MultiHeadAttention(d_model, num_heads, **options)
         feed_forward = FeedForward(d_model, d_ff, **options)
-        norms = [norm(d_model, **options) for _ in range(2)] if norm_position else []
-        for made in norms:
-            if not isinstance(made, nn.Module):
-                raise TypeError(f"norm must make a module, but made a {type(made).__name__}")
+        norms = make_norms(norm, 2 if norm_position else 0, d_model, options)
         self._assemble(attention, feed_forward, norms, norm_position, residual, dropout=0.0)
 
     @staticmethod

@@ -3,7 +3,8 @@
 Letters: B batch, T tokens, d model width (`d_model`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -126,6 +127,26 @@ class RMSNorm(nn.Module):
     def extra_repr(self) -> str:
         """Say the width and eps when the module is printed."""
         return f"d_model={self.d_model}, eps={self.eps}"
+
+
+def make_norms(
+    norm: Callable[..., nn.Module], number: int, d_model: int, options: Mapping[str, Any]
+) -> list[nn.Module]:
+    """Call norm(d_model, **options) so many times.
+
+    Raises:
+        TypeError: a module, or something else that makes none.
+    """
+    if isinstance(norm, nn.Module) or not callable(norm):
+        raise TypeError(
+            "norm must be a class of norms, such as LayerNorm or RMSNorm, or a function of "
+            f"(d_model, device=..., dtype=...) that makes one, got {norm!r:.40}"
+        )
+    norms = [norm(d_model, **options) for _ in range(number)]
+    for made in norms:
+        if not isinstance(made, nn.Module):
+            raise TypeError(f"norm must make a module, but made a {type(made).__name__}")
+    return norms
 
 
 def _at_least_float32(x: Tensor) -> Tensor:

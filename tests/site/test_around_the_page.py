@@ -7,6 +7,7 @@ from tools.lesson_runs import all_lessons, all_pages
 
 NOTHING_WIDE = {"book/L02_Embeddings_and_Positions"}  # its widgets have no map and no table
 
+
 @pytest.fixture
 def lesson(site_address):
     return f"{site_address}{all_lessons()[0]}.html"

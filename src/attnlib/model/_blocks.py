@@ -8,6 +8,7 @@ from torch import nn
 from attnlib._checks import require_count, require_flag, require_positive_int
 from attnlib.attention import MultiHeadAttention
 from attnlib.blocks import Activation, FeedForward, NormPosition, TransformerBlock
+from attnlib.norms import make_norms
 from attnlib.positions import RotaryPositions
 
 
@@ -41,7 +42,7 @@ def alike_blocks(
         if d_ff:
             feed_forward = FeedForward(d_model, d_ff, activation=activation, bias=bias, **options)
         sublayers = 2 if d_ff else 1
-        norms = [norm(d_model, **options) for _ in range(sublayers if norm_position else 0)]
+        norms = make_norms(norm, sublayers if norm_position else 0, d_model, options)
         return TransformerBlock.of_parts(
             attention, feed_forward, norms, norm_position=norm_position, dropout=dropout
         )

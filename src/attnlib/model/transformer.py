@@ -186,6 +186,11 @@ class TransformerModel(nn.Module):
             TypeError, ValueError: as the constructor and the parts.
         """
         sizes = task if isinstance(task, TaskSizes) else TaskSizes.of(task)
+        if positions not in ("learned", "sinusoidal", "rotary", None):
+            raise ValueError(
+                'positions must be "learned", "sinusoidal", "rotary" or None, '
+                f"got {positions!r:.40}"
+            )
         if readout_bias is None:
             readout_bias = bias and not tied
         options: dict[str, Any] = {"device": device, "dtype": dtype}
