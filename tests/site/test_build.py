@@ -19,7 +19,7 @@ SVG('<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="6pt"><path fill
 
 
 def test_the_site_is_built_from_the_lessons_as_they_were_executed(site_build):
-    assert "Executing notebook" not in site_build.stdout
+    assert "Executing" not in site_build.stdout
     assert site_build.stdout.count("Using cached notebook") == len(all_notebooks())
 
 

@@ -8,10 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import yaml
+from execute_pages import execute as execute_page
 from execution_cache import cache_folder, read_notebook
-from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
-from jupyter_cache.executors.utils import single_nb_execution
 from nbformat import NotebookNode
 from no_progress_bars import hide_progress_bars
 from one_thread import use_one_thread
@@ -85,21 +83,14 @@ def execute(path: Path, build_folder: Path) -> Run:
     """
     use_one_thread()
     hide_progress_bars()
-    notebook = read_notebook(path)
     timeout = CONFIG["execute"]["timeout"]
     is_watched = f"book/{path.stem}" in watched_pages()
     readers = kernels_are_told(COURSE_MISSING=" ".join(missing_modules()))
     with readers, watched_kernel() if is_watched else nullcontext() as watched:
-        result = single_nb_execution(
-            notebook, cwd=str(path.parent), timeout=timeout, allow_errors=False
-        )
-    if result.err is not None:
-        failure = describe_failure(path.stem, notebook, result.err)
-        return Run(notebook, result.time, failure, watched)
-    cache = get_cache(str(cache_folder(build_folder, path)))
-    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": result.time})
-    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-    return Run(notebook, result.time, None, watched)
+        notebook, result = execute_page(path, cache_folder(build_folder, path), timeout)
+    failed = result.err is not None
+    failure = describe_failure(path.stem, notebook, result.err) if failed else None
+    return Run(notebook, result.time, failure, watched)
 
 
 def describe_failure(lesson: str, notebook: NotebookNode, error: Exception) -> str:
