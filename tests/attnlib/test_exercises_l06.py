@@ -16,7 +16,7 @@ from attnlib.exercises.l06.building import causal_among_real
 from attnlib.exercises.l06.by_hand import EXPONENTIALS, RIGHT
 from attnlib.exercises.l06.calls import CALLS, LEAKING
 from attnlib.exercises.l06.experiments import EXPERIMENT_MISTAKES
-from attnlib.exercises.l06.leak_test import _layers, leaks_ahead
+from attnlib.exercises.l06.leak_test import SIZES, _layers, leaks_ahead
 from attnlib.exercises.l06.maps import BUGS, DRAWN
 from attnlib.exercises.l06.their import READING_MISTAKES
 
@@ -103,6 +103,31 @@ def test_a_mask_of_numbers_is_told_apart():
     assert "Return booleans" in l06.causal_and_padding(lambda r: mask_by_loops(r).int()).message
 
 
+@pytest.mark.parametrize(
+    ("mask_of", "words"),
+    [
+        (lambda past, real: torch.where(past & real, 0.0, -1e9), "numbers to be added to scores"),
+        (lambda past, real: past.where(real, torch.tensor(-math.inf)), "numbers to be added"),
+        (
+            lambda past, real: (both := past & real).where(both.any(-1, keepdim=True), True),
+            "A row that may look nowhere sees everything",
+        ),
+        (
+            lambda past, real: past & (torch.arange(len(past)) < real.sum(-1, keepdim=True)),
+            "Padding may stand on the left and between them",
+        ),
+        (lambda past, real: (past & real).mT, "lies on its side"),
+    ],
+    ids=["-1e9", "minus infinity", "open blind rows", "lengths alone", "turned at last"],
+)
+def test_a_mask_is_told_what_is_wrong_with_it(mask_of, words):
+    def mask(real):
+        past = torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril()
+        return mask_of(past, real[:, None, None, :])
+
+    assert words in l06.causal_and_padding(mask).message
+
+
 def test_axes_that_cross_are_an_error_with_its_sizes():
     def crossed(real):
         return torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril() & real
@@ -129,6 +154,24 @@ def test_layers_leak_as_their_names_say(seed):
         name for name, layer in layers.items() if not leaks_ahead(layer, torch.randn(7, 6))
     } == (SOUND)
     assert len(layers) == 13  # as many as the page says
+
+
+@pytest.mark.parametrize(("T", "d"), SIZES)
+def test_a_right_answer_is_right_whatever_is_drawn(T, d):
+    torch.manual_seed(0)
+    tokens, others = torch.randn(2, 20_000, d).round()
+    assert (tokens == others).all(-1).float().mean() < 1e-4  # an exchange that rounding hides
+
+
+def test_a_loop_that_returns_at_once_is_told():
+    def hurried(layer, x):
+        y = layer(x)
+        for j in range(1, len(x)):
+            changed = x.clone()
+            changed[j] = torch.randn(x.shape[1])
+            return not torch.allclose(layer(changed)[:j], y[:j], atol=1e-5)
+
+    assert "in your loop" in l06.leaks(hurried).message
 
 
 def test_a_verdict_that_is_wrong_about_one_layer_names_it():

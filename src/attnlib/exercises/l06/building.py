@@ -39,13 +39,14 @@ FLOATS = Mistake(
     "The mask holds numbers. PyTorch adds such a mask to the scores, where 1 and 0 forbid "
     "nothing. Return booleans.",
 )
+NUMBERS = Mistake(
+    "numbers to add",
+    lambda real: torch.zeros(1).masked_fill(~causal_among_real(real), -math.inf),
+    "These are numbers to be added to scores: 0, and minus infinity or a large negative number. A "
+    "boolean mask was wanted: True = may look.",
+)
 MASK_MISTAKES = (
-    Mistake(
-        "numbers to add",
-        lambda real: torch.zeros(1).masked_fill(~causal_among_real(real), -math.inf),
-        "These are numbers to be added to scores, 0 and minus infinity. A boolean mask was wanted: "
-        "True = may look.",
-    ),
+    NUMBERS,
     Mistake(
         "padding on the queries",
         lambda real: _triangle(real) & real[:, None, :, None],
@@ -100,6 +101,23 @@ MASK_MISTAKES = (
         "but then padding is read by itself. Nobody may look at it.",
     ),
     Mistake(
+        "blind rows see everything",
+        lambda real: causal_among_real(real) | ~causal_among_real(real).any(-1, keepdim=True),
+        "A row that may look nowhere sees everything in your mask, padding and what comes later. "
+        "Leave it blind: nobody asked for more.",
+    ),
+    Mistake(
+        "padding on the right alone",
+        lambda real: _triangle(real) & _keys(real.sort(1, descending=True).values),
+        "You count the real tokens, and take the first so many for real. Padding may stand on the "
+        "left and between them, too: `real` says where.",
+    ),
+    Mistake(
+        "rows and columns exchanged",
+        lambda real: causal_among_real(real).mT,
+        "Your mask lies on its side: its columns look and its rows are looked at. Here rows look.",
+    ),
+    Mistake(
         "one ahead",
         lambda real: torch.ones(real.shape[1], real.shape[1]).tril(1).bool() & _keys(real),
         "Each token sees the next one. The last diagonal that is allowed is the main one.",
@@ -134,6 +152,9 @@ def causal_and_padding(answer: Callable[..., Any]) -> Verdict:
         output_names=["the mask"],
         praise="Right with padding on either side, and with a single token.",
     )
-    if verdict and call(answer, cases[0]).outputs.dtype != torch.bool:
+    mask = call(answer, cases[0]).outputs
+    if verdict and mask.dtype != torch.bool:
         return not_yet(FLOATS.hint)
+    if isinstance(mask, Tensor) and mask.is_floating_point() and mask.min() < -1:
+        return not_yet(NUMBERS.hint)
     return verdict

@@ -49,6 +49,6 @@ def telling_experiment(answer: Any) -> Verdict:
         answer,
         "parts",
         EXPERIMENT_MISTAKES,
-        "Parts that don't leak make a stack that doesn't, so one of them must. The test is the "
-        "same for each, and needs no training.",
+        "Parts that don't leak, joined by skips, make a block that doesn't. The test is the same "
+        "for each, and needs no training.",
     )

@@ -16,6 +16,8 @@ from attnlib.exercises._numbers import as_tensor
 
 Layer = Callable[[Tensor], Tensor]
 
+SIZES = ((5, 11), (8, 12))  # [T, d], wide: else two random tokens may be alike when rounded
+
 
 def _same(left: Tensor, right: Tensor) -> bool:
     return torch.allclose(left, right, atol=1e-5)
@@ -114,8 +116,8 @@ LEAK_MISTAKES = (
     Mistake(
         "the second token alone",
         lambda layer, x: _replaced_at(layer, x, 1, slice(1)),
-        "You change token 1 alone. A layer whose outputs see the last token only gets through: "
-        "change each token in turn.",
+        "You change token 1 alone, or return after it (does a `return False` stand in your loop?). "
+        "A layer whose outputs see the last token only gets through: change each token in turn.",
     ),
     Mistake(
         "the first output alone",
@@ -226,9 +228,7 @@ def _layers(d: int) -> dict[str, Layer]:
 def leaks(answer: Callable[..., Any]) -> Verdict:
     """Check `leaks(layer, x)`: does an output of a layer [T, d] -> [T, d] know a later token?"""
     named = [
-        (name, layer, torch.randn(T, d))
-        for T, d in ((5, 7), (8, 4))
-        for name, layer in _layers(d).items()
+        (name, layer, torch.randn(T, d)) for T, d in SIZES for name, layer in _layers(d).items()
     ]
     cases = [(layer, x) for _, layer, x in named]
     verdict = check_function(

@@ -56,8 +56,8 @@ MAP_MISTAKES = (
     Mistake(
         "itself turned",
         DRAWN | {"C": "turned"},
-        "Map C: nobody looks to the right in it. A triangle that is turned around looks nowhere "
-        "else.",
+        "Map C: nobody looks to the right in it. Under a triangle that is turned around tokens "
+        "look at themselves and to their right.",
     ),
 )
 

@@ -18,9 +18,8 @@ READING_MISTAKES = (
     Mistake(
         "rounded away",
         "rounded",
-        "It might be below .005. But then a model that looks both ways would have found almost "
-        "nothing in *their* own noun, and the row would still hold a number for it: here it has no "
-        "column. Which kind of model has no column for it?",
+        "It might be below .005. But even then the row would hold a number for it, if only .00: "
+        "here it has no column. Which kind of model has none for what comes later?",
     ),
     Mistake(
         "either",
