@@ -489,9 +489,9 @@ def test_causal_forbids_looks_ahead(show):
 def test_tokens_change_places_and_their_rows_go_with_them(show):
     page = show(random_flow(T=3, d=4, tokens=["the", "cat", "sat"]))
     rows = numbers_of(page, "X")
-    page.get_by_label("Token at place 1").select_option("sat")
+    page.get_by_label("Token at place 0").select_option("sat")
     assert numbers_of(page, "X") == [rows[2], rows[1], rows[2]]
-    assert table(page, "X").locator("tbody th").all_inner_texts() == ["sat (1)", "cat", "sat (3)"]
+    assert table(page, "X").locator("tbody th").all_inner_texts() == ["sat (0)", "cat", "sat (2)"]
     go_to(page, "output")
     outputs = numbers_of(page, "output")
     assert outputs[0] == outputs[2] != outputs[1]  # without a mask a place means nothing

@@ -315,7 +315,7 @@ def test_equal_tokens_are_told_apart(show):
     plot = page.locator(".attn-plot")
     plot.focus()
     plot.press("End")
-    assert page.locator("[aria-live]").inner_text().startswith("so (1) → so (3) ")
+    assert page.locator("[aria-live]").inner_text().startswith("so (0) → so (2) ")
 
 
 @pytest.mark.parametrize("width", [360, 1000])

@@ -221,7 +221,7 @@ def test_flow(widget):
     flow.tells("num_heads", 4)
     flow.view.get_by_label("Causal").click()
     flow.tells("causal", True)
-    flow.view.get_by_label("Token at place 1").select_option("token 1")
+    flow.view.get_by_label("Token at place 0").select_option("token 1")
     flow.tells("sequence", [1, 1])
     flow.view.get_by_role("button", name="Step").click()
     flow.tells("matrix", "q")

@@ -351,6 +351,15 @@ def test_the_changed_row_stands_there_before_and_after(show):
     assert page.get_by_text("No look that was there has stayed. 6 rows changed").is_visible()
 
 
+def test_a_row_that_looked_nowhere_is_called_as_in_the_alarm(show):
+    mask = causal_mask(3) & torch.tensor([False, False, True])
+    page = show(painter(T=3, tokens=["[pad]", "[pad]", "sat"], mask=mask))
+    assert 'token 0 "[pad]" looks nowhere' in page.locator(".attn-alarm").inner_text()
+    page.mouse.click(*point(page, 0, 0))
+    assert page.get_by_text("Row of [pad] (0), before and now").is_visible()
+    assert page.get_by_text("It looked nowhere before. No other row changed.").is_visible()
+
+
 def test_a_line_with_hebrew_words_keeps_its_order(show):
     page = show(painter(T=2, tokens=["אימצתי", "ישן"]))
     page.locator(".attn-plot").press("End")

@@ -11,7 +11,7 @@ const PAUSE = 2500; // milliseconds for a step, when steps follow by themselves
 export function createSequence(tokens, choose) {
   const options = () => tokens.map((token, i) => element("option", { value: i }, token));
   const selects = tokens.map((_, place) => {
-    const select = element("select", { "aria-label": `Token at place ${place + 1}` }, ...options());
+    const select = element("select", { "aria-label": `Token at place ${place}` }, ...options());
     select.addEventListener("change", () => choose(place, Number(select.value)));
     return select;
   });

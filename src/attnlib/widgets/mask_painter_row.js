@@ -18,8 +18,10 @@ export function commonFactor(before, after) {
   return stayed[largest] > 0 ? after[largest] / before[largest] : null;
 }
 
-function inWords(factor, changed) {
+function inWords(before, after, changed) {
   const others = changed > 1 ? ` ${changed} rows changed; this is one.` : " No other row changed.";
+  const factor = commonFactor(before, after);
+  if (!before.some((weight) => weight > 0)) return `It looked nowhere before.${others}`;
   if (factor === null) return `No look that was there has stayed.${others}`;
   const verb = factor > 1 ? "grew" : "shrank";
   return `All looks that stayed ${verb} by the same factor, ${shortNumber(factor)}.${others}`;
@@ -59,7 +61,7 @@ export function createRowChange(tokens) {
     });
     legend.hidden = then === null;
     note.textContent = then
-      ? inWords(commonFactor(then, now), changed)
+      ? inWords(then, now, changed)
       : "Change a look: its row stands here, before and after.";
   }
   return { node, draw };

@@ -13,10 +13,10 @@ export function readTokens(model) {
   return { tokens, T, d, q: read.numbers("q", T * d), k: read.numbers("k", T * d) };
 }
 
-/** A name for each token by its index; tokens that occur twice get a number in parentheses. */
+/** A name for each token by its index, which those that occur twice get in parentheses. */
 export function tellApart(tokens) {
   const once = (token) => tokens.indexOf(token) === tokens.lastIndexOf(token);
-  return (i) => (once(tokens[i]) ? tokens[i] : `${tokens[i]} (${i + 1})`);
+  return (i) => (once(tokens[i]) ? tokens[i] : `${tokens[i]} (${i})`);
 }
 
 /** The cell of a plot at which a pointer event happened, or the nearest one. */
