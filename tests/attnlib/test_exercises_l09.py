@@ -3,6 +3,7 @@
 import copy
 import math
 from fractions import Fraction
+from itertools import product
 
 import pytest
 import torch
@@ -13,10 +14,10 @@ from attnlib.exercises.l09.content import CONTENTS
 from attnlib.exercises.l09.costs import HEADS, KEYS, WIDTH
 from attnlib.exercises.l09.costs import RIGHT as COSTS
 from attnlib.exercises.l09.mixtures import DIFFERENCES, RIGHT
+from attnlib.exercises.l09.one_more_model import BLEU, RUN, SCORES, SIZES, UNEQUAL
 from attnlib.exercises.l09.ranks import score_rank
 from attnlib.exercises.l09.reach import KEYS as PLANE
 from attnlib.exercises.l09.reach import REACHED
-from attnlib.exercises.l09.row_a import ROW_MISTAKES
 
 
 def by_signs(first, second):
@@ -35,8 +36,8 @@ def test_solutions_may_be_written_in_other_ways():
     assert l09.one_head(by_signs)
     assert l09.reachable(dict(reversed(REACHED.items())))
     assert l09.head_rank(by_singular_values)
-    assert l09.cost_of_heads([1024, 320, 1024, 320, 4096, 1280])
-    assert l09.row_sentence("numbers")
+    assert l09.cost_of_heads([1024, 1024, 4096, 320, 320, 1280])
+    assert l09.number_or_width(RUN | {"heads": 16, "d_k": 16, "bleu": 25.4})
 
 
 # --- the numbers that are asked for ------------------------------------------------------------
@@ -70,7 +71,7 @@ def test_the_first_wrong_number_of_a_mixture_is_told(numbers, words):
 
 
 def test_costs_are_those_of_the_module():
-    for (h, d_k), (size, work) in zip(HEADS.values(), COSTS.tolist(), strict=True):
+    for (h, d_k), (size, work) in zip(HEADS.values(), COSTS.T.tolist(), strict=True):
         columns = [(WIDTH, h * d_k)] * 3 + [(h * d_k, WIDTH)]
         assert size == sum(rows * width for rows, width in columns)
         assert work == h * (KEYS * d_k + KEYS * d_k)
@@ -81,9 +82,16 @@ def test_costs_are_those_of_the_module():
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [
-        ([1024, 320, 1024, 320, 4096, 320], "4 heads of 16: W_q"),
-        ([1, 320, 1024, 320, 4096, 1280], "4 heads of 4: W_q"),
-        ([1024, 64, 1024, 256, 4096, 1024], "You squared"),
+        ([1, 1024, 4096, 320, 320, 1280], "Parameters: W_q, W_k and W_v"),
+        ([1024, 1024, 4096, 320, 320, 999], "Multiplications: in one head"),
+        ([1024, 1024, 4096, 64, 256, 1024], "You squared"),
+        ([256, 1024, 1024, 320, 320, 1280], "You counted one head"),
+        ([768, 768, 3072, 160, 160, 640], "One matrix is missing"),
+        ([1024, 1024, 4096, 160, 160, 640], "This is half of it"),
+        ([256, 256, 1024, 32, 32, 128], "This is one matrix"),
+        ([4096, 1024, 4096, 320, 320, 1280], "each of the narrow heads all 16"),
+        ([1088, 1088, 4304, 320, 320, 1280], "You counted biases"),
+        ([1024, 1024, 4096, 3200, 3200, 12800], "for ten queries"),
     ],
 )
 def test_the_first_wrong_row_of_costs_is_told(numbers, words):
@@ -178,6 +186,33 @@ def test_the_first_wrong_key_is_told(said, words):
     assert words in l09.reachable(said).message
 
 
-def test_every_sentence_but_one_is_a_known_mistake():
-    assert len(ROW_MISTAKES) == 5
-    assert l09.row_sentence(3).message.startswith("One of these was wanted: ")
+# --- number or width -----------------------------------------------------------------------------
+
+
+def test_two_models_alone_tell_the_number_from_the_width():
+    every = product(SIZES, SIZES, SCORES, UNEQUAL)
+    right = [answer for answer in every if l09.number_or_width(dict(zip(RUN, answer, strict=True)))]
+    assert right == [(16, 16, 25.4, "parameters"), (32, 32, 25.8, "parameters")]
+    for h, d_k, bleu, _ in right:
+        alike = [(h == heads) + (d_k == width) for heads, width in BLEU]
+        assert alike == [1, 1]  # in one of both
+        assert bleu == next(BLEU[model] for model in BLEU if model[1] == d_k)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"d_k": 16}, "in the row already"),
+        ({"heads": 8, "d_k": 64}, "goes on along the row"),
+        ({"heads": 64}, "64 heads of 32 differ from 32 heads of 16 in number"),
+        ({"heads": 8, "d_k": 8}, "8 heads of 8 differ from 16 heads of 32 and from 32 heads of 16"),
+        ({"heads": 16, "d_k": 16}, "the *number* would have done it"),
+        ({"heads": 16, "d_k": 16, "bleu": 25.6}, "Halfway"),
+        ({"heads": 12}, '"heads" wants one of 8, 16'),
+        ({"bleu": "25.8"}, '"bleu" wants one of 25.4'),
+        ({"unequal": None}, "\"unequal\" wants one of 'nothing'"),
+        ({"seeds": 5}, "A dictionary with the keys 'heads'"),
+    ],
+)
+def test_what_a_model_can_t_tell_is_told(changes, words):
+    assert words in l09.number_or_width(RUN | changes).message
