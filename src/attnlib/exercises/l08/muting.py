@@ -112,8 +112,8 @@ MUTE_MISTAKES = (
         lambda module, head: _zero(
             module.W_q.weight[_columns(module, head)], module.W_q.bias[_columns(module, head)]
         ),
-        "All scores of the head are alike now, whether it lacks queries or keys. So it looks at all "
-        "tokens alike, and adds their mean. Stop what it adds, not where it looks.",
+        "All scores of the head are alike now, whether it lacks queries or keys. So it looks at "
+        "all tokens alike, and adds their mean. Stop what it adds, not where it looks.",
     ),
 )
 
