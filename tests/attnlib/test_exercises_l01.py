@@ -84,6 +84,14 @@ def test_the_chance_is_a_share_and_its_cost_minus_its_logarithm():
         ([encode], "Two functions were wanted"),
         ([encode, "decode"], "A function was wanted"),
         ([lambda text: text, decode], "a list of ids"),
+        ([lambda text: list(map(str, encode(text))), decode], "which are whole numbers"),
+        ([lambda text: list(map(float, encode(text))), decode], "which are whole numbers"),
+        (
+            [lambda text: [26, *(ord(c) - 96 for c in text), 26], decode],
+            "Your letters count from a",
+        ),
+        ([lambda text: [26, *encode(text)[-2:0:-1], 26], decode], "its letter 'e' became 0"),
+        ([lambda text: [26] * 10**4, decode], "but became 10000 ids"),
         ([lambda text: [*encode(text), 26], decode], "emma should begin and end with 26"),
         ([encode, lambda ids: decode(ids).upper()], "came back as 'EMMA'"),
         ([encode, lambda ids: decode(ids)[:3]], "came back as 'emm'"),
@@ -118,6 +126,7 @@ def test_of_the_merges_the_first_wrong_part_is_told(answer, words):
     ("numbers", "words"),
     [
         ([0.5, 0.847], "The probability: of all times"),
+        ([42.86, 0.847], "Not in percent"),
         ([72 / 168, 0.9], "The probability is right"),
         ([72 / 168, 0.849], "Very close"),
     ],
@@ -133,7 +142,8 @@ def test_each_wrong_number_of_the_chance_gets_its_hint(numbers, words):
     [
         (lambda ids, pair, new: [new], "should have shape"),
         (lambda ids, pair, new: "97 98", "tensor"),
-        (lambda ids, pair, new: list(ids), "should have shape"),
+        (lambda ids, pair, new: list(ids) * 2, "when called with [1, 2, 3, 1, 2], (1, 2), 9"),
+        (lambda ids, pair, new: ids, "make it a tuple"),
     ],
 )
 def test_another_merge_is_told_where_it_differs(function, words):

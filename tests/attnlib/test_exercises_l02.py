@@ -99,6 +99,39 @@ def test_those_notice_the_order_whose_output_differs():
 # --- hints --------------------------------------------------------------------------------------
 
 
+def by_clocks(angle_of):
+    """A reader's `pe`, in Python's own numbers: sine and cosine of an angle for each clock."""
+
+    def pe(p, d):
+        angles = [angle_of(p, i, d) for i in range(d // 2)]
+        return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)])
+
+    return pe
+
+
+@pytest.mark.parametrize(
+    ("angle_of", "words"),
+    [
+        (lambda p, i, d: p * 10_000 ** (2 * i / d), "quicker"),
+        (lambda p, i, d: p / 10_000 ** (i / d), "you left out the 2"),
+        (lambda p, i, d: p / 10_000 ** (4 * i / d), "i counts *clocks*"),
+        (lambda p, i, d: p / 10_000**2 * i / d, "parentheses around the exponent"),
+        (lambda p, i, d: p / 10_000 ** (2 * i // d), "equally fast"),
+        (lambda p, i, d: math.radians(p) / 10_000 ** (2 * i / d), "radians"),
+    ],
+    ids=["times", "half", "twice", "precedence", "whole quotient", "degrees"],
+)
+def test_a_loop_over_clocks_gets_the_hint_of_its_mistake(angle_of, words):
+    verdict = l02.pe(by_clocks(angle_of))
+    assert not verdict and words in verdict.message
+
+
+def test_a_second_clock_that_is_a_little_too_quick_is_not_called_close():
+    too_quick = math.cos(2) + math.cos(0.2)
+    verdict = l02.dot_products([2, too_quick, too_quick])
+    assert not verdict and "second turns by" in verdict.message
+
+
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [

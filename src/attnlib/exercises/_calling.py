@@ -11,6 +11,7 @@ from torch import nn
 from attnlib._settings import usual_settings
 
 LONGEST_ERROR = 240  # letters of an error message that a hint repeats
+LONGEST_LIST = 40  # letters of a list that a hint shows whole
 
 # What to say of an error, besides its own words, of which some are found in its message.
 _ADVICE = (
@@ -141,7 +142,10 @@ def describe(arguments: Sequence[Any]) -> str:
 def _describe_one(argument: Any) -> str:
     if isinstance(argument, torch.Tensor):
         return f"a tensor {list(argument.shape)}"
-    return repr(argument) if isinstance(argument, int | float | str) else type(argument).__name__
+    short_list = isinstance(argument, list | tuple) and len(repr(argument)) <= LONGEST_LIST
+    if short_list or isinstance(argument, int | float | str):
+        return repr(argument)
+    return type(argument).__name__
 
 
 def _copy(argument: Any) -> Any:

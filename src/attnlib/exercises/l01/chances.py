@@ -31,6 +31,11 @@ CHANCE_MISTAKES = (
         "1/27 is what somebody says who knows no counts. Here they are known.",
     ),
     Mistake(
+        "of all others",
+        _pair(1 - SHARE, -math.log(1 - SHARE)),
+        "That is how likely it is that something *else* than a follows.",
+    ),
+    Mistake(
         "odds",
         _pair(THEN_A / (AFTER_MM - THEN_A), -math.log(THEN_A / (AFTER_MM - THEN_A))),
         "You divided the cases with a by those without. A probability divides by *all* cases.",
@@ -71,7 +76,11 @@ def chance_from_counts(answer: Any) -> Verdict:
         RIGHT,
         CHANCE_MISTAKES,
         rows=[
-            (1, "The probability: of all times that mm was followed by something, how often by a?"),
+            (
+                1,
+                "The probability: of all times that mm was followed by something, how often by a? "
+                "Not in percent: it lies between 0 and 1.",
+            ),
             (1, "The probability is right. Its cost is minus its natural logarithm."),
         ],
         praise="A good guess: better than the 3.30 nats of one who knows nothing.",

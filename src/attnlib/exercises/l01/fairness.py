@@ -24,8 +24,8 @@ FAIRNESS_MISTAKES = (
     Mistake(
         "by the uniform loss",
         "vocabulary",
-        "That says how far each is from a guesser that knows nothing of its own tokens. But what "
-        "both were to tell is the same text: what does each pay for it?",
+        "That compares each with a guesser who knows nothing of *its own* tokens, and these two "
+        "guessers differ. But the text is the same: what does each model pay for it?",
     ),
     Mistake(
         "never",

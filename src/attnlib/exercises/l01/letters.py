@@ -1,6 +1,7 @@
 """Names as ids and back, with the boundary on both sides."""
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 from attnlib._verdict import Verdict
@@ -57,6 +58,24 @@ CODEC_MISTAKES = (
         "is 0.",
     ),
     Mistake(
+        "boundary first in the list",
+        [
+            lambda text: [(i + 1) % len(LETTERS) for i in encode(text)],
+            lambda ids: "".join(LETTERS[i - 1] for i in ids[1:-1]),
+        ],
+        "Your list begins with the boundary, which makes a 1. In ours a is 0, and the boundary "
+        "stands behind z.",
+    ),
+    Mistake(
+        "numbers of Unicode",
+        [
+            lambda text: [BOUNDARY, *map(ord, text), BOUNDARY],
+            lambda ids: "".join(map(chr, ids[1:-1])),
+        ],
+        "`ord` gives the number that a letter has in all of Unicode, 101 for e. Its id is its "
+        "place in our short list, `letters`.",
+    ),
+    Mistake(
         "letters of this name only",
         [
             lambda text: [BOUNDARY, *map(sorted(set(text)).index, text), BOUNDARY],
@@ -74,11 +93,28 @@ CODEC_MISTAKES = (
 
 
 def _ids(ids: Any) -> list[int] | None:
-    """Return ids as a list of ints, or None if they aren't that."""
+    """Return ids as a list of ints, or None if they aren't whole numbers, such as "4" or 4.0."""
     try:
-        return [int(i) for i in ids]
-    except (TypeError, ValueError):
+        return [index(i) for i in ids]
+    except TypeError:
         return None
+
+
+def _about_wrong_ids(name: str, ids: list[int], right: list[int]) -> str:
+    """Say where a name's ids go wrong: at its ends, or at a letter."""
+    if len(ids) != len(right) or {ids[0], ids[-1]} != {BOUNDARY}:
+        shown = f"{ids}" if len(ids) <= 2 * len(right) else f"{len(ids)} ids"
+        return (
+            f"{name} should begin and end with {BOUNDARY} and have {len(right)} ids, "
+            f"but became {shown}."
+        )
+    place = next(
+        i for i, (ours, theirs) in enumerate(zip(ids, right, strict=True)) if ours != theirs
+    )
+    return (
+        f"{name} begins and ends with {BOUNDARY}, as it should. But its letter "
+        f"{name[place - 1]!r} became {ids[place]}, and that isn't its place in `letters`."
+    )
 
 
 def _came_out(codec: Codec) -> tuple[list[Any], str | None]:
@@ -88,12 +124,21 @@ def _came_out(codec: Codec) -> tuple[list[Any], str | None]:
         encoded = call(codec[0], [text])
         ids = _ids(encoded.outputs)
         if encoded.error is not None or ids is None:
-            return found, encoded.complaint or "The encoder must return a list of ids."
+            wanted = "The encoder must return a list of ids, which are whole numbers."
+            return found, encoded.complaint or wanted
         decoded = call(codec[1], [ids])
         found.append((ids, decoded.outputs))
         if decoded.error is not None:
             return found, decoded.complaint
     return found, None
+
+
+def _is_the_same(found: list[Any], mistaken: list[Any], wanted: list[Any]) -> bool:
+    """Tell whether a mistake explains what came out; of wrong ids, whatever is made of them."""
+    ids, mistaken_ids, wanted_ids = (
+        [ids for ids, _ in results[: len(found)]] for results in (found, mistaken, wanted)
+    )
+    return found == mistaken if ids == wanted_ids else ids == mistaken_ids
 
 
 @exercise(mistakes=CODEC_MISTAKES)
@@ -109,11 +154,11 @@ def codec(answer: Any) -> Verdict:
     if found == wanted:
         return correct(f"{len(EXAMPLES)} names went to ids and came back as they were.")
     for mistake in CODEC_MISTAKES:
-        if found and found == _came_out(mistake.answer)[0]:
+        if found and _is_the_same(found, _came_out(mistake.answer)[0], wanted):
             return not_yet(mistake.hint)
     for (ids, _), (right, _), name in zip(found, wanted, EXAMPLES, strict=False):
         if ids != right:
-            return not_yet(f"{name} should begin and end with 26 and have {len(right)} ids.")
+            return not_yet(_about_wrong_ids(name, ids, right))
     if complaint is not None:
         return not_yet(complaint)
     back = next(back for (_, back), (_, name) in zip(found, wanted, strict=True) if back != name)

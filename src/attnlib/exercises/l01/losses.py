@@ -41,6 +41,10 @@ def _zero_times_infinity(counts: Tensor) -> Tensor:
     return -(counts * shares.log()).sum() / counts.sum()
 
 
+def _without_keepdim(counts: Tensor) -> Tensor:
+    return _mean_cost(counts, counts.double() / counts.double().sum(1))
+
+
 LOSS_MISTAKES = (
     Mistake(
         "nan from zeros",
@@ -53,6 +57,23 @@ LOSS_MISTAKES = (
         lambda counts: _mean_cost(counts, _shares(counts, 0)),
         "You divided by the sums of columns. What came before is the *row*, and its shares must "
         "sum to 1.",
+    ),
+    Mistake(
+        "axis not kept",
+        _without_keepdim,
+        "`counts.sum(1)` has shape [V]. Dividing by it lays it over each row, so column j is "
+        "divided by the sum of row j. With keepdim=True it stays a column.",
+    ),
+    Mistake(
+        "one more of each",
+        lambda counts: _mean_cost(counts, _shares(counts + 1, -1)),
+        "You added 1 to every count. That is often done, so that nothing is impossible. Here the "
+        "shares are taken as they were counted.",
+    ),
+    Mistake(
+        "perplexity",
+        lambda counts: _mean_cost(counts, _shares(counts, -1)).exp(),
+        "That is the perplexity, e to the power of the loss.",
     ),
     Mistake(
         "joint shares",

@@ -20,6 +20,7 @@ CASES = [
     ([4, 5, 6], (5, 4), 9),
     ([5, 3], (5, 3), 11),
     ([3], (3, 3), 9),
+    ([17, 8, 1], (7, 8), 9),
 ]
 
 
@@ -61,7 +62,37 @@ def _without_the_last(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
     return found
 
 
+def _for_loop(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    found = []
+    for i in range(len(ids) - 1):
+        if (ids[i], ids[i + 1]) == pair:
+            found.append(new)
+            i += 1  # by which readers hope to skip a place
+        else:
+            found.append(ids[i])
+    return found
+
+
+def _taken_out(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    return [token for token in merge(ids, pair, -1) if token != -1]
+
+
+def _from_the_right(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    return merge(ids[::-1], pair[::-1], new)[::-1]
+
+
+def _in_a_text(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    text = " ".join(map(str, ids)).replace(f"{pair[0]} {pair[1]}", str(new))
+    return [int(word) for word in text.split()]
+
+
 MERGE_MISTAKES = (
+    Mistake(
+        "a list is no tuple",
+        lambda ids, pair, new: list(ids),
+        "No pair is merged. Do you compare a slice with the pair? A slice of a list is a list, and "
+        "[1, 2] == (1, 2) is False: make it a tuple, or compare number by number.",
+    ),
     Mistake(
         "first occurrence only",
         _first_only,
@@ -72,6 +103,27 @@ MERGE_MISTAKES = (
         _inserted,
         "The new id stands there, but the second half of the pair as well: after a merge, go on "
         "two places further.",
+    ),
+    Mistake(
+        "a for loop",
+        _for_loop,
+        "The second half of the pair is still there: a `for` loop goes to the next i, whatever you "
+        "add to it. Use `while`. And the last id of the list must be visited, too.",
+    ),
+    Mistake(
+        "pair taken out",
+        _taken_out,
+        "The pair is gone, and nothing stands in its place. Put the new id there.",
+    ),
+    Mistake(
+        "from the right",
+        _from_the_right,
+        "You merge from right to left: of 7, 7, 7 the *last* two became one. Begin at the left.",
+    ),
+    Mistake(
+        "replaced in a text",
+        _in_a_text,
+        "You replace in a text. There the pair 7 8 is found in 17 8 as well: compare ids.",
     ),
     Mistake(
         "one token used twice",

@@ -38,6 +38,18 @@ LOOKUP_MISTAKES = (
         "the vocabulary, also for those that the text doesn't have: len(table).",
     ),
     Mistake(
+        "length left to the text",
+        lambda ids, table: (F.one_hot(ids).float(), F.one_hot(ids).float() @ table),
+        "`F.one_hot(ids)` makes rows that just hold the largest id of this text. Where the last "
+        "token of the vocabulary doesn't come, the product with the table fails. Say how long: "
+        "F.one_hot(ids, len(table)).",
+    ),
+    Mistake(
+        "exchanged",
+        lambda ids, table: _lookup(ids, table)[::-1],
+        "Both are there, in the other order: first the one-hot rows, then the embeddings.",
+    ),
+    Mistake(
         "counted from 1",
         _from_one,
         "You take the row above the right one. Ids count from 0: id 2 has its 1 in the third "
@@ -66,6 +78,9 @@ def lookup(answer: Any) -> Verdict:
         (torch.randint(V - 1, (T,)), torch.randn(V, d))  # the last token never comes
         for T, V, d in ((5, 7, 3), (9, 4, 6), (2, 12, 5))
     ]
+    ids, table = torch.randint(6, (4,)), torch.randn(6, 8)
+    ids[1] = 5
+    cases.insert(0, (ids, table))  # here it does
     return check_function(
         answer,
         _lookup,

@@ -35,6 +35,17 @@ def _halves(p: int, d: int) -> Tensor:
     return torch.cat([angles.sin(), angles.cos()])
 
 
+def _clocks(d: int, angle_of: Callable[[int], float]) -> Tensor:
+    """Return the hands of all clocks in Python's own numbers, of 64 bits."""
+    angles = [angle_of(i) for i in range(d // 2)]
+    return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)])
+
+
+def _with_places_for_clocks(p: int, d: int) -> Tensor:
+    angles = p / BASE ** (2 * torch.arange(d) / d)
+    return torch.where(torch.arange(d) % 2 == 0, angles.sin(), angles.cos())
+
+
 PE_MISTAKES = (
     Mistake(
         "cosine first",
@@ -54,6 +65,30 @@ PE_MISTAKES = (
         "left out the 2.",
     ),
     Mistake(
+        "slowed twice as much",
+        lambda p, d: _hands(p / BASE ** (2 * torch.arange(0, d, 2) / d)),
+        "Your clocks become slow too soon. In 2i / d, i counts *clocks*: 0, 1, 2. The steps of "
+        "arange(0, d, 2) are 2i already.",
+    ),
+    Mistake(
+        "places taken for clocks",
+        _with_places_for_clocks,
+        "You took the place of a number for i. Numbers 2i and 2i + 1 stand for clock i: of place "
+        "5, i is 2.",
+    ),
+    Mistake(
+        "power without parentheses",
+        lambda p, d: _clocks(d, lambda i: p / BASE**2 * i / d),
+        "Python takes the power first: 10000 ** 2 * i / d is 10000² times i, divided by d. Put "
+        "parentheses around the exponent.",
+    ),
+    Mistake(
+        "all alike",
+        lambda p, d: _clocks(d, lambda i: p),
+        "All your clocks turn equally fast. Does i come into the exponent? (If you divide by //, "
+        "2i // d is always 0.)",
+    ),
+    Mistake(
         "a speed of its own for each number",
         _with_own_exponents,
         "A sine and the cosine behind it belong to one clock, so they share an angle. Yours have "
@@ -63,6 +98,11 @@ PE_MISTAKES = (
         "quicker instead of slower",
         lambda p, d: _hands(p * BASE ** (torch.arange(0, d, 2) / d)),
         "Your clocks become quicker. Divide by the power of 10000.",
+    ),
+    Mistake(
+        "quicker, in numbers of 64 bits",  # at such angles those of 32 bits give other sines
+        lambda p, d: _clocks(d, lambda i: p * BASE ** (2 * i / d)),
+        "Your clocks become quicker and quicker. The power of 10000 belongs below the line.",
     ),
     Mistake(
         "degrees",
@@ -112,6 +152,12 @@ DOT_MISTAKES = (
         "two quick clocks",
         _products(lambda p, q: 2 * math.cos(q - p)),
         "Both of your clocks turn equally fast. The second one turns a hundred times more slowly.",
+    ),
+    Mistake(
+        "second clock too quick",
+        _products(lambda p, q: math.cos(q - p) + math.cos((q - p) / 10)),
+        "The first clock is right. The second turns by 1 / 10000^(2/4) per token, and the root of "
+        "10000 is 100.",
     ),
     Mistake(
         "degrees",
