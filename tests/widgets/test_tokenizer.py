@@ -127,6 +127,13 @@ def test_parts_of_a_letter_are_shown_as_bytes(show):
     assert slider.is_disabled()  # there is nothing to choose
 
 
+def test_what_cannot_be_seen_is_shown_as_bytes(show):
+    page = show(Tokenizer(BytePairTokenizer([(0xC2, 0xA0)]), "a\t\u00a0", **BIGRAM))
+    assert pieces(page) == ["a", "09", "C2 A0"]
+    page.get_by_role("textbox", name="Text").fill("a\t")
+    assert "Behind “09”, the bigram knows nothing" in page.locator(".attn-heading").inner_text()
+
+
 @pytest.mark.parametrize(("text", "direction"), [("שלום", "rtl"), ("the שלום", "ltr"), ("", "ltr")])
 def test_tokens_run_in_the_direction_of_the_text(show, text, direction):
     page = show(Tokenizer(TOKENIZER, text))

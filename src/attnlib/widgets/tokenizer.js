@@ -16,6 +16,7 @@ import { createFold, createTable } from "./shared/tables.js";
 const BYTES = 256;
 const LONGEST = 200; // as in tokenizer.py
 const MOST_NEXT = 8; // letters whose chances are shown
+const UNSEEN = /[\p{Cc}\p{Z}]/u; // tabs and the like, and spaces of other kinds
 const RIGHT_TO_LEFT =
   /^\P{L}*[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
@@ -81,13 +82,16 @@ export function nextLetters(text, vocabulary, counts) {
   return found.filter(({ share }) => share > 0).sort((a, b) => b.share - a.share);
 }
 
-/** A token as it is read: text with its spaces seen, or bytes where it is a part of a letter. */
+/** A token as it is read: text with its spaces seen; or bytes, where it is a part of a letter or
+ * can't be seen. */
 export function tokenText(bytes) {
+  const inBytes = bytes.map((byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(" ");
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    return text.decode(Uint8Array.from(bytes)).replaceAll(" ", "␣");
+    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    const text = decoder.decode(Uint8Array.from(bytes)).replaceAll(" ", "␣");
+    return UNSEEN.test(text) ? inBytes : text;
   } catch {
-    return bytes.map((byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(" ");
+    return inBytes;
   }
 }
 
@@ -106,7 +110,8 @@ function createNext(vocabulary, counts) {
   function draw(text) {
     const found = nextLetters(text, vocabulary, counts);
     const last = Array.from(text).at(-1);
-    const place = (last ?? " ") === " " ? "At the beginning" : `Behind “${last}”`;
+    const read = last && tokenText([...new TextEncoder().encode(last)]);
+    const place = (last ?? " ") === " " ? "At the beginning" : `Behind “${read}”`;
     heading.textContent = found
       ? `${place}, the bigram expects`
       : `${place}, the bigram knows nothing: it never met this letter.`;

@@ -22,8 +22,8 @@ class Tokenizer(anywidget.AnyWidget):
     """A text that a reader types, cut into tokens by as many merges as the slider says.
 
     The browser applies the merges, and shows each token with its id; where a token is a part of a
-    letter, its bytes. With `counts`, it also shows which letters follow the text's last one, how
-    often of all times: the guesses of a bigram model. In a notebook::
+    letter or can't be seen, its bytes. With `counts`, it also shows which letters follow the text's
+    last one, how often of all times: the guesses of a bigram model. In a notebook::
 
         tokenizer = BytePairTokenizer.train("banana bandana", num_merges=4)
         Tokenizer(tokenizer, "a banana", origin="two words")
