@@ -53,6 +53,8 @@ def static_files(names: set[str]) -> dict[str, str]:
     from attnlib.widgets import _browser_code as code
 
     sheets, scripts = {"shared.css": code.shared_sheet()}, {"shared.js": code.shared_script()}
+    if any(code.needs_labs(f"{name}.js") for name in names):
+        scripts["labs.js"] = code.lab_script()
     for name in sorted(names):
         sheets[f"{name}.css"] = code.own_sheet(f"{name}.css")
         scripts[f"{name}.js"] = code.own_script(f"{name}.js")

@@ -14,6 +14,12 @@ SCRIPTS = {path.name: path for path in code.FOLDER.rglob("*.js")}
 SHEETS = {path.name: path for path in code.FOLDER.rglob("*.css")}
 
 
+def all_scripts():
+    """All that a site has for all widgets."""
+    own = [code.own_script(f"{name}.js") for name in NAMES]
+    return "".join([code.shared_script(), code.lab_script(), *own])
+
+
 def lines_of(text):
     """The lines of a file that joining leaves as they are."""
     kept = [line for line in text.splitlines() if line.strip()]
@@ -38,7 +44,7 @@ def test_a_notebook_gets_a_widgets_own_files_and_the_palette(widget):
 
 
 def test_a_site_gets_every_file_once():
-    scripts = code.shared_script() + "".join(code.own_script(f"{name}.js") for name in NAMES)
+    scripts = all_scripts()
     for path in SCRIPTS.values():
         head = f'attnModules["{path.relative_to(code.FOLDER).as_posix()}"] = '
         assert scripts.count(head) == 1, path.name
@@ -59,6 +65,16 @@ def test_no_text_stands_within_a_text():
         assert not any(within.search(line) for line in lines), path.name
 
 
+def test_what_several_widgets_train_with_is_a_script_of_its_own():
+    labs = [name for name in NAMES if code.needs_labs(f"{name}.js")]
+    assert labs == ["head_lab", "name_lab"]
+    common = code.lab_script()
+    for name in ("engine/model.js", "engine/serving.js", "lab/controls.js"):
+        assert f'attnModules["{name}"] = ' in common
+    for name in ("engine/language.js", "engine/names.js", "shared/dom.js"):
+        assert f'attnModules["{name}"] = ' not in common
+
+
 def write(folder, **files):
     for name, text in files.items():
         (folder / f"{name}.js").write_text(text, encoding="utf-8")
@@ -75,10 +91,13 @@ def test_what_is_needed_comes_first_and_once(tmp_path):
     assert [path.name for path in code.files_of(entry)] == ["c.js", "b.js", "a.js"]
 
 
-def test_a_worker_is_made_of_what_its_file_needs():
-    files = [path.relative_to(code.FOLDER).as_posix() for path in code.files_of(code.WORKER)]
-    assert files[-1] == "engine/worker.js" and "engine/layers.js" in files
-    script = code.own_script("engine/trainer.js")
+@pytest.mark.parametrize("name", ["", "names_"])
+def test_a_worker_is_made_of_what_its_file_needs(name):
+    worker = code.FOLDER / "engine" / f"{name}worker.js"
+    files = [path.relative_to(code.FOLDER).as_posix() for path in code.files_of(worker)]
+    assert files[-1] == f"engine/{name}worker.js" and "engine/layers.js" in files
+    assert ("engine/names.js" in files) != ("engine/language.js" in files)  # it carries its own
+    script = code.lab_script() + code.own_script(f"engine/{name}trainer.js")
     assert f"const MODULES = {json.dumps(files)}.map(" in script
     for name in set(files) - {"shared/state.js"}:
         assert script.index(f'attnModules["{name}"] = ') < script.index("const MODULES = ")

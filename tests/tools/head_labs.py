@@ -51,7 +51,6 @@ def model_of(page, num_heads):
 
 # Keep what HeadLab starts at hand, and count it.
 LISTEN = """() => {
-  const runs = attnModules["head_lab_runs.js"];
   window.workers = 0;
   const Own = window.Worker;
   window.Worker = class extends Own {

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from attnlib._chance import Chance
-from attnlib.relations import concord, diagonals, induction, lookup
+from attnlib.relations import concord, diagonals, induction, lookup, names
 from attnlib.widgets import _browser_code
 
-MODULES = ("language", "sequences", "tasks")
+MODULES = ("language", "names", "sequences", "streams")
 
 # What makes a task in the browser, and the same one here.
 TASKS = {
@@ -21,6 +21,7 @@ TASKS = {
         diagonals((1, 2, 5), symbols=7, length=9),
     ),
     "induction": ("sequences.makeInduction()", induction()),
+    "names": ("names.names", names),
     "no filler": (
         "sequences.makeInduction({ symbols: 9, length: 23, chunks: [4, 3], filler: 0 })",
         induction(symbols=9, length=23, chunks=(4, 3), filler=0),
@@ -33,6 +34,8 @@ every_task = pytest.mark.parametrize(("code", "task"), TASKS.values(), ids=TASKS
 def ask(browser):
     """Return what asks a page with nothing but these modules for the value of an expression."""
     page = browser.new_page()
+    for script in (_browser_code.shared_script(), _browser_code.lab_script()):
+        page.add_script_tag(content=script)
     for name in MODULES:
         page.add_script_tag(content=_browser_code.own_script(f"engine/{name}.js"))
     names = ", ".join((*MODULES, "chance"))
@@ -98,7 +101,7 @@ def test_a_task_is_described_alike(ask, code, task):
 @pytest.mark.parametrize("seed", [0, 2026])
 def test_a_seed_gives_the_same_sentences(ask, code, task, seed):
     drawn = ask(
-        f"const next = tasks.streamOf({code}, x);"
+        f"const next = streams.streamOf({code}, x);"
         "return Array.from({ length: 1000 }, () => next());",
         seed,
     )
@@ -109,7 +112,7 @@ def test_held_out_sentences_do_not_come(ask):
     held_out = lookup(slots=2, values=2).sentences(5, seed=3)
     drawn = ask(
         "const task = sequences.makeLookup({ slots: 2, values: 2 });"
-        "const next = tasks.streamOf(task, 4, x);"
+        "const next = streams.streamOf(task, 4, x);"
         "return Array.from({ length: 100 }, () => next());",
         [as_told(sentence) for sentence in held_out],
     )
@@ -118,8 +121,8 @@ def test_held_out_sentences_do_not_come(ask):
     told = refusal(
         ask,
         "const task = sequences.makeLookup({ slots: 2, values: 1 });"
-        "const next = tasks.streamOf(task, 4);"
-        "return tasks.streamOf(task, 5, Array.from({ length: 99 }, next))();",
+        "const next = streams.streamOf(task, 4);"
+        "return streams.streamOf(task, 5, Array.from({ length: 99 }, next))();",
     )
     assert told == "without must leave sentences to draw, but 10000 in a row were among its 4"
 
@@ -204,3 +207,40 @@ def test_the_same_words_may_come_next(ask):
 )
 def test_sizes_that_can_not_be_are_refused(ask, expression, words):
     assert refusal(ask, f"return {expression};").startswith(words)
+
+
+RULES = "return x.map((name) => names.names.brokenRules(name));"
+
+
+def test_names_break_the_same_rules(ask):
+    right = names.texts(300, seed=4)
+    spoilt = [
+        name[:place] + letter + name[place + cut :]
+        for place, name in enumerate(right[:60])
+        for place, letter, cut in [(place % len(name), "aeknlrs"[place % 7], place % 2)]
+    ]
+    odd = ["", "a", "n", "ban", "bban", "banan", "bellel", "tolas", "x" * 16, "benennen", "yey"]
+    texts = [*right, *spoilt, *odd]
+    found = ask(RULES, texts)
+    assert found == [list(names.broken_rules(text)) for text in texts]
+    assert {rule for broken in found for rule in broken} == {
+        "shape", "harmony", "doubling", "ending",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["Emma", "mellen", "", "a b", "jürgen", "a" * 16, "a" * 15])
+def test_a_text_is_a_name_or_refused_in_the_same_words(ask, text):
+    found = ask("try { return names.names.read(x); } catch (error) { return error.message; }", text)
+    try:
+        sentence = names.read(text)
+    except ValueError as error:
+        assert found == str(error)
+        return
+    assert (found["words"], found["ids"]) == (list(sentence.words), list(sentence.ids))
+    assert found["answers"]["next"] == list(sentence.answers["next"])
+
+
+def test_tokens_spell_the_same_names(ask):
+    rows = [[26, 4, 12, 12, 0, 26, 26], [4, 12, 26, 0], [26, 26], [], [0, 1]]
+    found = ask("return x.map((ids) => names.names.spelled(ids));", rows)
+    assert found == [names.spelled(row) for row in rows]

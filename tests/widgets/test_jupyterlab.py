@@ -72,6 +72,8 @@ runs = {
 }
 block = BuildABlock([1, 2, 4], runs, panels={"gradient": "size"})
 listen(block, "residual", "norm_position", "depth")""",
+    "NameLab": """
+listen(NameLab(), "num_heads", "seed", "trained", "beginning", "temperature", "top_k", "draw")""",
     "Predict": """
 listen(Predict("Which?", ["this", "that"], 1, "That is why."), "choice", "committed")""",
 }
@@ -274,6 +276,31 @@ def test_head_lab(widget):
     lab.tells("muted", [0])
     lab.view.get_by_role("button", name="Another seed").click()
     lab.tells("seed", 2)
+    lab.view.get_by_role("button", name="Stop").click()
+
+
+def test_name_lab(widget):
+    lab = widget("NameLab")
+    lab.view.get_by_role("slider", name="Heads").press("ArrowRight")
+    lab.tells("num_heads", 8)
+    lab.view.get_by_role("button", name="Train", exact=True).click()
+    lab.tells("trained", True)
+    lab.view.locator(".attn-curve[d^=M]").wait_for()  # a worker trains, also in a notebook
+    lab.view.get_by_role("button", name="Stop").click()
+    lab.view.get_by_text("Stopped: step").wait_for()
+    lab.view.get_by_role("textbox").press("End")
+    lab.page.keyboard.type("l")
+    lab.tells("beginning", "mell")
+    lab.keeps_focus_and_keys()
+    lab.view.get_by_role("slider", name="Temperature").press("ArrowRight")
+    lab.tells("temperature", 1.1)
+    lab.view.get_by_role("slider", name="Top-k").press("ArrowLeft")
+    lab.tells("top_k", 26)
+    lab.keeps_focus_and_keys()
+    lab.view.get_by_role("button", name="Sample again").click()
+    lab.tells("draw", 1)
+    lab.view.get_by_role("button", name="Another seed").click()
+    lab.tells("seed", 1)
     lab.view.get_by_role("button", name="Stop").click()
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 from attnlib import data
 from attnlib.relations import names
-from attnlib.training.baselines import bigram_loss, pair_counts, uniform_loss, unigram_loss
+from attnlib.training._name_guesses import name_guesses
 from attnlib.training.loop import Trained, held_out_sentences, train
 from attnlib.training.recipes import RECIPES
 from attnlib.training.sampling import sample_names, share_of_names
@@ -109,16 +109,12 @@ def _print_names(trained: Trained) -> None:
     """Print what names cost by worse and better guesses, and what the model makes up."""
     held_out = held_out_sentences(trained.recipe)
     known = trained.recipe.task.sentences(COUNTED, seed=trained.seed, without=held_out)
-    counts, of = (
-        pair_counts([[*one.ids, names.boundary] for one in some], len(names.vocabulary))
-        for some in (known, held_out)
-    )
-    told = sum(names.log_probability(names.spelled(one.ids)) for one in held_out)
+    losses = name_guesses(known, held_out)
     for guess, loss in {
-        "uniform": uniform_loss(len(names.vocabulary)),
-        f"unigram of {COUNTED} names": unigram_loss(counts.sum(0), of.sum(0)),
-        f"bigram of {COUNTED} names": bigram_loss(counts, of),
-        "who knows the rules": -told / int(of.sum()),
+        "uniform": losses["uniform"],
+        f"unigram of {COUNTED} names": losses["unigram"],
+        f"bigram of {COUNTED} names": losses["bigram"],
+        "who knows the rules": losses["floor"],
     }.items():
         print(f"loss of {guess}".ljust(34), f"{loss:.4f}")
     print("names that keep all rules".ljust(34), f"{share_of_names(trained.model):.4f}")

@@ -15,6 +15,7 @@ from attnlib.widgets.head_explorer import HeadExplorer
 from attnlib.widgets.head_lab import HeadLab
 from attnlib.widgets.head_mute import HeadMute
 from attnlib.widgets.mask_painter import MaskPainter
+from attnlib.widgets.name_lab import NameLab
 from attnlib.widgets.predict import Predict
 from attnlib.widgets.query_compass import QueryCompass
 from attnlib.widgets.tokenizer import Tokenizer
@@ -29,6 +30,7 @@ __all__ = [
     "HeadLab",
     "HeadMute",
     "MaskPainter",
+    "NameLab",
     "Predict",
     "QueryCompass",
     "Tokenizer",

@@ -6,24 +6,29 @@ neighbors, and a published page may be opened from a folder, where browsers refu
 file becomes a function that returns what the file exports, behind those of the files it imports.
 
 `shared/palette.js` and `shared/palette.css` are no files: they are written from attnlib.palette.
-Neither is `engine/concord.js`: it holds the words and numbers of attnlib.relations.concord. Nor is
+Neither are `engine/concord.js` and `engine/names_data.js`: they hold the words and numbers of
+attnlib.relations.concord and names. Nor is any `..._code.js` of a worker, such as
 `engine/worker_code.js`: a worker begins without the page's modules, and a page opened from a folder
 can load no file for it. So each module's function stays with what it returned, as `make`, and that
 file lists those that `engine/worker.js` is made of.
+
+What several widgets use stands in the folder `shared`, and every page with widgets loads it. What
+several of those that train models use, such as most of the engine, is in a script of its own.
 """
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from attnlib import palette
-from attnlib.relations import concord
+from attnlib.relations import concord, names
 
 FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER / "shared"
 ENGINE = FOLDER / "engine"
-WORKER = ENGINE / "worker.js"
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:function|const|class) (\w+))", re.MULTILINE)
@@ -60,9 +65,27 @@ def shared_script() -> str:
     return _script(_all_shared(".js"))
 
 
+def lab_script() -> str:
+    """Return a classic script with what more than one widget needs that isn't in `shared`.
+
+    That is the engine and the parts of widgets that train; it needs the code of `shared_script`.
+    """
+    return _script(_in_labs())
+
+
+def needs_labs(name: str) -> bool:
+    """Say whether a widget's code needs that of `lab_script`."""
+    return not {*_in_labs()}.isdisjoint(files_of(FOLDER / name))
+
+
 def own_script(name: str) -> str:
-    """Return a classic script with a widget's own code; it needs that of `shared_script`."""
-    return _script(path for path in files_of(FOLDER / name) if path.parent != SHARED)
+    """Return a classic script with a widget's own code.
+
+    It needs that of `shared_script`, and that of `lab_script` where `needs_labs`.
+    """
+    common = {*_in_labs()}
+    own = (path for path in files_of(FOLDER / name) if path.parent != SHARED)
+    return _script(path for path in own if path not in common)
 
 
 def shared_sheet() -> str:
@@ -91,13 +114,22 @@ def files_of(entry: Path) -> list[Path]:
             raise ImportError(f"browser code can't import in a circle: {circle}")
         if path in found:
             return
-        for names, other in _imports(path):
+        for exports, other in _imports(path):
             visit(other, [*way, path])
-            _require_exports(path, names, other)
+            _require_exports(path, exports, other)
         found.append(path)
 
     visit(entry, [])
     return found
+
+
+@cache
+def _in_labs() -> tuple[Path, ...]:
+    """Return the files outside `shared` that several widgets need, in an order that works."""
+    scripts = sorted(FOLDER.glob("*.js"))
+    widgets = [path for path in scripts if DEFAULT.search(path.read_text(encoding="utf-8"))]
+    needed = [path for widget in widgets for path in files_of(widget) if path.parent != SHARED]
+    return tuple(path for path, count in Counter(needed).items() if count > 1)
 
 
 def _all_shared(suffix: str) -> list[Path]:
@@ -191,8 +223,10 @@ def _source(path: Path) -> str:
         return _palette_sheet()
     if path == ENGINE / "concord.js":
         return f"export const CONCORD = {json.dumps(concord.data, separators=(',', ':'))};\n"
-    if path == ENGINE / "worker_code.js":
-        return _worker_module()
+    if path == ENGINE / "names_data.js":
+        return f"export const NAMES = {json.dumps(names.data, separators=(',', ':'))};\n"
+    if path.name.endswith("worker_code.js"):
+        return _worker_module(path.with_name(path.name.replace("_code.js", ".js")))
     if not path.is_file():
         raise ImportError(f"browser code imports {path.name}, but there is no file {path}")
     return path.read_text(encoding="utf-8")
@@ -203,12 +237,12 @@ def _palette_module() -> str:
     return f"export const PALETTE = {json.dumps(colors)};\n"
 
 
-def _worker_module() -> str:
+def _worker_module(worker: Path) -> str:
     """Return a module that lists what a worker is made of, in order: [name, function] of each."""
-    names = [path.relative_to(FOLDER).as_posix() for path in files_of(WORKER)]
-    listed = f"{json.dumps(names)}.map((name) => [name, attnModules[name].make])"
+    files = [path.relative_to(FOLDER).as_posix() for path in files_of(worker)]
+    listed = f"{json.dumps(files)}.map((name) => [name, attnModules[name].make])"
     # The import makes those modules stand before this one.
-    return f'import {{ run }} from "./{WORKER.name}";\nexport const MODULES = {listed};\n'
+    return f'import {{ run }} from "./{worker.name}";\nexport const MODULES = {listed};\n'
 
 
 def _palette_sheet() -> str:

@@ -1,15 +1,16 @@
 // HeadLab: choose a number of heads, train a model with them, and see what its heads have learned.
 
 import { concord } from "./engine/language.js";
-import { heldOutOf } from "./engine/tasks.js";
+import { heldOutOf } from "./engine/streams.js";
+import { startTraining } from "./engine/trainer.js";
 import { checkRecipe } from "./engine/training.js";
 import { createChoices, createTabs } from "./head_lab_choices.js";
 import { checkForm, readGiven, sayForm } from "./head_lab_given.js";
-import { sharedRuns } from "./head_lab_runs.js";
 import { renderSmall } from "./head_lab_small.js";
 import { settingOf, TASKS } from "./head_lab_tasks.js";
-import { createTraining } from "./head_lab_training.js";
 import { createView } from "./head_lab_view.js";
+import { createTraining } from "./lab/controls.js";
+import { sharedRuns } from "./lab/runs.js";
 import { element } from "./shared/dom.js";
 import { createControls, createLive, createNote, createWidget } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
@@ -84,7 +85,7 @@ function render(context) {
 function renderWhole({ model, el }) {
   const { counts, heldOut, symbolCounts, stepCounts, given, spec, isConcordAlone } =
     readState(model);
-  const runs = sharedRuns(model, { heldOut });
+  const runs = sharedRuns(model, { heldOut, startTraining });
   const set = setterOf(model);
   const sentences = new Map(); // a setting's key -> the sentence that is shown, but for Concord's
   const left = {}; // a task -> what was chosen when another one was opened
@@ -112,7 +113,7 @@ function renderWhole({ model, el }) {
   const tabs = createTabs(openTask);
   tabs.node.hidden = isConcordAlone;
   const choices = createChoices({ symbolCounts, stepCounts }, setChoice);
-  const training = createTraining(model, runs, { counts });
+  const training = createTraining(model, runs, { counts, forget: () => set("muted", []) });
   const { run } = training;
   const live = createLive();
   const about = createNote();

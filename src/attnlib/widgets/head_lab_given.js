@@ -3,7 +3,7 @@
 import { concord } from "./engine/language.js";
 import { TransformerModel } from "./engine/model.js";
 import { checkSpec, should } from "./engine/spec.js";
-import { headsInWords } from "./head_lab_curve.js";
+import { headsInWords } from "./lab/words.js";
 import { readerOf } from "./shared/state.js";
 
 /** Throw unless a spec describes a model of one layer that can answer about Concord. */

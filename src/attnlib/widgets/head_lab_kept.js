@@ -3,7 +3,7 @@
 
 import { nameOf } from "./head_lab_findings.js";
 import { rowsNamed } from "./head_lab_tasks.js";
-import { nameOfRun } from "./head_lab_words.js";
+import { nameOfRun } from "./lab/words.js";
 import { element } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createButton, createCheckbox, createHeading, createNote } from "./shared/parts.js";

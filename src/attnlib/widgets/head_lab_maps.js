@@ -3,10 +3,9 @@
 import { nameOf, pairsOf } from "./head_lab_findings.js";
 import { useHeadColor } from "./shared/color.js";
 import { element, svgElement } from "./shared/dom.js";
-import { moveByKey } from "./shared/keys.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createCheckbox, createSwatch } from "./shared/parts.js";
-import { cellAt, createTokenMap } from "./shared/token_map.js";
+import { createReadingMap } from "./shared/reading_map.js";
 import { createToolbar } from "./shared/toolbar.js";
 import { createWeightsPicture } from "./shared/weights_picture.js";
 
@@ -125,32 +124,12 @@ export function createSwitches({ mute }) {
 /** The enlarged map of a sentence; `read(cell)` is told where a reader points, as drawn. */
 export function createLargeMap(words, { first, rows }, { read }) {
   const picture = createPicture();
-  const plot = element("div", { class: "attn-plot", tabindex: 0, role: "application" });
-  plot.append(picture.node);
-  const map = createTokenMap(words, plot, words.slice(first, first + rows));
-  const node = element("div", { class: "attn-scroll" }, map.node);
-  const T = words.length;
-  let cursor = null;
-  function pointAt(cell) {
-    cursor = cell;
-    map.pointAt(cell);
-    read(cell);
-  }
-  plot.addEventListener("pointermove", (event) => pointAt(cellAt(event, plot, rows, T)));
-  plot.addEventListener("pointerdown", (event) => pointAt(cellAt(event, plot, rows, T)));
-  plot.addEventListener("focus", () => pointAt(cursor ?? { row: 0, column: 0 }));
-  plot.addEventListener("keydown", (event) => {
-    const next = moveByKey(event.key, cursor, rows, T);
-    if (next === null) return;
-    event.preventDefault();
-    pointAt(next);
-    map.showCursor();
-  });
-  map.pointAt(null);
+  const asking = words.slice(first, first + rows);
+  const { node, plot, cursor } = createReadingMap(picture.node, words, asking, read);
 
   function draw(weights, truth, head) {
     picture.draw(weights, truth);
     plot.setAttribute("aria-label", `Weights of head ${head + 1}; arrow keys read them`);
   }
-  return { node, draw, cursor: () => cursor };
+  return { node, draw, cursor };
 }

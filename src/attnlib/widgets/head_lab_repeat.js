@@ -1,8 +1,8 @@
 // HeadLab's many models: what each got right, as dots, and how often two relations share a head.
 
-import { headsInWords } from "./head_lab_curve.js";
 import { bestHeads, hasLearned, nameOf } from "./head_lab_findings.js";
 import { rowsNamed } from "./head_lab_tasks.js";
+import { headsInWords } from "./lab/words.js";
 import { element } from "./shared/dom.js";
 import { createButton, createHeading, createLegend, createNote } from "./shared/parts.js";
 import { createTable } from "./shared/tables.js";

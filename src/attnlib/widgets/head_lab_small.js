@@ -1,13 +1,14 @@
 // HeadLab's smallest form: few numbers of heads, two questions of one verb, and where each head looks.
 
 import { TransformerModel } from "./engine/model.js";
-import { chanceOfWeights } from "./engine/tasks.js";
+import { chanceOfWeights } from "./engine/streams.js";
+import { startTraining } from "./engine/trainer.js";
 import { CHANCE } from "./head_lab_findings.js";
 import { createPicture } from "./head_lab_maps.js";
-import { createAsker, sharedRuns, specWith } from "./head_lab_runs.js";
-import { createBar } from "./head_lab_scores.js";
-import { createTraining } from "./head_lab_training.js";
 import { sayVerb } from "./head_lab_words.js";
+import { createTraining } from "./lab/controls.js";
+import { createAsker, sharedRuns, specWith } from "./lab/runs.js";
+import { createBar } from "./shared/bar.js";
 import { useHeadColor } from "./shared/color.js";
 import { element } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
@@ -88,10 +89,10 @@ function createShares() {
 /** Draw the form into `el`; `readState` is that of head_lab.js. Returns how to end it. */
 export function renderSmall({ model, el }, readState) {
   const { counts, heldOut, spec } = readState(model);
-  const runs = sharedRuns(model, { heldOut });
+  const runs = sharedRuns(model, { heldOut, startTraining });
   let state = null; // as readState has it
   let weights = null; // of the heads that are shown, [h, T, T]
-  const training = createTraining(model, runs, { counts });
+  const training = createTraining(model, runs, { counts, forget: () => model.set("muted", []) });
   const { run } = training;
   const shares = createShares();
   const lines = createLines();

@@ -2,16 +2,17 @@
 // heads look, and another one beside it.
 
 import { makeChance } from "./engine/chance.js";
-import { heldOutOf } from "./engine/tasks.js";
-import { createCurves, headsInWords } from "./head_lab_curve.js";
+import { heldOutOf } from "./engine/streams.js";
+import { createLossCurves } from "./head_lab_curve.js";
 import { nameOf, partOf, specialty, spreadOf } from "./head_lab_findings.js";
 import { createKept } from "./head_lab_kept.js";
 import { createLargeMap, createSwitches, createTiles, mapsOf, truthOf } from "./head_lab_maps.js";
 import { createRepeat } from "./head_lab_repeat.js";
-import { createAsker, maskOf } from "./head_lab_runs.js";
 import { createScores } from "./head_lab_scores.js";
 import { answeredBy, createSentence, questionsOf } from "./head_lab_sentence.js";
 import { sayAnswers, sayLearned, sayOneHead, saySharing, saySpread } from "./head_lab_words.js";
+import { createAsker, maskOf } from "./lab/runs.js";
+import { headsInWords } from "./lab/words.js";
 import { element } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createHeading, createNote, createWeightsLegend } from "./shared/parts.js";
@@ -68,7 +69,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
 
   const scores = createScores(setting);
   const scoresBeside = createScores(setting);
-  const curves = createCurves(setting.recipe.steps);
+  const curves = createLossCurves(setting.recipe.steps);
   const chance = makeChance(Math.floor(2 ** 32 * Math.random()));
   const sentence = createSentence(setting, chance, hand.choose);
   const tiles = createTiles({ choose: (head) => set("head", head) });

@@ -11,7 +11,7 @@ import { addTo } from "./arrays.js";
 import { crossEntropy, Embedding, Linear, Norm, TransformerBlock } from "./layers.js";
 import { checkSpec, should, shouldCount } from "./spec.js";
 
-const STD = 0.02; // of embeddings, as in Python
+const STD = 0.02; // of embeddings, where nothing else is said, as in Python
 
 /** The parameters of a model, in torch's order and by its names: {name, shape, values, gradient}. */
 class Parameters {
@@ -73,13 +73,18 @@ export class TransformerModel {
     return Object.fromEntries(this.parameters.map(({ name, values }) => [name, values.slice()]));
   }
 
-  /** Draw new weights as Python does: embeddings N(0, .02), matrices Xavier-uniform, biases 0. */
-  draw(chance) {
+  /**
+   * Draw new weights as Python does: embeddings N(0, embedding_std), readouts N(0, readout_std) if there
+   * is one, other matrices Xavier-uniform, biases 0.
+   */
+  draw(chance, { embedding_std = STD, readout_std } = {}) {
     for (const { name, shape, values } of this.parameters) {
       const bound = Math.sqrt(6 / (shape[0] + shape[1]));
+      const isEmbedding = name.endsWith("embedding.weight");
+      const std = isEmbedding ? embedding_std : name.startsWith("readouts") && readout_std;
       if (name.endsWith("gain")) values.fill(1);
       else if (name.endsWith("bias")) values.fill(0);
-      else if (name.endsWith("embedding.weight")) fill(values, () => STD * chance.normal());
+      else if (std) fill(values, () => std * chance.normal());
       else fill(values, () => bound * (2 * chance.uniform() - 1));
     }
   }

@@ -28,7 +28,7 @@ export function checkRecipe(recipe) {
   should(recipe.weight_decay >= 0, "weight_decay", "0 or more", recipe.weight_decay);
 }
 
-/** A model on its way; `task` is one of tasks.js. */
+/** A model on its way; `task` is made by streams.js. */
 export class Training {
   constructor(model, task, recipe) {
     checkRecipe(recipe);

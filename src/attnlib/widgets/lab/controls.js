@@ -1,10 +1,9 @@
-// HeadLab's training in a reader's hand: the slider, the buttons, and how far a model has come.
+// A training in a reader's hand: the slider, the buttons, and how far a model has come.
 
-import { headsInWords } from "./head_lab_curve.js";
-import { sayBegin, sayProgress } from "./head_lab_words.js";
-import { element } from "./shared/dom.js";
-import { createButton, createCheckbox, createSlider } from "./shared/parts.js";
-import { setterOf } from "./shared/state.js";
+import { element } from "../shared/dom.js";
+import { createButton, createCheckbox, createSlider } from "../shared/parts.js";
+import { setterOf } from "../shared/state.js";
+import { headsInWords, sayBegin, sayProgress } from "./words.js";
 
 const SETTLED = 300; // milliseconds; a slider that moves on within them trains nothing
 
@@ -31,16 +30,22 @@ function createButtons({ train, pause, resume, stop, reseed }) {
 }
 
 /**
- * The controls of a training, for the widget's `model` and its `runs`: nodes, and
+ * The controls of a training, for the widget's `model` and its `runs`, with these numbers of heads.
+ * `sayHeads` says what stands beside the slider; `forget` is called before another one is chosen. It
+ * returns nodes, and
  *
  *   run()           the run of what is chosen, or null
  *   draw(state)     show what is chosen, and train it once a reader has asked for models
  *   drawRun()       show how far its training is; returns what is to be said of that, or null
  *   end()           train nothing any more that has been waited for
  */
-export function createTraining(model, runs, { counts }) {
+export function createTraining(
+  model,
+  runs,
+  { counts, sayHeads = headsInWords, forget = () => {} },
+) {
   const set = setterOf(model);
-  let state = null; // as readState has it
+  let state = null; // {setting, numHeads, seed, trained}, and of HeadLab {isGiven, canBeGiven}
   let isAgain = false; // whether a model is trained because the state it began with asks for it
   let settling; // a timer
   const chosen = () => [state.setting, state.numHeads, state.seed, state.isGiven];
@@ -50,7 +55,7 @@ export function createTraining(model, runs, { counts }) {
     max: counts.length - 1,
     ticks: counts.map(String),
     choose(position) {
-      set("muted", []);
+      forget();
       set("num_heads", counts[position]);
     },
   });
@@ -95,7 +100,7 @@ export function createTraining(model, runs, { counts }) {
   function draw(next) {
     const before = state;
     state = next;
-    slider.draw(counts.indexOf(state.numHeads), headsInWords(state.numHeads));
+    slider.draw(counts.indexOf(state.numHeads), sayHeads(state.numHeads));
     seed.textContent = `seed ${state.seed}`;
     beginning.node.hidden = !state.canBeGiven;
     beginning.draw(state.isGiven);

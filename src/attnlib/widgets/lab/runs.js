@@ -1,14 +1,15 @@
-// HeadLab's trained models: each in a worker of its own, known by its setting, its number of heads and
+// A reader's trained models: each in a worker of its own, known by its setting, its number of heads and
 // its seed.
-
-import { startTraining } from "./engine/trainer.js";
 
 const MOST_AWAKE = 6; // workers that wait to be asked; each keeps a model
 const AT_ONCE = 2; // models that train in the background
 const EVERY = 10; // steps; then the page is told the losses, and asks where the heads look
 const runsOf = new WeakMap(); // a widget's model -> its runs: all its views share them
 
-/** The runs of a widget; the same ones for each of its views. */
+/**
+ * The runs of a widget; the same ones for each of its views. `startTraining` is that of an engine's
+ * trainer, `heldOut` says how many sentences models are evaluated on.
+ */
 export function sharedRuns(model, settings) {
   if (!runsOf.has(model)) runsOf.set(model, createRuns(settings));
   return runsOf.get(model);
@@ -16,11 +17,12 @@ export function sharedRuns(model, settings) {
 
 /**
  * Models that train, or have trained. A run is {setting, numHeads, seed, isGiven, state, steps,
- * losses, evaluation, seconds, problem}; its `state` is "training", "paused", "done", "stopped" or
- * "failed". A setting is one of head_lab_tasks.js. A run that `isGiven` began with the weights that
+ * losses, evaluation, curve, seconds, problem}; its `state` is "training", "paused", "done", "stopped"
+ * or "failed", and its `curve` has [step, loss] of each evaluation. A setting has at least {key, name,
+ * options, spec, recipe, given}. A run that `isGiven` began with the weights that
  * the setting was `given`; as long as these are asked as they came, its state is "given".
  */
-function createRuns({ heldOut }) {
+function createRuns({ heldOut, startTraining }) {
   const runs = []; // the newest last
   const queue = []; // {setting, numHeads, seed} of models to be trained in the background
   let shown = []; // what a reader looks at, as `find` wants it
@@ -61,7 +63,7 @@ function createRuns({ heldOut }) {
   }
 
   function train(which) {
-    const run = { state: "training", steps: 0, losses: [], evaluation: null, ...which };
+    const run = { state: "training", steps: 0, losses: [], curve: [], evaluation: null, ...which };
     const { numHeads, seed, isGiven } = run;
     const { name, options, spec, recipe, given } = run.setting;
     runs.push(run);
@@ -81,7 +83,7 @@ function createRuns({ heldOut }) {
       },
       evaluation({ steps, ...evaluation }) {
         run.evaluation = evaluation;
-        run.evaluated = steps;
+        run.curve.push([steps, evaluation.loss]);
         tell(run);
       },
       done({ steps, seconds }) {

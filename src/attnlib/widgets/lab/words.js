@@ -1,0 +1,32 @@
+// What widgets say of trainings: what a model is called, and how far it is.
+
+export function headsInWords(count) {
+  return `${count} ${count === 1 ? "head" : "heads"}`;
+}
+
+/** What a run is called: its number of heads, what was chosen of its task, and how it began. */
+export function nameOfRun({ setting, numHeads, seed, isGiven, state }) {
+  const from = isGiven ? ", from your weights" : "";
+  const began = state === "given" ? "as it came" : `seed ${seed}${from}`;
+  return [headsInWords(numHeads), setting.inWords, began].filter(Boolean).join(", ");
+}
+
+/** How a training stands, for eyes that follow it. */
+export function sayProgress(run, steps) {
+  if (run === null) return "Not trained yet.";
+  if (run.state === "given") return "Your model as it came: nothing was trained here.";
+  const at = `step ${run.steps} of ${steps}`;
+  const loss = run.losses.length > 0 ? `, loss ${run.losses.at(-1).toFixed(2)}` : "";
+  const words = { training: "Training", paused: "Paused", stopped: "Stopped", failed: "Ended" };
+  if (run.state !== "done") return `${words[run.state]}: ${at}${loss}.`;
+  return `Trained: ${steps} steps in ${run.seconds.toFixed(1)} seconds${loss}.`;
+}
+
+/** What is said when a training begins, fails or is gone; null where that is said already. */
+export function sayBegin(run, isAgain) {
+  if (run === null) return "";
+  if (run.state === "failed") return run.problem.replace(/\.?$/, ".");
+  if (run.state !== "training" || run.steps > 0) return null;
+  const again = "The link or saved state asks for this model, trained again here";
+  return `${isAgain ? again : "Training"}: ${nameOfRun(run)}.`;
+}

@@ -1,0 +1,27 @@
+// A bar from 0 to 1.
+
+import { element } from "./dom.js";
+import { shortNumber } from "./numbers.js";
+
+/** A bar from 0 to 1 with a line where something dumber ends, and its number. */
+export function createBar(name) {
+  const [bar, line] = [element("span", { class: name }), element("span", { class: "attn-dumb" })];
+  const before = element("span", { class: "attn-before" });
+  const track = element(
+    "span",
+    { class: "attn-bar-track", "aria-hidden": "true" },
+    bar,
+    before,
+    line,
+  );
+  const number = element("span", { class: "attn-number" });
+  function draw(value, dumb, unmuted = null) {
+    bar.style.width = `${100 * (value ?? 0)}%`;
+    line.hidden = dumb === null;
+    if (!line.hidden) line.style.left = `${100 * dumb}%`;
+    before.hidden = unmuted === null || unmuted === undefined;
+    if (!before.hidden) before.style.left = `${100 * unmuted}%`;
+    number.textContent = value === undefined || value === null ? "" : shortNumber(value);
+  }
+  return { nodes: [track, number], draw };
+}
