@@ -90,6 +90,7 @@ function render({ model, el }) {
     training.progress,
     live,
     element("div", { class: "attn-panels attn-half" }, curves.node, samples.node),
+    samples.controls,
     next.node,
     numbers.node,
   );

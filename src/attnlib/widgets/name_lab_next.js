@@ -60,15 +60,16 @@ function createBars() {
   const legend = createLegend(["attn-dumb-key", "at temperature 1, from all letters"]);
   const node = element("div", {}, heading, list, rest, legend);
 
-  /** `letters` are {name, chance, own}, likely ones first. */
-  function draw(beginning, letters) {
+  /** `letters` are {name, chance, own}, likely ones first; lines stand where these `differ`. */
+  function draw(beginning, letters, differ) {
     write(heading, `${sayPlace(beginning)} it expects`);
     rows.forEach(({ letter, bar }, i) => {
       const { name, chance, own } = letters[i];
       write(letter, name);
-      bar.draw(chance, own);
+      bar.draw(chance, differ ? own : null);
     });
     const left = letters.slice(SHOWN).reduce((sum, { chance }) => sum + chance, 0);
+    legend.hidden = !differ;
     write(rest, `${letters.length - SHOWN} others: ${shortNumber(left)} together`);
   }
   return { node, draw };
@@ -104,7 +105,8 @@ function createHeads() {
       map = { key, words, ...createReadingMap(picture.node, words, rows, read) };
       map.plot.setAttribute("aria-label", "Weights of each head; arrow keys read them");
       place.replaceChildren(map.node);
-      write(heading, `Where each head looks from “${words.at(-1)}”`);
+      const last = words.length > 1 ? `“${words.at(-1)}”` : "the start";
+      write(heading, `Where each head looks from ${last}`);
       picture.node.style.setProperty("--rows", count);
     }
     const options = { rows: count, mayLook: () => words.length, top: 1, isMarked: false };
@@ -146,7 +148,11 @@ export function createNext(choose) {
     const words = ["start", ...beginning];
     told = { beginning, letters, words, rows };
     field.draw(beginning);
-    bars.draw(beginning, letters);
+    bars.draw(
+      beginning,
+      letters,
+      letters.some(({ chance, own }) => chance !== own),
+    );
     heads.draw(words, numHeads, rows);
   }
 

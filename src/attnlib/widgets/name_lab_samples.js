@@ -5,7 +5,7 @@ import { BOUNDARY, names } from "./engine/names.js";
 import { goneOn } from "./engine/sampling.js";
 import { element, write } from "./shared/dom.js";
 import { inWords } from "./shared/numbers.js";
-import { createButton, createHeading, createSlider } from "./shared/parts.js";
+import { createButton, createControls, createHeading, createSlider } from "./shared/parts.js";
 
 const SHOWN = 8; // of the names
 const ALL = 100; // of which the share is told
@@ -78,8 +78,8 @@ export function createSamples(set, hottest) {
   let place = 0; // among the seeds of draws
   const again = createButton("Sample again", () => set("draw", (place + 1) % 1000));
   const list = element("ul", { class: "attn-samples" }, ...rows.map((row) => row.node));
-  const controls = element("div", { class: "attn-sampling" }, temperature.node, topK.node, again);
-  const node = element("div", {}, createHeading("Names that it makes up"), list, share, controls);
+  const controls = createControls(temperature.node, topK.node, again);
+  const node = element("div", {}, createHeading("Names that it makes up"), list, share);
 
   const drawing = createDrawing((made) => {
     if (made.length < SHOWN) return;
@@ -102,5 +102,5 @@ export function createSamples(set, hottest) {
     const options = { temperature: state.temperature, topK: state.topK };
     drawing.want({ model, options, seed: state.draw }, changed);
   }
-  return { node, draw, end: drawing.end };
+  return { node, controls, draw, end: drawing.end };
 }

@@ -8,6 +8,7 @@ const LETTERS = [...NAMES.letters];
 export const BOUNDARY = LETTERS.length; // the token before a name and behind it
 const KINDS = Object.values(NAMES.vowels);
 const VOWELS = KINDS.join("");
+const A_VOWEL = new RegExp(`[${VOWELS}]`);
 const ENDING = Object.fromEntries(
   Object.entries(NAMES.endings).flatMap(([end, firsts]) => [...firsts].map((one) => [one, end])),
 );
@@ -76,7 +77,7 @@ function spelled(ids) {
 
 /** Which of "shape", "harmony", "doubling" and "ending" a name breaks; with "shape" comes no other. */
 function brokenRules(name) {
-  const consonants = name.split(new RegExp(`[${VOWELS}]`));
+  const consonants = name.split(A_VOWEL);
   const vowels = [...name].filter(isVowel);
   const [first, last] = [consonants[0], consonants.at(-1)];
   const inner = consonants.slice(1, -1);
