@@ -62,7 +62,7 @@ export function readState(model) {
     temperature: read.read("temperature", isWarm, `a number from 0 to ${HOTTEST}`),
     topK: read.whole("top_k", names.vocabulary.length),
     draw: read.index("draw", 1000),
-    setting: { key: names.name, name: names.name, spec, recipe, given: null },
+    setting: { key: names.name, name: names.name, spec, recipe, given: null, evaluations: 20 },
   };
 }
 

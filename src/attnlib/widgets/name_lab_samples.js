@@ -9,7 +9,8 @@ import { createButton, createControls, createHeading, createSlider } from "./sha
 
 const SHOWN = 8; // of the names
 const ALL = 100; // of which the share is told
-const TURN = 8; // milliseconds of drawing, then the page has as many for itself
+const TURN = 8; // milliseconds of drawing, then the page has the next ones for itself
+const REST = 16;
 const OF_NAMES = 2; // the stream of a seed from which names are drawn
 
 /** What a name is worth, in words. */
@@ -41,7 +42,7 @@ function createDrawing(show) {
       made.push(names.spelled(ids));
     }
     show(made);
-    if (made.length < ALL) timer = setTimeout(() => goOn({ model, options, chance }), TURN);
+    if (made.length < ALL) timer = setTimeout(() => goOn({ model, options, chance }), REST);
     else {
       made = null;
       if (wanted !== null) begin();

@@ -19,7 +19,8 @@ export function sharedRuns(model, settings) {
  * Models that train, or have trained. A run is {setting, numHeads, seed, isGiven, state, steps,
  * losses, evaluation, curve, seconds, problem}; its `state` is "training", "paused", "done", "stopped"
  * or "failed", and its `curve` has [step, loss] of each evaluation. A setting has at least {key, name,
- * options, spec, recipe, given}. A run that `isGiven` began with the weights that
+ * options, spec, recipe, given}, and may say how
+ * many `evaluations` its trainings have. A run that `isGiven` began with the weights that
  * the setting was `given`; as long as these are asked as they came, its state is "given".
  */
 function createRuns({ heldOut, startTraining }) {
@@ -65,7 +66,7 @@ function createRuns({ heldOut, startTraining }) {
   function train(which) {
     const run = { state: "training", steps: 0, losses: [], curve: [], evaluation: null, ...which };
     const { numHeads, seed, isGiven } = run;
-    const { name, options, spec, recipe, given } = run.setting;
+    const { name, options, spec, recipe, given, evaluations = 40 } = run.setting;
     runs.push(run);
     const message = {
       spec: specWith(spec, numHeads),
@@ -73,7 +74,7 @@ function createRuns({ heldOut, startTraining }) {
       weights: isGiven ? given : null,
       isAsIs: run.state === "given",
       task: { name, options, seed, heldOut },
-      reports: { losses: EVERY, evaluation: Math.max(25, Math.round(recipe.steps / 40)) },
+      reports: { losses: EVERY, evaluation: Math.max(25, Math.round(recipe.steps / evaluations)) },
     };
     run.training = startTraining(message, {
       losses({ steps, losses }) {
