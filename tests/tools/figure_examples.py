@@ -169,6 +169,11 @@ EXAMPLES = {
         {"panels": [{"one": numbers(2, 4) / 9}, {"one": -numbers(3, 4)}], "columns": [7]},
     ),
     # lesson 9
+    "plot_budgets": Example(
+        {"models": {"small": {"tables": 30, "blocks": 70}, "large": {"tables": 5, "blocks": 95}}},
+        {"models": [{"small": {"tables": 0}}, {"small": {"tables": 1}, "large": {"blocks": 1}}]},
+        drawn={"models": ["0"]},  # a part that one of the models lacks
+    ),
     "plot_contents": Example(
         {
             "panels": {"one": numbers(4, 3), "two": torch.eye(4)},

@@ -19,6 +19,7 @@ from attnlib.plotting.l05.blocks import plot_blocks
 from attnlib.plotting.l05.contributions import plot_contributions, stream_shares
 from attnlib.plotting.l05.logs import plot_logs
 from attnlib.plotting.l05.size_histograms import plot_size_histograms
+from attnlib.plotting.l07.budgets import plot_budgets
 from attnlib.plotting.l08.beside_baselines import plot_beside_baselines
 from attnlib.plotting.l08.head_atlas import plot_head_atlas
 from attnlib.plotting.l09.contents import plot_contents
@@ -34,6 +35,7 @@ __all__ = [
     "plot_beside",
     "plot_beside_baselines",
     "plot_blocks",
+    "plot_budgets",
     "plot_contents",
     "plot_contributions",
     "plot_flow",

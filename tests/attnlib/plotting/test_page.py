@@ -125,6 +125,19 @@ LARGER = {
         ({f"determiner>noun {i}": randn(5).sigmoid() for i in range(9)}, [0.5] * 9),
         {},
     ),
+    "budgets": (
+        "plot_budgets",
+        (
+            {
+                name: {
+                    "token table": 38_597_376, "position table": 786_432, "attention": 28_348_416,
+                    "feed-forward": 56_669_184, "norms": 38_400,
+                }
+                for name in ("microgpt", "GPT-2 small", "GPT-2 XL")
+            },
+        ),
+        {},
+    ),
     "contents": (
         "plot_contents",
         (

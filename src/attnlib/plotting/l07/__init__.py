@@ -1,0 +1,1 @@
+"""Illustrations of lesson 7: what a model is made of."""
