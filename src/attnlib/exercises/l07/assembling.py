@@ -1,6 +1,7 @@
 """A GPT put together from its parts: tables, blocks, a norm, a readout."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -187,7 +188,7 @@ def _cases() -> list[tuple[Tensor, Tensor, Tensor, list[TransformerBlock], Layer
     """Return parts of two models, in which no two sizes agree."""
     cases = []
     for B, T, V, d, h, length, L in ((2, 5, 7, 6, 3, 9, 2), (3, 4, 10, 8, 2, 11, 3)):
-        options = {"dtype": torch.float64}
+        options: dict[str, Any] = {"dtype": torch.float64}
         blocks = [TransformerBlock(d, h, **options) for _ in range(L)]
         final_norm, readout = LayerNorm(d, **options), nn.Linear(d, V, bias=False, **options)
         for part in (*blocks, final_norm, readout):
