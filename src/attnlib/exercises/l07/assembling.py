@@ -41,6 +41,13 @@ def _without_mask(
     return readout(final_norm(x))
 
 
+def _multiplied(
+    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
+) -> Tensor:
+    x = _through(tokens[ids] * places[: ids.shape[1]], blocks)
+    return readout(final_norm(x))
+
+
 def _places_of_ids(
     ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
 ) -> Tensor:
@@ -92,6 +99,11 @@ ASSEMBLY_MISTAKES = (
         lambda ids, tokens, places, *rest: assembled(ids, 0 * tokens, places, *rest),
         "The model knows where its tokens stand, but not which ones they are: look ids up in "
         "`tokens`.",
+    ),
+    Mistake(
+        "positions multiplied",
+        _multiplied,
+        "You multiply a token's row by that of its place. They are added.",
     ),
     Mistake(
         "positions looked up by id",

@@ -166,6 +166,23 @@ CHANCE_MISTAKES = (
         "One token too many is kept.",
     ),
     Mistake(
+        "one too few",
+        lambda logits, temperature, top_k: (
+            (logits / temperature)
+            .masked_fill(logits <= logits.topk(top_k).values[-1], -math.inf)
+            .softmax(-1)
+        ),
+        "One token too few is kept: the k-th likeliest is among them, so a token goes only if its "
+        "logit is *below* that one's.",
+    ),
+    Mistake(
+        "no softmax",
+        lambda logits, temperature, top_k: (logits / temperature).masked_fill(
+            logits < logits.topk(top_k).values[-1], -math.inf
+        ),
+        "These are logits, with minus infinity for what is cut. Take their softmax.",
+    ),
+    Mistake(
         "equal among them",
         lambda logits, temperature, top_k: (
             (logits >= logits.topk(top_k).values[-1]).to(logits) / top_k
