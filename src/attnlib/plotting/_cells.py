@@ -20,6 +20,7 @@ from attnlib.plotting.style import SIGNED_MAP
 
 LABEL_LINE = 0.115  # inches; the height of a label
 SMALLEST_NUMBER = 4.5  # points; a page can be enlarged
+HATCHED: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": palette.MUTED}
 
 
 def write_numbers(
@@ -153,14 +154,22 @@ def add_color_bar(
     return bar
 
 
-def add_meanings(figure: Figure, meanings: list[Patch], **options: Any) -> None:
-    """Say what cells without a color mean: below the maps, or above them on a phone.
+def meanings_of(*, hatched: bool, blank: bool) -> list[Patch]:
+    """Return a legend's entries for cells of weights without a color, of the kinds that there are."""
+    meanings = []
+    if hatched:
+        meanings.append(Patch(label="hatched: may look nowhere", **HATCHED))
+    if blank:
+        meanings.append(Patch(label="blank: may not look", fill=False, edgecolor=palette.MUTED))
+    return meanings
 
-    Args:
-        options: passed on to `Figure.legend`.
-    """
+
+def add_meanings(figure: Figure, meanings: list[Patch]) -> None:
+    """Say what cells without a color mean: below the maps, or above them on a phone."""
     place: Any = "outside upper right" if on_phone() else "outside lower right"
-    figure.legend(handles=meanings, loc=place, fontsize=9, frameon=False, handleheight=1, **options)
+    figure.legend(
+        handles=meanings, loc=place, fontsize=9, frameon=False, handleheight=1, handlelength=1.6
+    )
 
 
 def draw_arrow(figure: Figure, start: Axes, end: Axes, *, down: bool = False) -> None:

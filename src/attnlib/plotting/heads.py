@@ -7,14 +7,13 @@ import torch
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from torch import Tensor
 
 from attnlib import palette
 from attnlib._checks import require_drawable, require_flag, require_positive_int
 from attnlib._weight_checks import require_attention
 from attnlib.masks import combine_masks
-from attnlib.plotting._cells import add_color_bar, add_meanings
+from attnlib.plotting._cells import add_color_bar, add_meanings, meanings_of
 from attnlib.plotting._checks import checked_labels
 from attnlib.plotting._grid import grid_of
 from attnlib.plotting._page import drawn_for_phones
@@ -77,6 +76,7 @@ def plot_heads(
     if mask is not None:
         maps = _blank_where_masked(maps, mask)
     any_blank = bool(maps.isnan().any())
+    meanings = meanings_of(hatched=bool((maps.nansum(-1) == 0).any()), blank=any_blank)
     if tokens is not None:
         tokens = checked_labels("tokens", tokens, T_q, "query")
     key_tokens = tokens if key_tokens is None else key_tokens
@@ -93,7 +93,7 @@ def plot_heads(
     texts = [text for text, _ in headings]
     grid = grid_of(weights, maps, texts, row_labels, key_labels, columns, numbers)
     figure, axes = new_figure(
-        height=grid.height + (LEGEND_LINE if any_blank else 0),
+        height=grid.height + LEGEND_LINE * len(meanings),
         gap=line_gap(), nrows=grid.lines, ncols=grid.columns, squeeze=False,
     )  # fmt: skip
     for i, ax in enumerate(axes.flat):
@@ -124,7 +124,9 @@ def plot_heads(
         shrink=min(0.8, 2.0 / figure.get_figheight()), ticks=[0, 0.5, 1], label="weight",
     )  # fmt: skip
     if any_blank:
-        _explain_blank_cells(figure, axes)
+        _frame(axes)
+    if meanings:
+        add_meanings(figure, meanings)
     return figure
 
 
@@ -154,10 +156,8 @@ def _blank_where_masked(maps: Tensor, mask: Tensor) -> Tensor:
     return maps.masked_fill(~allowed, torch.nan)
 
 
-def _explain_blank_cells(figure: Figure, axes: np.ndarray) -> None:
-    """Frame the maps, so that blank cells are seen to belong to them, and say what blank means."""
+def _frame(axes: np.ndarray) -> None:
+    """Frame the maps, so that blank cells are seen to belong to them."""
     for ax in axes.flat:
         ax.spines[:].set_visible(True)
         ax.spines[:].set_color(palette.LINE)
-    blank = Patch(facecolor="none", edgecolor=palette.MUTED, label="blank: may not look")
-    add_meanings(figure, [blank], handlelength=1)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnlib import palette
-from attnlib.plotting._cells import add_color_bar, add_meanings
+from attnlib.plotting._cells import HATCHED, add_color_bar, add_meanings, meanings_of
 from attnlib.plotting._long_maps import LongMaps, require_long_maps
 from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._room import best_columns, require_height
@@ -31,7 +30,6 @@ PHONE_TICKS = [0, 0.01, 0.1, 0.5, 1]  # the legend is shorter
 FLATTEST, TALLEST = 0.6, 1.5  # height / width of a map; few queries on many keys would be a line
 MOST_COLUMNS = 4  # maps a line; the numbers below them need room
 MOST_CELLS = 4_000_000  # of all maps; more would make a file of many megabytes
-HATCHED: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": palette.MUTED}
 
 
 @drawn_for_phones
@@ -164,18 +162,15 @@ def add_legends(figure: Figure, axes: np.ndarray, *maps: LongMaps) -> None:
         label="share of a query's attention", format="{x:g}",
     )  # fmt: skip
     if meanings := _meanings(*maps):
-        add_meanings(figure, meanings, handlelength=1.6)
+        add_meanings(figure, meanings)
 
 
 def _meanings(*maps: LongMaps) -> list[Patch]:
-    """Return a legend's entries for cells without a color, of the kinds that there are."""
-    meanings = []
-    if any(m.fully_masked.any() for m in maps):
-        meanings.append(Patch(label="hatched: may look nowhere", **HATCHED))
-    if any(m.causally_masked.any() for m in maps):
-        blank = Patch(label="blank: may not look", fill=False, edgecolor=palette.MUTED)
-        meanings.append(blank)
-    return meanings
+    """Return a legend's entries for what these maps show without a color."""
+    return meanings_of(
+        hatched=any(bool(m.fully_masked.any()) for m in maps),
+        blank=any(bool(m.causally_masked.any()) for m in maps),
+    )
 
 
 def _runs(flags: Tensor) -> list[tuple[int, int]]:

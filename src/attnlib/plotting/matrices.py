@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib._checks import checked_texts, require_positive_int, require_text
 from attnlib.plotting._cells import (
+    add_color_bar,
     draw_matrix,
     label_axis,
     longest_number,
@@ -32,9 +36,10 @@ from attnlib.plotting._room import (
     titles_fit,
 )
 from attnlib.plotting._text import LETTER, label_of, longest, set_title, title_lines
-from attnlib.plotting.style import new_figure, signed_norm
+from attnlib.plotting.style import SIGNED_MAP, new_figure, signed_norm
 
 MOST_COLUMNS = 8  # matrices a line; labels and titles need that much room
+BAR = 0.6  # inches; the room of a legend of colors
 Matrices = Sequence[tuple[str, Tensor]]  # with their titles
 
 
@@ -50,7 +55,7 @@ def plot_matrices(
 ) -> Figure:
     """Draw named matrices side by side on one signed scale (0 is the pale middle).
 
-    NaN is left blank. For attention weights use `plot_heads`, which checks that they are attention.
+    Where no number is written, a legend says what the colors mean. NaN is left blank. For attention weights use `plot_heads`, which checks that they are attention.
 
     Args:
         matrices: title -> tensor [rows, columns].
@@ -94,7 +99,7 @@ def plot_matrices(
     )
     lines = [shown[i : i + columns] for i in range(0, len(shown), columns)]
     widths = _widths(shown, columns)
-    cell, panel = _sizes(widths, row_labels)
+    cell, panel = _sizes(widths, row_labels, beside=0.0 if numbers is not None else BAR)
     tallest = min(cell, PHONE_ROW) if on_phone() else cell
     rows = [row_height(len(m), tallest) for _, m in shown]
     way = "draw a part, such as matrix[:64, :64], or fewer matrices"
@@ -104,6 +109,8 @@ def plot_matrices(
         below += LETTER * longest(column_labels)
     heights = [max(len(m) * row_height(len(m), tallest) for _, m in line) for line in lines]
     height = len(lines) * (below + line_gap()) + sum(heights)
+    if on_phone() and numbers is None:
+        height += BAR  # the legend stands above
     require_height("matrices", height, way)
     figure, axes = new_figure(
         height=height, gap=line_gap(), nrows=len(lines), ncols=columns, squeeze=False,
@@ -123,7 +130,21 @@ def plot_matrices(
             ):
                 fitting = labels if labels and len(labels) == count else None
                 label_axis(axis, fitting, count, size)
+    if not any(ax.texts for ax in axes.flat):
+        _add_scale(figure, axes, norm, [m for _, m in shown])
     return figure
+
+
+def _add_scale(figure: Figure, axes: np.ndarray, norm: Normalize, drawn: Sequence[Tensor]) -> None:
+    """Say what the colors mean; the half below zero is left out where nothing is below it."""
+    assert norm.vmin is not None and norm.vmax is not None  # signed_norm has both
+    lowest = norm.vmin if any((m < 0).any() for m in drawn) else 0.0
+    ticks = [*({lowest, 0.0}), norm.vmax]
+    bar = add_color_bar(
+        figure, axes, ScalarMappable(norm, SIGNED_MAP), format="{x:.2g}", ticks=sorted(ticks),
+        shrink=min(0.8, 2.0 / figure.get_figheight()),
+    )  # fmt: skip
+    (bar.ax.set_xlim if on_phone() else bar.ax.set_ylim)(lowest, norm.vmax)
 
 
 def _label_room(columns: int) -> float:
@@ -137,18 +158,22 @@ def _widths(shown: Matrices, columns: int) -> list[int]:
     return [max(m.shape[1] for _, m in shown[i::columns]) for i in range(columns)]
 
 
-def _sizes(widths: Sequence[int], row_labels: Sequence[str] | None) -> tuple[float, float]:
+def _sizes(
+    widths: Sequence[int], row_labels: Sequence[str] | None, *, beside: float = 0.0
+) -> tuple[float, float]:
     """Return how wide a cell and a title may be, in inches.
 
     Args:
         widths: of the matrices that stand side by side, in cells.
+        beside: what a legend takes there; on a phone it stands above.
     """
     if not on_phone():
-        cell = min(text_width() / (sum(widths) + 1.2 * len(widths)), 0.6)
-        return cell, text_width() / len(widths)
-    beside = 0.2 + LETTER * longest(row_labels or [""])
-    cell = min((text_width() - beside * len(widths)) / sum(widths), 0.45)
-    return cell, text_width() - beside if len(widths) == 1 else min(widths) * cell
+        width = text_width() - beside
+        cell = min(width / (sum(widths) + 1.2 * len(widths)), 0.6)
+        return cell, width / len(widths)
+    labels = 0.2 + LETTER * longest(row_labels or [""])
+    cell = min((text_width() - labels * len(widths)) / sum(widths), 0.45)
+    return cell, text_width() - labels if len(widths) == 1 else min(widths) * cell
 
 
 def _phone_columns(

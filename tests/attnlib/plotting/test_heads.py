@@ -62,6 +62,18 @@ class TestPlotHeads:
         assert legend(causal_mask(2)) == ["blank: may not look"]
         assert legend(None) == legend(torch.ones(2, 2, dtype=torch.bool)) == []
 
+    def test_the_legend_says_what_hatching_means_where_a_row_is_hatched(self):
+        mask = causal_mask(3)
+        mask[0] = False
+        weights = torch.tensor([[0.0, 0, 0], [0.5, 0.5, 0], [0, 0, 1]])
+
+        def legend(**options):
+            (box,) = plotting.plot_heads(weights, **options).legends
+            return [text.get_text() for text in box.get_texts()]
+
+        assert legend() == ["hatched: may look nowhere"]
+        assert legend(mask=mask) == ["hatched: may look nowhere", "blank: may not look"]
+
     def test_a_row_that_may_look_nowhere_is_hatched_under_a_mask_too(self):
         mask = causal_mask(3)
         mask[0] = False
