@@ -177,6 +177,26 @@ def test_where_nothing_hovers_the_copy_buttons_are_seen(browser, lesson):
             assert page.locator("button.copybtn").first.evaluate(opacity) == seen
 
 
+# How many copy buttons are seen, and which of them lie on code or its results.
+LIE_ON_CODE = """() => {
+  const seen = [...document.querySelectorAll("article button.copybtn")].filter((button) =>
+    button.checkVisibility());
+  const isOn = (button) => [...document.querySelectorAll("article .cell pre")].some((code) => {
+    const [one, other] = [button, code].map((node) => node.getBoundingClientRect());
+    return one.bottom > other.top && one.top < other.bottom && other.width > 0;
+  });
+  return [seen.length, seen.filter(isOn).map((button) => button.dataset.clipboardTarget)];
+}"""
+
+
+@pytest.mark.parametrize("name", all_lessons())
+def test_where_nothing_hovers_no_copy_button_lies_on_code(browser, site_address, name):
+    with open_page(browser, f"{site_address}{name}.html", width=360, touch=True) as (page, _):
+        seen, on_code = page.evaluate(LIE_ON_CODE)
+        assert seen > 3
+        assert on_code == []
+
+
 def test_a_solution_is_opened_and_closed_wherever_its_title_is_pressed(browser, lesson):
     with open_page(browser, lesson, width=360) as (page, problems):
         for solution in page.locator(".solution").all():

@@ -68,3 +68,20 @@ def test_on_a_phone_a_lesson_in_preparation_takes_one_line_of_the_path(browser, 
             )
             assert height < 1.5 * one_line
             assert right < 360 - 16
+
+
+# Of each row of a page's tables, the size of its first text and how many of its cells are seen.
+ROWS = """rows => rows.map((row) => [
+  parseFloat(getComputedStyle(row.cells[0]).fontSize),
+  [...row.cells].filter((cell) => cell.checkVisibility()).length,
+])"""
+
+
+@pytest.mark.parametrize("page", all_pages())
+def test_on_a_phone_only_the_path_shortens_rows(browser, site_address, page):
+    with open_page(browser, f"{site_address}{page}.html", width=360) as (opened, _):
+        opened.locator(".course-cover").evaluate_all("all => all.forEach((d) => d.open = true)")
+        for table in opened.locator("article table.table").all():
+            rows = table.locator("tbody tr").evaluate_all(ROWS)
+            is_path = table.evaluate("table => table.closest('#the-path') !== null")
+            assert (len(set(map(tuple, rows))) > 1) == is_path, table.inner_text()

@@ -8,8 +8,12 @@ import nbformat
 import pytest
 from execution_cache import package_folder
 from tools.browsing import open_page
+from tools.every_widget import NAMES
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project
+from widget_code import static_files
+
+from attnlib.widgets import _browser_code
 
 PREDICT = """
 ```{code-cell} ipython3
@@ -112,3 +116,23 @@ def test_the_restyled_widget_lives_also_in_a_page_opened_from_its_folder(restyle
         mark = "getComputedStyle(document.querySelector('.attn-title'), '::before').fontWeight"
         assert page.evaluate(mark) == "800"
         assert problems == []
+
+
+# The rules of a sheet, as a browser has read them; a property of our own keeps its spaces.
+RULES = """(text) => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(text);
+  return [...sheet.cssRules].map((rule) => rule.cssText.replace(/\\s+/g, " ").replaceAll(", ", ","));
+}"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_published_sheet_has_the_rules_of_the_package_s(browser, name):
+    page = browser.new_page()
+    shared, own = _browser_code.shared_sheet(), _browser_code.own_sheet(f"{name}.css")
+    published = static_files({name})
+    for sheet, whole in (("shared.css", shared), (f"{name}.css", own)):
+        read = page.evaluate(RULES, whole)
+        assert len(published[sheet]) < len(whole) and len(read) > 3
+        assert page.evaluate(RULES, published[sheet]) == read
+    page.close()

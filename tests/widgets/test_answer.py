@@ -521,3 +521,13 @@ def test_a_long_line_of_code_wraps_on_a_phone_and_is_indented_as_it_was(show):
     box = page.locator(".attn-listing .attn-scroll")
     assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
     assert page.locator(".attn-listing code").all_inner_texts() == code
+
+
+def test_three_numbers_of_a_row_stand_in_a_line_on_a_phone(show):
+    known = [torch.tensor([[1.0, 2.0, 3.0]])] * 2
+    parts = [(title, ["to 0", "to 1", "to 2"]) for title in ("Token 0", "Token 1")]
+    page = show(
+        Answer("numbers", parts, [verdict(True)] * 4, known=known, tolerance=0.1), width=320
+    )
+    tops = [field.bounding_box()["y"] for field in page.get_by_role("textbox").all()]
+    assert tops[0] == tops[1] == tops[2] < tops[3] == tops[4] == tops[5]

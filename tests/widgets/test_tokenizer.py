@@ -178,6 +178,16 @@ def test_a_boundary_that_is_typed_is_the_boundary(show):
     assert page.locator(".attn-bar").count() == 8
 
 
+def test_the_table_tells_all_bytes_of_a_long_token(show):
+    page = show(Tokenizer(TOKENIZER, "the king", origin="a"), width=360)
+    unfold(page)
+    longest = max(TOKENIZER.vocabulary, key=len)
+    page.get_by_role("textbox").fill("a" + longest.decode())
+    cut = "cells => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).length"
+    assert max(len(cell) for cell in page.locator("td").all_inner_texts()) > 20
+    assert page.locator("td").evaluate_all(cut) == 0
+
+
 def use_later_tokens(_, buffers):
     """Let the first merge join a token that is made after it."""
     (merges,) = [buffer for buffer in buffers if buffer["path"] == ["merges"]]
