@@ -179,12 +179,13 @@ def test_where_nothing_hovers_the_copy_buttons_are_seen(browser, lesson):
 
 # How many copy buttons are seen, and which of them lie on code or its results.
 LIE_ON_CODE = """() => {
-  const seen = [...document.querySelectorAll("article button.copybtn")].filter((button) =>
-    button.checkVisibility());
-  const isOn = (button) => [...document.querySelectorAll("article .cell pre")].some((code) => {
+  const isSeen = (node) => node.checkVisibility();
+  const codes = [...document.querySelectorAll("article .cell pre")].filter(isSeen);
+  const isOn = (button) => codes.some((code) => {
     const [one, other] = [button, code].map((node) => node.getBoundingClientRect());
-    return one.bottom > other.top && one.top < other.bottom && other.width > 0;
+    return one.bottom > other.top && one.top < other.bottom;
   });
+  const seen = [...document.querySelectorAll("article button.copybtn")].filter(isSeen);
   return [seen.length, seen.filter(isOn).map((button) => button.dataset.clipboardTarget)];
 }"""
 

@@ -122,7 +122,8 @@ def test_the_restyled_widget_lives_also_in_a_page_opened_from_its_folder(restyle
 RULES = """(text) => {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(text);
-  return [...sheet.cssRules].map((rule) => rule.cssText.replace(/\\s+/g, " ").replaceAll(", ", ","));
+  const texts = [...sheet.cssRules].map((rule) => rule.cssText.replace(/\\s+/g, " "));
+  return texts.map((text) => text.replaceAll(", ", ","));
 }"""
 
 

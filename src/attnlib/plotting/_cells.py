@@ -155,7 +155,7 @@ def add_color_bar(
 
 
 def meanings_of(*, hatched: bool, blank: bool) -> list[Patch]:
-    """Return a legend's entries for cells of weights without a color, of the kinds that there are."""
+    """Return a legend's entries for weights without a color, of the kinds that there are."""
     meanings = []
     if hatched:
         meanings.append(Patch(label="hatched: may look nowhere", **HATCHED))

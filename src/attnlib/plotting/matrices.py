@@ -55,7 +55,8 @@ def plot_matrices(
 ) -> Figure:
     """Draw named matrices side by side on one signed scale (0 is the pale middle).
 
-    Where no number is written, a legend says what the colors mean. NaN is left blank. For attention weights use `plot_heads`, which checks that they are attention.
+    Where no number is written, a legend says what the colors mean. NaN is left blank. For attention
+    weights use `plot_heads`, which checks that they are attention.
 
     Args:
         matrices: title -> tensor [rows, columns].
