@@ -179,7 +179,7 @@ def test_where_nothing_hovers_the_copy_buttons_are_seen(browser, lesson):
 
 # How many copy buttons are seen, and which of them lie on code or its results.
 LIE_ON_CODE = """() => {
-  const isSeen = (node) => node.checkVisibility();
+  const isSeen = (node) => node.checkVisibility({visibilityProperty: true});
   const codes = [...document.querySelectorAll("article .cell pre")].filter(isSeen);
   const isOn = (button) => codes.some((code) => {
     const [one, other] = [button, code].map((node) => node.getBoundingClientRect());
