@@ -10,7 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tools.broken_attentions import Limited, Plain
+from attnlib import KVCache
+from attnlib.functional import split_heads
+from tools.broken_attentions import Limited, Plain, fit
 
 
 class Hiding(Plain):
@@ -429,8 +431,129 @@ class DroppingIsNotCausal(Plain):
         return super().mix(F.dropout(weights, self.dropout, self.training), v)
 
 
+# --- two at once ---------------------------------------------------------------------------------
+
+
+class FullBatchesAreNotCausal(Hiding):
+    """Where nothing is padded, the mask is left out, and the triangle in it."""
+
+    def forward(self, query, *, key_padding_mask=None):
+        full = key_padding_mask is not None and not key_padding_mask.any()
+        return super().forward(query, key_padding_mask=key_padding_mask, is_causal=not full)
+
+
+class LeftPaddingOfTheFirst(Hiding):
+    """What is padded on the left of the first sample is hidden in all."""
+
+    def pad(self, real, allowed):
+        start = (~real[0]).cumprod(0).sum()
+        return super().pad(real & (torch.arange(real.shape[1]) >= start), allowed)
+
+
+class ReadsMasksInTheirOrder(Limited):
+    """As a kernel does that gets no strides."""
+
+    def forward(self, query, *, mask=None):
+        if mask is not None:
+            mask = mask.as_strided(mask.shape, torch.empty(mask.shape).stride())
+        return super().forward(query, mask=mask)
+
+
+class ContextOfTheFirst(Plain):
+    def forward(self, x, context=None):
+        if context is not None and len(context) > 8:
+            context = context[:1].expand(len(x), -1, -1)
+        return self.attend(x, context)
+
+
+class GroupedTilesForOne(Grouped):
+    """As where an axis of one sample is squeezed away."""
+
+    def keys(self, x):
+        heads = x.unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2)
+        return super().keys(x) if len(x) > 1 else heads.repeat(1, self.shared, 1, 1)
+
+
+class GroupedDetachesBehindMasks(Grouped):
+    def forward(self, query, context=None, *, mask=None, causal=False):
+        self.masked = mask is not None and self.shared > 1
+        return super().forward(query, context, mask=mask, causal=causal)
+
+    def scores(self, q, k):
+        return super().scores(q, k.detach() if self.masked else k)
+
+
+class Caching(Plain):
+    """Grouped heads and a cache; all right."""
+
+    def __init__(self, d_model, num_heads, num_kv_heads=None):
+        super().__init__(d_model, num_heads)
+        self.num_kv_heads = num_kv_heads or num_heads
+        width = self.num_kv_heads * self.d_k
+        self.W_k, self.W_v = nn.Linear(d_model, width), nn.Linear(d_model, width)
+
+    def forward(
+        self, query, *, mask=None, key_mask=None, causal=False, cache: KVCache | None = None
+    ):
+        q, k, v = (split_heads(W(query), h) for W, h in (
+            (self.W_q, self.num_heads), (self.W_k, self.num_kv_heads),
+            (self.W_v, self.num_kv_heads)))  # fmt: skip
+        if cache is not None:
+            k, v = cache.joined(self, k, v)
+            cache.keep(self, k, v)
+            mask, key_mask = self.behind(mask, key_mask)
+        T_q, T_k = q.shape[2], k.shape[2]
+        allowed = fit(mask, key_mask)
+        if causal:
+            allowed = allowed & torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q)
+        k, v = (self.shared_by_all(one, cache) for one in (k, v))
+        weights = self.weigh(self.scores(q, k), allowed)
+        return self.mix(weights, v), weights
+
+    def behind(self, mask, key_mask):
+        return mask, key_mask
+
+    def shared_by_all(self, heads, cache):
+        return heads.repeat_interleave(self.num_heads // self.num_kv_heads, 1)
+
+
+class CacheForgetsMasks(Caching):
+    def behind(self, mask, key_mask):
+        return None, key_mask
+
+
+class CacheForgetsPadding(Caching):
+    def behind(self, mask, key_mask):
+        return mask, None
+
+
+class CacheTilesHeads(Caching):
+    def shared_by_all(self, heads, cache):
+        if cache is None:
+            return super().shared_by_all(heads, cache)
+        return heads.repeat(1, self.num_heads // self.num_kv_heads, 1, 1)
+
+
+class KeepsTheLastPadding(Hiding):
+    """Of the last shape."""
+
+    kept = None
+
+    def forward(self, query, *, key_padding_mask=None):
+        if key_padding_mask is not None:
+            if self.kept is None or self.kept.shape != key_padding_mask.shape:
+                self.kept = key_padding_mask
+            key_padding_mask = self.kept
+        return super().forward(query, key_padding_mask=key_padding_mask)
+
+
 FIRST_TOLD = {
-    "grouped heads": (GroupedTakesItsOwnTokens,),
+    "two sequences": (ContextOfTheFirst,),
+    "padding that hides nothing": (FullBatchesAreNotCausal,),
+    "limits with a cache": (CacheForgetsMasks, CacheForgetsPadding),
+    "a cache with grouped heads": (CacheTilesHeads,),
+    "gradients with grouped heads and a limit": (GroupedDetachesBehindMasks,),
+    "grouped heads": (GroupedTakesItsOwnTokens, GroupedTilesForOne),
     "limits with grouped heads": (GroupedForgetsMasks, GroupedForgetsTheTriangle),
     "masks with grouped heads": (GroupedTilesMasks,),
     "gradients with grouped heads": (GroupedDetachesKeys,),
@@ -444,8 +567,10 @@ FIRST_TOLD = {
     "padding between two sequences": (
         PaddingOfSquaresAlone, PaddingCutToTheQueries, PaddingOfItsOwnTokens,
     ),
-    "limits on few and many": (LimitsOfBatches, OneQuerySeesAll, LimitsOfEight),
-    "as many samples as tokens": (MasksTakenForPadding,),
+    "limits on few and many": (
+        LimitsOfBatches, OneQuerySeesAll, LimitsOfEight, LeftPaddingOfTheFirst,
+    ),
+    "as many samples as tokens": (MasksTakenForPadding, ReadsMasksInTheirOrder),
     "one sample, one token": (SharesAmongMany,),
     "other sizes": (OneHeadUnscaled, OddWidthLosesOne),
     "gradients with a limit": (
@@ -460,7 +585,7 @@ FIRST_TOLD = {
 }  # fmt: skip
 
 
-KEEPING = (KeepsItsPadding, KeepsItsMask, KeepsItsKeys, TiresOfCalls)
+KEEPING = (KeepsItsPadding, KeepsItsMask, KeepsItsKeys, TiresOfCalls, KeepsTheLastPadding)
 
 # --- at the edges --------------------------------------------------------------------------------
 

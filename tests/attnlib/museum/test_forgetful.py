@@ -9,6 +9,7 @@ from tools.forgetful_attentions import (
     AT_AN_EDGE,
     FIRST_TOLD,
     KEEPING,
+    Caching,
     DetachedForOneQuery,
     DroppingForgetsMasks,
     Drops,
@@ -56,7 +57,7 @@ def of_each(classes):
     )
 
 
-@pytest.mark.parametrize("right", [Hiding, Drops, Grouped])
+@pytest.mark.parametrize("right", [Hiding, Drops, Grouped, Caching])
 def test_what_they_are_made_of_is_right(right):
     assert diagnosed(right).failed == ()
 

@@ -144,7 +144,8 @@ def own_sizes(module: nn.Module, told: Told) -> Sizes:
             f"num_heads of this {type(module).__name__} {which}: say it with num_heads=..."
         )
     for numbers in module.parameters():
-        for width in set(numbers.shape) if numbers.dim() > 1 else ():
+        widths = sorted(set(numbers.shape)) if numbers.dim() > 1 else []  # a packed one's out last
+        for width in widths:
             if width % heads == 0:
                 sizes = as_built(module, Sizes(int(width), heads, heads))
                 if sizes:
@@ -162,10 +163,11 @@ def own_sizes(module: nn.Module, told: Told) -> Sizes:
 
 def as_built(module: nn.Module, sizes: Sizes) -> Sizes | None:
     """Return the sizes with a module's own key heads and width of a head; None if none fit."""
-    queries = _layer(module, "W_q")
+    queries, output = (_layer(module, W) for W in ("W_q", "W_o"))
     widths = [
         _attribute(module, "d_k"),
         None if queries is None else len(queries) // sizes.num_heads,
+        None if output is None else output.shape[1] // sizes.num_heads,
     ]
     others = [width for width in widths if width and width != sizes.d_k]
     for head_dim in dict.fromkeys([sizes.head_dim, *others]):

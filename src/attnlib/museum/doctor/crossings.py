@@ -28,12 +28,14 @@ class Situation:
     """Where limits are asked.
 
     says: the same in words. padding: the keys of each sample, x for a token and - for padding.
-    queries: how many another sequence has; None where tokens look at themselves.
+    queries: how many another sequence has; None where tokens look at themselves. turned: whether
+    masks aren't contiguous in memory.
     """
 
     says: str
     padding: str
     queries: int | None = None
+    turned: bool = False
 
     @property
     def real(self) -> Tensor:
@@ -55,6 +57,11 @@ def alone_and_together(there: Group) -> list[Group]:
 def together(there: Group) -> list[Group]:
     """Each two limits, then all three."""
     return [group for n in (2, 3) for group in combinations(there, n)]
+
+
+def all_together(there: Group) -> list[Group]:
+    """All limits at once."""
+    return [there]
 
 
 def padding_alone(there: Group) -> list[Group]:
@@ -127,6 +134,7 @@ class Crossing:
         left_out = {"mask", "masks"} - {self.masks}
         if situation.queries is not None:
             left_out |= {"causal"} if "padding of keys" in takes else {"causal", "key_mask"}
+            left_out |= set() if "masks of keys" in takes else {"mask", "masks"}
         return tuple(limit for limit in SAYS if limit in takes - left_out)
 
 
@@ -148,6 +156,8 @@ def limits_in(situation: Situation, draw: Draw) -> dict[str, Any]:
         else:
             tokens = real.all(0).nonzero()  # in all samples
             mask[..., tokens[0]], mask[..., -1, tokens[-1]] = True, False
+        if situation.turned:
+            masks[name] = mask.mT.contiguous().mT
     return {**masks, "key_mask": real, "causal": True}
 
 
@@ -163,10 +173,14 @@ def rows_of(queries: Tensor, answer: Result) -> Result:
 
 
 ON_THE_RIGHT = Situation("", "xxxx--- xxxxxxx")
+# As many samples and tokens as on the right: what is kept of one padding is wrong for the other.
+NOWHERE = Situation("where nothing is padded", "xxxxxxx xxxxxxx")
 ANYWHERE = Situation("anywhere, and not in the first sample", "xxxxxxx --xxxxx x-xx--x xxxx---")
 ONE_SAMPLE = Situation("on one sample", "xxxxx--")
-MANY_SAMPLES = Situation("on 13 samples", "xx- xxx -xx x-x " * 3 + "xxx")
+MANY_SAMPLES = Situation("on 13 samples", "-xx xxx xx- x-x " * 3 + "xxx")
 ONE_QUERY = Situation("on one query of another sequence", "xxxxx-- -xxxxxx", queries=1)
-AS_MANY_TOKENS = Situation("on as many samples as tokens", "xxxx xxx- -xxx x--x")
+AS_MANY_TOKENS = Situation(
+    "not contiguous, on as many samples as tokens", "xxxx xxx- -xxx x--x", turned=True
+)
 MORE_KEYS = Situation("with more keys than queries", "xxxxx--- xxxxxxxx", queries=5)
 MORE_QUERIES = Situation("with more queries than keys", "xx--xx xxxxx-", queries=7)

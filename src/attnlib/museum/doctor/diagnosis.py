@@ -28,6 +28,7 @@ from attnlib.museum.doctor.examine import (
     width_taken,
 )
 from attnlib.museum.doctor.machine import is_missing
+from attnlib.museum.doctor.mask_style import OWN
 from attnlib.museum.doctor.meant import by_other_formula, conventions, hints, right_if_meant
 from attnlib.museum.doctor.naming import (
     ABOUT_DTYPES,
@@ -159,6 +160,9 @@ def diagnose(
             answers = replace(answers, given=given)
         if not answers.wrong:
             return _not_wrong(answers, candidate, told, edges)
+        by_axes = _by_other_axes(answers, candidate, told)
+        if by_axes:
+            return _not_wrong(by_axes, candidate, told, edges)
         if answers.only_refused:
             return _told(answers, CANNOT_BE_ASKED, report.refuses(answers), passed=False)
         if answers.keeps_something:
@@ -180,6 +184,22 @@ def _if_causal(answers: Answers, told: Told) -> Answers | None:
     if not wrong_at_once or not may_be_causal(answers.patient, told):
         return None
     return Answers.at_once(always_causal(answers.patient))
+
+
+def _by_other_axes(answers: Answers, candidate: Candidate, told: Told) -> Answers | None:
+    """Return what is answered with masks on the axes of one for each sample, if nothing is wrong.
+
+    Code for such masks may take [T, T] too where its sizes fit by luck, and raises an error where
+    they don't.
+    """
+    mask = answers.patient.first.forward.mask
+    raised = all(isinstance(answers.given[question], Exception) for question in answers.wrong)
+    if told.mask_shape or mask == OWN or mask.one != "[T, T]" or not mask.several or not raised:
+        return None
+    now = Answers.of(examine(candidate, replace(told, mask_shape=mask.several)))
+    if now.wrong or "mask" not in now.patient.first.takes:
+        return None
+    return replace(now, patient=now.patient.noting("a mask [T, T] taken at some sizes only"))
 
 
 def _readings(
@@ -298,6 +318,9 @@ def _why_not_comparable(
         return report.other_length(*length)
     if plain in answers.failed and answers.varies:
         return None
+    low = answers.patient.low_precisions if plain in answers.failed else ()
+    if low and answers.nearly_right:
+        return report.low_precision(low)
     positions = hints_at_positions(asked.module)
     if positions:
         return report.positions_inside(positions, raised)

@@ -30,7 +30,7 @@ FORGOTTEN = {  # while something is dropped, by the limit
 def dropout(ask: Asked, draw: Draw) -> Results:
     """Whether answers vary in evaluation, the answer if they don't, whether they do in training.
 
-    In training from sample to sample, and from call to call.
+    In training from sample to sample or from call to call, and from call to call.
     """
     x = draw.tokens(1, 7)
     evaluated, again = ask(x), ask(x)
@@ -38,17 +38,35 @@ def dropout(ask: Asked, draw: Draw) -> Results:
     ask.module.train()
     (dropped, _), (anew, _) = (ask(x.repeat(COPIES, 1, 1)) for _ in range(2))
     ask.module.eval()
-    differs = (dropped.var(0).amax() > 1e-8).float()
+    moves = not torch.equal(dropped, anew)
+    drops = moves or _varies_among_samples(dropped)
     answer: Pair = (torch.zeros(1), None) if varies else evaluated
-    moves = torch.tensor(float(not torch.equal(dropped, anew)))
-    return [(torch.tensor(float(varies)), None), answer, (differs, None), (moves, None)]
+    flags = [(torch.tensor(float(flag)), None) for flag in (varies, drops, moves)]
+    return [flags[0], answer, *flags[1:]]
+
+
+def dropout_of_each(ask: Asked, draw: Draw) -> Results:
+    """Whether the samples of a batch lose different looks in training, if they lose any."""
+    x = draw.tokens(1, 7)
+    (evaluated, _) = ask(x)
+    ask.module.train()
+    (dropped, _) = ask(x.repeat(COPIES, 1, 1))
+    ask.module.eval()
+    drops = not torch.allclose(dropped[:1], evaluated, atol=1e-4)
+    same = drops and not _varies_among_samples(dropped)
+    return [(torch.tensor(float(same)), None)]
+
+
+def _varies_among_samples(dropped: Tensor) -> bool:
+    return bool(dropped.var(0).amax() > 1e-8)
 
 
 def limits_in_training(ask: Asked, draw: Draw) -> Results:
     """Whether the last token moves others' outputs, though each limit in turn forbids it to them.
 
-    In training, where the same is dropped both times. Each answer stands at its place in
-    `FORGOTTEN`, whatever is taken.
+    In training, where the same is dropped both times: torch is given the same seed, and a module
+    with random numbers of its own, which no seed sets, is asked as it was first. Each answer stands
+    at its place in `FORGOTTEN`, whatever is taken.
     """
     B, T = 2, 7
     x = draw.tokens(B, T)
@@ -60,18 +78,24 @@ def limits_in_training(ask: Asked, draw: Draw) -> Results:
     limits |= {name: {argument_of(name): limit} for name, limit in each.items()}
     limits |= {"causal": {"causal": True}}
 
-    def outputs(tokens: Tensor, limit: dict[str, Any]) -> Tensor:
+    def outputs(tokens: Tensor, limit: dict[str, Any], anew: bool) -> Tensor:
         torch.default_generator.manual_seed(1)
-        return ask(tokens, **limit)[0][:, :-1]
+        asked = ask.anew() if anew else ask
+        asked.module.train()
+        return asked(tokens, **limit)[0][:, :-1]
 
-    ask.module.train()
-    moved = {
-        name: not torch.allclose(outputs(x, limit), outputs(other, limit), atol=1e-4)
-        for name, limit in limits.items()
-        if name in ask.takes | {"triangle"}
-    }
+    def moves(limit: dict[str, Any]) -> bool:
+        for anew in (False, True):
+            before, *after = (outputs(tokens, limit, anew) for tokens in (x, other))
+            if torch.allclose(before, *after, atol=1e-4):
+                return False
+            if torch.equal(before, outputs(x, limit, anew)):
+                return True
+        return False  # the same is never dropped twice, and nothing can be told
+
+    there = {name: moves(limits[name]) for name in limits if name in ask.takes | {"triangle"}}
     ask.module.eval()
-    return [(torch.tensor(float(moved.get(name, False))), None) for name in FORGOTTEN]
+    return [(torch.tensor(float(there.get(name, False))), None) for name in FORGOTTEN]
 
 
 def dropout_on_average(ask: Asked, draw: Draw) -> Results:
@@ -85,6 +109,8 @@ def dropout_on_average(ask: Asked, draw: Draw) -> Results:
         return [(torch.zeros(()), None)]
     ask.module.train()
     dropped, _ = ask(x.repeat(MANY, 1, 1))
+    if not _varies_among_samples(dropped):  # all samples of a batch may lose the same
+        dropped = torch.cat([ask(x)[0] for _ in range(MANY)])
     ask.module.eval()
     error = dropped.std(0) / MANY**0.5 + 1e-4
     off = ((dropped.mean(0) - evaluated[0]).abs() / error).amax()

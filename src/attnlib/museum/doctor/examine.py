@@ -304,12 +304,30 @@ def _with_what_it_also_takes(patient: Patient, told: Told) -> Patient:
     words = [set(words_of(name)) for name in patient.first.forward.unused]
     if not any("mask" in each and "head" not in each for each in words):
         also.add("padding of keys")  # or another argument is for theirs
+    if not _cuts_masks(patient.first):
+        also.add("masks of keys")
     for probe in PROBES:
         for what in _RARE & set(probe.needs):
             tried = _also_taking(patient, {what})
             if takes_all(probe, tried.first.takes) and tried.gives_outputs(probe):
                 also.add(what)
     return _also_taking(patient, also)
+
+
+def _cuts_masks(asked: Asked) -> bool:
+    """Tell whether it cuts a mask to its own tokens, as one that is made once for the longest.
+
+    Such a mask is for tokens that look at themselves.
+    """
+    T = 7
+    if not {"mask", "two sequences"} <= asked.takes:
+        return False
+    draw = Draw(asked)
+    x, mask = draw.tokens(2, T), draw.mask(T + 3, T + 3) | torch.eye(T + 3, dtype=torch.bool)
+    with suppress(Exception), asked.on(PATHS[0]) as on_path:
+        (whole, _), (cut, _) = on_path(x, mask=mask), on_path(x, mask=mask[:T, :T].clone())
+        return torch.equal(whole, cut)
+    return False
 
 
 def _has_differentiable_weights(asked: Asked) -> bool:

@@ -34,7 +34,8 @@ class Formula:
     says: what it is, with a place for its number. weigh: the weights. numbers: those to begin with.
     score: what is made of queries and keys, if that isn't their scaled dot products. shares:
     whether rows of weights sum to 1, so that equal tokens come out as by the paper's formula; None
-    where some do.
+    where some do. family: what it has in common with others, among which the nearest is taken;
+    empty where it is alone.
     """
 
     says: str
@@ -42,6 +43,7 @@ class Formula:
     numbers: Sequence[float] = (1.0,)
     score: Callable[[Tensor, Tensor], Tensor] | None = None
     shares: bool | None = True
+    family: str = ""
 
     def steps(self, number: float) -> dict[str, Any]:
         """Return the steps of attention that it replaces."""
@@ -134,6 +136,20 @@ def _entmax(scores: Tensor) -> Tensor:
     return (scores / 2 - thresholds.gather(-1, last - 1)).relu() ** 2
 
 
+def _shares_and_more(more: float, numbers: Tensor, allowed: Tensor, _: float) -> Tensor:
+    numbers = numbers * allowed
+    return numbers / (numbers.sum(-1, keepdim=True) + more)
+
+
+def _of_both_softmaxes(power: float, q: Tensor, k: Tensor) -> Tensor:
+    """Return products of queries' shares among features and keys' shares among tokens."""
+    return q.softmax(-1) @ k.softmax(-2).mT / q.shape[-1] ** power
+
+
+def _of_the_larger_half(scores: Tensor, allowed: Tensor, _: float) -> Tensor:
+    return _of_the_largest(max(scores.shape[-1] // 2, 1), scores, allowed, _)
+
+
 def _of_the_largest(most: int, scores: Tensor, allowed: Tensor, _: float) -> Tensor:
     scores = scores.masked_fill(~allowed, -math.inf)
     least = scores.topk(min(most, scores.shape[-1])).values[..., -1:]
@@ -217,8 +233,39 @@ FORMULAS = (
             lambda products, allowed, _: _shares(products, allowed),
             score=partial(_products, features),
             shares=None,
+            family=says,
         )
         for says, features in FEATURES.items()
+    ),
+    *(
+        Formula(
+            f"linear attention with the features {says}, with {more:g} added to each sum",
+            partial(_shares_and_more, more),
+            score=partial(_products, features),
+            shares=None,
+            family=says,
+        )
+        for more in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+        for says, features in FEATURES.items()
+    ),
+    *(
+        Formula(
+            "efficient attention, with one softmax of each query over its features, and one of "
+            f"each feature over the keys{scaled} (arXiv:1812.01243)",
+            lambda products, allowed, _: products * allowed,
+            score=partial(_of_both_softmaxes, power),
+            shares=None,
+        )
+        for power, scaled in ((0.0, ""), (0.5, ", scaled"))
+    ),
+    *(
+        Formula(
+            f"{says} dot products, divided by the number of keys, without a softmax",
+            lambda scores, allowed, _: scores * allowed / scores.shape[-1],
+            score=score,
+            shares=False,
+        )
+        for says, score in (("scaled", None), ("unscaled", partial(_products, torch.Tensor.clone)))
     ),
     Formula(
         "sparsemax in place of the softmax (arXiv:1602.02068)",
@@ -234,6 +281,9 @@ FORMULAS = (
             partial(_of_the_largest, most),
         )
         for most in range(1, 9)
+    ),
+    Formula(
+        "a softmax of the larger half of a query's scores (arXiv:1912.11637)", _of_the_larger_half
     ),
     *(
         Formula(
@@ -255,22 +305,33 @@ def other_formula(answers: Answers) -> Found | None:
     """Return another formula that answers as the candidate does on one sequence, if one does."""
     if (_PLAIN, PATHS[0]) not in answers.failed:
         return None
+    found: list[tuple[float, Found]] = []
+    family = ""
     for formula in FORMULAS:
         if formula.shares not in (None, answers.right_on_equal_tokens):
             continue
-        number = _fitted(formula, answers)
-        if number is not None:
-            steps = tuple(sorted(formula.steps(number).items()))
-            if answers.patient.behaves_like(steps, _PLAIN, answers.given[_PLAIN, PATHS[0]]):
-                return Found(formula.says.format(f"{round(number, 6):.4g}"), steps)
-    return None
+        if found and formula.family != family:
+            continue
+        fitted = _fitted(formula, answers)
+        if fitted is None:
+            continue
+        number, distance = fitted
+        steps = tuple(sorted(formula.steps(number).items()))
+        if answers.patient.behaves_like(steps, _PLAIN, answers.given[_PLAIN, PATHS[0]]):
+            one = Found(formula.says.format(f"{round(number, 6):.4g}"), steps)
+            if not formula.family:
+                return one
+            family = formula.family
+            found.append((distance, one))
+    return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def other_scale(answers: Answers) -> Scale | None:
     """Return what dot products are multiplied by, if that is another number than 1 / sqrt(d_k)."""
-    number = _fitted(SCALED, answers)
-    if number is None:
+    fitted = _fitted(SCALED, answers)
+    if fitted is None:
         return None
+    number, _ = fitted
     d_k = answers.patient.first.setting.sizes.d_k
     return Scale(_rounded(number * answers.patient.first.stretched / math.sqrt(d_k)), d_k)
 
@@ -281,8 +342,11 @@ def _rounded(number: float) -> float:
     return next(short for short in near if math.isclose(short, number, rel_tol=3e-6))
 
 
-def _fitted(formula: Formula, answers: Answers) -> float | None:
-    """Return the number with which a formula answers as the first module does, if one does."""
+def _fitted(formula: Formula, answers: Answers) -> tuple[float, float] | None:
+    """Return the number with which a formula answers as the first module does, if one does.
+
+    And how far from it the answers are on the average.
+    """
     given, patient = answers.given[_PLAIN, PATHS[0]], answers.patient
     if isinstance(given, Exception):
         return None
@@ -302,7 +366,7 @@ def _fitted(formula: Formula, answers: Answers) -> float | None:
     number = _best(distance, formula.numbers)
     theirs = answer(number)
     agreed = agree(given[: len(theirs)], theirs, _PLAIN.tolerance)
-    return number if agreed else None
+    return (number, distance(number)) if agreed else None
 
 
 def _best(distance: Callable[[float], float], numbers: Sequence[float]) -> float:

@@ -223,6 +223,9 @@ def _own_or_found(module: nn.Module, sizes: Sizes, layout: where.Layout) -> wher
     shapes = {name: p.shape for name, p in reference(Setting(sizes)).named_parameters()}
     there = dict(module.named_parameters())
     fits = all(there[place.theirs].shape == shapes[place.ours] for place in own)
-    if fits and {"W_q.weight", "W_k.weight", "W_v.weight"} <= {place.ours for place in own}:
+    found = {place.ours.removesuffix(".weight") for place in own}
+    layers = (module.get_submodule(W) for W in PROJECTIONS if W in found)
+    usual = all(where.turned_inside(layer) is False for layer in layers)
+    if fits and usual and {"W_q", "W_k", "W_v"} <= found:
         return own
     return where.find_places(module, sizes, layout)

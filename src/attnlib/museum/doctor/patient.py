@@ -11,6 +11,7 @@ from torch import Tensor
 from attnlib.museum.doctor.asking import PATHS, Asked, Pair, Path, ask_of_attnlib
 from attnlib.museum.doctor.comparing import agree
 from attnlib.museum.doctor.draw import Draw
+from attnlib.museum.doctor.machine import Precisions
 from attnlib.museum.doctor.probes import Answer, Probe, put
 from attnlib.museum.doctor.reference import Setting, reference, stepped
 from attnlib.museum.doctor.told import Steps
@@ -119,6 +120,14 @@ class Patient:
             (one, _), (other, _) = asked(x.clone()), asked(x.clone())
             return not torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
         return False
+
+    @property
+    def low_precisions(self) -> tuple[str, ...]:
+        """Names of the dtypes with fewer digits than float32 in which it computes."""
+        with suppress(Exception), self.first.on(PATHS[0]) as asked, Precisions() as seen:
+            asked(Draw(asked).tokens(2, 7))
+            return tuple(sorted(str(dtype).removeprefix("torch.") for dtype in seen.low))
+        return ()
 
     def counts_calls(self, path: Path) -> bool:
         """Tell whether its answers vary with earlier calls alone, and not by chance.

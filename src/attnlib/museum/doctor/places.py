@@ -1,12 +1,14 @@
 """Where a module keeps W_q, W_k, W_v and W_o: found by the names that public code gives them."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations, product
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from attnlib.attention import MultiHeadAttention
 from attnlib.museum.doctor.bare import bias_fits, matrix_as
@@ -222,7 +224,9 @@ def _matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matr
         role = roles[name]
         if not role:
             continue
-        turned = type(layer).__name__ == "Conv1D"  # of transformers: x @ weight
+        turned = turned_inside(layer)
+        if turned is None:
+            continue
         weight = layer.weight.T if turned else layer.weight
         d, heads = sizes.d_model, sizes.all_heads
         if weight.shape[1] not in {"W_o": (heads,), PLAIN: (d, heads)}.get(role, (d,)):
@@ -231,6 +235,26 @@ def _matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matr
         view = partial(_turned, turned)
         yield _Matrix(name, role, f"{name}.weight", bias, view, len(weight))
     yield from _bare_matrices(module, sizes, layout)
+
+
+def turned_inside(layer: nn.Module) -> bool | None:
+    """Tell whether a layer uses its weight as x @ weight, as that of transformers' GPT-2 does.
+
+    It is asked; None if it does something else, and False if it can't be asked.
+    """
+    if type(layer) in (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear):
+        return False
+    answered = False
+    generator = torch.Generator().manual_seed(1)
+    for turned in (False, True) if layer.weight.dim() == 2 else ():
+        W = torch.randn(layer.weight.shape, generator=generator)
+        x = torch.randn(2, W.shape[0 if turned else 1], generator=generator)
+        with suppress(Exception), torch.no_grad():
+            bias = functional_call(layer, {"weight": W}, x) - (x @ W if turned else x @ W.T)
+            answered = True
+            if torch.allclose(*bias, atol=1e-3):
+                return turned
+    return None if answered else False
 
 
 def _bare_matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matrix]:
@@ -304,9 +328,15 @@ def _packed(names: list[str], widths: dict[str, int], sizes: Sizes, packing: str
     pieces: Pieces = []
     start = 0
     num_heads = sizes.num_heads if "W_q" in names else sizes.num_kv_heads
+    groups = sizes.num_kv_heads
     for i, name in enumerate(names):
         width = widths[name]
-        if packing == "blocks" or len({widths[name] for name in names}) > 1:
+        grouped = len({widths[name] for name in names}) > 1
+        if packing == "heads" and grouped:
+            total, of_group = (sum(widths[name] for name in names) // groups, width // groups)
+            first = start // groups
+            select = partial(_of_each_group, groups, total, slice(first, first + of_group))
+        elif packing == "blocks" or grouped:
             select = partial(_rows, slice(start, start + width))
         elif packing == NUMBERS:
             select = partial(_of_each_number, num_heads, len(names), i)
@@ -333,6 +363,10 @@ def _part(i: int, numbers: Tensor) -> Tensor:
 
 def _of_each_head(num_heads: int, parts: int, i: int, numbers: Tensor) -> Tensor:
     return numbers.view(num_heads, parts, -1, *numbers.shape[1:])[:, i]
+
+
+def _of_each_group(groups: int, total: int, rows: slice, numbers: Tensor) -> Tensor:
+    return numbers.view(groups, total, *numbers.shape[1:])[:, rows]
 
 
 def _spread_rows(d_k: int, numbers: Tensor) -> Tensor:

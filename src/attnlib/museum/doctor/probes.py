@@ -89,6 +89,11 @@ _TWICE = (
     "what one dropout leaves goes through another, so that more is dropped than was told: of a "
     "share p of the weights, p (2 - p)."
 )
+_LOUD_CACHE = "It is loud, and matters only where a mask or padding is handed over with a cache."
+_SHARED_DROPOUT = (
+    "It matters only to how well dropout does its work: some libraries share it on purpose, to "
+    "save memory (Flax's broadcast_dropout)."
+)
 _SO_LONG = "It is loud, and matters only where sequences are as long."
 _LEFT_OUT = "It matters only where keys, values or `causal` are left out."
 _BLIND = (
@@ -119,7 +124,7 @@ PROBES = (
     Probe("two sequences", "on two sequences", questions.two_sequences, ("two sequences",)),
     Probe("a mask", "with a mask [T, T]", questions.one_mask, ("mask",)),
     Probe("a mask between two sequences", "with a mask [T_q, T_k]", questions.mask_between_two,
-          ("mask", "two sequences"), loud=_BETWEEN_TWO),
+          ("mask", "two sequences", "masks of keys"), loud=_BETWEEN_TWO),
     Probe("a mask for each sample", "with masks [B, T, T] where B is the number of heads",
           questions.mask_a_sample_silent, ("masks",)),
     Probe("any number of samples", "with masks [B, T, T]", questions.mask_a_sample, ("masks",)),
@@ -219,6 +224,23 @@ PROBES = (
           tolerance=1e-3, of="a gradient",
           edge="The output is right. It matters only to whoever trains on the weights themselves.",
           asks_for=("gradients", "weights")),
+    Probe("dropout of each sample", "in what each sample of a batch loses to dropout",
+          dropping.dropout_of_each, sizes=("dropping",), chooses_mode=True, edge=_SHARED_DROPOUT,
+          asks_for=("gradients", "weights"), differs=("all samples of a batch lose the same.",),
+          optional=True),
+    Probe("padding that hides nothing", "with a mask of padding that hides nothing",
+          Crossing((crossings.NOWHERE,), crossings.all_together), ("key_mask",), optional=True),
+    Probe("limits with a cache", "token by token with a cache, with a mask or padding",
+          questions.limits_with_cache, ("causal", "cache", "two limits"), loud=_LOUD_CACHE,
+          optional=True),
+    Probe("a cache with grouped heads",
+          "token by token with a cache, with 6 query heads on 3 key heads", questions.cached,
+          ("causal", "cache"), sizes=("grouped",), optional=True),
+    Probe("gradients with grouped heads and a limit",
+          "in the gradients, with a limit, with 6 query heads on 3 key heads",
+          Crossing((crossings.ON_THE_RIGHT,), crossings.alone, gradients=True), ("a limit",),
+          sizes=("grouped",), tolerance=1e-3, of="a gradient", asks_for=("gradients",),
+          optional=True),
 )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def grouped(ask: Asked, draw: Draw) -> Results:
     And of two sequences.
     """
     h, h_kv = ask.setting.sizes.num_heads, ask.setting.sizes.num_kv_heads
-    sizes = ((2, 7), (5, 9), (h, h_kv), (h_kv, h))
+    sizes = ((1, 7), (5, 9), (h, h_kv), (h_kv, h))
     answers = [ask(draw.tokens(B, T)) for B, T in sizes]
     return [*answers, *two_sequences(ask, draw)] if "two sequences" in ask.takes else answers
 
@@ -148,7 +148,7 @@ def two_sequences(ask: Asked, draw: Draw) -> Results:
 
     Also of equal lengths, which may be taken for one sequence.
     """
-    lengths = ((2, 7, 9), (3, 8, 5), (2, 1, 7), (2, 6, 6))
+    lengths = ((2, 7, 9), (MANY_SAMPLES, 8, 5), (2, 1, 7), (2, 6, 6))
     results: list[Result] = []
     for B, T_q, T_k in lengths:
         query, key, value = draw.tokens(B, T_q), draw.tokens(B, T_k), draw.tokens(B, T_k)
@@ -342,3 +342,19 @@ def cached(ask: Asked, draw: Draw) -> Results:
     """Three tokens, two and one."""
     cache = KVCache()
     return [ask(part, causal=True, cache=cache) for part in draw.tokens(2, 6).split([3, 2, 1], 1)]
+
+
+def limits_with_cache(ask: Asked, draw: Draw) -> Results:
+    """The same chunks behind a mask and behind padding, which speak of all keys so far."""
+    chunks, T = [3, 2, 1], 6
+    real = torch.tensor([[False, True, True, True, True, True], [True] * T])
+    limits = {"mask": draw.mask(T, T).index_fill(1, torch.tensor([0]), True), "key_mask": real}
+    answers: list[Pair] = []
+    for name in sorted(limits.keys() & ask.takes):
+        cache, stop = KVCache(), 0
+        for part in draw.tokens(2, T).split(chunks, 1):
+            start, stop = stop, stop + part.shape[1]
+            now = limits[name][start:stop] if name == "mask" else real
+            answer = ask(part, causal=True, cache=cache, **{name: now[:, :stop]})
+            answers.append(rows_of(real[:, start:stop], answer) if name == "key_mask" else answer)
+    return answers

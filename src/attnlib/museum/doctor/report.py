@@ -30,6 +30,7 @@ _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its m
     "head masks": "masks for each head", "defaults": "keys or values left out",
     "differentiable weights": "weights that gradients flow through",
     "long": f"{LONGEST} tokens", "padding of keys": "padding of a second sequence",
+    "masks of keys": "masks of a second sequence",
 }  # fmt: skip
 ORDER_INSIDE = (
     "Its answer isn't attention's, and depends on the order of the tokens: equal tokens come out "
@@ -163,7 +164,7 @@ def in_no_known_way(answers: Answers) -> str:
         )
     elif spoils:
         message += _OF_OTHER_SAMPLES
-    elif near and _LIMITS & set(first[0].needs):
+    elif near and _LIMITS & set(first[0].needs) and "cache" not in first[0].needs:
         message += _LEAKING
     if not raised and _switched_off(first, answers.patient):
         message += (
@@ -317,6 +318,15 @@ def other_dtype(error: Exception) -> str:
     return (
         f"It raises {said(error)}. It is asked with weights and tokens in float32, and turns some "
         "of them into another dtype inside: hand in one that computes in the dtype of its tokens."
+    )
+
+
+def low_precision(dtypes: tuple[str, ...]) -> str:
+    """Say that a module computes with fewer digits than its tokens have."""
+    return (
+        f"Its answer is attention's but for some digits, and it computes in {' and '.join(dtypes)} "
+        "inside, whose roundings give as much: no smaller bug would show. Hand in one that "
+        "computes in the dtype of its tokens, and ask again."
     )
 
 

@@ -1,0 +1,211 @@
+"""Right attentions in forms that few have, retold from public code.
+
+Where a well-known implementation is retold, its class says which.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tools.broken_attentions import Limited, Plain
+from tools.public_attentions import attend, join, split
+
+
+class Affine(nn.Module):
+    """A layer as NumPy's tutorials have it: x @ weight + bias, with a weight [in, out]."""
+
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(d_in, d_out))
+        self.bias = nn.Parameter(torch.zeros(d_out))
+
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+
+class Equalized(Affine):
+    """EqualLinear of StyleGAN 2: a weight [out, in] that is scaled whenever it is used."""
+
+    def forward(self, x):
+        return F.linear(x, self.weight / math.sqrt(len(self.weight.T)), self.bias)
+
+
+class OfOwnLayers(nn.Module):
+    """Of layers that aren't torch's."""
+
+    layer = Affine
+
+    def __init__(self, dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.query, self.key, self.value, self.out = (self.layer(dim, dim) for _ in range(4))
+
+    def forward(self, x):
+        q, k, v = (split(W(x), self.num_heads) for W in (self.query, self.key, self.value))
+        return self.out(join(attend(q, k, v)[0]))
+
+
+class OfEqualizedLayers(OfOwnLayers):
+    layer = Equalized
+
+
+class PackedByGroups(nn.Module):
+    """CausalSelfAttention of LitGPT: the queries of a group, its key and its value, in turn."""
+
+    def __init__(self, n_embd, n_head, n_query_groups=None):
+        super().__init__()
+        self.n_head, self.groups = n_head, n_query_groups or n_head
+        d_k = n_embd // n_head
+        self.attn = nn.Linear(n_embd, (n_head + 2 * self.groups) * d_k)
+        self.proj = nn.Linear(n_embd, n_embd)
+
+    def forward(self, x):
+        shared = self.n_head // self.groups
+        qkv = self.attn(x).unflatten(-1, (self.groups, shared + 2, -1)).permute(0, 2, 3, 1, 4)
+        q, k, v = qkv.split([shared, 1, 1], 2)
+        k, v = (one.expand_as(q).flatten(1, 2) for one in (k, v))
+        hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        return self.proj(join(attend(q.flatten(1, 2), k, v, hidden, -torch.inf)[0]))
+
+
+class RepeatsItsMasks(nn.Module):
+    """Attention of diffusers: a mask that is added, [B, T, T], repeated where it isn't as long."""
+
+    def __init__(self, query_dim, heads, dim_head):
+        super().__init__()
+        self.heads, inner = heads, heads * dim_head
+        self.to_q, self.to_k, self.to_v = (nn.Linear(query_dim, inner) for _ in range(3))
+        self.to_out = nn.ModuleList([nn.Linear(inner, query_dim), nn.Dropout(0.0)])
+
+    def forward(self, hidden_states, encoder_hidden_states=None, attention_mask=None):
+        context = hidden_states if encoder_hidden_states is None else encoder_hidden_states
+        tokens = (self.to_q, hidden_states), (self.to_k, context), (self.to_v, context)
+        q, k, v = (split(W(x), self.heads).flatten(0, 1) for W, x in tokens)
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        if attention_mask is not None:
+            if len(attention_mask) < len(q):
+                attention_mask = attention_mask.repeat_interleave(self.heads, 0)
+            scores = scores + attention_mask.expand_as(scores)
+        heads = (scores.softmax(-1) @ v).unflatten(0, (-1, self.heads))
+        return self.to_out[1](self.to_out[0](join(heads)))
+
+
+class CutsItsMasks(Plain):
+    """MultiHeadAttention of Whisper: of one mask for the longest it takes a corner."""
+
+    def forward(self, x, xa=None, mask=None):
+        if mask is not None:
+            mask = mask[: x.shape[1], : x.shape[1]]
+        return self.attend(x, xa, allowed=mask)[0]
+
+
+class ChannelsFirst(nn.Module):
+    """MultiHeadAttention of Glow-TTS and VITS: [B, d, T], with `c` for the other sequence."""
+
+    def __init__(self, channels, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.conv_q, self.conv_k, self.conv_v, self.conv_o = (
+            nn.Conv1d(channels, channels, 1) for _ in range(4)
+        )
+
+    def forward(self, x, c, attn_mask=None):
+        inputs = (self.conv_q, x), (self.conv_k, c), (self.conv_v, c)
+        q, k, v = (conv(one).unflatten(1, (self.n_heads, -1)).mT for conv, one in inputs)
+        hidden = None if attn_mask is None else attn_mask == 0
+        return self.conv_o(attend(q, k, v, hidden, -1e4)[0].mT.flatten(1, 2))
+
+
+class RoundsInside(Plain):
+    """Its heads in bfloat16, as around kernels for nothing else."""
+
+    def split(self, x):
+        return super().split(x).bfloat16()
+
+    def forward(self, x):
+        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+        return self.W_o(join(F.scaled_dot_product_attention(q, k, v)).float())
+
+
+# --- dropout -------------------------------------------------------------------------------------
+
+
+class OwnRandomNumbers(Limited):
+    """What drops is drawn from a generator of its own, which no seed sets."""
+
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__(d_model, num_heads)
+        self.dropout, self.generator = dropout, torch.Generator().manual_seed(7)
+
+    def draw(self, weights):
+        return torch.rand(weights.shape, generator=self.generator)
+
+    def mix(self, weights, v):
+        if self.training and self.dropout:
+            weights = weights * (self.draw(weights) >= self.dropout) / (1 - self.dropout)
+        return super().mix(weights, v)
+
+
+class RandomNumbersOfNobody(OwnRandomNumbers):
+    """Not even a copy draws the same."""
+
+    def draw(self, weights):
+        return torch.rand(weights.shape, generator=torch.Generator().manual_seed(self.anew()))
+
+    def anew(self):
+        return torch.Generator().seed() % 2**31
+
+
+class SharedDropout(OwnRandomNumbers):
+    """Of Flax, broadcast_dropout=True: all samples and heads lose the same looks."""
+
+    def draw(self, weights):
+        return torch.rand(weights.shape[-2:])
+
+
+class OwnRandomNumbersForgetMasks(OwnRandomNumbers):
+    """Broken: no mask where something is dropped."""
+
+    def forward(self, query, *, mask=None):
+        return super().forward(query, mask=None if self.training and self.dropout else mask)
+
+
+# --- other formulas ------------------------------------------------------------------------------
+
+
+class Performer(Plain):
+    """With a small number that keeps its sums from 0."""
+
+    def forward(self, x):
+        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+        q, k = torch.relu(q) + 1e-3, torch.relu(k) + 1e-3
+        sums = q @ k.sum(-2)[..., None] + 1e-6
+        return self.W_o(join(q @ (k.mT @ v) / sums))
+
+
+class TwoSoftmaxes(Plain):
+    """Efficient attention of Shen et al."""
+
+    def forward(self, x):
+        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+        return self.W_o(join(q.softmax(-1) @ (k.softmax(-2).mT @ v)))
+
+
+class WithoutSoftmax(Plain):
+    """Galerkin's kind: products, divided by their number."""
+
+    def weigh(self, scores, allowed):
+        return scores / scores.shape[-1]
+
+    def forward(self, x):
+        return self.attend(x)[0]
+
+
+class TheLargerHalf(WithoutSoftmax):
+    """A query looks at the half of the keys that suit it best."""
+
+    def weigh(self, scores, allowed):
+        least = scores.topk(max(scores.shape[-1] // 2, 1)).values[..., -1:]
+        return scores.masked_fill(scores < least, -math.inf).softmax(-1)
