@@ -86,8 +86,8 @@ def limits_in_training(ask: Asked, draw: Draw) -> Results:
 
     def moves(limit: dict[str, Any]) -> bool:
         for anew in (False, True):
-            before, *after = (outputs(tokens, limit, anew) for tokens in (x, other))
-            if torch.allclose(before, *after, atol=1e-4):
+            before, after = (outputs(tokens, limit, anew) for tokens in (x, other))
+            if torch.allclose(before, after, atol=1e-4):
                 return False
             if torch.equal(before, outputs(x, limit, anew)):
                 return True

@@ -298,6 +298,8 @@ def read_forward(module: nn.Module, told: Told) -> Forward:
             del roles[role]
     if "query" not in roles and unnamed:
         roles["query"] = unnamed[0].name
+    if "c" in {p.name for p in needed} and not {"key", "value", "key_value"} & roles.keys():
+        roles["key_value"] = "c"  # of Glow-TTS; left out it may be anything
     if "key" in roles and "value" not in roles:  # values are made of the same tokens
         roles = {{"key": "key_value"}.get(role, role): name for role, name in roles.items()}
     if not {"key", "key_value"} & roles.keys():

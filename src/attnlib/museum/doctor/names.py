@@ -12,7 +12,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "key_value": (
         "key_value", "kv", "context", "memory", "y", "encoder_output", "enc_output",
         "cond", "xa", "inputs_kv", "xkv", "x_kv", "kv_x", "encoder_hidden_states",
-        "key_value_states", "encoder_out", "encoder_outputs", "enc_src", "src", "c", "ctx",
+        "key_value_states", "encoder_out", "encoder_outputs", "enc_src", "src", "ctx",
     ),
     "mask": ("mask", "attn_mask", "attention_mask", "src_mask", "tgt_mask",
              "trg_mask", "allowed"),

@@ -1,5 +1,6 @@
 """Where a module keeps W_q, W_k, W_v and W_o: found by the names that public code gives them."""
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -244,15 +245,16 @@ def turned_inside(layer: nn.Module) -> bool | None:
     """
     if type(layer) in (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear):
         return False
-    answered = False
+    asked, answered = copy.deepcopy(layer).eval(), False
+    shape = layer.get_parameter("weight").shape
     generator = torch.Generator().manual_seed(1)
-    for turned in (False, True) if layer.weight.dim() == 2 else ():
-        W = torch.randn(layer.weight.shape, generator=generator)
+    for turned in (False, True) if len(shape) == 2 else ():
+        W = torch.randn(shape, generator=generator)
         x = torch.randn(2, W.shape[0 if turned else 1], generator=generator)
         with suppress(Exception), torch.no_grad():
-            bias = functional_call(layer, {"weight": W}, x) - (x @ W if turned else x @ W.T)
+            bias = functional_call(asked, {"weight": W}, x) - (x @ W if turned else x @ W.T)
             answered = True
-            if torch.allclose(*bias, atol=1e-3):
+            if torch.allclose(bias[0], bias[1], atol=1e-3):
                 return turned
     return None if answered else False
 
