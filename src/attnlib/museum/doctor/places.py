@@ -245,13 +245,13 @@ def turned_inside(layer: nn.Module) -> bool | None:
     """
     if type(layer) in (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear):
         return False
-    asked, answered = copy.deepcopy(layer).eval(), False
-    shape = layer.get_parameter("weight").shape
+    answered, shape = False, layer.get_parameter("weight").shape
     generator = torch.Generator().manual_seed(1)
     for turned in (False, True) if len(shape) == 2 else ():
         W = torch.randn(shape, generator=generator)
         x = torch.randn(2, W.shape[0 if turned else 1], generator=generator)
         with suppress(Exception), torch.no_grad():
+            asked = copy.deepcopy(layer).eval()
             bias = functional_call(asked, {"weight": W}, x) - (x @ W if turned else x @ W.T)
             answered = True
             if torch.allclose(bias[0], bias[1], atol=1e-3):
