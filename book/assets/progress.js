@@ -34,7 +34,7 @@
   /** Keep a text for a key, or none; returns whether storage is too full for it. */
   function write(key, text) {
     if (text === null) stored((store) => store.removeItem(key));
-    else stored((store) => Reflect.set(store, key, text)); // setItem hides failure: layout.html
+    else stored((store) => Reflect.set(store, key, text)); // setItem hides failure: storage.js
     const found = textOf(key);
     return found !== undefined && found !== text;
   }

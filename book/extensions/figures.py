@@ -83,14 +83,16 @@ class Copies(SphinxTransform):
         return Path(self.app.srcdir, image["uri"].lstrip("/"))
 
     def in_theme(self, theme: str, image: nodes.image) -> nodes.image:
-        """Return a copy of an image; a dark one shows other colors, written beside the light."""
+        """Return an image in the colors of a theme, written beside it under a short name."""
         image = image.deepcopy()
+        file = self.file(image)
+        svg = file.read_text(encoding="utf-8")
         if theme == "dark":
-            light = self.file(image)
-            svg = darken(light.read_text(encoding="utf-8"), dark_colors())
-            dark = light.with_name(hashlib.sha256(svg.encode()).hexdigest() + ".svg")
-            dark.write_text(svg, encoding="utf-8")
-            image["uri"] = image["uri"].replace(light.name, dark.name)
+            svg = darken(svg, dark_colors())
+        # Long names of forty drawings, which nothing compresses, would be felt in a page's weight.
+        copy = file.with_name(hashlib.sha256(svg.encode()).hexdigest()[:12] + ".svg")
+        copy.write_text(svg, encoding="utf-8")
+        image["uri"] = image["uri"].replace(file.name, copy.name)
         return image
 
 

@@ -9,16 +9,14 @@ Restyling a widget executes no cell.
 
 import hashlib
 import json
-import re
 from pathlib import Path
 
-import rjsmin
+from lean_assets import MAKE_LEAN
 from page_widgets import changing_state
 
 FOLDER = "widgets"  # of the site's static files
 OURS = "attnlib.widgets."
-COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-SPACE = re.compile(r"(?<=[{};:,]) | (?=[{}])")  # that parts nothing; " :is(...)" needs its own
+PART = "IPY_MODEL_"  # before the name of another model
 
 
 def take_code_away(state: dict) -> set[str]:
@@ -47,6 +45,22 @@ def put_code_back(state: dict):
             values |= {"_esm": widget._esm, "_css": widget._css}
 
 
+def take_jupyters_away(state: dict):
+    """Leave out what only a notebook asks of the course's widgets: their views and layouts."""
+    from anywidget import AnyWidget
+
+    every_widgets = {*AnyWidget.class_trait_names(sync=True), "_anywidget_id"}
+    layouts = set()
+    for entry in state.values():
+        values = entry["state"]
+        if "_module" in values:
+            layouts.add(values["layout"].removeprefix(PART))
+            for name in every_widgets:
+                values.pop(name, None)
+    for name in layouts:
+        del state[name]
+
+
 def static_files(names: set[str]) -> dict[str, str]:
     """Return the files that widgets of these names need, in the order to load them: name -> text.
 
@@ -54,30 +68,20 @@ def static_files(names: set[str]) -> dict[str, str]:
     """
     from attnlib.widgets import _browser_code as code
 
-    sheets, scripts = {"shared.css": code.shared_sheet()}, {"shared.js": code.shared_script()}
+    files = {"shared.css": code.shared_sheet(), "shared.js": code.shared_script()}
     if any(code.needs_labs(f"{name}.js") for name in names):
-        scripts["labs.js"] = code.lab_script()
+        files["labs.js"] = code.lab_script()
     for name in sorted(names):
-        sheets[f"{name}.css"] = code.own_sheet(f"{name}.css")
-        scripts[f"{name}.js"] = code.own_script(f"{name}.js")
-    return {name: lean_sheet(text) for name, text in sheets.items()} | {
-        name: rjsmin.jsmin(text) for name, text in scripts.items()
-    }
-
-
-def lean_sheet(text: str) -> str:
-    """Return a sheet without comments and indents.
-
-    Not by a kept library: rcssmin 1.2 takes rules within @container for declarations, and makes one
-    selector of the two in `.attn-widget :is(p)`.
-    """
-    return SPACE.sub("", " ".join(COMMENT.sub("", text).split()))
+        files[f"{name}.css"] = code.own_sheet(f"{name}.css")
+        files[f"{name}.js"] = code.own_script(f"{name}.js")
+    return {name: MAKE_LEAN[Path(name).suffix](text) for name, text in files.items()}
 
 
 def read_page(app, doctree):
     """Take the code out of a page's state, and remember whose it was."""
     with changing_state(app.env, app.env.docname) as state:
         names = take_code_away(state)
+        take_jupyters_away(state)
     app.env.metadata[app.env.docname]["widgets"] = sorted(names)
 
 

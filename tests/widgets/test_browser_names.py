@@ -43,7 +43,9 @@ def test_the_first_weights_are_spread_as_pythons(model_page):
     wanted |= {"readouts.next.weight": 0.02}
     for name, parameter in new_model().named_parameters():
         std = wanted.get(name, parameter.std().item())
-        assert torch.tensor(drawn[name]).double().std().item() == pytest.approx(std, rel=0.15, abs=1e-6)
+        assert torch.tensor(drawn[name]).double().std().item() == pytest.approx(
+            std, rel=0.15, abs=1e-6
+        )
     usual = model_page.evaluate(DRAW, [new_model().spec(), {}])
     assert torch.tensor(usual["token_embedding.weight"]).double().std().item() < 0.03
 
