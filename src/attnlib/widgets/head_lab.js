@@ -10,7 +10,7 @@ import { renderSmall } from "./head_lab_small.js";
 import { settingOf, TASKS } from "./head_lab_tasks.js";
 import { createView } from "./head_lab_view.js";
 import { createTraining } from "./lab/controls.js";
-import { sharedRuns } from "./lab/runs.js";
+import { sharedRuns, watchInSight } from "./lab/runs.js";
 import { element } from "./shared/dom.js";
 import { createControls, createLive, createNote, createWidget } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
@@ -87,10 +87,11 @@ function renderWhole({ model, el }) {
     readState(model);
   const runs = sharedRuns(model, { heldOut, startTraining });
   const set = setterOf(model);
-  const sentences = new Map(); // a setting's key -> the sentence that is shown, but for Concord's
+  const sentences = new Map(); // a setting's key -> the sentence that is shown
   const left = {}; // a task -> what was chosen when another one was opened
   let state = null; // as readState has it
-  let view = null; // {key, ...} of the setting that is chosen
+  const views = new Map(); // a setting's key -> its view, kept for when it is chosen again
+  let view = null; // of the setting that is chosen
 
   /** Choose another setting: what was said of one model's heads means nothing there. */
   function setChoice(name, value) {
@@ -143,13 +144,18 @@ function renderWhole({ model, el }) {
   );
 
   /** The sentence that is shown: the same object for the same words. */
-  function sentenceOf({ sentence, setting }, before) {
-    if (setting.name !== "concord") {
-      if (!sentences.has(setting.key)) sentences.set(setting.key, heldOutOf(setting.task, 1)[0]);
-      return sentences.get(setting.key);
+  function sentenceOf({ sentence, setting: { name, key, task } }) {
+    const known = sentences.get(key);
+    const isNew = name === "concord" && known?.words.join(" ") !== sentence.words.join(" ");
+    if (isNew || !known) sentences.set(key, isNew ? sentence : heldOutOf(task, 1)[0]);
+    return sentences.get(key);
+  }
+
+  function viewOf(setting) {
+    if (!views.has(setting.key)) {
+      views.set(setting.key, createView(setting, { counts, heldOut, runs, run, live, hand }));
     }
-    const isSame = before?.sentence.words.join(" ") === sentence.words.join(" ");
-    return isSame ? before.sentence : sentence;
+    return views.get(setting.key);
   }
 
   function drawTraining() {
@@ -158,26 +164,20 @@ function renderWhole({ model, el }) {
   }
 
   function draw() {
-    const before = state;
     state = readState(model);
     const { setting } = state;
-    state.sentence = sentenceOf(state, before);
+    state.sentence = sentenceOf(state);
     tabs.draw(state.task);
     about.textContent = setting.about;
     choices.draw(state);
-    if (view?.key !== setting.key) {
-      view = {
-        key: setting.key,
-        ...createView(setting, { counts, heldOut, runs, run, live, hand }),
-      };
-      place.replaceChildren(view.node);
-    }
+    view = viewOf(setting);
+    if (place.firstChild !== view.node) place.replaceChildren(view.node);
     training.draw(state);
     drawTraining();
     view.draw(state);
   }
 
-  const unwatch = runs.watch((changed) => {
+  const unwatch = watchInSight(runs, root, (changed) => {
     drawTraining();
     view.hear(changed);
   });

@@ -7,7 +7,7 @@ import { CHANCE } from "./head_lab_findings.js";
 import { createPicture } from "./head_lab_maps.js";
 import { sayVerb } from "./head_lab_words.js";
 import { createTraining } from "./lab/controls.js";
-import { createAsker, sharedRuns, specWith } from "./lab/runs.js";
+import { createAsker, sharedRuns, specWith, watchInSight } from "./lab/runs.js";
 import { createBar } from "./shared/bar.js";
 import { useHeadColor } from "./shared/color.js";
 import { element } from "./shared/dom.js";
@@ -206,7 +206,7 @@ export function renderSmall({ model, el }, readState) {
     drawRun();
   }
 
-  const unwatch = runs.watch((changed) => changed === run() && drawRun());
+  const unwatch = watchInSight(runs, root, (changed) => changed === run() && drawRun());
   draw();
   el.replaceChildren(root);
   const off = redrawOn(model, TRAITS, draw);

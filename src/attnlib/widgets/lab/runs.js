@@ -1,9 +1,13 @@
 // A reader's trained models: each in a worker of its own, known by its setting, its number of heads and
 // its seed.
 
+import { whenIdle } from "../shared/idle.js";
+import { createSight } from "../shared/sight.js";
+
 const MOST_AWAKE = 6; // workers that wait to be asked; each keeps a model
 const AT_ONCE = 2; // models that train in the background
 const EVERY = 10; // steps; then the page is told the losses, and asks where the heads look
+const PAUSE = 150; // milliseconds from one drawing of a training to the next, at least
 const runsOf = new WeakMap(); // a widget's model -> its runs: all its views share them
 
 /**
@@ -29,6 +33,23 @@ function createRuns({ heldOut, startTraining }) {
   let shown = []; // what a reader looks at, as `find` wants it
   const views = new Set();
   const tell = (run) => views.forEach((hear) => hear(run));
+  const going = new Set(); // runs that have trained on since the views were told
+  let isPausing = false;
+
+  /** Tell how far a run has come; of a training when there is time for it: a reader comes first. */
+  function report(run) {
+    if (run.state !== "training") return tell(run);
+    going.add(run);
+    if (isPausing) return;
+    isPausing = true;
+    setTimeout(() => whenIdle(tellGoing, { within: PAUSE }), PAUSE);
+  }
+  function tellGoing() {
+    isPausing = false;
+    const told = [...going].filter((run) => runs.includes(run));
+    going.clear();
+    told.forEach(tell);
+  }
   const isOver = (run) => ["done", "stopped", "given"].includes(run?.state);
   const isReady = (run) => isOver(run) && !run.isAsleep; // to be asked
 
@@ -80,12 +101,12 @@ function createRuns({ heldOut, startTraining }) {
       losses({ steps, losses }) {
         run.steps = steps;
         run.losses.push(...losses);
-        tell(run);
+        report(run);
       },
       evaluation({ steps, ...evaluation }) {
         run.evaluation = evaluation;
         run.curve.push([steps, evaluation.loss]);
-        tell(run);
+        report(run);
       },
       done({ steps, seconds }) {
         Object.assign(run, { steps, seconds });
@@ -203,6 +224,25 @@ function createRuns({ heldOut, startTraining }) {
     keep,
     stopRepeating,
     watch,
+  };
+}
+
+/** Have a drawing hear of all runs; of how far a training is, while the drawing is in the window. */
+export function watchInSight(runs, node, hear) {
+  const missed = new Set();
+  const isUnderWay = (run) => run?.state === "training" && run.steps > 0;
+  const sight = createSight(node, () => {
+    const told = [...missed];
+    missed.clear();
+    told.forEach(hear);
+  });
+  const unwatch = runs.watch((run) => {
+    if (sight.isSeen() || !isUnderWay(run)) hear(run);
+    else missed.add(run);
+  });
+  return () => {
+    sight.end();
+    unwatch();
   };
 }
 

@@ -1,12 +1,15 @@
 // Work that can wait.
 
-/** Do something when the browser has nothing else to do; returns what calls it off. */
-export function whenIdle(work) {
+/**
+ * Do something when the browser has nothing else to do, or after `within` milliseconds; returns what
+ * calls it off.
+ */
+export function whenIdle(work, { within } = {}) {
   if (!("requestIdleCallback" in window)) {
     const timer = setTimeout(work, 200); // WebKit
     return () => clearTimeout(timer);
   }
-  const request = requestIdleCallback(work);
+  const request = requestIdleCallback(work, { timeout: within });
   return () => cancelIdleCallback(request);
 }
 
