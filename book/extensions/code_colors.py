@@ -1,9 +1,9 @@
 """Code has a mark where its color changes, and no others.
 
-Pygments marks every name, bracket and space, though both styles of the theme show them as plain text,
-and a string in up to four pieces of one color. In a lesson those were half of all elements. Here what
-looks like plain text isn't marked, and a kind that looks like the one it belongs to is marked as that,
-so that neighbors become one. What a program printed keeps its marks: scripts may ask for them.
+Pygments marks every name, bracket and space, though both styles of the theme show them as plain
+text, and a string in up to four pieces of one color: half of all elements of a lesson. Here what
+looks like plain text isn't marked, and a kind that looks like the one it belongs to is marked as
+that, so that neighbors become one. What a session prints keeps its marks: scripts ask for them.
 """
 
 from collections.abc import Iterable

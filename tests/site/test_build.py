@@ -81,7 +81,9 @@ def test_figures_have_a_dark_copy_and_one_caption(tmp_path):
     assert html.count('alt="A dot."') == 2
     assert html.count('class="only-light"') == html.count('class="only-dark"') == 1
     assert len(re.findall(r'<img width="12" height="8" [^>]*loading="lazy"', html)) == 2
-    drawings = [path.read_text() for path in (project / "_build/html/_images").glob("*.svg")]
+    files = [*(project / "_build/html/_images").glob("*.svg")]
+    assert all(len(file.name) == len("0123456789ab.svg") for file in files)
+    drawings = [path.read_text() for path in files]
     assert sorted("#1F2328" in svg for svg in drawings) == [False, True]
     assert sorted("#e6e8eb" in svg for svg in drawings) == [False, True]
 

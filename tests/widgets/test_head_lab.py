@@ -83,6 +83,57 @@ def test_curve_bars_and_maps_move_while_it_trains(lab):
     assert said(page).startswith("Stopped with 2 heads, seed 0: not learned are ")
 
 
+def test_a_training_out_of_sight_draws_nothing_before_it_ends(lab):
+    """A page has other widgets, and clicks on them would wait for it."""
+    page = lab(quick(steps=200))
+    page.evaluate("document.body.style.paddingBottom = '5000px'")
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.wait_for_function("document.querySelector('progress').value > 0")
+    page.evaluate("""() => new Promise((gone) => {
+      const lab = document.querySelector(".attn-widget");
+      new IntersectionObserver(([{isIntersecting}]) => {
+        if (isIntersecting) return;
+        const read = () => lab.querySelector(".attn-progress-text").textContent;
+        window.told = new Set([read()]);
+        new MutationObserver(() => told.add(read()))
+          .observe(lab, {subtree: true, childList: true, attributes: true, characterData: true});
+        gone();
+      }).observe(lab);
+      scrollTo(0, 5000);
+    })""")
+    trained(page)
+    assert said(page).startswith("Trained with 2 heads, seed 0: ")
+    before, after = page.evaluate("[...told]")
+    assert before.startswith("Training: step ") and after.startswith("Trained: 200 steps")
+
+
+def test_a_training_that_comes_in_sight_is_drawn(lab):
+    page = lab(quick(steps=400))
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.evaluate("""() => {
+      document.body.style.paddingTop = "5000px";
+      scrollTo(0, 0);
+    }""")
+    page.wait_for_timeout(600)
+    told = page.locator(".attn-progress-text")
+    before = told.inner_text()
+    told.scroll_into_view_if_needed()
+    expect(told).not_to_have_text(before)
+    assert page.get_by_role("button", name="Pause").count() == 1  # it still trains
+
+
+def test_a_task_that_is_opened_again_is_as_it_was_left(lab):
+    """Nothing of it is made anew, which would take longer than a click may."""
+    page = lab(quick())
+    tabs = page.locator(".attn-tabs button")
+    parts = "() => [document.querySelector('.attn-view'), ...document.querySelectorAll('select')]"
+    page.evaluate(f"window.parts = ({parts})()")
+    tabs.nth(1).click()
+    assert page.evaluate(f"({parts})()[0] !== parts[0]")
+    tabs.nth(0).click()
+    assert page.evaluate(f"({parts})().every((part, i) => part === parts[i])")
+
+
 def test_a_training_is_paused_goes_on_and_ends_where_it_would_have(lab):
     steps = 60
     page = lab(quick(steps=steps))

@@ -15,6 +15,7 @@ export function divisors(d) {
 export function attentionWeights(q, k, { T, d, numHeads, head, causal, mask = null }) {
   const width = d / numHeads; // d_k
   const first = head * width;
+  const scale = Math.sqrt(width);
   const weights = new Float64Array(T * T);
   for (let i = 0; i < T; i++) {
     const keys = causal ? i + 1 : T;
@@ -22,16 +23,23 @@ export function attentionWeights(q, k, { T, d, numHeads, head, causal, mask = nu
       let score = 0;
       for (let c = first; c < first + width; c++) score += q[i * d + c] * k[j * d + c];
       const forbidden = mask !== null && !mask[i * T + j];
-      weights[i * T + j] = forbidden ? -Infinity : score / Math.sqrt(width);
+      weights[i * T + j] = forbidden ? -Infinity : score / scale;
     }
     softmaxInPlace(weights.subarray(i * T, i * T + keys));
   }
   return weights;
 }
 
+/** The largest of some numbers; -Infinity where there are none. A loop: it runs for each row of each map. */
+export function largestOf(numbers) {
+  let largest = -Infinity;
+  for (let i = 0; i < numbers.length; i++) if (numbers[i] > largest) largest = numbers[i];
+  return largest;
+}
+
 /** Turn scores into weights that sum to 1. A score of -Infinity is forbidden; all of them: all 0. */
 export function softmaxInPlace(scores) {
-  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+  const largest = largestOf(scores);
   if (largest === -Infinity) return void scores.fill(0);
   let sum = 0;
   for (let j = 0; j < scores.length; j++) {

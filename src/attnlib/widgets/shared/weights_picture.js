@@ -1,5 +1,6 @@
 // Weights as pictures: one pixel a weight, and a dot at each row's favorite.
 
+import { largestOf } from "./attention.js";
 import { weightColor } from "./color.js";
 import { element, svgElement } from "./dom.js";
 
@@ -21,10 +22,12 @@ export function favorites(weights, columns, { rows, mayLook }) {
   const found = [];
   for (let row = 0; row < rows; row++) {
     const own = weights.subarray(row * columns, row * columns + mayLook(row));
-    const weight = own.reduce((a, b) => Math.max(a, b));
-    const best = [...own.keys()].filter((column) => own[column] >= weight - 1e-9);
-    if (own.length > 1 && best.length === own.length) continue;
-    for (const column of best) found.push({ row, column, weight });
+    const weight = largestOf(own);
+    const best = [];
+    for (let column = 0; column < own.length; column++) {
+      if (own[column] >= weight - 1e-9) best.push({ row, column, weight });
+    }
+    if (own.length === 1 || best.length < own.length) found.push(...best);
   }
   return found;
 }
@@ -47,7 +50,7 @@ export function meanLargest(weights, T, causal) {
   const first = causal && T > 1 ? 1 : 0;
   let sum = 0;
   for (let row = first; row < T; row++) {
-    sum += weights.subarray(row * T, (row + 1) * T).reduce((a, b) => Math.max(a, b));
+    sum += largestOf(weights.subarray(row * T, (row + 1) * T));
   }
   return sum / (T - first);
 }
