@@ -9,6 +9,7 @@ import torch
 from tools.broken_attentions import AT_AN_EDGE, FOUND_BEFORE, MISSED, Limited, Plain, scaled_by
 from tools.forgetful_attentions import AT_AN_EDGE as FORGETFUL_EDGES
 from tools.forgetful_attentions import FIRST_TOLD
+from tools.uncommon_attentions import SharedDropout
 
 from attnlib.museum import EXHIBITS, diagnose
 from attnlib.museum.doctor.build import FIRST, SECOND
@@ -72,7 +73,7 @@ def test_no_two_sizes_of_a_width_agree():
 def test_every_probe_is_the_first_to_find_something():
     found = {exhibit.killed_by for exhibit in EXHIBITS}
     broken = [*(BROKEN | AT_AN_EDGE).values(), *chain(*(FIRST_TOLD | FORGETFUL_EDGES).values())]
-    found |= {diagnosed(one).failed[0] for one in broken}
+    found |= {diagnosed(one).failed[0] for one in [*broken, SharedDropout]}
     assert {probe.name for probe in PROBES} - found == set()
 
 
