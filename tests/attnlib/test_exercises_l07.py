@@ -178,6 +178,20 @@ def test_the_first_wrong_part_is_told(part):
     assert name in message
 
 
+def test_a_hint_says_both_of_what_gives_the_same_count():
+    def without(missing):
+        return lambda V, length, d, L: parameters_of_gpt2(V, length, d, L) - missing * d * L
+
+    biases_or_norms = l07.parameter_count(without(4)).message
+    assert "bias of d numbers each" in biases_or_norms and "two norms" in biases_or_norms
+    norms_or_gains = l07.parameter_count(without(2)).message
+    assert "two of them" in norms_or_gains and "gain and a bias" in norms_or_gains
+    quarter = PARTS.clone()
+    quarter[2] /= 4
+    message = l07.parts_of_microgpt(quarter).message
+    assert "one whole matrix" in message and "one head's" in message
+
+
 # --- four models ---------------------------------------------------------------------------------
 
 
@@ -220,6 +234,20 @@ def test_chances_are_those_that_generate_draws_from():
     )[:, 1]  # fmt: skip
     shares = drawn.bincount(minlength=9) / len(drawn)
     assert (shares - wanted).abs().max() < 0.02 and (shares > 0).sum() == 4
+
+
+def test_chances_divided_and_shared_anew_are_told_to_be_the_same_at_every_temperature():
+    def shared_anew(logits, temperature, top_k):
+        p = chances(logits, 1.0, top_k) / temperature
+        return p / p.sum()
+
+    assert "same at every temperature" in l07.chances_to_draw_from(shared_anew).message
+
+    def to_its_power(logits, temperature, top_k):
+        p = chances(logits, 1.0, top_k) ** temperature
+        return p / p.sum()
+
+    assert "to its power" in l07.chances_to_draw_from(to_its_power).message
 
 
 @pytest.mark.parametrize(

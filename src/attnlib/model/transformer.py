@@ -23,7 +23,8 @@ from attnlib.positions import LearnedPositions, SinusoidalPositions
 AddedPositions = Literal["learned", "sinusoidal"] | None
 Positions = Literal["learned", "sinusoidal", "rotary"] | None
 
-# As GPT-2 draws its embeddings (Radford et al. 2019): small beside what the blocks add to them.
+# As GPT-2's code draws its tokens' rows (github.com/openai/gpt-2, src/model.py): small beside what
+# the blocks add to them.
 EMBEDDING_STD = 0.02
 
 

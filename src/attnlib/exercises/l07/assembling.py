@@ -82,6 +82,15 @@ def _normed_in_the_loop(
     return readout(x)
 
 
+def _normed_before_each_block(
+    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
+) -> Tensor:
+    x = _start(ids, tokens, places)
+    for block in blocks:
+        x = _through(final_norm(x), [block])
+    return readout(final_norm(x))
+
+
 ASSEMBLY_MISTAKES = (
     Mistake(
         "no mask",
@@ -115,6 +124,14 @@ ASSEMBLY_MISTAKES = (
         "places counted from 1",
         lambda ids, tokens, places, *rest: assembled(ids, tokens, places[1:], *rest),
         "Your first token stands at place 1. Places are counted from 0.",
+    ),
+    Mistake(
+        "one place for all",
+        lambda ids, tokens, places, *rest: assembled(
+            ids, tokens, places[ids.shape[1]].expand_as(places), *rest
+        ),
+        "All your tokens stand at the same place: `places[T]` is one row. The first T rows are "
+        "`places[:T]`.",
     ),
     Mistake(
         "positions in every block",
@@ -162,6 +179,12 @@ ASSEMBLY_MISTAKES = (
         "final norm after each block",
         _normed_in_the_loop,
         "The final norm runs after every block. It comes once, when all blocks are done.",
+    ),
+    Mistake(
+        "final norm before each block",
+        _normed_before_each_block,
+        "You normalize before every block. Pre-norm blocks do so inside, with norms of their own. "
+        "`final_norm` comes once, when all blocks are done.",
     ),
     Mistake(
         "norm behind the embeddings",

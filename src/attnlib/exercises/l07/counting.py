@@ -53,7 +53,8 @@ PART_MISTAKES = (
     Mistake(
         "one head",
         _counts(attention=16 * WIDTH),
-        "This is one head's part, 4 columns of each matrix. There are four heads.",
+        "256 is one whole matrix, or one head's 4 columns of each of the four. There are four "
+        "matrices, and four heads.",
     ),
     Mistake(
         "with biases",
@@ -156,7 +157,13 @@ COUNT_MISTAKES = (
     Mistake(
         "one norm per block",
         partial(_parameters, rows=11),
-        "Each block has two norms, one before attention and one before the feed-forward network.",
+        "A block's norms have 4d numbers, and you counted 2d. There are two of them, each with a "
+        "gain and a bias.",
+    ),
+    Mistake(
+        "final norm in every block",
+        partial(_parameters, rows=15, final=0),
+        "The final norm stands behind the last block, once. You counted it in every block.",
     ),
     Mistake(
         "gains alone",
@@ -164,9 +171,16 @@ COUNT_MISTAKES = (
         "Your norms have a gain, d numbers. LayerNorm has a bias as well.",
     ),
     Mistake(
-        "biases of attention forgotten",
+        "biases of attention, or norms in the blocks, forgotten",
         partial(_parameters, rows=9),
-        "Attention's biases are missing: each of its four matrices has one of d numbers.",
+        "4d numbers per block are missing. Attention's four matrices have a bias of d numbers "
+        "each, and the two norms have 4d numbers together: you counted one of the two.",
+    ),
+    Mistake(
+        "W_o's bias forgotten",
+        partial(_parameters, rows=12),
+        "d numbers per block are missing: of attention's four matrices the last one, W_o, has a "
+        "bias, too.",
     ),
     Mistake(
         "biases of the feed-forward network forgotten",
@@ -192,6 +206,12 @@ COUNT_MISTAKES = (
         "one block",
         lambda vocabulary_size, length, d, layers: _parameters(vocabulary_size, length, d, 1),
         "You counted one block. There are L of them.",
+    ),
+    Mistake(
+        "no token table",
+        partial(_parameters, readouts=-1),
+        "The token table is missing. A tied readout has no numbers of its own, but the table that "
+        "it uses is there, once.",
     ),
     Mistake(
         "no positions",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_function, check_rows
@@ -115,12 +115,14 @@ CHANCE_MISTAKES = (
     Mistake(
         "multiplied",
         lambda logits, temperature, top_k: chances(logits, 1 / temperature, top_k),
-        "You multiply by the temperature. Dividing makes a low one sharper.",
+        "This is what comes of multiplying by the temperature, or of taking chances to its power. "
+        "Dividing the logits makes a low one sharper.",
     ),
     Mistake(
         "no temperature",
         lambda logits, temperature, top_k: chances(logits, 1.0, top_k),
-        "The temperature isn't used: divide the logits by it.",
+        "Your chances are the same at every temperature. Divide the *logits* by it: what chances "
+        "are divided by falls out again as soon as they are shared out anew.",
     ),
     Mistake(
         "chances divided by it",
@@ -150,6 +152,25 @@ CHANCE_MISTAKES = (
         ),
         "You set the other logits to 0, and e to the power of 0 is 1: they can still be drawn. "
         "Which number becomes 0?",
+    ),
+    Mistake(
+        "softmax twice",
+        lambda logits, temperature, top_k: (
+            (logits / temperature)
+            .softmax(-1)
+            .masked_fill(logits < logits.topk(top_k).values[-1], -math.inf)
+            .softmax(-1)
+        ),
+        "You take the softmax of chances. Take it once: cut the logits, or divide the chances that "
+        "are kept by their sum.",
+    ),
+    Mistake(
+        "likely ones in front",
+        lambda logits, temperature, top_k: nn.functional.pad(
+            (logits / temperature).topk(top_k).values.softmax(-1), (0, len(logits) - top_k)
+        ),
+        "The chances are right, but stand in the order of `topk`. Each must stand at the place of "
+        "its own token.",
     ),
     Mistake(
         "the least likely",

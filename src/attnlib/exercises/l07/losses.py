@@ -59,5 +59,6 @@ def four_models(answer: Any) -> Verdict:
         if answer[model] != cause:
             return not_yet(_HINTS[model, answer[model]])
     return correct(
-        "Two losses, a floor and what it writes tell all four apart; none of them alone."
+        "A loss says little by itself. Beside the floor, the other loss and what a model writes, "
+        "it gives each of the four away."
     )

@@ -48,8 +48,8 @@ WRONG = {
     "doubling": "Doubling: in bol? it is asked whether another l comes. What decides it, and how "
     "many letters back is that?",
     "harmony": "Harmony: in boll? a vowel comes. How many letters back is the last one, at most?",
-    "ending": "Ending: the letter that decides stands at the beginning, and names are of any "
-    "length up to fifteen.",
+    "ending": "Ending: the letter that decides stands at the beginning, and a name has five "
+    "to fifteen letters.",
 }
 
 
