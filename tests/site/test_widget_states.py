@@ -16,6 +16,7 @@ FIGURES = {
     "flow": "Flow()",
     "two_heads": "TwoHeads(torch.ones(2, 4))",
     "head_lab": "HeadLab()",
+    "name_lab": "NameLab()",
     "head_mute": "HeadMute(rand(3, 2, 4), tokens=['the', 'cat'])",
     "query_compass": "QueryCompass(rand(3, 2), rand(3, 2), query=(1.0, 0.5))",
     "tokenizer": "Tokenizer(BytePairTokenizer.train('banana bandana', 4), 'ban')",
