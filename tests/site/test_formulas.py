@@ -15,15 +15,17 @@ from tools.site_builds import build, small_project
 NO_SIGN = r"\\begin\{\w+\}|\\end\{\w+\}|(?<=\\\\)\[[\w.]+\]"  # environments, and lengths behind \\
 SIGNS = {  # what a command shows; "" if that is nothing of its own
     r"\alpha": "α", r"\tau": "τ", r"\cdot": "⋅", r"\cdots": "...", r"\dots": "...",
-    r"\cos": "cos", r"\sin": "sin",
+    r"\cos": "cos", r"\omega": "ω", r"\sin": "sin", r"\to": "→",
     r"\infty": "∞", r"\ln": "ln", r"\longrightarrow": "⟶", r"\ne": "≠", r"\neq": "≠",
     r"\partial": "∂", r"\sum": "∑", r"\times": "×", r"\top": "⊤", r"\underbrace": "⏟",
     **dict.fromkeys("{}_^&~", ""),
     **dict.fromkeys((r"\ ", r"\!", r"\,", r"\;", r"\quad", r"\qquad", "\\\\"), ""),
     **dict.fromkeys((r"\Bigl", r"\Bigr", r"\frac", r"\left", r"\right", r"\tfrac"), ""),
-    **dict.fromkeys((r"\sqrt", r"\mathbb", r"\mathrm", r"\text"), ""),
+    **dict.fromkeys((r"\sqrt", r"\mathbb", r"\mathbf", r"\mathrm", r"\text"), ""),
 }  # fmt: skip
-ONE_OF_SEVERAL = str.maketrans({"-": "−", "𝔼": "E", "·": ".", "…": "...", "⋯": "..."})
+ONE_OF_SEVERAL = str.maketrans({"-": "−", "𝔼": "E", "·": ".", "…": "...", "⋯": "..."} | {
+    chr(ord("𝐚") + i): chr(ord("a") + i) for i in range(26)
+})  # fmt: skip
 
 
 def signs_of_tex(tex):

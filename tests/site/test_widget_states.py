@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from playwright.sync_api import expect
 from tools.browsing import open_page, serve
 from tools.every_widget import NAMES, about
 from tools.lesson_runs import NOTEBOOK
@@ -83,6 +84,13 @@ def figure(page, name):
     return page.locator(".course-widget").nth(list(FIGURES).index(name))
 
 
+def shown(*places):
+    """Return what figures show, once all of it is there: some draw the rest bit by bit."""
+    for place in places:
+        expect(place.locator("[aria-busy=true]")).to_have_count(0)
+    return [place.evaluate(SHOWN) for place in places]
+
+
 def row(page, name):
     return page.locator(".course-states").nth(list(FIGURES).index(name))
 
@@ -95,9 +103,9 @@ def refusal(page, name):
 def move(page, name):
     """Move a figure by its key; return what it shows then."""
     selector, key = about(name).KEY
-    before = figure(page, name).evaluate(SHOWN)
+    before = shown(figure(page, name))
     figure(page, name).locator(selector).first.press(key)
-    after = figure(page, name).evaluate(SHOWN)
+    after = shown(figure(page, name))
     assert before != after
     return after
 
@@ -125,40 +133,40 @@ def test_each_figure_is_asked():
 def test_a_link_shows_what_was_shown_and_moves_no_other(open_at, name):
     page = open_at()
     others = [other for other in FIGURES if other != name]
-    before = [figure(page, other).evaluate(SHOWN) for other in others]
-    shown = move(page, name)
+    before = shown(*(figure(page, other) for other in others))
+    moved = move(page, name)
     linked = open_at(link_to(page, name))
-    assert figure(linked, name).evaluate(SHOWN) == shown
-    assert [figure(linked, other).evaluate(SHOWN) for other in others] == before
+    assert shown(figure(linked, name)) == moved
+    assert shown(*(figure(linked, other) for other in others)) == before
     assert is_in_sight(linked, figure(linked, name))
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_reload_keeps_it_and_one_press_brings_the_start_back(open_at, name):
     page = open_at()
-    start = figure(page, name).evaluate(SHOWN)
+    start = shown(figure(page, name))
     anew = row(page, name).get_by_role("button", name="Forget my changes")
     assert anew.is_hidden()
-    shown = move(page, name)
+    moved = move(page, name)
     page.reload()
     figure(page, name).locator(".attn-widget").wait_for()
-    assert figure(page, name).evaluate(SHOWN) == shown
+    assert shown(figure(page, name)) == moved
     anew.click()
     figure(page, name).locator(".attn-widget").wait_for()
-    assert figure(page, name).evaluate(SHOWN) == start
+    assert shown(figure(page, name)) == start
     assert anew.is_hidden()
     page.reload()
     figure(page, name).locator(".attn-widget").wait_for()
-    assert figure(page, name).evaluate(SHOWN) == start
+    assert shown(figure(page, name)) == start
 
 
 def test_two_figures_of_one_kind_do_not_mix(open_at):
     page = open_at()
     second = page.locator(".course-widget").nth(len(FIGURES))
-    before = second.evaluate(SHOWN)
+    before = shown(second)
     move(page, "query_compass")
     linked = open_at(link_to(page, "query_compass"))
-    assert linked.locator(".course-widget").nth(len(FIGURES)).evaluate(SHOWN) == before
+    assert shown(linked.locator(".course-widget").nth(len(FIGURES))) == before
 
 
 def test_a_link_that_is_pasted_over_another_is_followed(open_at):
@@ -169,7 +177,7 @@ def test_a_link_that_is_pasted_over_another_is_followed(open_at):
     assert link_to(page, "query_compass") != first
     page.evaluate("hash => { location.hash = hash; }", first)
     page.wait_for_timeout(100)
-    assert figure(page, "query_compass").evaluate(SHOWN) == once
+    assert shown(figure(page, "query_compass")) == once
 
 
 def spoiled(hash_, **changes):
@@ -199,11 +207,11 @@ REFUSED = {
 @pytest.mark.parametrize("damage", REFUSED)
 def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, damage):
     page = open_at()
-    start = figure(page, "query_compass").evaluate(SHOWN)
+    start = shown(figure(page, "query_compass"))
     move(page, "query_compass")
     spoil, words = REFUSED[damage]
     linked = open_at(spoil(link_to(page, "query_compass")))
-    assert figure(linked, "query_compass").evaluate(SHOWN) == start
+    assert shown(figure(linked, "query_compass")) == start
     told = refusal(linked, "query_compass")
     assert told.inner_text() == f"The link can't be used: {words}. This is the start."
     assert is_in_sight(linked, told)
@@ -214,10 +222,10 @@ def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, damage):
 
 def test_a_link_to_another_place_or_page_changes_nothing(open_at):
     page = open_at()
-    start = figure(page, "query_compass").evaluate(SHOWN)
+    start = shown(figure(page, "query_compass"))
     for hash_ in ("#page", "#figure-zz-00=e30", "#figure-", "#%E0%A4%A"):
         linked = open_at(hash_)
-        assert figure(linked, "query_compass").evaluate(SHOWN) == start
+        assert shown(figure(linked, "query_compass")) == start
         assert linked.locator(".course-states [role=status]").all_inner_texts() == [""] * (
             len(FIGURES) + 1
         )
@@ -226,7 +234,7 @@ def test_a_link_to_another_place_or_page_changes_nothing(open_at):
 
 def test_a_storage_that_holds_nonsense_is_as_if_it_were_empty(open_at):
     page = open_at()
-    start = figure(page, "query_compass").evaluate(SHOWN)
+    start = shown(figure(page, "query_compass"))
     move(page, "query_compass")
     page.evaluate("dispatchEvent(new Event('pagehide'))")
     page.evaluate("""() => {
@@ -236,7 +244,7 @@ def test_a_storage_that_holds_nonsense_is_as_if_it_were_empty(open_at):
     }""")
     page.reload()
     figure(page, "query_compass").locator(".attn-widget").wait_for()
-    assert figure(page, "query_compass").evaluate(SHOWN) == start
+    assert shown(figure(page, "query_compass")) == start
 
 
 def test_a_question_has_no_link(open_at):

@@ -91,6 +91,7 @@ export function createSamples(set, hottest) {
       row.classList.toggle("attn-broken", !text.startsWith("✓"));
     });
     if (made.length < ALL) return;
+    list.removeAttribute("aria-busy");
     const kept = made.filter((name) => names.brokenRules(name).length === 0).length;
     write(share, `${kept} of ${ALL} names keep all four rules.`);
   });
@@ -101,6 +102,7 @@ export function createSamples(set, hottest) {
     temperature.draw(Math.round(10 * state.temperature), state.temperature.toFixed(1));
     topK.draw(state.topK, state.topK === letters ? `${letters}, all` : String(state.topK));
     const options = { temperature: state.temperature, topK: state.topK };
+    list.setAttribute("aria-busy", "true"); // until all names are there
     drawing.want({ model, options, seed: state.draw }, changed);
   }
   return { node, controls, draw, end: drawing.end };
