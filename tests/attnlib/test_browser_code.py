@@ -1,7 +1,6 @@
 """Joining the widgets' browser code: what is needed, once, in an order that works, or an error."""
 
 import json
-import re
 
 import pytest
 
@@ -55,14 +54,6 @@ def test_a_site_gets_every_file_once():
         rules = path.read_text(encoding="utf-8").splitlines()
         rule = next(line for line in rules if line and not line.startswith("@import"))
         assert rule.split(".attn-widget")[-1] in sheets, path.name
-
-
-def test_no_text_stands_within_a_text():
-    """What takes comments and spaces away for a site takes them from a template in a template."""
-    within = re.compile(r"`[^`]*\$\{[^}`]*`")
-    for path in SCRIPTS.values():
-        lines = path.read_text(encoding="utf-8").splitlines()
-        assert not any(within.search(line) for line in lines), path.name
 
 
 def test_what_several_widgets_train_with_is_a_script_of_its_own():

@@ -51,7 +51,7 @@ class NameLab(anywidget.AnyWidget):
 
     Traits that are fixed: counts (list of int); held_out (int); spec and recipe (dict), which say
     what model is trained, and how; and guesses (dict), what worse and better guesses cost on the
-    names held out, in nats per letter: "uniform", "unigram", "bigram" and "floor".
+    names held out, in nats per token: "uniform", "unigram", "bigram" and "floor".
 
     Args:
         num_heads, seed, beginning, temperature, top_k: at the start.

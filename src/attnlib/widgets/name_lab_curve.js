@@ -13,7 +13,7 @@ export function createHeldOutCurves(steps, guesses) {
   const marks = Object.entries(guesses).map(([name, loss]) => ({ name, loss }));
   const { node, draw } = createCurves({
     steps,
-    heading: "Loss on names it never saw, in nats per letter",
+    heading: "Loss on names it never saw, in nats per token",
     nameOf: ({ numHeads }) => headsInWords(numHeads),
     seriesOf: (run) => run.curve,
     pointsOf: (curve) => curve,
