@@ -21,7 +21,7 @@ from attnlib.museum.doctor.machine import is_missing
 from attnlib.museum.doctor.mask_style import OWN
 from attnlib.museum.doctor.patient import Patient
 from attnlib.museum.doctor.probes import ASKED_AGAIN, OF_PADDING, PROBES, Answer, Probe, takes_all
-from attnlib.museum.doctor.reference import reference
+from attnlib.museum.doctor.reference import Sizes, reference
 from attnlib.museum.doctor.refusing import is_refusal
 from attnlib.museum.doctor.told import Steps
 from attnlib.museum.scale import EXHIBITS as OF_SCALE
@@ -106,7 +106,9 @@ class Answers:
         asked = {}
         for size, one in self.patient.asked.items():
             sizes = one.setting.sizes
-            sizes = replace(sizes, d_model=D_K * sizes.num_heads, head_dim=0)
+            kv_heads = min(sizes.num_kv_heads, 3)
+            heads = kv_heads * min(sizes.num_heads // sizes.num_kv_heads, 2)
+            sizes = Sizes(D_K * heads, heads, kv_heads, sizes.dropout)
             asked[size] = replace(one, setting=replace(one.setting, sizes=sizes))
         return replace(self.patient, asked=asked)
 
