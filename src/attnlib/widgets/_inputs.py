@@ -1,5 +1,6 @@
 """What the widgets share in Python: checking what they are given, turning it into bytes."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -8,6 +9,7 @@ from attnlib.attention import MultiHeadAttention
 
 # float32 numbers that a widget may hold. In a page each is 5.3 letters of base64.
 MOST_NUMBERS = 2**19
+LARGEST_NUMBER = 1000.0  # where each number is written out
 
 
 def checked_numbers(name: str, value: Tensor) -> Tensor:
@@ -20,6 +22,17 @@ def checked_numbers(name: str, value: Tensor) -> Tensor:
         place = tuple(wrong[0])
         raise ValueError(
             f"{name} must be finite (as float32), got {value[place].item()} at {list(place)}"
+        )
+    return numbers
+
+
+def moderate_numbers(name: str, value: Tensor) -> Tensor:
+    """Return a float32 copy on the CPU, or raise unless the numbers are finite and moderate."""
+    numbers = checked_numbers(name, value).clone()
+    if numbers.numel() and numbers.abs().max() > LARGEST_NUMBER:
+        raise ValueError(
+            f"{name} must hold numbers from -{LARGEST_NUMBER:.0f} to {LARGEST_NUMBER:.0f}, "
+            f"got {numbers.flatten()[numbers.abs().argmax()].item():g}: larger ones can't be read"
         )
     return numbers
 
@@ -88,3 +101,9 @@ def require_light(what: str, numbers: int, way: str) -> None:
 def float32_bytes(numbers: Tensor) -> bytes:
     """Return numbers row by row as little-endian float32."""
     return numbers.contiguous().numpy().astype("<f4").tobytes()
+
+
+def from_float32_bytes(value: memoryview, shape: tuple[int, ...]) -> Tensor:
+    """Return little-endian float32 numbers, as a browser sends them, as a tensor of this shape."""
+    numbers = np.frombuffer(value, dtype="<f4").astype(np.float32)
+    return torch.from_numpy(numbers.reshape(shape))

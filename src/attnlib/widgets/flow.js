@@ -1,6 +1,6 @@
 // Flow: multi-head attention step by step, each number traced to those it was computed from.
 
-import { createHeadChoice, createPlayer, createSequence } from "./flow_controls.js";
+import { createHeadChoice, createSequence } from "./flow_controls.js";
 import { createMatrix } from "./flow_matrix.js";
 import { computeAll } from "./flow_numbers.js";
 import { createRoom } from "./flow_room.js";
@@ -17,6 +17,7 @@ import {
   createWeightsLegend,
   createWidget,
 } from "./shared/parts.js";
+import { createPlayer } from "./shared/player.js";
 import { followerOf, readerOf, setterOf } from "./shared/state.js";
 import { tellApart } from "./shared/token_map.js";
 

@@ -4,6 +4,7 @@ import { attentionWeights } from "./shared/attention.js";
 import { textColorOn, weightColor } from "./shared/color.js";
 import { element, reachWhileScrolling } from "./shared/dom.js";
 import { writeWithFlash } from "./shared/flash.js";
+import { float32Bytes } from "./shared/number_field.js";
 import { plainNumber, shortNumber } from "./shared/numbers.js";
 import {
   createButton,
@@ -16,7 +17,7 @@ import {
 } from "./shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { createUndo } from "./shared/undo.js";
-import { createNumberMatrix, float32Bytes } from "./two_heads_fields.js";
+import { createNumberMatrix } from "./two_heads_fields.js";
 import { createGlance, createTries, isTry, rowOf } from "./two_heads_tries.js";
 
 /** The widget's state, checked. */

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 import anywidget
-import numpy as np
 import torch
 import traitlets
 from torch import Tensor
@@ -12,10 +11,14 @@ from torch import Tensor
 from attnlib._checks import checked_list, shape_of
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
-from attnlib.widgets._inputs import checked_numbers, float32_bytes
+from attnlib.widgets._inputs import (
+    LARGEST_NUMBER,
+    float32_bytes,
+    from_float32_bytes,
+    moderate_numbers,
+)
 
 MOST_TOKENS, WIDEST, WIDEST_HEAD = 4, 6, 3  # what can be read on one screen
-LARGEST_NUMBER = 1000.0
 MATRICES = ("W_q", "W_k", "W_v")
 Try = tuple[int, Literal["W_q", "W_k", "W_v"], int, Sequence[float]]  # head, matrix, row, numbers
 
@@ -40,16 +43,11 @@ def _bytes_of(value: Tensor, _: "TwoHeads") -> bytes:
 
 
 def _x_from_bytes(value: memoryview, widget: "TwoHeads") -> Tensor:
-    return _from_bytes(value, (widget.T, widget.d))
+    return from_float32_bytes(value, (widget.T, widget.d))
 
 
 def _heads_from_bytes(value: memoryview, widget: "TwoHeads") -> Tensor:
-    return _from_bytes(value, (2, 3, widget.d, widget.d_k))
-
-
-def _from_bytes(value: memoryview, shape: tuple[int, ...]) -> Tensor:
-    numbers = np.frombuffer(value, dtype="<f4").astype(np.float32)
-    return torch.from_numpy(numbers.reshape(shape))
+    return from_float32_bytes(value, (2, 3, widget.d, widget.d_k))
 
 
 class TwoHeads(anywidget.AnyWidget):
@@ -112,7 +110,7 @@ class TwoHeads(anywidget.AnyWidget):
         *,
         tries: Sequence[Try] = (),
     ) -> None:
-        x = _checked("x", torch.tensor(EXAMPLE_X) if x is None else x)
+        x = moderate_numbers("x", torch.tensor(EXAMPLE_X) if x is None else x)
         heads = _stacked(torch.tensor(EXAMPLE_HEADS) if heads is None else heads)
         _require_small(x, heads)
         (T, d), d_k = x.shape, heads.shape[-1]
@@ -131,7 +129,7 @@ class TwoHeads(anywidget.AnyWidget):
         name, value = proposal["trait"].name, proposal["value"]
         shape = [self.T, self.d] if name == "x" else [2, 3, self.d, self.d_k]
         try:
-            value = _checked(name, value)
+            value = moderate_numbers(name, value)
         except (TypeError, ValueError) as error:
             raise traitlets.TraitError(str(error)) from None
         if shape_of(value) != shape:
@@ -140,17 +138,6 @@ class TwoHeads(anywidget.AnyWidget):
                 "for other sizes make a new TwoHeads"
             )
         return value
-
-
-def _checked(name: str, value: Tensor) -> Tensor:
-    """Return a float32 copy on the CPU, or raise unless the numbers are finite and moderate."""
-    numbers = checked_numbers(name, value).clone()
-    if numbers.numel() and numbers.abs().max() > LARGEST_NUMBER:
-        raise ValueError(
-            f"{name} must hold numbers from -{LARGEST_NUMBER:.0f} to {LARGEST_NUMBER:.0f}, "
-            f"got {numbers.flatten()[numbers.abs().argmax()].item():g}: larger ones can't be read"
-        )
-    return numbers
 
 
 def _stacked(heads: Sequence[Sequence[Tensor]] | Tensor) -> Tensor:
@@ -166,7 +153,7 @@ def _stacked(heads: Sequence[Sequence[Tensor]] | Tensor) -> Tensor:
     matrices = []
     for i, head in enumerate(heads):
         for name, matrix in zip(MATRICES, head, strict=True):
-            matrices.append(_checked(f"{name} of head {i + 1}", matrix))
+            matrices.append(moderate_numbers(f"{name} of head {i + 1}", matrix))
             if matrix.dim() != 2 or matrix.shape != matrices[0].shape:
                 raise ValueError(
                     f"{name} of head {i + 1} must be a matrix [d, d_k] like all six, "
@@ -188,7 +175,7 @@ def _checked_try(i: int, value: Try, d: int, d_k: int) -> list[object]:
     ):
         if given not in known:
             raise ValueError(f"{name}'s {part} must be one of {list(known)}, got {given!r}")
-    values = _checked(f"{name}'s numbers", torch.tensor(numbers, dtype=torch.float32))
+    values = moderate_numbers(f"{name}'s numbers", torch.tensor(numbers, dtype=torch.float32))
     if shape_of(values) != [d_k]:
         raise ValueError(f"{name} must hold {d_k} numbers, one a column, got {list(numbers)}")
     return [head, matrix, row, values.tolist()]

@@ -70,12 +70,16 @@ export function readerOf(model) {
     }
     return view;
   }
-  /** `count` little-endian float32 numbers, or float64 where `size` is 8. */
-  function numbers(name, count, { size = 4 } = {}) {
+  /**
+   * `count` little-endian float32 numbers, or float64 where `size` is 8; where one `masks`, minus
+   * infinity is one of them.
+   */
+  function numbers(name, count, { size = 4, masks = false } = {}) {
     const view = bytesOf(name, count, size);
     const take = size === 8 ? view.getFloat64 : view.getFloat32;
     const found = Float64Array.from({ length: count }, (_, i) => take.call(view, size * i, true));
-    if (!found.every(Number.isFinite)) throw new Error(`${name} holds a number that isn't finite`);
+    const isRight = (number) => Number.isFinite(number) || (masks && number === -Infinity);
+    if (!found.every(isRight)) throw new Error(`${name} holds a number that isn't finite`);
     return found;
   }
   /** `count` places of `size` things, as little-endian uint16. */
