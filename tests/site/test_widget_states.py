@@ -13,12 +13,14 @@ from tools.site_builds import build, small_project
 
 FIGURES = {
     "head_explorer": "HeadExplorer('the cat sat'.split(), rand(3, 8), rand(3, 8), num_heads=2)",
+    "cache_calculator": "CacheCalculator()",
     "clock_hands": "ClockHands()",
     "flow": "Flow()",
     "two_heads": "TwoHeads(torch.ones(2, 4))",
     "head_lab": "HeadLab()",
     "name_lab": "NameLab()",
     "head_mute": "HeadMute(rand(3, 2, 4), tokens=['the', 'cat'])",
+    "online_softmax": "OnlineSoftmax()",
     "query_compass": "QueryCompass(rand(3, 2), rand(3, 2), query=(1.0, 0.5))",
     "tokenizer": "Tokenizer(BytePairTokenizer.train('banana bandana', 4), 'ban')",
     "mask_painter": "MaskPainter('the cat sat'.split(), rand(3, 4), rand(3, 4))",

@@ -45,6 +45,8 @@ listen(l03.softmax_row.on_page(), "given", "checked")""",
     "HeadExplorer": """
 explorer = HeadExplorer(sentence, torch.randn(6, 8), torch.randn(6, 8), num_heads=2)
 listen(explorer, "num_heads", "causal", "head")""",
+    "CacheCalculator": """
+listen(CacheCalculator(), "heads", "latent", "tokens", "bytes_per_number")""",
     "ClockHands": 'listen(ClockHands(), "position", "other", "d", "rotary")',
     "Flow": 'listen(Flow(), "matrix", "place", "num_heads", "causal", "sequence")',
     "TwoHeads": 'listen(TwoHeads(torch.ones(2, 4)), "x")',
@@ -55,6 +57,7 @@ from attnlib.relations import concord
 lab = HeadLab(model=TransformerModel.of_sizes(concord, d_model=64, num_heads=1))
 listen(lab, "num_heads", "seed", "trained", "from_weights", "sentence", "head", "muted")""",
     "HeadMute": 'listen(HeadMute(torch.randn(3, 6, 4), tokens=sentence), "muted", "token")',
+    "OnlineSoftmax": 'listen(OnlineSoftmax(), "scores", "block", "step", "method")',
     "QueryCompass": """
 compass = QueryCompass(torch.randn(3, 2), torch.randn(3, 2), query=(1.0, 0.5))
 listen(compass, "query", "temperature")""",
@@ -347,6 +350,34 @@ def test_clock_hands(widget):
     clocks.tells("d", 16)
     clocks.view.get_by_role("checkbox").press("Space")
     clocks.tells("rotary", True)
+
+
+def test_cache_calculator(widget):
+    calculator = widget("CacheCalculator")
+    calculator.view.get_by_role("button", name="Llama 2 70B").click()
+    calculator.tells("heads", [64, 8])
+    calculator.tells("tokens", 4096)
+    calculator.view.get_by_role("slider", name="KV heads").press("ArrowLeft")
+    calculator.tells("heads", [64, 4])
+    calculator.keeps_focus_and_keys()
+    calculator.view.get_by_role("checkbox").press("Space")
+    calculator.tells("latent", [512, 64])
+    calculator.view.get_by_role("button", name="8 bits").click()
+    calculator.tells("bytes_per_number", 1)
+
+
+def test_online_softmax(widget):
+    softmax = widget("OnlineSoftmax")
+    softmax.view.get_by_role("slider").press("ArrowRight")
+    softmax.tells("block", 3)
+    softmax.keeps_focus_and_keys()
+    softmax.view.get_by_role("button", name="Step").click()
+    softmax.tells("step", 1)
+    softmax.view.get_by_label("Score, token 1").press("ArrowUp")
+    softmax.tells("scores", [2, 2, 0, 1, 4, 3, 2, -1])
+    softmax.keeps_focus_and_keys()
+    softmax.view.get_by_role("button", name="Without rescaling").click()
+    softmax.tells("method", "no rescaling")
 
 
 def test_mask_painter(widget):

@@ -9,6 +9,7 @@ reader changes is synced both ways and can be observed. Needs the extra `attnlib
 
 from attnlib.widgets.answer import Answer
 from attnlib.widgets.build_a_block import BuildABlock
+from attnlib.widgets.cache_calculator import CacheCalculator
 from attnlib.widgets.clock_hands import ClockHands
 from attnlib.widgets.flow import Flow
 from attnlib.widgets.head_explorer import HeadExplorer
@@ -16,6 +17,7 @@ from attnlib.widgets.head_lab import HeadLab
 from attnlib.widgets.head_mute import HeadMute
 from attnlib.widgets.mask_painter import MaskPainter
 from attnlib.widgets.name_lab import NameLab
+from attnlib.widgets.online_softmax import OnlineSoftmax
 from attnlib.widgets.predict import Predict
 from attnlib.widgets.query_compass import QueryCompass
 from attnlib.widgets.tokenizer import Tokenizer
@@ -24,6 +26,7 @@ from attnlib.widgets.two_heads import TwoHeads
 __all__ = [
     "Answer",
     "BuildABlock",
+    "CacheCalculator",
     "ClockHands",
     "Flow",
     "HeadExplorer",
@@ -31,6 +34,7 @@ __all__ = [
     "HeadMute",
     "MaskPainter",
     "NameLab",
+    "OnlineSoftmax",
     "Predict",
     "QueryCompass",
     "Tokenizer",
