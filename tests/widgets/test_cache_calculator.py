@@ -166,14 +166,14 @@ def test_bars_are_as_long_as_what_they_tell(show):
 
 def test_how_many_sequences_fit(show):
     page = show(CacheCalculator("Llama 2 70B"))
-    assert "24 GiB hold 19 sequences of 4,096 tokens." in said(page)
+    assert "24 GiB hold 19 such sequences." in said(page)
     memory = page.get_by_role("slider", name="Memory")
     memory.press("Home")
-    assert "Not one sequence of 4,096 tokens fits into 1 GiB." in said(page)
+    assert "Not one such sequence fits into 1 GiB." in said(page)
     memory.press("ArrowRight")
-    assert "2 GiB hold 1 sequence of 4,096 tokens." in said(page)
+    assert "2 GiB hold 1 such sequence." in said(page)
     page.get_by_role("button", name="8 bits").click()
-    assert "2 GiB hold 3 sequences of 4,096 tokens." in said(page)
+    assert "2 GiB hold 3 such sequences." in said(page)
 
 
 def value(page, name):
@@ -202,9 +202,9 @@ def test_a_latent_vector_takes_the_place_of_kv_heads(show):
     assert value(page, "Latent vector") is None
     page.get_by_role("checkbox").press("Space")
     assert value(page, "KV heads") is None
-    assert (value(page, "Latent vector"), value(page, "Key with position")) == ("512", "64")
+    assert (value(page, "Latent vector"), value(page, "Position key")) == ("512", "64")
     assert page.locator(".attn-ways [aria-current]").inner_text().startswith("MLA")
-    page.get_by_role("slider", name="Key with position").press("Home")
+    page.get_by_role("slider", name="Position key").press("Home")
     page.get_by_role("slider", name="Latent vector").press("ArrowRight")
     assert formula(page)[0].startswith("32 layers × (768 + 0) numbers × 2 bytes")
     page.get_by_role("checkbox").press("Space")
@@ -227,7 +227,7 @@ def test_tokens_double_from_stop_to_stop(show):
 
 def test_a_number_between_the_stops_is_told_as_it_is(show):
     page = show(CacheCalculator(tokens=1000, d_k=50))
-    assert (value(page, "Tokens"), value(page, "Width of a head")) == ("1,000", "50")
+    assert (value(page, "Tokens"), value(page, "Head width")) == ("1,000", "50")
     assert "× 1,000 tokens" in formula(page)[1]
     page.get_by_role("slider", name="Tokens").press("ArrowRight")
     assert value(page, "Tokens") == "1,536"

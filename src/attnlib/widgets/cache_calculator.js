@@ -1,23 +1,18 @@
 // CacheCalculator: how many bytes the keys and values of a generation take.
 
-import { byteText, usualLatent, waysOf, wholeText } from "./cache_calculator_sizes.js";
-import { divisors } from "./shared/attention.js";
+import { BYTES, createSizes } from "./cache_calculator_controls.js";
+import { byteText, many, waysOf, wholeText } from "./cache_calculator_sizes.js";
 import { element, write } from "./shared/dom.js";
 import {
   createButtonGroup,
-  createCheckbox,
-  createControls,
   createHeading,
   createLive,
   createNote,
-  createSlider,
   createWidget,
 } from "./shared/parts.js";
-import { followerOf, readerOf, setterOf } from "./shared/state.js";
+import { followerOf, readerOf } from "./shared/state.js";
 import { createFold, createTable } from "./shared/tables.js";
 
-const BYTES = [4, 2, 1]; // per number
-const BYTE_NAMES = ["32 bits", "16 bits", "8 bits"];
 const TRAITS = [
   "layers",
   "heads",
@@ -28,17 +23,6 @@ const TRAITS = [
   "bytes_per_number",
   "memory",
 ];
-
-// What sliders stop at. Other numbers come from Python, and a slider stands at the nearest stop.
-const upTo = (most) => Array.from({ length: most }, (_, i) => i + 1);
-const doubled = (most, ...steps) =>
-  Array.from({ length: Math.log2(most) }, (_, i) => steps.map((step) => step * 2 ** i)).flat();
-const HEADS = [...upTo(12), 16, 20, 24, 25, 32, 40, 48, 56, 64, 71, 80, 96, 112, 128];
-const WIDTHS = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 512];
-const TOKENS = [...doubled(2 ** 20, 1, 1.5).filter(Number.isInteger), 2 ** 20];
-const SEQUENCES = [...doubled(128, 1, 1.5).filter(Number.isInteger), 128];
-const MEMORIES = [1, 2, 4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 320, 640, 1024];
-const LATENT_WIDTHS = [...WIDTHS, 768, 1024, 1536, 2048];
 
 /** The widget's state, checked. */
 export function readState(model) {
@@ -82,84 +66,10 @@ function modelOf({ models, layers, heads, d_k, latent }) {
   );
 }
 
-/** A slider that stops at some numbers; `choose(number)` is told which. */
-function createStops(name, stops, choose, textOf = wholeText) {
-  let offered = stops;
-  const slider = createSlider(name, {
-    max: stops.length - 1,
-    choose: (position) => choose(offered[position]),
-  });
-  function draw(number) {
-    const distances = offered.map((stop) => Math.abs(Math.log((stop || 0.5) / (number || 0.5))));
-    slider.draw(distances.indexOf(Math.min(...distances)), textOf(number));
-  }
-  function offer(other) {
-    offered = other;
-    slider.fit(other.length - 1, []);
-  }
-  return { node: slider.node, draw, offer };
-}
-
-/** All sliders and buttons of the sizes. */
-function createSizes(model) {
-  const set = setterOf(model);
-  const readHeads = () => readState(model).heads;
-  const stops = {
-    layers: createStops("Layers", upTo(128), (number) => set("layers", number)),
-    heads: createStops("Query heads", HEADS, (number) => {
-      const [h, own] = readHeads();
-      const shared = divisors(number).findLast((heads) => heads <= own);
-      set("heads", [number, own === h ? number : shared]);
-    }),
-    d_k: createStops("Width of a head", WIDTHS, (number) => set("d_k", number)),
-    tokens: createStops("Tokens", TOKENS, (number) => set("tokens", number)),
-    sequences: createStops("Sequences", SEQUENCES, (number) => set("sequences", number)),
-    memory: createStops(
-      "Memory",
-      MEMORIES,
-      (number) => set("memory", number),
-      (number) => `${number} GiB`,
-    ),
-  };
-  const kvHeads = createStops("KV heads", [1], (number) => set("heads", [readHeads()[0], number]));
-  const vector = createStops("Latent vector", LATENT_WIDTHS, (number) =>
-    set("latent", [number, model.get("latent")[1]]),
-  );
-  const key = createStops("Key with position", [0, ...WIDTHS], (number) =>
-    set("latent", [model.get("latent")[0], number]),
-  );
-  const isLatent = createCheckbox("A latent vector in place of keys and values (MLA)", (checked) =>
-    set("latent", checked ? usualLatent(model.get("d_k")) : []),
-  );
-  const bytes = createButtonGroup("Size of a number", BYTE_NAMES, (i) =>
-    set("bytes_per_number", BYTES[i]),
-  );
-  const { layers, heads, d_k, tokens, sequences, memory } = stops;
-  const shape = [layers, heads, kvHeads, d_k, vector, key].map(({ node }) => node);
-  const use = [tokens, sequences, memory].map(({ node }) => node);
-  const node = createControls(...shape, isLatent.node, ...use, bytes.node);
-
-  function draw(state) {
-    const [h, own] = state.heads;
-    for (const [name, slider] of Object.entries(stops))
-      slider.draw(name === "heads" ? h : state[name]);
-    kvHeads.offer(divisors(h));
-    kvHeads.draw(own);
-    isLatent.draw(state.latent !== null);
-    kvHeads.node.hidden = state.latent !== null;
-    for (const [i, slider] of [vector, key].entries()) {
-      slider.node.hidden = state.latent === null;
-      if (state.latent) slider.draw(state.latent[i]);
-    }
-    bytes.draw(BYTES.indexOf(state.bytesPerNumber));
-  }
-  return { node, draw };
-}
-
-/** "8 KV heads", "a vector of 512 and a key of 64" */
+/** "8 KV heads", "512 + 64 numbers" */
 function sayWay({ kvHeads, latent }) {
   if (latent) return `${latent[0]} + ${latent[1]} numbers`;
-  return `${kvHeads} KV head${kvHeads === 1 ? "" : "s"}`;
+  return many(kvHeads, "KV head");
 }
 
 /** A bar for each way to share heads, the longest for the largest. */
@@ -193,10 +103,10 @@ function createFormula() {
     const { latent, kvHeads, perToken, inAll } = own;
     const perLayer = latent
       ? `(${latent[0]} + ${latent[1]}) numbers`
-      : `2 (key, value) × ${kvHeads} KV heads × ${d_k} numbers`;
-    const factors = `${layers} layers × ${perLayer} × ${bytesPerNumber} bytes`;
+      : `2 (key, value) × ${many(kvHeads, "KV head")} × ${many(d_k, "number")}`;
+    const factors = `${many(layers, "layer")} × ${perLayer} × ${many(bytesPerNumber, "byte")}`;
     write(lines[0], `${factors} = ${wholeText(perToken)} bytes = ${byteText(perToken)} per token`);
-    const times = `× ${wholeText(tokens)} tokens × ${sequences} sequences`;
+    const times = `× ${many(tokens, "token")} × ${many(sequences, "sequence")}`;
     write(lines[1], `${byteText(perToken)} ${times} = ${byteText(inAll)}`);
   }
   return { node, draw };
@@ -227,16 +137,15 @@ function createNumbers() {
   });
 }
 
-/** What the cache takes, and how many sequences fit, in a sentence. */
-function sayAll({ models, tokens, memory, ...state }, known, own) {
+/** What the cache takes, and how many sequences fit, in two sentences. */
+function sayAll({ models, tokens, sequences, memory }, known, own) {
   const name = models[known]?.name ?? "This model";
-  const text = `${wholeText(tokens)} tokens`;
+  const use = `${many(sequences, "sequence")} of ${many(tokens, "token")}`;
   const fits =
     own.fitting === 0
-      ? `Not one sequence of ${text} fits into ${memory} GiB.`
-      : `${memory} GiB hold ${wholeText(own.fitting)} sequence${own.fitting === 1 ? "" : "s"} of ${text}.`;
-  const many = state.sequences === 1 ? "1 sequence" : `${state.sequences} sequences`;
-  return `${name}: ${byteText(own.inAll)} for ${many} of ${text}. ${fits}`;
+      ? `Not one such sequence fits into ${memory} GiB.`
+      : `${memory} GiB hold ${many(own.fitting, "such sequence")}.`;
+  return `${name}: ${byteText(own.inAll)} for ${use}. ${fits}`;
 }
 
 function render({ model, el }) {

@@ -55,3 +55,8 @@ export function byteText(bytes) {
 export function wholeText(number) {
   return number.toLocaleString("en-US");
 }
+
+/** "1 layer", "4,096 tokens" */
+export function many(number, thing) {
+  return `${wholeText(number)} ${thing}${number === 1 ? "" : "s"}`;
+}

@@ -61,7 +61,7 @@ function createCell(input, value) {
     count,
     room,
     input,
-    element("span", { class: "attn-value" }, Array.from(value, plainNumber).join(" ")),
+    element("span", { class: "attn-value" }, vectorText(value)),
   );
   function draw(number, largest) {
     write(count, number === null ? "" : plainNumber(number));
@@ -100,20 +100,20 @@ function createBlocks(cells) {
 
 /** What is known after each block that was read, and below it what the plain softmax finds. */
 function createRecord() {
-  const columns = ["block", "maximum", "× before", "sum", "output"];
-  const table = createTable("After each block", columns, []);
+  const columns = ["block", "max", "× before", "sum", "output"];
+  const table = createTable("After each block, and the plain softmax", columns, []);
   const scroll = element("div", { class: "attn-scroll attn-record" }, table);
   const empty = ["", "", "", ""];
 
   function draw({ step, method }, steps, plain) {
     const rows = steps.slice(1).map(({ largest, factor, sum, output }, i) => {
       if (i >= step) return [String(i + 1), ...empty];
-      const shown = method === "no maximum" ? "not used" : plainNumber(largest);
-      const times = method === "online" ? shortFactor(factor) : "left out";
+      const shown = method === "no maximum" ? "\u2013" : plainNumber(largest);
+      const times = method === "online" ? shortFactor(factor) : "\u2013";
       return [String(i + 1), shown, times, plainNumber(sum), vectorText(output)];
     });
     const all = [plainNumber(plain.largest), "", plainNumber(plain.sum), vectorText(plain.output)];
-    const filled = createTable("", columns, [...rows, ["plain softmax", ...all]]);
+    const filled = createTable("", columns, [...rows, ["plain", ...all]]);
     filled.rows[step].classList.add("attn-now");
     table.tBodies[0].replaceWith(filled.tBodies[0]);
   }
@@ -144,10 +144,10 @@ function createNumbers() {
     ]);
     const difference = exact(differenceOf(steps[step].output, plain.output));
     const known = ["block", "maximum", "× before", "sum", "weighted sum", "output"];
-    const heads = ["score", "", "value", "counts", "weight so far", "plain weight"];
+    const heads = ["token", "score", "value", "counts", "weight so far", "plain weight"];
     return [
       createTable(`After each block; difference to the plain softmax: ${difference}`, known, read),
-      createTable("Each score", heads, each),
+      createTable("Each token", heads, each),
     ];
   });
 }
@@ -191,7 +191,8 @@ function render({ model, el }) {
   const [middle, second] = [Math.floor(T / 2), Math.min(1, T - 1)];
   const tries = element(
     "div",
-    { class: "attn-row", role: "group", "aria-label": "Scores to try" },
+    { class: "attn-row attn-tries", role: "group", "aria-label": "Scores to try" },
+    createNote("Try:"),
     createButton(`Score ${middle + 1}: ${HUGE}`, () => change(middle, HUGE)),
     createButton(`Score ${second + 1}: \u2212∞`, () => change(second, -Infinity)),
     createButton("Back to the start", () => {
@@ -206,8 +207,9 @@ function render({ model, el }) {
     "online-softmax",
     "Softmax, block by block",
     createNote(
-      `Scores and values: ${origin}. Bar: what a score counts in the sum so far. Field: the score; ` +
-        "type, drag it to the side, or press the arrow keys; −inf masks it. Below: its value.",
+      `Scores and values: ${origin}. Bar: what a score counts in the sum, exp(score \u2212 max). ` +
+        "Field: the score; type, drag it to the side, or press the arrow keys; -inf masks it. " +
+        "Below: its value.",
     ),
     createControls(size.node, method.node),
     blocks.node,

@@ -32,7 +32,8 @@ function sayRise(before, largest, method) {
 }
 
 /** What exponentials become of which nothing was subtracted. */
-function sayExponentials(scores, { counts, end, sum }, first) {
+function sayExponentials(scores, { counts, end, sum }, before) {
+  const first = before.end;
   const own = scores.subarray(first, end);
   const most = largestOf(own);
   if (most === -Infinity) return "all of it is masked, and adds nothing.";
@@ -42,17 +43,18 @@ function sayExponentials(scores, { counts, end, sum }, first) {
     return `${power} is larger than float32's largest number, 3.4e38, and becomes infinity.`;
   }
   if (count === 0) return `${power} is smaller than float32's smallest number, and becomes 0.`;
-  const total = sum === Infinity ? " The sum is too large for float32, and becomes infinity." : "";
+  const overflows = sum === Infinity && before.sum < Infinity;
+  const total = overflows ? " The sum is too large for float32, and becomes infinity." : "";
   return `the largest of its exponentials is ${power} = ${shortFactor(count)}.${total}`;
 }
 
 /** What one step does, in a sentence. */
-export function sayStep({ scores, block, method }, steps, at) {
+export function sayStep({ scores, method }, steps, at) {
   if (at === 0) return "Nothing is read yet: there is no largest score, and the sum is 0.";
   const [before, step] = [steps[at - 1], steps[at]];
   const name = `Block ${at} of ${steps.length - 1}`;
   if (method === "no maximum") {
-    return `${name}: ${sayExponentials(scores, step, (at - 1) * block)}`;
+    return `${name}: ${sayExponentials(scores, step, before)}`;
   }
   const { largest } = step;
   if (largest === -Infinity) {
