@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from tools.widget_pages import unfold
+from tools.widget_pages import page_source, unfold
 from widget_code import static_files
 
 from attnlib.widgets import OnlineSoftmax
@@ -296,6 +296,10 @@ def test_who_wants_no_motion_gets_none(show):
     page.emulate_media(reduced_motion="reduce")
     assert page.locator(".attn-bar").first.evaluate(duration) == "0s"
     assert page.get_by_role("button", name="Play").count() == 0
+    page.set_content(page_source(OnlineSoftmax()))  # nor one that opens so
+    page.get_by_role("button", name="Step").click()
+    assert page.get_by_role("button", name="Play").count() == 0
+    assert "Block 1 of 4" in said(page)
 
 
 def test_a_table_has_all_digits(show):

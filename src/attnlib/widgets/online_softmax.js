@@ -182,6 +182,7 @@ function render({ model, el }) {
     choose: (block) => set("block", block),
   });
   const method = createButtonGroup("Method", METHOD_NAMES, (i) => set("method", METHODS[i]));
+  const live = createLive();
   const player = createPlayer({
     isLast: () => readState(model).step === stepCount(),
     start: () => set("step", 0),
@@ -200,7 +201,6 @@ function render({ model, el }) {
       fields.draw(start, true); // also those whose text was refused
     }),
   );
-  const live = createLive();
   const record = createRecord();
   const table = createNumbers();
   const root = createWidget(
