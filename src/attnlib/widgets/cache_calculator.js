@@ -24,7 +24,7 @@ const TRAITS = [
   "memory",
 ];
 
-/** The widget's state, checked. */
+/** The widget's state, checked; the limits are those of cache_calculator.py. */
 export function readState(model) {
   const read = readerOf(model);
   const isWhole = (value, from, to) => Number.isInteger(value) && value >= from && value <= to;
@@ -74,7 +74,7 @@ function sayWay({ kvHeads, latent }) {
 
 /** A bar for each way to share heads, the longest for the largest. */
 function createBars() {
-  const node = element("ul", { class: "attn-ways" });
+  const node = element("ul", { class: "attn-ways", "aria-label": "Ways to share heads" });
   function draw(ways) {
     const largest = Math.max(...ways.map(({ inAll }) => inAll));
     const rows = ways.map((way) => {

@@ -70,7 +70,7 @@ export function sayVerdict({ values, method }, last, plain) {
   const found = vectorText(last.output);
   const difference = differenceOf(last.output, plain.output);
   if (Number.isNaN(difference)) {
-    const parts = last.sum === 0 ? "0 / 0" : "With infinity in the sum, the output";
+    const parts = last.sum === 0 ? "0 / 0" : "What is computed with infinity";
     return `${parts} isn't a number (NaN). The plain softmax gives ${vectorText(plain.output)}.`;
   }
   const size = Math.max(1, ...values.map(Math.abs));
