@@ -158,7 +158,7 @@ def test_step_by_step_as_on_paper(show):
     assert "Block 1 of 4: the largest score is 2." in said(page)
     press(page, "Step")
     assert record(page)[1][:4] == ["2", "2", "1", "1.87"]  # + exp(-2) + exp(-1)
-    assert "so nothing is rescaled" in said(page)
+    assert "so there is nothing to rescale" in said(page)
     press(page, "Step")
     assert record(page)[2][:4] == ["3", "4", "0.135", "1.62"]  # 1.87 exp(-2) + 1 + exp(-1)
     assert "multiplied by exp(2 \u2212 4) = 0.135." in said(page)

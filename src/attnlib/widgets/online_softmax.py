@@ -76,7 +76,7 @@ class OnlineSoftmax(anywidget.AnyWidget):
         TypeError: scores or values not a tensor of floating point numbers, a block or a step that
             isn't whole.
         ValueError: shapes that don't fit, NaN, a number beyond 1000, a block larger than the row,
-            scores without values.
+            scores without values, an unknown method.
     """
 
     _esm = browser_code("online_softmax.js")

@@ -62,7 +62,7 @@ export function sayStep({ scores, method }, steps, at) {
   }
   if (before.largest === -Infinity) return `${name}: the largest score is ${plainNumber(largest)}.`;
   if (largest > before.largest) return `${name}: ${sayRise(before.largest, largest, method)}`;
-  return `${name}: no score is larger than ${plainNumber(largest)}, so nothing is rescaled.`;
+  return `${name}: no score is larger than ${plainNumber(largest)}, so there is nothing to rescale.`;
 }
 
 /** Whether the output at the end is the plain softmax's, in a sentence. */
