@@ -181,4 +181,12 @@ EXAMPLES = {
         },
         {"panels": [{"one": numbers(3, 4)}, {"one": torch.ones(4, 2)}]},
     ),
+    # lesson 10
+    "plot_cache_sizes": Example(
+        {"models": {"small": {"kept": 36, "whole": 70}, "large": {"kept": 5, "whole": 95}}},
+        {"models": [{"small": {"kept": 0}}, {"small": {"kept": 1}, "large": {"whole": 1}}]},
+    ),
+    "plot_head_shards": Example(
+        {"num_heads": 8, "devices": 2}, {"devices": [3, 16], "num_heads": [7, 500]}
+    ),
 }  # fmt: skip

@@ -23,6 +23,8 @@ from attnlib.plotting.l07.budgets import plot_budgets
 from attnlib.plotting.l08.beside_baselines import plot_beside_baselines
 from attnlib.plotting.l08.head_atlas import plot_head_atlas
 from attnlib.plotting.l09.contents import plot_contents
+from attnlib.plotting.l10.cache_sizes import plot_cache_sizes
+from attnlib.plotting.l10.head_shards import plot_head_shards
 from attnlib.plotting.long_heads import plot_long_heads
 from attnlib.plotting.matrices import plot_matrices
 from attnlib.plotting.model import plot_model
@@ -36,11 +38,13 @@ __all__ = [
     "plot_beside_baselines",
     "plot_blocks",
     "plot_budgets",
+    "plot_cache_sizes",
     "plot_contents",
     "plot_contributions",
     "plot_flow",
     "plot_head_atlas",
     "plot_head_contributions",
+    "plot_head_shards",
     "plot_heads",
     "plot_logs",
     "plot_long_heads",

@@ -149,6 +149,17 @@ LARGER = {
         ),
         {},
     ),
+    "cache sizes": (
+        "plot_cache_sizes",
+        (
+            {
+                name: {"kept": kept, "a KV head per query head": 3_932_160}
+                for name, kept in (("GPT-2 small", 36_864), ("GPT-3 175B", 4_718_592))
+            },
+        ),
+        {},
+    ),
+    "eight devices": ("plot_head_shards", (32, 8), {}),
     "long heads": (
         "plot_long_heads",
         (random_maps(4, 50), range(5000), range(5000)),

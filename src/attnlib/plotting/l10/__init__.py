@@ -1,0 +1,1 @@
+"""Illustrations of lesson 10: what caches take, and where heads are on several devices."""
