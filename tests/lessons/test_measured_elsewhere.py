@@ -1,17 +1,19 @@
 """What a lesson says of models that a program has trained stands in that program's results."""
 
+import ast
 import json
 import re
 from itertools import combinations
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
 NUMBERS = {"none": 0, "three": 3, "four": 4, "five": 5}
 
 
 def results_of(table):
     """The results of `benchmarks/heads.py`, by what was trained."""
-    path = ROOT / "benchmarks" / "results" / f"heads-{table}-cpu.json"
+    path = RESULTS / f"heads-{table}-cpu.json"
     measured = json.loads(path.read_text(encoding="utf-8"))
     return {name: found for name, found in measured.items() if name not in ("measured on", "goals")}
 
@@ -107,3 +109,24 @@ def test_what_the_coin_is_with_sixteen_heads():
     right = found["right"]["predicate>noun"]
     assert [worst, best, len(right)] == [round(min(right), 2), round(max(right), 2), 5]
     assert max(found["largest mass"]["predicate>noun"]) <= most
+
+
+def told_by(notebook, name):
+    """What an executed page gave to its prose by this name."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", ()))
+    [record] = [
+        output.data["application/papermill.record/text/plain"]
+        for output in outputs
+        if output.get("metadata", {}).get("scrapbook", {}).get("name") == name
+    ]
+    return ast.literal_eval(record)
+
+
+def test_l10_says_which_results_are_those_of_a_gpu(run_notebook):
+    """Who adds such a file executes the page again (`_build/.jupyter_cache` doesn't know of it)."""
+    said = told_by(run_notebook("book/L10_Making_Attention_Fast").notebook, "l10_on_gpus")
+    files = sorted(RESULTS.glob("*.json"))
+    measured = [json.loads(file.read_text(encoding="utf-8"))["measured on"] for file in files]
+    gpus = [on["gpu"] for on in measured if "gpu" in on]
+    assert all(gpu in said for gpu in gpus)
+    assert gpus or said.startswith(f"None of the {len(files)} files there was measured on a GPU")

@@ -12,7 +12,11 @@ from attnlib.exercises._on_page import Numbers
 # After the first block: largest score 0, sum 1.5, mix 6. The second block: scores ln 2 and 0.
 SUM, MIX = 1.5, 6.0
 EXPONENTIALS, VALUES = (1.0, 0.5), (9.0, 12.0)  # e to the power of score - ln 2
-FIELDS = {"The sum": ["sum"], "The mix": ["mix"], "The output": ["output"]}
+FIELDS = {
+    "Exponentials": ["sum"],
+    "Values times their exponentials": ["mix"],
+    "One divided by the other": ["output"],
+}
 
 
 def _merged(of_sum: float = 0.5, of_mix: float = 0.5, scale: float = 1.0) -> torch.Tensor:
