@@ -233,7 +233,11 @@ def _source(path: Path) -> str:
 
 
 def _palette_module() -> str:
-    colors = {"weightScale": palette.WEIGHT_SCALE, "headColors": len(palette.HEAD_COLORS)}
+    colors = {
+        "weightScale": palette.WEIGHT_SCALE,
+        "signedScale": palette.SIGNED_SCALE,
+        "headColors": len(palette.HEAD_COLORS),
+    }
     return f"export const PALETTE = {json.dumps(colors)};\n"
 
 
@@ -252,7 +256,10 @@ def _palette_sheet() -> str:
     colors |= {f"head-{i}": color for i, color in enumerate(palette.HEAD_COLORS)}
     light = "".join(f"--attn-{key}: {color};" for key, color in colors.items())
     dark = "".join(f"--attn-{key}: {palette.DARK[color]};" for key, color in colors.items())
-    scale = f"--attn-weight-scale: linear-gradient(to right, {', '.join(palette.WEIGHT_SCALE)});"
+    scale = "".join(
+        f"--attn-{name}-scale: linear-gradient(to right, {', '.join(stops)});"
+        for name, stops in (("weight", palette.WEIGHT_SCALE), ("signed", palette.SIGNED_SCALE))
+    )
     # The course's pages and JupyterLab each say in an attribute which theme is on.
     on_dark = 'html[data-theme="dark"] .attn-widget, [data-jp-theme-light="false"] .attn-widget'
     return (

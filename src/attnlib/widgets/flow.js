@@ -22,6 +22,7 @@ import { followerOf, readerOf, setterOf } from "./shared/state.js";
 import { tellApart } from "./shared/token_map.js";
 
 const TRAITS = ["matrix", "place", "num_heads", "causal", "sequence"];
+const PAUSE = 2500; // milliseconds for a step, when steps follow by themselves
 
 /** The widget's state, checked. */
 export function readState(model) {
@@ -85,6 +86,7 @@ function render({ model, el }) {
   );
   const live = createLive();
   const player = createPlayer({
+    pause: PAUSE,
     isLast: () => stepOf(model.get("matrix")) === STEPS.length - 1,
     start: () => show(0),
     go,
@@ -228,7 +230,7 @@ function render({ model, el }) {
     live.replaceChildren(...tell(state));
     legend.firstChild.style.visibility = "weights" in shown.matrices ? "visible" : "hidden";
     steps.draw(step, `${step + 1} of ${STEPS.length}: ${STEPS[step].name}`);
-    player.draw(step);
+    player.draw(step === 0);
     heads.draw(counts.indexOf(state.numHeads), `${state.numHeads} of width ${state.width}`);
     causal.draw(state.causal);
     sequence.draw(state.sequence);

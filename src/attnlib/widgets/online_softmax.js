@@ -20,6 +20,7 @@ import { createFold, createTable } from "./shared/tables.js";
 
 const LARGEST = 1000; // score, as in online_softmax.py
 const HUGE = 100; // a score whose exponential float32 doesn't hold
+const PAUSE = 2500; // milliseconds for a block, when blocks follow by themselves
 const METHODS = ["online", "no rescaling", "no maximum"];
 const METHOD_NAMES = ["Online softmax", "Without rescaling", "Without subtracting the maximum"];
 
@@ -184,6 +185,7 @@ function render({ model, el }) {
   const method = createButtonGroup("Method", METHOD_NAMES, (i) => set("method", METHODS[i]));
   const live = createLive();
   const player = createPlayer({
+    pause: PAUSE,
     isLast: () => readState(model).step === stepCount(),
     start: () => set("step", 0),
     go,
@@ -227,7 +229,7 @@ function render({ model, el }) {
     method.draw(METHODS.indexOf(state.method));
     fields.draw(state.scores);
     blocks.draw(state, steps[state.step]);
-    player.draw(state.step);
+    player.draw(state.step === 0);
     record.draw(state, steps, plain);
     table.draw({ state, steps, plain }, { label: "All digits" });
     const said = [sayStep(state, steps, state.step)];

@@ -5,6 +5,7 @@
 // layer's parameters into their gradients, which were 0, and returns dx. What both return is room of
 // the layer's own, which the next call writes again.
 
+import { erf } from "../shared/erf.js";
 import { addTo, matrix, multiply, transposed } from "./arrays.js";
 
 /** What layers share: their parameters, and room for results that is used again at each step. */
@@ -194,21 +195,6 @@ export class FeedForward extends Layer {
     }
     return this.W_1.backward(dx, rows);
   }
-}
-
-/**
- * The error function, to a double's precision: a series of positive terms, so that none cancels
- * another (Abramowitz & Stegun 1964, 7.1.6); beyond 6 it can't be told from 1.
- */
-export function erf(x) {
-  if (Math.abs(x) > 6) return Math.sign(x);
-  let term = x;
-  let sum = x;
-  for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); n++) {
-    term *= (2 * x * x) / (2 * n + 1);
-    sum += term;
-  }
-  return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
 }
 
 /** h heads side by side: y = W_o (for each head: softmax(q k^T / sqrt(d_k)) v). */

@@ -1,12 +1,14 @@
-// Steps that a reader takes one by one, or that follow by themselves.
+// Going through something step by step, or watching it go.
 
 import { write } from "./dom.js";
 import { createButton } from "./parts.js";
 
-const PAUSE = 2500; // milliseconds for a step, when steps follow by themselves
-
-/** Play, one step on, one step back. `isLast()` tells whether there is no step to play. */
-export function createPlayer({ isLast, start, go, told }) {
+/**
+ * Buttons for one step back, one on, and Play, `pause` milliseconds a step. `isLast()` tells whether
+ * there is no step to play, `start()` goes to the first, `go(by)` by one; `told(isPlaying)` is told of
+ * each beginning and end. Where motion is unwelcome there is no Play, unless nothing moves in it.
+ */
+export function createPlayer({ pause, isLast, start, go, told, moves = true }) {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let timer = null;
   const isPlaying = () => timer !== null;
@@ -26,7 +28,7 @@ export function createPlayer({ isLast, start, go, told }) {
     if (isPlaying()) return stop();
     told(true);
     if (isLast()) start();
-    timer = setInterval(turn, PAUSE);
+    timer = setInterval(turn, pause);
     write(play, "Pause");
   });
   const [back, on] = [-1, 1].map((by) =>
@@ -39,11 +41,13 @@ export function createPlayer({ isLast, start, go, told }) {
     if (still.matches) stop();
     play.hidden = still.matches;
   };
-  still.addEventListener("change", heed);
-  heed();
+  if (moves) {
+    still.addEventListener("change", heed);
+    heed();
+  }
 
-  function draw(step) {
-    back.setAttribute("aria-disabled", String(step === 0));
+  function draw(isFirst) {
+    back.setAttribute("aria-disabled", String(isFirst));
     on.setAttribute("aria-disabled", String(isLast()));
   }
   const end = () => {
