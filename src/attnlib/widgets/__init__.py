@@ -12,6 +12,7 @@ from attnlib.widgets.build_a_block import BuildABlock
 from attnlib.widgets.cache_calculator import CacheCalculator
 from attnlib.widgets.clock_hands import ClockHands
 from attnlib.widgets.flow import Flow
+from attnlib.widgets.gpt_steps import GptSteps
 from attnlib.widgets.head_explorer import HeadExplorer
 from attnlib.widgets.head_lab import HeadLab
 from attnlib.widgets.head_mute import HeadMute
@@ -29,6 +30,7 @@ __all__ = [
     "CacheCalculator",
     "ClockHands",
     "Flow",
+    "GptSteps",
     "HeadExplorer",
     "HeadLab",
     "HeadMute",
