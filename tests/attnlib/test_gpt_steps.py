@@ -62,7 +62,7 @@ def test_the_code_runs_and_computes_what_the_model_computes(case):
     widget = GptSteps(model, ["emma"])
     assert len(widget.code) == len(LINES) == 25
     ids, told = names.read("emma").ids, []
-    exec(program(widget), as_lists(model) | {"name": list(ids), "told": told})  # noqa: S102
+    exec(program(widget), as_lists(model) | {"name": list(ids), "told": told})
     with torch.no_grad():
         chances = model.double()(torch.tensor([ids])).logits["next"][0].softmax(-1)
     torch.testing.assert_close(torch.tensor(told, dtype=torch.float64), chances)
@@ -106,8 +106,8 @@ def test_state_holds_the_weights_as_float32_bytes():
 
 
 def test_the_largest_model_makes_a_small_state():
-    widget = GptSteps(gpt(40, 99, 32, 8, d_ff=256), vocabulary=map(chr, range(40, 80)), boundary="O",
-                      names=["A" * 15])  # fmt: skip
+    model, letters = gpt(40, 99, 32, 8, d_ff=256), map(chr, range(40, 80))
+    widget = GptSteps(model, ["A" * 15], vocabulary=letters, boundary="O")
     assert len(widget.weights) < 120_000
     assert widget.most_letters == 15
 
@@ -194,7 +194,7 @@ class Subclass(TransformerModel):
         (TypeError, "model can't be written as plain Python: blocks.0", hooked()),
         (ValueError, "model must have one block, got 2", gpt(27, 6, 4, 2, 2)),
         (ValueError, "no rotary positions", gpt(27, 6, 4, 2, positions="rotary")),
-        (ValueError, "positions='learned', got 'sinusoidal'", gpt(27, 6, 4, 2, positions="sinusoidal")),
+        (ValueError, "got 'sinusoidal'", gpt(27, 6, 4, 2, positions="sinusoidal")),
         (ValueError, "positions='learned', got None", gpt(27, 6, 4, 2, positions=None)),
         (ValueError, "num_kv_heads=2, got 1", gpt(27, 6, 4, 2, num_kv_heads=1)),
         (ValueError, "feed-forward network, got d_ff=0", gpt(27, 6, 4, 2, d_ff=0)),
@@ -218,7 +218,7 @@ def test_what_the_loop_cannot_do_is_refused_in_words(error, message, model):
 def test_another_class_of_model_is_refused():
     model = gpt(27, 6, 4, 2)
     model.__class__ = Subclass
-    with pytest.raises(TypeError, match="got Subclass: the loop walks through one causal block"):
+    with pytest.raises(TypeError, match="got Subclass: the loop walks"):
         GptSteps(model, ["a"])
 
 
@@ -235,7 +235,7 @@ SMALL = gpt(4, 6, 2, 1)
         (TypeError, "vocabulary must be a list", SMALL, {"vocabulary": 4}),
         (ValueError, "boundary must be the token before a name", SMALL, {"vocabulary": "abc|"}),
         (TypeError, "boundary must be a string", SMALL, {"vocabulary": "abc.", "boundary": 3}),
-        (TypeError, "names must be a list of strings", SMALL, {"vocabulary": "abc.", "names": "ab"}),
+        (TypeError, "names must be a list of", SMALL, {"vocabulary": "abc.", "names": "ab"}),
         (ValueError, "names must hold at least one", SMALL, {"vocabulary": "abc.", "names": []}),
         (ValueError, "got 'd' in 'bd'", SMALL, {"vocabulary": "abc.", "names": ["a", "bd"]}),
         (TypeError, "origin must be a string, got int", MODELS["microgpt"], {"origin": 1}),

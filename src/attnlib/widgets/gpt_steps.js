@@ -14,7 +14,6 @@ import {
   before,
   isFirst,
   isLast,
-  isOfHead,
   LINES,
   marksOf,
 } from "./gpt_steps_lines.js";
@@ -206,12 +205,13 @@ function render({ model, el }) {
     const at = memoryAt(walked.tokens, state, state);
     shown = { ...state, walked: walked.tokens, shapes: grids.shapes, at, nameOf, letterOf };
     const { reads, makes } = marksOf(state, state);
+    const coming = line === "chances" ? ids[token + 1] : null;
     for (const [list, grid] of Object.entries(grids.all)) {
       const ofList = (marks) => marks.filter((mark) => mark.list === list);
       const isCut = IN_PARTS.includes(line) && CUT.includes(list) && list !== "joined";
       grid.draw((row, column) => at(list, row, column), {
         head,
-        lit: list === "keys" || list === "values" ? token : null,
+        lit: { keys: token, values: token, chances: coming }[list],
         largest: walked.largest[list],
         isQuiet: (row) => isCut && Math.floor(row / state.width) !== head,
         reads: ofList(reads),
@@ -220,7 +220,6 @@ function render({ model, el }) {
     }
     live.replaceChildren(...sayLine(shown), ...(isAtMask(state) ? sayMask(state) : []));
     lines.draw(line, isAtMask(state));
-    root.classList.toggle("attn-in-heads", isOfHead(line));
     nameChoice.draw(name);
     tokenChoice.draw(letters, nameOf, token);
     headChoice.draw(head);
