@@ -19,6 +19,7 @@ FIGURES = {
     "two_heads": "TwoHeads(torch.ones(2, 4))",
     "head_lab": "HeadLab()",
     "name_lab": "NameLab()",
+    "gpt_steps": "GptSteps(GPT(27, 16, 4, 2))",
     "head_mute": "HeadMute(rand(3, 2, 4), tokens=['the', 'cat'])",
     "online_softmax": "OnlineSoftmax()",
     "query_compass": "QueryCompass(rand(3, 2), rand(3, 2), query=(1.0, 0.5))",
@@ -32,6 +33,7 @@ FIGURES = {
 ANSWERED = "Predict('Which?', ['this', 'that'], 1, 'So.')"
 CELL = "```{{code-cell}} ipython3\n{code}\n```\n"
 SETUP = """import torch
+from attnlib.model import GPT
 from attnlib.tokens import BytePairTokenizer
 from attnlib.widgets import *
 torch.manual_seed(0)

@@ -49,6 +49,10 @@ listen(explorer, "num_heads", "causal", "head")""",
 listen(CacheCalculator(), "heads", "latent", "tokens", "bytes_per_number")""",
     "ClockHands": 'listen(ClockHands(), "position", "other", "d", "rotary")',
     "Flow": 'listen(Flow(), "matrix", "place", "num_heads", "causal", "sequence")',
+    "GptSteps": """
+from attnlib.model import GPT
+
+listen(GptSteps(GPT(27, 16, 4, 2)), "name", "token", "line", "head")""",
     "TwoHeads": 'listen(TwoHeads(torch.ones(2, 4)), "x")',
     "HeadLab": """
 from attnlib.model import TransformerModel
@@ -230,6 +234,25 @@ def test_flow(widget):
     flow.tells("sequence", [1, 1])
     flow.view.get_by_role("button", name="Step").click()
     flow.tells("matrix", "q")
+
+
+def test_gpt_steps(widget):
+    steps = widget("GptSteps")
+    steps.view.get_by_role("button", name="Step", exact=True).click()
+    steps.tells("line", "token")
+    steps.view.get_by_role("button", name="Next token").click()
+    steps.tells("token", 1)
+    steps.view.get_by_role("button", name="weights = softmax(scores)").press("Enter")
+    steps.tells("line", "weights")
+    steps.page.keyboard.press("PageDown")
+    steps.tells("line", "mix")
+    steps.keeps_focus_and_keys()
+    steps.view.get_by_role("button", name="head 2").tap()
+    steps.tells("head", 1)
+    steps.view.get_by_role("textbox", name="Name").fill("anna")
+    steps.tells("name", "anna")
+    steps.view.locator(".attn-memory").press("ArrowRight")
+    steps.keeps_focus_and_keys()
 
 
 def test_two_heads(widget):
