@@ -267,7 +267,7 @@ def test_bars_are_the_weights_of_the_heads_so_far(show):
 
 def frames(page, kind):
     """Which lists have frames of a kind, and where: [list, top, left, height, width] in percent."""
-    return page.locator(f".attn-plot .attn-{kind}").evaluate_all(
+    return page.locator(f".attn-grid .attn-{kind}").evaluate_all(
         """frames => frames.map(({parentNode, style: {top, left, height, width}}) => [
             parentNode.closest(".attn-list").querySelector("code").textContent,
             ...[top, left, height, width].map(parseFloat)])"""
@@ -321,10 +321,10 @@ def test_numbers_are_read_by_mouse_finger_and_keys(show):
     page = show(steps("chances", token=4))
     line = page.locator(".attn-reading-line")
     found = walked(page, steps())
-    page.locator(".attn-list-q .attn-plot").hover(position={"x": 5, "y": 5})
+    page.locator(".attn-list-q .attn-grid").hover(position={"x": 5, "y": 5})
     told = re.fullmatch(r"q\[0\] = (\S+) \(head 1\)", line.inner_text())
     assert float(told[1].replace("−", "-")) == pytest.approx(found[4]["q"][0], abs=0.006)
-    page.locator(".attn-list-hidden .attn-plot").tap(position={"x": 1, "y": 1})
+    page.locator(".attn-list-hidden .attn-grid").tap(position={"x": 1, "y": 1})
     assert line.inner_text().startswith("hidden[0] = ")
     page.locator(".attn-memory").focus()
     page.keyboard.press("ArrowRight")
@@ -339,7 +339,7 @@ def test_numbers_are_read_by_mouse_finger_and_keys(show):
     page.keyboard.press("PageUp")  # a line back, while the focus stays
     assert lit(page).startswith("logits")
     assert page.locator(".attn-memory").evaluate("node => node === document.activeElement")
-    page.locator(".attn-list-chances .attn-plot").hover()
+    page.locator(".attn-list-chances .attn-grid").hover()
     assert line.inner_text() == "chances[13] isn't there yet."
 
 
@@ -405,12 +405,14 @@ def test_it_plays_to_the_end_and_pauses(show):
 def test_where_motion_is_unwelcome_it_plays_without_gliding(show):
     page = show(steps("q"))
     animation = "getComputedStyle(document.querySelector('.attn-frame')).animationName"
+    assert page.evaluate(animation) == "none"  # what a page opens with stands there at once
+    button(page, "Back").click()
     assert page.evaluate(animation) != "none"
     page.emulate_media(reduced_motion="reduce")
     assert page.evaluate(animation) == "none"
     page.clock.install()
     button(page, "Play").click()
-    page.clock.run_for(PAUSE)
+    page.clock.run_for(2 * PAUSE)
     assert lit(page) == "k = linear(a, W_k)"
 
 
@@ -452,7 +454,7 @@ def test_pictures_keep_their_colors_in_forced_colors(show):
     page.emulate_media(forced_colors="active")
     try:
         assert page.evaluate(fill) == before
-        kinds = page.locator(".attn-plot .attn-frame").evaluate_all(
+        kinds = page.locator(".attn-grid .attn-frame").evaluate_all(
             "nodes => nodes.map((node) => getComputedStyle(node).borderTopStyle)"
         )
         assert kinds == ["dashed", "solid"]

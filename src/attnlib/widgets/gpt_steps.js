@@ -8,15 +8,7 @@ import {
   createTokenChoice,
 } from "./gpt_steps_controls.js";
 import { createGrid } from "./gpt_steps_grids.js";
-import {
-  after,
-  afterToken,
-  before,
-  isFirst,
-  isLast,
-  LINES,
-  marksOf,
-} from "./gpt_steps_lines.js";
+import { after, afterToken, before, isFirst, isLast, LINES, marksOf } from "./gpt_steps_lines.js";
 import { largestIn, memoryAt, shapesOf, VECTORS } from "./gpt_steps_memory.js";
 import { countOf, isForm, sizesOf, walk } from "./gpt_steps_numbers.js";
 import { createReading } from "./gpt_steps_reading.js";
@@ -203,8 +195,9 @@ function render({ model, el }) {
     const nameOf = tellApart(letters);
     const letterOf = (id) => vocabulary[id];
     const at = memoryAt(walked.tokens, state, state);
-    shown = { ...state, walked: walked.tokens, shapes: grids.shapes, at, nameOf, letterOf };
     const { reads, makes } = marksOf(state, state);
+    const appears = shown !== null; // what a page opens with stands there at once
+    shown = { ...state, walked: walked.tokens, shapes: grids.shapes, at, nameOf, letterOf };
     const coming = line === "chances" ? ids[token + 1] : null;
     for (const [list, grid] of Object.entries(grids.all)) {
       const ofList = (marks) => marks.filter((mark) => mark.list === list);
@@ -216,6 +209,7 @@ function render({ model, el }) {
         isQuiet: (row) => isCut && Math.floor(row / state.width) !== head,
         reads: ofList(reads),
         makes: ofList(makes),
+        appears,
       });
     }
     live.replaceChildren(...sayLine(shown), ...(isAtMask(state) ? sayMask(state) : []));

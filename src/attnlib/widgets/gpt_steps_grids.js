@@ -73,7 +73,7 @@ const PICTURES = {
  */
 export function createGrid(list, [rows, columns], { heads = 0, letters = [] }) {
   const picture = (PICTURES[list] ?? createCells)(rows, columns);
-  const plot = element("div", { class: "attn-plot" }, picture.node);
+  const plot = element("div", { class: "attn-grid" }, picture.node);
   const spine = createSpine(heads);
   const columnNames = letters.map((letter) => element("span", {}, letter));
   const top = element("div", { class: "attn-letters", "aria-hidden": "true" }, ...columnNames);
@@ -100,7 +100,7 @@ export function createGrid(list, [rows, columns], { heads = 0, letters = [] }) {
     return placeAt(element("span", { class: `attn-frame ${name}` }), some, few);
   }
 
-  const cursor = element("span", { class: "attn-cursor" });
+  const cursor = element("span", { class: "attn-here" });
   cursor.hidden = true;
   plot.append(cursor);
   function pointAt(cell) {
@@ -108,13 +108,17 @@ export function createGrid(list, [rows, columns], { heads = 0, letters = [] }) {
     if (cell !== null) placeAt(cursor, [cell.row, 1], [cell.column, 1]);
   }
 
-  /** Draw numbers, and frames around what is read and made; `lit` is the column that is named. */
-  function draw(at, { head, lit, reads, makes, ...options }) {
+  /**
+   * Draw numbers, and frames around what is read and made, which may appear bit by bit; `lit` is the
+   * column that is named.
+   */
+  function draw(at, { head, lit, reads, makes, appears, ...options }) {
     picture.draw(at, options);
     spine.mark(head);
     columnNames.forEach((name, i) => name.classList.toggle("attn-lit", i === lit));
     const frames = [...reads.map((one) => frame("attn-reads", one))];
     frames.push(...makes.map((one) => frame("attn-makes", one)));
+    for (const one of frames) one.classList.toggle("attn-appears", appears);
     plot.replaceChildren(picture.node, ...frames, cursor);
   }
   return { list, rows, columns, node, plot, draw, pointAt };
