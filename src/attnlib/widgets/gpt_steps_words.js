@@ -110,10 +110,10 @@ export function isAtMask({ line, head }) {
 /** Why there is none, as nodes. */
 export function sayMask({ token, T }) {
   const ahead = T - 1 - token;
-  const others = ahead === 1 ? "the one to come has" : `the ${ahead} to come have`;
-  const why = ahead === 0 ? "" : `: ${others} no key yet`;
-  const text = `A causal mask would stand behind this line. There is none, for keys holds the past alone${why}.`;
-  return [" ", element("strong", {}, text)];
+  const others = ahead === 1 ? "the token to come has" : `the ${ahead} tokens to come have`;
+  const why = ahead === 0 ? "" : `, and ${others} no key yet`;
+  const none = `There is none: the cache holds only what has been read${why}.`;
+  return [" ", element("strong", {}, `A causal mask would stand behind this line. ${none}`)];
 }
 
 /** A number of a list by its name in the code, and what it is. */
