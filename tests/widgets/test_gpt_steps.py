@@ -339,6 +339,9 @@ def test_numbers_are_read_by_mouse_finger_and_keys(show):
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     assert line.inner_text().startswith("keys[0][1] = ") and "(., head 1)" in line.inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert line.inner_text().startswith("hidden[49] = ")
+    page.keyboard.press("ArrowRight")
     page.keyboard.press("End")
     assert "(a, head 1)" in line.inner_text()
     page.keyboard.press("PageUp")  # a line back, while the focus stays
@@ -436,8 +439,8 @@ def test_on_a_phone_the_lit_line_is_in_sight_above_its_numbers(show):
     page = show(steps("token", token=2), width=360)
     box = page.locator(".attn-code").bounding_box()
     assert box["y"] + box["height"] <= page.locator("output").bounding_box()["y"] + 1
-    for line in ("chances = softmax(logits)", "keys.append(k)", "scores = ["):
-        page.get_by_role("button", name=line).click()
+    for name in ("Back", "Step", *["Next token"] * 3, *["Step"] * 16):
+        button(page, name).evaluate("button => button.click()")  # a mouse would scroll there
         pressed = page.locator(".attn-code [aria-pressed=true]").bounding_box()
         box = page.locator(".attn-code").bounding_box()
         assert box["y"] <= pressed["y"]
