@@ -455,13 +455,19 @@ def test_the_lit_line_is_in_sight_from_the_start(show):
     page.wait_for_function("document.querySelector('.attn-code').scrollTop > 0")
 
 
+COLORS = """() => [
+  getComputedStyle(document.querySelector(".attn-list-weights path")).fill,
+  getComputedStyle(document.querySelector(".attn-list-keys .attn-spine span")).backgroundColor,
+  getComputedStyle(document.querySelector(".attn-signed")).backgroundImage,
+]"""
+
+
 def test_pictures_keep_their_colors_in_forced_colors(show):
     page = show(steps("weights", token=2))
-    fill = "getComputedStyle(document.querySelector('.attn-list-weights path')).fill"
-    before = page.evaluate(fill)
+    before = page.evaluate(COLORS)
     page.emulate_media(forced_colors="active")
     try:
-        assert page.evaluate(fill) == before
+        assert page.evaluate(COLORS) == before
         kinds = page.locator(".attn-grid .attn-frame").evaluate_all(
             "nodes => nodes.map((node) => getComputedStyle(node).borderTopStyle)"
         )
