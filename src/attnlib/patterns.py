@@ -20,7 +20,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlib._checks import require_boolean_mask, require_flag, require_whole_numbers, shape_of
+from attnlib._checks import (
+    require_boolean_mask,
+    require_count,
+    require_flag,
+    require_whole_numbers,
+    shape_of,
+)
+from attnlib._pattern_sums import (
+    EntropySums,
+    OffsetSums,
+    TargetSums,
+    first_targets,
+    follower_targets,
+    previous_targets,
+    same_targets,
+)
 from attnlib._weight_checks import require_attention
 
 __all__ = [
@@ -29,6 +44,7 @@ __all__ = [
     "entropy",
     "first_token_score",
     "induction_score",
+    "offset_scores",
     "previous_token_score",
     "relation_accuracy",
     "relation_mass",
@@ -81,9 +97,9 @@ def previous_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> 
             doesn't fit it, or no row has a word before it.
     """
     maps, real = _checked(weights, key_mask)
-    targets = torch.zeros(real.shape + real.shape[-1:], dtype=torch.bool)
-    targets.diagonal(-1, -2, -1).fill_(True)
-    return _mass("weights", "a row with a word before it", maps, targets & _both(real))
+    T = real.shape[-1]
+    targets = previous_targets(T, range(T)) & _both(real)
+    return _mass("weights", "a row with a word before it", maps, targets)
 
 
 def first_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> Scores:
@@ -99,9 +115,10 @@ def first_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> Sco
         TypeError, ValueError: as `previous_token_score`.
     """
     maps, real = _checked(weights, key_mask)
-    targets = torch.zeros(real.shape + real.shape[-1:], dtype=torch.bool)
-    targets[:, 1:, 0] = True
-    return _mass("weights", "a row behind the first", maps, targets & _both(real))
+    T = real.shape[-1]
+    return _mass(
+        "weights", "a row behind the first", maps, first_targets(T, range(T)) & _both(real)
+    )
 
 
 def same_token_score(
@@ -125,9 +142,7 @@ def same_token_score(
     require_flag("causal", causal)
     maps, real = _checked(weights, key_mask)
     tokens = _numbers("tokens", tokens, weights)
-    targets = tokens[:, :, None] == tokens[:, None, :]  # [B, T, 1] == [B, 1, T] -> [B, T, T]
-    targets.diagonal(0, -2, -1).fill_(False)
-    targets = targets.tril() if causal else targets
+    targets = same_targets(tokens, range(tokens.shape[1]), causal=causal)
     return _mass("tokens", "a word that comes twice", maps, targets & _both(real))
 
 
@@ -147,9 +162,32 @@ def induction_score(weights: Tensor, tokens: Tensor, *, key_mask: Tensor | None 
     """
     maps, real = _checked(weights, key_mask)
     tokens = _numbers("tokens", tokens, weights)
-    targets = torch.zeros(real.shape + real.shape[-1:], dtype=torch.bool)
-    targets[:, :, 1:] = tokens[:, :, None] == tokens[:, None, :-1]
-    return _mass("tokens", "a word that comes twice", maps, targets.tril() & _both(real))
+    targets = follower_targets(tokens, range(tokens.shape[1]))
+    return _mass("tokens", "a word that comes twice", maps, targets & _both(real))
+
+
+def offset_scores(weights: Tensor, *, reach: int = 8, key_mask: Tensor | None = None) -> Tensor:
+    """Return how much each head looks at each distance: the mean of A[i, i + o] over the rows.
+
+    Those rows count that have a word there. At offset -1 it is the score of the previous token.
+    Source: Voita et al. 2019, section 5.1 (positional heads).
+
+    Args:
+        weights: attention [B, h, T, T] or [h, T, T].
+        reach: the largest distance, to either side.
+        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+
+    Returns:
+        float64 [h, 2 reach + 1], of the offsets -reach to reach; NaN where no row has one.
+
+    Raises:
+        TypeError, ValueError: as `previous_token_score`, or `reach` is no whole number from 0 on.
+    """
+    require_count("reach", reach)
+    maps, real = _checked(weights, key_mask)
+    sums = OffsetSums(reach)
+    sums.add(maps, _both(real), range(real.shape[-1]))
+    return sums.means()
 
 
 def relation_mass(weights: Tensor, partners: Tensor) -> Scores:
@@ -206,11 +244,9 @@ def entropy(weights: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
         TypeError, ValueError: as `previous_token_score`, or a head has no row that may look.
     """
     maps, real = _checked(weights, key_mask)
-    rows = torch.special.entr(maps).sum(-1)  # [B, h, T, T] -> [B, h, T]
-    counted = (maps.sum(-1) > 0) & real[:, None]
-    if not counted.any(-1).any(0).all():
-        raise ValueError("weights must have a row that may look, in each head, got none")
-    return (rows * counted).sum((0, 2)) / counted.sum((0, 2))
+    sums = EntropySums()
+    sums.add(maps, real)
+    return sums.means()
 
 
 def best_offset(partners: Tensor) -> tuple[int, float]:
@@ -232,38 +268,26 @@ def best_offset(partners: Tensor) -> tuple[int, float]:
     require_whole_numbers("partners", partners)
     if partners.dim() not in (1, 2):
         raise ValueError(f"partners must have shape [B, T] or [T], got {shape_of(partners)}")
-    T = partners.shape[-1]
-    baseline = _baseline("partners", "a row with a partner", _pairs(partners.reshape(-1, T)))
-    return baseline.offset, baseline.share
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """The best fixed offset, the share of rows that it serves, and which rows count [B, T]."""
-
-    offset: int
-    share: float
-    rows: Tensor
-
-
-def _baseline(name: str, wanted: str, targets: Tensor) -> Baseline:
-    """Return the best offset for targets [B, T, T], or raise ValueError where no row has any."""
-    rows = targets.any(-1)
-    if not rows.any():
-        raise ValueError(f"{name} must have {wanted}, got none")
-    T = targets.shape[-1]
-    counts = targets.sum(0)
-    hits = {offset: int(counts.diagonal(offset).sum()) for offset in range(1 - T, T)}
-    best = min(hits, key=lambda offset: (-hits[offset], abs(offset), offset))
-    return Baseline(best, hits[best] / int(rows.sum()), rows)
+    pairs = _pairs(partners.reshape(-1, partners.shape[-1]))
+    sums = TargetSums(pairs.shape[-1])
+    sums.count(pairs, range(pairs.shape[-1]))
+    _require_rows("partners", "a row with a partner", sums)
+    return sums.baseline()
 
 
 def _mass(name: str, wanted: str, maps: Tensor, targets: Tensor) -> Scores:
     """Return the mean weight of maps [B, h, T, T] on targets [B, T, T], over rows with targets."""
-    baseline = _baseline(name, wanted, targets)
-    count = int(baseline.rows.sum())
-    heads = (maps * targets[:, None]).sum((0, 2, 3)) / count
-    return Scores(heads, baseline.share, baseline.offset, count)
+    sums = TargetSums(targets.shape[-1])
+    sums.add(maps, targets, range(targets.shape[-1]))
+    _require_rows(name, wanted, sums)
+    offset, share = sums.baseline()
+    return Scores(sums.means(), share, offset, sums.rows)
+
+
+def _require_rows(name: str, wanted: str, sums: TargetSums) -> None:
+    """Raise ValueError if no row has a target."""
+    if not sums.rows:
+        raise ValueError(f"{name} must have {wanted}, got none")
 
 
 def _targets(partners: Tensor, weights: Tensor) -> Tensor:

@@ -105,6 +105,20 @@ def test_entropy():
     assert patterns.entropy(heads).tolist() == pytest.approx([0, math.log(T), lower])
 
 
+def test_each_offset_alone():
+    scores = patterns.offset_scores(HEADS, reach=2)
+    # PREVIOUS rests on itself in row 0; row 2 of FIRST looks two back; EVENLY is the same anywhere.
+    expected = [[0, 1, 1 / 6, 0, 0], [1 / 4, 1 / 5, 1 / 6, 0, 0], [1 / 6] * 5]
+    torch.testing.assert_close(scores, torch.tensor(expected).double(), atol=1e-7, rtol=0)
+    previous = patterns.previous_token_score(HEADS).heads
+    torch.testing.assert_close(scores[:, 1], previous)
+
+
+def test_an_offset_that_no_row_has_is_nan():
+    scores = patterns.offset_scores(torch.eye(2)[None], reach=3)
+    assert scores.isnan().tolist() == [[True, True, False, False, False, True, True]]
+
+
 def test_the_best_offset_is_the_shortest_of_the_best():
     assert patterns.best_offset(torch.tensor([1, 0, 0, -1])) == (-1, pytest.approx(1 / 3))
     two = torch.tensor([[1, 2, -1], [-1, 0, -1]])
@@ -125,6 +139,8 @@ def test_padding_is_left_out():
     assert scored(same) == (pytest.approx([1 / 2]), 1 / 2, -1, 2)
     again = patterns.induction_score(weights, tokens, key_mask=key_mask)
     assert scored(again) == (pytest.approx([0]), 1, 0, 1)
+    offsets = patterns.offset_scores(weights, reach=1, key_mask=key_mask)
+    assert offsets[0].tolist() == pytest.approx([3 / 4, 1 / 3, 1 / 4])
     blurred = weights.clone()
     blurred[1, 0, 2:] = 1 / 4
     assert patterns.entropy(blurred, key_mask=key_mask).tolist() == [0]
@@ -273,6 +289,10 @@ CASES = {
         "weights must have a row with a word before it, got none"),
     "one word, first": (lambda: patterns.first_token_score(torch.ones(1, 1, 1)), ValueError,
         "weights must have a row behind the first, got none"),
+    "reach as a float": (lambda: patterns.offset_scores(EVENLY, reach=1.0), TypeError,
+        "reach must be an int, got float"),
+    "reach below 0": (lambda: patterns.offset_scores(EVENLY, reach=-1), ValueError,
+        "reach must be at least 0, got -1"),
     "no row that looks": (lambda: patterns.entropy(torch.zeros(1, 3, 3)), ValueError,
         "weights must have a row that may look, in each head, got none"),
     "a float key mask": (

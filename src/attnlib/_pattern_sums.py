@@ -1,0 +1,121 @@
+"""What a score is summed up from: rows of weights that may come in pieces, never a whole map.
+
+`rows` is the range of the rows of a piece, `maps` are their weights, float64 [B, h, R, T], and
+`targets` say which of these a pattern asks for, bool [B, R, T] (or [R, T] for all of a batch).
+"""
+
+import torch
+from torch import Tensor
+
+
+def previous_targets(T: int, rows: range) -> Tensor:
+    """Return the word before each, [R, T]."""
+    targets = torch.zeros(len(rows), T, dtype=torch.bool)
+    targets.diagonal(rows.start - 1).fill_(True)
+    return targets
+
+
+def first_targets(T: int, rows: range) -> Tensor:
+    """Return the first word, for all others, [R, T]."""
+    targets = torch.zeros(len(rows), T, dtype=torch.bool)
+    targets[max(0, 1 - rows.start) :, 0] = True
+    return targets
+
+
+def same_targets(tokens: Tensor, rows: range, *, causal: bool) -> Tensor:
+    """Return the other places of each word of tokens [B, T], or only those before it, [B, R, T]."""
+    own = tokens[:, rows.start : rows.stop]
+    targets = own[:, :, None] == tokens[:, None, :]  # [B, R, 1] == [B, 1, T] -> [B, R, T]
+    targets.diagonal(rows.start, -2, -1).fill_(False)
+    return targets.tril(rows.start) if causal else targets
+
+
+def follower_targets(tokens: Tensor, rows: range) -> Tensor:
+    """Return what came after each word of tokens [B, T] when it stood there before, [B, R, T]."""
+    own = tokens[:, rows.start : rows.stop]
+    targets = torch.zeros(*own.shape, tokens.shape[1], dtype=torch.bool)
+    targets[:, :, 1:] = own[:, :, None] == tokens[:, None, :-1]
+    return targets.tril(rows.start)
+
+
+class TargetSums:
+    """How much weight lies on the targets of a pattern, and what each fixed offset would get.
+
+    Attributes:
+        rows: how many rows had a target.
+    """
+
+    def __init__(self, T: int) -> None:
+        self.T, self.rows = T, 0
+        self._weights: Tensor | float = 0.0
+        self._hits = torch.zeros(2 * T - 1, dtype=torch.int64)  # of each offset from 1 - T on
+
+    def add(self, maps: Tensor, targets: Tensor, rows: range) -> None:
+        """Take in the next rows."""
+        self._weights = self._weights + (maps * targets[:, None]).sum((0, 2, 3))
+        self.count(targets, rows)
+
+    def count(self, targets: Tensor, rows: range) -> None:
+        """Take in where the next rows have their targets, without weights."""
+        self.rows += int(targets.any(-1).sum())
+        _, row, column = targets.nonzero(as_tuple=True)
+        offsets = column - row - rows.start
+        self._hits += (offsets + self.T - 1).bincount(minlength=len(self._hits))
+
+    def means(self) -> Tensor:
+        """Return each head's mean over the rows that have a target, float64 [h]."""
+        assert isinstance(self._weights, Tensor)
+        return self._weights / self.rows
+
+    def baseline(self) -> tuple[int, float]:
+        """Return the best fixed offset, and the share of rows that it serves.
+
+        Of equals it is the shortest, to the left before to the right.
+        """
+        hits = dict(zip(range(1 - self.T, self.T), self._hits.tolist(), strict=True))
+        best = min(hits, key=lambda offset: (-hits[offset], abs(offset), offset))
+        return best, hits[best] / self.rows
+
+
+class EntropySums:
+    """The entropies of rows, in nats, of those that may look and are counted."""
+
+    def __init__(self) -> None:
+        self._entropies: Tensor | float = 0.0
+        self._rows: Tensor | float = 0.0
+
+    def add(self, maps: Tensor, real: Tensor) -> None:
+        """Take in the next rows, of which the real ones [B, R] count."""
+        entropies = torch.special.entr(maps).sum(-1)  # [B, h, R, T] -> [B, h, R]
+        counted = (maps.sum(-1) > 0) & real[:, None]
+        self._entropies = self._entropies + (entropies * counted).sum((0, 2))
+        self._rows = self._rows + counted.sum((0, 2))
+
+    def means(self) -> Tensor:
+        """Return each head's mean, float64 [h], or raise ValueError if one has no row."""
+        assert isinstance(self._entropies, Tensor) and isinstance(self._rows, Tensor)
+        if not self._rows.all():
+            raise ValueError("weights must have a row that may look, in each head, got none")
+        return self._entropies / self._rows
+
+
+class OffsetSums:
+    """How much weight lies at each offset from -reach to reach, over the rows that have it."""
+
+    def __init__(self, reach: int) -> None:
+        self.offsets = range(-reach, reach + 1)
+        self._weights: Tensor | float = 0.0
+        self._rows = torch.zeros(len(self.offsets), dtype=torch.int64)
+
+    def add(self, maps: Tensor, pairs: Tensor, rows: range) -> None:
+        """Take in the next rows, of which those pairs [B, R, T] count that are of real words."""
+        weights = (maps * pairs[:, None]).sum(0)  # [B, h, R, T] -> [h, R, T]
+        found = [weights.diagonal(rows.start + o, -2, -1).sum(-1) for o in self.offsets]
+        self._weights = self._weights + torch.stack(found, dim=1)
+        counts = [pairs.diagonal(rows.start + o, -2, -1).sum() for o in self.offsets]
+        self._rows += torch.stack(counts)
+
+    def means(self) -> Tensor:
+        """Return each head's mean at each offset, float64 [h, offsets]; NaN where no row has it."""
+        assert isinstance(self._weights, Tensor)
+        return self._weights / self._rows
