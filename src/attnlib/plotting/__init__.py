@@ -8,6 +8,7 @@ beside it, for phones.
 # `plot_x` is in x.py: here if any page may use it, in the folder of a lesson if it illustrates
 # that lesson alone.
 from attnlib.plotting.beside import plot_beside
+from attnlib.plotting.head_atlas import plot_head_atlas
 from attnlib.plotting.heads import plot_heads
 from attnlib.plotting.l03.lookups import plot_lookups
 from attnlib.plotting.l03.stages import plot_stages
@@ -21,7 +22,6 @@ from attnlib.plotting.l05.logs import plot_logs
 from attnlib.plotting.l05.size_histograms import plot_size_histograms
 from attnlib.plotting.l07.budgets import plot_budgets
 from attnlib.plotting.l08.beside_baselines import plot_beside_baselines
-from attnlib.plotting.l08.head_atlas import plot_head_atlas
 from attnlib.plotting.l09.contents import plot_contents
 from attnlib.plotting.l10.cache_sizes import plot_cache_sizes
 from attnlib.plotting.l10.head_shards import plot_head_shards

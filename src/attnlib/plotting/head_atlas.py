@@ -1,4 +1,4 @@
-"""What every head of several models scores on every relation."""
+"""What every head scores: of several models on every relation, or of one model layer by layer."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,8 @@ from attnlib.plotting._text import (
 )
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
 
-ROW = 0.29  # inches
+ROW, LOWEST_ROW = 0.29, 0.07  # inches
+ALL_ROWS = 18.0  # inches; rows get lower where there are more than stand below each other
 MOST_COLUMNS, PHONE_COLUMNS = 6, 2  # panels a line
 SHARES = Normalize(0, 1)
 TITLE_LINE, BELOW = 0.17, 0.42  # inches; the heads' numbers stand below
@@ -40,7 +41,9 @@ def plot_head_atlas(
     meaning: str = "share",
     columns: int = 5,
 ) -> Figure:
-    """Draw a table per model, a line per relation and a column per head, on one scale from 0 to 1.
+    """Draw tables with a column per head, on one scale from 0 to 1.
+
+    A table per model has a line per relation, one per pattern a line per layer.
 
     Args:
         panels: title -> shares from 0 to 1, [rows, heads].
@@ -53,7 +56,7 @@ def plot_head_atlas(
 
     Raises:
         TypeError, ValueError: something that isn't a tensor [rows, heads], numbers below 0 or above
-            1, labels that don't fit, or more panels than a figure of 24 inches holds.
+            1, labels that don't fit, or more panels or rows than a figure of 24 inches holds.
     """
     shown = {
         title: _checked_shares(f"panels[{title!r}]", shares)
@@ -71,7 +74,8 @@ def plot_head_atlas(
     panel = room / columns  # inches
     lines = math.ceil(len(shown) / columns)
     above = TITLE_LINE * max(len(title_lines(title, panel)) for title in shown)
-    height = lines * (ROW * len(labels) + above + BELOW) + (0.6 if on_phone() else 0)
+    row = max(LOWEST_ROW, min(ROW, ALL_ROWS / (lines * len(labels))))
+    height = lines * (row * len(labels) + above + BELOW) + (0.6 if on_phone() else 0)
     require_height("panels", height, "draw fewer of them at a time")
     figure, axes = new_figure(height=height, nrows=lines, ncols=columns, squeeze=False)
     for i, ax in enumerate(axes.flat):
@@ -80,8 +84,8 @@ def plot_head_atlas(
             continue
         name, shares = list(shown.items())[i]
         set_title(ax, name, panel)
-        _draw_table(ax, shares, panel / shares.shape[1])
-        label_axis(ax.yaxis, labels if i % columns == 0 else None, len(labels), ROW)
+        _draw_table(ax, shares, panel / shares.shape[1], row)
+        label_axis(ax.yaxis, labels if i % columns == 0 else None, len(labels), row)
     colors = ScalarMappable(SHARES, WEIGHT_MAP)
     bar = add_color_bar(figure, axes, colors, shrink=min(1.0, 2.5 / height))
     bar.set_label(plain_text(meaning), **font_of(meaning))
@@ -97,8 +101,8 @@ def _checked_shares(name: str, value: Tensor) -> Tensor:
     return shares
 
 
-def _draw_table(ax: Axes, shares: Tensor, cell: float) -> None:
-    """Draw shares [rows, heads], and number the heads in their colors."""
+def _draw_table(ax: Axes, shares: Tensor, cell: float, row: float) -> None:
+    """Draw shares [rows, heads], and number the heads in their colors, those that have room."""
     ax.imshow(
         shares.numpy(),
         cmap=WEIGHT_MAP,
@@ -108,10 +112,11 @@ def _draw_table(ax: Axes, shares: Tensor, cell: float) -> None:
         origin="upper",
     )
     if not on_phone():  # there a number wouldn't fit into its cell
-        write_numbers(ax, shares, WEIGHT_MAP, SHARES, "{:.2f}", min(1.3 * cell, ROW))
-    heads = range(shares.shape[1])
+        write_numbers(ax, shares, WEIGHT_MAP, SHARES, "{:.2f}", min(1.3 * cell, row))
+    number = LETTER * (len(str(shares.shape[1])) + 0.6)  # inches
+    heads = range(0, shares.shape[1], math.ceil(number / cell))
     ax.set_xticks(heads, [str(head + 1) for head in heads])
-    for head, label in enumerate(ax.get_xticklabels()):
+    for head, label in zip(heads, ax.get_xticklabels(), strict=True):
         label.set_color(palette.head_color(head))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
