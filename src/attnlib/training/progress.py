@@ -1,11 +1,12 @@
 """The bar that shows how far a training is, and Ctrl-C between its steps."""
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from attnlib._progress import opened_bar
 
 
 @contextmanager
@@ -13,20 +14,12 @@ def progress_bar(
     name: str, start: int, steps: int, wanted: bool
 ) -> Iterator[Callable[[float], None]]:
     """Give what shows a step's loss in a progress bar, if one is wanted."""
-    if not wanted or "TQDM_DISABLE" in os.environ:  # tqdm's own, which its notebook bars forget
-        yield lambda loss: None
-        return
-    try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise ImportError(
-            "progress=True needs the package tqdm: pip install tqdm, or say progress=False"
-        ) from error
-    with tqdm(total=steps, initial=start, desc=name, unit="step") as bar:
+    with opened_bar(wanted, total=steps, initial=start, desc=name, unit="step") as bar:
 
         def show(loss: float) -> None:
-            bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
-            bar.update()
+            if bar is not None:
+                bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+                bar.update()
 
         yield show
 
