@@ -1,5 +1,24 @@
-"""Every head of a model of your own, scored and shown."""
+"""Every head of a model of your own, scored on your own texts.
+
+::
+
+    from attnlib import atlas
+
+    book = atlas.of("path/to/model", ["The cat sat on the mat. The cat slept."])
+    book                        # the best heads of each pattern, beside their baselines
+    book.figure()               # all heads as tiles
+    book.best("induction", 3)   # layer, head, score
+
+The scores are those of `attnlib.patterns`: how much a head looks at the previous token, at the
+first, at its own token elsewhere, at what followed it before, at its best fixed offset, and how
+widely it looks. Each stands beside what a dumb rule would get. A score says what a head does on
+these texts, not what the model needs it for.
+
+`python -m attnlib.atlas path/to/model --text text.txt` prints the table. Reading a model of
+transformers needs that package, which is imported then and only then.
+"""
 
 from attnlib.atlas._atlas import Atlas, Head, PatternScores
+from attnlib.atlas._of import of
 
-__all__ = ["Atlas", "Head", "PatternScores"]
+__all__ = ["Atlas", "Head", "PatternScores", "of"]

@@ -1,21 +1,28 @@
-"""What an atlas holds: every head's scores over all texts, and one text's maps, in O(T) per head."""
+"""What an atlas holds: scores of all heads over texts, and maps of one text, in O(T) per head."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
+from attnlib._checks import checked_texts, require_positive_int
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 class Head(NamedTuple):
-    """A head with its score: `layer` and `head` count from 0."""
+    """A head and what it scores; layers and heads are counted from 0, as in tensors."""
 
     layer: int
     head: int
     score: float
+    spread: float
+    baseline: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PatternScores:
     """What every head scores on one pattern, over texts, beside what a dumb rule would.
 
@@ -38,8 +45,30 @@ class PatternScores:
     texts: int
     offsets: Tensor | None = None
 
+    def best(self, n: int = 5) -> list[Head]:
+        """Return the heads with the highest scores, from the best on.
 
-@dataclass(frozen=True, repr=False)
+        Of "entropy" they are those with the lowest: the sharpest.
+
+        Raises:
+            TypeError, ValueError: n is no whole number of at least 1.
+        """
+        require_positive_int("n", n)
+        order = self.mean.flatten().argsort(descending=self.pattern != "entropy", stable=True)
+        heads = [divmod(place, self.mean.shape[1]) for place in order[:n].tolist()]
+        return [
+            Head(*at, *(float(x[at]) for x in (self.mean, self.spread, self.baseline)))
+            for at in heads
+        ]
+
+    def __repr__(self) -> str:
+        layers, heads = self.mean.shape
+        return (
+            f"PatternScores({self.pattern!r}, {layers} layers of {heads} heads, {self.texts} texts)"
+        )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class Atlas:
     """Every head of a model, scored on texts, with what pictures of one text need.
 
@@ -88,3 +117,94 @@ class Atlas:
     def num_heads(self) -> int:
         """How many heads each layer has: h."""
         return self.maps.shape[1]
+
+    def best(self, pattern: str, n: int = 5) -> list[Head]:
+        """Return the heads that score highest on a pattern; of "entropy", the sharpest.
+
+        Raises:
+            TypeError, ValueError: a pattern that isn't among the scores, or n that is no whole
+                number of at least 1.
+        """
+        return self._pattern(pattern).best(n)
+
+    def figure(self, patterns: Sequence[str] | None = None) -> "Figure":
+        """Draw all heads as tiles, a table per pattern, on one scale from 0 to 1.
+
+        Entropy is drawn as a share of what looking evenly would have.
+
+        Args:
+            patterns: which to draw, in this order; all if left out.
+
+        Returns:
+            A figure of `attnlib.plotting.plot_head_atlas`.
+
+        Raises:
+            TypeError, ValueError: a pattern that isn't among the scores, or none.
+            ImportError: without the extra "plotting".
+        """
+        from attnlib.plotting import plot_head_atlas
+
+        chosen = list(self.scores) if patterns is None else checked_texts("patterns", patterns)
+        panels = {}
+        for pattern in chosen:
+            scores = self._pattern(pattern)
+            if pattern == "entropy":
+                panels["entropy, share of even"] = (scores.mean / scores.baseline).clamp(0, 1)
+            else:
+                panels[pattern] = scores.mean.clamp(0, 1)
+        rows = [f"layer {layer + 1}" for layer in range(self.num_layers)]
+        return plot_head_atlas(panels, rows, meaning="mean over texts", columns=3)
+
+    def alt_text(self) -> str:
+        """Say in words what `figure` shows: for each pattern the best head."""
+        said = []
+        for pattern, scores in self.scores.items():
+            (best,) = scores.best(1)
+            kind = "lowest" if pattern == "entropy" else "highest"
+            said.append(
+                f"{pattern} {kind} in layer {best.layer + 1}, head {best.head + 1}, with "
+                f"{best.score:.2f}"
+            )
+        return (
+            f"{len(said)} tables of {self.num_layers} layers by {self.num_heads} heads, colored by "
+            f"score: {'; '.join(said)}."
+        )
+
+    def _pattern(self, pattern: str) -> PatternScores:
+        """Return a pattern's scores, or raise ValueError that says which there are."""
+        if pattern not in self.scores:
+            known = ", ".join(map(repr, self.scores))
+            missing = pattern in ("same token", "induction")
+            why = ": no text has a token twice" if missing else ""
+            raise ValueError(f"pattern must be one of {known}, got {pattern!r}{why}")
+        return self.scores[pattern]
+
+    def __repr__(self) -> str:
+        return table_of(self)
+
+
+def table_of(atlas: Atlas, n: int = 3) -> str:
+    """Return the n best heads of each pattern as a table, beside the baseline."""
+    lengths = sorted({len(text) for text in atlas.texts})
+    tokens = str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
+    count = len(atlas.texts)
+    lines = [
+        f"Atlas of {atlas.name}: {atlas.num_layers} layers of {atlas.num_heads} heads, "
+        f"{count} {'text' if count == 1 else 'texts'} of {tokens} tokens"
+        + (", causal" if atlas.causal else ""),
+        "Best heads as layer.head, counted from 1, with spread over texts; then the baseline.",
+    ]
+    for pattern, scores in atlas.scores.items():
+        cells = "".join(_cell(scores, head) for head in scores.best(n))
+        baselines = {f"{head.baseline:.2f}" for head in scores.best(n)}
+        lines.append(f"{pattern:15}{cells}  {'/'.join(sorted(baselines))} {scores.rule}")
+    return "\n".join(lines)
+
+
+def _cell(scores: PatternScores, head: Head) -> str:
+    """Write a head and its score."""
+    where = f"{head.layer + 1}.{head.head + 1}"
+    offset = ""
+    if scores.offsets is not None:
+        offset = f" at {int(scores.offsets[head.layer, head.head]):+d}"
+    return f"  {where:>5} {head.score:.2f} ±{head.spread:.2f}{offset}"

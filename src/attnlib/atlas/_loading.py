@@ -1,0 +1,82 @@
+"""Models and tokenizers of transformers by path or by name on the hub."""
+
+from contextlib import suppress
+from importlib import import_module
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+WAY_OUT = (
+    "Without a network, pass the folder that save_pretrained has written, or a model that you have "
+    "loaded yourself."
+)
+
+
+def load_model(where: str | PathLike[str]) -> Any:
+    """Return the model of a folder, or of a name that the hub of transformers knows.
+
+    Code that comes with a model isn't run.
+
+    Raises:
+        ImportError: transformers is missing.
+        FileNotFoundError: a path at which nothing is.
+        OSError: neither a folder nor to be had from the hub.
+        ValueError: a folder in which no model is that transformers knows.
+    """
+    return _load("AutoModel", fspath(where))
+
+
+def load_tokenizer(where: str | PathLike[str], *, wanted: bool) -> Any:
+    """Return the tokenizer beside a model.
+
+    Args:
+        where: as for `load_model`.
+        wanted: whether it is an error if there is none; else None comes back.
+
+    Raises:
+        ValueError: there is none, and one is wanted.
+    """
+    with suppress(*(() if wanted else (OSError, ValueError))):
+        try:
+            return _load("AutoTokenizer", fspath(where))
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"tokenizer must be passed for texts that are strings, as none could be read from "
+                f"{fspath(where)!r} ({_first_line(error)})"
+            ) from error
+    return None
+
+
+def _load(kind: str, where: str) -> Any:
+    try:
+        library = import_module("transformers")
+    except ImportError as error:
+        raise ImportError(
+            f"model {where!r} needs the package transformers: pip install 'attnlib[atlas]'"
+        ) from error
+    folder = Path(where)
+    if not folder.exists() and _looks_like_a_path(where):
+        raise FileNotFoundError(
+            f"model must be a folder, a hub id or a model, got {where!r}, and no such folder exists"
+        )
+    try:
+        return getattr(library, kind).from_pretrained(where, trust_remote_code=False)
+    except OSError as error:
+        if folder.exists():
+            raise ValueError(
+                f"model must be a folder with a model of transformers (config.json, "
+                f"model.safetensors), got {where!r}: {_first_line(error)}"
+            ) from error
+        raise OSError(
+            f"model {where!r} was looked for as a folder here, among what was downloaded before, "
+            f"and on the hub, and couldn't be had: {_first_line(error)} {WAY_OUT}"
+        ) from error
+
+
+def _looks_like_a_path(where: str) -> bool:
+    """Tell whether a name can't be a hub id, which is `name` or `owner/name`."""
+    return where.startswith((".", "/", "~")) or where.count("/") > 1 or "\\" in where
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
