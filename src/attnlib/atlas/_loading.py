@@ -38,7 +38,10 @@ def load_tokenizer(where: str | PathLike[str], *, wanted: bool) -> Any:
     """
     with suppress(*(() if wanted else (OSError, ValueError))):
         try:
-            return _load("AutoTokenizer", fspath(where))
+            tokenizer = _load("AutoTokenizer", fspath(where))
+            if not tokenizer.vocab_size:  # made of the model's settings alone, where no file is
+                raise ValueError("no file of a tokenizer is there")
+            return tokenizer
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"tokenizer must be passed for texts that are strings, as none could be read from "
@@ -61,7 +64,7 @@ def _load(kind: str, where: str) -> Any:
         )
     try:
         return getattr(library, kind).from_pretrained(where, trust_remote_code=False)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         if folder.exists():
             raise ValueError(
                 f"model must be a folder with a model of transformers (config.json, "

@@ -78,9 +78,9 @@ def of(
             "AutoTokenizer.from_pretrained loads it"
         )
     if isinstance(model, str | PathLike):
+        where, model = model, load_model(model)
         if tokenizer is None:
-            tokenizer = load_tokenizer(model, wanted=needs_tokenizer(texts))
-        model = load_model(model)
+            tokenizer = load_tokenizer(where, wanted=needs_tokenizer(texts))
     reader = _reader_of(model)
     read = checked_texts(texts, tokenizer)
     require_count("shown", shown)
@@ -165,7 +165,7 @@ def _atlas(name: str, texts: Sequence[Text], shown: int, seen: Sequence[Sequence
         shown=shown,
         causal=is_causal(seen),
         scores=scores_of(seen, [len(text.ids) for text in texts]),
-        maps=torch.stack([picture.maps() for picture in pictures]),
+        maps=torch.stack([picture.maps for picture in pictures]),
         top_keys=torch.stack([picture.top_keys for picture in pictures]),
         top_weights=torch.stack([picture.top_weights for picture in pictures]),
         value_norms=torch.stack(norms) if len(norms) == len(pictures) else None,

@@ -89,8 +89,8 @@ def _watch(
 class FunctionReader:
     """A function from ids [1, T] to the weights of each layer, [1, h, T, T]."""
 
-    length = None
-    vocabulary_size = None
+    length: int | None = None
+    vocabulary_size: int | None = None
 
     def __init__(self, function: Callable[[Tensor], Iterable[Tensor]]) -> None:
         self.function = function

@@ -22,7 +22,7 @@ from attnlib._pattern_sums import (
     same_targets,
 )
 from attnlib._weight_checks import require_attention
-from attnlib.atlas._picture import Picture
+from attnlib.atlas._picture import Picture, PictureView
 
 REACH = 8  # offsets that are tried, to either side
 AT_ONCE = 2**22  # weights of a block of rows: 16 MiB in single precision
@@ -77,7 +77,7 @@ class LayerView:
         self._offsets = OffsetSums(min(REACH, T // 2))
         self._looks_right = False
         self._pictured = pictured
-        self._picture: Picture | None = None
+        self._picture: PictureView | None = None
 
     def add(self, weights: Tensor) -> None:
         """Look at the next rows, [h, R, T].
@@ -102,7 +102,7 @@ class LayerView:
         self._offsets.add(maps, torch.ones(1, len(rows), self.T, dtype=torch.bool), rows)
         self._looks_right |= bool(maps.triu(rows.start + 1).any())
         if self._pictured:
-            self._picture = self._picture or Picture(maps.shape[1], self.T)
+            self._picture = self._picture or PictureView(maps.shape[1], self.T)
             self._picture.add(maps[0], rows)
         self._seen = rows.stop
 
@@ -115,8 +115,6 @@ class LayerView:
         """
         if self._seen != self.T:
             raise ValueError(f"{self.name} must have {self.T} rows of weights, got {self._seen}")
-        if self._picture is not None and values is not None:
-            self._picture.measure(values)
         found = {name: sums for name, sums in self._sums.items() if sums.rows}
         scores = {name: sums.means() for name, sums in found.items()}
         return Layer(
@@ -125,7 +123,7 @@ class LayerView:
             {name: sums.baseline() for name, sums in found.items()},
             self._offsets.means(),
             self._looks_right,
-            self._picture,
+            self._picture and self._picture.picture(values),
         )
 
     def _targets(self, rows: range) -> dict[str, Tensor]:

@@ -18,7 +18,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import shape_of
 from attnlib.atlas._readers import in_evaluation
 from attnlib.atlas._seeing import TextView, block_of_rows
 
@@ -65,7 +64,7 @@ class TransformersReader:
         self.whole_model = model
         self.model = model.base_model  # without what is computed of its result
         self.name = str(config.name_or_path or type(model).__name__).rstrip("/").split("/")[-1]
-        self.length = _positions(config)
+        self.length = _positions(model)
         embeddings = model.get_input_embeddings()
         self.vocabulary_size: int | None = getattr(embeddings, "num_embeddings", None)
 
@@ -117,15 +116,16 @@ def _attend(
     value: Tensor,
     attention_mask: Tensor | None = None,
     **options: Any,
-) -> tuple[Tensor, None]:
+) -> tuple[Tensor, Tensor | None]:
     """Attend as the module's own file does, block by block of rows, and show the weights."""
     own, watch = _own_attention(module), _watching.get()
+    if watch is None:  # somebody has set our name, and isn't making an atlas
+        return own(module, query, key, value, attention_mask, **options)
+    _require_no_sink(module, options)
     B, h, T = query.shape[:3]
     by_rows = {name: options.pop(name) for name in BY_ROWS if options.get(name) is not None}
-    if watch is not None:
-        _require_no_sink(module, options)
-    step = T if watch is None or _holds_rows(own, options, T) else block_of_rows(h, T)
-    view = watch and watch.text.begin(watch.names.get(id(module), type(module).__name__))
+    step = T if _holds_rows(own, options, T) else block_of_rows(h, T)
+    view = watch.text.begin(watch.names.get(id(module), type(module).__name__))
     outputs = []
     for start in range(0, T, step):
         rows = slice(start, start + step)
@@ -134,14 +134,11 @@ def _attend(
             module, query[:, :, rows], key, value, _rows_of(attention_mask, rows, T),
             **some, **options,
         )  # fmt: skip
+        if weights is None or weights.dim() != 4 or B != 1:
+            raise _NotByRowsError
         outputs.append(output)  # [B, rows, h, d_v]
-        if view is not None:
-            if weights is None or B != 1 or weights.dim() != 4:
-                found = None if weights is None else shape_of(weights)
-                raise _NotByRowsError(found)
-            view.add(weights[0])
-    if watch is not None and view is not None:
-        watch.text.end(view, value[0])
+        view.add(weights[0])
+    watch.text.end(view, value[0])
     return torch.cat(outputs, dim=1), None
 
 
@@ -151,7 +148,7 @@ def _own_attention(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor | No
         file = vars(sys.modules.get(kind.__module__, object))
         if "eager_attention_forward" in file:
             return file["eager_attention_forward"]
-    raise _NotByRowsError(type(module).__name__)
+    raise _NotByRowsError
 
 
 def _require_no_sink(module: nn.Module, options: dict[str, Any]) -> None:
@@ -227,7 +224,13 @@ def _parameters(model: nn.Module) -> Collection[str]:
     return inspect.signature(model.forward).parameters.keys()
 
 
-def _positions(config: Any) -> int | None:
-    """Return how many positions a model says that it has."""
-    found = getattr(config, "max_position_embeddings", None)
-    return found if isinstance(found, int) and found > 0 else None
+def _positions(model: Any) -> int | None:
+    """Return how many positions a model says that it has for tokens."""
+    found = getattr(model.config, "max_position_embeddings", None)
+    if not isinstance(found, int) or found < 1:
+        return None
+    for name, part in model.named_modules():
+        padded = isinstance(part, nn.Embedding) and part.padding_idx is not None
+        if padded and name.endswith("position_embeddings"):  # RoBERTa's begin behind padding's
+            return part.num_embeddings - part.padding_idx - 1
+    return found
