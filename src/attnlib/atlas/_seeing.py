@@ -123,7 +123,7 @@ class LayerView:
             {name: sums.baseline() for name, sums in found.items()},
             self._offsets.means(),
             self._looks_right,
-            self._picture and self._picture.picture(values),
+            None if self._picture is None else self._picture.picture(values),
         )
 
     def _targets(self, rows: range) -> dict[str, Tensor]:
