@@ -284,9 +284,21 @@ def test_its_table():
     assert lines[0] == "Atlas of built: 2 layers of 3 heads, 2 texts of 12 tokens, causal"
     (previous,) = [line for line in lines if line.startswith("previous token")]
     assert previous.split()[2:5] == ["1.1", "1.00", "±0.00"]
-    assert previous.endswith("1.00 always at offset -1")
+    assert previous.endswith("1.00 always at offset -1, 22 rows")
     (offset,) = [line for line in lines if line.startswith("best offset")]
     assert "2.3 1.00 ±0.00 at -3" in offset
+
+
+def test_one_text_has_no_spread():
+    assert "±" not in repr(book_of()) and "spread" not in repr(book_of())
+
+
+def test_how_many_rows_have_a_pattern():
+    rows = {pattern: scores.rows for pattern, scores in book_of(texts=TEXTS).scores.items()}
+    assert rows == {
+        "previous token": 33, "first token": 33, "same token": 7 + 3 + 9, "induction": 7 + 3 + 9,
+        "best offset": 36, "entropy": 36,
+    }  # fmt: skip
 
 
 def test_its_figure_has_a_table_per_pattern():

@@ -1,4 +1,4 @@
-"""Score the heads of a model: `python -m attnlib.atlas PATH --text FILE`.
+"""Score the heads of a model: `python -m attnlib.atlas PATH --text FILE -o atlas.html`.
 
 The exit status is 0 if an atlas was made, 2 if it couldn't be (because of the command, of a file,
 of the model or of a text), 130 if it was interrupted.
@@ -24,13 +24,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     texts = [text for file in asked.text for text in _paragraphs(file, parser)]
     try:
         atlas = of(asked.model, texts, name=asked.name, progress=not asked.quiet)
+        print(table_of(atlas, asked.best))
+        if asked.output:
+            atlas.save_html(asked.output)
+            print(f"saved: {asked.output}, {Path(asked.output).stat().st_size:,} bytes")
     except (TypeError, ValueError, ImportError, OSError) as error:
         print(fill(str(error), 100), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return INTERRUPTED
-    print(table_of(atlas, asked.best))
     return 0
 
 
@@ -47,6 +50,9 @@ def _parser() -> argparse.ArgumentParser:
         help="what it is to read; paragraphs, with an empty line between them, are texts of their "
         "own, and the first is the one that is shown",
     )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", metavar="FILE.html", help="write all heads into this file, for a browser"
+    )
     parser.add_argument("--name", help="what the model is called (its own name if left out)")
     parser.add_argument("--best", type=int, default=3, help="heads per pattern (3 if left out)")
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
@@ -35,6 +36,7 @@ class PatternScores:
         texts: how many texts have the pattern.
         offsets: for "best offset", each head's offset, int64 [L, h]: -1 is the token to the left;
             else None.
+        rows: how many rows of all texts have the pattern: a score of few rows says little.
     """
 
     pattern: str
@@ -44,6 +46,7 @@ class PatternScores:
     rule: str
     texts: int
     offsets: Tensor | None = None
+    rows: int = 0
 
     def best(self, n: int = 5) -> list[Head]:
         """Return the heads with the highest scores, from the best on.
@@ -117,6 +120,20 @@ class Atlas:
     def num_heads(self) -> int:
         """How many heads each layer has: h."""
         return self.maps.shape[1]
+
+    def save_html(self, path: str | PathLike[str]) -> None:
+        """Write all heads into one HTML file that needs no Python and no network.
+
+        It is what `attnlib.widgets.HeadAtlas` shows.
+
+        Raises:
+            ValueError: more than a page can hold; see there.
+            OSError: `path` can't be written.
+            ImportError: without the extra "widgets".
+        """
+        from attnlib.widgets import HeadAtlas
+
+        HeadAtlas(self).save_html(fspath(path))
 
     def best(self, pattern: str, n: int = 5) -> list[Head]:
         """Return the heads that score highest on a pattern; of "entropy", the sharpest.
@@ -192,19 +209,24 @@ def table_of(atlas: Atlas, n: int = 3) -> str:
         f"Atlas of {atlas.name}: {atlas.num_layers} layers of {atlas.num_heads} heads, "
         f"{count} {'text' if count == 1 else 'texts'} of {tokens} tokens"
         + (", causal" if atlas.causal else ""),
-        "Best heads as layer.head, counted from 1, with spread over texts; then the baseline.",
+        "Best heads as layer.head, counted from 1"
+        + (", with spread over texts" if count > 1 else "")
+        + "; then the baseline.",
     ]
     for pattern, scores in atlas.scores.items():
-        cells = "".join(_cell(scores, head) for head in scores.best(n))
-        baselines = {f"{head.baseline:.2f}" for head in scores.best(n)}
-        lines.append(f"{pattern:15}{cells}  {'/'.join(sorted(baselines))} {scores.rule}")
+        heads = scores.best(n)
+        cells = "".join(_cell(scores, head) for head in heads)
+        baselines = sorted({f"{head.baseline:.2f}" for head in heads})
+        lines.append(
+            f"{pattern:15}{cells}  {'/'.join(baselines)} {scores.rule}, {scores.rows:,} rows"
+        )
     return "\n".join(lines)
 
 
 def _cell(scores: PatternScores, head: Head) -> str:
     """Write a head and its score."""
-    where = f"{head.layer + 1}.{head.head + 1}"
+    spread = f" ±{head.spread:.2f}" if scores.texts > 1 else ""
     offset = ""
     if scores.offsets is not None:
         offset = f" at {int(scores.offsets[head.layer, head.head]):+d}"
-    return f"  {where:>5} {head.score:.2f} ±{head.spread:.2f}{offset}"
+    return f"  {f'{head.layer + 1}.{head.head + 1}':>5} {head.score:.2f}{spread}{offset}"

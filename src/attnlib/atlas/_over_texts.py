@@ -45,14 +45,30 @@ def _on_targets(pattern: str, counted: str, seen: Sequence[Text]) -> PatternScor
     if len(offsets) == 1:
         rule = f"always at offset {offsets.pop():+d}"
     baseline = torch.full(found.shape[1:], share, dtype=torch.float64)
-    return PatternScores(pattern, found.mean(0), _spread(found), baseline, rule, len(seen))
+    return PatternScores(
+        pattern,
+        found.mean(0),
+        _spread(found),
+        baseline,
+        rule,
+        len(seen),
+        rows=sum(text[0].rows[counted] for text in seen),
+    )
 
 
 def _entropy(seen: Sequence[Text], lengths: Sequence[int], causal: bool) -> PatternScores:
     found = _stacked(seen, lambda layer: layer.scores["entropy"])
     evenly = torch.stack([_keys(T, causal).log().mean() for T in lengths]).mean()
     baseline = evenly.expand(found.shape[1:]).clone()
-    return PatternScores("entropy", found.mean(0), _spread(found), baseline, "evenly", len(seen))
+    return PatternScores(
+        "entropy",
+        found.mean(0),
+        _spread(found),
+        baseline,
+        "evenly",
+        len(seen),
+        rows=sum(lengths),
+    )
 
 
 def _best_offset(seen: Sequence[Text], lengths: Sequence[int], causal: bool) -> PatternScores:
@@ -73,6 +89,7 @@ def _best_offset(seen: Sequence[Text], lengths: Sequence[int], causal: bool) -> 
         "evenly",
         len(seen),
         best - REACH,
+        rows=sum(lengths),
     )
 
 

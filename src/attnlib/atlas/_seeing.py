@@ -40,7 +40,8 @@ class Layer:
     Attributes:
         name: what the model calls its attention.
         scores: by pattern, float64 [h]; "same token" twice, once of earlier places only.
-        baselines: of those patterns that have one, the share of the best offset, and the offset.
+        baselines: of patterns with targets, the best offset and its share.
+        rows: of each pattern, how many rows have it.
         by_offset: the weight at each offset from -reach to reach, float64 [h, offsets].
         looks_right: whether any weight lay right of the diagonal.
         picture: of the text that is shown, what a picture needs.
@@ -49,6 +50,7 @@ class Layer:
     name: str
     scores: dict[str, Tensor]
     baselines: dict[str, tuple[int, float]]
+    rows: dict[str, int]
     by_offset: Tensor
     looks_right: bool
     picture: Picture | None
@@ -121,6 +123,7 @@ class LayerView:
             self.name,
             scores | {"entropy": self._entropies.means()},
             {name: sums.baseline() for name, sums in found.items()},
+            {name: sums.rows for name, sums in found.items()},
             self._offsets.means(),
             self._looks_right,
             None if self._picture is None else self._picture.picture(values),
