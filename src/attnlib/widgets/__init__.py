@@ -13,6 +13,7 @@ from attnlib.widgets.cache_calculator import CacheCalculator
 from attnlib.widgets.clock_hands import ClockHands
 from attnlib.widgets.flow import Flow
 from attnlib.widgets.gpt_steps import GptSteps
+from attnlib.widgets.head_atlas import HeadAtlas
 from attnlib.widgets.head_explorer import HeadExplorer
 from attnlib.widgets.head_lab import HeadLab
 from attnlib.widgets.head_mute import HeadMute
@@ -31,6 +32,7 @@ __all__ = [
     "ClockHands",
     "Flow",
     "GptSteps",
+    "HeadAtlas",
     "HeadExplorer",
     "HeadLab",
     "HeadMute",

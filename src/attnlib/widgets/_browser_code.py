@@ -94,6 +94,11 @@ def shared_sheet() -> str:
     return _styles(_all_shared(".css"), ".attn-widget")
 
 
+def page_script(name: str) -> str:
+    """Return a classic script with all of a widget's code, for a page that has it alone."""
+    return _script(files_of(FOLDER / name))
+
+
 def own_sheet(name: str) -> str:
     """Return a widget's own style; it needs that of `shared_sheet`."""
     own = (path for path in files_of(FOLDER / name) if path.parent != SHARED)

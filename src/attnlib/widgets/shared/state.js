@@ -85,13 +85,19 @@ export function readerOf(model) {
   /** `count` places of `size` things, as little-endian uint16. */
   function places(name, count, size) {
     const view = bytesOf(name, count, 2);
-    const found = Uint16Array.from({ length: count }, (_, i) => view.getUint16(2 * i, true));
+    const found = new Uint16Array(count);
+    for (let i = 0; i < count; i++) found[i] = view.getUint16(2 * i, true); // there may be a million
     if (!found.every((place) => place < size)) {
       throw new Error(`${name} should be places from 0 to ${size - 1}, but one is beyond`);
     }
     return found;
   }
-  return { read, whole, counts, index, indices, list, text, texts, numbers, places };
+  /** `count` bytes. */
+  function bytes(name, count) {
+    const { buffer, byteOffset } = bytesOf(name, count, 1);
+    return new Uint8Array(buffer, byteOffset, count);
+  }
+  return { read, whole, counts, index, indices, list, text, texts, numbers, places, bytes };
 }
 
 /** A value in a message; of a long list also how much there is. */

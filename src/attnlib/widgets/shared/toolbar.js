@@ -43,7 +43,7 @@ export function createToolbar(name, className) {
 
   function press(place) {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === place)));
-    makeTabStop(place);
+    makeTabStop(Math.max(0, place)); // where none is pressed, the first
   }
   return { node, show, press };
 }
