@@ -5,26 +5,43 @@ import { scoreOf } from "./head_atlas_state.js";
 import { scoreText } from "./head_atlas_words.js";
 import { element, reachWhileScrolling } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
+import { createNote } from "./shared/parts.js";
 import { createFold, createTable } from "./shared/tables.js";
 
-/** The scores of some heads, side by side, each beside its baseline. */
+/** What the baselines are, and where a pattern isn't in every text, in a sentence. */
+function sayBaselines(patterns) {
+  const all = Math.max(...patterns.map(({ texts }) => texts));
+  const said = patterns.map(({ name, rule, texts }) => {
+    const found = texts < all ? ` (in ${texts} of ${all} texts)` : "";
+    return `${name}${found}, ${rule}`;
+  });
+  return `Baselines: ${said.join("; ")}.`;
+}
+
+/** The scores of some heads, side by side, beside their baselines. */
 export function createScores(state, names) {
   const table = element("div");
-  const node = element("div", { class: "attn-scroll attn-scores" }, table);
-  reachWhileScrolling(node, "Scores of the chosen heads");
+  const scroll = element("div", { class: "attn-scroll attn-scores" }, table);
+  reachWhileScrolling(scroll, "Scores of the chosen heads");
+  const node = element("div", {}, scroll, createNote(sayBaselines(state.patterns)));
+
   function draw(heads) {
-    const columns = heads.flatMap((head) => [names.short(head), "baseline"]);
-    const rows = state.patterns.map(({ name, rule, texts }, i) => {
-      const cells = heads.flatMap((head) => {
-        const score = scoreOf(state, i, head);
-        return [scoreText(score), shortNumber(score.baseline)];
-      });
-      return [name, ...cells, `${rule} (${texts} text${texts === 1 ? "" : "s"})`];
-    });
-    const caption = "Scores, mean ± standard deviation over the texts";
-    table.replaceChildren(
-      createTable(caption, ["score", ...columns, "what the baseline is"], rows),
+    const places = state.patterns.map((_, i) => heads.map((head) => scoreOf(state, i, head)));
+    const isShared = places.every((scores) =>
+      scores.every(({ baseline }) => baseline === scores[0].baseline),
     );
+    const base = ({ baseline }) => shortNumber(baseline);
+    const rows = places.map((scores, i) => [
+      state.patterns[i].name,
+      ...scores.flatMap((score) => (isShared ? scoreText(score) : [scoreText(score), base(score)])),
+      ...(isShared ? [base(scores[0])] : []),
+    ]);
+    const columns = heads.flatMap((head) =>
+      isShared ? names.short(head) : [names.short(head), "baseline"],
+    );
+    const caption = "Scores, mean ± standard deviation over the texts";
+    const titles = ["score", ...columns, ...(isShared ? ["baseline"] : [])];
+    table.replaceChildren(createTable(caption, titles, rows));
   }
   return { node, draw };
 }

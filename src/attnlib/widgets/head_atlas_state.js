@@ -100,18 +100,22 @@ export function tokensOf({ perCell, T }, cell) {
 
 /** A head's map: shares [cells, cells], times the mean length of each cell's values if `valued`. */
 export function sharesOf(state, head, valued) {
-  const { cells, maps } = state;
-  const shares = Float64Array.from(
-    maps.subarray(head * cells ** 2, (head + 1) * cells ** 2),
-    (root) => SHARES[root],
-  );
+  const { cells } = state;
+  const shares = unpacked(state, head * cells ** 2, cells ** 2);
   if (!valued) return shares;
   const lengths = Array.from({ length: cells }, (_, cell) => meanLength(state, head, cell));
   for (let row = 0; row < cells; row++) {
     const own = shares.subarray(row * cells, (row + 1) * cells);
-    own.forEach((share, cell) => (own[cell] = share * lengths[cell]));
+    for (let cell = 0; cell < cells; cell++) own[cell] *= lengths[cell];
     toShares(own);
   }
+  return shares;
+}
+
+/** Shares of the maps, from one on. */
+function unpacked({ maps }, first, count) {
+  const shares = new Float64Array(count);
+  for (let i = 0; i < count; i++) shares[i] = SHARES[maps[first + i]];
   return shares;
 }
 
@@ -123,8 +127,9 @@ function meanLength(state, head, cell) {
 
 /** Make numbers sum to 1, unless all are 0. */
 function toShares(numbers) {
-  const sum = numbers.reduce((a, b) => a + b, 0);
-  if (sum > 0) numbers.forEach((number, i) => (numbers[i] = number / sum));
+  let sum = 0;
+  for (let i = 0; i < numbers.length; i++) sum += numbers[i];
+  if (sum > 0) for (let i = 0; i < numbers.length; i++) numbers[i] /= sum;
 }
 
 /** The largest weights of a token's row: {key, weight}, from the largest on. */
@@ -139,9 +144,8 @@ function largestWeights({ T, k, keys, weights }, head, token) {
 
 /** A token's whole row, where each token has a cell of its own; `valued` as shares of 1. */
 export function wholeRow(state, head, token, valued) {
-  const { cells, maps, norms, T } = state;
-  const first = (head * cells + token) * cells;
-  const row = Float64Array.from(maps.subarray(first, first + cells), (root) => SHARES[root]);
+  const { norms, T } = state;
+  const row = unpacked(state, (head * T + token) * T, T);
   for (const { key, weight } of largestWeights(state, head, token)) row[key] = weight; // exact
   if (!valued) return row;
   row.forEach((weight, key) => (row[key] = weight * norms[head * T + key]));

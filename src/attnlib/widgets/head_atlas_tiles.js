@@ -2,8 +2,11 @@
 
 import { useHeadColor } from "./shared/color.js";
 import { element, write } from "./shared/dom.js";
+import { afterPaint } from "./shared/idle.js";
 import { createToolbar } from "./shared/toolbar.js";
 import { createWeightsPicture } from "./shared/weights_picture.js";
+
+const AT_ONCE = 10; // milliseconds of drawing, then the browser has its turn
 
 /** How many tiles stand side by side: so that lines and layers end together, where that goes. */
 function columnsOf(heads, most) {
@@ -34,23 +37,33 @@ export function createTiles({ heads, h }, names, { choose, drawMap }) {
   const tileOf = new Map(tiles.map((tile) => [tile.button, tile]));
   let shown = []; // heads
   let look = null; // what the maps depend on besides the head
+  let stop = () => {}; // what is yet to be drawn
 
-  function paint(tile) {
-    if (!tile.isSeen || tile.shown === look) return;
-    tile.shown = look;
-    drawMap(tile.picture, tile.head);
+  /** Draw what is in sight and isn't as it should be, so many at a time that a page stays quick. */
+  function paint() {
+    stop();
+    const end = performance.now() + AT_ONCE;
+    for (const tile of tiles) {
+      if (!tile.isSeen || tile.shown === look) continue;
+      if (performance.now() > end) {
+        stop = afterPaint(paint);
+        return;
+      }
+      tile.shown = look;
+      drawMap(tile.picture, tile.head);
+    }
   }
   const watch = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      tileOf.get(target).isSeen = isIntersecting;
-      paint(tileOf.get(target));
-    }
+    for (const { target, isIntersecting } of entries) tileOf.get(target).isSeen = isIntersecting;
+    paint();
   });
   for (const { head, button } of tiles) {
     useHeadColor(button, head % h);
     watch.observe(button);
   }
-  toolbar.node.style.setProperty("--columns", columnsOf(h, 12));
+  const columns = columnsOf(h, 12);
+  toolbar.node.classList.toggle("attn-stacked", columns > 6);
+  toolbar.node.style.setProperty("--columns", columns);
   toolbar.node.style.setProperty("--columns-narrow", columnsOf(h, 5));
 
   /** Show these heads with their scores as texts. */
@@ -68,12 +81,16 @@ export function createTiles({ heads, h }, names, { choose, drawMap }) {
   /** Draw the maps anew where they are in sight, and the others when they come there. */
   function redraw(options) {
     look = options;
-    tiles.forEach(paint);
+    paint();
   }
   /** Write what a head looks at most below its map. */
   function label(textOf) {
     tiles.forEach(({ best }, head) => write(best, textOf(head)));
   }
   const mark = (head) => toolbar.press(shown.indexOf(head));
-  return { node: toolbar.node, draw, redraw, label, mark, end: () => watch.disconnect() };
+  function end() {
+    watch.disconnect();
+    stop();
+  }
+  return { node: toolbar.node, draw, redraw, label, mark, end };
 }
