@@ -11,7 +11,7 @@ GRID = 64
 def made_weights(L: int, h: int, T: int, *, causal: bool, seed: int) -> torch.Tensor:
     """Return weights [L, h, T, T] by chance; the first head looks back, the last at token 0."""
     generator = torch.Generator().manual_seed(seed)
-    scores = torch.randn(L, h, T, T, generator=generator) * torch.linspace(0, 4, h)[:, None, None]
+    scores = torch.randn(L, h, T, T, generator=generator) * torch.linspace(1, 4, h)[:, None, None]
     places = torch.arange(T)
     scores[0, 0, places, (places - 1).clamp(min=0)] += 12
     scores[-1, -1, :, 0] += 12

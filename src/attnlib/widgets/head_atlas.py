@@ -40,7 +40,8 @@ class HeadAtlas(anywidget.AnyWidget):
         score (int): the score that stands in the tiles, by which they are sorted and left out.
         order (str): "layers", "highest" or "lowest" (score first).
         above (int): 0 for all heads; n for those whose score beats its baseline by more than n - 1
-            steps: of 0.05, or of 0.25 where some score beats its baseline by more than 1.
+            steps: of 0.05, or of 0.25 where some score beats its baseline by more than 1. Where no
+            head beats it, for those that score more than so many steps.
         head (int): the enlarged head, layer * h + head, both from 0.
         pinned (int): a head beside it, counted likewise; -1 for none.
         token (int): the token whose row is shown, 0-based.

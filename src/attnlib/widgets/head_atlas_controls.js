@@ -1,6 +1,6 @@
 // HeadAtlas's controls: the score, by which heads are sorted and left out, and what maps show.
 
-import { stepsOf } from "./head_atlas_state.js";
+import { leadsOf } from "./head_atlas_state.js";
 import { element, write } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createButtonGroup, createCheckbox, createControls, createSlider } from "./shared/parts.js";
@@ -33,17 +33,18 @@ export function createChoices(state, set) {
 
   /** `count` heads are shown. */
   function draw(chosen, count) {
-    const { size, last } = stepsOf(state, chosen.score);
+    const { size, last, isBeaten } = leadsOf(state, chosen.score);
     const { lower } = state.patterns[chosen.score];
     const above = Math.min(chosen.above, last);
+    const least = above > 1 ? `more than ${shortNumber((above - 1) * size)}` : "more than 0";
     const all = `all ${state.heads} heads`;
-    const least = above > 1 ? `more than ${shortNumber((above - 1) * size)}` : "at all";
-    const none = last === 0 ? `no head; ${all}` : all;
+    const some = `${least}: ${count} of ${state.heads} heads`;
+    const side = lower ? "Below" : "Above";
     scores.draw(chosen.score);
     order.draw(orders.indexOf(chosen.order));
-    write(title, lower ? "Below the baseline by" : "Above the baseline by");
+    write(title, isBeaten ? `${side} the baseline by` : "Score (none beats its baseline)");
     slider.fit(last, []);
-    slider.draw(above, above === 0 ? none : `${least}: ${count} of ${state.heads} heads`);
+    slider.draw(above, above === 0 ? all : some);
     lifted.draw(chosen.lifted);
     valued.draw(chosen.valued, state.norms !== null);
   }

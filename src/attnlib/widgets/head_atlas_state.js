@@ -68,24 +68,31 @@ export function scoreOf({ scores, heads, patterns }, pattern, head) {
   return { mean, spread, baseline, better, offset: offsets[head] ?? null };
 }
 
-/** The steps by which scores are better than their baselines: how large, and how many there are. */
-export function stepsOf(state, pattern) {
-  const betters = Array.from({ length: state.heads }, (_, i) => scoreOf(state, pattern, i).better);
-  const most = Math.max(0, ...betters);
+/**
+ * By how much each head's score beats its baseline, in steps: their size, how many there are, and
+ * whether `isBeaten`. A baseline that is the pattern itself no head beats: then it is by how much a
+ * score is above 0.
+ */
+export function leadsOf(state, pattern) {
+  const all = Array.from({ length: state.heads }, (_, head) => scoreOf(state, pattern, head));
+  const isBeaten = all.some(({ better }) => better > 0);
+  const { lower } = state.patterns[pattern];
+  const leads = all.map(({ better, mean }) => (isBeaten || lower ? better : mean));
+  const most = Math.max(0, ...leads);
   const size = most > 1 ? 0.25 : 0.05;
-  return { size, last: Math.ceil(most / size - 1e-9) };
+  return { leads, size, last: Math.ceil(most / size - 1e-9), isBeaten };
 }
 
 /** The heads that are shown, in order. */
 export function shownHeads(state, { score, order, above }) {
-  const { size, last } = stepsOf(state, score);
-  const least = (Math.min(above, last) - 1) * size;
+  const { leads, size, last } = leadsOf(state, score);
+  const step = Math.min(above, last);
   const all = Array.from({ length: state.heads }, (_, head) => head);
-  const scores = all.map((head) => scoreOf(state, score, head));
-  const shown = last > 0 && above > 0 ? all.filter((head) => scores[head].better > least) : all;
+  const shown = step > 0 ? all.filter((head) => leads[head] > (step - 1) * size) : all;
   if (order === "layers") return shown;
   const sign = order === "highest" ? -1 : 1;
-  return shown.sort((a, b) => sign * (scores[a].mean - scores[b].mean) || a - b);
+  const means = all.map((head) => scoreOf(state, score, head).mean);
+  return shown.sort((a, b) => sign * (means[a] - means[b]) || a - b);
 }
 
 /** How many tokens there are that a token may look at. */
