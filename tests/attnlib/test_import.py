@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 CODE = """
-import sys, attnlib
-heavy = {"matplotlib", "anywidget", "IPython", "safetensors"} & set(sys.modules)
+import sys, attnlib, attnlib.atlas
+heavy = {"matplotlib", "anywidget", "IPython", "safetensors", "transformers"} & set(sys.modules)
 from attnlib import data
 data.load("concord")
 heavy |= {"torch._dynamo"} & set(sys.modules)  # a second for nothing

@@ -55,7 +55,7 @@ def _load(kind: str, where: str) -> Any:
         library = import_module("transformers")
     except ImportError as error:
         raise ImportError(
-            f"model {where!r} needs the package transformers: pip install 'attnlib[atlas]'"
+            f"model {where!r} needs the package transformers: pip install 'transformers>=5.23,<6'"
         ) from error
     folder = Path(where)
     if not folder.exists() and _looks_like_a_path(where):
