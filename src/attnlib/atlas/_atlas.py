@@ -67,7 +67,8 @@ class PatternScores:
     def __repr__(self) -> str:
         layers, heads = self.mean.shape
         return (
-            f"PatternScores({self.pattern!r}, {layers} layers of {heads} heads, {self.texts} texts)"
+            f"PatternScores({self.pattern!r}, {_counted(layers, 'layer')} of "
+            f"{_counted(heads, 'head')}, {_counted(self.texts, 'text')})"
         )
 
 
@@ -183,8 +184,8 @@ class Atlas:
                 f"{best.score:.2f}"
             )
         return (
-            f"{len(said)} tables of {self.num_layers} layers by {self.num_heads} heads, colored by "
-            f"score: {'; '.join(said)}."
+            f"{_counted(len(said), 'table')} of {_counted(self.num_layers, 'layer')} by "
+            f"{_counted(self.num_heads, 'head')}, colored by score: {'; '.join(said)}."
         )
 
     def _pattern(self, pattern: str) -> PatternScores:
@@ -206,8 +207,8 @@ def table_of(atlas: Atlas, n: int = 3) -> str:
     tokens = str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     count = len(atlas.texts)
     lines = [
-        f"Atlas of {atlas.name}: {atlas.num_layers} layers of {atlas.num_heads} heads, "
-        f"{count} {'text' if count == 1 else 'texts'} of {tokens} tokens"
+        f"Atlas of {atlas.name}: {_counted(atlas.num_layers, 'layer')} of "
+        f"{_counted(atlas.num_heads, 'head')}, {_counted(count, 'text')} of {tokens} tokens"
         + (", causal" if atlas.causal else ""),
         "Best heads as layer.head, counted from 1"
         + (", with spread over texts" if count > 1 else "")
@@ -217,10 +218,14 @@ def table_of(atlas: Atlas, n: int = 3) -> str:
         heads = scores.best(n)
         cells = "".join(_cell(scores, head) for head in heads)
         baselines = sorted({f"{head.baseline:.2f}" for head in heads})
-        lines.append(
-            f"{pattern:15}{cells}  {'/'.join(baselines)} {scores.rule}, {scores.rows:,} rows"
-        )
+        rule = f"{'/'.join(baselines)} {scores.rule}, {_counted(scores.rows, 'row')}"
+        lines.append(f"{pattern:15}{cells}  {rule}")
     return "\n".join(lines)
+
+
+def _counted(number: int, things: str) -> str:
+    """Return a number with what is counted."""
+    return f"{number:,} {things}{'' if number == 1 else 's'}"
 
 
 def _cell(scores: PatternScores, head: Head) -> str:
