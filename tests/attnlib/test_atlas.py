@@ -113,21 +113,23 @@ def test_scores_are_those_of_patterns(monkeypatch, at_once, causal):
     book = book_of(model, TEXTS)
     assert book.causal == causal
     for pattern, score in {
-        "previous token": lambda w, ids: patterns.previous_token_score(w).heads,
-        "first token": lambda w, ids: patterns.first_token_score(w).heads,
-        "same token": lambda w, ids: patterns.same_token_score(w, ids, causal=causal).heads,
-        "induction": lambda w, ids: patterns.induction_score(w, ids).heads,
-        "entropy": lambda w, ids: patterns.entropy(w),
+        "previous token": lambda w, ids: patterns.previous_token_score(w),
+        "first token": lambda w, ids: patterns.first_token_score(w),
+        "same token": lambda w, ids: patterns.same_token_score(w, ids, causal=causal),
+        "induction": lambda w, ids: patterns.induction_score(w, ids),
     }.items():
-        found = torch.stack(
-            [
-                torch.stack([score(layer[0], torch.tensor(text)) for layer in maps[len(text)]])
-                for text in TEXTS
-            ]
-        )
+        each = [
+            [score(layer[0], torch.tensor(text)) for layer in maps[len(text)]] for text in TEXTS
+        ]
+        found = torch.stack([torch.stack([scores.heads for scores in text]) for text in each])
         torch.testing.assert_close(book.scores[pattern].mean, found.mean(0))
         torch.testing.assert_close(book.scores[pattern].spread, found.std(0))
-        assert book.scores[pattern].texts == 3
+        baseline = sum(text[0].baseline for text in each) / 3
+        assert (book.scores[pattern].baseline - baseline).abs().max() < 1e-12
+        assert book.scores[pattern].rows == sum(text[0].rows for text in each)
+    entropies = [[patterns.entropy(layer[0]) for layer in maps[len(text)]] for text in TEXTS]
+    found = torch.stack([torch.stack(text) for text in entropies])
+    torch.testing.assert_close(book.scores["entropy"].mean, found.mean(0))
 
 
 def test_a_short_text_has_fewer_offsets():

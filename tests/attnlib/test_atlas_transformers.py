@@ -160,6 +160,20 @@ def test_lengths_of_values(name):
     assert book.layer_names[1] == ("h.1.attn" if name == "GPT2" else "layers.1.self_attn")
 
 
+@pytest.mark.parametrize("name", ["GPT2", "GPTJ"])
+def test_settings_of_what_comes_out_change_nothing(name):
+    sizes = FAMILIES.get(name, AT_ONCE.get(name))
+    expected = book_of(made(name, **sizes)).maps
+    for settings in ({"return_dict": False}, {"output_hidden_states": True}):
+        assert torch.equal(book_of(made(name, **sizes, **settings)).maps, expected)
+
+
+def test_a_wrapped_model_is_unwrapped_by_its_owner():
+    wrapped = nn.DataParallel(made("GPT2", **GPT2))
+    with pytest.raises(TypeError, match=r"got BaseModel\w+: of a model that is wrapped .* inside"):
+        book_of(wrapped)
+
+
 def test_a_head_on_top_is_left_out():
     model = made("GPT2", "LMHeadModel", **GPT2)
     model.lm_head.register_forward_hook(lambda *_: pytest.fail("logits were computed"))

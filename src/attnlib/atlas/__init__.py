@@ -14,8 +14,9 @@ first, at its own token elsewhere, at what followed it before, at its best fixed
 widely it looks. Each stands beside what a dumb rule would get. A score says what a head does on
 these texts, not what the model needs it for.
 
-`python -m attnlib.atlas path/to/model --text text.txt` prints the table. Reading a model of
-transformers needs that package, which is imported then and only then.
+`python -m attnlib.atlas path/to/model --text text.txt -o atlas.html` prints the table and writes
+all heads into a file for a browser. Reading a model of transformers needs that package, which is
+imported then and only then.
 """
 
 from attnlib.atlas._atlas import Atlas, Head, PatternScores

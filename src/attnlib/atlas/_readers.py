@@ -1,6 +1,6 @@
 """Models that are none of transformers': our own, and functions that hand out weights."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
@@ -100,12 +100,12 @@ class FunctionReader:
         """Read ids, and take what comes back layer by layer."""
         with torch.no_grad():
             layers = self.function(ids)
-            if isinstance(layers, Tensor) or not isinstance(layers, Iterable):
+            if isinstance(layers, Tensor | Mapping) or not isinstance(layers, Iterable):
                 found = type(layers).__name__
                 shape = f" of shape {list(layers.shape)}" if isinstance(layers, Tensor) else ""
                 raise TypeError(
                     f"model must return a list of weights [1, h, T, T], one per layer, got {found}"
-                    f"{shape}"
+                    f"{shape}: of a model that is wrapped (compiled, say), pass the one inside"
                 )
             for i, weights in enumerate(layers):
                 text.whole(f"layer {i}", weights)

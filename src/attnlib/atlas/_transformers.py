@@ -85,7 +85,7 @@ class TransformersReader:
         result = None
         if "output_attentions" in _parameters(self.model) or "kwargs" in _parameters(self.model):
             with _attending_by(self.model, "eager"):
-                result = self._call(ids, output_attentions=True)
+                result = self._call(ids, output_attentions=True, return_dict=True)
         weights = getattr(result, "attentions", None)
         if not weights or any(layer is None for layer in weights):
             kind = getattr(self.model.config, "model_type", "unknown")
