@@ -1,7 +1,6 @@
 """Models and tokenizers of transformers by path or by name on the hub."""
 
 from contextlib import suppress
-from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -52,7 +51,7 @@ def load_tokenizer(where: str | PathLike[str], *, wanted: bool) -> Any:
 
 def _load(kind: str, where: str) -> Any:
     try:
-        library = import_module("transformers")
+        import transformers
     except ImportError as error:
         raise ImportError(
             f"model {where!r} needs the package transformers: pip install 'transformers>=5.23,<6'"
@@ -63,7 +62,7 @@ def _load(kind: str, where: str) -> Any:
             f"model must be a folder, a hub id or a model, got {where!r}, and no such folder exists"
         )
     try:
-        return getattr(library, kind).from_pretrained(where, trust_remote_code=False)
+        return getattr(transformers, kind).from_pretrained(where, trust_remote_code=False)
     except (OSError, ValueError) as error:
         if folder.exists():
             raise ValueError(

@@ -8,11 +8,9 @@ code, and what goes on to the next layer is what would have gone on.
 """
 
 import inspect
-import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
 from typing import Any
 
 import torch
@@ -42,8 +40,8 @@ _watching: ContextVar[_Watch | None] = ContextVar("watching", default=None)
 
 def is_transformers_model(model: object) -> bool:
     """Tell whether a model is of transformers, without importing it."""
-    library = sys.modules.get("transformers")
-    return library is not None and isinstance(model, library.PreTrainedModel)
+    kinds = {(kind.__module__.split(".")[0], kind.__name__) for kind in type(model).__mro__}
+    return ("transformers", "PreTrainedModel") in kinds
 
 
 class TransformersReader:
@@ -145,9 +143,10 @@ def _attend(
 def _own_attention(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor | None]]:
     """Return what a module's own file, or that of a class it stems from, has for "eager"."""
     for kind in type(module).__mro__:
-        file = vars(sys.modules.get(kind.__module__, object))
-        if "eager_attention_forward" in file:
-            return file["eager_attention_forward"]
+        forward = inspect.unwrap(vars(kind).get("forward", _attend))
+        own = forward.__globals__.get("eager_attention_forward")
+        if own is not None:
+            return own
     raise _NotByRowsError
 
 
@@ -215,9 +214,11 @@ def _configs(model: nn.Module) -> list[Any]:
 
 def _register() -> None:
     """Tell transformers of our attention, which takes masks as "eager" does."""
-    library, masks = import_module("transformers"), import_module("transformers.masking_utils")
-    library.AttentionInterface.register(OURS, _attend)
-    library.AttentionMaskInterface.register(OURS, masks.eager_mask)
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    AttentionInterface.register(OURS, _attend)
+    AttentionMaskInterface.register(OURS, eager_mask)
 
 
 def _parameters(model: nn.Module) -> Collection[str]:
