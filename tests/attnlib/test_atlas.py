@@ -211,6 +211,7 @@ def test_padding_is_left_out():
 
 def test_its_names():
     assert book_of().name == "built" and book_of(name="mine").name == "mine"
+    assert book_of().library is None and book_of(own_model("GPT")).library is None
 
 
 # --- models of attnlib ----------------------------------------------------------------------------

@@ -298,7 +298,8 @@ def folder(tmp_path_factory):
 
 def test_a_folder_brings_its_tokenizer(folder):
     book = book_of(folder, [TEXT])
-    assert book.name == "tiny" and book.tokens == tuple(TEXT.split())
+    assert book.name == "tiny" and book.library == "transformers"
+    assert book.tokens == tuple(TEXT.split())
     words = transformers.AutoTokenizer.from_pretrained(folder)
     again = book_of(transformers.GPT2Model.from_pretrained(folder), [TEXT], tokenizer=words)
     for pattern, scores in book.scores.items():
@@ -357,7 +358,8 @@ def test_the_command_writes_a_file(folder, tmp_path, capsys):
     asked = [str(folder), "--text", str(file), "--quiet", "-o"]
     assert main([*asked, str(page)]) == 0
     written = page.read_text(encoding="utf-8")
-    assert "<title>Atlas of heads: tiny</title>" in written and len(written) < 500_000
+    assert "<title>Atlas of heads: tiny</title>" in written and ", transformers " in written
+    assert len(written) < 500_000
     assert f"saved: {page}, " in capsys.readouterr().out
     assert main([*asked, str(tmp_path / "nowhere" / "atlas.html")]) == 2
     assert "No such file" in capsys.readouterr().err

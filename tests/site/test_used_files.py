@@ -17,6 +17,7 @@ from used_files import UsedFiles, files_below
 
 import attnlib
 from attnlib import (
+    atlas,
     data,
     heatmap,
     interop,
@@ -152,7 +153,7 @@ def test_saved_weights_count_where_they_are_loaded_and_not_where_models_are_trai
     assert trains.isdisjoint(saved) and package / "training" / "loop.py" in trains
 
 
-MODULES = (attnlib, data, heatmap, interop, model, museum, patterns, plotting, relations)
+MODULES = (attnlib, atlas, data, heatmap, interop, model, museum, patterns, plotting, relations)
 PUBLIC = [
     (module.__name__, name)
     for module in (*MODULES, training, widgets)

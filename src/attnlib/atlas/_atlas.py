@@ -94,6 +94,7 @@ class Atlas:
         top_weights: their weights, float32 [L, h, T, k]; 0 where there is no key.
         value_norms: the length of each token's value row in each head, float32 [L, h, T]; None
             where the model hands out weights alone.
+        library: the package that the model is from, "transformers"; None for any other model.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Atlas:
     top_keys: Tensor
     top_weights: Tensor
     value_norms: Tensor | None
+    library: str | None = None
 
     @property
     def tokens(self) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ def of(
         _require_fit(f"texts[{i}]", text, reader)
     name = name or reader.name
     seen = _see(reader, read, shown, name, progress)
-    return _atlas(name, read, shown, seen)
+    return _atlas(name, reader.library, read, shown, seen)
 
 
 def _reader_of(model: Any) -> Reader:
@@ -155,7 +155,13 @@ def _require_alike(seen: Sequence[Sequence[Layer]]) -> None:
         )
 
 
-def _atlas(name: str, texts: Sequence[Text], shown: int, seen: Sequence[Sequence[Layer]]) -> Atlas:
+def _atlas(
+    name: str,
+    library: str | None,
+    texts: Sequence[Text],
+    shown: int,
+    seen: Sequence[Sequence[Layer]],
+) -> Atlas:
     pictures = [layer.picture for layer in seen[shown] if layer.picture is not None]
     norms = [picture.value_norms for picture in pictures if picture.value_norms is not None]
     return Atlas(
@@ -169,4 +175,5 @@ def _atlas(name: str, texts: Sequence[Text], shown: int, seen: Sequence[Sequence
         top_keys=torch.stack([picture.top_keys for picture in pictures]),
         top_weights=torch.stack([picture.top_weights for picture in pictures]),
         value_norms=torch.stack(norms) if len(norms) == len(pictures) else None,
+        library=library,
     )

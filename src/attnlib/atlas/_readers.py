@@ -20,11 +20,13 @@ class Reader(Protocol):
         name: of the model.
         length: how many tokens it can read, None if it doesn't say.
         vocabulary_size: how many ids it knows, None if it doesn't say.
+        library: the package that it is from, if it is none of ours or a function.
     """
 
     name: str
     length: int | None
     vocabulary_size: int | None
+    library: str | None
 
     def read(self, ids: Tensor, text: TextView) -> None:
         """Read ids [1, T], and show the view each layer."""
@@ -44,6 +46,8 @@ def in_evaluation(model: nn.Module) -> Iterator[None]:
 
 class OwnReader:
     """A `TransformerModel`; one layer's weights are there at a time."""
+
+    library: str | None = None
 
     def __init__(self, model: TransformerModel) -> None:
         self.model = model
@@ -91,6 +95,7 @@ class FunctionReader:
 
     length: int | None = None
     vocabulary_size: int | None = None
+    library: str | None = None
 
     def __init__(self, function: Callable[[Tensor], Iterable[Tensor]]) -> None:
         self.function = function

@@ -47,6 +47,8 @@ def is_transformers_model(model: object) -> bool:
 class TransformersReader:
     """A model of transformers. It is left as it was."""
 
+    library: str | None = "transformers"
+
     def __init__(self, model: Any) -> None:
         config = model.config
         if "decoder_input_ids" in _parameters(model):

@@ -14,7 +14,7 @@ from attnlib.widgets._browser_code import page_script
 MARK = re.compile("<!-- ([a-z]+) -->")
 # What only a notebook asks of a widget.
 JUPYTERS = {*anywidget.AnyWidget.class_trait_names(sync=True), "_anywidget_id", "_esm", "_css"}
-PAGE = Path(__file__).with_name("_standalone.html")
+PAGE = Path(__file__).parent / "_standalone.html"
 
 
 def standalone_page(widget: anywidget.AnyWidget, *, title: str, notes: str = "") -> str:

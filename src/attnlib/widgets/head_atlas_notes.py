@@ -1,6 +1,5 @@
 """What stands below a saved atlas: the texts it is of, when it was made and with what."""
 
-import sys
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
@@ -18,7 +17,7 @@ def notes_of(atlas: Atlas) -> str:
     return (
         "<details><summary>The texts, token by token</summary>"
         f'<ol translate="no">{texts}</ol></details>'
-        f"<p>Made on {datetime.now(UTC):%Y-%m-%d} with {', '.join(_tools())}.</p>"
+        f"<p>Made on {datetime.now(UTC):%Y-%m-%d} with {', '.join(_tools(atlas))}.</p>"
     )
 
 
@@ -29,9 +28,7 @@ def _beginning(tokens: tuple[str, ...]) -> str:
     return f"{len(tokens):,} tokens: {shown}{more}"
 
 
-def _tools() -> list[str]:
+def _tools(atlas: Atlas) -> list[str]:
     """Return the programs that an atlas is made with, and their versions."""
     tools = [f"attnlib {version('attnlib')}", f"PyTorch {torch.__version__}"]
-    if "transformers" in sys.modules:
-        tools.append(f"transformers {version('transformers')}")
-    return tools
+    return tools if atlas.library is None else [*tools, f"{atlas.library} {version(atlas.library)}"]
