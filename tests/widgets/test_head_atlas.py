@@ -72,6 +72,10 @@ DAMAGES = {
 }
 
 
+IS_DRAWN = "(canvas) => canvas.getContext('2d').getImageData(0, 0, 1, 1).data[3] === 255"
+DRAWN = f"({IS_DRAWN})(document.querySelector('.attn-tile canvas'))"
+
+
 def short(number, digits=2):
     return f"{number:.{digits}f}".removeprefix("0")
 
@@ -377,8 +381,8 @@ def test_a_pressed_tile_brings_the_large_map_into_the_window(show, width):
 
 def test_tiles_out_of_sight_are_not_drawn(show):
     page = show(HeadAtlas(made_atlas(12, 12, 12)[0]), width=360)
-    page.wait_for_function("document.querySelector('.attn-tile canvas').width === 12")
-    drawn = "[...document.querySelectorAll('.attn-tile canvas')].map((c) => c.width === 12)"
+    page.wait_for_function(DRAWN)
+    drawn = f"[...document.querySelectorAll('.attn-tile canvas')].map({IS_DRAWN})"
     seen = page.evaluate(drawn)
     assert seen[0] and not seen[-1]
     page.locator(".attn-tile").last.focus()
@@ -421,7 +425,7 @@ def file(tmp_path_factory):
 def test_the_file_opens_from_a_folder_and_asks_nobody(browser, file, width, scheme):
     with open_page(browser, file.as_uri(), scheme=scheme, width=width) as (page, problems):
         page.locator(".attn-tile").first.wait_for()
-        page.wait_for_function("document.querySelector('.attn-tile canvas').width === 64")
+        page.wait_for_function(DRAWN)
         assert page.title() == "Atlas of heads: a </title> model"
         assert page.locator("html").get_attribute("data-theme") == scheme
         page.get_by_role("button", name="layer 3, head 4").click()
@@ -447,7 +451,7 @@ def test_a_damaged_file_says_so(browser, file, tmp_path):
 
 def test_other_engines_open_the_file(engine, file):
     engine.open(file.as_uri())
-    wait_for(engine, "() => document.querySelector('.attn-tile canvas')?.width === 64")
+    wait_for(engine, f"() => document.querySelector('.attn-tile') !== null && {DRAWN}")
     selector, key = KEY
     before = engine.evaluate("() => document.querySelectorAll('.attn-tile').length")
     assert before == 144 and engine.evaluate(FOCUS, selector)

@@ -26,6 +26,7 @@ import {
   createWidget,
 } from "./shared/parts.js";
 import { followerOf, setterOf } from "./shared/state.js";
+import { paintWeights } from "./shared/weights_picture.js";
 
 const MOVED = ["score", "order", "above", "head", "pinned", "token", "lifted", "valued"];
 
@@ -48,13 +49,13 @@ function render({ model, el }) {
   const chosen = () => chosenOf(model, state);
 
   /** Draw a head's map, small or large. */
-  function drawMap(picture, head) {
+  function drawMap(canvas, head) {
     const { lifted, valued } = chosen();
     const shares = sharesOf(state, head, valued);
     const shades = lifted ? shares.map(Math.sqrt) : shares;
     const rows = state.cells;
     const ends = (row) => (state.causal ? row + 1 : rows);
-    picture.draw(shades, rows, { rows, mayLook: ends, top: 1, isMarked: false });
+    paintWeights(canvas, shades, rows, { rows, mayLook: ends, top: 1 });
   }
   const choices = createChoices(state, set);
   const tiles = createTiles(state, names, {

@@ -4,7 +4,6 @@ import { asTitle } from "./head_atlas_words.js";
 import { element, write } from "./shared/dom.js";
 import { createHeading, createSwatch } from "./shared/parts.js";
 import { createReadingMap } from "./shared/reading_map.js";
-import { createWeightsPicture } from "./shared/weights_picture.js";
 
 const MOST_LABELED = 24; // cells a side; of more, every eighth has the number of its first token
 
@@ -20,9 +19,10 @@ function labelsOf({ cells, perCell }, names) {
 /** A head's large map below its name; `read(cell)` is told where a reader points. */
 export function createHeadView(state, names, { read, drawMap }) {
   const heading = createHeading();
-  const picture = createWeightsPicture();
+  const canvas = element("canvas", { "aria-hidden": "true" });
+  const picture = element("span", { class: "attn-picture" }, canvas);
   const labels = labelsOf(state, names);
-  const map = createReadingMap(picture.node, labels, labels, read);
+  const map = createReadingMap(picture, labels, labels, read);
   map.node.classList.toggle("attn-many-cells", state.cells > MOST_LABELED);
   const node = element("div", {}, heading, map.node);
 
@@ -31,10 +31,9 @@ export function createHeadView(state, names, { read, drawMap }) {
     const name = element("strong", {}, asTitle(names.head(head)));
     heading.replaceChildren(createSwatch(head % state.h), name, " of ", layer);
     map.plot.setAttribute("aria-label", `Map of ${names.head(head)}; arrow keys read it`);
-    redraw(head);
+    drawMap(canvas, head);
   }
-  const redraw = (head) => drawMap(picture, head);
-  return { node, draw, redraw };
+  return { node, draw };
 }
 
 /** The colors of a map, in words: `of` what they are, and whether they go by the square root. */

@@ -4,7 +4,6 @@ import { useHeadColor } from "./shared/color.js";
 import { element, write } from "./shared/dom.js";
 import { afterPaint } from "./shared/idle.js";
 import { createToolbar } from "./shared/toolbar.js";
-import { createWeightsPicture } from "./shared/weights_picture.js";
 
 const AT_ONCE = 10; // milliseconds of drawing, then the browser has its turn
 
@@ -14,25 +13,26 @@ function columnsOf(heads, most) {
   return 2 * fitting > most ? fitting : Math.min(heads, most);
 }
 
-function createTile(head, name, choose) {
+function createTile(head, name, cells, choose) {
   const number = element("span", { class: "attn-number" });
   const best = element("bdi", { class: "attn-tile-key", dir: "auto" });
-  const picture = createWeightsPicture();
+  const canvas = element("canvas", { "aria-hidden": "true", width: cells, height: cells });
+  const picture = element("span", { class: "attn-picture" }, canvas);
   const title = element("span", { class: "attn-tile-title" }, element("span", {}, name), number);
-  const parts = [title, picture.node, best];
+  const parts = [title, picture, best];
   const button = element("button", { type: "button", class: "attn-tile" }, ...parts);
   button.addEventListener("click", () => choose(head));
-  return { head, button, number, best, picture, isSeen: false, shown: null };
+  return { head, button, number, best, canvas, isSeen: false, shown: null };
 }
 
 /**
- * A small map for each head, its score above and the key of its chosen row below; `drawMap(picture,
+ * A small map for each head, its score above and the key of its chosen row below; `drawMap(canvas,
  * head)` draws one.
  */
-export function createTiles({ heads, h }, names, { choose, drawMap }) {
+export function createTiles({ heads, h, cells }, names, { choose, drawMap }) {
   const toolbar = createToolbar("All heads; arrow keys move, Enter enlarges", "attn-heads");
   const tiles = Array.from({ length: heads }, (_, head) =>
-    createTile(head, names.short(head), choose),
+    createTile(head, names.short(head), cells, choose),
   );
   const tileOf = new Map(tiles.map((tile) => [tile.button, tile]));
   let shown = []; // heads
@@ -50,7 +50,7 @@ export function createTiles({ heads, h }, names, { choose, drawMap }) {
         return;
       }
       tile.shown = look;
-      drawMap(tile.picture, tile.head);
+      drawMap(tile.canvas, tile.head);
     }
   }
   const watch = new IntersectionObserver((entries) => {

@@ -56,7 +56,7 @@ export function meanLargest(weights, T, causal) {
 }
 
 /** Rows of weights as colors from 0 to `top`; what a row may not look at stays transparent. */
-function paint(canvas, weights, columns, { rows, mayLook, top }) {
+export function paintWeights(canvas, weights, columns, { rows, mayLook, top }) {
   shades ??= allShades();
   if (canvas.width !== columns) canvas.width = columns;
   if (canvas.height !== rows) canvas.height = rows;
@@ -80,7 +80,7 @@ export function createWeightsPicture() {
   const node = element("span", { class: "attn-picture" }, canvas, svg);
 
   function draw(weights, columns, { isMarked, ...options }) {
-    paint(canvas, weights, columns, options);
+    paintWeights(canvas, weights, columns, options);
     const viewBox = `0 0 ${columns} ${options.rows}`;
     if (svg.getAttribute("viewBox") !== viewBox) svg.setAttribute("viewBox", viewBox);
     const marked = isMarked ? favorites(weights, columns, options) : [];
