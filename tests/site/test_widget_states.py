@@ -12,6 +12,7 @@ from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project
 
 FIGURES = {
+    "head_atlas": "HeadAtlas(atlas.of(lambda ids: [weights], [[3, 1, 4]], progress=False))",
     "head_explorer": "HeadExplorer('the cat sat'.split(), rand(3, 8), rand(3, 8), num_heads=2)",
     "cache_calculator": "CacheCalculator()",
     "clock_hands": "ClockHands()",
@@ -34,10 +35,12 @@ ANSWERED = "Predict('Which?', ['this', 'that'], 1, 'So.')"
 CELL = "```{{code-cell}} ipython3\n{code}\n```\n"
 SETUP = """import torch
 from attnlib.model import GPT
+from attnlib import atlas
 from attnlib.tokens import BytePairTokenizer
 from attnlib.widgets import *
 torch.manual_seed(0)
-rand = torch.randn"""
+rand = torch.randn
+weights = rand(1, 2, 3, 3).softmax(-1)"""
 SECOND_COMPASS = FIGURES["query_compass"]
 
 

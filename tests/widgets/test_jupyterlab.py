@@ -42,6 +42,12 @@ CELLS = {
 from attnlib.exercises import l03
 
 listen(l03.softmax_row.on_page(), "given", "checked")""",
+    "HeadAtlas": """
+from attnlib import atlas
+
+weights = torch.randn(1, 2, 6, 6).softmax(-1)
+book = HeadAtlas(atlas.of(lambda ids: [weights] * 2, [range(6)], tokenizer=sentence))
+listen(book, "score", "order", "above", "head", "pinned", "token", "lifted")""",
     "HeadExplorer": """
 explorer = HeadExplorer(sentence, torch.randn(6, 8), torch.randn(6, 8), num_heads=2)
 listen(explorer, "num_heads", "causal", "head")""",
@@ -210,6 +216,30 @@ def test_head_explorer_follows_python(widget):
     explorer.view.get_by_label("head 8", exact=True).wait_for()
     assert slider.get_attribute("aria-valuetext") == "8 heads of width 1"
     assert explorer.view.locator(".attn-tile").count() == 8
+
+
+def test_head_atlas(widget):
+    book = widget("HeadAtlas")
+    book.view.get_by_role("button", name="first token", exact=True).click()
+    book.tells("score", 1)
+    book.view.get_by_role("button", name="highest first").click()
+    book.tells("order", "highest")
+    book.view.get_by_role("slider").press("ArrowRight")
+    book.tells("above", 1)
+    book.page.keyboard.press("ArrowLeft")  # to whatever has the focus still
+    book.tells("above", 0)
+    book.view.get_by_role("button", name="Pin layer 1, head 1").click()
+    book.tells("pinned", 0)
+    book.view.get_by_role("button", name="layer 2, head 2").tap()
+    book.tells("head", 3)
+    book.view.locator(".attn-chip").last.press("ArrowLeft")
+    book.page.keyboard.press("Enter")
+    book.tells("token", 4)
+    book.keeps_focus_and_keys()
+    book.view.get_by_label("Lift faint weights").click()
+    book.tells("lifted", True)
+    book.view.locator(".attn-plot").first.press("ArrowDown")
+    book.keeps_focus_and_keys()
 
 
 def test_flow(widget):
