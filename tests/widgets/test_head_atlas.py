@@ -224,7 +224,7 @@ def test_a_chosen_token_shows_its_row(show, T):
     found = {key: number for key, number in row_of(page)[:-1]}
     row = weights[0, 1, token]
     top = row.topk(min(8, T)).indices.tolist()
-    assert found == {f"t{key}": short(row[key]) for key in top if row[key] > 0.01 * row.max()}
+    assert found == {f"t{key}": short(row[key]) for key in top if row[key] >= 0.005}
     others = token + 1 - len(found)
     assert row_of(page)[-1] == [
         f"{others} others, together",
@@ -458,3 +458,10 @@ def test_other_engines_open_the_file(engine, file):
     for _ in range(4):
         engine.press(key)
     wait_for(engine, "() => document.querySelectorAll('.attn-tile').length < 144")
+
+
+def test_a_printer_finds_all_tiles_drawn(show):
+    page = show(HeadAtlas(made_atlas(12, 12, 12)[0]), width=360)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    drawn = f"[...document.querySelectorAll('.attn-tile canvas')].every({IS_DRAWN})"
+    assert page.evaluate(drawn)

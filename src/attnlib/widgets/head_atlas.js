@@ -28,6 +28,7 @@ import {
 import { followerOf, setterOf } from "./shared/state.js";
 import { paintWeights } from "./shared/weights_picture.js";
 
+const MOST_ABOVE = 24; // heads whose tiles stand above the rest also where there is room beside it
 const MOVED = ["score", "order", "above", "head", "pinned", "token", "lifted", "valued"];
 
 /** The widget's state, checked. */
@@ -104,7 +105,7 @@ function render({ model, el }) {
     choices.node,
     element(
       "div",
-      { class: "attn-parts" },
+      { class: state.heads > MOST_ABOVE ? "attn-parts attn-beside" : "attn-parts" },
       element("div", { class: "attn-overview" }, tiles.node, tilesNote),
       details,
     ),

@@ -39,7 +39,7 @@ export function createScores(state, names) {
     const columns = heads.flatMap((head) =>
       isShared ? names.short(head) : [names.short(head), "baseline"],
     );
-    const caption = "Scores, mean ± standard deviation over the texts";
+    const caption = "Mean ± standard deviation over the texts";
     const titles = ["score", ...columns, ...(isShared ? ["baseline"] : [])];
     table.replaceChildren(createTable(caption, titles, rows));
   }

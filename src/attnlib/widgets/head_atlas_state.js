@@ -4,7 +4,7 @@ import { readerOf } from "./shared/state.js";
 
 const NO_KEY = 65535;
 const MOST_STEPS = 100; // as in head_atlas.py
-const FAINT = 0.01; // of a row's largest weight: less isn't worth a line
+const FAINT = 0.005; // a weight that rounds to .00 isn't worth a line beside large ones
 const ORDERS = ["layers", "highest", "lowest"];
 const SHARES = Float64Array.from({ length: 256 }, (_, root) => (root / 255) ** 2);
 
@@ -176,7 +176,8 @@ export function rowOf(state, head, token, valued) {
     toShares(products);
     largest = byWeight(largest.map(({ key }, i) => ({ key, weight: products[i] })));
   }
-  largest = largest.filter(({ weight }) => weight > FAINT * largest[0].weight);
+  const least = Math.min(FAINT, (largest[0]?.weight ?? 0) / 10);
+  largest = largest.filter(({ weight }) => weight >= least);
   const others = mayLook(state, token) - largest.length;
   const sum = largest.reduce((total, { weight }) => total + weight, 0);
   return { largest, others, rest: !valued || isWhole ? Math.max(0, 1 - sum) : null };

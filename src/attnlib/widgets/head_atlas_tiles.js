@@ -39,20 +39,25 @@ export function createTiles({ heads, h, cells }, names, { choose, drawMap }) {
   let look = null; // what the maps depend on besides the head
   let stop = () => {}; // what is yet to be drawn
 
+  function paintOne(tile) {
+    if (tile.shown === look) return;
+    tile.shown = look;
+    drawMap(tile.canvas, tile.head);
+  }
   /** Draw what is in sight and isn't as it should be, so many at a time that a page stays quick. */
   function paint() {
     stop();
     const end = performance.now() + AT_ONCE;
-    for (const tile of tiles) {
-      if (!tile.isSeen || tile.shown === look) continue;
+    for (const tile of tiles.filter(({ isSeen }) => isSeen)) {
       if (performance.now() > end) {
         stop = afterPaint(paint);
         return;
       }
-      tile.shown = look;
-      drawMap(tile.canvas, tile.head);
+      paintOne(tile);
     }
   }
+  const paintAll = () => tiles.forEach(paintOne);
+  window.addEventListener("beforeprint", paintAll);
   const watch = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) tileOf.get(target).isSeen = isIntersecting;
     paint();
@@ -90,6 +95,7 @@ export function createTiles({ heads, h, cells }, names, { choose, drawMap }) {
   const mark = (head) => toolbar.press(shown.indexOf(head));
   function end() {
     watch.disconnect();
+    window.removeEventListener("beforeprint", paintAll);
     stop();
   }
   return { node: toolbar.node, draw, redraw, label, mark, end };
