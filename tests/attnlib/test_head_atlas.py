@@ -56,6 +56,7 @@ def test_it_says_what_the_scores_are_and_of_which_texts():
     ]  # fmt: skip
     assert [pattern["lower"] for pattern in widget.patterns] == [False, False, True]
     assert widget.patterns[1]["offsets"] == [-1] * 6 and widget.patterns[0]["offsets"] == []
+    assert [(pattern["texts"], pattern["rows"]) for pattern in widget.patterns] == [(3, 40)] * 3
     assert widget.about == [
         "2 layers of 3 heads; scores are of 2 texts (9 tokens).",
         "Maps and rows are of text 2, 6 tokens long.",

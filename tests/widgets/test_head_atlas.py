@@ -208,7 +208,8 @@ def test_a_chosen_head_is_enlarged_and_its_scores_stand_beside_their_baselines(s
     ]
     said = page.locator(".attn-scores + .attn-note").inner_text()
     assert said == (
-        "Baselines: previous token, evenly; best offset, always at offset -3; entropy, evenly."
+        "Baselines: previous token (40 rows), evenly; best offset (40 rows), always at offset -3; "
+        "entropy (40 rows), evenly."
     )
     live = page.locator("[aria-live]").first.inner_text()
     assert live == f"Previous token, layer 2, head 3: {means[0]} ± .02 (baseline {bases[0]})"

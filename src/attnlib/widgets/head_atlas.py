@@ -50,7 +50,7 @@ class HeadAtlas(anywidget.AnyWidget):
 
     Traits that are fixed: name, about (list of str), layers (list of int) and layer_names (list of
     str), tokens (list of str), h, T, cells, k, causal, patterns (list of dict: name, rule, texts,
-    lower, offsets); and as little-endian bytes, row by row, scores [patterns, 3, L, h] (mean,
+    rows, lower, offsets); and as little-endian bytes, row by row, scores [patterns, 3, L, h] (mean,
     spread, baseline) and value_norms [L, h, T] (or none) as float32, maps [L, h, cells, cells] as
     uint8, top_keys and top_weights [L, h, T, k] as uint16.
 

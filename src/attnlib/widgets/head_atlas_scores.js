@@ -8,12 +8,12 @@ import { shortNumber } from "./shared/numbers.js";
 import { createNote } from "./shared/parts.js";
 import { createFold, createTable } from "./shared/tables.js";
 
-/** What the baselines are, and where a pattern isn't in every text, in a sentence. */
+/** What the baselines are, and how many rows have a pattern, in a sentence. */
 function sayBaselines(patterns) {
   const all = Math.max(...patterns.map(({ texts }) => texts));
-  const said = patterns.map(({ name, rule, texts }) => {
-    const found = texts < all ? ` (in ${texts} of ${all} texts)` : "";
-    return `${name}${found}, ${rule}`;
+  const said = patterns.map(({ name, rule, texts, rows }) => {
+    const found = texts < all ? ` in ${texts} of ${all} texts` : "";
+    return `${name} (${rows} rows${found}), ${rule}`;
   });
   return `Baselines: ${said.join("; ")}.`;
 }

@@ -10,10 +10,12 @@ const SHARES = Float64Array.from({ length: 256 }, (_, root) => (root / 255) ** 2
 
 /** What is known of a score besides its numbers. */
 function isPattern(value) {
-  const { name, rule, texts, lower, offsets } = value ?? {};
+  const { name, rule, texts, rows, lower, offsets } = value ?? {};
   const areTexts = [name, rule].every((text) => typeof text === "string");
   const areOffsets = Array.isArray(offsets) && offsets.every(Number.isInteger);
-  return areTexts && Number.isInteger(texts) && typeof lower === "boolean" && areOffsets;
+  return (
+    areTexts && [texts, rows].every(Number.isInteger) && typeof lower === "boolean" && areOffsets
+  );
 }
 
 /** What a model holds, checked. */

@@ -131,7 +131,7 @@ def _told(name: str, scores: PatternScores, layers: list[int]) -> dict[str, obje
     """Return what the browser is told of a pattern besides its numbers."""
     offsets = [] if scores.offsets is None else scores.offsets[layers].flatten().tolist()
     lower = name == "entropy"  # the lower, the more a head has found
-    told = {"name": name, "rule": scores.rule, "texts": scores.texts}
+    told = {"name": name, "rule": scores.rule, "texts": scores.texts, "rows": scores.rows}
     return told | {"lower": lower, "offsets": offsets}
 
 
