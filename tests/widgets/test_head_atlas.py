@@ -343,7 +343,7 @@ def test_the_numbers_stand_in_tables(show):
     page = show(HeadAtlas(atlas))
     page.get_by_role("button", name="highest first").click()
     unfold(page)
-    rows, scores = page.locator(".attn-table table").all()
+    scores, rows = page.locator(".attn-table table").all()
     row = weights[0, 0, 5].sort(descending=True)
     assert rows.locator("tbody tr").first.inner_text() == f"t4\t{short(row.values[0], 3)}"
     first = scores.locator("tbody tr").first.inner_text().split("\t")

@@ -65,6 +65,6 @@ export function createNumbers(state, names) {
         keyRows(row, names),
       ),
     );
-    return [...tables, createTable(caption, titles, scores)];
+    return [createTable(caption, titles, scores), ...tables];
   });
 }
