@@ -310,6 +310,10 @@ def test_weights_are_taken_times_the_length_of_the_value(show):
     ]
     legend = page.locator(".attn-legend .attn-entry").first.inner_text()
     assert legend == "share 0\n1"
+    said = page.locator(".attn-legend + .attn-note").inner_text()
+    assert said == (
+        "Each weight is times the length of its key's value; then each row is made to sum to 1."
+    )
     pixels = pixels_of(page, 3)
     assert (pixels[..., :3] - color_of(shares))[torch.ones(6, 6).tril().bool()].abs().max() <= 4
 
@@ -326,6 +330,8 @@ def test_of_products_that_are_not_known_it_says_so(show):
     assert row_of(page) == [
         [f"t{key}", short(share)] for share, key in zip(row.values, keys, strict=True)
     ]
+    said = page.locator(".attn-legend + .attn-note").inner_text()
+    assert said.endswith(" A cell takes the mean length of its keys.")
     note = page.locator(".attn-keys + .attn-note").first.inner_text()
     assert note == (
         "Shares of the row's 8 largest weights, each times its length; those of the other 122 keys "

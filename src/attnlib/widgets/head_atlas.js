@@ -80,6 +80,10 @@ function render({ model, el }) {
   for (const said of [live, favorites]) said.dir = "ltr"; // whatever way the words run
   const legend = createWeightsLegend(["attn-barred", "blank: may not look"]);
   legend.lastChild.hidden = !state.causal;
+  const products = createNote(
+    "Each weight is times the length of its key's value; then each row is made to sum to 1.",
+    state.perCell > 1 ? " A cell takes the mean length of its keys." : "",
+  );
   const scores = createScores(state, names);
   const text = createText(names, { choose: (token) => set("token", token) });
   const [keys, keysBeside] = [createKeys(state, names), createKeys(state, names)];
@@ -91,6 +95,7 @@ function render({ model, el }) {
     pair(view.node, beside.node),
     live,
     legend,
+    products,
     element("div", { class: "attn-row" }, pin, waiting),
     scores.node,
     createNote("Choose a token: its row in the chosen head."),
@@ -175,6 +180,7 @@ function render({ model, el }) {
   function drawMaps() {
     const { lifted, valued } = chosen();
     tiles.redraw({ lifted, valued });
+    products.hidden = !valued;
     drawLegend(legend, { of: valued ? "share" : "weight", lifted });
     drawHeads();
     drawRow();
