@@ -243,6 +243,21 @@ def test_a_chosen_token_shows_its_row(show, T):
     assert sorted(tinted) == sorted(int(key[1:]) for key in found)
 
 
+def test_the_chosen_token_is_in_sight_in_the_text(show):
+    atlas, _ = made_atlas(T=130)
+    widget = HeadAtlas(atlas)
+    page = show(widget, widget, width=360)
+
+    def is_in_sight(place):
+        box = page.locator(".attn-text").first.bounding_box()
+        chip = page.locator(".attn-chip").nth(place).bounding_box()
+        return box["y"] <= chip["y"] and chip["y"] + chip["height"] <= box["y"] + box["height"]
+
+    assert is_in_sight(129) and page.evaluate("scrollY") == 0  # the text is scrolled alone
+    page.locator(".attn-chip").nth(130 + 3).click()  # in the other view
+    assert is_in_sight(3) and not is_in_sight(129)
+
+
 def test_two_heads_stand_side_by_side(show):
     atlas, weights = made_atlas()
     page = show(HeadAtlas(atlas))

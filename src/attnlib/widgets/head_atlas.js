@@ -238,6 +238,7 @@ function render({ model, el }) {
   drawOverview();
   drawMaps();
   el.replaceChildren(root);
+  text.reveal(chosen().token);
   const stops = [
     follower.on(["score", "order", "above"], drawOverview),
     follower.on(["lifted", "valued"], () => {
@@ -248,7 +249,10 @@ function render({ model, el }) {
       drawHeads();
       drawKeys();
     }),
-    follower.on(["token"], drawRow),
+    follower.on(["token"], () => {
+      drawRow();
+      text.reveal(chosen().token);
+    }),
     tiles.end,
   ];
   return () => stops.forEach((stop) => stop());

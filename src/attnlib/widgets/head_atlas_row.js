@@ -26,7 +26,15 @@ export function createText(names, { choose }) {
     for (const { key, weight } of largest) chips[key].style.setProperty("--share", weight);
     toolbar.press(token);
   }
-  return { node: toolbar.node, draw };
+  /** Scroll the text, and not the page, to a token. */
+  function reveal(token) {
+    const { node } = toolbar;
+    const { offsetTop, offsetHeight } = chips[token];
+    const top = offsetTop - node.offsetTop - node.scrollTop;
+    const isSeen = top >= 0 && top + offsetHeight <= node.clientHeight;
+    if (!isSeen) node.scrollTop += top - node.clientHeight / 2;
+  }
+  return { node: toolbar.node, draw, reveal };
 }
 
 /** A line with a bar for each of the largest weights of a head's row, and one for all others. */
