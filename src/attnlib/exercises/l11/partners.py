@@ -1,0 +1,143 @@
+"""Which of a model's heads looks most from a token at its partner."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from attnlib._verdict import Verdict
+from attnlib.exercises._checking import check_function
+from attnlib.exercises._exercise import Mistake, exercise
+
+Place = tuple[int, ...]
+
+
+def masses(weights: Tensor, partners: Tensor) -> Tensor:
+    """Return the mean weight on the partners, [L, h], of weights [L, B, h, T, T]."""
+    sample, row = (partners >= 0).nonzero(as_tuple=True)
+    return weights[:, sample, :, row, partners[sample, row]].mean(0)  # [rows, L, h] -> [L, h]
+
+
+def _place(found: Tensor) -> Place:
+    """Return where the largest number of [L, h] stands."""
+    layer, head = divmod(int(found.argmax()), found.shape[1])
+    return layer, head
+
+
+def most_on_partners(weights: Tensor, partners: Tensor) -> Place:
+    """Return the layer and the head, from 0, with the largest mean weight on the partners."""
+    return _place(masses(weights, partners))
+
+
+def _as_columns(weights: Tensor, partners: Tensor) -> Place:
+    return most_on_partners(weights.mT, partners)
+
+
+def _with_missing(weights: Tensor, partners: Tensor) -> Place:
+    """Take -1 for the last column."""
+    T = weights.shape[-1]
+    return most_on_partners(weights, partners % T)
+
+
+def _largest(weights: Tensor, partners: Tensor) -> Place:
+    """Take the largest single weight on a partner."""
+    sample, row = (partners >= 0).nonzero(as_tuple=True)
+    return _place(weights[:, sample, :, row, partners[sample, row]].amax(0))
+
+
+def _first_text(weights: Tensor, partners: Tensor) -> Place:
+    return most_on_partners(weights[:, :1], partners[:1])
+
+
+def _sharpest(weights: Tensor, partners: Tensor) -> Place:
+    """Take the head with the largest weights, wherever they lie."""
+    return _place(weights.amax(-1).mean((1, 3)))
+
+
+PARTNER_MISTAKES = (
+    Mistake(
+        "counted from 1",
+        lambda *given: tuple(number + 1 for number in most_on_partners(*given)),
+        "It is the right head, but you count from 1. Code counts from 0.",
+    ),
+    Mistake(
+        "head before layer",
+        lambda *given: most_on_partners(*given)[::-1],
+        "It is the right head, but the layer comes first: (layer, head).",
+    ),
+    Mistake(
+        "columns for rows",
+        _as_columns,
+        "You look at what the partner gives to the word. Rows are queries: a word's row, and the "
+        "column of its partner.",
+    ),
+    Mistake(
+        "rows without a partner",
+        _with_missing,
+        "-1 says that a word has no partner. As an index it is the last column: leave these rows "
+        "out.",
+    ),
+    Mistake(
+        "the largest single weight",
+        _largest,
+        "You took the head with the largest single weight on a partner. One lucky row tells "
+        "little: take the mean over all rows with a partner.",
+    ),
+    Mistake(
+        "the first text alone",
+        _first_text,
+        "You looked at the first text only. Take the mean over the rows of all texts.",
+    ),
+    Mistake(
+        "the sharpest head",
+        _sharpest,
+        "This is the head with the largest weights. Ask what it gives to the *partners*.",
+    ),
+)
+
+
+def _case(texts: int, layers: int, heads: int, T: int, at: Place) -> tuple[Tensor, Tensor]:
+    """Return random causal weights and partners, with a head `at` that looks at them more often.
+
+    Beside it stand one that is sharp elsewhere, one with a single sharp look at a partner, one that
+    does well on the first text, one whose partners look back, and one that rests on the last word
+    where there is no partner. So each usual mistake finds another head than the right one.
+    """
+    others = [(layer, head) for layer in range(layers) for head in range(heads)]
+    others.remove(at)
+    sharp, once, first, back, last = (others[i] for i in torch.randperm(len(others))[:5].tolist())
+    scores = torch.randn(layers, texts, heads, T, T) / 4
+    partners = torch.full((texts, T), -1)
+    for text in range(texts):
+        for row in range(2, T, 2):
+            partners[text, row] = int(torch.randint(row, ()))
+    scores[sharp[0], :, sharp[1], :, 0] += 12
+    partners[:, 2:][partners[:, 2:] == 0] = 1
+    for text, row in (partners >= 0).nonzero().tolist():
+        column = partners[text, row]
+        scores[at[0], text, at[1], row, column] += 3.5
+        scores[back[0], text, back[1], column, row] += 6
+        if text == 0:
+            scores[first[0], text, first[1], row, column] += 8
+    scores[once[0], 0, once[1], 2, partners[0, 2]] += 20
+    for text, row in (partners < 0).nonzero().tolist():
+        scores[last[0], text, last[1], row, T - 1] += 12
+    return scores.softmax(-1), partners
+
+
+@exercise(mistakes=PARTNER_MISTAKES)
+def head_of_a_rule(answer: Callable[[Tensor, Tensor], Place]) -> Verdict:
+    """Check `keeper(weights, partners)`: (layer, head), from 0, with most weight on the partners.
+
+    weights are those of all layers, [L, B, h, T, T]; partners [B, T] hold the column of each word's
+    partner, or -1 where it has none.
+    """
+    cases = [_case(4, 3, 5, 8, (1, 4)), _case(5, 2, 6, 10, (0, 2)), _case(6, 4, 3, 9, (3, 1))]
+    return check_function(
+        answer,
+        most_on_partners,
+        cases,
+        PARTNER_MISTAKES,
+        output_names=["the layer", "the head"],
+        praise="That is where to look first. Whether the model needs this head, muting it tells.",
+    )
