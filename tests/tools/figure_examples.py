@@ -189,4 +189,12 @@ EXAMPLES = {
     "plot_head_shards": Example(
         {"num_heads": 8, "devices": 2}, {"devices": [3, 16], "num_heads": [7, 500]}
     ),
+    # lesson 11
+    "plot_token_walk": Example(
+        {
+            "weights": torch.eye(3, 4), "adds": -numbers(3), "labels": SEEDS,
+            "tokens": list("abcd"),
+        },
+        {"weights": [numbers(3, 4), torch.eye(2, 4), torch.eye(3)], "adds": [numbers(4)]},
+    ),
 }  # fmt: skip

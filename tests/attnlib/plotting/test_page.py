@@ -160,6 +160,14 @@ LARGER = {
         {},
     ),
     "eight devices": ("plot_head_shards", (32, 8), {}),
+    "token walk": (
+        "plot_token_walk",
+        (
+            torch.cat([torch.zeros(1, 8), randn(10, 8).softmax(-1)]), randn(11),
+            [f"layer {i}, feed-forward" for i in range(11)], [".", *"tolazzas"][:8],
+        ),
+        {},
+    ),
     "long heads": (
         "plot_long_heads",
         (random_maps(4, 50), range(5000), range(5000)),

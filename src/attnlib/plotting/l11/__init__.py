@@ -1,0 +1,1 @@
+"""Illustrations of lesson 11: one token on its way through a GPT."""
