@@ -190,6 +190,10 @@ EXAMPLES = {
         {"num_heads": 8, "devices": 2}, {"devices": [3, 16], "num_heads": [7, 500]}
     ),
     # lesson 11
+    "plot_packed_heads": Example(
+        {"c_attn": numbers(6, 18) - 7, "c_proj": -numbers(6, 6), "num_heads": 3},
+        {"c_attn": [numbers(18, 6), numbers(6, 6)], "c_proj": [numbers(5, 5)], "num_heads": [4]},
+    ),
     "plot_token_walk": Example(
         {
             "weights": torch.eye(3, 4), "adds": -numbers(3), "labels": SEEDS,

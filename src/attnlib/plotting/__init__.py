@@ -25,6 +25,7 @@ from attnlib.plotting.l08.beside_baselines import plot_beside_baselines
 from attnlib.plotting.l09.contents import plot_contents
 from attnlib.plotting.l10.cache_sizes import plot_cache_sizes
 from attnlib.plotting.l10.head_shards import plot_head_shards
+from attnlib.plotting.l11.packed_heads import plot_packed_heads
 from attnlib.plotting.l11.token_walk import plot_token_walk
 from attnlib.plotting.long_heads import plot_long_heads
 from attnlib.plotting.matrices import plot_matrices
@@ -53,6 +54,7 @@ __all__ = [
     "plot_matrices",
     "plot_model",
     "plot_origin",
+    "plot_packed_heads",
     "plot_seed_curves",
     "plot_sensitivity",
     "plot_size_histograms",

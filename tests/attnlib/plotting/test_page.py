@@ -160,6 +160,7 @@ LARGER = {
         {},
     ),
     "eight devices": ("plot_head_shards", (32, 8), {}),
+    "packed heads": ("plot_packed_heads", (randn(24, 72), randn(24, 24), 8), {}),
     "token walk": (
         "plot_token_walk",
         (
