@@ -199,6 +199,6 @@ EXAMPLES = {
             "weights": torch.eye(3, 4), "adds": -numbers(3), "labels": SEEDS,
             "tokens": list("abcd"),
         },
-        {"weights": [numbers(3, 4), torch.eye(2, 4), torch.eye(3)], "adds": [numbers(4)]},
+        {"weights": [numbers(3, 4), -torch.eye(3, 4)], "adds": [numbers(4)]},
     ),
 }  # fmt: skip

@@ -52,9 +52,7 @@ def plot_packed_heads(c_attn: Tensor, c_proj: Tensor, num_heads: int) -> Figure:
     figure, (left, right) = new_figure(height=height, gap=line_gap(), **layout)
     norm = signed_norm(max(packed.abs().max().item(), back.abs().max().item()))
     for ax, matrix, title in ((left, packed, "c_attn"), (right, back, "c_proj")):
-        ax.imshow(
-            matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", origin="upper"
-        )
+        ax.imshow(matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", origin="upper")
         ax.set(title=title, xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
     thick = max(STRIP * d, 1)
@@ -70,7 +68,7 @@ def plot_packed_heads(c_attn: Tensor, c_proj: Tensor, num_heads: int) -> Figure:
 
 def _mark_columns(ax: Axes, d: int, num_heads: int, thick: float) -> None:
     """Color the heads above their columns, and name the thirds below."""
-    for part, name in enumerate(PARTS):
+    for part in range(len(PARTS)):
         for head in range(num_heads):
             x = part * d + head * d / num_heads - 0.5
             color = palette.head_color(head)
