@@ -96,7 +96,9 @@ PARTNER_MISTAKES = (
 )
 
 
-def _case(texts: int, layers: int, heads: int, T: int, at: Place) -> tuple[Tensor, Tensor]:
+def _case(
+    texts: int, layers: int, heads: int, T: int, at: tuple[int, int]
+) -> tuple[Tensor, Tensor]:
     """Return random causal weights and partners, with a head `at` that looks at them more often.
 
     Beside it stand one that is sharp elsewhere, one with a single sharp look at a partner, one that

@@ -37,9 +37,8 @@ def plot_packed_heads(c_attn: Tensor, c_proj: Tensor, num_heads: int) -> Figure:
         TypeError, ValueError: shapes that aren't [d, 3 d] and [d, d], heads that don't divide d, or
             matrices too large for their cells to be seen.
     """
-    packed = checked_tensor("c_attn", c_attn, "d 3d")
-    d = len(packed)
-    packed = checked_tensor("c_attn", c_attn, "d 3d", **{"3d": 3 * d})
+    d = len(checked_tensor("c_attn", c_attn, "d columns"))
+    packed = checked_tensor("c_attn", c_attn, "d columns", d=d, columns=3 * d)
     back = checked_tensor("c_proj", c_proj, "d d", d=d)
     require_divisible(d, num_heads)
     cell = (text_width() - SIDES) / (3 * d if on_phone() else 4 * d)

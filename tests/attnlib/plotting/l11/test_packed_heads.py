@@ -40,5 +40,7 @@ def test_thirds_are_named():
 
 
 def test_a_matrix_in_the_layout_of_linear_layers_is_refused():
-    with pytest.raises(ValueError, match=r"c_attn must have shape \[d, 3d=54\], got \[18, 6\]"):
+    with pytest.raises(
+        ValueError, match=r"c_attn must have shape \[d=18, columns=54\], got \[18, 6\]"
+    ):
         plotting.plot_packed_heads(torch.randn(3 * D, D), torch.randn(D, D), HEADS)
