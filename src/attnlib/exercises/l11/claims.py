@@ -14,7 +14,7 @@ KINDS = {
 }
 SENTENCES = {
     "A": "GPT-2 small has 144 heads, and a file in which each can be found.",
-    "B": "Each of the 64 query heads of Llama 2 70B has keys and values of its own.",
+    "B": "Each of Llama 2 70B's 64 query heads has its own keys and values.",
     "C": "Claude is powered by multi-head attention.",
     "D": "GPT-4 has more heads than GPT-3.",
     "E": "The heads of GPT-3 175B are 128 numbers wide.",
