@@ -81,7 +81,7 @@ def test_evaluations_from_before_are_kept(file):
 
 def test_a_training_that_has_ended_takes_no_step_more(file, monkeypatch):
     wanted = trained(checkpoint=file)
-    monkeypatch.setattr(loop, "_step", None)
+    monkeypatch.setattr(loop, "take_step", None)
     again = trained(checkpoint=file, watch=lambda model: model.training)
     assert_same(again, wanted)
     assert again.seconds == wanted.seconds and again.watched == {40: False}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
 from attnlib._chance import Chance
 from attnlib._checks import require_count, require_flag, require_positive_int
@@ -120,12 +121,7 @@ def train(
         raise ValueError(f"stop must be at most the recipe's {recipe.steps} steps, got {stop}")
     path = None if checkpoint is None else checked_path(checkpoint)
     with usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = make(recipe.task, **recipe.model)
-        optimizer = torch.optim.AdamW(
-            model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
-        )
-        state = State(model, optimizer, Chance(seed))
+        state = begin(recipe, seed, make)
         if path is not None and path.exists():
             read_checkpoint(path, recipe, seed, state)
             if state.step > steps:
@@ -138,6 +134,16 @@ def train(
 def held_out_sentences(recipe: Recipe) -> list[Sentence]:
     """Return the sentences on which a recipe's models are evaluated, and never trained."""
     return recipe.task.sentences(recipe.held_out, seed=OF_HELD_OUT)
+
+
+def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
+    """Seed torch's random numbers, and return a training of which no step is taken."""
+    torch.manual_seed(seed)
+    model = make(recipe.task, **recipe.model)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
+    )
+    return State(model, optimizer, Chance(seed))
 
 
 def _train(
@@ -160,8 +166,8 @@ def _train(
     noting = nullcontext(lambda: False) if checkpoint is None else interrupts_noted()
     with progress_bar(name, state.step, steps, progress) as show, noting as interrupted:
         start = time.perf_counter()
-        for batch in _batches(recipe, seed, state, steps, held_out):
-            _step(state, recipe, batch)
+        for batch in batches(recipe, seed, state, steps, held_out):
+            take_step(state, recipe, batch)
             show(state.losses[-1])
             is_last = state.step == steps
             state.seconds += time.perf_counter() - start
@@ -183,19 +189,24 @@ def _train(
     )
 
 
-def _step(state: State, recipe: Recipe, batch: Batch) -> None:
-    """Learn from a batch."""
+def take_step(
+    state: State,
+    recipe: Recipe,
+    batch: Batch,
+    loss_of: Callable[[dict[str, Tensor], dict[str, Tensor]], Tensor] = answer_loss,
+) -> None:
+    """Learn from a batch; `loss_of` takes what `answer_loss` does."""
     for group in state.optimizer.param_groups:
         group["lr"] = recipe.learning_rate(state.step)
     answers = state.model(batch.tokens, key_mask=batch.key_mask)
-    loss = answer_loss(answers.logits, batch.answers)
+    loss = loss_of(answers.logits, batch.answers)
     state.optimizer.zero_grad()
     loss.backward()
     state.optimizer.step()
     state.losses.append(loss.item())
 
 
-def _batches(
+def batches(
     recipe: Recipe, seed: int, state: State, steps: int, held_out: list[Sentence]
 ) -> Iterator[Batch]:
     """Yield a batch for each step that is left, of sentences that aren't held out."""
