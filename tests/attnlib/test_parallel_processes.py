@@ -1,9 +1,11 @@
 """Processes that work together end together, and none is left behind."""
 
+import multiprocessing
 import os
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 from tools import several_processes
@@ -17,9 +19,17 @@ def pids(tmp_path):
     """A file in which processes note themselves; after the test none of them lives."""
     file = tmp_path / "pids"
     yield file
+    assert not left(file)
+
+
+def left(file):
+    """Return the processes that have noted themselves and live."""
+    found = []
     for pid in file.read_text(encoding="utf-8").split():
-        with pytest.raises(ProcessLookupError):
+        with suppress(ProcessLookupError):
             os.kill(int(pid), 0)
+            found.append(pid)
+    return found
 
 
 def test_each_returns_what_it_found():
@@ -73,3 +83,17 @@ def test_an_interrupt_ends_all(pids):
     when_all_are_there(pids, 2, lambda _: signal.pthread_kill(main, signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         together(several_processes.the_second, 2, "sleep", str(pids))
+
+
+def test_none_outlives_the_process_that_started_them(pids):
+    starting = multiprocessing.get_context("forkserver").Process(
+        target=several_processes.start_others, args=(str(pids),)
+    )
+    when_all_are_there(pids, 2, lambda _: starting.kill())
+    starting.start()
+    starting.join()
+    assert starting.exitcode == -signal.SIGKILL
+    for _ in range(6_000):  # a minute, where others need the processor
+        if not left(pids):
+            break
+        time.sleep(0.01)

@@ -10,7 +10,7 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from attnlib import KVCache, MultiHeadAttention
 from attnlib.model import GPT, TransformerModel
-from attnlib.parallel import data_parallel, split_heads_over, tensor_parallel
+from attnlib.parallel import data_parallel, split_heads_over, tensor_parallel, together
 from attnlib.parallel.heads import own_numbers
 from attnlib.parallel.tensor_parallel import compare_here
 from attnlib.relations import names, pack
@@ -108,6 +108,11 @@ def train_until_one_is_killed(recipe, seed, steps):
 
     data_parallel.take_step = taken
     return data_parallel._compare_here(recipe, seed, steps)
+
+
+def start_others(file):
+    """Start two processes that stay, and wait for them."""
+    together(the_second, 2, "sleep", file)
 
 
 def rank_and_sum(number):

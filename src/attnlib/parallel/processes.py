@@ -5,12 +5,13 @@ import pickle
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from multiprocessing import connection
+from multiprocessing import connection, forkserver
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,6 +22,7 @@ from torch import multiprocessing
 from torch.multiprocessing.spawn import start_processes
 
 from attnlib._checks import require_number, require_positive_int
+from attnlib.training.progress import interrupts_noted
 
 TIMEOUT = 60.0  # seconds for which one process waits for another
 
@@ -36,7 +38,8 @@ def together(
 
     In each of them `torch.distributed` is ready, over gloo, with one thread. They meet in a file
     and talk over this machine's own loopback, at ports that the system chooses. Whatever happens,
-    none is left behind: where one dies, raises or stands still, and on Ctrl-C, all are ended.
+    none is left behind: where one dies, raises or stands still, on Ctrl-C, and where the process
+    that called this one dies, all are ended.
 
     Args:
         work: a function of a module, so that another process can import it.
@@ -50,22 +53,18 @@ def together(
     """
     require_positive_int("processes", processes)
     require_timeout(timeout)
-    # A server that has imported torch forks into a process at once; where there is none, each
-    # process imports it for itself.
-    method = "spawn"
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        method = "forkserver"
-        multiprocessing.set_forkserver_preload(["attnlib.parallel"])
     with TemporaryDirectory(prefix="attnlib-") as folder:
-        started = start_processes(
-            _begin, (work, arguments, processes, timeout, folder), processes,
-            join=False, daemon=True, start_method=method,
-        )  # fmt: skip
+        begun: list[Any] = []
         try:
-            _wait(started.processes, timeout, folder)
+            with interrupts_noted():  # Ctrl-C in between would leave some that nobody knows of
+                begun += start_processes(
+                    _begin, (work, arguments, processes, timeout, folder), processes,
+                    join=False, daemon=True, start_method=_method(),
+                ).processes  # fmt: skip
+            _wait(begun, timeout, folder)
             return [_outcome(folder, rank) for rank in range(processes)]
         finally:
-            for process in started.processes:
+            for process in begun:
                 process.kill()
                 process.join()
 
@@ -120,12 +119,34 @@ def _group(timeout: float, **meeting: Any) -> Iterator[None]:
     dist.destroy_process_group()  # after an error it might wait for the others
 
 
+def _method() -> str:
+    """Return how processes are started: forked by a server, if there can be one, which is ready.
+
+    It imports torch once, so that only the first processes wait for that. Started while Ctrl-C is
+    ignored, it leaves it to this process to say something.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return "spawn"
+    multiprocessing.set_forkserver_preload(["attnlib.parallel"])
+    if threading.current_thread() is not threading.main_thread():
+        return "forkserver"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+    return "forkserver"
+
+
 def _begin(
     rank: int, work: Callable[..., Any], arguments: tuple[Any, ...], processes: int, timeout: float,
     folder: str,
 ) -> None:  # fmt: skip
     """Do a process's share, and leave what came of it in a file."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends it at once, even while it waits; no words
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if not Path(folder).is_dir():
+        return  # given up before it began
     loopback = {"lo", "lo0"} & {name for _, name in socket.if_nameindex()}
     if loopback:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", *loopback)
@@ -137,6 +158,14 @@ def _begin(
         (Path(folder) / f"{rank}.txt").write_text(traceback.format_exc(), encoding="utf-8")
         sys.exit(1)
     (Path(folder) / f"{rank}.pickle").write_bytes(pickle.dumps(outcome))
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the one that started it has ended, whatever it ended by."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _outcome(folder: str, rank: int) -> Any:
