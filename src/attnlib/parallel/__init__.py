@@ -21,15 +21,18 @@ or a process has ended too soon, 130 if it was interrupted. Both also run below 
 from attnlib.parallel.data_parallel import compare_trainings
 from attnlib.parallel.heads import split_heads_over
 from attnlib.parallel.processes import ProcessEndedError, together
-from attnlib.parallel.reports import ModelReport, TrainingReport
+from attnlib.parallel.reports import ModelReport, ModelShare, TrainingReport, TrainingShare
 from attnlib.parallel.tensor_parallel import compare_models
-from attnlib.parallel.traffic import Traffic
+from attnlib.parallel.traffic import Sent, Traffic
 
 __all__ = [
     "ModelReport",
+    "ModelShare",
     "ProcessEndedError",
+    "Sent",
     "Traffic",
     "TrainingReport",
+    "TrainingShare",
     "compare_models",
     "compare_trainings",
     "split_heads_over",

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import signal
 import socket
 import sys
@@ -144,7 +145,7 @@ def _begin(
 ) -> None:  # fmt: skip
     """Do a process's share, and leave what came of it in a file."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends it at once, even while it waits; no words
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     if not Path(folder).is_dir():
         return  # given up before it began
     loopback = {"lo", "lo0"} & {name for _, name in socket.if_nameindex()}
@@ -160,11 +161,12 @@ def _begin(
     (Path(folder) / f"{rank}.pickle").write_bytes(pickle.dumps(outcome))
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(folder: str) -> None:
     """End this process as soon as the one that started it has ended, whatever it ended by."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)
 
 
