@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from page_lengths import Length, length_of, limits_of, main
 from tools.lesson_runs import all_pages
-from tools.page_lengths import Length, length_of, limits_of, main
 
 PREDICTION = {"question": "q1 q2", "choices": ["c1", "c2 c3"], "explanation": "e1", "answers": [0]}
 STATE = {"a": {"state": PREDICTION | {"_module": "predict"}}, "b": {"state": {"_module": "other"}}}

@@ -7,9 +7,9 @@ from urllib.request import urlopen
 
 import pytest
 from bs4 import BeautifulSoup
+from page_lengths import STATE
 from tools.browsing import open_page, serve
 from tools.lesson_runs import NOTEBOOK, all_pages
-from tools.page_lengths import STATE
 from tools.site_builds import build, small_project
 
 PREDICT = """```{{code-cell}} ipython3

@@ -5,9 +5,9 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
+from page_lengths import length_of
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons, all_pages
-from tools.page_lengths import length_of
 
 NEAR = 5  # minutes: how much a reading time may be rounded
 

@@ -1,7 +1,7 @@
 """How long the pages of the built site are.
 
-    python tests/tools/page_lengths.py                       # of _build/html
-    python tests/tools/page_lengths.py elsewhere/_build/html
+    python book/extensions/page_lengths.py                   # of _build/html
+    python book/extensions/page_lengths.py elsewhere/_build/html
 
 Counted is what stands on a page when it opens:
 
@@ -44,6 +44,7 @@ class Length:
 
     @property
     def minutes(self) -> int:
+        """How long it takes to read."""
         return round(
             self.words / WORDS_PER_MINUTE
             + self.lines / LINES_PER_MINUTE
