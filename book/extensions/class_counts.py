@@ -19,6 +19,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 from docutils import nodes
 from docutils.statemachine import StringList
+from lesson_numbers import LESSON
 from page_lengths import STATE, length_of
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -28,7 +29,6 @@ PLACE = '<span class="course-counted" data-of="{of}">'
 PLACES = re.compile(r'(<span class="course-counted" data-of="([^"]*)">)[^<]*')
 TARGET = re.compile(r"(L\d\d)(\.\.\.)?(?:(#[\w-]+)|:(exercises|predictions))?")
 EXERCISE = re.compile(r"ex-(l\d\d)-[\w-]+")
-LESSON = re.compile(r"L\d\d(?=_)")
 KINDS = ("", ":exercises", ":predictions")
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
@@ -53,7 +53,7 @@ class LessonTimes(SphinxDirective):
         """Write the table as if the page had it."""
         self.env.note_reread()  # a new lesson has a line
         lines = [
-            "| lesson | minutes to read | minutes for its exercises | predictions |",
+            "| lesson | read | solve | predictions |",
             "|---|--:|--:|--:|",
         ]
         for page in sorted(self.env.found_docs):

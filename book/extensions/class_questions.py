@@ -61,11 +61,11 @@ def question(asked: dict, address: str) -> str:
     """Return a question of a list as HTML."""
     choices = "".join(f"<li>{inline(choice)}</li>" for choice in asked["choices"])
     letters = ", ".join(ascii_uppercase[i] for i in asked["answers"])
+    answer = paragraphs(f"{letters}. {asked['explanation']}")
     place = f'<a href="{address}#{asked["id"]}">{inline(asked["title"])}</a>'
     return (
         f'<li>{paragraphs(asked["question"])}<ol type="A">{choices}</ol>'
-        f"<details><summary>Answer</summary><p>{letters}.</p>{paragraphs(asked['explanation'])}"
-        f"</details><p>In the lesson: {place}</p></li>"
+        f"<details><summary>Answer</summary>{answer}</details><p>In the lesson: {place}</p></li>"
     )
 
 

@@ -13,21 +13,27 @@ from sphinx.util.docutils import SphinxDirective
 from without_script import inline
 
 EXERCISE = re.compile(
-    r"^`+\{exercise-start\}[^\n]*\n:label: (\S+)\n(.*?)^`+\{exercise-end\}", re.M | re.S
+    r"^`+\{exercise-start\} (.+)\n:label: (\S+)\n((?:.*\n)*?)`+\{exercise-end\}", re.M
 )
 CHECK = re.compile(r"\bcheck\.(\w+)\(")
-SENTENCE = re.compile(r".+?[.?!:](?=\s|$)", re.S)
+SENTENCE = re.compile(r".+?[.?!](?=\s|$)", re.S)
+FOLD = '<details class="course-class"><summary>{title}</summary>'
 
 
-def exercises_in(text: str) -> dict[str, str]:
-    """Return the labels of a lesson's exercises, and what checks each."""
-    found = {label: CHECK.search(body) for label, body in EXERCISE.findall(text)}
-    return {label: check[1] for label, check in found.items() if check}
+def exercises_in(text: str) -> list[tuple[str, str, str]]:
+    """Return the title and label of each exercise of a lesson, and what checks it."""
+    return [(title, label, CHECK.search(body)[1]) for title, label, body in EXERCISE.findall(text)]
 
 
 def first_sentence(hint: str) -> str:
     """Return what a hint says first."""
-    return SENTENCE.match(hint)[0].rstrip(":")
+    return SENTENCE.match(hint)[0]
+
+
+def fold(title: str, inside: list[nodes.Node]) -> list[nodes.Node]:
+    """Put nodes into a fold."""
+    begin = nodes.raw(text=FOLD.format(title=inline(title)), format="html")
+    return [begin, *inside, nodes.raw(text="</details>", format="html")]
 
 
 class UsualMistakes(SphinxDirective):
@@ -36,7 +42,7 @@ class UsualMistakes(SphinxDirective):
     has_content = True
 
     def run(self):
-        """Put each lesson's exercises into a fold, with a list below each."""
+        """Put each lesson into a fold, and in it each exercise with a list."""
         from attnlib.exercises import lessons  # loads torch, which only this page's reading needs
 
         self.env.note_reread()  # an edited check changes this page, which itself stays the same
@@ -45,30 +51,24 @@ class UsualMistakes(SphinxDirective):
             lesson = LESSON.match(page.split("/")[-1])
             if not lesson or lesson[0].lower() not in modules:
                 continue
+            module = modules[lesson[0].lower()]
             text = Path(self.env.doc2path(page)).read_text(encoding="utf-8")
-            title = re.search(r"^# (.+)$", text, re.M)[1]
-            exercises = [
-                self.exercise(label, getattr(modules[lesson[0].lower()], check).mistakes)
-                for label, check in exercises_in(text).items()
-            ]
-            begin = f'<details class="course-class"><summary>{inline(title)}</summary>'
-            written += [
-                nodes.raw(text=begin, format="html"),
-                nodes.definition_list("", *exercises),
-                nodes.raw(text="</details>", format="html"),
-            ]
+            exercises = []
+            for title, label, check in exercises_in(text):
+                exercises += self.exercise(title, label, getattr(module, check).mistakes)
+            written += fold(re.search(r"^# (.+)$", text, re.M)[1], exercises)
         return written
 
-    def exercise(self, label: str, mistakes) -> nodes.definition_list_item:
-        """Return an exercise, linked, and what goes wrong with it."""
-        name, messages = self.state.inline_text(f"{{ref}}`{label}`", self.lineno)
+    def exercise(self, title: str, label: str, mistakes) -> list[nodes.Node]:
+        """Return the fold of an exercise: where it stands, and what goes wrong with it."""
+        place, messages = self.state.inline_text(f"{{ref}}`{label}`:", self.lineno)
         sentences = dict.fromkeys(first_sentence(mistake.hint) for mistake in mistakes)
         items = [
             nodes.list_item("", nodes.paragraph("", "", nodes.raw(text=inline(one), format="html")))
             for one in sentences
         ]
-        told = nodes.definition("", nodes.bullet_list("", *items))
-        return nodes.definition_list_item("", nodes.term("", "", *name), told, *messages)
+        told = [nodes.paragraph("", "", *place), nodes.bullet_list("", *items), *messages]
+        return fold(title, told)
 
 
 def setup(app):

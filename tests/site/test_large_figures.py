@@ -1,0 +1,130 @@
+"""A figure can be shown on the whole screen, by a press or by keyboard, and nothing moves."""
+
+import pytest
+from tools.browsing import open_page
+from tools.lesson_runs import NOTEBOOK, all_lessons
+from tools.site_builds import build, small_project
+
+FIGURE = f"""{NOTEBOOK}# Page
+
+Before it.
+
+```{{code-cell}} ipython3
+---
+mystnb:
+  image: {{alt: A wide rectangle of one color.}}
+  figure: {{name: fig-wide, caption: A rectangle (hand-built).}}
+---
+from IPython.display import SVG
+SVG('<svg xmlns="http://www.w3.org/2000/svg" width="150pt" height="50pt" viewBox="0 0 150 50">'
+    '<rect width="150" height="50" fill="#1F2328"/></svg>')
+```
+
+Behind it.
+"""
+LARGE = "document.fullscreenElement?.id === 'fig-wide'"
+SMALL = "document.fullscreenElement === null"
+PLACES = """() => [...document.querySelectorAll("article :is(p, img, figcaption)")]
+    .map((node) => Object.values(node.getBoundingClientRect().toJSON()).join())"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Return a page with a small figure, opened from its folder, and a page without any."""
+    project = tmp_path_factory.mktemp("figure") / "project"
+    small_project(project, {"index": FIGURE, "bare": "# No figure\n"})
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode == 0, result.stderr
+    return (project / "_build/html/book/index.html").as_uri()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_press_shows_it_large_in_its_theme_and_another_leads_back(browser, address, scheme):
+    with open_page(browser, address, scheme=scheme) as (page, problems):
+        drawing = page.locator("#fig-wide .drawing")
+        image = drawing.locator(f"img.only-{scheme}")
+        before = page.evaluate(PLACES)
+        drawing.click()
+        page.wait_for_function(LARGE)
+        box = image.bounding_box()
+        assert box["width"] > 1000 and box["height"] > 500
+        assert image.evaluate("image => getComputedStyle(image).objectFit") == "contain"
+        assert page.locator("#fig-wide figcaption").is_visible()
+        color = "node => getComputedStyle(node).backgroundColor"
+        assert page.locator("#fig-wide").evaluate(color) == page.locator("body").evaluate(color)
+        drawing.click()
+        page.wait_for_function(SMALL)
+        assert page.evaluate(PLACES) == before
+        assert problems == []
+
+
+def test_the_keyboard_reaches_it_and_enter_and_escape_do_the_same(browser, address):
+    with open_page(browser, address) as (page, problems):
+        button = page.locator("#fig-wide > button")
+        assert button.get_attribute("aria-label") == "Full screen: Figure 1"
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if button.evaluate("button => button === document.activeElement"):
+                break
+        style = (
+            "button => [getComputedStyle(button).opacity, getComputedStyle(button).outlineStyle]"
+        )
+        assert button.evaluate(style) == ["1", "solid"]
+        page.keyboard.press("Enter")
+        page.wait_for_function(LARGE)
+        assert button.get_attribute("aria-label") == "Leave the full screen: Figure 1"
+        page.keyboard.press("Enter")
+        page.wait_for_function(SMALL)
+        page.keyboard.press("Enter")
+        page.wait_for_function(LARGE)
+        page.evaluate("document.exitFullscreen()")  # a browser with a window does so at Escape
+        page.wait_for_function(SMALL)
+        assert button.get_attribute("aria-label") == "Full screen: Figure 1"
+        assert problems == []
+
+
+def test_nothing_moves_and_the_button_is_seen_where_the_pointer_is(browser, address):
+    with open_page(browser, address) as (page, _):
+        with_script = page.evaluate(PLACES)
+        button = page.locator("#fig-wide > button")
+        opacity = "button => getComputedStyle(button).opacity"
+        assert button.evaluate(opacity) == "0"
+        page.locator("#fig-wide figcaption").hover()
+        assert button.evaluate(opacity) == "1"
+        page.emulate_media(media="print")
+        assert button.is_hidden()
+        page.emulate_media(media="screen")
+        button.evaluate("button => button.remove()")
+        assert page.evaluate(PLACES) == with_script
+
+
+def test_where_a_part_of_a_page_cant_be_shown_so_nothing_is_offered(browser, address):
+    page = browser.new_page()
+    page.add_init_script("""Object.defineProperty(document, "fullscreenEnabled", {value: false})""")
+    page.goto(address)
+    assert page.locator("#fig-wide").count() == 1
+    assert page.locator("#fig-wide > button").count() == 0
+    page.close()
+
+
+def test_only_pages_with_drawings_load_it(browser, address):
+    for name, loads in (("index", True), ("bare", False)):
+        with open_page(browser, address.replace("index", name)) as (page, problems):
+            loaded = page.locator("script[src*='large-figures.js']").count() == 1
+            assert loaded is loads
+            assert problems == []
+
+
+@pytest.mark.parametrize("lesson", all_lessons())
+def test_each_drawing_of_a_lesson_has_its_button(browser, site_address, lesson):
+    """But not one that stands in for a widget, where the widget is drawn."""
+    with open_page(browser, f"{site_address}{lesson}.html") as (page, _):
+        folds = page.locator(".course-cover")
+        folds.evaluate_all("folds => { for (const fold of folds) fold.open = true; }")
+        for figure in page.locator("article figure:has(.drawing)").all():
+            button, drawing = figure.locator("> button"), figure.locator(".drawing")
+            assert button.count() == 1
+            if not figure.evaluate("figure => figure.closest('.solution')"):
+                assert button.is_visible() is drawing.is_visible()
+            number = figure.locator(".caption-number").text_content().strip()
+            assert button.get_attribute("aria-label") == f"Full screen: {number}"

@@ -1,0 +1,178 @@
+"""What teachers are told is counted on the lessons, and collected from them."""
+
+import json
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from class_counts import Counter
+from page_lengths import STATE, length_of
+from tools import ROOT
+from tools.lesson_runs import NOTEBOOK, all_lessons
+from tools.site_builds import build, small_project
+from usual_mistakes import first_sentence
+
+from attnlib.exercises import lessons
+
+PAGE = "book/teachers.html"
+LESSON = f"""{NOTEBOOK}# L77 · A lesson
+
+```{{code-cell}} ipython3
+:tags: [remove-input]
+
+from attnlib.widgets import Predict
+Predict("Is `1 < 2`?", ["Yes", "*No*"], 0, "Count.")
+```
+
+## A part
+
+{"Word " * 399}word.
+
+```{{exercise-start}} Begin
+:label: ex-l77-begin
+```
+{{effort}}`★ 5 minutes` Begin.
+
+```{{code-cell}} ipython3
+1 + 1
+```
+
+```{{exercise-end}}
+```
+"""
+TEACHERS = """# Teachers
+
+```{lesson-times}
+Only in the source.
+```
+
+Part {counted}`L77#a-part`, with the exercise {counted}`L77#a-part ex-l77-begin`, from it on
+{counted}`L77...`.
+
+```{class-questions}
+Only in the source.
+```
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Return a page for teachers of one lesson."""
+    project = tmp_path_factory.mktemp("class") / "project"
+    small_project(project, {"index": TEACHERS, "L77_Fine": LESSON})
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode == 0, result.stderr
+    page = (project / "_build/html/book/index.html").read_text(encoding="utf-8")
+    return BeautifulSoup(page, "html.parser").article
+
+
+def test_what_is_counted_is_filled_in(small):
+    rows = [[cell.text.strip() for cell in row.select("td")] for row in small.select("tr")]
+    # 400 words and a heading take two minutes, a prediction half of one
+    assert rows[1:] == [["L77 · A lesson", "3", "5", "1"]]
+    assert [found.text for found in small.select("section > p .course-counted")] == ["2", "7", "3"]
+    assert "Only in the source" not in small.text
+
+
+def test_a_prediction_becomes_a_question_with_its_answer_folded(small):
+    fold = small.select_one("details.course-class")
+    assert fold.summary.text == "L77 · A lesson: 1 questions" and not fold.has_attr("open")
+    asked = fold.ol.li
+    assert asked.p.code.text == "1 < 2"
+    assert [choice.text for choice in asked.select("ol > li")] == ["Yes", "No"]
+    assert asked.select_one("ol em").text == "No"
+    assert asked.details.p.text == "A. Count." and not asked.details.has_attr("open")
+    assert asked.select_one("a")["href"] == "L77_Fine.html#l77-a-lesson"
+
+
+def test_what_cant_be_counted_is_said(tmp_path):
+    wrong = ("L78", "L77#nowhere", "ex-l77-none", "L77:pages")
+    asked = " ".join(f"{{counted}}`{one}`" for one in wrong)
+    project = small_project(
+        tmp_path / "project", {"index": f"# A\n\n{asked}\n", "L77_Fine": LESSON}
+    )
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode != 0
+    for said in (
+        "there is no lesson L78", "L77 has nothing called nowhere",
+        "L77 has nothing called ex-l77-none", "wanted L03, L03#section",
+    ):  # fmt: skip
+        assert said in result.stderr
+
+
+def read(path):
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+@pytest.mark.parametrize("lesson", all_lessons())
+def test_a_lessons_minutes_are_those_of_the_budget(site, lesson):
+    link = read(site / PAGE).select_one(f'table a[href^="{lesson.split("/")[-1]}.html"]')
+    numbers = [int(cell.text) for cell in link.find_parent("tr").select("td")[1:]]
+    html = (site / f"{lesson}.html").read_text(encoding="utf-8")
+    source = (ROOT / f"{lesson}.md").read_text(encoding="utf-8")
+    efforts = re.findall(r"\{effort\}`★+ (\d+) minutes?`", source)
+    length = length_of(html)
+    assert numbers == [length.minutes, sum(map(int, efforts)), length.predictions]
+
+
+def test_the_path_of_ninety_minutes_fits(site):
+    """Twice the reading and the two exercises, as the page says."""
+    section = read(site / PAGE).select_one("section#ninety-minutes")
+    reading = [int(cell.text) for cell in section.select("td .course-counted")]
+    exercises = [int(found.text) for found in section.select("p > .course-counted")]
+    assert len(reading) > 5 and len(exercises) == 2
+    assert 70 < 2 * sum(reading) + sum(exercises) <= 88
+
+
+def test_six_weeks_hold_all_lessons_once(site):
+    section = read(site / PAGE).select_one("section#six-weeks")
+    weeks = [found["data-of"] for found in section.select(".course-counted")]
+    assert len(weeks) == 12
+    counter = Counter(site)
+    for what, kind in ((weeks[::2], ""), (weeks[1::2], ":exercises")):
+        assert counter.count(" ".join(what)) == counter.count(f"L01...{kind}")
+
+
+@pytest.mark.parametrize("lesson", all_lessons())
+def test_every_prediction_of_a_lesson_is_a_question(site, lesson):
+    page = read(site / f"{lesson}.html")
+    saved = json.loads(page.select_one(STATE).string)["state"].values()
+    asked = [one["state"] for one in saved if one["state"].get("_module") == "predict"]
+    fold = next(
+        fold
+        for fold in read(site / PAGE).select("#questions-for-the-class > details")
+        if fold.summary.text.startswith(page.select_one("h1").text.split(" · ")[0])
+    )
+    assert fold.summary.text.endswith(f": {len(asked)} questions")
+    shown = fold.select("details.course-class > ol > li")
+    assert len(shown) == len(asked) > 3
+    text = fold.text
+    for one in asked:
+        assert re.split("[`*]", one["question"].strip())[0].split("\n")[0] in text
+        assert re.split("[`*\n]", one["explanation"].strip())[0] in text
+
+
+@pytest.mark.parametrize("lesson", all_lessons())
+def test_every_exercise_tells_what_goes_wrong(site, lesson):
+    module = lessons()[lesson.split("/")[-1][:3].lower()]
+    source = (ROOT / f"{lesson}.md").read_text(encoding="utf-8")
+    title = re.search("^# (.+)$", source, re.M)[1]
+    fold = next(
+        fold
+        for fold in read(site / PAGE).select("#what-goes-wrong > details")
+        if fold.summary.text == title
+    )
+    exercises = fold.find_all("details", recursive=False)
+    assert len(exercises) == source.count("{exercise-start}") == len(module.__all__)
+    for exercise in exercises:
+        assert exercise.select_one('p a[href*="#ex-l"]')
+        assert exercise.select("ul > li")
+
+
+def test_a_hint_is_cut_behind_its_first_sentence():
+    assert first_sentence("You divided by `x.y`: no. Try 2.5.") == "You divided by `x.y`: no."
+    for module in lessons().values():
+        for name in module.__all__:
+            for mistake in getattr(module, name).mistakes:
+                said = first_sentence(mistake.hint)
+                assert len(said) > 8 and said.count("`") % 2 == 0 and said.count("*") % 2 == 0
