@@ -16,7 +16,7 @@ EXERCISE = re.compile(
     r"^`+\{exercise-start\} (.+)\n:label: (\S+)\n((?:.*\n)*?)`+\{exercise-end\}", re.M
 )
 CHECK = re.compile(r"\bcheck\.(\w+)\(")
-SENTENCE = re.compile(r".+?[.?!](?=\s|$)", re.S)
+SENTENCE = re.compile(r".{20,}?[.?!](?=\s|$)|.+", re.S)  # "Not all." says nothing alone
 FOLD = '<details class="course-class"><summary>{title}</summary>'
 
 
