@@ -42,7 +42,7 @@ SVG('<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="6pt"><path/></s
 | it is said | and true is | cell |
 |---|---|---|
 | "Rows have cells." | They do. | 1 |
-| "Numbers are typed." | It was {{eval}}`l77_number` ([above](#l77-a-lesson)). | |
+| "Numbers are typed." | It was {{eval}}`l77_number` ([above](#l77--a-lesson)). | |
 | "Nobody settled it." | Others did. | |
 
 | other | table |
@@ -164,3 +164,15 @@ def test_each_myth_leads_to_a_place_that_is_there(site):
                 assert cell is not None, (sentence, link)
                 number = re.search(r"-cell-(\d+)$", anchor)
                 assert not number or f"# cell {number[1]}" in cell.text, (sentence, link)
+
+
+def test_an_edited_lesson_changes_the_page(built, tmp_path):
+    result, *_ = built(LESSON)
+    assert result.returncode == 0, result.stderr
+    project = tmp_path / "project"
+    lesson = project / "book/L77_Fine.md"
+    lesson.write_text(LESSON.replace("Rows have cells.", "Rows have no cells."), encoding="utf-8")
+    result = build(project, project, "-W", "--keep-going")
+    assert result.returncode == 0, result.stderr
+    myths = told(read(project / "_build/html/book/index.html"))
+    assert "Rows have no cells." in myths and "Rows have cells." not in myths

@@ -12,6 +12,7 @@ from tools import ROOT
 from tools.site_builds import build, small_project
 
 from attnlib import data
+from attnlib.plotting.style import COURSE_FONT
 
 PAGE = "book/sources.html"
 MADE = {  # by the build or by Sphinx from the course's own texts
@@ -76,6 +77,14 @@ def test_fonts_come_with_their_licenses(site):
     served = (site / "_static/scripts/bootstrap.js.LICENSE.txt").read_text(encoding="utf-8")
     assert "Bootstrap v5" in served and "MIT" in served
     assert "MIT" in (site / "_static/clipboard.min.js").read_text(encoding="utf-8")[:200]
+
+
+def test_figures_are_drawn_in_the_font_that_is_named(site):
+    fonts = [file for file in distribution("matplotlib").files if file.name == "LICENSE_DEJAVU"]
+    assert "Bitstream Vera Fonts Copyright" in fonts[0].read_text(encoding="utf-8")
+    words = " ".join(sources(site).text.split())
+    assert f"drawn, as shapes, in {COURSE_FONT}, which matplotlib brings along" in words
+    assert "Bitstream Vera Fonts Copyright" in words
 
 
 def test_each_required_package_is_there_with_its_license(site):
