@@ -306,7 +306,7 @@ def test_gradients_can_be_checked_by_differences(model_page, position):
 
 def test_erf(model_page):
     x = torch.cat([torch.linspace(-7, 7, 1401, dtype=torch.float64), torch.tensor([1e-12, 30.0])])
-    found = model_page.evaluate('x => x.map(attnModules["engine/layers.js"].erf)', x.tolist())
+    found = model_page.evaluate('x => x.map(attnModules["shared/erf.js"].erf)', x.tolist())
     assert found == pytest.approx(torch.erf(x).tolist(), rel=2e-15)
 
 
