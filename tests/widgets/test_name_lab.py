@@ -215,6 +215,22 @@ def test_temperature_and_top_k_govern_the_names(lab):
     )
 
 
+def test_what_is_said_of_the_next_letter_is_what_the_bars_show(show):
+    page = show(quick(beginning="tol"))
+    first_bar = page.locator(".attn-chances li").first
+    for name, key in (("Temperature", "Home"), ("Temperature", "End"), ("Top-k", "Home")):
+        page.get_by_role("slider", name=name).press(key)
+        letter, chance = first_bar.inner_text().split()
+        assert said_of(page).startswith(f"Behind “tol” it expects {letter} {chance}, ")
+
+
+def test_the_loss_of_one_batch_is_called_that(lab):
+    page = lab(quick(steps=10))
+    train(page)
+    told = page.locator(".attn-progress-text").inner_text()
+    assert re.search(r"seconds, loss \d\.\d\d on the last batch\.$", told)
+
+
 def test_most_names_are_right_after_the_whole_training(lab):
     page = lab(NameLab())
     train(page)

@@ -127,12 +127,13 @@ function render({ model, el }) {
   function draw() {
     const before = state;
     state = readState(model);
-    const isOther = ["numHeads", "seed"].some((name) => state[name] !== before?.[name]);
-    if (isOther) mind.forget();
+    const isOther = (...traits) => traits.some((name) => state[name] !== before?.[name]);
+    if (isOther("numHeads", "seed")) mind.forget();
     training.draw(state);
     drawRun();
     ask(true);
-    if (before && state.beginning !== before.beginning) live.textContent = sayNext(next.told());
+    const isAsked = before !== null && isOther("beginning", "temperature", "topK");
+    if (isAsked) live.textContent = sayNext(next.told());
   }
 
   const unwatch = runs.watch((changed) => {
