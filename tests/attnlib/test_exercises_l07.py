@@ -178,12 +178,17 @@ def test_the_first_wrong_part_is_told(part):
     assert name in message
 
 
-def test_a_hint_says_both_of_what_gives_the_same_count():
+def test_a_hint_says_all_that_gives_the_same_count():
     def without(missing):
         return lambda V, length, d, L: parameters_of_gpt2(V, length, d, L) - missing * d * L
 
     biases_or_norms = l07.parameter_count(without(4)).message
     assert "bias of d numbers each" in biases_or_norms and "two norms" in biases_or_norms
+    assert "the bias behind W_1" in biases_or_norms
+    too_narrow_or_three = l07.parameter_count(without(3)).message
+    assert "W_1 has 4d" in too_narrow_or_three and "queries, keys and values" in too_narrow_or_three
+    attention_or_network = l07.parameter_count(without(1)).message
+    assert "W_o" in attention_or_network and "network's second" in attention_or_network
     norms_or_gains = l07.parameter_count(without(2)).message
     assert "two of them" in norms_or_gains and "gain and a bias" in norms_or_gains
     quarter = PARTS.clone()
@@ -248,6 +253,18 @@ def test_chances_divided_and_shared_anew_are_told_to_be_the_same_at_every_temper
         return p / p.sum()
 
     assert "to its power" in l07.chances_to_draw_from(to_its_power).message
+
+
+def test_a_number_that_is_merely_low_cuts_nothing_away():
+    def masked_by(low):
+        def answer(logits, temperature, top_k):
+            cut = logits < logits.topk(top_k).values[-1]
+            return (logits / temperature).masked_fill(cut, low).softmax(-1)
+
+        return answer
+
+    assert not l07.chances_to_draw_from(masked_by(-20.0))
+    assert l07.chances_to_draw_from(masked_by(-1e9))
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,13 @@ def _normed_before_each_block(
     return readout(final_norm(x))
 
 
+def _normed_before_and_behind(
+    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
+) -> Tensor:
+    x = _through(final_norm(_start(ids, tokens, places)), blocks)
+    return readout(final_norm(x))
+
+
 ASSEMBLY_MISTAKES = (
     Mistake(
         "no mask",
@@ -119,6 +126,19 @@ ASSEMBLY_MISTAKES = (
         _places_of_ids,
         "You looked places up by the tokens' ids. Token t of a text stands at place t, whatever "
         "its id is.",
+    ),
+    Mistake(
+        "tokens' rows scaled",
+        lambda ids, tokens, places, *rest: assembled(
+            ids, tokens * tokens.shape[1] ** 0.5, places, *rest
+        ),
+        "You multiply the tokens' rows by the root of d, as the first Transformer did. Here they "
+        "are taken as they are.",
+    ),
+    Mistake(
+        "the last places",
+        lambda ids, tokens, places, *rest: assembled(ids, tokens, places[-ids.shape[1] :], *rest),
+        "You take the last T rows of `places`. A text begins at place 0.",
     ),
     Mistake(
         "places counted from 1",
@@ -161,6 +181,12 @@ ASSEMBLY_MISTAKES = (
         "Only the first block has run: does your function return within the loop?",
     ),
     Mistake(
+        "no block",
+        lambda ids, tokens, places, blocks, *rest: assembled(ids, tokens, places, [], *rest),
+        "No block has changed anything. Does your loop keep the rows that a block returns? `x` "
+        "stays as it is until it is given a new value.",
+    ),
+    Mistake(
         "in reverse order",
         lambda ids, tokens, places, blocks, *rest: assembled(
             ids, tokens, places, blocks[::-1], *rest
@@ -185,6 +211,11 @@ ASSEMBLY_MISTAKES = (
         _normed_before_each_block,
         "You normalize before every block. Pre-norm blocks do so inside, with norms of their own. "
         "`final_norm` comes once, when all blocks are done.",
+    ),
+    Mistake(
+        "final norm at both ends",
+        _normed_before_and_behind,
+        "`final_norm` runs twice: before the blocks, too. It comes once, behind the last one.",
     ),
     Mistake(
         "norm behind the embeddings",

@@ -62,6 +62,11 @@ PART_MISTAKES = (
         "You counted biases. This model has none.",
     ),
     Mistake(
+        "biases of the feed-forward network",
+        _counts(feed_forward=2 * WIDTH * HIDDEN + HIDDEN + WIDTH),
+        "The two matrices are right, and 80 biases come on top. This model has none.",
+    ),
+    Mistake(
         "W_2 forgotten",
         _counts(feed_forward=WIDTH * HIDDEN),
         "This is one matrix, from 16 to 64 numbers. A second one leads back.",
@@ -75,6 +80,16 @@ PART_MISTAKES = (
         "a tied readout",
         _counts(readout=0),
         "A readout has no numbers of its own where it uses the token table. Here it has.",
+    ),
+    Mistake(
+        "a readout with biases",
+        _counts(readout=TOKENS * WIDTH + TOKENS),
+        "You counted a bias per token. This model's readout is a matrix alone.",
+    ),
+    Mistake(
+        "a readout of 26 tokens",
+        _counts(readout=26 * WIDTH),
+        "Your readout scores 26 letters. The end of a name is a guess as well.",
     ),
 )
 
@@ -138,6 +153,34 @@ COUNT_MISTAKES = (
         "These are the tables and the matrices. Norms and biases are missing.",
     ),
     Mistake(
+        "matrices and the final norm",
+        partial(_parameters, rows=0),
+        "Your blocks are matrices alone. Each has biases and two norms as well.",
+    ),
+    Mistake(
+        "the rule of thumb",
+        lambda vocabulary_size, length, d, layers: layers * 12 * d**2,
+        "12 d^2 per block is a good rule of thumb. Wanted is the exact number: with tables, biases "
+        "and norms.",
+    ),
+    Mistake(
+        "no tables",
+        lambda vocabulary_size, length, d, layers: _parameters(0, 0, d, layers),
+        "The blocks and the final norm are right. The two tables before them are missing.",
+    ),
+    Mistake(
+        "a readout with biases",
+        lambda vocabulary_size, length, d, layers: (
+            _parameters(vocabulary_size, length, d, layers) + vocabulary_size
+        ),
+        "Too many by V: a readout that uses the token table has no bias either.",
+    ),
+    Mistake(
+        "the final norm without a bias",
+        partial(_parameters, final=1),
+        "Too few by d: the final norm is a LayerNorm as well, with a gain and a bias.",
+    ),
+    Mistake(
         "no biases",
         partial(_parameters, rows=4),
         "The biases are missing: attention has four of d numbers, the feed-forward network one of "
@@ -171,16 +214,17 @@ COUNT_MISTAKES = (
         "Your norms have a gain, d numbers. LayerNorm has a bias as well.",
     ),
     Mistake(
-        "biases of attention, or norms in the blocks, forgotten",
+        "biases of attention, norms in the blocks, or the bias behind W_1 forgotten",
         partial(_parameters, rows=9),
         "4d numbers per block are missing. Attention's four matrices have a bias of d numbers "
-        "each, and the two norms have 4d numbers together: you counted one of the two.",
+        "each, the two norms have 4d numbers together, and so has the bias behind W_1: one of the "
+        "three isn't there.",
     ),
     Mistake(
-        "W_o's bias forgotten",
+        "one bias of d numbers forgotten",
         partial(_parameters, rows=12),
-        "d numbers per block are missing: of attention's four matrices the last one, W_o, has a "
-        "bias, too.",
+        "d numbers per block are missing, as where one matrix has no bias: of attention's four the "
+        "last one, W_o, has one too, and so has the feed-forward network's second.",
     ),
     Mistake(
         "biases of the feed-forward network forgotten",
@@ -188,14 +232,20 @@ COUNT_MISTAKES = (
         "The feed-forward network's biases are missing: 4d behind W_1, and d behind W_2.",
     ),
     Mistake(
-        "two narrow biases",
+        "two narrow biases, or those of queries, keys and values forgotten",
         partial(_parameters, rows=10),
-        "One bias is too short: what comes out of W_1 has 4d numbers.",
+        "3d numbers per block are missing. Either one bias is too short, for what comes out of W_1 "
+        "has 4d numbers; or queries, keys and values lack theirs, of d numbers each.",
     ),
     Mistake(
         "W_o forgotten",
         partial(_parameters, squares=11, rows=12),
         "Attention has four matrices: queries, keys, values, and W_o behind the heads.",
+    ),
+    Mistake(
+        "one matrix in the feed-forward network",
+        partial(_parameters, squares=8, rows=12),
+        "The feed-forward network has a second matrix, with a bias: it leads back from 4d to d.",
     ),
     Mistake(
         "narrow feed-forward networks",

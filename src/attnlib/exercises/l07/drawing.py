@@ -165,12 +165,18 @@ CHANCE_MISTAKES = (
         "are kept by their sum.",
     ),
     Mistake(
+        "softmax twice, with the temperature between",
+        lambda logits, temperature, top_k: chances(logits.softmax(-1), temperature, top_k),
+        "You divide chances by the temperature, and take the softmax of that. Divide the logits, "
+        "and let the softmax come last, once.",
+    ),
+    Mistake(
         "likely ones in front",
         lambda logits, temperature, top_k: nn.functional.pad(
             (logits / temperature).topk(top_k).values.softmax(-1), (0, len(logits) - top_k)
         ),
-        "The chances are right, but stand in the order of `topk`. Each must stand at the place of "
-        "its own token.",
+        "The chances are right, but stand in the order of their size. Each must stand at the place "
+        "of its own token.",
     ),
     Mistake(
         "the least likely",
@@ -178,6 +184,21 @@ CHANCE_MISTAKES = (
             (logits / temperature).masked_fill(~_smallest(logits, top_k), -math.inf).softmax(-1)
         ),
         "You kept the least likely tokens.",
+    ),
+    Mistake(
+        "the others",
+        lambda logits, temperature, top_k: (
+            (logits / temperature)
+            .masked_fill(logits >= logits.topk(top_k).values[-1], -math.inf)
+            .softmax(-1)
+        ),
+        "Your mask is the wrong way round: it cuts the k likeliest tokens and keeps the others.",
+    ),
+    Mistake(
+        "the likeliest alone",
+        lambda logits, temperature, top_k: chances(logits, temperature, 1),
+        "Only the likeliest token is left, whatever top_k is. What `topk` returns begins with the "
+        "largest; the k-th stands at the end.",
     ),
     Mistake(
         "one too many",
@@ -223,9 +244,9 @@ CHANCE_MISTAKES = (
 
 
 def _cases() -> list[tuple[Tensor, float, int]]:
-    """Return logits of some sizes, with temperatures on both sides of 1."""
-    kinds = ((7, 0.5, 3), (9, 2.5, 5), (5, 0.25, 1), (6, 1.5, 6))
-    return [(torch.randn(V, dtype=torch.float64), tau, k) for V, tau, k in kinds]
+    """Return logits of some sizes and heights, with temperatures on both sides of 1."""
+    kinds = ((7, 0.5, 3, 0), (9, 2.5, 5, -40), (5, 0.25, 1, 0), (6, 1.5, 6, 0))
+    return [(torch.randn(V, dtype=torch.float64) + at, tau, k) for V, tau, k, at in kinds]
 
 
 @exercise(mistakes=CHANCE_MISTAKES)

@@ -34,7 +34,11 @@ _HINTS = {
     "model that can't look back does neither.",
     ("D", "heart"): "D: by heart it would pay less in training than on new names. Its two losses "
     "are alike.",
-    ("D", "leak"): "D: who reads the answer gets below the floor. Both its losses lie just above.",
+    (
+        "D",
+        "leak",
+    ): "D: who reads the answer gets far below the floor. Both its losses lie at it, as "
+    "closely as luck with a few names lets one tell.",
     ("D", "blind"): "D: without a look back it couldn't know the first letter when the last one is "
     "asked. See how many of its names are right.",
 }

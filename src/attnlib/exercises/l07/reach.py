@@ -30,7 +30,7 @@ REACH_MISTAKES = (
         "the ending's neighbor",
         RIGHT | {"ending": "1"},
         "The letter before the ending is a vowel, and any vowel may stand there. Which letter "
-        "tells whether n, r, l or s comes?",
+        "tells whether n, r, l or s comes, and how many must be read to have it among them?",
     ),
     Mistake(
         "all for all",
