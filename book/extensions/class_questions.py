@@ -80,9 +80,10 @@ def show(app, doctree, page):
                 address = app.builder.get_relative_uri(page, lesson)
                 items = "".join(question(one, address) for one in asked)
                 title = inline(app.env.titles[lesson].astext())
+                number = f"{len(asked)} question{'s' * (len(asked) != 1)}"
                 folds.append(
-                    f'<details class="course-class"><summary>{title}: {len(asked)} questions'
-                    f"</summary><ol>{items}</ol></details>"
+                    f'<details class="course-class"><summary>{title} ({number})</summary>'
+                    f"<ol>{items}</ol></details>"
                 )
         place.replace_self(nodes.raw(text="".join(folds), format="html"))
 

@@ -76,7 +76,7 @@ def test_what_is_counted_is_filled_in(small):
 
 def test_a_prediction_becomes_a_question_with_its_answer_folded(small):
     fold = small.select_one("details.course-class")
-    assert fold.summary.text == "L77 · A lesson: 1 questions" and not fold.has_attr("open")
+    assert fold.summary.text == "L77 · A lesson (1 question)" and not fold.has_attr("open")
     asked = fold.ol.li
     assert asked.p.code.text == "1 < 2"
     assert [choice.text for choice in asked.select("ol > li")] == ["Yes", "No"]
@@ -143,7 +143,7 @@ def test_every_prediction_of_a_lesson_is_a_question(site, lesson):
         for fold in read(site / PAGE).select("#questions-for-the-class > details")
         if fold.summary.text.startswith(page.select_one("h1").text.split(" · ")[0])
     )
-    assert fold.summary.text.endswith(f": {len(asked)} questions")
+    assert fold.summary.text.endswith(f" ({len(asked)} questions)")
     shown = fold.select("details.course-class > ol > li")
     assert len(shown) == len(asked) > 3
     text = fold.text
