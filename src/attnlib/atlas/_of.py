@@ -1,6 +1,6 @@
 """Making an atlas: texts go through the model one by one, and what was seen is taken together."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -98,7 +98,7 @@ def _reader_of(model: Any) -> Reader:
         return OwnReader(model)
     if is_transformers_model(model):
         return TransformersReader(model)
-    if isinstance(model, Callable):  # type: ignore[arg-type]
+    if callable(model):
         return FunctionReader(model)
     raise TypeError(
         "model must be one of transformers (or its folder or hub id), an attnlib TransformerModel, "
