@@ -58,7 +58,7 @@ def largest(text):
 
 
 PLACES = {"div.attn-widget > p.attn-note …"}
-KEY = (".attn-code button", "PageDown")
+KEY = (".attn-player button:nth-child(2)", "Space")
 
 
 WALK = """({values, bytes}) => {
