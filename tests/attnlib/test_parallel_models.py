@@ -137,6 +137,7 @@ def test_no_mesh():
         ({"processes": 2.0}, ["processes", "float"]),
         ({"processes": 3}, ["num_heads", "4 over 3"]),
         ({"seed": -1}, ["seed", "-1"]),
+        ({"seed": 2**31}, ["seed", "2^31", "2147483648"]),
         ({"recipe": "names"}, ["recipe", "names"]),
         ({"timeout": 0}, ["timeout", "above 0", "0"]),
         ({"timeout": "long"}, ["timeout", "str"]),

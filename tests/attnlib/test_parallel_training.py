@@ -63,11 +63,12 @@ def test_a_training_ends_when_a_process_is_killed():
     [
         ({"processes": 33}, ["processes", "32 sentences", "33"]),
         ({"steps": 0}, ["steps", "0"]),
-        ({"steps": 1001}, ["steps", "1000", "1001"]),
+        ({"steps": 101}, ["steps", "at most 100", "101", "rounding"]),
+        ({"steps": 21, "recipe": RECIPE.changed(steps=20)}, ["steps", "at most 20", "21"]),
         ({"seed": 0.5}, ["seed", "float"]),
         ({"recipe": None}, ["recipe", "None"]),
     ],
-    ids=str,
+    ids=["processes", "no steps", "steps", "steps of a recipe", "seed", "recipe"],
 )
 def test_wrong_arguments_start_no_process(arguments, words, monkeypatch):
     monkeypatch.setattr("attnlib.parallel.processes.start_processes", None)

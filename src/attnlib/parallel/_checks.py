@@ -4,7 +4,7 @@ from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
-from attnlib._checks import divisors_of
+from attnlib._checks import divisors_of, require_count
 from attnlib.attention import MultiHeadAttention
 from attnlib.blocks import FeedForward, TransformerBlock
 from attnlib.training import Recipe
@@ -28,6 +28,13 @@ def require_recipe(recipe: object) -> None:
     """Raise TypeError unless `recipe` is one."""
     if not isinstance(recipe, Recipe):
         raise TypeError(f"recipe must be a Recipe, such as RECIPES['names'], got {recipe!r:.40}")
+
+
+def require_seed(seed: int) -> None:
+    """Raise unless a training can have this seed."""
+    require_count("seed", seed)
+    if seed >= 2**31:
+        raise ValueError(f"seed must be below 2^31, got {seed}")
 
 
 def require_splittable(module: nn.Module, processes: int) -> None:

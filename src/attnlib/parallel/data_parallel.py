@@ -11,9 +11,9 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from attnlib._checks import require_count, require_positive_int
+from attnlib._checks import require_positive_int
 from attnlib.model import TransformerModel
-from attnlib.parallel._checks import require_recipe
+from attnlib.parallel._checks import require_recipe, require_seed
 from attnlib.parallel._gaps import largest_gap
 from attnlib.parallel.processes import TIMEOUT, from_first, number_of
 from attnlib.parallel.reports import TrainingReport, TrainingShare
@@ -24,6 +24,9 @@ from attnlib.training.checkpoint import State
 from attnlib.training.loop import batches, begin, take_step
 
 STEPS = 50
+MOST_STEPS = (
+    100  # each step magnifies the rounding of those before it: in 1000, to what one can see
+)
 TOLERANCE = 1e-9  # of weights and losses in float64: a mistake would be far larger than rounding
 
 
@@ -46,20 +49,24 @@ def compare_trainings(
         processes: how many; 2 if left out, or those that torchrun has started.
         recipe: what is trained.
         seed: of the training, as for `train`.
-        steps: how many of the recipe's steps are taken.
+        steps: how many of the recipe's steps are taken, at most 100. Each magnifies the rounding of
+            those before it, so that after many more even right trainings differ.
         timeout: for how many seconds a process waits for the others.
 
     Raises:
-        TypeError, ValueError: more processes than a batch has sentences, more steps than the recipe
-            has, or arguments of another kind.
+        TypeError, ValueError: more processes than a batch has sentences, more steps than may be, or
+            arguments of another kind.
         ProcessEndedError: a process died, raised or stood still.
     """
     processes = number_of(processes)
     require_recipe(recipe)
-    require_count("seed", seed)
+    require_seed(seed)
     require_positive_int("steps", steps)
-    if steps > recipe.steps:
-        raise ValueError(f"steps must be at most the recipe's {recipe.steps}, got {steps}")
+    if steps > (most := min(recipe.steps, MOST_STEPS)):
+        raise ValueError(
+            f"steps must be at most {most}, got {steps}: each magnifies the rounding of those "
+            "before it, so that in the end right trainings differ, too"
+        )
     if processes > recipe.batch:
         raise ValueError(
             f"processes must be at most the {recipe.batch} sentences of a batch, got {processes}: "

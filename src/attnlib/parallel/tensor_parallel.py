@@ -8,9 +8,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
 
-from attnlib._checks import require_count
 from attnlib.model import TransformerModel
-from attnlib.parallel._checks import require_recipe, require_splittable
+from attnlib.parallel._checks import require_recipe, require_seed, require_splittable
 from attnlib.parallel._gaps import largest_gap
 from attnlib.parallel.heads import own_numbers, split_heads_over, whole
 from attnlib.parallel.processes import TIMEOUT, from_first, number_of
@@ -47,7 +46,7 @@ def compare_models(
     """
     processes = number_of(processes)
     require_recipe(recipe)
-    require_count("seed", seed)
+    require_seed(seed)
     require_splittable(_model(recipe, seed), processes)
     return from_first(_compare_here, processes, recipe, seed, timeout=timeout)
 
