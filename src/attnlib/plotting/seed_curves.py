@@ -36,17 +36,20 @@ def plot_seed_curves(
     *,
     x_label: str,
     log: Collection[str] = (),
+    even: bool = False,
     columns: int = 2,
 ) -> Figure:
     """Draw several measurements over x, one panel each, with every seed shown.
 
-    With at most eight points the horizontal axis is logarithmic. NaN and infinity leave a gap.
+    With at most eight points the horizontal axis is logarithmic, unless they are to stand `even`.
+    NaN and infinity leave a gap.
 
     Args:
         x: where was measured; N numbers.
         panels: title of the panel -> {name of the curve: tensor [N, seeds]}.
         x_label: what x is.
         log: titles of the panels whose vertical axis is logarithmic.
+        even: whether x only counts, as the parts of a model do, so that its axis is linear.
         columns: panels a line, at most 6.
 
     Returns:
@@ -56,7 +59,7 @@ def plot_seed_curves(
         TypeError, ValueError: something that isn't a tensor [N, seeds], x that can't stand on its
             axis, an unknown title in log, or more panels than a figure of 24 inches holds.
     """
-    places = _checked_places(x)
+    places = _checked_places(x, even)
     drawn = {
         title: _checked_curves(f"panels[{title!r}]", curves, len(places))
         for title, curves in checked_mapping("panels", panels, "dict of curves").items()
@@ -87,7 +90,7 @@ def plot_seed_curves(
         ax.set_yscale("log" if title in log else "linear")
         ax.grid(axis="y")
         if len(places) <= FEW:
-            ax.set_xscale("log")
+            ax.set_xscale("linear" if even else "log")
             ax.set_xticks(places, [f"{place:g}" for place in places])
             ax.minorticks_off()
     for ax in axes[-1]:
@@ -101,13 +104,13 @@ def plot_seed_curves(
     return figure
 
 
-def _checked_places(x: Sequence[float]) -> list[float]:
+def _checked_places(x: Sequence[float], even: bool) -> list[float]:
     """Return the places of the points, or raise unless they are numbers that the axis can show."""
     numbers = checked_list("x", x.tolist() if isinstance(x, Tensor | np.ndarray) else x)
     places = [checked_number("each of x", number) for number in numbers]
     if not places:
         raise ValueError("x must hold at least one number, got none")
-    if len(places) <= FEW and min(places) <= 0:
+    if len(places) <= FEW and min(places) <= 0 and not even:
         raise ValueError(
             f"x must be above 0 with at most {FEW} points, which stand on a logarithmic axis, "
             f"got {min(places):g}"

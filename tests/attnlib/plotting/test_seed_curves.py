@@ -40,3 +40,14 @@ def test_few_points_stand_on_a_logarithmic_axis_and_so_above_0():
         plotting.plot_seed_curves([0, 1, 2], panels, x_label="step")
     figure = plotting.plot_seed_curves(range(9), {"loss": {"a": torch.ones(9, 2)}}, x_label="step")
     assert figure.axes[0].get_xscale() == "linear"
+
+
+def test_points_that_count_stand_evenly_apart():
+    panels = {"loss": {"a": torch.ones(3, 2)}}
+    figures = {
+        even: plotting.plot_seed_curves([1, 2, 3], panels, x_label="part", even=even)
+        for even in (False, True)
+    }
+    assert [figures[even].axes[0].get_xscale() for even in (False, True)] == ["log", "linear"]
+    from_0 = plotting.plot_seed_curves([0, 1, 2], panels, x_label="part", even=True)
+    assert [label.get_text() for label in from_0.axes[0].get_xticklabels()] == ["0", "1", "2"]
