@@ -41,6 +41,31 @@ def attend_backwards(scores, values, block):
     return output
 
 
+def attend_by_softmaxes_of_blocks(scores, values, block):
+    """A softmax of each block, which weighs as much as its log-sum-exp says."""
+    total, output = torch.full((len(scores), 1), -math.inf), torch.zeros(len(scores), 3)
+    for part, own in zip(scores.split(block, 1), values.split(block), strict=True):
+        of_block = part.logsumexp(-1, keepdim=True)
+        both = torch.logaddexp(total, of_block)
+        measure = both.nan_to_num(neginf=0)
+        mixed = part.softmax(-1).nan_to_num(0) @ own
+        output = output * (total - measure).exp() + mixed * (of_block - measure).exp()
+        total = both
+    return output
+
+
+def attend_without_an_axis_of_one(scores, values, block):
+    """The largest score and the sum as [T_q], the scores of a block as [block, T_q]."""
+    top = torch.full((len(scores),), -math.inf)
+    total, mix = torch.zeros_like(top), torch.zeros(3, len(scores))
+    for part, own in zip(scores.T.split(block), values.split(block), strict=True):
+        higher = torch.maximum(top, part.max(0).values)
+        measure = higher.masked_fill(higher.isinf(), 0)
+        old, new = (top - measure).exp(), (part - measure).exp()
+        total, mix, top = old * total + new.sum(0), old * mix + own.T @ new, higher
+    return (mix / total.masked_fill(total == 0, 1)).T
+
+
 def next_by_fused(x, W_q, W_k, W_v, keys, values):
     keys, values = torch.cat((keys, x @ W_k)), torch.cat((values, x @ W_v))
     q, k, v = (part[None, None] for part in (x @ W_q, keys, values))
@@ -57,6 +82,8 @@ def test_solutions_may_be_written_in_other_ways():
     assert l10.map_memory([[8], [72], [36]])
     assert l10.merged_block((9 / 4, 18, 8))
     assert l10.online_softmax(attend_backwards)
+    assert l10.online_softmax(attend_by_softmaxes_of_blocks)
+    assert l10.online_softmax(attend_without_an_axis_of_one)
     assert l10.next_token(next_by_fused)
     assert l10.grouped(grouped_as_rows)
     assert l10.grouped(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True))
@@ -173,6 +200,38 @@ def test_a_softmax_that_takes_the_whole_row_is_told_though_its_numbers_are_right
     assert l10.online_softmax(online)
     assert "exponentials of a whole row" in l10.online_softmax(whole).message
     assert "torch's own softmax" in l10.online_softmax(attended).message
+
+
+def test_asking_the_whole_row_beforehand_is_told():
+    def whole_largest(scores, values, block):
+        top, total, mix = scores.amax(-1, keepdim=True).nan_to_num(neginf=0), 0.0, 0.0
+        for part, own in zip(scores.split(block, 1), values.split(block), strict=True):
+            new = (part - top).exp()
+            total, mix = total + new.sum(-1, keepdim=True), mix + new @ own
+        return mix / total.masked_fill(total == 0, 1)
+
+    def whole_logsumexp(scores, values, block):
+        total = scores.logsumexp(-1, keepdim=True).nan_to_num(neginf=0)
+        parts = zip(scores.split(block, 1), values.split(block), strict=True)
+        return sum((part - total).exp() @ own for part, own in parts)
+
+    for answer in (whole_largest, whole_logsumexp):
+        assert "you ask the whole row for its largest" in l10.online_softmax(answer).message
+
+
+def test_a_mistake_is_told_though_rows_that_may_look_nowhere_are_forgotten():
+    def nothing_rescaled(scores, values, block):
+        top, total, mix = torch.full((len(scores), 1), -math.inf), 0.0, 0.0
+        for part, own in zip(scores.split(block, 1), values.split(block), strict=True):
+            top = torch.maximum(top, part.amax(-1, keepdim=True))
+            new = (part - top).exp()
+            total, mix = total + new.sum(-1, keepdim=True), mix + new @ own
+        return mix / total
+
+    assert (
+        "added up so far is measured against the old"
+        in l10.online_softmax(nothing_rescaled).message
+    )
 
 
 def test_a_block_more_than_is_asked_for_is_too_wide():

@@ -22,6 +22,8 @@ def _online(
     *,
     old_sum: Callable[[Tensor], Tensor] = lambda factor: factor,
     old_mix: Callable[[Tensor], Tensor] = lambda factor: factor,
+    largest: Callable[[Tensor], Tensor] = lambda part: part.amax(-1, keepdim=True),
+    start: float = -math.inf,
     follow: bool = True,
     safe: bool = True,
     divide: bool = True,
@@ -31,6 +33,8 @@ def _online(
 
     Args:
         old_sum, old_mix: what the sum and the mix so far are multiplied by, of the right factor.
+        largest: what a block's scores are measured against, [T_q, 1] or one for all.
+        start: the largest score before the first block.
         follow: whether the largest score is followed beyond the first block.
         safe: whether rows that have met nothing but -inf are cared for.
         divide: whether the mix is divided by the sum at the end.
@@ -38,7 +42,7 @@ def _online(
     """
 
     def attend(scores: Tensor, values: Tensor, block: int) -> Tensor:
-        top = torch.full_like(scores[:, :1], -math.inf)
+        top = torch.full_like(scores[:, :1], start)
         total = torch.zeros_like(top)
         mix = values.new_zeros(len(scores), values.shape[1])
         blocks = zip(scores.split(block, dim=1), values.split(block), strict=True)
@@ -47,7 +51,7 @@ def _online(
                 continue
             new_top = top
             if follow or not number:
-                new_top = torch.maximum(top, part.amax(-1, keepdim=True))
+                new_top = torch.maximum(top, largest(part))
             measure = new_top.nan_to_num(neginf=0.0) if safe else new_top
             factor, new = (top - measure).exp(), (part - measure).exp()
             total = old_sum(factor) * total + new.sum(-1, keepdim=True)
@@ -66,31 +70,50 @@ def _each_block_alone(scores: Tensor, values: Tensor, block: int) -> Tensor:
 
 
 class _Watch(TorchFunctionMode):
-    """Notes whether a softmax is called meanwhile, and how many keys an exponential is taken of."""
+    """Notes what softmaxes, exponentials and largest numbers are taken of: the longest axis."""
 
-    ready_made, widest = False, 0
+    KINDS = (
+        ("softmax", ("softmax", "scaled_dot_product_attention")),
+        ("largest", ("max", "logsumexp", "topk", "sort")),
+        ("exponentials", ("exp", "exp2", "pow")),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.longest = {kind: 0 for kind, _ in self.KINDS}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "")
-        self.ready_made |= "softmax" in name or name == "scaled_dot_product_attention"
-        result = func(*args, **(kwargs or {}))
-        if name.rstrip("_") in ("exp", "exp2", "pow") and isinstance(result, Tensor):
-            self.widest = max(self.widest, result.shape[-1] if result.dim() else 1)
-        return result
+        name = getattr(func, "__name__", "").rstrip("_")
+        kind = next((kind for kind, ends in self.KINDS if name.endswith(ends)), None)
+        if kind is not None:
+            axes = [axis for x in args if isinstance(x, Tensor) for axis in x.shape]
+            self.longest[kind] = max(self.longest[kind], *axes, 0)
+        return func(*args, **(kwargs or {}))
 
 
-_READY_MADE = Mistake(
-    "torch's own",
-    attended,
-    "The numbers are right, but this is torch's own softmax, which needs the whole row. Here it is "
-    "to be made of exp, the largest score so far and sums.",
-)
-_WHOLE = Mistake(
-    "the whole row",
-    lambda scores, values, block: _online()(scores, values, max(scores.shape[1], 1)),
-    "The numbers are right, but you take exponentials of a whole row at once. Go through the keys "
-    "`block` at a time: scores.split(block, dim=1) and values.split(block).",
-)
+_WHOLE = {
+    "softmax": Mistake(
+        "torch's own",
+        attended,
+        "The numbers are right, but this is torch's own softmax of a whole row. Here it is to be "
+        "made of exp, the largest score so far and sums.",
+    ),
+    "exponentials": Mistake(
+        "the whole row",
+        lambda scores, values, block: _online()(scores, values, max(scores.shape[1], 1)),
+        "The numbers are right, but you take exponentials of a whole row at once. Go through the "
+        "keys `block` at a time: scores.split(block, dim=1) and values.split(block).",
+    ),
+    "largest": Mistake(
+        "the largest of the whole row",
+        lambda scores, values, block: _online(largest=lambda part: scores.amax(-1, keepdim=True))(
+            scores, values, block
+        ),
+        "The numbers are right, but you ask the whole row for its largest score (or the sum of its "
+        "exponentials) before you begin. Ask each block for its own, and rescale sum and mix when "
+        "a larger one comes.",
+    ),
+}
 _NO_CARE = Mistake(
     "nothing but -inf",
     _online(safe=False),
@@ -121,6 +144,24 @@ ONLINE_MISTAKES = (
         "one, a large score overflows. Follow the largest score from block to block.",
     ),
     Mistake(
+        "from 0",
+        _online(start=0.0),
+        "Your largest score begins at 0. Where all scores lie far below, no exponential is left, "
+        "and the sum is 0. Begin with -inf, or with the first block's own.",
+    ),
+    Mistake(
+        "no largest",
+        _online(largest=lambda part: torch.zeros_like(part[:, :1]), start=0.0),
+        "Right while scores are small: e to the power of 100 overflows. Take exponentials of score "
+        "minus largest score so far.",
+    ),
+    Mistake(
+        "one largest for all rows",
+        _online(largest=torch.amax),
+        "You take one largest score for all rows. Of a row that lies far below it no exponential "
+        "is left: each row needs its own, amax(-1, keepdim=True).",
+    ),
+    Mistake(
         "not divided",
         _online(divide=False),
         "The mix is right. Divide it by the sum at the end, so that the weights sum to 1.",
@@ -140,42 +181,47 @@ ONLINE_MISTAKES = (
 )
 
 
-def _cases() -> list[tuple[Tensor, Tensor, int]]:
-    """Return scores and values for every size of a block, with levels and -inf of all kinds."""
+def _cases() -> list[list[tuple[Tensor, Tensor, int]]]:
+    """Return scores and values for every size of a block; then far below 0; then with -inf.
+
+    Whoever errs in the first cases is told so, whatever becomes of the later ones.
+    """
     scores, values = torch.randn(5, 12), torch.randn(12, 3)
-    cases = [(scores, values, block) for block in (1, 2, 3, 5, 7, 11, 12, 40)]
+    usual = [(scores, values, block) for block in (1, 2, 3, 5, 7, 11, 12, 40)]
     rising = 400.0 * torch.arange(12) + torch.randn(5, 12)
-    cases += [(rising, values, 4), (-rising, values, 5), (rising - 9000, values, 1)]
+    usual += [(scores + 100, values, 4), (rising, values, 4), (-rising, values, 5)]
+    apart = scores - 120.0 * (torch.arange(5)[:, None] % 2)
+    below = [(rising - 9000, values, 1), (apart, values, 4)]
     blocked = torch.randn(5, 12)
     blocked[0, :4], blocked[1, 4:8], blocked[2, 8:] = -math.inf, -math.inf, -math.inf
     blocked[3, :11], blocked[4] = -math.inf, -math.inf
-    return [*cases, *((blocked, values, block) for block in (1, 4, 5, 12))]
+    return [usual, below, [(blocked, values, block) for block in (1, 4, 5, 12)]]
 
 
-@exercise(mistakes=(_READY_MADE, _WHOLE, *ONLINE_MISTAKES))
+@exercise(mistakes=(*_WHOLE.values(), *ONLINE_MISTAKES))
 def online_softmax(answer: Any) -> Verdict:
     """Check `attend(scores, values, block)`: softmax(scores) @ values, `block` keys at a time.
 
     Scores are [T_q, T_k], values [T_k, d_v]. A row that may look nowhere gives 0.
     """
-    watch, wide = _Watch(), False
+    too_long = set()
 
     def watched(scores: Tensor, values: Tensor, block: int) -> Any:
-        nonlocal wide
-        watch.widest = 0
-        with watch:
+        with _Watch() as watch:
             result = answer(scores, values, block)
-        wide |= watch.widest > max(block, values.shape[1])
+        allowed = max(block, len(scores), values.shape[1])  # axes of the right length, in any order
+        too_long.update(kind for kind, axis in watch.longest.items() if axis > allowed)
         return result
 
-    verdict = check_function(
-        watched if callable(answer) else answer,
-        attended,
-        _cases(),
-        ONLINE_MISTAKES,
-        output_names=["the output"],
-        praise="Exact for every size of a block, and nothing wider than a block was ever held.",
-    )
-    if verdict and watch.ready_made:
-        return not_yet(_READY_MADE.hint)
-    return not_yet(_WHOLE.hint) if verdict and wide else verdict
+    for cases in _cases():
+        verdict = check_function(
+            watched if callable(answer) else answer,
+            attended,
+            cases,
+            ONLINE_MISTAKES,
+            output_names=["the output"],
+            praise="Exact for every size of a block, and nothing wider than a block was ever held.",
+        )
+        if not verdict:
+            return verdict
+    return next((not_yet(of.hint) for kind, of in _WHOLE.items() if kind in too_long), verdict)
