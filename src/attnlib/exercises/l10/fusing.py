@@ -60,6 +60,20 @@ def _without_biases(*layers: nn.Linear) -> nn.Linear:
     return _packed([layer.weight for layer in layers], [None] * len(layers))
 
 
+def _with_biases_backwards(*layers: nn.Linear) -> nn.Linear:
+    biases = [layer.bias for layer in reversed(layers)]
+    return _packed([layer.weight for layer in layers], biases)
+
+
+def _with_a_bias_always(*layers: nn.Linear) -> nn.Linear:
+    if layers[0].bias is not None:
+        return fused_layer(*layers)
+    layer = _untrained(*layers)
+    with torch.no_grad():
+        layer.weight.copy_(torch.cat([own.weight for own in layers]))
+    return layer
+
+
 def _first_for_all(*layers: nn.Linear) -> nn.Linear:
     """Take as many rows as all have from the first layer, again and again."""
     wanted = sum(layer.out_features for layer in layers)
@@ -119,6 +133,17 @@ FUSING_MISTAKES = (
         _without_biases,
         "The matrices are right. Where the three layers have biases, these belong side by side as "
         "well: copy them in the same order.",
+    ),
+    Mistake(
+        "biases in another order",
+        _with_biases_backwards,
+        "The matrices are right, the biases stand in another order. Theirs is the same: q, k, v.",
+    ),
+    Mistake(
+        "a bias where there is none",
+        _with_a_bias_always,
+        "Right where the three layers have biases. Where they have none, yours still adds the one "
+        "that nn.Linear starts with: make it with bias=False there.",
     ),
     Mistake(
         "the first for all",

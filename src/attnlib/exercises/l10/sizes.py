@@ -78,6 +78,12 @@ SIZE_MISTAKES = (
         "You counted query heads. Kept are keys and values, of which there are kv_heads.",
     ),
     Mistake(
+        "query heads everywhere",
+        _with(lambda model: 2 * model["layers"] * model["heads"] * model["d_k"]),
+        "You counted a key and a value per query head, in every model. Kept are those of kv_heads; "
+        "and where there is a code, it is kept in their place, with its rotary numbers.",
+    ),
+    Mistake(
         "one layer",
         lambda model, tokens: cache_size(model, tokens) / model["layers"],
         "This is one layer. Each keeps its own keys and values.",
