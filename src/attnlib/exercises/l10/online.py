@@ -204,7 +204,7 @@ def online_softmax(answer: Any) -> Verdict:
 
     Scores are [T_q, T_k], values [T_k, d_v]. A row that may look nowhere gives 0.
     """
-    too_long = set()
+    too_long: set[str] = set()
 
     def watched(scores: Tensor, values: Tensor, block: int) -> Any:
         with _Watch() as watch:
