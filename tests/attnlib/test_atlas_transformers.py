@@ -44,12 +44,25 @@ FAMILIES = {
         "max_position_embeddings": PLACES,
     },
 }  # fmt: skip
-# These have no function for our attention to call, and hand out all layers at the end.
+# These hand out all layers at the end: most have no function for our attention to call.
 AT_ONCE = {
     "GPTJ": {**GPT2, "rotary_dim": 4},
     "Bloom": {"vocab_size": V, "hidden_size": D, "n_layer": LAYERS, "n_head": HEADS},
     "Falcon": {key: SIZES[key] for key in list(SIZES)[:4]},
     "DebertaV2": SIZES,
+    "DeepseekV32": {  # chooses two keys per query, by a mask that only "eager" gets
+        **GROUPED,
+        "num_key_value_heads": HEADS,
+        "first_k_dense_replace": LAYERS,
+        "index_topk": 2,
+        "index_n_heads": 2,
+        "index_head_dim": 8,
+        "q_lora_rank": 8,
+        "kv_lora_rank": 8,
+        "qk_rope_head_dim": 4,
+        "qk_nope_head_dim": 4,
+        "v_head_dim": 6,
+    },
 }
 CAUSAL = {
     "GPT2",
@@ -62,6 +75,7 @@ CAUSAL = {
     "GPTJ",
     "Bloom",
     "Falcon",
+    "DeepseekV32",
 }
 T = 13
 IDS = torch.randint(3, V, (T,), generator=torch.Generator().manual_seed(3)).tolist()
@@ -126,6 +140,13 @@ def test_weights_are_the_models_own(by_rows, monkeypatch, name):
     assert (book.num_layers, book.num_heads) == (LAYERS, HEADS)
     assert (book.value_norms is None) == (name in AT_ONCE)
     assert model.training and model.config._attn_implementation == own
+
+
+def test_an_attention_that_asks_twice_is_one_layer(by_rows):
+    model = made("DiffLlama", **GROUPED)  # once for each half of the values
+    expected = handed_out(model, {"input_ids": torch.tensor([IDS])})
+    book = book_of(model)
+    torch.testing.assert_close(book.maps, torch.cat(expected), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["GPT2", "Bert", "Llama", "DistilBert"])

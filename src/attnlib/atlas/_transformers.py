@@ -24,7 +24,7 @@ BY_ROWS = ("position_bias",)  # options that have a row per query, as the mask h
 
 
 class _NotByRowsError(Exception):
-    """An attention has no function of its own for single blocks of rows."""
+    """An attention has no function of its own for single blocks of rows, or calls it in parts."""
 
 
 class _Watch:
@@ -32,6 +32,7 @@ class _Watch:
 
     def __init__(self, model: nn.Module, text: TextView) -> None:
         self.text = text
+        self.query: Tensor | None = None  # the last that was asked about
         self.names = {id(part): name for name, part in model.named_modules()}
 
 
@@ -122,6 +123,9 @@ def _attend(
     if watch is None:  # somebody has set our name, and isn't making an atlas
         return own(module, query, key, value, attention_mask, **options)
     _require_no_sink(module, options)
+    if query is watch.query or _minds_eager(module):
+        raise _NotByRowsError
+    watch.query = query
     B, h, T = query.shape[:3]
     by_rows = {name: options.pop(name) for name in BY_ROWS if options.get(name) is not None}
     step = T if _holds_rows(own, options, T) else block_of_rows(h, T)
@@ -150,6 +154,16 @@ def _own_attention(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor | No
         if own is not None:
             return own
     raise _NotByRowsError
+
+
+def _minds_eager(module: nn.Module) -> bool:
+    """Tell whether a forward compares its attention's name with several, "eager" among them.
+
+    Some of sparse attention (DeepSeek-V3.2) put the choice of their indexer into the mask for those
+    alone: by any other name they hand over a mask without it.
+    """
+    forward = inspect.unwrap(type(module).forward)
+    return any(isinstance(x, tuple) and "eager" in x for x in forward.__code__.co_consts)
 
 
 def _require_no_sink(module: nn.Module, options: dict[str, Any]) -> None:
