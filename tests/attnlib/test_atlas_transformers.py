@@ -346,6 +346,38 @@ def test_a_folder_without_a_model(tmp_path):
         book_of(tmp_path, [TEXT])
 
 
+DAMAGES = {
+    "weights cut off": ("model.safetensors", lambda old: old[:2000], "invalid header length"),
+    "no weights": ("model.safetensors", lambda _: b"", "header too small"),
+    "other sizes": ("config.json", lambda old: old.replace(b": 24", b": 32"), "mismatched_sizes"),
+    "a damaged tokenizer": ("tokenizer.json", lambda _: b"{}", "added_tokens"),
+}
+
+
+@pytest.mark.parametrize(("file", "damage", "words"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_folder(folder, tmp_path, capsys, file, damage, words):
+    for one in folder.iterdir():
+        (tmp_path / one.name).write_bytes(one.read_bytes())
+    (tmp_path / file).write_bytes(damage((tmp_path / file).read_bytes()))
+    with pytest.raises(ValueError, match=f"must be a folder with a model .*{words}"):
+        book_of(tmp_path, [TEXT])
+
+
+def test_weights_that_are_missing_are_not_drawn_at_random(tmp_path):
+    model = made("Bert", **SIZES)
+
+    def book_without(part):
+        kept = {name: x for name, x in model.state_dict().items() if part not in name}
+        model.save_pretrained(tmp_path, state_dict=kept)
+        return book_of(tmp_path, [[1, 2, 3]])
+
+    assert book_without("pooler").num_layers == LAYERS  # of no use for attention
+    with pytest.raises(
+        ValueError, match=r"lacks 1 of them, .* such as encoder.layer.1.*key.weight"
+    ):
+        book_without("layer.1.attention.self.key.weight")
+
+
 def test_no_network():
     wanted = "was looked for as a folder here, .* and on the hub, .* pass the folder that save_pret"
     with pytest.raises(OSError, match=wanted):
@@ -372,6 +404,13 @@ def test_the_command(folder, tmp_path, capsys):
     assert all(line.count("±") == 2 for line in lines[2:])
 
 
+def test_a_mark_at_the_beginning_of_a_file_is_no_token(folder, tmp_path, capsys):
+    file = tmp_path / "text.txt"
+    file.write_text(TEXT, encoding="utf-8-sig")
+    assert main([str(folder), "--text", str(file), "--quiet"]) == 0
+    assert "1 text of 11 tokens" in capsys.readouterr().out
+
+
 def test_the_command_writes_a_file(folder, tmp_path, capsys):
     pytest.importorskip("anywidget")
     file, page = tmp_path / "text.txt", tmp_path / "atlas.html"
@@ -396,6 +435,9 @@ def test_the_command_says_what_it_cannot_do(folder, tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         main([str(folder), "--text", str(tmp_path / "none.txt")])
     assert "can't be read as text" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["./nowhere", "--text", str(file), "--best", "0"])
+    assert "--best: must be a whole number of at least 1, got 0" in capsys.readouterr().err
     file.write_text("\n\n")
     assert main([str(folder), "--text", str(file), "--quiet"]) == 2
     assert "texts must hold at least one text" in capsys.readouterr().err

@@ -54,15 +54,24 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="FILE.html", help="write all heads into this file, for a browser"
     )
     parser.add_argument("--name", help="what the model is called (its own name if left out)")
-    parser.add_argument("--best", type=int, default=3, help="heads per pattern (3 if left out)")
+    parser.add_argument(
+        "--best", type=_positive, default=3, help="heads per pattern (3 if left out)"
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
     return parser
+
+
+def _positive(written: str) -> int:
+    """Return a whole number of at least 1, or raise for the parser."""
+    if not written.isdecimal() or int(written) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {written}")
+    return int(written)
 
 
 def _paragraphs(file: str, parser: argparse.ArgumentParser) -> list[str]:
     """Return the paragraphs of a file."""
     try:
-        text = Path(file).read_text("utf-8")
+        text = Path(file).read_text("utf-8-sig")  # without the mark that some editors begin with
     except (OSError, UnicodeDecodeError) as error:
         parser.error(f"{file} can't be read as text: {error}")
     return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]

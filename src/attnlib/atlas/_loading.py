@@ -20,9 +20,18 @@ def load_model(where: str | PathLike[str]) -> Any:
         ImportError: transformers is missing.
         FileNotFoundError: a path at which nothing is.
         OSError: neither a folder nor to be had from the hub.
-        ValueError: a folder in which no model is that transformers knows.
+        ValueError: a folder in which no model is that transformers knows, or a model of which some
+            weights are missing.
     """
-    return _load("AutoModel", fspath(where))
+    where = fspath(where)
+    model, found = _load("AutoModel", where, output_loading_info=True)
+    missing = sorted(name for name in found["missing_keys"] if "pooler" not in name)
+    if missing:  # a pooler comes after all attention, and many are saved without
+        raise ValueError(
+            f"model must bring all of its weights, but {where!r} lacks {len(missing)} of them, "
+            f"which transformers has drawn at random, such as {missing[0]}"
+        )
+    return model
 
 
 def load_tokenizer(where: str | PathLike[str], *, wanted: bool) -> Any:
@@ -49,7 +58,7 @@ def load_tokenizer(where: str | PathLike[str], *, wanted: bool) -> Any:
     return None
 
 
-def _load(kind: str, where: str) -> Any:
+def _load(kind: str, where: str, **options: Any) -> Any:
     try:
         import transformers
     except ImportError as error:
@@ -62,8 +71,11 @@ def _load(kind: str, where: str) -> Any:
             f"model must be a folder, a hub id or a model, got {where!r}, and no such folder exists"
         )
     try:
-        return getattr(transformers, kind).from_pretrained(where, trust_remote_code=False)
-    except (OSError, ValueError) as error:
+        load = getattr(transformers, kind).from_pretrained
+        return load(where, trust_remote_code=False, **options)
+    except ImportError:
+        raise
+    except Exception as error:  # a damaged file raises whatever its reader stumbles over
         if folder.exists():
             raise ValueError(
                 f"model must be a folder with a model of transformers (config.json, "
