@@ -2,6 +2,8 @@
 
 import math
 import sys
+import threading
+import time
 from io import StringIO
 
 import pytest
@@ -279,6 +281,59 @@ def test_an_error_leaves_a_model_as_it_was():
     assert model(torch.tensor([IDS])).weights is None
 
 
+class Attending(torch.nn.Module):
+    """A model that isn't known here, with dropout, which hands out weights one by one."""
+
+    def __init__(self):
+        super().__init__()
+        self.dropout = torch.nn.Dropout(0.5)
+
+    def forward(self, ids):
+        for layer in random_maps(ids.shape[1], causal=True):
+            assert not torch.is_grad_enabled()
+            yield self.dropout(layer)
+
+
+def test_a_module_is_asked_without_dropout_and_left_as_it_was():
+    model = Attending()
+    same_books(book_of(model), book_of(lambda ids: random_maps(T, causal=True)))
+    assert model.training and model.dropout.training
+
+
+def test_a_compiled_model_is_read_as_the_one_inside():
+    model = own_model("GPT")
+    book = book_of(torch.compile(model, backend="eager"))
+    assert book.name == "TransformerModel"
+    same_books(book, book_of(model))
+
+
+def test_threads_read_one_after_the_other():
+    model, reads = own_model("GPT"), []
+    model.blocks[0].register_forward_pre_hook(lambda *_: time.sleep(0.01))
+    expected = book_of(model)
+
+    def read():
+        reads.append(book_of(model))
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(reads) == 3 and model.training
+    for book in reads:
+        same_books(book, expected)
+
+
+def test_numbers_are_float32_whatever_is_the_default():
+    torch.set_default_dtype(torch.float64)
+    try:
+        book = book_of()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert book.maps.dtype == book.top_weights.dtype == torch.float32
+
+
 # --- how it shows itself --------------------------------------------------------------------------
 
 
@@ -360,6 +415,11 @@ CASES = {
         "progress must be True or False, got str"),
     "a mapping without ids": (lambda: book_of(texts={"ids": [IDS]}), ValueError,
         "texts must have input_ids where they are a mapping, got ids"),
+    "a mask that is added": (
+        lambda: book_of(texts={"input_ids": [IDS], "attention_mask": [[0.0] * 6 + [-1e9] * 6]}),
+        ValueError, r"texts\['attention_mask'\]\[0\] must be 1 for a token .* got -1e\+09 to 0"),
+    "a text that is no list": (lambda: book_of(texts=IDS), ValueError,
+        r"texts\[0\] must be ids of one text, \[T\], got \[\]: put the ids of a single text into"),
     "a mask too short": (
         lambda: book_of(texts={"input_ids": [IDS], "attention_mask": [[1, 1]]}), ValueError,
         r"texts\['attention_mask'\]\[0\] must have shape \[12\]"),
@@ -381,6 +441,10 @@ CASES = {
         r"layer 0 must have weights \[1, h, T=12, T=12\] .* got \[1, 12, 12\]"),
     "another length": (lambda: book_of(fixed(EYE[..., :5, :5])), ValueError,
         r"got \[1, 1, 5, 5\]"),
+    "no head": (lambda: book_of(fixed(EYE[:, :0])), ValueError,
+        r"layer 0 must have weights \[1, h, T=12, T=12\] .* got \[1, 0, 12, 12\]"),
+    "a head that looks nowhere": (lambda: book_of(fixed(EYE, EYE * 0)), ValueError,
+        "of layer 1: weights must have a row that may look, in each head, got none"),
     "scores": (lambda: book_of(fixed(EYE * 2)), ValueError,
         "of layer 0: each row of weights must sum to 1"),
     "whole numbers": (lambda: book_of(fixed(EYE.long())), TypeError,
@@ -394,7 +458,7 @@ CASES = {
     # what is asked of an atlas
     "an unknown pattern": (lambda: book_of().best("previous"), ValueError,
         "pattern must be one of 'previous token', .* got 'previous'"),
-    "no head": (lambda: book_of().best("entropy", 0), ValueError, "n must be at least 1, got 0"),
+    "no best": (lambda: book_of().best("entropy", 0), ValueError, "n must be at least 1, got 0"),
     "a figure of one word": (lambda: book_of().figure("entropy"), TypeError,
         "patterns must be a list of strings"),
     "a figure of nothing": (lambda: book_of().figure([]), ValueError, "at least one"),

@@ -458,6 +458,8 @@ CASES = {
         "GptOssAttention lets each head leave a share to a learned sink"),
     "weights of a window": (lambda: book_of(made("Longformer", **LONGFORMER)),
         r"layer 0 must have weights \[1, h, T=13, T=13\]"),
+    "letters, read in pieces": (lambda: book_of(made("Canine", **SIZES)),
+        r"layer 1 must have weights \[1, h, T=13, T=13\]"),
     "too long": (lambda: book_of(made("GPT2", **GPT2), [IDS * 4]),
         r"texts\[0\] must have at most 40 tokens, the positions of GPT2Model, got 52"),
     "too long behind the place of padding": (

@@ -1,5 +1,6 @@
 """Making an atlas: texts go through the model one by one, and what was seen is taken together."""
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -19,6 +20,7 @@ from attnlib.atlas._transformers import TransformersReader, is_transformers_mode
 from attnlib.model import TransformerModel
 
 Texts = Iterable[str | Sequence[int] | Tensor] | Mapping[str, Any]
+READING = threading.RLock()  # a model is set up while it reads: a second thread would see that
 
 
 def of(
@@ -49,7 +51,8 @@ def of(
     Args:
         model: one of transformers, or the folder or hub id of one; a `TransformerModel`; or a
             function from ids, int64 [1, T], to the weights of each layer, [1, h, T, T]. A function
-            that yields them one by one needs the memory of one layer only.
+            that yields them one by one needs the memory of one layer only; a module is asked
+            without dropout, in evaluation mode.
         texts: strings, or the ids of each text; or what a tokenizer made of several, with its
             attention_mask, by which padding is left out.
         tokenizer: with `encode` and `decode`, as those of transformers, tokenizers and
@@ -94,6 +97,7 @@ def of(
 
 
 def _reader_of(model: Any) -> Reader:
+    model = getattr(model, "_orig_mod", model)  # inside what torch.compile returns
     if isinstance(model, TransformerModel):
         return OwnReader(model)
     if is_transformers_model(model):
@@ -130,7 +134,8 @@ def _see(
         advance = (lambda: None) if bar is None else bar.update
         for i, text in enumerate(texts):
             view = TextView(text.ids, i == shown, advance)
-            reader.read(text.ids[None], view)
+            with READING:
+                reader.read(text.ids[None], view)
             if not view.layers:
                 raise ValueError(f"model must hand out the weights of a layer, got none: {name}")
             seen.append(view.layers)

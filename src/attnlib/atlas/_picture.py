@@ -39,7 +39,7 @@ class PictureView:
         self._attending = torch.zeros(heads, cells, dtype=torch.float64)
         shape = heads, T, min(MOST_KEYS, T)
         self._top_keys = torch.full(shape, -1, dtype=torch.int32)
-        self._top_weights = torch.zeros(shape)
+        self._top_weights = torch.zeros(shape, dtype=torch.float32)
 
     def add(self, maps: Tensor, rows: range) -> None:
         """Take in the next rows, float64 [h, R, T]."""

@@ -99,11 +99,12 @@ class FunctionReader:
 
     def __init__(self, function: Callable[[Tensor], Iterable[Tensor]]) -> None:
         self.function = function
+        self._module = function if isinstance(function, nn.Module) else nn.Module()
         self.name: str = getattr(function, "__name__", type(function).__name__)
 
     def read(self, ids: Tensor, text: TextView) -> None:
         """Read ids, and take what comes back layer by layer."""
-        with torch.no_grad():
+        with in_evaluation(self._module), torch.no_grad():
             layers = self.function(ids)
             if isinstance(layers, Tensor | Mapping) or not isinstance(layers, Iterable):
                 found = type(layers).__name__

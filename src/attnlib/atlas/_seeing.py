@@ -117,11 +117,15 @@ class LayerView:
         """
         if self._seen != self.T:
             raise ValueError(f"{self.name} must have {self.T} rows of weights, got {self._seen}")
+        try:
+            entropies = self._entropies.means()
+        except ValueError as error:
+            raise ValueError(f"of {self.name}: {error}") from None
         found = {name: sums for name, sums in self._sums.items() if sums.rows}
         scores = {name: sums.means() for name, sums in found.items()}
         return Layer(
             self.name,
-            scores | {"entropy": self._entropies.means()},
+            scores | {"entropy": entropies},
             {name: sums.baseline() for name, sums in found.items()},
             {name: sums.rows for name, sums in found.items()},
             self._offsets.means(),
@@ -169,7 +173,8 @@ class TextView:
         """Look at a layer whose weights [1, h, T, T] are at hand."""
         if not isinstance(weights, Tensor):
             raise TypeError(f"{name} must be a tensor of weights, got {type(weights).__name__}")
-        if weights.dim() != 4 or len(weights) != 1 or weights.shape[2:] != (self.T, self.T):
+        fits = weights.dim() == 4 and len(weights) == 1 and weights.shape[2:] == (self.T, self.T)
+        if not fits or weights.shape[1] == 0:
             raise ValueError(
                 f"{name} must have weights [1, h, T={self.T}, T={self.T}] for a text of "
                 f"{self.T} tokens, got {shape_of(weights)}"

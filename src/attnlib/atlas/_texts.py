@@ -61,7 +61,8 @@ def _ids(name: str, given: Any) -> Tensor:
     if ids.numel() and not whole:  # of an empty list torch makes floating point numbers
         raise TypeError(f"{name} must be a string or token ids (whole numbers), got {ids.dtype}")
     if ids.dim() != 1:
-        raise ValueError(f"{name} must be ids of one text, [T], got {shape_of(ids)}")
+        alone = ": put the ids of a single text into a list of texts" if ids.dim() == 0 else ""
+        raise ValueError(f"{name} must be ids of one text, [T], got {shape_of(ids)}{alone}")
     ids = ids.detach().to("cpu", torch.int64)
     if len(ids) and int(ids.min()) < 0:
         raise ValueError(f"{name} must be ids from 0 on, got {int(ids.min())}")
@@ -93,7 +94,14 @@ def _without_padding(given: Mapping[str, Any]) -> list[Tensor]:
         )
     kept = []
     for i, (row, mask) in enumerate(zip(rows, masks, strict=True)):
-        mask = torch.as_tensor(mask).bool()
+        mask = torch.as_tensor(mask)
+        if ((mask != 0) & (mask != 1)).any():
+            raise ValueError(
+                f"texts['attention_mask'][{i}] must be 1 for a token and 0 for padding, got "
+                f"{mask.min().item():.4g} to {mask.max().item():.4g}: what is added to scores is "
+                "another mask"
+            )
+        mask = mask.bool()
         if mask.shape != row.shape:
             raise ValueError(
                 f"texts['attention_mask'][{i}] must have shape {shape_of(row)}, as its ids, got "

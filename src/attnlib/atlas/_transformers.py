@@ -9,7 +9,7 @@ code, and what goes on to the next layer is what would have gone on.
 
 import inspect
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -66,7 +66,9 @@ class TransformersReader:
         self.model = model.base_model  # without what is computed of its result
         self.name = str(config.name_or_path or type(model).__name__).rstrip("/").split("/")[-1]
         self.length = _positions(model)
-        embeddings = model.get_input_embeddings()
+        embeddings = None
+        with suppress(NotImplementedError):  # Canine hashes letters
+            embeddings = model.get_input_embeddings()
         self.vocabulary_size: int | None = getattr(embeddings, "num_embeddings", None)
 
     def read(self, ids: Tensor, text: TextView) -> None:
