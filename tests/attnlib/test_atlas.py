@@ -167,6 +167,16 @@ def test_maps_are_those_of_heatmap(monkeypatch, at_once):
     torch.testing.assert_close(book.maps[1], expected.flip(0), atol=1e-6, rtol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_maps_of_half_precision_are_shares_of_1(dtype):
+    layers = random_maps(150, causal=True)
+    ids = [list(range(150))]
+    book = book_of(lambda _: [layer.to(dtype) for layer in layers], ids)
+    one = torch.ones(2, 3, 50)
+    torch.testing.assert_close(book.maps.sum(-1), one, atol=1e-6, rtol=0)
+    torch.testing.assert_close(book.maps, book_of(lambda _: layers, ids).maps, atol=4e-3, rtol=0)
+
+
 def test_the_keys_most_looked_at():
     maps, model = several(TEXTS, causal=True)
     book = book_of(model, TEXTS, shown=0)

@@ -425,6 +425,13 @@ def test_the_command_writes_a_file(folder, tmp_path, capsys):
     assert "No such file" in capsys.readouterr().err
 
 
+def test_a_model_in_half_precision_gets_its_file(tmp_path):
+    pytest.importorskip("anywidget")
+    model, page = made("Llama", **GROUPED).bfloat16(), tmp_path / "atlas.html"
+    book_of(model).save_html(page)
+    assert "Atlas of heads: LlamaModel" in page.read_text(encoding="utf-8")
+
+
 def test_the_command_says_what_it_cannot_do(folder, tmp_path, capsys):
     file = tmp_path / "text.txt"
     file.write_text("cat " * (PLACES + 1), encoding="utf-8")

@@ -36,7 +36,6 @@ class PictureView:
         self._member = torch.nn.functional.one_hot(cell).double()  # [T, cells]
         cells = self._member.shape[1]
         self._sums = torch.zeros(heads, cells, cells, dtype=torch.float64)
-        self._attending = torch.zeros(heads, cells, dtype=torch.float64)
         shape = heads, T, min(MOST_KEYS, T)
         self._top_keys = torch.full(shape, -1, dtype=torch.int32)
         self._top_weights = torch.zeros(shape, dtype=torch.float32)
@@ -47,14 +46,14 @@ class PictureView:
         member = self._member[place].T  # [cells, R]: a sum by cells is a product
         shares = maps @ self._member  # [h, R, T] -> [h, R, cells]
         self._sums += member @ shares  # -> [h, cells, cells]
-        self._attending += (maps.sum(-1) > 0).double() @ member.T  # [h, R] -> [h, cells]
         weights, keys = maps.topk(self._top_keys.shape[-1], dim=-1)
         self._top_weights[:, place] = weights.float()
         self._top_keys[:, place] = keys.int().masked_fill(weights == 0, -1)
 
     def picture(self, values: Tensor | None) -> Picture:
         """Return what was drawn; `values` as for `LayerView.layer`."""
-        maps = (self._sums / self._attending.clamp_min(1)[..., None]).float()
+        mass = self._sums.sum(-1, keepdim=True)  # of rows in half precision not quite 1 each
+        maps = (self._sums / mass.where(mass > 0, 1)).float()
         norms = None
         if values is not None:
             norms = values.detach().float().norm(dim=-1).cpu()  # [h_kv, T, d_v] -> [h_kv, T]
