@@ -49,6 +49,29 @@ def _first_text(weights: Tensor, partners: Tensor) -> Place:
     return most_on_partners(weights[:, :1], partners[:1])
 
 
+def _without_column_0(weights: Tensor, partners: Tensor) -> Place:
+    """Leave out the partners at column 0 along with the missing ones."""
+    return most_on_partners(weights, partners.where(partners > 0, -1))
+
+
+def _missing_at_0(weights: Tensor, partners: Tensor) -> Place:
+    """Take column 0 for the missing partners."""
+    return most_on_partners(weights, partners.clamp(min=0))
+
+
+def _most_hits(weights: Tensor, partners: Tensor) -> Place:
+    """Count how often the largest weight of a row lies on the partner."""
+    hits = weights.argmax(-1) == partners[None, :, None]  # [L, B, h, T]
+    return _place(hits.float().mean((1, 3)))
+
+
+def _cut_by_layers(weights: Tensor, partners: Tensor) -> Place:
+    """Divide the flat place by the number of layers."""
+    layer, head = most_on_partners(weights, partners)
+    first, second = divmod(layer * weights.shape[2] + head, len(weights))
+    return first, second
+
+
 def _sharpest(weights: Tensor, partners: Tensor) -> Place:
     """Take the head with the largest weights, wherever they lie."""
     return _place(weights.amax(-1).mean((1, 3)))
@@ -78,6 +101,29 @@ PARTNER_MISTAKES = (
         "out.",
     ),
     Mistake(
+        "column 0 for a missing partner",
+        _missing_at_0,
+        "Rows with -1 count with what they give to column 0. They have no partner: leave them out.",
+    ),
+    Mistake(
+        "partners at column 0 left out",
+        _without_column_0,
+        "You left out the rows whose partner stands at column 0. That is a column like the others: "
+        "only -1 says that there is none.",
+    ),
+    Mistake(
+        "counted hits",
+        _most_hits,
+        "You counted how often the largest weight lies on the partner. Take the mean of the "
+        "weights themselves.",
+    ),
+    Mistake(
+        "divided by the layers",
+        _cut_by_layers,
+        "It is the right head, but its place is read wrongly: in [L, h] flattened, a layer is h "
+        "numbers long. Divide by h, not by L.",
+    ),
+    Mistake(
         "the largest single weight",
         _largest,
         "You took the head with the largest single weight on a partner. One lucky row tells "
@@ -102,28 +148,34 @@ def _case(
     """Return random causal weights and partners, with a head `at` that looks at them more often.
 
     Beside it stand one that is sharp elsewhere, one with a single sharp look at a partner, one that
-    does well on the first text, one whose partners look back, and one that rests on the last word
-    where there is no partner. So each usual mistake finds another head than the right one.
+    does well on the first text, one whose partners look back, two that rest on the last word or the
+    first where there is no partner, one that looks at all partners but the first word, and one that
+    prefers each partner a little. So each usual mistake finds another head than the right one.
     """
     others = [(layer, head) for layer in range(layers) for head in range(heads)]
     others.remove(at)
-    sharp, once, first, back, last = (others[i] for i in torch.randperm(len(others))[:5].tolist())
+    sharp, once, first, back, last, zero, late, faint = (
+        others[i] for i in torch.randperm(len(others))[:8].tolist()
+    )
     scores = torch.randn(layers, texts, heads, T, T) / 4
     partners = torch.full((texts, T), -1)
     for text in range(texts):
         for row in range(2, T, 2):
-            partners[text, row] = int(torch.randint(row, ()))
-    scores[sharp[0], :, sharp[1], :, 0] += 12
-    partners[:, 2:][partners[:, 2:] == 0] = 1
+            partners[text, row] = 0 if row == 2 else int(torch.randint(row, ()))
+    scores[sharp[0], :, sharp[1], :, :] += 12 * torch.eye(T)
     for text, row in (partners >= 0).nonzero().tolist():
         column = partners[text, row]
-        scores[at[0], text, at[1], row, column] += 3.5
+        missed = text == 1 and row == 4  # the right head's largest weight isn't always there
+        scores[at[0], text, at[1], row, row if missed else column] += 4.5
+        scores[late[0], text, late[1], row, column if column else row] += 8
+        scores[faint[0], text, faint[1], row, column] += 2
         scores[back[0], text, back[1], column, row] += 6
         if text == 0:
             scores[first[0], text, first[1], row, column] += 8
     scores[once[0], 0, once[1], 2, partners[0, 2]] += 20
     for text, row in (partners < 0).nonzero().tolist():
         scores[last[0], text, last[1], row, T - 1] += 12
+        scores[zero[0], text, zero[1], row, 0] += 12
     return scores.softmax(-1), partners
 
 
