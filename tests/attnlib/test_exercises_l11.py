@@ -29,6 +29,11 @@ def by_slices(packed, num_heads):
     ]
 
 
+def by_one_view(packed, num_heads):
+    """q, k and v in one tensor, [3, B, h, T, d_k]."""
+    return packed.unflatten(-1, (3, num_heads, -1)).permute(2, 0, 3, 1, 4)
+
+
 def by_linears(state, layer, num_heads):
     """A module whose parts are made anew."""
     module = MultiHeadAttention(len(state[f"h.{layer}.attn.c_proj.bias"]), num_heads)
@@ -65,6 +70,7 @@ def by_scores(weights, partners):
 
 def test_solutions_may_be_written_in_other_ways():
     assert l11.split_c_attn(by_slices)
+    assert l11.split_c_attn(by_one_view)
     assert l11.gpt2_layer(by_linears)
     assert l11.loop_at_once(by_the_fused_kernel)
     assert l11.loop_at_once(token_by_token)
@@ -117,6 +123,12 @@ def test_a_llama_has_as_many_parameters_as_its_parts():
     assert whole == 6_738_415_616
 
 
+def test_a_llama_without_norms_is_not_said_to_lack_digits():
+    numbers = MILLIONS.clone()
+    numbers[-1] -= 65 * WIDTH / 1e6
+    assert "norms" in l11.parts_of_llama(numbers).message
+
+
 @pytest.mark.parametrize("part", range(4))
 def test_the_first_wrong_part_of_a_llama_is_told(part):
     numbers = MILLIONS.clone()
@@ -134,6 +146,18 @@ def test_the_loop_is_causal_attention():
     matrices = [W.weight for W in (module.W_q, module.W_k, module.W_v, module.W_o)]
     x = torch.randn(1, 6, 12)
     torch.testing.assert_close(token_by_token(x[0], *matrices, 3), module(x, causal=True)[0][0])
+
+
+def test_a_mask_that_hides_the_token_itself_is_known_by_its_nan():
+    def blind(x, W_q, W_k, W_v, W_o, num_heads):
+        q, k, v = (
+            (x @ W.T).unflatten(-1, (num_heads, -1)).transpose(0, 1) for W in (W_q, W_k, W_v)
+        )
+        hidden = torch.ones(len(x), len(x)).triu(0).bool()
+        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, -torch.inf)
+        return (scores.softmax(-1) @ v).transpose(0, 1).flatten(1) @ W_o.T
+
+    assert "don't see themselves" in l11.loop_at_once(blind).message
 
 
 def test_masses_are_those_of_the_package():

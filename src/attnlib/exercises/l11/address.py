@@ -95,6 +95,6 @@ def head_in_the_file(answer: Any) -> Verdict:
                 "these parts 64 per head. Which head is it, counted from 0?"),
             (1, "The row of c_proj: the heads' findings lie side by side, 64 numbers per head."),
         ],
-        praise="So the head is four slices of two matrices, and nothing else in the file is its "
-        "own.",
+        praise="So the head is four slices of two matrices, and the biases of its columns. Nothing "
+        "else in the file is its own.",
     )  # fmt: skip

@@ -51,8 +51,9 @@ LLAMA_MISTAKES = (
     Mistake(
         "GPT-2's network",
         _counts(feed_forward=2 * WIDTH * 4 * WIDTH),
-        "That is GPT-2's network: two matrices, 4d wide. LLaMA's has three matrices, 11,008 wide. "
-        "(The two come out nearly alike, and that is why it is so narrow.)",
+        "So many have two matrices 4d wide, as in GPT-2, or three of just two thirds of 4d. "
+        "LLaMA's has three matrices, 11,008 wide. (It comes out nearly alike, and that is why it "
+        "is so narrow.)",
     ),
     Mistake(
         "shared keys and values",
@@ -84,6 +85,11 @@ LLAMA_MISTAKES = (
         "one block",
         _counts(whole=2 * TOKENS * WIDTH + 4 * WIDTH**2 + 3 * WIDTH * INSIDE + NORMS),
         "That is the tables and one block. There are 32 blocks.",
+    ),
+    Mistake(
+        "norms forgotten",
+        _counts(whole=WHOLE - NORMS),
+        "The whole lacks its norms: two per block and the last one, with 4,096 gains each.",
     ),
 )
 

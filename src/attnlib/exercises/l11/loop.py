@@ -35,6 +35,8 @@ def _at_once(
     *,
     causal: bool = True,
     mask_by_zero: bool = False,
+    scores_by_zero: bool = False,
+    ahead: bool = False,
     strict: bool = False,
     scale: Callable[[int, int], float] = lambda d, h: math.sqrt(d // h),
     axis: int = -1,
@@ -64,14 +66,16 @@ def _at_once(
         q, k, v = (split(W) for W in (W_q, W_k, W_v))
         scores = q @ k.mT / scale(d, h)
         allowed = torch.ones(T, T).tril(-1 if strict else 0).bool()
-        if strict:
-            allowed[0, 0] = True
-        if causal and not mask_by_zero:
+        if ahead:
+            allowed = allowed.T
+        if scores_by_zero:
+            scores = scores * allowed
+        elif causal and not mask_by_zero:
             scores = scores.masked_fill(~allowed, -math.inf)
         weights = scores.softmax(axis)
         if mask_by_zero:
             weights = weights * allowed
-        heads = weights.nan_to_num() @ v
+        heads = weights @ v
         joined = heads.reshape(T, d) if merge_view else heads.transpose(0, 1).reshape(T, d)
         return joined @ (W_o if out_turned else W_o.T) if out else joined
 
@@ -92,10 +96,22 @@ LOOP_MISTAKES = (
         "Mask the scores, with minus infinity.",
     ),
     Mistake(
+        "zeros before the softmax",
+        _at_once(scores_by_zero=True),
+        "You put the future's scores to 0, and the softmax makes a weight above 0 of that. Minus "
+        "infinity is what it turns into 0.",
+    ),
+    Mistake(
+        "the past hidden",
+        _at_once(ahead=True),
+        "Your mask is turned round: tokens see themselves and what comes later. What comes later "
+        "is to be hidden.",
+    ),
+    Mistake(
         "the token itself hidden",
         _at_once(strict=True),
-        "Your tokens don't see themselves. In the loop a token's own key is in the list before the "
-        "heads look.",
+        "Your tokens don't see themselves, so the first has nobody to look at, and comes out as "
+        "nan. In the loop a token's own key is in the list before the heads look.",
     ),
     Mistake(
         "scaled by the model's width",

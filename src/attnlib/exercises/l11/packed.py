@@ -1,6 +1,7 @@
 """Queries, keys and values per head, out of what GPT-2's `c_attn` returns."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -88,6 +89,16 @@ SPLIT_MISTAKES = (
 )
 
 
+def _three(answer: Callable) -> Callable:
+    """Take one stacked tensor, [3, B, h, T, d_k], for three: it unpacks as they do."""
+
+    def split(packed: Tensor, num_heads: int) -> Any:
+        found = answer(packed, num_heads)
+        return tuple(found) if isinstance(found, Tensor) and found.dim() == 5 else found
+
+    return split
+
+
 def _cases() -> list[tuple[Tensor, int]]:
     return [(torch.randn(2, 5, 36), 3), (torch.randn(3, 4, 30), 2)]
 
@@ -101,5 +112,6 @@ def split_c_attn(answer: Callable) -> Verdict:
         _cases(),
         SPLIT_MISTAKES,
         output_names=["the queries", "the keys", "the values"],
+        as_function=_three,
         praise="Three blocks, then heads: what c_attn computes at once are 3 h small matrices.",
     )
