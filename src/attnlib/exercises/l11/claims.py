@@ -15,7 +15,7 @@ KINDS = {
 SENTENCES = {
     "A": "GPT-2 small has 144 heads, and a file in which each can be found.",
     "B": "Each of Llama 2 70B's 64 query heads has its own keys and values.",
-    "C": "Claude is powered by multi-head attention.",
+    "C": "Each block of Claude has 96 heads.",
     "D": "GPT-4 has more heads than GPT-3.",
     "E": "The heads of GPT-3 175B are 128 numbers wide.",
 }
@@ -30,13 +30,13 @@ CLAIM_MISTAKES = (
     Mistake(
         "Claude taken for known",
         _said(C="true"),
-        "C: likely, perhaps. But who has published what Claude is built of? Without a paper, a "
+        "C: a number is said quickly. But who has published Claude's sizes? Without a paper, a "
         "file or a configuration there is nothing to check it on.",
     ),
     Mistake(
         "likely is known",
         _said(C="true", D="true"),
-        "C and D: both sound likely, and neither has been published. Likely isn't checked.",
+        "C and D: both may sound likely, and neither has been published. Likely isn't checked.",
     ),
     Mistake(
         "GPT-4 taken for known",
