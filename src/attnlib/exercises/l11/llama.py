@@ -82,14 +82,14 @@ LLAMA_MISTAKES = (
         "You counted a table of positions. Rotary positions have no numbers to learn.",
     ),
     Mistake(
-        "one block",
-        _counts(whole=2 * TOKENS * WIDTH + 4 * WIDTH**2 + 3 * WIDTH * INSIDE + NORMS),
-        "That is the tables and one block. There are 32 blocks.",
-    ),
-    Mistake(
         "norms forgotten",
         _counts(whole=WHOLE - NORMS),
         "The whole lacks its norms: two per block and the last one, with 4,096 gains each.",
+    ),
+    Mistake(
+        "one block",
+        _counts(whole=2 * TOKENS * WIDTH + 4 * WIDTH**2 + 3 * WIDTH * INSIDE + NORMS),
+        "That is the tables and one block. There are 32 blocks.",
     ),
 )
 
