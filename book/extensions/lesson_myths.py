@@ -33,7 +33,7 @@ BAR = re.compile(r"(?<!\\)\|")
 CELL = re.compile(r"\bcell (\d+)\b")
 LABEL = re.compile(r"# cell (\d+)\b")
 GLUED = re.compile(r"\{eval\}`(\w+)`")
-OWN_PAGE = re.compile(r"\]\((?=#)")
+OWN_PAGE = re.compile(r"\]\((?=#(?!exhibit-))")  # a heading; an exhibit's label holds anywhere
 LEADS_SOMEWHERE = re.compile(r"\{(?:num)?ref\}`|\]\((?!https?:)")
 MYTH = {"said", "truth"}
 
