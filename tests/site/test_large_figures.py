@@ -72,14 +72,14 @@ def test_the_keyboard_reaches_it_and_enter_and_escape_do_the_same(browser, addre
         assert button.evaluate(style) == ["1", "solid"]
         page.keyboard.press("Enter")
         page.wait_for_function(LARGE)
-        assert button.get_attribute("aria-label") == "Leave the full screen: Figure 1"
+        page.locator("#fig-wide > button[aria-label='Leave the full screen: Figure 1']").wait_for()
         page.keyboard.press("Enter")
         page.wait_for_function(SMALL)
         page.keyboard.press("Enter")
         page.wait_for_function(LARGE)
         page.evaluate("document.exitFullscreen()")  # a browser with a window does so at Escape
         page.wait_for_function(SMALL)
-        assert button.get_attribute("aria-label") == "Full screen: Figure 1"
+        page.locator("#fig-wide > button[aria-label='Full screen: Figure 1']").wait_for()
         assert problems == []
 
 
