@@ -18,7 +18,7 @@ from used_files import PACKAGE, UsedFiles
 
 # What computes, draws and writes the outputs, beside the package.
 LIBRARIES = ("torch", "numpy", "safetensors", "matplotlib", "ipython", "ipywidgets", "anywidget")
-LIBRARIES += ("myst-nb",)  # glue
+LIBRARIES += ("transformers", "myst-nb")  # a reader's own models; glue
 
 
 def package_folder() -> Path:

@@ -152,7 +152,7 @@ AROUND = ["", " ", "\u00a0", "\u2009", "\u202f", "\u200f", "\u061c"]
 def typed(number: float, rng: random.Random) -> str:
     """A number as one of many readers would type it."""
     text = rng.choice([repr(number), f"{number:.6f}", f"{number:.9e}", f"{number * 7:.9f}/7"])
-    doubtful = re.search(r"[1-9]\.\d{3}$", text)  # with a comma it might be thousands
+    doubtful = re.search(r"(?<!\d)[1-9]\d{0,2}\.\d{3}$", text)  # with a comma it might be thousands
     signs = {"-": rng.choice(MINUSES), ".": "." if doubtful else rng.choice(POINTS)}
     digits = dict(zip(DIGITS[0], rng.choice(DIGITS), strict=True))
     text = text.translate(str.maketrans(signs | digits))
