@@ -16,8 +16,7 @@ export function sayProgress(run, steps) {
   if (run === null) return "Not trained yet.";
   if (run.state === "given") return "Your model as it came: nothing was trained here.";
   const at = `step ${run.steps} of ${steps}`;
-  const loss =
-    run.losses.length > 0 ? `, loss ${run.losses.at(-1).toFixed(2)} on the last batch` : "";
+  const loss = run.losses.length > 0 ? `, batch loss ${run.losses.at(-1).toFixed(2)}` : "";
   const words = { training: "Training", paused: "Paused", stopped: "Stopped", failed: "Ended" };
   if (run.state !== "done") return `${words[run.state]}: ${at}${loss}.`;
   return `Trained: ${steps} steps in ${run.seconds.toFixed(1)} seconds${loss}.`;
