@@ -72,7 +72,7 @@ EXAMPLES = {
     "plot_seed_curves": Example(
         {
             "x": [1, 2.5], "panels": {"loss": {"a": numbers(2, 3), "b": numbers(2, 1)}},
-            "x_label": "depth", "log": ["loss"], "columns": 2,
+            "x_label": "depth", "log": ["loss"], "even": False, "columns": 2,
         },
         {
             "x": [[1, 2, 3], [0, 1], [1, torch.nan], [1, torch.inf]], "log": [["los"]],

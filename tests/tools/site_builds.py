@@ -32,7 +32,10 @@ def build(
 
 
 # What a site takes from the course, and the package whose wheel it serves if it has an address.
-SHARED = ("book/extensions", "book/assets", "book/templates", "pyproject.toml", "README.md", "src")
+SHARED = (
+    "book/extensions", "book/assets", "book/templates",
+    "pyproject.toml", "hatch_build.py", "README.md", "src",
+)  # fmt: skip
 
 
 def small_project(folder: Path, pages: dict[str, str], *, address="", repository="") -> Path:

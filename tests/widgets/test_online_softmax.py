@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from playwright.sync_api import expect
 from tools.widget_pages import page_source, unfold
 from widget_code import static_files
 
@@ -295,7 +296,7 @@ def test_who_wants_no_motion_gets_none(show):
     assert page.locator(".attn-bar").first.evaluate(duration) == "0.4s"
     page.emulate_media(reduced_motion="reduce")
     assert page.locator(".attn-bar").first.evaluate(duration) == "0s"
-    assert page.get_by_role("button", name="Play").count() == 0
+    expect(page.get_by_role("button", name="Play")).to_have_count(0)  # told a frame later
     page.set_content(page_source(OnlineSoftmax()))  # nor one that opens so
     page.get_by_role("button", name="Step").click()
     assert page.get_by_role("button", name="Play").count() == 0

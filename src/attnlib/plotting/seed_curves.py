@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import checked_list, require_positive_int, require_text
+from attnlib._checks import checked_list, require_flag, require_positive_int, require_text
 from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
 from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting._room import require_height
@@ -59,6 +59,7 @@ def plot_seed_curves(
         TypeError, ValueError: something that isn't a tensor [N, seeds], x that can't stand on its
             axis, an unknown title in log, or more panels than a figure of 24 inches holds.
     """
+    require_flag("even", even)
     places = _checked_places(x, even)
     drawn = {
         title: _checked_curves(f"panels[{title!r}]", curves, len(places))
