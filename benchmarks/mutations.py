@@ -22,7 +22,9 @@ and dropout (tests/tools/valid_calls.py):
 import argparse
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 
 import torch
@@ -53,6 +55,17 @@ def verdict(mutation: Mutation) -> tuple[str, str]:
     return "equal", ""
 
 
+def verdict_apart(mutation: Mutation) -> tuple[str, str]:
+    """Return `verdict` from a process of its own, since a mutant may write beyond its memory."""
+    apart = get_context("forkserver")
+    apart.set_forkserver_preload(["attnlib.museum"])  # so that each needn't import PyTorch again
+    with ProcessPoolExecutor(1, apart, torch.set_num_threads, (1,)) as process:
+        try:
+            return process.submit(verdict, mutation).result()
+        except BrokenProcessPool:
+            return "killed", ""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=1, help="only every so many mutations")
@@ -61,10 +74,8 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = mutations()[:: arguments.every]
     counts, why = Counter(), {}
-    with ProcessPoolExecutor(
-        arguments.processes, initializer=torch.set_num_threads, initargs=(1,)
-    ) as pool:
-        verdicts = list(track(pool.map(verdict, chosen), "diagnosing", len(chosen)))
+    with ThreadPoolExecutor(arguments.processes) as lanes:
+        verdicts = list(track(lanes.map(verdict_apart, chosen), "diagnosing", len(chosen)))
     for mutation, (name, reason) in zip(chosen, verdicts, strict=True):
         counts[mutation.file, name] += 1
         if name != "killed":

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from attnlib.museum.doctor.reference import Setting, reference, stepped
 from attnlib.museum.doctor.told import Steps
 
 
-@cache
+@lru_cache(maxsize=1024)  # a diagnosis asks for some hundreds, of wide modules a megabyte each
 def answer_of_attnlib(
     probe: Probe, setting: Setting, takes: frozenset[str], steps: Steps = ()
 ) -> Answer:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from attnlib.museum.doctor import crossings, dropping, questions
 from attnlib.museum.doctor.asking import Asked
@@ -261,8 +262,14 @@ def put(probe: Probe, asked: Asked) -> Answer:
     # torch.manual_seed also notes a stack for each kind of device that sleeps: half a diagnosis.
     torch.default_generator.manual_seed(1)
     try:
-        return probe.ask(asked, Draw(asked, _SEEDS.get(probe.name, 1)))
+        answer = probe.ask(asked, Draw(asked, _SEEDS.get(probe.name, 1)))
+        return [(_without_graph(output), _without_graph(weights)) for output, weights in answer]
     except CallError:
         raise
     except Exception as error:  # whatever a broken attention raises is a symptom
         return error
+
+
+def _without_graph(numbers: Tensor | None) -> Tensor | None:
+    """Return numbers without their graph, which a kept answer would keep, too."""
+    return numbers.detach() if isinstance(numbers, Tensor) else numbers

@@ -1,7 +1,7 @@
 """What a candidate is compared with: attnlib's attention, right or with steps of exhibits."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import torch
@@ -74,7 +74,7 @@ def _with_own_heads(module: Attention, setting: Setting) -> Attention:
     return module
 
 
-@cache
+@lru_cache(maxsize=64)
 def reference(setting: Setting) -> MultiHeadAttention:
     """Return the right module; its biases are random, so that a forgotten one shows."""
     torch.manual_seed(0)
@@ -91,7 +91,7 @@ def reference(setting: Setting) -> MultiHeadAttention:
     return module.eval()
 
 
-@cache
+@lru_cache(maxsize=64)
 def _in_steps(setting: Setting) -> SteppedAttention:
     module = _with_own_heads(_built(SteppedAttention, setting.sizes, steps={}), setting)
     module.load_state_dict(reference(setting).state_dict())
