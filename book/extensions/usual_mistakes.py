@@ -16,7 +16,8 @@ EXERCISE = re.compile(
     r"^`+\{exercise-start\} (.+)\n:label: (\S+)\n((?:.*\n)*?)`+\{exercise-end\}", re.M
 )
 CHECK = re.compile(r"\bcheck\.(\w+)\(")
-SENTENCE = re.compile(r".{20,}?[.?!](?=\s|$)|.+", re.S)  # "Not all." says nothing alone
+SENTENCE = re.compile(r"(?:[^.?!]* right\. )?.{20,}?[.?!](?=\s|$)|.+", re.S)
+# "Not all." says nothing alone, nor does "The queries are right."
 FOLD = '<details class="course-class"><summary>{title}</summary>'
 
 

@@ -104,7 +104,7 @@ LOOP_MISTAKES = (
     Mistake(
         "the past hidden",
         _at_once(ahead=True),
-        "Your mask is turned round: tokens see themselves and what comes later. What comes later "
+        "Your mask is turned around: tokens see themselves and what comes later. What comes later "
         "is to be hidden.",
     ),
     Mistake(

@@ -63,7 +63,7 @@ SPLIT_MISTAKES = (
     Mistake(
         "values first",
         lambda packed, num_heads: unpacked(packed, num_heads)[::-1],
-        "The order is turned round. It is q, k, v.",
+        "The order is turned around. It is q, k, v.",
     ),
     Mistake(
         "view instead of transpose",
