@@ -87,11 +87,11 @@ class Chance:
 
     def happens(self, probability: float) -> bool:
         """Draw whether something of this probability happens."""
-        return self.uniform() < probability
+        return self.word() / WORD < probability
 
     def choice(self, items: Sequence[Item]) -> Item:
         """Draw one of some things, each equally likely."""
-        return items[self.below(len(items))]
+        return items[self.word() * len(items) // WORD]  # as `below`, a call less of many thousands
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
         """Return some things in an order of which each is equally likely (Fisher and Yates)."""

@@ -301,3 +301,15 @@ def test_sentences_and_tasks_say_what_they_are():
     assert isinstance(sentence, Sentence)
     assert str(sentence) == "a nun hid a monk ."
     assert repr(concord) == "<task concord: 89 words, at most 22 a sentence>"
+
+
+def test_a_batch_may_go_without_partners():
+    sentences = concord.sentences(7, seed=3)
+    whole, lean = pack(sentences), pack(sentences, partners=False)
+    assert torch.equal(lean.tokens, whole.tokens) and torch.equal(lean.key_mask, whole.key_mask)
+    assert {name: found.tolist() for name, found in lean.answers.items()} == {
+        name: found.tolist() for name, found in whole.answers.items()
+    }
+    assert lean.partners == {} and set(whole.partners) > {"verb>object"}
+    with pytest.raises(TypeError, match="partners must be True or False, got str"):
+        pack(sentences, partners="no")

@@ -57,9 +57,9 @@ def batches(monkeypatch):
     """Note the sentences of each batch that is learned from."""
     noted = []
 
-    def note(sentences):
+    def note(sentences, **options):
         noted.append([sentence.ids for sentence in sentences])
-        return pack(sentences)
+        return pack(sentences, **options)
 
     monkeypatch.setattr(loop, "pack", note)
     return noted

@@ -15,6 +15,7 @@ from attnlib.relations._tasks import Relation, Sentence, Task
 DATA: dict[str, Any] = json.loads(
     (Path(__file__).parent / "names.json").read_text(encoding="utf-8")
 )
+PLACE = {letter: place for place, letter in enumerate(DATA["letters"])}
 KINDS: list[str] = list(DATA["vowels"].values())
 VOWELS = "".join(KINDS)
 ENDING = {first: ending for ending, firsts in DATA["endings"].items() for first in firsts}
@@ -77,7 +78,8 @@ class Names(Task):
             consonant = chance.choice(INNER)
             doubled = letters[-1] in BEFORE_DOUBLE
             letters += [consonant * 2 if doubled else consonant, chance.choice(vowels)]
-        return self.read("".join([*letters, ENDING[first]]))
+        name = "".join([*letters, ENDING[first]])
+        return self._sentence(name, _partners(name))
 
     def read(self, text: str) -> Sentence:
         """Return a text as a sentence: the boundary, then its letters, each asked for the next.
@@ -97,12 +99,15 @@ class Names(Task):
             ValueError: it has another letter, none, or more than 15.
         """
         text = _checked(text)
-        letters = tuple(self.vocabulary.index(letter) for letter in text)
+        return self._sentence(text, _partners(text if self.keeps_rules(text) else ""))
+
+    def _sentence(self, text: str, partners: dict[str, dict[int, int]]) -> Sentence:
+        letters = tuple(PLACE[letter] for letter in text)
         return Sentence(
             words=(DATA["boundary"], *text),
             ids=(self.boundary, *letters),
             answers={"next": (*letters, self.boundary)},
-            partners=_partners(text) if self.keeps_rules(text) else _partners(""),
+            partners=partners,
         )
 
     def spelled(self, ids: Sequence[int]) -> str:

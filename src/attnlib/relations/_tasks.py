@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attnlib._chance import Chance
-from attnlib._checks import checked_list, require_count
+from attnlib._checks import checked_list, require_count, require_flag
 
 NONE = -1  # in a batch: no answer is due here, or no partner
 PATIENCE = 10_000  # so many sentences in a row that must not come, and there are no others
@@ -61,6 +61,7 @@ class Batch:
         key_mask: bool [B, T], True = a word; None if all sentences are equally long.
         answers: of each readout int64 [B, T], -1 where no answer is due.
         partners: of each relation int64 [B, T], the partner's column, -1 where there is none.
+            Empty where `pack` was told so.
     """
 
     tokens: Tensor
@@ -175,14 +176,19 @@ class _Asked(Task):
         )
 
 
-def pack(sentences: Sequence[Sentence]) -> Batch:
+def pack(sentences: Sequence[Sentence], *, partners: bool = True) -> Batch:
     """Return sentences of one task as a batch of tensors, as long as the longest of them.
 
+    Args:
+        sentences: at least one.
+        partners: whether the batch holds them; a training, which doesn't need them, saves the time.
+
     Raises:
-        TypeError: something else than sentences.
+        TypeError: something else than sentences; partners is neither True nor False.
         ValueError: none, or sentences of different tasks.
     """
     sentences = checked_sentences("sentences", sentences)
+    require_flag("partners", partners)
     if not sentences:
         raise ValueError("sentences must hold at least one sentence, got none")
     readouts, relations = list(sentences[0].answers), list(sentences[0].partners)
@@ -213,7 +219,7 @@ def pack(sentences: Sequence[Sentence]) -> Batch:
         },
         partners={
             name: _columns([sentence.partners[name] for sentence in sentences], T)
-            for name in relations
+            for name in (relations if partners else ())
         },
     )
 

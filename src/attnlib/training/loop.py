@@ -141,8 +141,9 @@ def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
     torch.manual_seed(seed)
     model = make(recipe.task, **recipe.model)
     optimizer = torch.optim.AdamW(
-        model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
-    )
+        model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay,
+        foreach=True,  # the same numbers, with fewer calls from Python
+    )  # fmt: skip
     return State(model, optimizer, Chance(seed))
 
 
@@ -214,14 +215,14 @@ def batches(
     if recipe.pool is None:
         fresh = recipe.task.drawn_with(state.chance, without=held_out)
         for _ in range(taken, steps):
-            yield pack(list(islice(fresh, recipe.batch)))
+            yield pack(list(islice(fresh, recipe.batch)), partners=False)
         return
     pool = recipe.task.sentences(recipe.pool, seed=OF_POOL, without=held_out)
     generator = torch.Generator().manual_seed(seed)
     rounds = -(-steps * recipe.batch // recipe.pool)
     order = torch.cat([torch.randperm(recipe.pool, generator=generator) for _ in range(rounds)])
     for chosen in order[: steps * recipe.batch].view(steps, recipe.batch)[taken:].tolist():
-        yield pack([pool[i] for i in chosen])
+        yield pack([pool[i] for i in chosen], partners=False)
 
 
 @contextmanager
