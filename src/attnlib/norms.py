@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlib._checks import (
@@ -64,11 +65,7 @@ class LayerNorm(nn.Module):
             ValueError: x doesn't end in d.
         """
         require_width(x, self.d_model, self.gain)
-        wide = _at_least_float32(x)
-        centered = wide - wide.mean(-1, keepdim=True)  # [..., d] - [..., 1] -> [..., d]
-        variance = centered.square().mean(-1, keepdim=True)  # [..., d] -> [..., 1]
-        y = centered * torch.rsqrt(variance + self.eps) * self.gain
-        return (y if self.bias is None else y + self.bias).to(x.dtype)
+        return F.layer_norm(x, (self.d_model,), self.gain, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """Say the width and eps when the module is printed."""

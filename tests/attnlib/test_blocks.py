@@ -57,14 +57,13 @@ def rms_norm_by_loops(token, gain, eps):
 
 @settings(deadline=None)
 @given(shapes, st.integers(0, 10**6))
-def test_layer_norm_equals_plain_loops_and_torch(shape, seed):
+def test_layer_norm_equals_plain_loops(shape, seed):
     norm = with_random_parameters(LayerNorm(shape[-1], dtype=torch.float64), seed)
     x = random_(shape, seed)
     gain, bias = norm.gain.tolist(), norm.bias.tolist()
     loops = [layer_norm_by_loops(t, gain, bias, norm.eps) for t in x.flatten(0, -2).tolist()]
     expected = torch.tensor(loops, dtype=torch.float64).view(shape)
     torch.testing.assert_close(norm(x), expected)
-    torch.testing.assert_close(norm(x), F.layer_norm(x, shape[-1:], norm.gain, norm.bias, norm.eps))
 
 
 @settings(deadline=None)
