@@ -87,8 +87,10 @@ def helpers_of(spec: Mapping[str, Any]) -> str:
         "dot(a, b)": ["return sum(s * t for s, t in zip(a, b))"],
         "linear(x, W)": ["return [dot(x, row) for row in W]"],
         "softmax(scores)": [
-            "powers = [exp(score - max(scores)) for score in scores]",
-            "return [power / sum(powers) for power in powers]",
+            "largest = max(scores)",
+            "powers = [exp(score - largest) for score in scores]",
+            "total = sum(powers)",
+            "return [power / total for power in powers]",
         ],
         **_norm(spec["final_norm"]),
         f"{activation}(x)": body,
