@@ -219,6 +219,57 @@ def test_asking_the_whole_row_beforehand_is_told():
         assert "you ask the whole row for its largest" in l10.online_softmax(answer).message
 
 
+def attend_row_by_row(scores, values, block):
+    """Each row through all of its blocks, key by key within them."""
+    rows = []
+    for row in scores:
+        top, total, mix = torch.tensor(-math.inf), torch.tensor(0.0), torch.zeros(3)
+        for part, own in zip(row.split(block), values.split(block), strict=True):
+            higher = torch.max(top, part.max())
+            measure = higher if higher.isfinite() else torch.tensor(0.0)
+            old = torch.exp(top - measure)
+            total, mix = total * old, mix * old
+            for score, value in zip(part, own, strict=True):
+                weight = math.e ** (score - measure)
+                total, mix = total + weight, mix + weight * value
+            top = higher
+        rows.append(mix / total if total > 0 else mix)
+    return torch.stack(rows)
+
+
+def test_going_through_the_scores_beforehand_is_told():
+    def sum_first(scores, values, block):
+        top, total = torch.full((len(scores), 1), -math.inf), 0.0
+        for start in range(0, len(values), block):
+            part = scores[:, start : start + block]
+            higher = torch.maximum(top, part.amax(-1, keepdim=True))
+            measure = higher.nan_to_num(neginf=0)
+            total = total * (top - measure).exp() + (part - measure).exp().sum(-1, keepdim=True)
+            top = higher
+        mix = torch.zeros(len(scores), values.shape[1])
+        for start in range(0, len(values), block):
+            keys = slice(start, start + block)
+            mix = mix + (scores[:, keys] - measure).exp() @ values[keys]
+        return mix / total.masked_fill(total == 0, 1)
+
+    assert "before you touch the first value" in l10.online_softmax(sum_first).message
+    assert l10.online_softmax(attend_row_by_row)
+
+
+def test_scores_measured_against_the_block_before_are_told():
+    def against_the_old(scores, values, block):
+        top, total, mix = torch.full((len(scores), 1), -math.inf), 0.0, 0.0
+        for part, own in zip(scores.split(block, 1), values.split(block), strict=True):
+            new = (part - top).exp()
+            total, mix = total + new.sum(-1, keepdim=True), mix + new @ own
+            top = torch.maximum(top, part.amax(-1, keepdim=True))
+        return mix / total
+
+    assert (
+        "Everything is nan, from the first block on" in l10.online_softmax(against_the_old).message
+    )
+
+
 def test_a_mistake_is_told_though_rows_that_may_look_nowhere_are_forgotten():
     def nothing_rescaled(scores, values, block):
         top, total, mix = torch.full((len(scores), 1), -math.inf), 0.0, 0.0

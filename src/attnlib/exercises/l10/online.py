@@ -27,6 +27,7 @@ def _online(
     follow: bool = True,
     safe: bool = True,
     divide: bool = True,
+    keep: bool = True,
     whole_blocks: bool = False,
 ) -> Callable[[Tensor, Tensor, int], Tensor]:
     """Make an online softmax, possibly with a mistake.
@@ -38,6 +39,7 @@ def _online(
         follow: whether the largest score is followed beyond the first block.
         safe: whether rows that have met nothing but -inf are cared for.
         divide: whether the mix is divided by the sum at the end.
+        keep: whether the largest score is kept from block to block.
         whole_blocks: whether a shorter block at the end is left out.
     """
 
@@ -56,7 +58,7 @@ def _online(
             factor, new = (top - measure).exp(), (part - measure).exp()
             total = old_sum(factor) * total + new.sum(-1, keepdim=True)
             mix = old_mix(factor) * mix + new @ own
-            top = new_top
+            top = new_top if keep else top
         if not divide:
             return mix
         return mix / (total.masked_fill(total == 0, 1.0) if safe else total)
@@ -69,25 +71,46 @@ def _each_block_alone(scores: Tensor, values: Tensor, block: int) -> Tensor:
     return torch.stack([attended(part, own, block) for part, own in blocks]).mean(0)
 
 
+def _two_passes(scores: Tensor, values: Tensor, block: int) -> Tensor:
+    """Go through the keys for the largest score, and once more for all else."""
+    top = torch.full_like(scores[:, :1], -math.inf)
+    for part in scores.split(block, dim=1):
+        top = torch.maximum(top, part.amax(-1, keepdim=True))
+    top = top.nan_to_num(neginf=0.0)
+    total, mix = torch.zeros_like(top), values.new_zeros(len(scores), values.shape[1])
+    for part, own in zip(scores.split(block, dim=1), values.split(block), strict=True):
+        new = (part - top).exp()
+        total, mix = total + new.sum(-1, keepdim=True), mix + new @ own
+    return mix / total.masked_fill(total == 0, 1.0)
+
+
 class _Watch(TorchFunctionMode):
-    """Notes what softmaxes, exponentials and largest numbers are taken of: the longest axis."""
+    """Notes what softmaxes, exponentials and largest numbers are taken of: the longest axis.
+
+    Also how many of them are taken before values, which are so wide, are touched.
+    """
 
     KINDS = (
         ("softmax", ("softmax", "scaled_dot_product_attention")),
         ("largest", ("max", "logsumexp", "topk", "sort")),
         ("exponentials", ("exp", "exp2", "pow")),
     )
+    SIZES = ("get", "len", "size", "dim")  # what asks for them alone touches no numbers
 
-    def __init__(self) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
         self.longest = {kind: 0 for kind, _ in self.KINDS}
+        self.width, self.before_values, self.touched = width, 0, False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "").rstrip("_")
+        name = getattr(func, "__name__", "").strip("_")
         kind = next((kind for kind, ends in self.KINDS if name.endswith(ends)), None)
+        axes = [axis for x in args if isinstance(x, Tensor) for axis in x.shape]
         if kind is not None:
-            axes = [axis for x in args if isinstance(x, Tensor) for axis in x.shape]
             self.longest[kind] = max(self.longest[kind], *axes, 0)
+            self.before_values += not self.touched
+        elif name not in self.SIZES:
+            self.touched |= self.width in axes
         return func(*args, **(kwargs or {}))
 
 
@@ -113,6 +136,13 @@ _WHOLE = {
         "exponentials) before you begin. Ask each block for its own, and rescale sum and mix when "
         "a larger one comes.",
     ),
+    "scores before values": Mistake(
+        "two passes",
+        _two_passes,
+        "The numbers are right, but you go through all scores before you touch the first value, so "
+        "that they are read twice. Once is enough: carry the mix along from block to block, and "
+        "rescale it when a larger score comes.",
+    ),
 }
 _NO_CARE = Mistake(
     "nothing but -inf",
@@ -136,6 +166,19 @@ ONLINE_MISTAKES = (
         "the mix alone",
         _online(old_sum=torch.ones_like),
         "You rescale the mix, but not the sum. Both are made of the same exponentials.",
+    ),
+    Mistake(
+        "the wrong way round",
+        _online(old_sum=torch.reciprocal, old_mix=torch.reciprocal),
+        "Everything is nan, from the first block on: there the largest score so far is -inf. "
+        "Multiply sum and mix by e to the power of (old largest - new largest), which is 0 then, "
+        "and measure the block's own scores against the new largest.",
+    ),
+    Mistake(
+        "the largest isn't kept",
+        _online(keep=False),
+        "This is the last block alone: all before it was multiplied by e to the power of -inf. "
+        "Keep the new largest score for the block that follows.",
     ),
     Mistake(
         "the first block's largest",
@@ -207,10 +250,12 @@ def online_softmax(answer: Any) -> Verdict:
     too_long: set[str] = set()
 
     def watched(scores: Tensor, values: Tensor, block: int) -> Any:
-        with _Watch() as watch:
+        with _Watch(values.shape[1]) as watch:
             result = answer(scores, values, block)
         allowed = max(block, len(scores), values.shape[1])  # axes of the right length, in any order
         too_long.update(kind for kind, axis in watch.longest.items() if axis > allowed)
+        if block == 1 and watch.touched and watch.before_values >= scores.shape[1]:
+            too_long.add("scores before values")
         return result
 
     for cases in _cases():
