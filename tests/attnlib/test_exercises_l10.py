@@ -319,6 +319,27 @@ def test_a_step_that_is_right_only_for_some_lengths_does_not_pass():
     assert not l10.next_token(window)
 
 
+def test_a_model_may_be_used_up_while_its_cache_is_sized():
+    def by_popping(model, tokens):
+        each = model.pop("code", 0) + model.pop("rotary", 0)
+        each = each or 2 * model.pop("kv_heads") * model.pop("d_k")
+        return 2 * tokens * model.pop("layers") * each
+
+    assert l10.cache_bytes(by_popping)
+
+
+def test_a_wrong_size_is_told_with_its_model():
+    def one_more(model, tokens):
+        return cache_size(model, tokens) + 10**6
+
+    message = l10.cache_bytes(one_more).message
+    assert message == (
+        "The number of bytes is off by 1e+06 when called with {'layers': 12, 'heads': 12, "
+        "'kv_heads': 12, 'd_k': 64}, 1000."
+    )
+    assert "should be a number, not a str" in l10.cache_bytes(lambda *_: "36 KiB").message
+
+
 @pytest.mark.parametrize("g", [1, 2, 3, 6])
 def test_grouped_attention_is_the_module_s(g):
     torch.manual_seed(0)

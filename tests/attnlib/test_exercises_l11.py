@@ -206,6 +206,17 @@ def test_a_loader_may_use_its_state_up():
     assert l11.gpt2_layer(greedy) and len(state) == 4
 
 
+def test_a_loader_may_turn_its_state_in_place():
+    def turning(state, layer, num_heads):
+        for name in state:
+            if name.endswith("weight"):
+                state[name].t_()
+        turned = {name: x.T if x.dim() > 1 else x for name, x in state.items()}
+        return by_linears(turned, layer, num_heads)
+
+    assert l11.gpt2_layer(turning)
+
+
 # --- what can be checked -------------------------------------------------------------------------
 
 

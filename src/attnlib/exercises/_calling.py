@@ -12,6 +12,7 @@ from attnlib._settings import usual_settings
 
 LONGEST_ERROR = 240  # letters of an error message that a hint repeats
 LONGEST_LIST = 40  # letters of a list that a hint shows whole
+LONGEST_DICT = 80  # letters of a dict, whose keys take room as well
 
 # What to say of an error, besides its own words, of which some are found in its message.
 _ADVICE = (
@@ -143,7 +144,8 @@ def _describe_one(argument: Any) -> str:
     if isinstance(argument, torch.Tensor):
         return f"a tensor {list(argument.shape)}"
     short_list = isinstance(argument, list | tuple) and len(repr(argument)) <= LONGEST_LIST
-    if short_list or isinstance(argument, int | float | str):
+    short_dict = isinstance(argument, dict) and len(repr(argument)) <= LONGEST_DICT
+    if short_list or short_dict or isinstance(argument, int | float | str):
         return repr(argument)
     return type(argument).__name__
 
@@ -152,6 +154,8 @@ def _copy(argument: Any) -> Any:
     """Copy what a reader's function could change; other arguments are handed on."""
     if isinstance(argument, torch.Tensor):
         return argument.clone()
+    if isinstance(argument, dict):
+        return {key: _copy(value) for key, value in argument.items()}
     return copy.deepcopy(argument) if isinstance(argument, nn.Module) else argument
 
 

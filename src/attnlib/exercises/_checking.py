@@ -230,7 +230,8 @@ def _difference(
         name = named[0].upper() + named[1:]
         ours_, theirs_ = as_tensor(a), as_tensor(b)
         if ours_ is None or theirs_ is None:
-            return f"{name} should be a tensor, not a {type(a).__name__}."
+            kind = "number" if theirs_ is not None and theirs_.dim() == 0 else "tensor"
+            return f"{name} should be a {kind}, not a {type(a).__name__}."
         if ours_.shape != theirs_.shape:
             return (
                 f"{name} should have shape {list(theirs_.shape)}, not {list(ours_.shape)}, "
@@ -245,6 +246,8 @@ def _difference(
             return f"Something in {named} is infinite when called with {case}."
         if not same_numbers(a, b, tolerance):
             gap = (ours_ - theirs_).abs().max().item()
+            if theirs_.dim() == 0:
+                return f"{name} is off by {gap:.2g} when called with {case}."
             return (
                 f"The shape is right, but the numbers of {named} are off by up to {gap:.2g} "
                 f"when called with {case}."
