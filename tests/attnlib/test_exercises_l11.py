@@ -68,6 +68,12 @@ def by_scores(weights, partners):
     return layer, head
 
 
+def by_one_place(weights, partners):
+    """Layer and head in one tensor."""
+    mass = masses(weights, partners)
+    return (mass == mass.max()).nonzero()[0]
+
+
 def test_solutions_may_be_written_in_other_ways():
     assert l11.split_c_attn(by_slices)
     assert l11.split_c_attn(by_one_view)
@@ -75,6 +81,7 @@ def test_solutions_may_be_written_in_other_ways():
     assert l11.loop_at_once(by_the_fused_kernel)
     assert l11.loop_at_once(token_by_token)
     assert l11.head_of_a_rule(by_scores)
+    assert l11.head_of_a_rule(by_one_place)
     assert l11.head_in_the_file([9, 384, 384 + 768, 384 + 1536, 384])
     assert l11.parts_of_llama([67.1, 135.3, 262.1, 6738.4])
     assert l11.what_can_be_checked(dict(reversed(CLAIMS.items())))
@@ -160,6 +167,23 @@ def test_a_mask_that_hides_the_token_itself_is_known_by_its_nan():
     assert "don't see themselves" in l11.loop_at_once(blind).message
 
 
+def test_heads_are_not_always_four_wide():
+    def four_wide(x, W_q, W_k, W_v, W_o, num_heads):
+        q, k, v = (
+            (x @ W.T).unflatten(-1, (num_heads, -1)).transpose(0, 1) for W in (W_q, W_k, W_v)
+        )
+        scores = q @ k.mT / 2  # the root of 4
+        scores = scores.masked_fill(torch.ones(len(x), len(x)).triu(1).bool(), -torch.inf)
+        return (scores.softmax(-1) @ v).transpose(0, 1).flatten(1) @ W_o.T
+
+    assert not l11.loop_at_once(four_wide)
+
+
+def test_a_head_beyond_the_heads_is_told_in_words():
+    message = l11.head_of_a_rule(lambda weights, partners: (0, 99)).message
+    assert message.startswith("The layer is off by 1 when called with")
+
+
 def test_masses_are_those_of_the_package():
     torch.manual_seed(0)
     weights, partners = _case(3, 2, 6, 8, (1, 2))
@@ -193,6 +217,16 @@ def test_whatever_is_drawn_each_mistake_gets_its_own_hint(seed):
 )
 def test_other_slips_while_loading_are_told(load, words):
     assert words in l11.gpt2_layer(load).message
+
+
+def test_a_loader_that_takes_h_10_for_h_1_is_told():
+    def by_beginning(state, layer, num_heads):
+        own = {
+            name.split(".attn.")[1]: x for name, x in state.items() if name.startswith(f"h.{layer}")
+        }
+        return by_linears({f"h.0.attn.{name}": x for name, x in own.items()}, 0, num_heads)
+
+    assert "begin as those of h.1 do" in l11.gpt2_layer(by_beginning).message
 
 
 def test_a_loader_may_use_its_state_up():

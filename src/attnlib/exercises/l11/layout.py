@@ -16,6 +16,9 @@ State = Mapping[str, Tensor]
 Loader = Callable[[State, int, int], MultiHeadAttention]
 
 
+MANY = 12  # layers, of which some have two digits
+
+
 def _thirds(packed: Tensor) -> list[Tensor]:
     """Cut [d, 3 d], or [3 d], into three and turn matrices to [d_out, d_in]."""
     return [part.mT if part.dim() > 1 else part for part in packed.chunk(3, dim=-1)]
@@ -158,6 +161,12 @@ LAYER_MISTAKES = (
         _loader(layer_of=lambda layer: layer - 1),
         "This is the layer before: `layer` counts from 0, as the names do.",
     ),
+    Mistake(
+        "names that begin alike",
+        _loader(layer_of=lambda layer: MANY - 1 if layer == 1 else layer),
+        "Right for few layers. The names of h.10 and h.11 begin as those of h.1 do: ask for the "
+        "point behind the number as well, `h.1.`",
+    ),
 )
 
 
@@ -187,6 +196,7 @@ def gpt2_layer(answer: Loader) -> Verdict:
     cases = [
         (_state(3, 12), 2, 3, torch.randn(2, 5, 12)),
         (_state(4, 10), 2, 2, torch.randn(3, 6, 10)),
+        (_state(MANY, 6), 1, 2, torch.randn(2, 4, 6)),
     ]
     return check_function(
         answer,

@@ -192,7 +192,7 @@ def loop_at_once(answer: Function) -> Verdict:
     """
     cases = [
         (torch.randn(T, d), *torch.randn(4, d, d) / d**0.5, h)
-        for T, d, h in ((5, 12, 3), (7, 8, 2))
+        for T, d, h in ((5, 12, 3), (7, 10, 2))
     ]
     return check_function(
         answer,

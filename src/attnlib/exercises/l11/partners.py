@@ -1,6 +1,7 @@
 """Which of a model's heads looks most from a token at its partner."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,6 +48,16 @@ def _largest(weights: Tensor, partners: Tensor) -> Place:
 
 def _first_text(weights: Tensor, partners: Tensor) -> Place:
     return most_on_partners(weights[:, :1], partners[:1])
+
+
+def _last_text(weights: Tensor, partners: Tensor) -> Place:
+    return most_on_partners(weights[:, -1:], partners[-1:])
+
+
+def _layers_for_rows(weights: Tensor, partners: Tensor) -> Place:
+    """Take the mean over the second axis of [rows, L, h]."""
+    sample, row = (partners >= 0).nonzero(as_tuple=True)
+    return _place(weights[:, sample, :, row, partners[sample, row]].mean(1))
 
 
 def _without_column_0(weights: Tensor, partners: Tensor) -> Place:
@@ -135,6 +146,19 @@ PARTNER_MISTAKES = (
         "You looked at the first text only. Take the mean over the rows of all texts.",
     ),
     Mistake(
+        "the last text alone",
+        _last_text,
+        "What you found is that of the last text. Does a loop over texts begin anew each time? "
+        "Take the mean over the rows of all texts.",
+    ),
+    Mistake(
+        "the axis of the layers for that of the rows",
+        _layers_for_rows,
+        "You took the mean over the layers. Where a slice stands between indices, as in "
+        "`weights[:, text, :, row, column]`, torch puts the axis of the indices in front: "
+        "[rows, L, h]. Take the mean over axis 0.",
+    ),
+    Mistake(
         "the sharpest head",
         _sharpest,
         "This is the head with the largest weights. Ask what it gives to the *partners*.",
@@ -147,15 +171,16 @@ def _case(
 ) -> tuple[Tensor, Tensor]:
     """Return random causal weights and partners, with a head `at` that looks at them more often.
 
-    Beside it stand one that is sharp elsewhere, one with a single sharp look at a partner, one that
-    does well on the first text, one whose partners look back, two that rest on the last word or the
-    first where there is no partner, one that looks at all partners but the first word, and one that
-    prefers each partner a little. So each usual mistake finds another head than the right one.
+    Beside it stand one that is sharp elsewhere, one with a single sharp look at a partner, two that
+    do well on the first text or the last, one whose partners look back, two that rest on the last
+    word or the first where there is no partner, one that looks at all partners but the first word,
+    and one that prefers each partner a little. So each usual mistake finds another head than the
+    right one.
     """
     others = [(layer, head) for layer in range(layers) for head in range(heads)]
     others.remove(at)
-    sharp, once, first, back, last, zero, late, faint = (
-        others[i] for i in torch.randperm(len(others))[:8].tolist()
+    sharp, once, first, final, back, last, zero, late, faint = (
+        others[i] for i in torch.randperm(len(others))[:9].tolist()
     )
     scores = torch.randn(layers, texts, heads, T, T) / 4
     partners = torch.full((texts, T), -1)
@@ -170,13 +195,24 @@ def _case(
         scores[late[0], text, late[1], row, column if column else row] += 8
         scores[faint[0], text, faint[1], row, column] += 2
         scores[back[0], text, back[1], column, row] += 6
-        if text == 0:
-            scores[first[0], text, first[1], row, column] += 8
+        if text in (0, texts - 1):
+            alone = first if text == 0 else final
+            scores[alone[0], text, alone[1], row, column] += 8
     scores[once[0], 0, once[1], 2, partners[0, 2]] += 20
     for text, row in (partners < 0).nonzero().tolist():
         scores[last[0], text, last[1], row, T - 1] += 12
         scores[zero[0], text, zero[1], row, 0] += 12
     return scores.softmax(-1), partners
+
+
+def _two(answer: Callable) -> Callable:
+    """Take one tensor of two numbers for two: it unpacks as they do."""
+
+    def place(weights: Tensor, partners: Tensor) -> Any:
+        found = answer(weights, partners)
+        return tuple(found) if isinstance(found, Tensor) and found.shape == (2,) else found
+
+    return place
 
 
 @exercise(mistakes=PARTNER_MISTAKES)
@@ -193,5 +229,6 @@ def head_of_a_rule(answer: Callable[[Tensor, Tensor], Place]) -> Verdict:
         cases,
         PARTNER_MISTAKES,
         output_names=["the layer", "the head"],
+        as_function=_two,
         praise="That is where to look first. Whether the model needs this head, muting it tells.",
     )
