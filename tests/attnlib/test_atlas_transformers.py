@@ -425,6 +425,16 @@ def test_the_command_writes_a_file(folder, tmp_path, capsys):
     assert "No such file" in capsys.readouterr().err
 
 
+def test_whoever_reads_the_command_may_go(folder, tmp_path, monkeypatch):
+    file = tmp_path / "text.txt"
+    file.write_text(TEXT, encoding="utf-8")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w", encoding="utf-8") as nobody:
+        monkeypatch.setattr(sys, "stdout", nobody)
+        assert main([str(folder), "--text", str(file), "--quiet"]) == 0
+
+
 def test_a_model_in_half_precision_gets_its_file(tmp_path):
     pytest.importorskip("anywidget")
     model, page = made("Llama", **GROUPED).bfloat16(), tmp_path / "atlas.html"

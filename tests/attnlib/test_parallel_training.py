@@ -108,6 +108,17 @@ def test_what_cant_be_followed_is_told(command, words, capsys):
     assert told.err.startswith("Not compared: ") and words in told.err and not told.out
 
 
+def test_whoever_reads_may_go(monkeypatch):
+    share = TrainingShare(16, 4_288, 0.0)
+    report = TrainingReport(share, [share], (3.0, 2.0), 0.0, 1, Sent({}, 0), (1.0, 1.0), 1e-9)
+    monkeypatch.setattr("attnlib.parallel.__main__.compare_trainings", lambda *_, **__: report)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w", encoding="utf-8") as nobody:
+        monkeypatch.setattr(sys, "stdout", nobody)
+        assert main(["data"]) == 0
+
+
 def test_an_interrupt_has_a_status_of_its_own(monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt

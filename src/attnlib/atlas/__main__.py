@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
+from attnlib._saying import say
 from attnlib.atlas._atlas import table_of
 from attnlib.atlas._of import of
 
@@ -24,10 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     texts = [text for file in asked.text for text in _paragraphs(file, parser)]
     try:
         atlas = of(asked.model, texts, name=asked.name, progress=not asked.quiet)
-        print(table_of(atlas, asked.best))
+        say(table_of(atlas, asked.best))
         if asked.output:
             atlas.save_html(asked.output)
-            print(f"saved: {asked.output}, {Path(asked.output).stat().st_size:,} bytes")
+            say(f"saved: {asked.output}, {Path(asked.output).stat().st_size:,} bytes")
     except (TypeError, ValueError, ImportError, OSError) as error:
         print(fill(str(error), 100), file=sys.stderr)
         return 2

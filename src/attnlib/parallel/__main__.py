@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from attnlib._saying import say
 from attnlib.parallel.data_parallel import MOST_STEPS, STEPS, compare_trainings
 from attnlib.parallel.processes import TIMEOUT, ProcessEndedError
 from attnlib.parallel.reports import ModelReport, TrainingReport
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("stopped", file=sys.stderr)
         return INTERRUPTED
     if speaks:
-        print(report)
+        say(str(report))
     return 0 if report.equal else 1
 
 
