@@ -425,6 +425,12 @@ def test_the_command_writes_a_file(folder, tmp_path, capsys):
     assert "No such file" in capsys.readouterr().err
 
 
+def test_a_folder_is_called_by_its_name_also_from_within(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert book_of(".", [TEXT]).name == "tiny"
+    assert book_of(".", [TEXT], name="mine").name == "mine"
+
+
 def test_whoever_reads_the_command_may_go(folder, tmp_path, monkeypatch):
     file = tmp_path / "text.txt"
     file.write_text(TEXT, encoding="utf-8")

@@ -1,5 +1,6 @@
 """Making an atlas: texts go through the model one by one, and what was seen is taken together."""
 
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -63,7 +64,8 @@ def of(
         progress: whether a bar shows how many layers were seen, on a terminal or in a notebook.
 
     Raises:
-        TypeError: no model, texts that are neither strings nor ids, or no tokenizer for strings.
+        TypeError: no model, texts that are neither strings nor ids, no tokenizer for strings, or
+            another one than those above.
         ValueError: no text, a text of fewer than two tokens, more than the model has positions, or
             ids that it doesn't know; a model without attention weights to show, or with other
             numbers of heads in some layers; weights that aren't attention.
@@ -80,8 +82,15 @@ def of(
             f"tokenizer must be one that is loaded, got the string {tokenizer!r}: "
             "AutoTokenizer.from_pretrained loads it"
         )
+    if not (tokenizer is None or isinstance(tokenizer, Sequence) or hasattr(tokenizer, "decode")):
+        raise TypeError(
+            "tokenizer must have encode and decode, or be a list in which name i is that of id i, "
+            f"got {type(tokenizer).__name__}"
+        )
     if isinstance(model, str | PathLike):
         where, model = model, load_model(model)
+        if os.path.isdir(where):
+            name = name or os.path.basename(os.path.abspath(where))  # also of "."
         if tokenizer is None:
             tokenizer = load_tokenizer(where, wanted=needs_tokenizer(texts))
     reader = _reader_of(model)
