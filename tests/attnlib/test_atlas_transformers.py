@@ -421,14 +421,48 @@ def test_the_command_writes_a_file(folder, tmp_path, capsys):
     assert "<title>Atlas of heads: tiny</title>" in written and ", transformers " in written
     assert len(written) < 500_000
     assert f"saved: {page}, " in capsys.readouterr().out
-    assert main([*asked, str(tmp_path / "nowhere" / "atlas.html")]) == 2
-    assert "No such file" in capsys.readouterr().err
+
+
+def said(capsys):
+    """Return what a command said of an error, whatever lines it filled."""
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_what_no_page_can_be_of_is_told_before_anything_is_read(
+    folder, tmp_path, capsys, monkeypatch
+):
+    pytest.importorskip("anywidget")
+    file = tmp_path / "text.txt"
+    file.write_text(TEXT, encoding="utf-8")
+    monkeypatch.setattr("attnlib.atlas._of._see", None)
+    for output, words in {
+        tmp_path / "nowhere" / "atlas.html": "must be in a folder that is there",
+        tmp_path: "must be a file, got the folder",
+        "": "must be a file, got the folder ''",
+        file: "must be another file than what is read",
+    }.items():
+        asked = [str(folder), "--text", str(file), "--quiet", "-o", str(output)]
+        assert main(asked) == 2
+        assert f"--output {words}" in said(capsys)
+    assert file.read_text(encoding="utf-8") == TEXT
+    monkeypatch.setattr("attnlib.widgets.head_atlas_state.MOST_TOKENS", 10)
+    assert main([*asked[:-1], str(tmp_path / "atlas.html")]) == 2
+    told = f"paragraph 1 of {file} must have at most 10 tokens to be shown on a page, got 11"
+    assert told in said(capsys)
 
 
 def test_a_folder_is_called_by_its_name_also_from_within(folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert book_of(".", [TEXT]).name == "tiny"
     assert book_of(".", [TEXT], name="mine").name == "mine"
+
+
+def test_a_paragraph_is_told_by_its_file(folder, tmp_path, capsys):
+    one, other = tmp_path / "one.txt", tmp_path / "other.txt"
+    one.write_text(f"{TEXT}\n\n{TEXT}", encoding="utf-8")
+    other.write_text(f"{TEXT}\n\ncat", encoding="utf-8")
+    assert main([str(folder), "--quiet", "--text", str(one), str(other)]) == 2
+    assert f"paragraph 2 of {other} must have at least two tokens" in said(capsys)
 
 
 def test_whoever_reads_the_command_may_go(folder, tmp_path, monkeypatch):
@@ -452,7 +486,7 @@ def test_the_command_says_what_it_cannot_do(folder, tmp_path, capsys):
     file = tmp_path / "text.txt"
     file.write_text("cat " * (PLACES + 1), encoding="utf-8")
     assert main([str(folder), "--text", str(file), "--quiet"]) == 2
-    assert "at most 40 tokens, the positions of tiny, got 41" in capsys.readouterr().err
+    assert "at most 40 tokens, the positions of tiny, got 41" in said(capsys)
     assert main(["./nowhere", "--text", str(file), "--quiet"]) == 2
     assert "no such folder" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):

@@ -5,6 +5,7 @@ of the model or of a text), 130 if it was interrupted.
 """
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from textwrap import fill
 
 from attnlib._saying import say
 from attnlib.atlas._atlas import table_of
-from attnlib.atlas._of import of
+from attnlib.atlas._of import made
 
 INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
 
@@ -22,15 +23,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
     parser = _parser()
     asked = parser.parse_args(arguments)
-    texts = [text for file in asked.text for text in _paragraphs(file, parser)]
+    found = [(file, _paragraphs(file, parser)) for file in asked.text]
+    texts = [text for _, paragraphs in found for text in paragraphs]
+    places = [f"paragraph {i + 1} of {file}" for file, own in found for i in range(len(own))]
     try:
-        atlas = of(asked.model, texts, name=asked.name, progress=not asked.quiet)
+        most = None if asked.output is None else _most_shown(asked.output, asked.text)
+        atlas = made(asked.model, texts, name=asked.name, progress=not asked.quiet, most_shown=most)
         say(table_of(atlas, asked.best))
-        if asked.output:
+        if asked.output is not None:
             atlas.save_html(asked.output)
             say(f"saved: {asked.output}, {Path(asked.output).stat().st_size:,} bytes")
     except (TypeError, ValueError, ImportError, OSError) as error:
-        print(fill(str(error), 100), file=sys.stderr)
+        told = re.sub(r"\btexts\[(\d+)\]", lambda text: places[int(text[1])], str(error))
+        print(fill(told, 100, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
@@ -67,6 +72,25 @@ def _positive(written: str) -> int:
     if not written.isdecimal() or int(written) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {written}")
     return int(written)
+
+
+def _most_shown(output: str, texts: Sequence[str]) -> int:
+    """Return how many tokens a page can show, or raise if none can be written there.
+
+    So nobody waits for an atlas that has nowhere to go.
+    """
+    from attnlib.widgets.head_atlas_state import MOST_TOKENS  # only a page needs the widgets
+
+    path = Path(output)
+    if path.is_dir():
+        raise ValueError(f"--output must be a file, got the folder {output!r}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"--output must be in a folder that is there, got {output!r}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise PermissionError(f"--output must be a place where one may write, got {output!r}")
+    if path.exists() and any(path.samefile(text) for text in texts):
+        raise ValueError(f"--output must be another file than what is read, got {output!r}")
+    return MOST_TOKENS
 
 
 def _paragraphs(file: str, parser: argparse.ArgumentParser) -> list[str]:

@@ -73,6 +73,20 @@ def of(
             network.
         ImportError: a folder or hub id without transformers, or a bar without tqdm.
     """
+    return made(model, texts, tokenizer=tokenizer, name=name, shown=shown, progress=progress)
+
+
+def made(
+    model: Any,
+    texts: Texts,
+    *,
+    tokenizer: Any = None,
+    name: str | None = None,
+    shown: int = 0,
+    progress: bool = True,
+    most_shown: int | None = None,
+) -> Atlas:
+    """Do what `of` does, if the text that is shown has at most so many tokens."""
     require_flag("progress", progress)
     if name is not None:
         require_text("name", name)
@@ -100,6 +114,11 @@ def of(
         raise ValueError(f"shown must be one of {len(read)} texts, counted from 0, got {shown}")
     for i, text in enumerate(read):
         _require_fit(f"texts[{i}]", text, reader)
+    if most_shown is not None and len(read[shown].ids) > most_shown:
+        raise ValueError(
+            f"texts[{shown}] must have at most {most_shown:,} tokens to be shown on a page, got "
+            f"{len(read[shown].ids):,}: put a shorter text first"
+        )
     name = name or reader.name
     seen = _see(reader, read, shown, name, progress)
     return _atlas(name, reader.library, read, shown, seen)
