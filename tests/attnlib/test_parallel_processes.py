@@ -45,6 +45,8 @@ def test_one_alone():
     [
         ("raise", ["process 1 raised", "ZeroDivisionError: by design"]),
         ("exit", ["process 1 ended with status 7"]),
+        ("leave", ["process 1 ended with status 0 before its work was done"]),
+        ("return a function", ["raised an error", "pickle"]),
         ("stop", ["process 0 raised", "imed out"]),
         ("sleep while the others are done", ["process 1 still wasn't done 2 seconds after"]),
     ],

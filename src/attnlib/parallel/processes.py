@@ -155,10 +155,11 @@ def _begin(
     try:
         with _group(timeout, **meeting):
             outcome = work(*arguments)
+        packed = pickle.dumps(outcome)
     except Exception:
         (Path(folder) / f"{rank}.txt").write_text(traceback.format_exc(), encoding="utf-8")
         sys.exit(1)
-    (Path(folder) / f"{rank}.pickle").write_bytes(pickle.dumps(outcome))
+    _file(folder, rank).write_bytes(packed)
 
 
 def _end_with_parent(folder: str) -> None:
@@ -171,7 +172,12 @@ def _end_with_parent(folder: str) -> None:
 
 
 def _outcome(folder: str, rank: int) -> Any:
-    return pickle.loads((Path(folder) / f"{rank}.pickle").read_bytes())
+    return pickle.loads(_file(folder, rank).read_bytes())
+
+
+def _file(folder: str, rank: int) -> Path:
+    """Return where a process leaves what came of its work."""
+    return Path(folder) / f"{rank}.pickle"
 
 
 def _wait(processes: list[Any], timeout: float, folder: str) -> None:
@@ -190,7 +196,7 @@ def _wait(processes: list[Any], timeout: float, folder: str) -> None:
         for sentinel in ended:
             rank = waiting.pop(sentinel)
             processes[rank].join()
-            if processes[rank].exitcode:
+            if processes[rank].exitcode or not _file(folder, rank).exists():
                 failed[rank] = processes[rank].exitcode
         if failed:
             raise ProcessEndedError(_why(failed, folder))
