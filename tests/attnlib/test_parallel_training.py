@@ -29,7 +29,8 @@ def test_weights_and_losses_are_those_of_one_process(capsys):
         ["0", "16", "4,288"], ["1", "16", "4,288"],
     ]  # fmt: skip
     text = " ".join(word for line in lines for word in line)
-    assert f"per step: 1 all-reduce, {4_288 * 8:,} bytes" in text  # each gradient once, float64
+    sent = f"In the last step each process has sent: 1 all-reduce, {4_288 * 8:,} bytes"
+    assert sent in text  # each gradient once, float64
     assert "Equal: no weight and no loss is off by more than 1e-09." in text
 
 
@@ -67,8 +68,19 @@ def test_a_training_ends_when_a_process_is_killed():
         ({"steps": 21, "recipe": RECIPE.changed(steps=20)}, ["steps", "at most 20", "21"]),
         ({"seed": 0.5}, ["seed", "float"]),
         ({"recipe": None}, ["recipe", "None"]),
+        ({"recipe": RECIPE.changed(model={"num_heads": 5})}, ["d_model", "num_heads=5"]),
+        ({"recipe": RECIPE.changed(model={"dropout": 0.1})}, ["blocks.0", "dropout", "0.1"]),
     ],
-    ids=["processes", "no steps", "steps", "steps of a recipe", "seed", "recipe"],
+    ids=[
+        "processes",
+        "no steps",
+        "steps",
+        "steps of a recipe",
+        "seed",
+        "recipe",
+        "heads",
+        "dropout",
+    ],
 )
 def test_wrong_arguments_start_no_process(arguments, words, monkeypatch):
     monkeypatch.setattr("attnlib.parallel.processes.start_processes", None)
@@ -106,6 +118,12 @@ def test_what_cant_be_followed_is_told(command, words, capsys):
     assert main(command) == 2
     told = capsys.readouterr()
     assert told.err.startswith("Not compared: ") and words in told.err and not told.out
+
+
+def test_a_rank_that_torchrun_has_not_given_silences_nobody(monkeypatch, capsys):
+    monkeypatch.setenv("RANK", "1")  # as a scheduler or a shell may leave it
+    assert main(["data", "--steps", "0"]) == 2
+    assert "steps must be at least 1" in capsys.readouterr().err
 
 
 def test_whoever_reads_may_go(monkeypatch):

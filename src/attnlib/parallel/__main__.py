@@ -11,6 +11,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+import torch.distributed as dist
+
 from attnlib._saying import say
 from attnlib.parallel.data_parallel import MOST_STEPS, STEPS, compare_trainings
 from attnlib.parallel.processes import TIMEOUT, ProcessEndedError
@@ -24,7 +26,7 @@ INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
     asked = _parser().parse_args(arguments)
-    speaks = os.environ.get("RANK", "0") == "0"  # below torchrun, one for all
+    speaks = not dist.is_torchelastic_launched() or os.environ.get("RANK") == "0"  # one for all
     try:
         report = _compare(asked)
     except (TypeError, ValueError, ProcessEndedError) as error:

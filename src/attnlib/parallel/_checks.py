@@ -57,7 +57,14 @@ def require_splittable(module: nn.Module, processes: int) -> None:
         elif isinstance(part, FeedForward):
             _require_shares(f"{place}d_ff", part.d_ff, processes, "neurons")
             _require_plain(place, part, ("W_1", "W_2"))
+    require_no_dropout(module)
+
+
+def require_no_dropout(module: nn.Module) -> None:
+    """Raise ValueError if processes would each leave out other numbers."""
+    for path, part in module.named_modules():
         if isinstance(part, MultiHeadAttention | TransformerBlock) and part.dropout:
+            place = f"{path}." if path else ""
             raise ValueError(
                 f"{place}dropout must be 0, got {part.dropout}: each process would draw for itself "
                 "what is left out"

@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from attnlib._checks import require_positive_int
 from attnlib.model import TransformerModel
-from attnlib.parallel._checks import require_recipe, require_seed
+from attnlib.parallel._checks import require_no_dropout, require_recipe, require_seed
 from attnlib.parallel._gaps import largest_gap
 from attnlib.parallel.processes import TIMEOUT, from_first, number_of
 from attnlib.parallel.reports import TrainingReport, TrainingShare
@@ -54,8 +54,9 @@ def compare_trainings(
         timeout: for how many seconds a process waits for the others.
 
     Raises:
-        TypeError, ValueError: more processes than a batch has sentences, more steps than may be, or
-            arguments of another kind.
+        TypeError, ValueError: more processes than a batch has sentences, more steps than may be,
+            sizes of which no model can be made, dropout, which each process would draw for itself,
+            or arguments of another kind.
         ProcessEndedError: a process died, raised or stood still.
     """
     processes = number_of(processes)
@@ -73,6 +74,8 @@ def compare_trainings(
             "each takes at least one"
         )
     recipe = recipe.changed(model={"dtype": torch.float64})
+    model = TransformerModel.of_sizes(recipe.task, **{**recipe.model, "device": "meta"})
+    require_no_dropout(model)  # told here, before any process is started
     return from_first(_compare_here, processes, recipe, seed, steps, timeout=timeout)
 
 

@@ -131,7 +131,7 @@ class TrainingReport:
                 "",
                 f"{self.steps} steps: loss {first:.3f} to {last:.3f}, at each step within "
                 f"{self.loss:.1e} of that of one process",
-                f"Each process sends per step: {self.last_step}",
+                f"In the last step each process has sent: {self.last_step}",
                 f"Seconds: alone {alone:.1f}, together {shared:.1f}",
                 "",
                 verdict(self.equal, "no weight and no loss", self.tolerance),
