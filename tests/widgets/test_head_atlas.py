@@ -243,6 +243,19 @@ def test_a_chosen_token_shows_its_row(show, T):
     assert sorted(tinted) == sorted(int(key[1:]) for key in found)
 
 
+def test_a_row_that_may_look_nowhere_has_no_others(show):
+    atlas, _ = made_atlas()
+    atlas.top_keys[:, :, 4], atlas.top_weights[:, :, 4], atlas.maps[:, :, 4] = -1, 0, 0
+    page = show(HeadAtlas(atlas))
+    page.get_by_role("button", name="layer 1, head 2").click()
+    page.locator(".attn-chip").nth(4).click()
+    assert row_of(page) == [["nothing: it may look nowhere"]]
+    said = page.locator("[aria-live]").last.inner_text()
+    assert said == "From t4: no head may look anywhere."
+    page.get_by_label("Weight × length of the value").check()
+    assert row_of(page) == [["nothing: it may look nowhere"]]
+
+
 def test_the_chosen_token_is_in_sight_in_the_text(show):
     atlas, _ = made_atlas(T=130)
     widget = HeadAtlas(atlas)

@@ -86,6 +86,7 @@ export function sayFavorites(best, token, names) {
     i === 0 ? `${count} of ${best.length} heads look most at ` : `, ${count} at `,
     key === token ? "itself" : called("key", key),
   ]);
+  if (parts.length === 0) parts.push("no head may look anywhere");
   return ["From ", called("query", token), ": ", ...parts, "."];
 }
 

@@ -169,6 +169,7 @@ export function wholeRow(state, head, token, valued) {
  */
 export function rowOf(state, head, token, valued) {
   let largest = largestWeights(state, head, token);
+  if (largest.length === 0) return { largest, others: 0, rest: 0 }; // it may look nowhere
   const isWhole = state.perCell === 1 || largest.length === mayLook(state, token);
   if (valued && state.perCell === 1) {
     const row = Array.from(wholeRow(state, head, token, true), (weight, key) => ({ key, weight }));
