@@ -404,6 +404,14 @@ def test_the_command(folder, tmp_path, capsys):
     assert all(line.count("±") == 2 for line in lines[2:])
 
 
+def test_each_text_is_read_however_they_are_named(folder, tmp_path, capsys):
+    one, other = tmp_path / "one.txt", tmp_path / "other.txt"
+    one.write_text(TEXT, encoding="utf-8")
+    other.write_text("the cat sat", encoding="utf-8")
+    assert main([str(folder), "--quiet", "--text", str(one), "--text", str(other)]) == 0
+    assert "2 texts of 3 to 11 tokens" in capsys.readouterr().out
+
+
 def test_a_mark_at_the_beginning_of_a_file_is_no_token(folder, tmp_path, capsys):
     file = tmp_path / "text.txt"
     file.write_text(TEXT, encoding="utf-8-sig")

@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("model", metavar="PATH", help="the model's folder, or its name on the hub")
     parser.add_argument(
-        "--text", metavar="FILE", nargs="+", required=True,
+        "--text", metavar="FILE", nargs="+", action="extend", required=True,
         help="what it is to read; paragraphs, with an empty line between them, are texts of their "
         "own, and the first is the one that is shown",
     )  # fmt: skip
