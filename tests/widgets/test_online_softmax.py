@@ -199,6 +199,16 @@ def test_without_rescaling_the_output_is_wrong_by_what_torch_says(show):
     assert "This time nothing had to be rescaled." in said(page)
 
 
+def test_a_right_output_of_a_wrong_sum_is_called_luck(show):
+    alike = OnlineSoftmax(
+        torch.tensor([0.0, 1.0, 2.0, 0.0]), torch.full((4, 2), 3.0), step=2, method="no rescaling"
+    )
+    wrong = expected_steps(alike, 2, "no rescaling")[-1]["sum"]
+    right = decoded(alike)[0].sub(2).exp().sum()
+    assert abs(wrong - right) > 0.1
+    assert f"By luck: the sum is {wrong:.3g} instead of {right:.3g}." in said(show(alike))
+
+
 def test_a_very_large_score_overflows_only_where_nothing_is_subtracted(show):
     page = show(OnlineSoftmax(step=4))
     press(page, "Score 5: 100")

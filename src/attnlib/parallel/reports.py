@@ -125,12 +125,13 @@ class TrainingReport:
         ]
         first, last = self.losses
         alone, shared = self.seconds
+        steps = "1 step" if self.steps == 1 else f"{self.steps} steps"
         return "\n".join(
             [
                 *aligned([head, *rows]),
                 "",
-                f"{self.steps} steps: loss {first:.3f} to {last:.3f}, at each step within "
-                f"{self.loss:.1e} of that of one process",
+                f"{steps}: loss {first:.3f} to {last:.3f}, at each step within {self.loss:.1e} of "
+                "that of one process",
                 f"In the last step each process has sent: {self.last_step}",
                 f"Seconds: alone {alone:.1f}, together {shared:.1f}",
                 "",

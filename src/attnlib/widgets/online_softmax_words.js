@@ -84,9 +84,12 @@ export function sayVerdict({ values, method }, last, plain) {
     difference === 0
       ? "to the last digit"
       : `but for ${difference.toExponential(0).replace("-", "\u2212")}, which is float32's rounding`;
+  const isRightSum = Math.abs(last.sum - plain.sum) <= SLACK * plain.sum;
   const luck = {
     online: "",
-    "no rescaling": " This time nothing had to be rescaled.",
+    "no rescaling": isRightSum
+      ? " This time nothing had to be rescaled."
+      : ` By luck: the sum is ${plainNumber(last.sum)} instead of ${plainNumber(plain.sum)}.`,
     "no maximum": " This time no exponential was too large or too small.",
   }[method];
   return `All is read. The output ${found} is that of the plain softmax, ${told}.${luck}`;

@@ -124,8 +124,9 @@ _WHOLE = {
     "exponentials": Mistake(
         "the whole row",
         lambda scores, values, block: _online()(scores, values, max(scores.shape[1], 1)),
-        "The numbers are right, but you take exponentials of a whole row at once. Go through the "
-        "keys `block` at a time: scores.split(block, dim=1) and values.split(block).",
+        "The numbers are right, but you take exponentials of a whole row at once, or keep a result "
+        "of each block until the end. Go through the keys `block` at a time, scores.split(block, "
+        "dim=1) and values.split(block), and carry one largest score, one sum and one mix along.",
     ),
     "largest": Mistake(
         "the largest of the whole row",
