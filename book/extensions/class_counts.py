@@ -20,7 +20,7 @@ from bs4 import BeautifulSoup, Tag
 from docutils import nodes
 from docutils.statemachine import StringList
 from lesson_numbers import LESSON
-from page_lengths import STATE, length_of
+from page_lengths import STATE, Length, length_of
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
@@ -74,6 +74,7 @@ class Counter:
         found = sorted((site / "book").glob("L[0-9][0-9]_*.html"))
         self.pages = {LESSON.match(page.name)[0]: page for page in found}
         self.read = cache(self._read)
+        self.length = cache(self._length)
 
     def _read(self, lesson: str) -> BeautifulSoup:
         if lesson not in self.pages:
@@ -100,11 +101,13 @@ class Counter:
         return sum(self._count_in(each, section, kind) for each in lessons)
 
     def _count_in(self, lesson: str, section: str | None, kind: str | None) -> int:
-        page = self.read(lesson)
         if kind == "exercises":
-            return effort_in(page)
-        length = length_of(self._alone(lesson, section[1:]) if section else str(page))
+            return effort_in(self.read(lesson))
+        length = self.length(lesson, section)
         return length.predictions if kind else length.minutes
+
+    def _length(self, lesson: str, section: str | None) -> Length:
+        return length_of(self._alone(lesson, section[1:]) if section else str(self.read(lesson)))
 
     def _part(self, lesson: str, name: str) -> Tag:
         part = self.read(lesson).find(id=name)

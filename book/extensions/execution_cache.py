@@ -6,9 +6,12 @@ they import. So each page has a cache of its own, named after all else that deci
 
 import hashlib
 import platform
+from copy import deepcopy
+from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from myst_nb.core.config import NbParserConfig
 from myst_nb.core.read import create_nb_reader
@@ -20,6 +23,8 @@ from used_files import PACKAGE, UsedFiles
 LIBRARIES = ("torch", "numpy", "safetensors", "matplotlib", "ipython", "ipywidgets", "anywidget")
 LIBRARIES += ("transformers", "myst-nb")  # a reader's own models; glue
 
+FOLDERS = WeakKeyDictionary()  # of each build: page -> its folder, which takes long to find out
+
 
 def package_folder() -> Path:
     """Return the folder of the attnlib that the lessons import, without importing it."""
@@ -28,8 +33,12 @@ def package_folder() -> Path:
 
 def read_notebook(page: Path) -> NotebookNode | None:
     """Return a page as a notebook, read as the site's build reads it; None if it has no cells."""
-    text = page.read_text(encoding="utf-8")
-    reader = create_nb_reader(str(page), MdParserConfig(), NbParserConfig(), text)
+    return deepcopy(_parsed(str(page), page.read_text(encoding="utf-8")))
+
+
+@lru_cache(maxsize=64)  # a build asks for each page several times, and parsing takes long
+def _parsed(page: str, text: str) -> NotebookNode | None:
+    reader = create_nb_reader(page, MdParserConfig(), NbParserConfig(), text)
     return reader and reader.read(text)
 
 
@@ -63,7 +72,11 @@ def cache_folder(build_folder: Path, page: Path, package: Path | None = None) ->
 
 def folder_of(app, name):
     """Return the cache's folder for a page of the site; empty if it has no cells."""
-    return str(cache_folder(Path(app.outdir).parent, Path(app.env.doc2path(name))) or "")
+    known = FOLDERS.setdefault(app, {})
+    if name not in known:
+        page = Path(app.env.doc2path(name))
+        known[name] = str(cache_folder(Path(app.outdir).parent, page) or "")
+    return known[name]
 
 
 def choose_cache(app, name, source):
