@@ -405,6 +405,7 @@ def test_nothing_below_moves_while_it_plays(show):
     page = show(random_flow(T=3, d=4, num_heads=4), width=360)
     page.clock.install()
     page.get_by_role("button", name="Play").click()
+    page.clock.run_for(50)  # a frame: where nothing was idle yet, the room is kept now
     below = page.locator(".attn-legend")
     places = set()
     for _ in STEPS:
