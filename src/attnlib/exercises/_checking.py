@@ -125,7 +125,7 @@ def check_rows(
     if _are_near(ours, right, tolerance):
         return correct(praise)
     known = [
-        (mistake, mistake.numbers.flatten().tolist())
+        (mistake, mistake.flat)
         for mistake in mistakes
         if mistake.numbers is not None and mistake.numbers.shape == given.shape
     ]
@@ -156,7 +156,10 @@ def _unreadable(answer: Any) -> str:
 
 
 def _are_near(left: Sequence[float], right: Sequence[float], tolerance: float) -> bool:
-    return all(abs(a - b) <= tolerance for a, b in zip(left, right, strict=True))
+    for a, b in zip(left, right, strict=True):  # a page asks its check thousands of times
+        if not abs(a - b) <= tolerance:
+            return False
+    return True
 
 
 def agree(left: Outcome, right: Outcome, tolerance: float) -> bool:

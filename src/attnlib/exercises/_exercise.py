@@ -1,7 +1,8 @@
 """What an exercise is: a check that knows the usual mistakes."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Any
@@ -39,10 +40,22 @@ class Mistake:
         """`answer` as numbers, or None where it is something else."""
         return as_tensor(self.answer)
 
+    @cached_property
+    def flat(self) -> list[float]:
+        """`numbers` in one list, which is empty where the answer is something else."""
+        return [] if self.numbers is None else self.numbers.flatten().tolist()
+
 
 def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:
     """Return the mistake that an exhibit of the museum is, with its hint."""
     return Mistake(exhibit.name, answer, exhibit.hint)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Leave random numbers, torch's settings and the filters of warnings as they were."""
+    with usual_settings(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        yield
 
 
 class Exercise:
@@ -67,15 +80,18 @@ class Exercise:
 
     def __call__(self, answer: Any) -> Verdict:
         """Check a reader's answer."""
-        with usual_settings(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-            try:
-                return self.check(answer)
-            except READERS_ERRORS as error:
-                return Verdict(
-                    False,
-                    "Your answer is of a kind that can't be checked: looking at it raised "
-                    f"{type(error).__name__}: {shortened(error)}",
-                )
+        with _undisturbed():
+            return self._judge(answer)
+
+    def _judge(self, answer: Any) -> Verdict:
+        try:
+            return self.check(answer)
+        except READERS_ERRORS as error:
+            return Verdict(
+                False,
+                "Your answer is of a kind that can't be checked: looking at it raised "
+                f"{type(error).__name__}: {shortened(error)}",
+            )
 
     def on_page(self) -> "Answer":
         """Return the widget in which a page's reader answers, with all verdicts of this check.
@@ -90,7 +106,8 @@ class Exercise:
             )
         mistakes = {mistake.name: (mistake.answer, mistake.hint) for mistake in self.mistakes}
         try:
-            return put_on_page(self, self.page, mistakes)
+            with _undisturbed():  # once, for thousands of answers, which are numbers and words
+                return put_on_page(self._judge, self.page, mistakes)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
