@@ -76,14 +76,15 @@ def test_what_shows_nothing_on_paper_takes_no_room_there(browser, site_address):
 def test_printing_shows_figures_that_were_not_loaded_yet(browser, site_address):
     with open_page(browser, f"{site_address}{PAGES[0]}.html", scheme="dark") as (page, _):
         light = page.locator(".bd-article img.only-light")
-        loaded = "images => images.map((image) => image.naturalWidth > 0)"
-        assert not any(light.evaluate_all(loaded))
+        loaded = """[...document.querySelectorAll(".bd-article img.only-light")]
+            .map((image) => image.naturalWidth > 0)"""
+        assert light.count() > 1 and not any(page.evaluate(loaded))
         page.evaluate("""() => addEventListener("beforeprint", () => {
             window.paper = getComputedStyle(document.body).backgroundColor;
         })""")
         page.pdf()
         assert page.evaluate("paper") == WHITE
-        assert all(light.evaluate_all(loaded))
+        page.wait_for_function(f"{loaded}.every(Boolean)")  # the paper waits for them, the page not
         assert light.first.is_hidden()  # the reader has the dark ones back
 
 

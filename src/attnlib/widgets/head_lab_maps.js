@@ -2,7 +2,7 @@
 
 import { nameOf, pairsOf } from "./head_lab_findings.js";
 import { useHeadColor } from "./shared/color.js";
-import { element, svgElement } from "./shared/dom.js";
+import { element, svgElement, write, writeAttribute } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createCheckbox, createSwatch } from "./shared/parts.js";
 import { createReadingMap } from "./shared/reading_map.js";
@@ -28,11 +28,11 @@ export function createPicture() {
     picture.draw(weights ?? new Float32Array(rows * T), T, options);
     picture.node.style.setProperty("--shape", T / rows);
     picture.node.classList.toggle("attn-blank", weights === null);
-    svg.setAttribute("viewBox", `0 0 ${T} ${rows}`);
+    writeAttribute(svg, "viewBox", `0 0 ${T} ${rows}`);
     const others = Array.from({ length: rows }, (_, row) => row).filter((row) => !asking.has(row));
-    faint.setAttribute("d", others.map((row) => `M0 ${row}h${T}v1h${-T}z`).join(""));
+    writeAttribute(faint, "d", others.map((row) => `M0 ${row}h${T}v1h${-T}z`).join(""));
     const path = pairs.map(([row, column]) => `M${column} ${row}h1v1h-1z`).join("");
-    for (const frame of frames) frame.setAttribute("d", path);
+    for (const frame of frames) writeAttribute(frame, "d", path);
   }
   return { node: picture.node, draw };
 }
@@ -85,13 +85,13 @@ export function createTiles({ choose, name = "All heads" }) {
       const isMuted = muted.includes(head);
       const own = specialties?.[head];
       button.classList.toggle("attn-muted", isMuted);
-      best.textContent = own ? `${nameOf(own.relation)} ${shortNumber(own.mass)}` : "";
+      write(best, own ? `${nameOf(own.relation)} ${shortNumber(own.mass)}` : "");
       const spoken = [
         `head ${head + 1}`,
         isMuted ? "muted" : "",
         own ? `best at ${best.textContent}` : "",
       ];
-      button.setAttribute("aria-label", spoken.filter(Boolean).join(", "));
+      writeAttribute(button, "aria-label", spoken.filter(Boolean).join(", "));
     });
     toolbar.press(chosen);
   }
@@ -121,13 +121,15 @@ export function createSwitches({ mute }) {
   return { node, draw };
 }
 
-/** The enlarged map of a sentence; `read(cell)` is told where a reader points, as drawn. */
+/** The enlarged map of sentences of one form; `read(cell)` is told where a reader points, as drawn. */
 export function createLargeMap(words, { first, rows }, { read }) {
   const picture = createPicture();
-  const asking = words.slice(first, first + rows);
-  const { node, plot, cursor } = createReadingMap(picture.node, words, asking, read);
+  const asking = (words) => words.slice(first, first + rows);
+  const map = createReadingMap(picture.node, words, asking(words), read);
+  const { node, plot, cursor } = map;
 
-  function draw(weights, truth, head) {
+  function draw(words, weights, truth, head) {
+    map.name(words, asking(words));
     picture.draw(weights, truth);
     plot.setAttribute("aria-label", `Weights of head ${head + 1}; arrow keys read them`);
   }

@@ -2,7 +2,7 @@
 
 import { concord } from "./engine/language.js";
 import { answersOf, partOf } from "./head_lab_findings.js";
-import { element } from "./shared/dom.js";
+import { element, write } from "./shared/dom.js";
 import { createButton, createForm } from "./shared/parts.js";
 
 /**
@@ -34,20 +34,22 @@ export function answeredBy(logits, questions, { readouts }) {
   return questions.map((own, word) => own.map(({ readout }) => found[readout][word]));
 }
 
-/** A word with what it answers; other words may be chosen in its place. */
-function createCard(word, place, others, questions, readouts, choose) {
-  const field =
-    others.length > 1
-      ? element(
-          "select",
-          { "aria-label": `Word ${place + 1}` },
-          ...others.map((text) => element("option", {}, text)),
-        )
-      : element("span", { class: "attn-word" }, word);
-  if (others.length > 1) {
-    field.value = word;
-    field.addEventListener("change", () => choose(place, field.value));
-  }
+/** What a card's field and slots are made of: a card serves other words of the same form. */
+function formOf(others, questions) {
+  return JSON.stringify([others, questions.map(({ what }) => what)]);
+}
+
+/** A word with what it answers; `others` may be chosen in its place, if there are several. */
+function createCard(place, others, questions, readouts, choose) {
+  const isFixed = others.length <= 1;
+  const field = isFixed
+    ? element("span", { class: "attn-word" })
+    : element(
+        "select",
+        { "aria-label": `Word ${place + 1}` },
+        ...others.map((text) => element("option", {}, text)),
+      );
+  field.addEventListener("change", () => choose(place, field.value));
   const slots = questions.map(({ what }) => {
     const answer = element("span", { class: "attn-given" });
     const mark = element("span", { class: "attn-mark" });
@@ -56,17 +58,20 @@ function createCard(word, place, others, questions, readouts, choose) {
   });
   const node = element("div", { class: "attn-card" }, field, ...slots.map((slot) => slot.node));
 
-  function draw(given) {
+  /** `asked` are the word's questions, of the card's form; `given` is null before there are answers. */
+  function draw(word, asked, given) {
+    if (isFixed) write(field, word);
+    else if (field.value !== word) field.value = word;
     slots.forEach(({ node: slot, answer, mark }, i) => {
-      const { readout, right } = questions[i];
+      const { readout, right } = asked[i];
       const text = (place) => readouts[readout][place];
       const isWrong = given !== null && given[i] !== right;
       slot.classList.toggle("attn-wrong", isWrong);
-      answer.textContent = text(given === null ? right : given[i]);
-      mark.textContent = given === null ? "" : isWrong ? ` ✗ ${text(right)}` : " ✓";
+      write(answer, text(given === null ? right : given[i]));
+      write(mark, given === null ? "" : isWrong ? ` ✗ ${text(right)}` : " ✓");
     });
   }
-  return { node, field, draw };
+  return { node, field, draw, form: formOf(others, questions) };
 }
 
 /**
@@ -101,6 +106,7 @@ export function createSentence(setting, chance, choose) {
   const node = element("div", { class: "attn-sentence" }, cards, form, refusal);
   let shown = null;
   let list = [];
+  let inHand = null; // the place at which a word was chosen
 
   function refuse(message) {
     refusal.textContent = message.replace(/^text must/, "This must");
@@ -108,8 +114,8 @@ export function createSentence(setting, chance, choose) {
   }
 
   function replace(place, word) {
+    inHand = place;
     choose(setting.changed(shown, place, word));
-    list[place].field.focus();
   }
 
   /** `given` has the model's answers, as answeredBy; null before there are any. */
@@ -117,15 +123,23 @@ export function createSentence(setting, chance, choose) {
     if (sentence !== shown) {
       shown = sentence;
       const { words } = sentence;
-      list = words.map((word, place) => {
+      const before = list;
+      list = words.map((_, place) => {
         const others = setting.alternatives(sentence, place);
-        return createCard(word, place, others, questions[place], task.readouts, replace);
+        const asked = questions[place];
+        if (before[place]?.form === formOf(others, asked)) return before[place]; // fields are dear
+        return createCard(place, others, asked, task.readouts, replace);
       });
-      cards.replaceChildren(...list.map((card) => card.node));
+      if (list.length !== before.length) cards.replaceChildren(...list.map((card) => card.node));
+      else list.forEach((card, place) => before[place].node.replaceWith(card.node));
+      if (inHand !== null) list[inHand].field.focus(); // though it may be another one
+      inHand = null;
       if (field !== document.activeElement) field.value = words.join(" ");
       refuse("");
     }
-    list.forEach((card, place) => card.draw(given?.[place] ?? null));
+    list.forEach((card, place) => {
+      card.draw(sentence.words[place], questions[place], given?.[place] ?? null);
+    });
   }
   return { node, draw };
 }

@@ -20,6 +20,7 @@ import { createFold, createTable } from "./shared/tables.js";
 
 const SEEDS = 5; // with which each number of heads is repeated
 const TRIES = 100; // other contents of a question
+const SOON = 50; // milliseconds in which a model answers that isn't training
 
 /** A function that draws only what it hasn't drawn last. */
 function onChange(draw) {
@@ -65,6 +66,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   let ofRest = null; // {run, evaluation} without the muted heads
   let spread = null; // {run, sentence, heads}: how its weights change with the values alone
   let largeMap = null;
+  let drawing = null; // what draws an answer that is late
   let fixedDistances = null; // what is got without looking at words, in each relation
 
   const scores = createScores(setting);
@@ -190,9 +192,10 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     drawBeside();
   });
 
+  const canBeAsked = (one) => one !== null && one.state !== "failed" && !one.isAsleep;
+
   /** Have the models asked about the sentence, as far as there are some. */
   function look() {
-    const canBeAsked = (one) => one !== null && one.state !== "failed" && !one.isAsleep;
     if (canBeAsked(run())) ask(run(), state.sentence, state.muted);
     if (canBeAsked(runBeside())) askBeside(runBeside(), state.sentence, []);
   }
@@ -238,17 +241,30 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     spreadText.textContent = `In ${TRIES} tries with other values its weight in the ${who} is ${range}, nine times of ten.`;
   }
 
+  /** Draw once the answer is there: to draw twice would take a browser twice as long. */
+  function drawSoon() {
+    clearTimeout(drawing);
+    drawing = setTimeout(() => node.isConnected && drawAnswer(), SOON);
+  }
+
   function drawAnswer() {
+    clearTimeout(drawing);
     if (answer?.run !== run()) answer = null; // its model was given up
     const { numHeads, head, muted } = state;
     const truth = truthOf(state.sentence, relations);
+    const { words } = state.sentence;
+    const form = [words.length, truth.first, truth.rows].join();
+    if (form !== largeMap?.form) {
+      largeMap = { form, map: createLargeMap(words, truth, { read: drawReading }) };
+      mapPlace.replaceChildren(largeMap.map.node);
+    }
     const questions = questionsOf(state.sentence, task);
     const maps = answer && mapsOf(answer.weights, truth);
     const specialties = specialtiesOf(run());
     const given = answer === null ? null : answeredBy(answer.logits, questions, task);
     sentence.draw(state.sentence, questions, given);
     tiles.draw({ count: numHeads, maps, truth, chosen: head, muted, specialties });
-    largeMap.map.draw(maps?.[head] ?? null, truth, head);
+    largeMap.map.draw(words, maps?.[head] ?? null, truth, head);
     const own = specialties?.[head];
     const is = own
       ? `best at ${nameOf(own.relation)}, ${shortNumber(own.mass)} (${setting.instead}: ${shortNumber(own.share)})`
@@ -356,19 +372,16 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const before = state;
     state = next;
     const isOther = ["numHeads", "seed", "isGiven"].some((name) => state[name] !== before?.[name]);
+    const isMutedAnew = state.muted.join() !== before?.muted.join();
     if (isOther || state.sentence !== before?.sentence) answer = null;
-    if (state.sentence !== largeMap?.sentence) {
-      const truth = truthOf(state.sentence, relations);
-      const map = createLargeMap(state.sentence.words, truth, { read: drawReading });
-      largeMap = { sentence: state.sentence, map };
-      mapPlace.replaceChildren(map.node);
-    }
     switches.draw(state.numHeads, state.muted);
     look(); // first: its answer is soon there, an evaluation takes longer
-    if (isOther || state.muted.join() !== before?.muted.join()) evaluateMuted();
+    if (isOther || isMutedAnew) evaluateMuted();
     keepBeside();
     drawRun();
-    drawAnswer();
+    const isAsked = isMutedAnew || state.sentence !== before?.sentence;
+    if (before !== null && !isOther && isAsked && canBeAsked(run())) drawSoon();
+    else drawAnswer();
   }
 
   /** Have the model beside stay, and trained once the other one is, if it has been asked for. */

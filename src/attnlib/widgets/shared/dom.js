@@ -21,6 +21,11 @@ export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** Give a node an attribute. One that it has already is left alone: the browser would draw it anew. */
+export function writeAttribute(node, name, value) {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+
 /** Let a node have these children. It has the first of them, or more than them, already: they stay. */
 export function showChildren(node, children) {
   while (node.childElementCount > children.length) node.lastElementChild.remove();

@@ -32,5 +32,5 @@ export function createReadingMap(picture, columns, rows, read) {
     map.showCursor();
   });
   map.pointAt(null);
-  return { node, plot, cursor: () => cursor };
+  return { node, plot, name: map.name, cursor: () => cursor };
 }

@@ -1,6 +1,6 @@
 // Tokens x tokens in the browser: labels around a square of cells, a cursor in it, and a table.
 
-import { element } from "./dom.js";
+import { element, write, writeAttribute } from "./dom.js";
 import { shortNumber } from "./numbers.js";
 import { readerOf } from "./state.js";
 import { createFold, createTable } from "./tables.js";
@@ -34,7 +34,7 @@ export function cellAt(event, plot, rows, columns) {
  * fewer `rows` than columns.
  */
 export function createTokenMap(tokens, plot, rows = tokens) {
-  const label = (token) => element("span", { title: token, dir: "auto" }, token);
+  const label = () => element("span", { dir: "auto" });
   const [rowLabels, columnLabels] = [rows.map(label), tokens.map(label)];
   const cursorBox = element("div", { class: "attn-cursor" });
   plot.append(cursorBox);
@@ -52,6 +52,16 @@ export function createTokenMap(tokens, plot, rows = tokens) {
   node.style.setProperty("--rows", rows.length);
   node.classList.toggle("attn-dense", tokens.length > 14);
 
+  /** Give rows and columns other names. */
+  function name(columns, rows = columns) {
+    const labels = [...rowLabels, ...columnLabels];
+    [...rows, ...columns].forEach((token, i) => {
+      write(labels[i], token);
+      writeAttribute(labels[i], "title", token);
+    });
+  }
+  name(tokens, rows);
+
   function pointAt(cell) {
     cursorBox.hidden = cell === null;
     if (cell === null) return;
@@ -61,7 +71,7 @@ export function createTokenMap(tokens, plot, rows = tokens) {
     columnLabels.forEach((label, j) => label.classList.toggle("attn-at", j === cell.column));
   }
   const showCursor = () => cursorBox.scrollIntoView({ block: "nearest", inline: "nearest" });
-  return { node, pointAt, showCursor };
+  return { node, name, pointAt, showCursor };
 }
 
 /** T x T weights as a table with the sum of each row, in a fold. */

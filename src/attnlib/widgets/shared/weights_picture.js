@@ -2,7 +2,7 @@
 
 import { largestOf } from "./attention.js";
 import { weightColor } from "./color.js";
-import { element, svgElement } from "./dom.js";
+import { element, svgElement, writeAttribute } from "./dom.js";
 
 const SHADES = 1024; // of the scale; two neighbors differ by less than what a screen can show
 let shades = null;
@@ -81,12 +81,10 @@ export function createWeightsPicture() {
 
   function draw(weights, columns, { isMarked, ...options }) {
     paintWeights(canvas, weights, columns, options);
-    const viewBox = `0 0 ${columns} ${options.rows}`;
-    if (svg.getAttribute("viewBox") !== viewBox) svg.setAttribute("viewBox", viewBox);
+    writeAttribute(svg, "viewBox", `0 0 ${columns} ${options.rows}`);
     const marked = isMarked ? favorites(weights, columns, options) : [];
     const path = marked.map(({ row, column }) => `M${column + 0.5} ${row + 0.5}h0`).join("");
-    if (dots[0].getAttribute("d") === path) return;
-    for (const dot of dots) dot.setAttribute("d", path);
+    for (const dot of dots) writeAttribute(dot, "d", path);
   }
   return { node, draw };
 }
