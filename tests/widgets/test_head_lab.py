@@ -311,6 +311,56 @@ def test_another_word_is_chosen_and_the_answers_follow(lab):
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Word 3"
 
 
+def test_another_word_leaves_the_other_fields_and_the_map_and_its_cursor(lab):
+    page = lab(quick())
+    page.get_by_role("button", name="Train", exact=True).click()
+    trained(page)
+    page.locator(".attn-plot").press("ArrowDown")
+    read = page.locator(".attn-read")
+    before = read.inner_text()
+    page.evaluate("""() => {
+      const parts = [...document.querySelectorAll(".attn-card select, .attn-map")];
+      for (const part of parts) part.wasThere = true;
+    }""")
+    words = page.get_by_label("Word 1", exact=True)
+    words.focus()
+    other = words.locator("option").nth(1).inner_text()
+    words.select_option(other)
+    expect(page.locator(".attn-columns span").first).to_have_text(other)
+    stayed = "(all) => all.filter((part) => part.wasThere).length"
+    fields = page.locator(".attn-card select")
+    assert fields.evaluate_all(stayed) >= fields.count() - 1
+    assert page.locator(".attn-map").evaluate("(map) => map.wasThere")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Word 1"
+    assert read.inner_text() != before and other in page.locator(".attn-rows").inner_text()
+
+
+def test_a_change_is_drawn_once_with_its_answer_and_without_it_if_that_is_late(lab):
+    page = lab(quick())
+    page.get_by_role("button", name="Train", exact=True).click()
+    trained(page)
+    page.evaluate("""() => {
+      const own = lastWorker.onmessage;
+      window.wait = 0;
+      lastWorker.onmessage = (event) => setTimeout(own, wait, event);
+      const tile = document.querySelector(".attn-tile .attn-picture");
+      window.blanks = 0;
+      const look = () => (blanks += tile.classList.contains("attn-blank"));
+      new MutationObserver(look).observe(tile, {attributes: true});
+    }""")
+    words, first = page.get_by_label("Word 1", exact=True), page.locator(".attn-columns span").first
+    others = words.locator("option").all_inner_texts()
+    words.select_option(others[1])
+    expect(first).to_have_text(others[1])
+    assert page.evaluate("blanks") == 0
+    page.evaluate("wait = 1000")
+    words.select_option(others[2])
+    expect(first).to_have_text(others[2], timeout=700)
+    assert page.evaluate("blanks") > 0 and not answers_on(page)[0][0][1]
+    tile = page.locator(".attn-tile .attn-picture").first
+    expect(tile).not_to_have_class(re.compile("attn-blank"))
+
+
 def test_what_answers_begin_and_end_with_is_said(show):
     note = show(quick()).locator(".attn-note", has_text="made language").inner_text()
     words = set(re.findall(r"-?[a-z]+", note))
