@@ -43,6 +43,6 @@ def left_out(answer: Any) -> Verdict:
         answer,
         "causal",
         READING_MISTAKES,
-        "The six numbers sum to 1.00 and end with the word itself: nothing is left for what comes "
-        "later, and no column either.",
+        "The row has no column for what comes later. And its six numbers sum to 1.00, so hardly "
+        "anything is left.",
     )
