@@ -5,11 +5,10 @@ times. While references are resolved, other pages' trees are only looked at, so 
 """
 
 from functools import cache
-from weakref import WeakKeyDictionary
 
 from sphinx.transforms.post_transforms import ReferencesResolver, SphinxPostTransform
 
-READERS = WeakKeyDictionary()  # application -> how it reads a tree, once per page
+READERS = {}  # application -> how it reads a tree, once per page
 
 
 class KeepTrees(SphinxPostTransform):
@@ -34,8 +33,15 @@ class ReadAfresh(SphinxPostTransform):
         del self.env.get_doctree
 
 
+def forget(app, _):
+    """After a build, also one that broke off in between, no tree is kept."""
+    READERS.pop(app, None)
+    vars(app.env).pop("get_doctree", None)
+
+
 def setup(app):
     """Run before and after references are resolved."""
+    app.connect("build-finished", forget)
     app.add_post_transform(KeepTrees)
     app.add_post_transform(ReadAfresh)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,8 +3,10 @@
 from collections import Counter
 
 import pytest
+from doctrees_once import READERS
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms import ReferencesResolver, SphinxPostTransform
 
 TABLES = "".join(
     f".. _table-{n}:\n\n.. table:: Of {n}\n\n   = =\n   1 2\n   = =\n\n" for n in (1, 2, 3)
@@ -43,3 +45,21 @@ def test_numbers_of_another_page_are_found_in_one_reading(tmp_path, asked):
         places = [page.index(f">Table {n}<") for n in (3, 1, 2)]
         assert places == sorted(places)
     assert app.env.get_doctree("tables") is not app.env.get_doctree("tables")
+    assert "get_doctree" not in vars(app.env) and not READERS
+
+
+def test_a_build_that_breaks_off_keeps_no_trees(tmp_path):
+    (tmp_path / "index.rst").write_text("Start\n=====\n", encoding="utf-8")
+    options = {"extensions": ["doctrees_once"]}
+    app = Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "trees", "html", options, status=None)
+
+    class Breaks(SphinxPostTransform):
+        default_priority = ReferencesResolver.default_priority
+
+        def run(self, **_):
+            raise RuntimeError("in between")
+
+    app.add_post_transform(Breaks)
+    with pytest.raises(RuntimeError, match="in between"):
+        app.build()
+    assert "get_doctree" not in vars(app.env) and not READERS

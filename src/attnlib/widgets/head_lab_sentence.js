@@ -76,9 +76,10 @@ function createCard(place, others, questions, readouts, choose) {
 
 /**
  * A sentence of a setting that a reader changes word by word, types (one of Concord) or has drawn with
- * `chance`: `choose(sentence)` is told a new one, as engine/ has it.
+ * `chance`: `choose(sentence)` is told a new one, as engine/ has it; `wanted()` is the newest, which may
+ * not be drawn yet.
  */
-export function createSentence(setting, chance, choose) {
+export function createSentence(setting, chance, choose, wanted) {
   const { task } = setting;
   const field = element("input", { type: "text", "aria-label": "A sentence of the language" });
   field.autocomplete = "off";
@@ -106,7 +107,6 @@ export function createSentence(setting, chance, choose) {
   const node = element("div", { class: "attn-sentence" }, cards, form, refusal);
   let shown = null;
   let list = [];
-  let inHand = null; // the place at which a word was chosen
 
   function refuse(message) {
     refusal.textContent = message.replace(/^text must/, "This must");
@@ -114,8 +114,10 @@ export function createSentence(setting, chance, choose) {
   }
 
   function replace(place, word) {
-    inHand = place;
-    choose(setting.changed(shown, place, word));
+    list[place].field.focus();
+    const newest = wanted();
+    const fits = setting.alternatives(newest, place).includes(word);
+    choose(setting.changed(fits ? newest : shown, place, word));
   }
 
   /** `given` has the model's answers, as answeredBy; null before there are any. */
@@ -124,6 +126,8 @@ export function createSentence(setting, chance, choose) {
       shown = sentence;
       const { words } = sentence;
       const before = list;
+      const root = cards.getRootNode();
+      const held = before.findIndex((card) => card.field === root.activeElement);
       list = words.map((_, place) => {
         const others = setting.alternatives(sentence, place);
         const asked = questions[place];
@@ -131,9 +135,12 @@ export function createSentence(setting, chance, choose) {
         return createCard(place, others, asked, task.readouts, replace);
       });
       if (list.length !== before.length) cards.replaceChildren(...list.map((card) => card.node));
-      else list.forEach((card, place) => before[place].node.replaceWith(card.node));
-      if (inHand !== null) list[inHand].field.focus(); // though it may be another one
-      inHand = null;
+      else {
+        list.forEach((card, place) => {
+          if (card !== before[place]) before[place].node.replaceWith(card.node);
+        });
+      }
+      if (held >= 0 && root.activeElement !== list[held]?.field) list[held]?.field.focus();
       if (field !== document.activeElement) field.value = words.join(" ");
       refuse("");
     }

@@ -14,6 +14,7 @@ import { sayAnswers, sayLearned, sayOneHead, saySharing, saySpread } from "./hea
 import { createAsker, maskOf } from "./lab/runs.js";
 import { headsInWords } from "./lab/words.js";
 import { element } from "./shared/dom.js";
+import { createDeadline } from "./shared/idle.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createHeading, createNote, createWeightsLegend } from "./shared/parts.js";
 import { createFold, createTable } from "./shared/tables.js";
@@ -66,14 +67,14 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   let ofRest = null; // {run, evaluation} without the muted heads
   let spread = null; // {run, sentence, heads}: how its weights change with the values alone
   let largeMap = null;
-  let drawing = null; // what draws an answer that is late
+  let drawnBeside = null; // the run whose heads stand beside
   let fixedDistances = null; // what is got without looking at words, in each relation
 
   const scores = createScores(setting);
   const scoresBeside = createScores(setting);
   const curves = createLossCurves(setting.recipe.steps);
   const chance = makeChance(Math.floor(2 ** 32 * Math.random()));
-  const sentence = createSentence(setting, chance, hand.choose);
+  const sentence = createSentence(setting, chance, hand.choose, () => state.sentence);
   const tiles = createTiles({ choose: (head) => set("head", head) });
   const tilesBeside = createTiles({
     name: "All heads of the model beside",
@@ -241,14 +242,12 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     spreadText.textContent = `In ${TRIES} tries with other values its weight in the ${who} is ${range}, nine times of ten.`;
   }
 
-  /** Draw once the answer is there: to draw twice would take a browser twice as long. */
-  function drawSoon() {
-    clearTimeout(drawing);
-    drawing = setTimeout(() => node.isConnected && drawAnswer(), SOON);
-  }
+  // A change is drawn with its answer: to draw twice would take a browser twice as long.
+  const deadline = createDeadline(SOON, () => node.isConnected && drawAnswer());
+  const deadlineBeside = createDeadline(SOON, () => node.isConnected && drawBeside(true));
 
   function drawAnswer() {
-    clearTimeout(drawing);
+    deadline.end();
     if (answer?.run !== run()) answer = null; // its model was given up
     const { numHeads, head, muted } = state;
     const truth = truthOf(state.sentence, relations);
@@ -297,7 +296,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   }
 
   /** The other model's heads, and which model is which. */
-  function drawBeside() {
+  function drawBeside(isLate = false) {
     const other = runBeside();
     if (answerBeside?.run !== other) answerBeside = null;
     ofShown.hidden = other === null;
@@ -314,6 +313,10 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     ofBeside.textContent = inShort(other);
     const truth = truthOf(state.sentence, relations);
     const fits = answerBeside?.sentence === state.sentence;
+    const mayWait = !fits && !isLate && other === drawnBeside && canBeAsked(other);
+    if (mayWait) return deadlineBeside.wait();
+    deadlineBeside.end();
+    drawnBeside = other;
     const maps = fits ? mapsOf(answerBeside.weights, truth) : null;
     const specialties = specialtiesOf(other);
     const count = other.numHeads;
@@ -380,7 +383,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     keepBeside();
     drawRun();
     const isAsked = isMutedAnew || state.sentence !== before?.sentence;
-    if (before !== null && !isOther && isAsked && canBeAsked(run())) drawSoon();
+    if (before !== null && !isOther && isAsked && canBeAsked(run())) deadline.wait();
     else drawAnswer();
   }
 
