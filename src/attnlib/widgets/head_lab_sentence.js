@@ -36,7 +36,7 @@ export function answeredBy(logits, questions, { readouts }) {
 
 /** What a card's field and slots are made of: a card serves other words of the same form. */
 function formOf(others, questions) {
-  return JSON.stringify([others, questions.map(({ what }) => what)]);
+  return [...others, ...questions.map(({ what }) => what)].join();
 }
 
 /** A word with what it answers; `others` may be chosen in its place, if there are several. */
@@ -127,7 +127,7 @@ export function createSentence(setting, chance, choose, wanted) {
       const { words } = sentence;
       const before = list;
       const root = cards.getRootNode();
-      const held = before.findIndex((card) => card.field === root.activeElement);
+      const inHand = before.findIndex(({ field }) => field === root.activeElement);
       list = words.map((_, place) => {
         const others = setting.alternatives(sentence, place);
         const asked = questions[place];
@@ -140,7 +140,7 @@ export function createSentence(setting, chance, choose, wanted) {
           if (card !== before[place]) before[place].node.replaceWith(card.node);
         });
       }
-      if (held >= 0 && root.activeElement !== list[held]?.field) list[held]?.field.focus();
+      if (inHand >= 0) list[inHand]?.field.focus();
       if (field !== document.activeElement) field.value = words.join(" ");
       refuse("");
     }

@@ -14,7 +14,6 @@ import { sayAnswers, sayLearned, sayOneHead, saySharing, saySpread } from "./hea
 import { createAsker, maskOf } from "./lab/runs.js";
 import { headsInWords } from "./lab/words.js";
 import { element } from "./shared/dom.js";
-import { createDeadline } from "./shared/idle.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createHeading, createNote, createWeightsLegend } from "./shared/parts.js";
 import { createFold, createTable } from "./shared/tables.js";
@@ -67,7 +66,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   let ofRest = null; // {run, evaluation} without the muted heads
   let spread = null; // {run, sentence, heads}: how its weights change with the values alone
   let largeMap = null;
-  let drawnBeside = null; // the run whose heads stand beside
+  let drawing = null; // what draws a change whose answer is late
   let fixedDistances = null; // what is got without looking at words, in each relation
 
   const scores = createScores(setting);
@@ -242,12 +241,19 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     spreadText.textContent = `In ${TRIES} tries with other values its weight in the ${who} is ${range}, nine times of ten.`;
   }
 
-  // A change is drawn with its answer: to draw twice would take a browser twice as long.
-  const deadline = createDeadline(SOON, () => node.isConnected && drawAnswer());
-  const deadlineBeside = createDeadline(SOON, () => node.isConnected && drawBeside(true));
+  /** Draw a change with its answer: to draw twice would take a browser twice as long. */
+  function drawSoon() {
+    drawing ??= setTimeout(() => {
+      drawing = null;
+      if (!node.isConnected) return;
+      drawAnswer();
+      drawBeside();
+    }, SOON);
+  }
 
   function drawAnswer() {
-    deadline.end();
+    clearTimeout(drawing);
+    drawing = null;
     if (answer?.run !== run()) answer = null; // its model was given up
     const { numHeads, head, muted } = state;
     const truth = truthOf(state.sentence, relations);
@@ -296,7 +302,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   }
 
   /** The other model's heads, and which model is which. */
-  function drawBeside(isLate = false) {
+  function drawBeside() {
     const other = runBeside();
     if (answerBeside?.run !== other) answerBeside = null;
     ofShown.hidden = other === null;
@@ -313,10 +319,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     ofBeside.textContent = inShort(other);
     const truth = truthOf(state.sentence, relations);
     const fits = answerBeside?.sentence === state.sentence;
-    const mayWait = !fits && !isLate && other === drawnBeside && canBeAsked(other);
-    if (mayWait) return deadlineBeside.wait();
-    deadlineBeside.end();
-    drawnBeside = other;
+    if (drawing !== null && !fits) return;
     const maps = fits ? mapsOf(answerBeside.weights, truth) : null;
     const specialties = specialtiesOf(other);
     const count = other.numHeads;
@@ -380,11 +383,12 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     switches.draw(state.numHeads, state.muted);
     look(); // first: its answer is soon there, an evaluation takes longer
     if (isOther || isMutedAnew) evaluateMuted();
+    const isAsked = isMutedAnew || state.sentence !== before?.sentence;
+    const mayWait = before !== null && !isOther && isAsked && canBeAsked(run());
+    if (mayWait) drawSoon();
     keepBeside();
     drawRun();
-    const isAsked = isMutedAnew || state.sentence !== before?.sentence;
-    if (before !== null && !isOther && isAsked && canBeAsked(run())) deadline.wait();
-    else drawAnswer();
+    if (!mayWait) drawAnswer();
   }
 
   /** Have the model beside stay, and trained once the other one is, if it has been asked for. */

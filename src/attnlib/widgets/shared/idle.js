@@ -24,19 +24,3 @@ export function afterPaint(work) {
     clearTimeout(timer);
   };
 }
-
-/** Something to be done after so many milliseconds, unless `end` comes first; `wait` begins to count. */
-export function createDeadline(milliseconds, act) {
-  let timer = null;
-  function end() {
-    clearTimeout(timer);
-    timer = null;
-  }
-  function wait() {
-    timer ??= setTimeout(() => {
-      timer = null;
-      act();
-    }, milliseconds);
-  }
-  return { wait, end };
-}
