@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -205,7 +206,8 @@ def pack(sentences: Sequence[Sentence], *, partners: bool = True) -> Batch:
     def of_words(values: Iterable[int | None], other: int) -> Tensor:
         """Return one value a word, sentence after sentence, as [B, T]."""
         filled = torch.full(words.shape, other)
-        filled[words] = torch.tensor([other if value is None else value for value in values])
+        numbers = (other if value is None else value for value in values)
+        filled[words] = torch.from_numpy(np.fromiter(numbers, np.int64))  # torch.tensor is slower
         return filled
 
     return Batch(
