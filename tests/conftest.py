@@ -1,7 +1,7 @@
 """What all tests share: seeds, one browser a process, the order in which several processes go.
 
     pytest                           # in one process
-    pytest -n 2                      # in two
+    pytest -n auto                   # in as many as there are cores
     pytest --pdb tests/attnlib
 
 Long things start first: lessons, then the site's build, while other processes go on with the

@@ -1,62 +1,7 @@
-"""Icons: the site's fonts are small, and hold each icon that a page shows."""
+"""The theme's icons: the site's fonts are small, and their license lies beside them."""
 
-import re
-
-import pytest
 from fontTools.ttLib import TTFont
-from icons import FONTS, SHEET, THEME
-from tools.browsing import open_page
-from tools.lesson_runs import all_pages
-from tools.site_builds import build, small_project
-
-# Of every element and what its style puts before and after it: what the icons' fonts are to draw.
-# An icon whose rule is missing has no content.
-ICONS = r"""() => {
-  const icons = [];
-  for (const element of document.querySelectorAll("*"))
-    for (const side of ["::before", "::after"]) {
-      const styles = getComputedStyle(element, side); // of which each is computed when asked for
-      const {content} = styles;
-      const isIcon = side === "::before" && element.matches('[class^="fa-"], [class*=" fa-"]');
-      if (isIcon || (/^"/.test(content) && /Font Awesome/.test(styles.fontFamily)))
-        icons.push([element.className, styles.fontFamily, styles.fontWeight, content]);
-    }
-  return icons;
-}"""
-
-
-def open_menus(page):
-    """Open all that opens on a page: its menus, folds and the search."""
-    for button in page.locator(".dropdown > button:visible").all():
-        button.click()
-    page.locator("details").evaluate_all("folds => { for (const f of folds) f.open = true; }")
-    page.keyboard.press("Control+k")
-
-
-def fonts_of(static):
-    """Return what each font draws: {(brands, weight): characters}."""
-    drawn = {}
-    for path in (static / FONTS).glob("*.woff2"):
-        _, family, weight = path.stem.split("-")
-        characters = {chr(code) for code in TTFont(path).getBestCmap()}
-        drawn[family == "brands", weight] = characters
-    return drawn
-
-
-@pytest.mark.parametrize("page", [*all_pages(), "search"])
-def test_each_icon_of_a_page_is_in_its_font(browser, site, site_address, page):
-    fonts = fonts_of(site / "_static")
-    with open_page(browser, f"{site_address}{page}.html", width=1280) as (opened, _):
-        open_menus(opened)
-        icons = opened.evaluate(ICONS)
-        opened.add_style_tag(content=(THEME / SHEET).read_text(encoding="utf-8"))
-        assert icons == opened.evaluate(ICONS)  # with the theme's own rules
-    assert len(icons) > 5
-    for name, family, weight, content in icons:
-        characters = set(content.strip('"'))
-        assert content.startswith('"'), f"{name} has no icon"
-        lacking = characters - fonts["Brands" in family, weight]
-        assert not lacking, f"{name}: {family} {weight} lacks {sorted(map(ascii, lacking))}"
+from icons import FONTS
 
 
 def test_fonts_are_small_and_their_license_lies_beside_them(site):
@@ -68,22 +13,6 @@ def test_fonts_are_small_and_their_license_lies_beside_them(site):
     for path in folder.iterdir():  # which reserves its name for what wasn't changed
         names = {str(record) for record in TTFont(path)["name"].names if record.nameID in {1, 4, 6}}
         assert not any("awesome" in name.lower() for name in names)
-
-
-def test_an_icon_that_is_used_later_is_there(tmp_path):
-    project = small_project(tmp_path / "project", {"index": "# Page\n\nText.\n"})
-    rocket = re.compile(r"\.fa-rocket:before")
-    static = project / "_build/html/_static"
-
-    def built():
-        result = build(project, project, "-W", "--keep-going")
-        assert result.returncode == 0, result.stderr
-        sheet = (static / "styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
-        return bool(rocket.search(sheet)), "\uf135" in fonts_of(static)[False, "900"]
-
-    assert built() == (False, False)
-    (project / "book/index.md").write_text("# Page\n\n{fas}`rocket`\n", encoding="utf-8")
-    assert built() == (True, True)
 
 
 def test_no_source_map_is_published_or_named(site):
