@@ -181,6 +181,10 @@ EXAMPLES = {
         },
         {"panels": [{"one": numbers(3, 4)}, {"one": torch.ones(4, 2)}]},
     ),
+    "plot_directions": Example(
+        {"weights": torch.tensor([[0.4, 0], [0, 0.4], [0.4, 0.5]]), "labels": SEEDS},
+        {"weights": [EYE - 0.5, numbers(3, 2), torch.zeros(3, 2), EYE[:, :2], numbers(3, 3) / 9]},
+    ),
     # lesson 10
     "plot_cache_sizes": Example(
         {"models": {"small": {"kept": 36, "whole": 70}, "large": {"kept": 5, "whole": 95}}},

@@ -23,6 +23,7 @@ from attnlib.plotting.l05.size_histograms import plot_size_histograms
 from attnlib.plotting.l07.budgets import plot_budgets
 from attnlib.plotting.l08.beside_baselines import plot_beside_baselines
 from attnlib.plotting.l09.contents import plot_contents
+from attnlib.plotting.l09.directions import plot_directions
 from attnlib.plotting.l10.cache_sizes import plot_cache_sizes
 from attnlib.plotting.l10.head_shards import plot_head_shards
 from attnlib.plotting.l11.packed_heads import plot_packed_heads
@@ -43,6 +44,7 @@ __all__ = [
     "plot_cache_sizes",
     "plot_contents",
     "plot_contributions",
+    "plot_directions",
     "plot_flow",
     "plot_head_atlas",
     "plot_head_contributions",

@@ -149,6 +149,11 @@ LARGER = {
         ),
         {},
     ),
+    "directions": (
+        "plot_directions",
+        (torch.tensor([[0.42, 0.03], [0.02, 0.4], [0.44, 0.44]]), [f"{k} back" for k in (1, 3, 5)]),
+        {},
+    ),
     "cache sizes": (
         "plot_cache_sizes",
         (
