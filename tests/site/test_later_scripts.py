@@ -55,3 +55,10 @@ def test_a_word_that_was_searched_for_is_marked(browser, lesson):
     with open_page(browser, f"{lesson}?highlight=softmax") as (page, _):
         page.locator("article .highlighted").first.wait_for(state="attached")
         assert "highlight" not in page.url
+
+
+def test_the_search_needs_them_at_once(browser, site_address):
+    with open_page(browser, f"{site_address}search.html?q=softmax") as (page, problems):
+        page.locator("#search-results .highlighted").first.wait_for()
+        assert not page.locator("[data-scripts]").count()
+        assert problems == []
