@@ -9,11 +9,12 @@ SOURCE = re.compile(r'src="([^"]+)"')
 
 def load_later(app, pagename, templatename, context, doctree):
     """Take them from the page's scripts, and name them to the one that loads them."""
-    named = {
-        PurePosixPath(script.filename or "").name: script for script in context["script_files"]
-    }
+    if templatename == "search.html":  # its own script marks words, too
+        return
+    scripts = context["script_files"]
+    named = {PurePosixPath(script.filename or "").name: script for script in scripts}
     later = [named[name] for name in LATER if name in named]
-    context["script_files"][:] = [one for one in context["script_files"] if one not in later]
+    scripts[:] = [script for script in scripts if script not in later]
     sources = [SOURCE.search(context["js_tag"](script))[1] for script in later]
     attributes = {"data-scripts": " ".join(sources)}
     app.add_js_file("later-scripts.js", loading_method="defer", **attributes)
