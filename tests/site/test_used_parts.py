@@ -10,7 +10,6 @@ from icons import FONTS, SHEET, THEME
 from tools.browsing import open_page, switch_theme
 from tools.lesson_runs import all_pages
 from tools.site_builds import build, small_project
-from used_rules import SHEETS
 
 # Of every element and what its style puts before and after it: what the icons' fonts are to draw.
 # An icon whose rule is missing has no content.
@@ -26,9 +25,6 @@ ICONS = r"""() => {
     }
   return icons;
 }"""
-CLASSES = """() => [...document.querySelectorAll("[class]")]
-  .flatMap((element) => [...element.classList])"""
-
 
 DESIGNS = "sphinx-design.min.css"
 CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
@@ -58,25 +54,53 @@ def fonts_of(static):
 
 
 @pytest.fixture(scope="module")
-def gone(site):
-    """Return the classes whose rules the site lacks, of the theme's, designs' and notebooks'."""
-    sources = {
-        SHEET: (THEME / SHEET).read_text(encoding="utf-8"),
-        DESIGNS: (files("sphinx_design") / "static" / DESIGNS).read_text(encoding="utf-8"),
-        "mystnb.*.css": (files("myst_nb") / "static/mystnb.css").read_text(encoding="utf-8"),
+def sheets(site):
+    """Return the sheets of the theme, of designs and of notebooks: as they came, as published."""
+    came = {
+        SHEET: THEME / SHEET,
+        DESIGNS: files("sphinx_design") / "static" / DESIGNS,
+        "mystnb.*.css": files("myst_nb") / "static" / "mystnb.css",
     }
-    gone = set()
-    for pattern, source in sources.items():
-        (sheet,) = (site / "_static").glob(str(pattern))
-        gone |= classes_in(source) - classes_in(sheet.read_text(encoding="utf-8"))
-    return gone
+    published = [next((site / "_static").glob(str(pattern))) for pattern in came]
+    return [
+        [sheet.read_text(encoding="utf-8") for sheet in pair]
+        for pair in zip(came.values(), published, strict=True)
+    ]
 
 
-def test_most_rules_are_gone(gone, site):
-    assert {"row-cols-2", "sd-row-cols-2", "-Color-Bold-BGRed"} <= gone
-    sheets = [sheet for pattern in SHEETS for sheet in (site / "_static").glob(pattern)]
-    assert len(sheets) == 7
-    assert sum(len(compress(sheet.read_bytes(), 6)) for sheet in sheets) < 30_000
+def test_most_rules_are_left_out(sheets):
+    came, published = map("".join, zip(*sheets, strict=True))
+    assert {"row-cols-2", "sd-row-cols-2", "-Color-Bold"} <= classes_in(came)
+    assert not {"row-cols-2", "sd-row-cols-2", "-Color-Bold"} & classes_in(published)
+    assert 2 * len(compress(published.encode(), 6)) < len(compress(came.encode(), 6))
+
+
+# The selectors that are left out and yet have an element on the page; what comes and goes, such as
+# what the pointer is over, counts as there. The browser tells selectors apart, not our extension.
+MISSED = r"""(sheets) => {
+  const BETWEEN = /,\s*(?![^()]*\))/;
+  const AT_TIMES = /:(hover|focus|focus-visible|focus-within|active|target|checked)(?![\w-])/g;
+  const PARTS = /:(before|after)|::[\w-]+/g;
+  function look(rules, found) {
+    for (const {selectorText, cssRules} of rules) {
+      for (const selector of selectorText?.split(BETWEEN) ?? []) found.add(selector);
+      if (cssRules) look(cssRules, found);
+    }
+    return found;
+  }
+  function selectorsOf(text) {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(text);
+    return look(sheet.cssRules, new Set());
+  }
+  const always = (selector) => selector.replace(PARTS, "").replace(AT_TIMES, ":not(.none)");
+  const isThere = (selector) => document.querySelector(always(selector) || "*");
+  const left = sheets.flatMap(([came, published]) => {
+    const kept = selectorsOf(published);
+    return [...selectorsOf(came)].filter((selector) => !kept.has(selector));
+  });
+  return [left.length, left.filter(isThere)];
+}"""
 
 
 @pytest.fixture(scope="module", params=[*all_pages(), "search"])
@@ -87,10 +111,12 @@ def page(request, browser, site_address):
         yield page
 
 
-def test_each_class_of_a_page_has_its_rules(page, gone):
+def test_no_rule_that_a_page_can_use_is_left_out(page, sheets):
     for _ in ("light", "dark"):
         switch_theme(page)
-        assert not gone.intersection(page.evaluate(CLASSES))
+        left, missed = page.evaluate(MISSED, sheets)
+        assert left > 2000
+        assert missed == []
 
 
 def test_each_icon_of_a_page_is_in_its_font(page, site):
