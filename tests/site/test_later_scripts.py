@@ -52,7 +52,7 @@ def test_each_listing_gets_one_button_that_copies_it(browser, lesson):
 
 
 def test_a_word_that_was_searched_for_is_marked(browser, lesson):
-    with open_page(browser, f"{lesson}?highlight=softmax") as (page, _):
+    with open_page(browser, f"{lesson}?highlight=token") as (page, _):
         page.locator("article .highlighted").first.wait_for(state="attached")
         assert "highlight" not in page.url
 
