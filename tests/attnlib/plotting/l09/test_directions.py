@@ -30,7 +30,7 @@ def leads(weights, place, direction):
 
 
 class TestPlotDirections:
-    def test_a_panel_marks_its_place_and_its_foot_which_liesfurthest_out(self):
+    def test_a_panel_marks_its_place_and_its_foot_which_lies_furthest_out(self):
         figure = plotting.plot_directions(PLACES, NAMES)
         assert titles(figure) == [f"to hear {name}" for name in NAMES]
         for place, ax in enumerate(figure.axes):
