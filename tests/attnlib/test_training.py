@@ -181,8 +181,8 @@ def test_a_pool_that_is_no_multiple_of_a_batch_is_used_up_all_the_same(batches):
 
 def test_the_learning_rate_of_concord():
     rates = [RECIPES["concord"].learning_rate(step) for step in range(400)]
-    assert rates[0] == pytest.approx(4e-3 / 50) and rates[24] == pytest.approx(2e-3)
-    assert rates[49:281] == [4e-3] * 232
+    assert rates[0] == pytest.approx(4e-3 / 80) and rates[39] == pytest.approx(2e-3)
+    assert rates[79:281] == [4e-3] * 202
     assert rates[399] == pytest.approx(0.02 * 4e-3)
     falls = [a - b for a, b in pairwise(rates[280:])]
     assert falls == pytest.approx([falls[0]] * 119) and falls[0] > 0

@@ -80,8 +80,8 @@ def test_which_couples_share_most():
     shared = shared_homes(homes)
     most = {couple: count for couple, count in shared.items() if count >= 10}
     [told] = said_in_l08(
-        r"three couples share in ten or more of the four-headed models: ([\w> ]+) with ([\w> ]+) "
-        r"\((\d+)\), ([\w> ]+) with ([\w> ]+) \((\d+)\), ([\w> ]+) with ([\w> ]+) \((\d+)\)"
+        r"two couples share in ten or more of the four-headed models: ([\w> ]+) with ([\w> ]+) "
+        r"\((\d+)\), ([\w> ]+) with ([\w> ]+) \((\d+)\)"
     )
     names = [name.replace(" ", "") for name in told]
     assert most == {frozenset(names[i : i + 2]): int(names[i + 2]) for i in range(0, len(names), 3)}
@@ -96,11 +96,11 @@ def test_how_much_the_direction_explains():
     ) == [*sides["shared by side"]["across"], *sides["shared by side"]["same side"]]
     shared = shared_homes(sides["best head"])
     same_endings = ("determiner>noun", "adjective>noun"), ("pronoun>noun", "their>owner")
-    [told] = said_in_l08(r"; (\d+) of the 30 are couples that answer with the same endings")
+    [told] = said_in_l08(r"; (\d+) of the 27 are couples that answer with the same endings")
     assert int(told) == sum(shared[frozenset(couple)] for couple in same_endings)
     gaps = [gap_of_sides(results_of("concord-endings")[name]) for name in ("concord", "all alike")]
     assert said_in_l08("Where all answer alike, even the direction hardly parts heads") and (
-        gaps[0] > 0.5 > 0.15 > gaps[1]
+        gaps[0] > 0.4 > 0.15 > gaps[1]
     )
 
 

@@ -749,7 +749,7 @@ def test_in_forced_colors_bars_and_frames_stay(show):
 
 
 def test_words_with_two_needs_are_told_of(lab):
-    page = lab(quick(1))
+    page = lab(quick(1, steps=10))
     train(page)
     lines = page.locator(".attn-sharing p:not(.attn-heading)").all_inner_texts()
     assert lines == [

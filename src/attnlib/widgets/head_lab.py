@@ -69,7 +69,7 @@ class HeadLab(anywidget.AnyWidget):
         mlp (bool): whether an MLP stands behind the attention. Concord is always learned in 400
             steps, without one.
         num_heads (int): 1, 2, 4, 8 or 16.
-        seed (int): which first weights and sentences the training draws, 0 to 999. With seed 0,
+        seed (int): which first weights and sentences the training draws, 0 to 999. With seed 9,
             two heads don't learn Concord in a browser.
         trained (bool): whether models are trained as soon as they are chosen. Another task, opened
             by its tab, is shown as it was left, or untrained with the fewest heads, and waits.
