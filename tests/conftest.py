@@ -1,7 +1,8 @@
 """What all tests share: seeds, one browser a process, the order in which several processes go.
 
-    pytest                           # in one process
+    pytest                           # what is asked every day, in one process
     pytest -n auto                   # in as many as there are cores
+    pytest -n auto --thorough        # everything: see tools/everyday.py
     pytest --pdb tests/attnlib
 
 Long things start first: lessons, then the site's build, while other processes go on with the
@@ -14,6 +15,7 @@ import gc
 import pytest
 import torch
 from hypothesis import settings
+from tools import everyday
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser
 from tools.engines import NEEDED, find_engine, started
 from tools.installed import go_without
@@ -61,6 +63,13 @@ def engine(request, playwright):
         yield page
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--thorough", action="store_true",
+        help="leave nothing out: all pages and widgets, in every browser",
+    )  # fmt: skip
+
+
 def pytest_configure(config):
     """Have several processes take the tests in the order below, not the largest groups first."""
     config.option.loadscopereorder = False
@@ -74,8 +83,10 @@ def turn(item) -> int:
     return 2
 
 
-def pytest_collection_modifyitems(items):
-    """Sort the tests."""
+def pytest_collection_modifyitems(config, items):
+    """Leave out what isn't asked every day, and sort the rest."""
+    if not everyday.asks_everything(config):
+        everyday.leave_out(config, items)
     items.sort(key=turn)
 
 
@@ -105,8 +116,15 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFileOrPage(config, log)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Hear from one of several processes how many tests were left out; all say the same."""
+    everyday.note(node.config, getattr(node, "workeroutput", {}).get("left out", 0))
+
+
 def pytest_terminal_summary(terminalreporter):
-    """Say how long each lesson took, and that pages went unseen if they did."""
+    """Say how long each lesson took, what was left out, and that pages went unseen if they did."""
+    everyday.tell(terminalreporter)
     properties = [
         dict(report.user_properties)
         for outcome in ("passed", "failed")

@@ -8,6 +8,8 @@ from tools.modules import F64, make_module, random_mask
 from attnlib import KVCache
 from attnlib.positions import RotaryPositions
 
+pytestmark = pytest.mark.thorough
+
 OPTIONS = {
     "output": {},
     "causal": {"causal": True},

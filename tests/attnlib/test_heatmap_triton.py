@@ -59,6 +59,7 @@ def test_the_kernel_in_the_interpreter():
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.thorough
 @needs_triton
 @pytest.mark.parametrize(("dtype", "d_k"), [("fp32", 64), ("fp16", 128), ("bf16", 128)])
 @pytest.mark.parametrize("flag", [False, True])

@@ -13,6 +13,8 @@ from tools.refusing import assert_refused
 
 from attnlib.parallel import ProcessEndedError, together
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def pids(tmp_path):

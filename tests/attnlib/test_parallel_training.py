@@ -17,6 +17,8 @@ from attnlib.parallel.traffic import Sent
 from attnlib.relations import names, pack
 from attnlib.training import RECIPES
 
+pytestmark = pytest.mark.thorough
+
 RECIPE = RECIPES["names"]
 EXACT = RECIPE.changed(model={"dtype": torch.float64}, held_out=20)
 

@@ -7,6 +7,8 @@ import sys
 import pytest
 from tools import ROOT
 
+pytestmark = pytest.mark.thorough
+
 USER = """
 import torch
 import attnlib

@@ -150,6 +150,7 @@ def test_what_a_phone_cannot_show_whole_says_so(browser, drawn_for_phones, width
         assert hints.count() == 1 and hints.is_visible() == scrolls
 
 
+@pytest.mark.thorough
 def test_editing_what_a_page_uses_executes_it_and_editing_anything_else_does_not(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__")
     package = shutil.copytree(package_folder(), tmp_path / "imported" / "attnlib", ignore=ignored)

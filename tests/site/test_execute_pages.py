@@ -40,6 +40,7 @@ def shown(project, name):
     return re.sub(r"<[^>]+>", "", text)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif("(os.cpu_count() or 1) < 2", reason="one core: one page at a time")
 def test_pages_are_executed_side_by_side_and_once(tmp_path):
     (folder := tmp_path / "there").mkdir()

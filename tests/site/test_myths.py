@@ -108,6 +108,7 @@ def test_rows_and_headers_are_collected_in_their_order(built):
     assert "cell 1" in places[3].text and "glue" in places[0].text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("theirs", "ours", "warning"),
     [
@@ -146,6 +147,7 @@ def test_every_header_is_on_the_page(site):
     assert len(told(read(site / f"{PAGE}.html"))) == passing + rows
 
 
+@pytest.mark.thorough
 def test_each_myth_leads_to_a_place_that_is_there(site):
     pages = {}
     for sentence, truth in told(read(site / f"{PAGE}.html")).items():

@@ -41,6 +41,7 @@ def look_at(browser, site_address):
     return look
 
 
+@pytest.mark.everyday("L04")
 @pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
 def test_nothing_is_wrong_in_both_themes(look_at, page, opened_in, width):
     problems, _ = look_at(page, opened_in, width)
@@ -65,6 +66,7 @@ def test_the_address_of_the_site_leads_to_its_first_page(browser, site_address):
     page.close()
 
 
+@pytest.mark.everyday
 def test_search_finds_a_word_of_a_lesson(browser, site, site_address):
     lesson = all_lessons()[0]
     title = (ROOT / f"{lesson}.md").read_text(encoding="utf-8").split("\n# ", 1)[1].split("\n")[0]

@@ -2,9 +2,12 @@
 
 from filecmp import cmpfiles
 
+import pytest
 from stable_widgets import counted
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project
+
+pytestmark = pytest.mark.thorough
 
 PAGE = f"""{NOTEBOOK}# Page
 

@@ -57,6 +57,7 @@ def restyled(tmp_path_factory):
     return html, before, built()
 
 
+@pytest.mark.thorough
 def test_a_page_loads_the_files_of_its_widgets_once_and_holds_no_code(restyled):
     html, (_, page, _), _ = restyled
     assert [name for name, _ in files_of(page)] == FILES

@@ -7,6 +7,8 @@ import sys
 import pytest
 from tools import ROOT
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize(
     ("ci", "status", "word"), [("", 0, "NO PAGE WAS OPENED"), ("true", 1, "no Chromium found")]

@@ -24,6 +24,8 @@ from attnlib.patterns import relation_mass
 from attnlib.relations import concord, pack
 from attnlib.training import RECIPES, answer_loss, evaluate
 
+pytestmark = pytest.mark.everyday  # the engine of every widget that trains
+
 COMPUTE = """({spec, weights, sentences, headMasks, numbers}) => {
   const {TransformerModel} = attnModules["engine/model.js"];
   const Numbers = {float32: Float32Array, float64: Float64Array}[numbers];
@@ -206,6 +208,7 @@ SHAPES = list(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("layers", "h", "d_ff", "position", "causal"), SHAPES)
 def test_float32_is_good_enough(model_page, layers, h, d_ff, position, causal):
     blocks = [block_spec(h, d_ff, position) for _ in range(layers)]

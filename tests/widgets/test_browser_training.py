@@ -10,6 +10,8 @@ from tools.browser_models import RECIPE, SMALL, build, start_message
 from attnlib.model import TransformerModel
 from attnlib.relations import concord, diagonals, induction, lookup
 
+pytestmark = pytest.mark.everyday  # the engine of every widget that trains
+
 # Trains in a worker; returns all that it told.
 IN_A_WORKER = """(message) => new Promise((resolve) => {
   const told = [];

@@ -81,6 +81,7 @@ NOTE_PLACES = """(text) => {
 }"""
 
 
+@pytest.mark.everyday
 @every_widget
 def test_texts_are_text_and_never_markup(show, name):
     its = about(name)
@@ -151,6 +152,7 @@ FOCUSED = """() => {
 }"""
 
 
+@pytest.mark.everyday
 @every_widget
 def test_every_control_is_reached_by_tab_is_seen_then_and_keeps_its_keys(show, name):
     page = show(about(name).example("a"))
@@ -171,6 +173,7 @@ SHOWN = """(root) => [root.innerHTML, ...[...root.querySelectorAll("input")].map
   ({checked, value}) => `${checked} ${value}`)]"""
 
 
+@pytest.mark.everyday
 @every_widget
 def test_a_key_changes_what_every_view_shows(show, name):
     """Another view of the same widget knows only its traits."""
@@ -193,6 +196,7 @@ def test_colors_are_printed_also_where_a_printer_saves_them(show, name):
     assert set(page.locator(".attn-widget, .attn-widget *").evaluate_all(kept)) == {"exact"}
 
 
+@pytest.mark.everyday
 @every_widget
 def test_several_of_a_kind_share_no_id(show, name):
     example = about(name).example

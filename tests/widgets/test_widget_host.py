@@ -6,6 +6,8 @@ import pytest
 from tools import ROOT
 from tools.browsing import open_page, serve
 
+pytestmark = pytest.mark.everyday  # what every widget stands on
+
 COUNTER = """
 export default {
   initialize({ model }) { model.started = (model.started ?? 0) + 1; },

@@ -47,6 +47,7 @@ def test_a_second_bug_elsewhere_is_mentioned():
     assert "There is more (padding, " in diagnosis.message
 
 
+@pytest.mark.thorough
 def test_a_bug_that_no_exhibit_has_is_described():
     for steps, words in (
         ({"softmax": lambda scores: scores.softmax(-1) * 1.5}, "rows of the weights sum to 1.5"),
@@ -280,6 +281,7 @@ def test_dropout_in_evaluation_is_found():
     assert not diagnosis and diagnosis.failed == ("training with dropout",)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "settings",
     [

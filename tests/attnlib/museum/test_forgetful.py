@@ -43,6 +43,8 @@ from attnlib.museum.doctor.examine import examine
 from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import Told
 
+pytestmark = pytest.mark.thorough
+
 diagnosed = cache(diagnose)
 SITUATIONS = (
     ON_THE_RIGHT, ANYWHERE, ONE_SAMPLE, MANY_SAMPLES, ONE_QUERY, AS_MANY_TOKENS, MORE_KEYS,

@@ -13,6 +13,8 @@ from attnlib.museum import CallError, diagnose, named
 from attnlib.museum.__main__ import main
 from attnlib.museum.doctor.diagnosis import UNLESS_MEANT
 
+pytestmark = pytest.mark.thorough
+
 # --- masks that must be given --------------------------------------------------------------------
 
 

@@ -17,6 +17,8 @@ from attnlib.museum.__main__ import main
 from attnlib.museum.doctor.diagnosis import UNLESS_MEANT
 from attnlib.museum.doctor.meant import CONVENTIONS as KNOWN
 
+pytestmark = pytest.mark.thorough
+
 diagnosed = cache(diagnose)
 
 

@@ -18,6 +18,8 @@ from attnlib.museum.doctor.naming import Answers
 from attnlib.museum.doctor.probes import PROBES
 from attnlib.museum.doctor.told import Told
 
+pytestmark = pytest.mark.thorough
+
 BROKEN = MISSED | FOUND_BEFORE
 diagnosed = cache(diagnose)
 

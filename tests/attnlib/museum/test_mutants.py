@@ -9,6 +9,8 @@ from tools.valid_calls import DEEPER, OWN, USUAL, first_difference
 
 from attnlib import MultiHeadAttention
 
+pytestmark = pytest.mark.thorough
+
 CHOSEN = {
     "masks": (
         "not parts -> parts",

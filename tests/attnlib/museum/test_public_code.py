@@ -19,6 +19,8 @@ from attnlib.museum.doctor.constructing import LONGEST
 from attnlib.museum.doctor.examine import USUAL
 from attnlib.museum.doctor.questions import LONGEST as LONGEST_ASKED
 
+pytestmark = pytest.mark.thorough
+
 SIZES = {"hidden_size": 48, "num_attention_heads": 4}
 NO_TURN = (torch.ones(1, 1, 12), torch.zeros(1, 1, 12))  # cosines and sines of position 0
 

@@ -7,6 +7,8 @@ from attnlib.museum import diagnose
 from attnlib.museum.doctor.diagnosis import CANNOT_BE_ASKED, UNLESS_MEANT
 from attnlib.museum.doctor.told import CallError
 
+pytestmark = pytest.mark.thorough
+
 # What is asked, and what it is taken for.
 RIGHT = {
     "own layers": (uncommon.OfOwnLayers, "forward(x)"),

@@ -1,0 +1,56 @@
+"""What `pytest` alone asks, and what it leaves to `pytest --thorough`.
+
+Everything takes the better part of an hour on two cores: nobody waits for that after each change.
+So `pytest` alone asks the package, every lesson and the site's build; of what opens a browser, it
+asks what is marked `everyday`; and nothing that is marked `thorough`. It says what it left out.
+Whoever names files, or chooses by `-k`, `-m` or what failed last, gets all that they chose.
+"""
+
+import pytest
+
+LEFT_OUT = pytest.StashKey[int]()  # how many tests
+
+
+def asks_everything(config) -> bool:
+    """Tell whether nothing is left out: because that's wanted, or because tests were chosen."""
+    are_named = config.args_source is pytest.Config.ArgsSource.ARGS
+    chosen_by = ("keyword", "markexpr", "lf", "failedfirst")
+    are_chosen = any(getattr(config.option, name, None) for name in chosen_by)
+    return config.option.thorough or are_named or are_chosen
+
+
+def is_left_out(item) -> bool:
+    """Tell whether a test is for `--thorough`."""
+    if item.get_closest_marker("thorough"):
+        return True
+    everyday = item.get_closest_marker("everyday")
+    if everyday is None:
+        return "playwright" in item.fixturenames  # which opens all browsers
+    [case] = everyday.args or [""]
+    return case not in item.name
+
+
+def leave_out(config, items) -> None:
+    """Take out of the items what is for `--thorough`."""
+    left_out = [item for item in items if is_left_out(item)]
+    items[:] = [item for item in items if not is_left_out(item)]
+    config.hook.pytest_deselected(items=left_out)
+    note(config, len(left_out))
+    if hasattr(config, "workeroutput"):  # one of several processes, of which the first one reports
+        config.workeroutput["left out"] = len(left_out)
+
+
+def note(config, number: int) -> None:
+    """Remember how many tests were left out."""
+    config.stash[LEFT_OUT] = number
+
+
+def tell(terminalreporter) -> None:
+    """Say that not everything was asked."""
+    number = terminalreporter.config.stash.get(LEFT_OUT, 0)
+    if number:
+        terminalreporter.section("NOT EVERYTHING WAS ASKED", sep="!", yellow=True, bold=True)
+        terminalreporter.line(
+            f"{number} tests were left out, most of pages and widgets in a browser: "
+            "`pytest --thorough` asks them, too."
+        )
