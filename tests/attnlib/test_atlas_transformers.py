@@ -397,7 +397,11 @@ def test_the_command(folder, tmp_path, capsys):
     file = tmp_path / "text.txt"
     file.write_text(f"{TEXT}\n\nthe mat\nsat on the cat\n", encoding="utf-8")
     assert main([str(folder), "--text", str(file), "--quiet", "--best", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    assert (
+        said.err == "" and transformers.utils.logging.is_progress_bar_enabled()
+    )  # transformers, too, was quiet
+    lines = said.out.splitlines()
     assert lines[0] == "Atlas of tiny: 3 layers of 4 heads, 2 texts of 6 to 11 tokens, causal"
     assert [line.split("  ")[0].strip() for line in lines[2:]] == [
         "previous token", "first token", "same token", "induction", "best offset", "entropy",

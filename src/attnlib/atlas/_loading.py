@@ -1,6 +1,7 @@
 """Models and tokenizers of transformers by path or by name on the hub."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,14 @@ WAY_OUT = (
 )
 
 
-def load_model(where: str | PathLike[str]) -> Any:
+def load_model(where: str | PathLike[str], *, progress: bool) -> Any:
     """Return the model of a folder, or of a name that the hub of transformers knows.
 
     Code that comes with a model isn't run.
+
+    Args:
+        where: the folder, or the name.
+        progress: whether transformers may show its bars.
 
     Raises:
         ImportError: transformers is missing.
@@ -24,7 +29,8 @@ def load_model(where: str | PathLike[str]) -> Any:
             weights are missing.
     """
     where = fspath(where)
-    model, found = _load("AutoModel", where, output_loading_info=True)
+    with _bars(progress):
+        model, found = _load("AutoModel", where, output_loading_info=True)
     missing = sorted(name for name in found["missing_keys"] if "pooler" not in name)
     if missing:  # a pooler comes after all attention, and many are saved without
         raise ValueError(
@@ -85,6 +91,24 @@ def _load(kind: str, where: str, **options: Any) -> Any:
             f"model {where!r} was looked for as a folder here, among what was downloaded before, "
             f"and on the hub, and couldn't be had: {_first_line(error)} {WAY_OUT}"
         ) from error
+
+
+@contextmanager
+def _bars(wanted: bool) -> Iterator[None]:
+    """Have transformers show its bars only if they are wanted; then leave its setting as it was."""
+    try:
+        from transformers.utils import logging
+    except ImportError:  # told by whoever loads
+        yield
+        return
+    was_shown = logging.is_progress_bar_enabled()
+    if not wanted:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_shown:
+            logging.enable_progress_bar()
 
 
 def _looks_like_a_path(where: str) -> bool:

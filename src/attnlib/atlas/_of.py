@@ -102,7 +102,7 @@ def made(
             f"got {type(tokenizer).__name__}"
         )
     if isinstance(model, str | PathLike):
-        where, model = model, load_model(model)
+        where, model = model, load_model(model, progress=progress)
         if os.path.isdir(where):
             name = name or os.path.basename(os.path.abspath(where))  # also of "."
         if tokenizer is None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from torch import nn
 
+from attnlib._saying import say
 from attnlib.museum.doctor.diagnosis import CANNOT_BE_ASKED, diagnose
 from attnlib.museum.doctor.told import CHOICES
 
@@ -30,9 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (TypeError, ValueError) as error:
         print(fill(f"Not asked: {error}", 100), file=sys.stderr)
         return 2
-    print(
-        "\n".join(fill(line, 100, subsequent_indent="  ") for line in repr(diagnosis).split("\n"))
-    )
+    say("\n".join(fill(line, 100, subsequent_indent="  ") for line in repr(diagnosis).split("\n")))
     if diagnosis.heading == CANNOT_BE_ASKED:
         return 2
     return 0 if diagnosis else 1

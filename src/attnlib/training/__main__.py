@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from attnlib import data
+from attnlib._saying import say
 from attnlib.relations import names
 from attnlib.training._name_guesses import name_guesses
 from attnlib.training.loop import Trained, held_out_sentences, train
@@ -37,10 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )  # fmt: skip
         if asked.save:
             card = save(trained)
-            print(f"saved: {card.size} bytes, sha256 {card.sha256}")
+            say(f"saved: {card.size} bytes, sha256 {card.sha256}")
         elif (asked.recipe, asked.seed) not in data.saved():
             _print_final(trained)
-            print("No weights of this recipe and seed are saved: there is nothing to compare.")
+            say("No weights of this recipe and seed are saved: there is nothing to compare.")
             return 0
         rows = compare(trained, data.read_card(asked.recipe, asked.seed))
     except (TypeError, ValueError, ImportError, FileNotFoundError) as error:
@@ -65,7 +66,7 @@ def _sweep(asked: argparse.Namespace) -> int:
         data.write_sweep(run(sweep))
         return 0
     found = differences(sweep, data.load_sweep(sweep.name))
-    print("\n".join(found) or f"The first {EARLY} losses of each training are the saved ones.")
+    say("\n".join(found) or f"The first {EARLY} losses of each training are the saved ones.")
     return 1 if found else 0
 
 
@@ -89,18 +90,18 @@ def _parser() -> argparse.ArgumentParser:
 
 def _print_rows(rows: list[Comparison]) -> None:
     width = max(len(row.what) for row in rows)
-    print(f"{'':{width}}     now   saved  may differ by")
+    say(f"{'':{width}}     now   saved  may differ by")
     for row in rows:
         verdict = "" if row.agrees else "  DIFFERS"
-        print(f"{row.what:{width}}  {row.found:.4f}  {row.saved:.4f}  {row.tolerance:g}{verdict}")
+        say(f"{row.what:{width}}  {row.found:.4f}  {row.saved:.4f}  {row.tolerance:g}{verdict}")
 
 
 def _print_final(trained: Trained) -> None:
-    print(f"{len(trained.losses)} steps in {trained.seconds:.1f} seconds")
+    say(f"{len(trained.losses)} steps in {trained.seconds:.1f} seconds")
     for name, value in asdict(trained.final).items():
         shares = value if isinstance(value, dict) else {"": value}
         for own, share in shares.items():
-            print(f"{name} {own}".strip().ljust(34), f"{share:.4f}")
+            say(f"{f'{name} {own}'.strip():34} {share:.4f}")
     if trained.recipe.task is names:
         _print_names(trained)
 
@@ -116,9 +117,9 @@ def _print_names(trained: Trained) -> None:
         f"bigram of {COUNTED} names": losses["bigram"],
         "who knows the rules": losses["floor"],
     }.items():
-        print(f"loss of {guess}".ljust(34), f"{loss:.4f}")
-    print("names that keep all rules".ljust(34), f"{share_of_names(trained.model):.4f}")
-    print("such as", ", ".join(sample_names(trained.model, 8, seed=trained.seed)))
+        say(f"{f'loss of {guess}':34} {loss:.4f}")
+    say(f"{'names that keep all rules':34} {share_of_names(trained.model):.4f}")
+    say(f"such as {', '.join(sample_names(trained.model, 8, seed=trained.seed))}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from attnlib._saying import say
 from attnlib.data import SweepCard
 from attnlib.model import TransformerModel
 from attnlib.patterns import relation_mass
@@ -121,7 +122,7 @@ def run(sweep: Sweep) -> SweepCard:
     seeds = list(range(sweep.seeds))
     found: dict[str, list[Trained]] = {name: [] for name in sweep.trials}
     for name, trained in sweep.trainings(seeds):
-        print(name, trained, trained.recipe.model, flush=True)
+        say(f"{name} {trained} {trained.recipe.model}")
         found[name].append(trained)
 
     def by_heads(values: Iterable[Value]) -> list[list[Value]]:
