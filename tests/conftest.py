@@ -85,6 +85,7 @@ def turn(item) -> int:
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what isn't asked every day, and sort the rest."""
+    everyday.mark_all(items)
     if not everyday.asks_everything(config):
         everyday.leave_out(config, items)
     items.sort(key=turn)
@@ -119,12 +120,12 @@ def pytest_xdist_make_scheduler(config, log):
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
     """Hear from one of several processes how many tests were left out; all say the same."""
-    everyday.note(node.config, getattr(node, "workeroutput", {}).get("left out", 0))
+    if number := getattr(node, "workeroutput", {}).get("left out"):
+        everyday.note(node.config, number)
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say how long each lesson took, what was left out, and that pages went unseen if they did."""
-    everyday.tell(terminalreporter)
+    """Say how long each lesson took, that pages went unseen if they did, and what was left out."""
     properties = [
         dict(report.user_properties)
         for outcome in ("passed", "failed")
@@ -144,3 +145,4 @@ def pytest_terminal_summary(terminalreporter):
             terminalreporter.section(heading, sep="!", red=True, bold=True)
             why = skipped[0].longrepr[2].removeprefix("Skipped: ")
             terminalreporter.line(f"{len(skipped)} tests were skipped: {why}.")
+    everyday.tell(terminalreporter)

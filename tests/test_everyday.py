@@ -56,9 +56,12 @@ def run(pytester):
     return run
 
 
-@pytest.mark.parametrize("processes", [(), pytest.param(("-n2",), marks=pytest.mark.thorough)])
-def test_alone_it_leaves_out_what_takes_long_and_says_so(run, processes):
-    passed, result = run(*processes)
+@pytest.mark.parametrize(
+    "option",
+    ["-n2", *(pytest.param(o, marks=pytest.mark.thorough) for o in ("-v", "--lf", "--ff"))],
+)
+def test_alone_it_leaves_out_what_takes_long_and_says_so(run, option):
+    passed, result = run(option)
     assert passed == EVERYDAY
     result.stdout.fnmatch_lines(
         ["*NOT EVERYTHING WAS ASKED*", f"{ALL - EVERYDAY} tests were left out*--thorough*"]
@@ -66,8 +69,14 @@ def test_alone_it_leaves_out_what_takes_long_and_says_so(run, processes):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("chosen", [["--thorough", "-n2"], ["tests/test_some.py"], ["-ktest"]])
-def test_who_chooses_gets_all_that_was_chosen(run, chosen):
+@pytest.mark.parametrize(
+    ("chosen", "number"),
+    [
+        (["--thorough", "-n2"], ALL), (["tests/test_some.py"], ALL), (["-ktest"], ALL),
+        (["-mthorough"], ALL - EVERYDAY), (["-mnot thorough"], EVERYDAY),
+    ],
+)  # fmt: skip
+def test_who_chooses_gets_all_that_was_chosen(run, chosen, number):
     passed, result = run(*chosen)
-    assert passed == ALL
+    assert passed == number
     result.stdout.no_fnmatch_line("*NOT EVERYTHING*")

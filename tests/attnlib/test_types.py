@@ -7,8 +7,6 @@ import sys
 import pytest
 from tools import ROOT
 
-pytestmark = pytest.mark.thorough
-
 USER = """
 import torch
 import attnlib

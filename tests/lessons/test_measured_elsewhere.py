@@ -2,7 +2,7 @@
 
 import json
 import re
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -70,9 +70,27 @@ def test_what_one_head_leaves_unlearned():
 
 
 def test_who_shares_one_of_two_heads():
-    found = results_of("concord-sides")["concord, 2 heads"]["shared by side"]
+    trained = results_of("concord-sides")["concord, 2 heads"]
+    found = trained["shared by side"]
     told = told_in_l08(r"With the twelve it is (\d+) of (\d+), and (\d+) of (\d+)")
     assert told == [*found["across"], *found["rivals"]]
+
+    # On which side partners stand, for each readout.
+    in_b = {"verb>object": "right", "their>thing": "right", "adjective>adverb": "left"}
+    in_a = {"determiner>noun": "right", "adjective>noun": "right"} | dict.fromkeys(
+        ("verb>subject", "pronoun>noun", "their>owner"), "left"
+    )
+    shared = shared_homes(trained["best head"])
+    others = [
+        shared[frozenset((one, other))]
+        for one, other in product(in_a, in_b)
+        if in_a[one] != in_b[other] and one.split(">")[0] != other.split(">")[0]
+    ]
+    seeds = len(trained["loss"])
+    assert told_in_l08(
+        r"Rivals also answer in different readouts. Of the other pairs that do, (\d+) of (\d+) "
+        r"share"
+    ) == [sum(others), seeds * len(others)]
 
 
 def test_which_couples_share_most():
@@ -96,23 +114,26 @@ def test_how_much_the_direction_explains():
     ) == [*sides["shared by side"]["across"], *sides["shared by side"]["same side"]]
     shared = shared_homes(sides["best head"])
     same_endings = ("determiner>noun", "adjective>noun"), ("pronoun>noun", "their>owner")
-    [told] = said_in_l08(r"; (\d+) of the 27 are couples that answer with the same endings")
-    assert int(told) == sum(shared[frozenset(couple)] for couple in same_endings)
+    alike = sum(shared[frozenset(couple)] for couple in same_endings)
+    together, of = sides["shared by side"]["same side"]
+    assert told_in_l08(r": (\d+) of (\d+) with the same endings, (\d+) of (\d+) with others") == [
+        alike, 24, together - alike, of - 24
+    ]  # fmt: skip
     gaps = [gap_of_sides(results_of("concord-endings")[name]) for name in ("concord", "all alike")]
     assert said_in_l08("Where all answer alike, even the direction hardly parts heads") and (
         gaps[0] > 0.4 > 0.15 > gaps[1]
     )
 
 
-def test_what_the_coin_is_with_sixteen_heads():
-    found = results_of("concord")["16 heads"]
+def test_what_the_coin_is_after_more_sentences():
+    found = results_of("concord-long")["4 heads"]
     [worst, best, most] = told_in_l08(
-        r"With 16 heads five models are right about ([.\d]+) to ([.\d]+) of these words: some find "
-        r"another way. And still no head has more than ([.\d]+) on the right noun"
+        r"With 128 sentences per step four heads come to ([.\d]+) to ([.\d]+) of these words, by "
+        r"another way. And still no head has more than about ([.\d]+) on the right noun"
     )
     right = found["right"]["predicate>noun"]
-    assert [worst, best, len(right)] == [round(min(right), 2), round(max(right), 2), 5]
-    assert max(found["largest mass"]["predicate>noun"]) <= most
+    assert [worst, best] == [round(min(right), 2), round(max(right), 2)]
+    assert round(max(found["largest mass"]["predicate>noun"]), 1) <= most
 
 
 def test_on_what_l10_says_that_was_measured():

@@ -1,9 +1,9 @@
 """What `pytest` alone asks, and what it leaves to `pytest --thorough`.
 
-Everything takes the better part of an hour on two cores: nobody waits for that after each change.
-So `pytest` alone asks the package, every lesson and the site's build; of what opens a browser, it
-asks what is marked `everyday`; and nothing that is marked `thorough`. It says what it left out.
-Whoever names files, or chooses by `-k`, `-m` or what failed last, gets all that they chose.
+Everything takes up to three quarters of an hour on two cores: nobody waits for that after each
+change. So `pytest` alone asks the package, every lesson and the site's build; of what opens a
+browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. It says how many
+it left out. Whoever names files, or chooses by `-k`, `-m` or what failed last, gets all of that.
 """
 
 import pytest
@@ -13,13 +13,13 @@ LEFT_OUT = pytest.StashKey[int]()  # how many tests
 
 def asks_everything(config) -> bool:
     """Tell whether nothing is left out: because that's wanted, or because tests were chosen."""
+    option = config.option
     are_named = config.args_source is pytest.Config.ArgsSource.ARGS
-    chosen_by = ("keyword", "markexpr", "lf", "failedfirst")
-    are_chosen = any(getattr(config.option, name, None) for name in chosen_by)
-    return config.option.thorough or are_named or are_chosen
+    have_failed = option.lf and config.cache.get("cache/lastfailed", {})  # without, `--lf` is idle
+    return bool(option.thorough or are_named or option.keyword or option.markexpr or have_failed)
 
 
-def is_left_out(item) -> bool:
+def is_thorough(item) -> bool:
     """Tell whether a test is for `--thorough`."""
     if item.get_closest_marker("thorough"):
         return True
@@ -30,10 +30,17 @@ def is_left_out(item) -> bool:
     return case not in item.name
 
 
+def mark_all(items) -> None:
+    """Mark all that is for `--thorough`, so that `-m` finds it."""
+    for item in items:
+        if is_thorough(item):
+            item.add_marker("thorough")
+
+
 def leave_out(config, items) -> None:
     """Take out of the items what is for `--thorough`."""
-    left_out = [item for item in items if is_left_out(item)]
-    items[:] = [item for item in items if not is_left_out(item)]
+    left_out = [item for item in items if is_thorough(item)]
+    items[:] = [item for item in items if not is_thorough(item)]
     config.hook.pytest_deselected(items=left_out)
     note(config, len(left_out))
     if hasattr(config, "workeroutput"):  # one of several processes, of which the first one reports
@@ -51,6 +58,6 @@ def tell(terminalreporter) -> None:
     if number:
         terminalreporter.section("NOT EVERYTHING WAS ASKED", sep="!", yellow=True, bold=True)
         terminalreporter.line(
-            f"{number} tests were left out, most of pages and widgets in a browser: "
-            "`pytest --thorough` asks them, too."
+            f"{number} tests were left out, of pages and widgets in a browser, of diagnose, of "
+            "compilers and processes: `pytest --thorough` asks them, too."
         )

@@ -66,11 +66,11 @@ class HeadLab(anywidget.AnyWidget):
         task (str): "concord", "lookup" or "diagonals".
         symbols (int): how many values a key may have, or how many symbols there are: 4, 8 or 16.
         steps (int): 400, 1200 or 3000.
-        mlp (bool): whether an MLP stands behind the attention. Concord is always learned in 400
+        mlp (bool): whether an MLP stands behind the attention. Concord is always trained for 400
             steps, without one.
         num_heads (int): 1, 2, 4, 8 or 16.
-        seed (int): which first weights and sentences the training draws, 0 to 999. With seed 9,
-            two heads don't learn Concord in a browser.
+        seed (int): which first weights and sentences the training draws, 0 to 999. From a few
+            of them two heads don't learn Concord.
         trained (bool): whether models are trained as soon as they are chosen. Another task, opened
             by its tab, is shown as it was left, or untrained with the fewest heads, and waits.
         from_weights (bool): whether the given model's weights are shown, and trained on, where the
