@@ -58,7 +58,13 @@ def run(pytester):
 
 @pytest.mark.parametrize(
     "option",
-    ["-n2", *(pytest.param(o, marks=pytest.mark.thorough) for o in ("-v", "--lf", "--ff"))],
+    [
+        "-n2",
+        *(
+            pytest.param(o, marks=pytest.mark.thorough)
+            for o in ("--lf", "--ff", "-pno:cacheprovider")
+        ),
+    ],
 )
 def test_alone_it_leaves_out_what_takes_long_and_says_so(run, option):
     passed, result = run(option)

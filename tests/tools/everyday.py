@@ -1,9 +1,9 @@
 """What `pytest` alone asks, and what it leaves to `pytest --thorough`.
 
 Everything takes up to three quarters of an hour on two cores: nobody waits for that after each
-change. So `pytest` alone asks the package, every lesson and the site's build; of what opens a
-browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. It says how many
-it left out. Whoever names files, or chooses by `-k`, `-m` or what failed last, gets all of that.
+change. So `pytest` alone asks most of the package, every lesson and the site's build; of what opens
+a browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. It says how
+many it left out. Whoever names files, or chooses by `-k`, `-m` or what failed last, gets all of it.
 """
 
 import pytest
@@ -15,7 +15,8 @@ def asks_everything(config) -> bool:
     """Tell whether nothing is left out: because that's wanted, or because tests were chosen."""
     option = config.option
     are_named = config.args_source is pytest.Config.ArgsSource.ARGS
-    have_failed = option.lf and config.cache.get("cache/lastfailed", {})  # without, `--lf` is idle
+    wants_failed = getattr(option, "lf", False)  # there is no such option without a cache
+    have_failed = wants_failed and config.cache.get("cache/lastfailed", {})  # else `--lf` is idle
     return bool(option.thorough or are_named or option.keyword or option.markexpr or have_failed)
 
 
@@ -58,6 +59,6 @@ def tell(terminalreporter) -> None:
     if number:
         terminalreporter.section("NOT EVERYTHING WAS ASKED", sep="!", yellow=True, bold=True)
         terminalreporter.line(
-            f"{number} tests were left out, of pages and widgets in a browser, of diagnose, of "
-            "compilers and processes: `pytest --thorough` asks them, too."
+            f"{number} tests were left out, of pages and widgets in a browser, of further "
+            "builds, diagnose, compilers and processes: `pytest --thorough` asks them, too."
         )

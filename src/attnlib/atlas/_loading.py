@@ -40,19 +40,21 @@ def load_model(where: str | PathLike[str], *, progress: bool) -> Any:
     return model
 
 
-def load_tokenizer(where: str | PathLike[str], *, wanted: bool) -> Any:
+def load_tokenizer(where: str | PathLike[str], *, wanted: bool, progress: bool) -> Any:
     """Return the tokenizer beside a model.
 
     Args:
         where: as for `load_model`.
         wanted: whether it is an error if there is none; else None comes back.
+        progress: as for `load_model`.
 
     Raises:
         ValueError: there is none, and one is wanted.
     """
     with suppress(*(() if wanted else (OSError, ValueError))):
         try:
-            tokenizer = _load("AutoTokenizer", fspath(where))
+            with _bars(progress):
+                tokenizer = _load("AutoTokenizer", fspath(where))
             if not tokenizer.vocab_size:  # made of the model's settings alone, where no file is
                 raise ValueError("no file of a tokenizer is there")
             return tokenizer
@@ -101,14 +103,14 @@ def _bars(wanted: bool) -> Iterator[None]:
     except ImportError:  # told by whoever loads
         yield
         return
-    was_shown = logging.is_progress_bar_enabled()
-    if not wanted:
-        logging.disable_progress_bar()
+    if wanted or not logging.is_progress_bar_enabled():
+        yield
+        return
+    logging.disable_progress_bar()
     try:
         yield
     finally:
-        if was_shown:
-            logging.enable_progress_bar()
+        logging.enable_progress_bar()
 
 
 def _looks_like_a_path(where: str) -> bool:

@@ -106,7 +106,7 @@ def made(
         if os.path.isdir(where):
             name = name or os.path.basename(os.path.abspath(where))  # also of "."
         if tokenizer is None:
-            tokenizer = load_tokenizer(where, wanted=needs_tokenizer(texts))
+            tokenizer = load_tokenizer(where, wanted=needs_tokenizer(texts), progress=progress)
     reader = _reader_of(model)
     read = checked_texts(texts, tokenizer)
     require_count("shown", shown)
