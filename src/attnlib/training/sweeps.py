@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import torch
 
-from attnlib._saying import say
 from attnlib.data import SweepCard
 from attnlib.model import TransformerModel
 from attnlib.patterns import relation_mass
@@ -122,7 +121,7 @@ def run(sweep: Sweep) -> SweepCard:
     seeds = list(range(sweep.seeds))
     found: dict[str, list[Trained]] = {name: [] for name in sweep.trials}
     for name, trained in sweep.trainings(seeds):
-        say(f"{name} {trained} {trained.recipe.model}")
+        print(name, trained, trained.recipe.model, flush=True)
         found[name].append(trained)
 
     def by_heads(values: Iterable[Value]) -> list[list[Value]]:
