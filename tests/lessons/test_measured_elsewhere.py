@@ -125,13 +125,14 @@ def test_how_much_the_direction_explains():
     shared = shared_homes(sides["best head"])
     same_endings = ("determiner>noun", "adjective>noun"), ("pronoun>noun", "their>owner")
     alike = sum(shared[frozenset(couple)] for couple in same_endings)
+    of_alike = len(same_endings) * len(sides["loss"])
     together, of = sides["shared by side"]["same side"]
     assert told_in_l08(r": (\d+) of (\d+) with the same endings, (\d+) of (\d+) with others") == [
-        alike, 24, together - alike, of - 24
+        alike, of_alike, together - alike, of - of_alike
     ]  # fmt: skip
     gaps = [gap_of_sides(results_of("concord-endings")[name]) for name in ("concord", "all alike")]
     assert said_in_l08("Where all answer alike, even the direction hardly parts heads") and (
-        gaps[0] > 0.4 > 0.15 > gaps[1]
+        gaps[0] > 5 * gaps[1] and gaps[1] < 0.1
     )
 
 
@@ -142,8 +143,8 @@ def test_what_the_coin_is_after_more_sentences():
         r"some other way: still no head has more than about ([.\d]+) on the right noun"
     )
     right = found["right"]["predicate>noun"]
-    assert [worst, best] == [round(min(right), 2), round(max(right), 2)]
-    assert round(max(found["largest mass"]["predicate>noun"]), 1) <= most
+    assert [worst, best, len(right)] == [round(min(right), 2), round(max(right), 2), 5]
+    assert abs(max(found["largest mass"]["predicate>noun"]) - most) < 0.005
 
 
 def test_on_what_l10_says_that_was_measured():
