@@ -280,6 +280,8 @@ def test_weights_of_another_kind_are_refused(file):
     refused(file, ["checkpoint", "a training wrote", "no training in it"])
     save_file({"W": torch.ones(2)}, file, metadata={"format": "pt"})
     refused(file, ["checkpoint", "format 'pt'"])
+    save_file({"W": torch.ones(2)}, file, metadata={"format": "attnlib training 1"})
+    refused(file, ["checkpoint", "float32", "name another file"])
 
 
 @pytest.mark.parametrize(

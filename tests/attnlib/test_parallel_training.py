@@ -20,7 +20,7 @@ from attnlib.training import RECIPES
 pytestmark = pytest.mark.thorough
 
 RECIPE = RECIPES["names"]
-EXACT = RECIPE.changed(model={"dtype": torch.float64}, held_out=20)
+FEW = RECIPE.changed(held_out=20)
 
 
 def test_weights_and_losses_are_those_of_one_process(capsys):
@@ -37,12 +37,12 @@ def test_weights_and_losses_are_those_of_one_process(capsys):
 
 
 def test_parts_need_not_be_equally_large():
-    report = compare_trainings(3, recipe=EXACT.changed(batch=8), steps=4)
+    report = compare_trainings(3, recipe=FEW.changed(batch=8), steps=4)
     assert report.equal and [one.sentences for one in report.shares] == [3, 3, 2]
 
 
 def test_the_mean_of_means_is_another_loss():
-    report = together(several_processes.train_with_plain_means, 2, EXACT, 0, 4)[0]
+    report = together(several_processes.train_with_plain_means, 2, FEW, 0, 4)[0]
     assert not report.equal and report.loss > 1e-5
 
 
@@ -58,7 +58,7 @@ def test_parts_make_up_the_batch():
 
 def test_a_training_ends_when_a_process_is_killed():
     with pytest.raises(ProcessEndedError, match="process 1 was ended by SIGKILL"):
-        together(several_processes.train_until_one_is_killed, 2, EXACT, 0, 8)
+        together(several_processes.train_until_one_is_killed, 2, FEW, 0, 8)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,6 @@ def test_a_training_ends_when_a_process_is_killed():
     [
         ({"processes": 33}, ["processes", "32 sentences", "33"]),
         ({"steps": 0}, ["steps", "0"]),
-        ({"steps": 101}, ["steps", "at most 100", "101", "rounding"]),
         ({"steps": 21, "recipe": RECIPE.changed(steps=20)}, ["steps", "at most 20", "21"]),
         ({"seed": 0.5}, ["seed", "float"]),
         ({"recipe": None}, ["recipe", "None"]),
@@ -76,7 +75,6 @@ def test_a_training_ends_when_a_process_is_killed():
     ids=[
         "processes",
         "no steps",
-        "steps",
         "steps of a recipe",
         "seed",
         "recipe",

@@ -49,22 +49,17 @@ def test_what_is_saved_was_found_by_this_sweep(name):
     assert card.command == f"python -m attnlib.training {name} --save"
     assert card.settings == settings_of(sweep) and card.heads == list(sweep.heads)
     assert card.seeds == list(range(sweep.seeds)) and sweep.seeds >= 3
-    assert card.versions.keys() == {"python", "torch", "attnlib"}
-    assert len(card.date) == 10 and card.seconds > 0
-    assert card.joint.keys() == card.losses.keys() == sweep.trials.keys()
-    for trial in sweep.trials:
-        assert card.right(trial).shape == (len(sweep.heads), sweep.seeds)
-        assert len(card.losses[trial]) == EARLY
-    assert (
-        card.homes.keys()
-        == card.relations.keys()
-        == (sweep.trials.keys() if sweep.homes else set())
-    )
-    for trial, homes in card.homes.items():
-        of_task = [one.name for one in sweep.trials[trial].task.relations]
-        assert list(homes) == list(card.relations[trial]) == of_task
-        for found in (*homes.values(), *card.relations[trial].values()):
-            assert torch.tensor(found).shape == (len(sweep.heads), sweep.seeds)
+    assert card.versions.keys() == {"python", "torch", "attnlib"} and len(card.date) == 10
+    of = [(one["trial"], one["heads"], one["seed"]) for one in card.trainings]
+    assert of == list(sweep.all())
+    assert len({one["digest"] for one in card.trainings}) == len(of)  # no two models are the same
+    for one in card.trainings:
+        of_task = [relation.name for relation in sweep.trials[one["trial"]].task.relations]
+        assert len(one["losses"]) == EARLY and one["seconds"] > 0
+        assert list(one["relations"]) == of_task
+        assert list(one.get("homes", {})) == (of_task if sweep.homes else [])
+        if sweep.watch is not None:
+            assert len(one["steps"]) == len(one["right"]) == len(one["watched"]) > 3
 
 
 @pytest.mark.parametrize("name", SWEEPS)
@@ -85,44 +80,89 @@ def test_a_sweep_is_trained_and_found_again(folder, capsys):
     assert f"The first {EARLY} losses" in capsys.readouterr().out
 
 
-def test_each_share_stands_where_its_heads_and_seed_are(monkeypatch):
+def test_each_training_stands_where_its_heads_and_seed_are(folder):
     card = run(TINY)
-    for name, recipe in TINY.trials.items():
+    for trial in TINY.trials:
         for row, h in enumerate(TINY.heads):
-            for seed in range(3):
-                one = [
-                    trained
-                    for found, trained in TINY.trainings([seed])
-                    if found == name and trained.recipe.model["num_heads"] == h
-                ]
-                assert len(one) == 1 and one[0].recipe.task is recipe.task
-                assert card.joint[name][row][seed] == pytest.approx(one[0].final.joint, abs=1e-6)
+            one = TINY.train(trial, h, 1)
+            assert one.recipe.task is TINY.trials[trial].task
+            assert card.values("digest", trial)[row][1] == one.digest
+            assert card.right(trial)[row, 1].item() == pytest.approx(one.final.joint, abs=1e-6)
 
 
-def test_who_finds_a_relation_and_how_often_is_kept_where_a_sweep_asks_for_it():
+def test_a_sweep_that_was_stopped_goes_on_where_it_was(folder, monkeypatch):
+    whole = run(TINY)
+    path = folder / "tiny.json"
+    told = json.loads(path.read_text())
+    told["trainings"] = told["trainings"][:5] + told["trainings"][6:9]
+    path.write_text(json.dumps(told))
+    assert_refused(lambda: data.load_sweep("tiny"), ["12 trainings", "got 8", whole.command])
+    trained = []
+    train = Sweep.train
+
+    def noted(sweep, *which, **options):
+        trained.append(which)
+        return train(sweep, *which, **options)
+
+    monkeypatch.setattr(Sweep, "train", noted)
+    again = run(TINY)
+    every = list(TINY.all())
+    assert trained == [every[5], *every[9:]]
+
+    def lasting(card):
+        return [{**one, "seconds": 0} for one in card.trainings]
+
+    assert lasting(again) == lasting(whole) == lasting(data.load_sweep("tiny"))
+
+
+def test_a_changed_sweep_begins_anew(folder, monkeypatch):
+    run(TINY)
+    few = {"few": TINY.trials["few"].changed(lr=0.02)}
+    monkeypatch.setitem(SWEEPS, "tiny", Sweep("tiny", few, (1,), FixedWeights, 2))
+    card = run(SWEEPS["tiny"])
+    assert [one["trial"] for one in card.trainings] == ["few", "few"]
+    assert card.settings["few"]["lr"] == 0.02 and card.heads == [1] and card.seeds == [0, 1]
+
+
+def test_who_finds_a_relation_and_how_often_is_kept_where_a_sweep_asks_for_it(folder):
     recipe = RECIPES["concord"].changed(batch=8, steps=40, warmup=5, held_out=30)
     sweep = Sweep("tiny", {"one": recipe}, heads=(1, 2, 4), seeds=2, homes=True)
     card = run(sweep)
-    assert any(any(of_heads) for of_heads in card.homes["one"]["verb>object"])  # not head 0 alone
+    assert any(one["homes"]["verb>object"] for one in card.trainings)  # not head 0 alone
     batch = pack(held_out_sentences(recipe))
-    models = [one for _, one in sweep.trainings([1])]  # with 1, 2 and 4 heads
-    for row, one in enumerate(models):
+    for row, h in enumerate(sweep.heads):
+        one = sweep.train("one", h, 1)
         weights = one.model(batch.tokens, key_mask=batch.key_mask, need_weights=True).weights[0]
         for name, partners in batch.partners.items():
             best = relation_mass(weights.detach(), partners).best
-            assert card.homes["one"][name][row][1] == best
+            assert card.values("homes", "one")[row][1][name] == best
             share = one.final.relations[name]
-            assert card.relations["one"][name][row][1] == pytest.approx(share, abs=1e-6)
+            found = card.values("relations", "one")[row][1][name]
+            assert found == pytest.approx(share, abs=1e-6)
+
+
+def test_what_is_watched_is_kept_for_each_evaluation(folder):
+    recipe = TINY.trials["few"]
+
+    def watch(model, batch):
+        assert len(batch.tokens) == recipe.held_out
+        return model.keys.weight.norm().item()
+
+    sweep = Sweep("tiny", {"few": recipe}, (2,), FixedWeights, 2, watch=watch, every=5)
+    one = run(sweep).trainings[1]
+    assert one["steps"] == [5, 10, 12] and one["right"][-1] == one["joint"]
+    assert len({*one["watched"]}) == 3
 
 
 def test_other_losses_and_settings_are_noticed(folder, monkeypatch, capsys):
     main(["tiny", "--save"])
     path = folder / "tiny.json"
     told = json.loads(path.read_text())
-    told["losses"]["many"][4] += 0.001
+    many = [one for one in told["trainings"] if one["trial"] == "many" and one["seed"] == 0]
+    many[-1]["losses"][4] += 0.001
     path.write_text(json.dumps(told))
     assert main(["tiny"]) == 1
-    assert "many: losses" in capsys.readouterr().out
+    assert "many, 2 heads: losses" in capsys.readouterr().out
     changed = {name: recipe.changed(lr=0.1) for name, recipe in TINY.trials.items()}
     monkeypatch.setitem(SWEEPS, "tiny", Sweep("tiny", changed, (1, 2), FixedWeights, 3))
     assert main(["tiny"]) == 1

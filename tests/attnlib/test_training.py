@@ -19,10 +19,12 @@ from attnlib import RMSNorm, data
 from attnlib.model import TransformerModel
 from attnlib.relations import concord, pack
 from attnlib.training import (
+    GRID,
     RECIPES,
     Recipe,
     answer_loss,
     compare,
+    digest,
     evaluate,
     held_out_sentences,
     loop,
@@ -30,6 +32,7 @@ from attnlib.training import (
     train,
 )
 from attnlib.training.__main__ import main
+from attnlib.training.first_weights import made
 
 TINY = Recipe(
     "tiny",
@@ -124,7 +127,8 @@ def test_what_is_watched_is_asked_of_each_evaluated_model_and_changes_nothing():
 
 def test_what_was_trained_says_so_in_a_line():
     assert re.fullmatch(
-        r"Trained\(tiny, seed 3: 60 steps in \d+\.\d s, loss 0\.\d{3}, joint [01]\.\d{3}\)",
+        r"Trained\(tiny, seed 3: 60 steps in \d+\.\d s, loss 0\.\d{3}, joint [01]\.\d{3}, "
+        r"digest [0-9a-f]{8}\)",
         repr(trained(seed=3)),
     )
 
@@ -207,15 +211,14 @@ def test_two_steps_are_those_of_adamw(batches):
     changes = {"steps": 2, "warmup": 2, "betas": (0.7, 0.9), "weight_decay": 0.1, "falls_at": 1.0}
     recipe = TINY.changed(task=concord, **changes)  # padding would be looked at
     result = trained(recipe, seed=4)
-    torch.manual_seed(4)
-    model = TransformerModel.of_sizes(concord, d_model=16, num_heads=2)
+    model = made(recipe, 4, TransformerModel.of_sizes)
     sizes = [(torch.zeros_like(p), torch.zeros_like(p)) for p in model.parameters()]
     for step, ids in enumerate(batches):
         drawn = concord.sentences(32, seed=4, without=held_out_sentences(recipe))
         sentences = {sentence.ids: sentence for sentence in drawn}
         batch = pack([sentences[one] for one in ids])
         loss = answer_loss(model(batch.tokens, key_mask=batch.key_mask).logits, batch.answers)
-        assert result.losses[step] == pytest.approx(loss.item())
+        assert result.losses[step] == pytest.approx(loss.item(), rel=1e-12)
         gradients = torch.autograd.grad(loss, list(model.parameters()))
         lr = recipe.learning_rate(step)
         for p, g, (m, v) in zip(model.parameters(), gradients, sizes, strict=True):
@@ -223,8 +226,8 @@ def test_two_steps_are_those_of_adamw(batches):
             v.mul_(0.9).add_(0.1 * g**2)
             mean, square = m / (1 - 0.7 ** (step + 1)), v / (1 - 0.9 ** (step + 1))
             p.data = p.data * (1 - lr * 0.1) - lr * mean / (square.sqrt() + 1e-8)
-    for ours, theirs in zip(model.parameters(), result.model.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-5)
+            p.data = (p.data / GRID).round() * GRID
+    assert digest(model) == result.digest
 
 
 def test_the_loss_is_the_mean_over_all_answers():
@@ -337,11 +340,10 @@ def test_every_recipe_can_be_told_as_json():
 
 @pytest.mark.parametrize(("recipe", "seed"), data.saved())
 def test_what_is_saved_was_made_by_its_recipe(recipe, seed):
-    """A short piece, on one thread. Elsewhere rounding differs, but not by so much this early."""
+    """A short piece: its losses are the card's, to the last digit that it has."""
     card = data.read_card(recipe, seed)
-    rows = compare(trained(RECIPES[recipe], seed=seed, stop=30), card)
-    assert [row for row in rows if not row.agrees] == []
-    assert rows[0].tolerance == 1e-4 and rows[0].saved in card.losses[:30]
+    short = trained(RECIPES[recipe], seed=seed, stop=20)
+    assert [round(loss, 6) for loss in short.losses] == pytest.approx(card.losses[:20], abs=2e-6)
 
 
 @pytest.mark.parametrize(("recipe", "seed"), data.saved())
@@ -376,6 +378,7 @@ def test_the_command_saves_and_finds_the_same_again(folder, capsys):
     again = trained()
     assert [round(loss, 6) for loss in again.losses] == card.losses
     torch.testing.assert_close(model.state_dict(), again.model.state_dict(), rtol=0, atol=0)
+    assert card.digest == again.digest == digest(model)
     assert card.command == "python -m attnlib.training tiny --seed 0 --save"
     assert list(card.evaluations) == ["25", "50", "60"]
     assert card.size == (folder / "tiny-seed0.safetensors").stat().st_size
@@ -392,8 +395,18 @@ def test_the_command_notices_other_numbers(folder, capsys):
     rows = capsys.readouterr().out.splitlines()
     differing = [row for row in rows if "DIFFERS" in row]
     assert [row.split("  ")[0] for row in differing] == [
-        "loss of step 3, the furthest apart of the first 60", "readout before"
+        "loss of step 3, the furthest apart", "readout before"
     ]  # fmt: skip
+
+
+def test_another_digest_is_told_with_both_values(folder, capsys):
+    card = save(trained())
+    path = folder / "tiny-seed0.json"
+    path.write_text(path.read_text().replace(card.digest, "0" * 64))
+    assert main(["tiny", "--quiet"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if card.digest in line and "DIFFERS" in line]
+    assert [line for line in lines if "0" * 64 in line]
 
 
 def test_the_command_says_when_there_is_nothing_to_compare(folder, capsys):
@@ -407,6 +420,7 @@ def test_the_command_says_when_there_is_nothing_to_compare(folder, capsys):
         (["--save", "--stop", "5"], ["60 steps", "got 5"]),
         (["--stop", "61"], ["stop", "60", "61"]),
         (["--seed", "-1"], ["seed", "-1"]),
+        (["--save", "--heads", "1"], ["--heads", "--save"]),
     ],
 )
 def test_a_command_that_cannot_be_followed_is_refused(folder, capsys, arguments, words):
@@ -428,6 +442,22 @@ def test_weights_of_a_changed_recipe_are_not_compared(folder, monkeypatch, capsy
     assert main(["tiny", "--quiet", "--stop", "3"]) == 2
     message = capsys.readouterr().err
     assert all(word in message for word in ("lr=0.03", "0.02", "--save")), message
+
+
+def test_what_is_not_repeatable_is_not_saved(folder):
+    quick = trained(TINY.changed(repeatable=False))
+    assert quick.digest is None
+    assert_refused(lambda: save(quick), ["repeatable", "float32"])
+    assert list(folder.iterdir()) == []
+
+
+def test_a_card_of_before_is_refused_with_the_way_to_make_it_anew(folder):
+    card = save(trained())
+    path = folder / "tiny-seed0.json"
+    told = json.loads(path.read_text())
+    del told["digest"]
+    path.write_text(json.dumps(told))
+    assert_refused(lambda: data.load("tiny"), ["float32", card.command])
 
 
 def test_a_card_is_compared_with_its_own_seed_alone(folder):
@@ -458,6 +488,7 @@ CASES = {
     "no held-out sentence": (lambda: TINY.changed(held_out=0), ["held_out", "0"]),
     "a share as percent": (lambda: TINY.changed(falls_at=70), ["falls_at", "70"]),
     "a share below 0": (lambda: TINY.changed(ends_at=-0.1), ["ends_at", "-0.1"]),
+    "repeatable as text": (lambda: TINY.changed(repeatable="no"), ["repeatable", "str"]),
     "no learning rate": (lambda: TINY.changed(lr=0), ["lr", "above 0"]),
     "one beta": (lambda: TINY.changed(betas=0.9), ["betas", "0.9"]),
     "a negative warm-up": (lambda: TINY.changed(warmup=-1), ["warmup", "-1"]),

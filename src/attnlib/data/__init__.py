@@ -17,7 +17,7 @@ What trains within a lesson isn't here: pages train it themselves.
 import dataclasses
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ class Card:
         versions: of Python, torch and attnlib at the time.
         seconds: how long the steps took.
         steps: how many there were.
+        digest: which model it is, as `attnlib.training.digest` finds it.
         settings: the recipe, as `Recipe.as_json` gives it.
         model: what the model is, as `TransformerModel.spec` gives it.
         losses: of each step's batch.
@@ -59,6 +60,7 @@ class Card:
     versions: dict[str, str]
     seconds: float
     steps: int
+    digest: str
     settings: dict[str, Any]
     model: dict[str, Any]
     losses: list[float]
@@ -84,29 +86,35 @@ class SweepCard:
         sweep: its name in `attnlib.training.SWEEPS`.
         command: what runs it again.
         date, versions: as in `Card`.
-        seconds: how long all its trainings took.
         heads, seeds: the numbers of heads that were tried, and the seeds.
         settings: of each trial the recipe, as `Recipe.as_json` gives it, without `num_heads`.
-        joint: of each trial the share of words whose answers are all right, for each number of
-            heads a list over seeds.
-        losses: of each trial the first losses with the most heads, from the first seed.
-        relations: of each trial and each of its relations the share of right answers, as in
-            `joint`; empty where the sweep doesn't ask for `homes`.
-        homes: likewise which head of the last layer has most weight on the true partners, 0-based.
+        trainings: of each its `trial`, `heads` and `seed`; `digest` and `seconds`; the first
+            `losses`; and, at the end, the share of words whose answers are all right (`joint`) and
+            of each relation's right answers (`relations`). Where the sweep asks for it, also which
+            head of the last layer has most weight on the true partners, 0-based (`homes`), and
+            after every so many steps (`steps`) what was right then (`right`) and what was watched
+            (`watched`).
     """
 
     sweep: str
     command: str
     date: str
     versions: dict[str, str]
-    seconds: float
     heads: list[int]
     seeds: list[int]
     settings: dict[str, dict[str, Any]]
-    joint: dict[str, list[list[float]]]
-    losses: dict[str, list[float]]
-    relations: dict[str, dict[str, list[list[float]]]] = field(default_factory=dict)
-    homes: dict[str, dict[str, list[list[int]]]] = field(default_factory=dict)
+    trainings: list[dict[str, Any]]
+
+    def values(self, what: str, trial: str) -> list[list[Any]]:
+        """Return what all trainings of a trial found: for each number of heads a list over seeds.
+
+        Raises:
+            ValueError: there is no such trial.
+        """
+        if trial not in self.settings:
+            raise ValueError(f"trial must be one of {list(self.settings)}, got {trial!r}")
+        found = {(of["heads"], of["seed"]): of for of in self.trainings if of["trial"] == trial}
+        return [[found[h, seed][what] for seed in self.seeds] for h in self.heads]
 
     def right(self, trial: str) -> Tensor:
         """Return the share of words whose answers are all right, [numbers of heads, seeds].
@@ -114,9 +122,7 @@ class SweepCard:
         Raises:
             ValueError: there is no such trial.
         """
-        if trial not in self.joint:
-            raise ValueError(f"trial must be one of {list(self.joint)}, got {trial!r}")
-        return torch.tensor(self.joint[trial])
+        return torch.tensor(self.values("joint", trial))
 
 
 def saved() -> list[tuple[str, int]]:
@@ -175,7 +181,13 @@ def read_card(recipe: str, seed: int = 0) -> Card:
             f"no weights are saved of recipe {recipe!r} with seed {seed}; there are {known}"
         )
     try:
-        return Card(**json.loads(path.read_text(encoding="utf-8")))
+        said = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(said, dict) and "command" in said and "digest" not in said:
+            raise ValueError(
+                "it is of before trainings gave the same bits everywhere, in float32; "
+                f"{said['command']} makes model and card anew"
+            )
+        return Card(**said)
     except (ValueError, TypeError) as error:
         raise ValueError(f"the card {path.name} was changed or damaged: {error}") from error
 
@@ -186,9 +198,21 @@ def load_sweep(name: str) -> SweepCard:
     Raises:
         TypeError: `name` is no text.
         FileNotFoundError: no such sweep is saved.
-        ValueError: the file was changed or damaged.
+        ValueError: the file was changed or damaged, or some of its trainings are still to come.
     """
     require_text("name", name)
+    card = read_sweep(name)
+    wanted = len(card.settings) * len(card.heads) * len(card.seeds)
+    if len(card.trainings) < wanted:
+        raise ValueError(
+            f"the sweep {name!r} must have all its {wanted} trainings, got {len(card.trainings)}: "
+            f"{card.command} goes on with it"
+        )
+    return card
+
+
+def read_sweep(name: str) -> SweepCard:
+    """Return what was kept of a sweep so far; raises what `load_sweep` raises."""
     path = SWEEPS / f"{name}.json"
     if not path.is_file():
         known = ", ".join(sorted(repr(found.stem) for found in SWEEPS.glob("*.json"))) or "none"
@@ -200,8 +224,8 @@ def load_sweep(name: str) -> SweepCard:
 
 
 def write_sweep(card: SweepCard) -> None:
-    """Save what a sweep found."""
-    (SWEEPS / f"{card.sweep}.json").write_text(_told(card), encoding="utf-8")
+    """Save what a sweep has found so far."""
+    (SWEEPS / f"{card.sweep}.json").write_text(_told(card), encoding="utf-8", newline="\n")
 
 
 def write(model: TransformerModel, **said: Any) -> Card:
@@ -211,7 +235,8 @@ def write(model: TransformerModel, **said: Any) -> Card:
     stored = save(model.state_dict())
     card = Card(**said, model=model.spec(), sha256=sha256(stored), size=len(stored))
     _path(card.recipe, card.seed, "safetensors").write_bytes(stored)
-    _path(card.recipe, card.seed, "json").write_text(_told(card), encoding="utf-8")
+    told = _path(card.recipe, card.seed, "json")
+    told.write_text(_told(card), encoding="utf-8", newline="\n")
     return card
 
 
@@ -221,11 +246,17 @@ def sha256(stored: bytes) -> str:
 
 
 def _told(card: Card | SweepCard) -> str:
-    """Return a card as JSON, one line for each thing that it says."""
-    lines = [
-        f" {json.dumps(name)}: {json.dumps(x)}" for name, x in dataclasses.asdict(card).items()
-    ]
+    """Return a card as JSON, one line for each thing that it says, and for each training."""
+    said = dataclasses.asdict(card)
+    lines = [f" {json.dumps(name)}: {_in_lines(value)}" for name, value in said.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _in_lines(value: Any) -> str:
+    """Return JSON, a list of records with a line for each."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in value) + "\n ]"
+    return json.dumps(value)
 
 
 def _path(recipe: str, seed: int, ending: str) -> Path:

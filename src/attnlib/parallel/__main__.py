@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch.distributed as dist
 
 from attnlib._saying import say
-from attnlib.parallel.data_parallel import MOST_STEPS, STEPS, compare_trainings
+from attnlib.parallel.data_parallel import STEPS, compare_trainings
 from attnlib.parallel.processes import TIMEOUT, ProcessEndedError
 from attnlib.parallel.reports import ModelReport, TrainingReport
 from attnlib.parallel.tensor_parallel import compare_models
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
             "--timeout", type=float, default=TIMEOUT, metavar="SECONDS",
             help=f"how long a process waits for the others ({TIMEOUT:g})",
         )  # fmt: skip
-    data.add_argument("--steps", type=int, default=STEPS, help=f"at most {MOST_STEPS} ({STEPS})")
+    data.add_argument("--steps", type=int, default=STEPS, help=f"of the recipe ({STEPS})")
     return parser
 
 

@@ -14,6 +14,7 @@ rules, and each comes with its answers and with the true partner of every word t
 From one seed the browser makes the same sentences.
 """
 
+from attnlib.relations._because import Because, because
 from attnlib.relations._concord import Concord, concord
 from attnlib.relations._induction import Induction, induction
 from attnlib.relations._names import Names, names
@@ -22,6 +23,7 @@ from attnlib.relations._tasks import Batch, Relation, Sentence, Task, pack
 
 __all__ = [
     "Batch",
+    "Because",
     "Concord",
     "Diagonals",
     "Induction",
@@ -30,6 +32,7 @@ __all__ = [
     "Relation",
     "Sentence",
     "Task",
+    "because",
     "concord",
     "diagonals",
     "induction",

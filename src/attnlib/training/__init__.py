@@ -18,6 +18,7 @@ heads, of which it trains the first steps.
 from attnlib.training.baselines import bigram_loss, pair_counts, uniform_loss, unigram_loss
 from attnlib.training.evaluation import Evaluation, answer_loss, evaluate
 from attnlib.training.fixed_weights import FixedWeights
+from attnlib.training.grid import GRID, digest
 from attnlib.training.loop import Trained, held_out_sentences, train
 from attnlib.training.recipe import Recipe
 from attnlib.training.recipes import RECIPES
@@ -26,6 +27,7 @@ from attnlib.training.saving import Comparison, compare, save
 from attnlib.training.sweeps import SWEEPS, Sweep
 
 __all__ = [
+    "GRID",
     "RECIPES",
     "SWEEPS",
     "Comparison",
@@ -37,6 +39,7 @@ __all__ = [
     "answer_loss",
     "bigram_loss",
     "compare",
+    "digest",
     "evaluate",
     "held_out_sentences",
     "pair_counts",

@@ -1,9 +1,10 @@
 """Train a recipe once more: `python -m attnlib.training concord --seed 0`.
 
-What comes out is held against the card of the saved weights, if there are some. Of a sweep, such as
-`staircase`, the first steps of all trainings are taken again. The exit status is 0 if all agrees
-(or nothing is saved), 1 if something differs, 2 if the command can't be followed, 130 if it was
-interrupted.
+It prints the model's digest, which is the same on every machine and in the course's pages. What
+comes out is held against the card of the saved weights, if there are some. Of a sweep, such as
+`staircase`, the first steps of a training of each kind are taken again. The exit status is 0 if all
+agrees (or nothing is saved), 1 if something differs, 2 if the command can't be followed, 130 if it
+was interrupted.
 """
 
 import argparse
@@ -32,16 +33,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if asked.recipe in SWEEPS:
             return _sweep(asked)
+        recipe = RECIPES[asked.recipe]
+        if asked.heads is not None:
+            recipe = recipe.changed(model={"num_heads": asked.heads})
         trained = train(
-            RECIPES[asked.recipe], seed=asked.seed, progress=not asked.quiet, stop=asked.stop,
+            recipe, seed=asked.seed, progress=not asked.quiet, stop=asked.stop,
             evaluate_every=EVERY if asked.save else None, checkpoint=asked.checkpoint,
         )  # fmt: skip
         if asked.save:
+            if asked.heads is not None:
+                raise ValueError("--save keeps the recipe's own number of heads, got --heads, too")
             card = save(trained)
-            say(f"saved: {card.size} bytes, sha256 {card.sha256}")
-        elif (asked.recipe, asked.seed) not in data.saved():
+            say(f"saved: {card.size} bytes, digest {card.digest}")
+        elif (asked.recipe, asked.seed) not in data.saved() or asked.heads is not None:
             _print_final(trained)
-            say("No weights of this recipe and seed are saved: there is nothing to compare.")
+            say("No weights of this model are saved: there is nothing to compare.")
             return 0
         rows = compare(trained, data.read_card(asked.recipe, asked.seed))
     except (TypeError, ValueError, ImportError, FileNotFoundError) as error:
@@ -56,14 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _sweep(asked: argparse.Namespace) -> int:
     """Train a whole sweep and save it, or compare its first steps, and return the exit status."""
-    if asked.seed or asked.stop or asked.checkpoint:
+    if asked.seed or asked.stop or asked.checkpoint or asked.heads:
         raise ValueError(
-            "--seed, --stop and --checkpoint are for recipes: a sweep has seeds and steps of its "
-            "own"
+            "--seed, --heads, --stop and --checkpoint are for recipes: a sweep has seeds, heads "
+            "and steps of its own"
         )
     sweep = SWEEPS[asked.recipe]
     if asked.save:
-        data.write_sweep(run(sweep))
+        run(sweep)
         return 0
     found = differences(sweep, data.load_sweep(sweep.name))
     say("\n".join(found) or f"The first {EARLY} losses of each training are the saved ones.")
@@ -79,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("recipe", choices=[*RECIPES, *SWEEPS], help="a recipe, or a sweep")
     parser.add_argument("--seed", type=int, default=0, help="of the training (0 if left out)")
+    parser.add_argument("--heads", type=int, help="how many (the recipe's own if left out)")
     parser.add_argument("--stop", type=int, metavar="STEPS", help="end after this many steps")
     parser.add_argument(
         "--checkpoint", metavar="FILE.safetensors", help="keep the training there, or go on with it"
@@ -89,15 +96,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _print_rows(rows: list[Comparison]) -> None:
+    """Print numbers beside those of the card, a line each; digests below each other."""
     width = max(len(row.what) for row in rows)
-    say(f"{'':{width}}     now   saved  may differ by")
+    say(f"{'':{width}}     now   saved")
     for row in rows:
         verdict = "" if row.agrees else "  DIFFERS"
-        say(f"{row.what:{width}}  {row.found:.4f}  {row.saved:.4f}  {row.tolerance:g}{verdict}")
+        if isinstance(row.found, str):
+            say(f"{row.what:{width}}  {row.found}{verdict}")
+            if not row.agrees:
+                say(f"{'saved':{width}}  {row.saved}")
+        else:
+            say(f"{row.what:{width}}  {row.found:.4f}  {row.saved:.4f}{verdict}")
 
 
 def _print_final(trained: Trained) -> None:
     say(f"{len(trained.losses)} steps in {trained.seconds:.1f} seconds")
+    say(f"digest {trained.digest}")
     for name, value in asdict(trained.final).items():
         shares = value if isinstance(value, dict) else {"": value}
         for own, share in shares.items():

@@ -20,7 +20,8 @@ from attnlib._chance import Chance
 from attnlib.training.evaluation import Evaluation
 from attnlib.training.recipe import Recipe
 
-FORMAT = "attnlib training 1"
+FORMAT = "attnlib training 2"
+IN_FLOAT32 = "attnlib training 1"  # before trainings gave the same bits everywhere
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW remembers of a parameter
 
 
@@ -158,6 +159,11 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise ValueError(
             f"{wanted}, which can't be read as one ({error}): it is damaged, or another file"
         ) from error
+    if told.get("format") == IN_FLOAT32:
+        raise ValueError(
+            f"{wanted}, which is of before trainings gave the same bits everywhere, in float32: "
+            "name another file, and it begins anew"
+        )
     if told.get("format") != FORMAT:
         kind = f"format {told['format']!r}" if "format" in told else "no training in it"
         raise ValueError(f"{wanted}, with {kind}")

@@ -1,5 +1,6 @@
 """The one way in which models of this course are trained."""
 
+import copy
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -19,6 +20,8 @@ from attnlib.model import TransformerModel
 from attnlib.relations import Batch, Sentence, pack
 from attnlib.training.checkpoint import State, checked_path, read_checkpoint, write_checkpoint
 from attnlib.training.evaluation import Evaluation, answer_loss, evaluate
+from attnlib.training.first_weights import made
+from attnlib.training.grid import digest, round_to_grid
 from attnlib.training.progress import interrupts_noted, progress_bar
 from attnlib.training.recipe import Recipe
 
@@ -33,13 +36,15 @@ class Trained:
     """A model and how it came about.
 
     Attributes:
-        model: in evaluation mode.
+        model: in evaluation mode and float32, which holds the weights of the grid exactly.
         recipe, seed: what it was made from.
         losses: of each step's batch, before the step.
         evaluations: on the held-out sentences, by how many steps had been taken. The last is there
             in any case.
         watched: what `watch` returned whenever there was an evaluation; nothing without `watch`.
         seconds: how long the steps took, without evaluations.
+        digest: which model it is, see `digest`; every machine finds the same. None if the recipe
+            isn't repeatable.
     """
 
     model: TransformerModel
@@ -49,6 +54,7 @@ class Trained:
     evaluations: dict[int, Evaluation]
     watched: dict[int, Any]
     seconds: float
+    digest: str | None
 
     @property
     def final(self) -> Evaluation:
@@ -58,7 +64,8 @@ class Trained:
     def __repr__(self) -> str:
         return (
             f"Trained({self.recipe.name}, seed {self.seed}: {len(self.losses)} steps in "
-            f"{self.seconds:.1f} s, loss {self.final.loss:.3f}, joint {self.final.joint:.3f})"
+            f"{self.seconds:.1f} s, loss {self.final.loss:.3f}, joint {self.final.joint:.3f}, "
+            f"{'no digest' if self.digest is None else f'digest {self.digest:.8}'})"
         )
 
 
@@ -76,9 +83,10 @@ def train(
     """Make a model and train it, or go on with a training that was stopped.
 
     The seed decides the initial weights, and the fresh sentences or the order of the pool; held-out
-    sentences and the pool are the same for all seeds. A training runs on one thread, where it gives
-    the same numbers each time (and, with models so small, is done soonest). torch's own random
-    numbers and settings are left as they were.
+    sentences and the pool are the same for all seeds. On every machine, and in the course's own
+    engine for browsers, the weights come out the same, bit for bit (see `grid`). A training runs on
+    one thread, where models so small are done soonest. torch's own random numbers and settings are
+    left as they were.
 
     Args:
         recipe: one of `RECIPES`, or of your own.
@@ -87,8 +95,8 @@ def train(
             while the course is built, none is shown.
         evaluate_every: after how many steps each the model is evaluated on the held-out sentences;
             only at the end if left out.
-        watch: what else is to be known of the model at each evaluation: a function of it, called in
-            evaluation mode and without gradients.
+        watch: what else is to be known of the model at each evaluation: a function of a copy in
+            float32 and evaluation mode, called without gradients.
         stop: end after this many steps of the recipe, as if somebody had interrupted it.
         make: what makes the model, called as ``make(recipe.task, **recipe.model)``. A module of
             your own will do that has `readouts` by their names, and takes and gives what a
@@ -138,8 +146,7 @@ def held_out_sentences(recipe: Recipe) -> list[Sentence]:
 
 def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
     """Seed torch's random numbers, and return a training of which no step is taken."""
-    torch.manual_seed(seed)
-    model = make(recipe.task, **recipe.model)
+    model = made(recipe, seed, make)
     optimizer = torch.optim.AdamW(
         model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay,
         fused=True,  # all parameters in one call
@@ -160,8 +167,7 @@ def _train(
         state.evaluations[state.step] = evaluate(model, held_out, recipe.task.relations)
         if watch is not None:
             with torch.no_grad(), torch.random.fork_rng(devices=[]):
-                watched[state.step] = watch(model.eval())
-            model.train()
+                watched[state.step] = watch(copy.deepcopy(model).float().eval())
 
     name = f"{recipe.name}, seed {seed}"
     noting = nullcontext(lambda: False) if checkpoint is None else interrupts_noted()
@@ -185,9 +191,11 @@ def _train(
             start = time.perf_counter()
     if state.step not in state.evaluations or (watch is not None and not watched):
         look()  # no step was left to be taken
+    which = digest(model) if recipe.repeatable else None
     return Trained(
-        model.eval(), recipe, seed, state.losses, state.evaluations, watched, state.seconds
-    )
+        model.float().eval(), recipe, seed, state.losses, state.evaluations, watched,
+        state.seconds, which,
+    )  # fmt: skip
 
 
 def take_step(
@@ -206,6 +214,8 @@ def take_step(
     state.optimizer.zero_grad()
     loss.backward()
     state.optimizer.step()
+    if recipe.repeatable:
+        round_to_grid(state.model.parameters())
     state.losses.append(loss.item())
 
 

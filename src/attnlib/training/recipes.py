@@ -1,6 +1,6 @@
 """The recipes of the course."""
 
-from attnlib.relations import concord, diagonals, induction, lookup, names
+from attnlib.relations import because, concord, diagonals, induction, lookup, names
 from attnlib.training.recipe import Recipe
 
 CONCORD = Recipe(
@@ -36,7 +36,22 @@ INDUCTION = Recipe(
     pool=12_000,
     held_out=200,
 )
-
+# The models of L08: small enough to be kept, three seeds each.
+INDUCTION_SHORT = INDUCTION.changed(
+    name="induction-short",
+    task=induction(symbols=12, length=24, chunks=(2, 2, 3)),
+    steps=300,
+    batch=32,
+    pool=None,
+    held_out=150,
+)
+INDUCTION_CLOSE = INDUCTION_SHORT.changed(
+    name="induction-close",
+    task=induction(symbols=16, length=32, chunks=(2, 2, 3)),
+    model={"embedding_std": 0.02},
+    steps=440,
+)
+BECAUSE = Recipe("because", because, {"d_model": 64, "num_heads": 4}, steps=150, held_out=300)
 NAMES = Recipe(
     "names",
     names,
@@ -54,6 +69,10 @@ RECIPES = {
         LOOKUP,
         LOOKUP.changed(name="diagonals", task=diagonals(), batch=64),
         INDUCTION,
+        INDUCTION_SHORT,
+        INDUCTION_CLOSE,
+        BECAUSE,
+        BECAUSE.changed(name="because-two-layers", model={"num_layers": 2}),
         NAMES,
     )
 }

@@ -3,29 +3,32 @@
     python -m attnlib.training staircase         # the first steps, beside those that were saved
     python -m attnlib.training staircase --save  # all of it, and save what comes out
 
-They take minutes, so lessons read what came out (`attnlib.data.load_sweep`).
+They take minutes, so lessons read what came out (`attnlib.data.load_sweep`). Each training is saved
+as it ends; the same command goes on with a sweep that was stopped.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from functools import partial
+from itertools import product
+from typing import Any
 
 import torch
 
+from attnlib import data
 from attnlib.data import SweepCard
 from attnlib.model import TransformerModel
 from attnlib.patterns import relation_mass
-from attnlib.relations import concord, diagonals, lookup, pack
+from attnlib.relations import Batch, concord, diagonals, lookup, pack
 from attnlib.training.fixed_weights import FixedWeights
 from attnlib.training.loop import Trained, held_out_sentences, train
 from attnlib.training.recipe import Recipe
 from attnlib.training.recipes import RECIPES
-from attnlib.training.saving import DIGITS, EARLY_TOLERANCE, versions
+from attnlib.training.saving import DIGITS, TOLERANCE, versions
 
 EARLY = 10  # steps of which the losses are saved
-Value = TypeVar("Value", int, float)
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,9 @@ class Sweep:
         heads: the numbers of heads.
         make: what makes the models, as for `train`.
         seeds: from how many seeds each is trained: 0, 1, ...
-        homes: whether it is kept, too, what is right of each relation, and which head finds it.
+        homes: whether it is kept, too, which head finds the partners of each relation.
+        watch: what is to be known of a model, and of what it gets right, `every` so many steps: a
+            function of the model and the held-out sentences.
     """
 
     name: str
@@ -47,24 +52,23 @@ class Sweep:
     make: Callable[..., Any] = TransformerModel.of_sizes
     seeds: int = 5
     homes: bool = False
+    watch: Callable[[TransformerModel, Batch], float] | None = None
+    every: int | None = None
 
-    def trainings(
-        self, seeds: Sequence[int], *, stop: int | None = None
-    ) -> Iterator[tuple[str, Trained]]:
-        """Train with every number of heads from each of these seeds, trial after trial.
+    def train(self, trial: str, h: int, seed: int, *, stop: int | None = None) -> Trained:
+        """Train one of the models; `stop` ends the training after so many steps."""
+        recipe = self.trials[trial].changed(model={"num_heads": h})
+        watch = None
+        if self.watch is not None:
+            watch = partial(self.watch, batch=pack(held_out_sentences(recipe)))
+        return train(
+            recipe, seed=seed, progress=False, stop=stop, make=self.make, watch=watch,
+            evaluate_every=self.every,
+        )  # fmt: skip
 
-        Args:
-            seeds: those to train from.
-            stop: end each training after so many steps.
-        """
-        for name, recipe in self.trials.items():
-            for h in self.heads:
-                with_heads = recipe.changed(model={"num_heads": h})
-                for seed in seeds:
-                    trained = train(
-                        with_heads, seed=seed, progress=False, stop=stop, make=self.make
-                    )
-                    yield name, trained
+    def all(self) -> Iterator[tuple[str, int, int]]:
+        """Yield trial, number of heads and seed of each training."""
+        return product(self.trials, self.heads, range(self.seeds))
 
 
 PLACES = RECIPES["diagonals"].changed(batch=32, lr=6e-3, held_out=200)
@@ -104,66 +108,58 @@ SWEEPS = {
             "sides",
             {"both readouts": CONCORD, "readout A": CONCORD.changed(task=concord.asked("A"))},
             heads=(2, 4),
+            seeds=20,
             homes=True,
         ),
     )
 }
 
 
-def early_losses(sweep: Sweep) -> dict[str, list[float]]:
-    """Train the first steps with the most heads from seed 0, and return each trial's losses."""
-    most = dataclasses.replace(sweep, heads=sweep.heads[-1:])
-    return {name: _rounded(trained.losses) for name, trained in most.trainings([0], stop=EARLY)}
-
-
 def run(sweep: Sweep) -> SweepCard:
-    """Train all of a sweep, and return what came out."""
-    seeds = list(range(sweep.seeds))
-    found: dict[str, list[Trained]] = {name: [] for name in sweep.trials}
-    for name, trained in sweep.trainings(seeds):
-        print(name, trained, trained.recipe.model, flush=True)
-        found[name].append(trained)
-
-    def by_heads(values: Iterable[Value]) -> list[list[Value]]:
-        """Return a value of each of a trial's trainings: a list over seeds for each h."""
-        every = list(values)
-        return [every[i : i + len(seeds)] for i in range(0, len(every), len(seeds))]
-
-    def by_relation(values: Iterable[dict[str, Value]]) -> dict[str, list[list[Value]]]:
-        """Return the same for each relation."""
-        every = list(values)
-        return {name: by_heads(one[name] for one in every) for name in every[0]}
-
-    return SweepCard(
-        sweep=sweep.name,
-        command=f"python -m attnlib.training {sweep.name} --save",
-        date=datetime.now(UTC).date().isoformat(),
-        versions=versions(),
-        seconds=round(sum(one.seconds for models in found.values() for one in models), 1),
-        heads=list(sweep.heads),
-        seeds=seeds,
-        settings=settings_of(sweep),
-        joint={
-            trial: by_heads(round(one.final.joint, DIGITS) for one in models)
-            for trial, models in found.items()
-        },
-        losses=early_losses(sweep),
-        relations={
-            trial: by_relation(_shares(one) for one in models)
-            for trial, models in found.items()
-            if sweep.homes
-        },
-        homes={
-            trial: by_relation(_homes(one) for one in models)
-            for trial, models in found.items()
-            if sweep.homes
-        },
-    )
+    """Train what is left of a sweep, save each training as it ends, and return what came out."""
+    settings, path = settings_of(sweep), data.SWEEPS / f"{sweep.name}.json"
+    card = data.read_sweep(sweep.name) if path.is_file() else None
+    if card is None or card.settings != settings:
+        card = SweepCard(
+            sweep.name, f"python -m attnlib.training {sweep.name} --save", "", versions(),
+            [*sweep.heads], [*range(sweep.seeds)], settings, [],
+        )  # fmt: skip
+    kept = {(of["trial"], of["heads"], of["seed"]): of for of in card.trainings}
+    for which in sweep.all():
+        if which in kept:
+            continue
+        trained = sweep.train(*which)
+        print(*which, trained, flush=True)
+        kept[which] = _found(sweep, which, trained)
+        card = dataclasses.replace(
+            card,
+            date=datetime.now(UTC).date().isoformat(),
+            heads=[*sweep.heads],
+            seeds=[*range(sweep.seeds)],
+            trainings=[kept[one] for one in sweep.all() if one in kept],
+        )
+        data.write_sweep(card)
+    return card
 
 
-def _shares(trained: Trained) -> dict[str, float]:
-    """Return the share of right answers of each relation."""
-    return {name: round(share, DIGITS) for name, share in trained.final.relations.items()}
+def _found(sweep: Sweep, which: tuple[str, int, int], trained: Trained) -> dict[str, Any]:
+    """Return what is kept of a training."""
+    final = trained.final
+    found: dict[str, Any] = dict(zip(("trial", "heads", "seed"), which, strict=True))
+    found |= {
+        "digest": trained.digest,
+        "seconds": round(trained.seconds, 1),
+        "losses": _rounded(trained.losses[:EARLY]),
+        "joint": round(final.joint, DIGITS),
+        "relations": {name: round(share, DIGITS) for name, share in final.relations.items()},
+    }
+    if sweep.homes:
+        found["homes"] = _homes(trained)
+    if sweep.watch is not None:
+        found["steps"] = list(trained.evaluations)
+        found["right"] = _rounded([seen.joint for seen in trained.evaluations.values()])
+        found["watched"] = _rounded([*trained.watched.values()])
+    return found
 
 
 def _homes(trained: Trained) -> dict[str, int]:
@@ -186,13 +182,16 @@ def settings_of(sweep: Sweep) -> dict[str, dict[str, Any]]:
 
 def differences(sweep: Sweep, card: SweepCard) -> list[str]:
     """Train the first steps again, and say where settings or losses aren't those of the card."""
-    if settings_of(sweep) != card.settings or list(sweep.heads) != card.heads:
+    if (settings_of(sweep), [*sweep.heads]) != (card.settings, card.heads):
         return [f"the sweep isn't the one that was saved: {card.command} saves what it finds now"]
-    return [
-        f"{name}: losses {now}, saved {card.losses[name]}"
-        for name, now in early_losses(sweep).items()
-        if max(abs(a - b) for a, b in zip(now, card.losses[name], strict=True)) > EARLY_TOLERANCE
-    ]
+    found = []
+    most = sweep.heads[-1]
+    for trial in sweep.trials:
+        now = sweep.train(trial, most, 0, stop=EARLY).losses
+        saved = card.values("losses", trial)[-1][0]
+        if max(abs(a - b) for a, b in zip(now, saved, strict=True)) > TOLERANCE:
+            found.append(f"{trial}, {most} heads: losses {_rounded(now)}, saved {saved}")
+    return found
 
 
 def _rounded(values: Sequence[float]) -> list[float]:
