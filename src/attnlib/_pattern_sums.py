@@ -30,11 +30,11 @@ def same_targets(tokens: Tensor, rows: range, *, causal: bool) -> Tensor:
     return targets.tril(rows.start) if causal else targets
 
 
-def follower_targets(tokens: Tensor, rows: range) -> Tensor:
-    """Return what came after each word of tokens [B, T] when it stood there before, [B, R, T]."""
+def follower_targets(tokens: Tensor, rows: range, after: int = 1) -> Tensor:
+    """Return what came so many places after each word of tokens [B, T], earlier, [B, R, T]."""
     own = tokens[:, rows.start : rows.stop]
     targets = torch.zeros(*own.shape, tokens.shape[1], dtype=torch.bool)
-    targets[:, :, 1:] = own[:, :, None] == tokens[:, None, :-1]
+    targets[:, :, after:] = own[:, :, None] == tokens[:, None, :-after]
     return targets.tril(rows.start)
 
 

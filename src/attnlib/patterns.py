@@ -24,6 +24,7 @@ from attnlib._checks import (
     require_boolean_mask,
     require_count,
     require_flag,
+    require_positive_int,
     require_whole_numbers,
     shape_of,
 )
@@ -146,15 +147,19 @@ def same_token_score(
     return _mass("tokens", "a word that comes twice", maps, targets & _both(real))
 
 
-def induction_score(weights: Tensor, tokens: Tensor, *, key_mask: Tensor | None = None) -> Scores:
+def induction_score(
+    weights: Tensor, tokens: Tensor, *, after: int = 1, key_mask: Tensor | None = None
+) -> Scores:
     """Return how much each head looks at what followed its own word before: prefix matching.
 
     The mean, over the rows i that have such a place, of the sum of A[i, j] over j <= i with
-    tokens[j - 1] == tokens[i]. Source: Olsson et al. 2022, who take it on random tokens repeated.
+    tokens[j - after] == tokens[i]. Source: Olsson et al. 2022, who take it on random tokens
+    repeated.
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
         tokens: whole numbers [B, T] or [T].
+        after: how many places after its word before; a head may do induction one place further.
         key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
 
     Raises:
@@ -162,7 +167,8 @@ def induction_score(weights: Tensor, tokens: Tensor, *, key_mask: Tensor | None 
     """
     maps, real = _checked(weights, key_mask)
     tokens = _numbers("tokens", tokens, weights)
-    targets = follower_targets(tokens, range(tokens.shape[1]))
+    require_positive_int("after", after)
+    targets = follower_targets(tokens, range(tokens.shape[1]), after)
     return _mass("tokens", "a word that comes twice", maps, targets & _both(real))
 
 

@@ -71,6 +71,14 @@ def test_what_followed_before():
     assert scored(scores) == (pytest.approx([1, even]), pytest.approx(2 / 3), -1, 3)
 
 
+def test_what_followed_two_places_after():
+    # Row 2: 3 stood at 0, so it looks at 2. Row 3: 1 at 1, so 3. Row 5: 3 at 0 and 2, so 2 and 4.
+    further = looking_at(0, 0, 2, 3, 3, 4)
+    scores = patterns.induction_score(torch.cat([further, LOWER]), TOKENS, after=2)
+    even = (1 / 3 + 1 / 4 + 2 / 6) / 3
+    assert scored(scores) == (pytest.approx([1, even]), pytest.approx(2 / 3), 0, 3)
+
+
 def test_a_relation():
     partners = torch.tensor([-1, 0, -1, 1, 2, -1])
     half = torch.zeros(1, T, T)
@@ -283,6 +291,8 @@ CASES = {
         r"tokens must be whole numbers \(int64\), got .*float32"),
     "no token twice": (lambda: patterns.same_token_score(EVENLY, torch.arange(T)), ValueError,
         "tokens must have a word that comes twice, got none"),
+    "no place after": (lambda: patterns.induction_score(EVENLY, TOKENS, after=0), ValueError,
+        "after must be at least 1, got 0"),
     "nothing again": (lambda: patterns.induction_score(EVENLY, torch.arange(T)), ValueError,
         "tokens must have a word that comes twice, got none"),
     "one word": (lambda: patterns.previous_token_score(torch.ones(1, 1, 1)), ValueError,

@@ -146,12 +146,13 @@ def test_what_is_watched_is_kept_for_each_evaluation(folder):
 
     def watch(model, batch):
         assert len(batch.tokens) == recipe.held_out
-        return model.keys.weight.norm().item()
+        return [model.keys.weight.norm().item(), 0.5]
 
     sweep = Sweep("tiny", {"few": recipe}, (2,), FixedWeights, 2, watch=watch, every=5)
     one = run(sweep).trainings[1]
     assert one["steps"] == [5, 10, 12] and one["right"][-1] == one["joint"]
-    assert len({*one["watched"]}) == 3
+    norms, constant = zip(*one["watched"], strict=True)
+    assert len({*norms}) == 3 and {*constant} == {0.5}
 
 
 def test_other_losses_and_settings_are_noticed(folder, monkeypatch, capsys):

@@ -20,7 +20,7 @@ import torch
 from attnlib import data
 from attnlib.data import SweepCard
 from attnlib.model import TransformerModel
-from attnlib.patterns import relation_mass
+from attnlib.patterns import induction_score, relation_mass
 from attnlib.relations import Batch, concord, diagonals, lookup, pack
 from attnlib.training.fixed_weights import FixedWeights
 from attnlib.training.loop import Trained, held_out_sentences, train
@@ -52,7 +52,7 @@ class Sweep:
     make: Callable[..., Any] = TransformerModel.of_sizes
     seeds: int = 5
     homes: bool = False
-    watch: Callable[[TransformerModel, Batch], float] | None = None
+    watch: Callable[[TransformerModel, Batch], list[float]] | None = None
     every: int | None = None
 
     def train(self, trial: str, h: int, seed: int, *, stop: int | None = None) -> Trained:
@@ -69,6 +69,15 @@ class Sweep:
     def all(self) -> Iterator[tuple[str, int, int]]:
         """Yield trial, number of heads and seed of each training."""
         return product(self.trials, self.heads, range(self.seeds))
+
+
+def induction_looks(model: TransformerModel, batch: Batch) -> list[float]:
+    """Return the best head's `induction_score` in the last layer, one place after and two."""
+    with torch.no_grad():
+        weights = model(batch.tokens, need_weights=True).weights
+    assert weights is not None
+    places = (induction_score(weights[-1], batch.tokens, after=after) for after in (1, 2))
+    return [scores.heads.max().item() for scores in places]
 
 
 PLACES = RECIPES["diagonals"].changed(batch=32, lr=6e-3, held_out=200)
@@ -110,6 +119,14 @@ SWEEPS = {
             heads=(2, 4),
             seeds=20,
             homes=True,
+        ),
+        Sweep(
+            "step",
+            {"12 symbols": RECIPES["induction-short"], "16 symbols": RECIPES["induction-close"]},
+            heads=(4,),
+            seeds=20,
+            watch=induction_looks,
+            every=30,
         ),
     )
 }
@@ -158,7 +175,7 @@ def _found(sweep: Sweep, which: tuple[str, int, int], trained: Trained) -> dict[
     if sweep.watch is not None:
         found["steps"] = list(trained.evaluations)
         found["right"] = _rounded([seen.joint for seen in trained.evaluations.values()])
-        found["watched"] = _rounded([*trained.watched.values()])
+        found["watched"] = [_rounded(seen) for seen in trained.watched.values()]
     return found
 
 
