@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from measuring import Goal, save, show, show_goals
 
-from attnlib.training import RECIPES, loop, train
+from attnlib import data
+from attnlib.training import GRID, RECIPES, SWEEPS, loop, train
 
 SETTINGS = {
     "as it is": {},
@@ -35,9 +36,8 @@ SETTINGS = {
     },
     "compatible": {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"},
 }
-GRIDS = (-18, -20, -22)  # powers of 2
-KEPT = 300  # trainings that are kept in the package: sweeps and saved weights
-SHOWN = 12  # of which a page shows the digest
+POWERS = (-18, -20, -22)  # of 2: grids that were tried
+SHOWN = 30  # trainings of which a page shows the digest, at most
 
 
 def trained(recipe: str, folder: Path, setting: str) -> str:
@@ -81,7 +81,9 @@ def measured(recipe: str) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("recipes", nargs="*", choices=[*RECIPES, []], help="all if none is named")
+    parser.add_argument(
+        "recipes", nargs="*", choices=[*RECIPES, []], metavar="recipe", help="all if none is named"
+    )
     parser.add_argument("--json", action="store_true", help="keep what was found")
     parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)  # in a process of its own
     asked = parser.parse_args()
@@ -91,22 +93,23 @@ def main() -> None:
     worst = {recipe: max(of["apart"].values()) for recipe, of in found.items()}
     show(
         "Chance that a training comes out otherwise on another machine",
-        ["recipe", "digests", *(f"2^{power}" for power in GRIDS)],
+        ["recipe", "digests", *(f"2^{power}" for power in POWERS)],
         [
             [
                 recipe,
                 ", ".join(sorted({digest[:8] for digest in of["digests"].values()})),
-                *(f"{worst[recipe] / 2.0**power:.1e}" for power in GRIDS),
+                *(f"{worst[recipe] / 2.0**power:.1e}" for power in POWERS),
             ]
             for recipe, of in found.items()
         ],
     )
-    largest = max(worst.values()) / 2.0**-20
+    largest = max(worst.values()) / GRID
+    kept = len(data.saved()) + sum(len(data.load_sweep(name).trainings) for name in SWEEPS)
     goals = [
         Goal("recipes whose digests differ", sum(len({*of["digests"].values()}) > 1
                                                  for of in found.values()), 0),
         Goal("chance of one flip in all trainings that a page shows", SHOWN * largest, 1e-3),
-        Goal("chance of one flip in all that are kept", KEPT * largest, 1 / 50),
+        Goal(f"chance of one flip in all {kept} that are kept", kept * largest, 1 / 50),
     ]  # fmt: skip
     show_goals(goals)
     if asked.json:

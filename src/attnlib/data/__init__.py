@@ -92,8 +92,8 @@ class SweepCard:
             `losses`; and, at the end, the share of words whose answers are all right (`joint`) and
             of each relation's right answers (`relations`). Where the sweep asks for it, also which
             head of the last layer has most weight on the true partners, 0-based (`homes`), and
-            after every so many steps (`steps`) what was right then (`right`) and what was watched
-            (`watched`).
+            after every so many steps (`steps`) what was right of each relation (`right`) and what
+            was watched (`watched`).
     """
 
     sweep: str

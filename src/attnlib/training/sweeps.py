@@ -39,8 +39,8 @@ class Sweep:
         name: what the sweep is called.
         trials: recipes, by what sets them apart; each is trained with every number of heads.
         heads: the numbers of heads.
-        make: what makes the models, as for `train`.
         seeds: from how many seeds each is trained: 0, 1, ...
+        make: what makes the models, as for `train`.
         homes: whether it is kept, too, which head finds the partners of each relation.
         watch: what is to be known of a model, and of what it gets right, `every` so many steps: a
             function of the model and the held-out sentences.
@@ -49,8 +49,8 @@ class Sweep:
     name: str
     trials: Mapping[str, Recipe]
     heads: Sequence[int]
+    seeds: int
     make: Callable[..., Any] = TransformerModel.of_sizes
-    seeds: int = 5
     homes: bool = False
     watch: Callable[[TransformerModel, Batch], list[float]] | None = None
     every: int | None = None
@@ -96,12 +96,14 @@ SWEEPS = {
                 for places in ((1, 3), (1, 3, 5), (1, 2, 4, 6))
             },
             heads=(1, 2, 3, 4),
+            seeds=20,
         ),
         Sweep(
             "keys",
             {"32 keys": KEYS.changed(task=lookup(slots=32, values=8))},
             heads=(1, 2, 4, 8, 16, 32),
             make=FixedWeights,
+            seeds=20,
         ),
         Sweep(
             "instead",
@@ -112,6 +114,7 @@ SWEEPS = {
                 "two layers": PLACES.changed(model={"num_layers": 2}),
             },
             heads=(1, 2),
+            seeds=20,
         ),
         Sweep(
             "sides",
@@ -174,8 +177,11 @@ def _found(sweep: Sweep, which: tuple[str, int, int], trained: Trained) -> dict[
         found["homes"] = _homes(trained)
     if sweep.watch is not None:
         found["steps"] = list(trained.evaluations)
-        found["right"] = _rounded([seen.joint for seen in trained.evaluations.values()])
-        found["watched"] = [_rounded(seen) for seen in trained.watched.values()]
+        seen = trained.evaluations.values()
+        found["right"] = {
+            name: _rounded([one.relations[name] for one in seen]) for name in final.relations
+        }
+        found["watched"] = [_rounded(numbers) for numbers in trained.watched.values()]
     return found
 
 
