@@ -1,5 +1,7 @@
 """Sentences in which the last adjective decides whom "it" means."""
 
+from itertools import chain
+
 from attnlib._chance import Chance
 from attnlib.relations._tasks import Relation, Sentence, Task
 
@@ -22,10 +24,12 @@ class Because(Task):
     )
     vocabulary = (
         *"the didn't cross stop because it was too .".split(),
-        *sum(nouns + adjectives, []),
+        *chain(*nouns, *adjectives),
     )
-    readouts = {"who": tuple(sum(nouns, []))}
     relations = (Relation("it>noun", "who"),)
+
+    def __init__(self) -> None:
+        self.readouts = {"who": tuple(chain(*self.nouns))}
 
     def draw(self, chance: Chance) -> Sentence:
         """Draw one sentence; all that is random in it comes from `chance`."""
