@@ -17,6 +17,7 @@ from attnlib._checks import require_count, require_flag, require_positive_int
 from attnlib._settings import usual_settings
 from attnlib.model import TransformerModel
 from attnlib.relations import Batch, Sentence, pack
+from attnlib.training.changed_world import changed
 from attnlib.training.checkpoint import State, checked_path, read_checkpoint, write_checkpoint
 from attnlib.training.evaluation import Evaluation, answer_loss, evaluate
 from attnlib.training.progress import interrupts_noted, progress_bar
@@ -140,6 +141,7 @@ def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
     """Seed torch's random numbers, and return a training of which no step is taken."""
     torch.manual_seed(seed)
     model = make(recipe.task, **recipe.model)
+    changed(model)
     optimizer = torch.optim.AdamW(
         model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay,
         fused=True,  # all parameters in one call
