@@ -96,6 +96,16 @@ def test_a_checkpoint_leaves_torch_as_it_was(file):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_what_was_read_hangs_on_the_file_no_more(file):
+    """Windows lets nobody replace a file into which tensors still look."""
+    trained(stop=5, checkpoint=file)
+    state = loop.begin(TINY, 0, TransformerModel.of_sizes)
+    checkpoint.read_checkpoint(file, TINY, 0, state)
+    file.write_bytes(bytes(file.stat().st_size))  # in its place
+    moments = [one["exp_avg_sq"] for one in state.optimizer.state.values()]
+    assert any(moment.any() for moment in moments)
+
+
 def test_the_tensors_have_names_that_can_be_read(file):
     model = trained(checkpoint=file, stop=7).model
     with safe_open(file, "pt") as stored:

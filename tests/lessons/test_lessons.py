@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from execution_cache import read_notebook
 from tools import ROOT
-from tools.lesson_runs import NOTEBOOK, all_lessons, all_notebooks, all_pages, execute
+from tools.lesson_runs import (
+    NOTEBOOK,
+    all_lessons,
+    all_notebooks,
+    all_pages,
+    execute,
+    execute_elsewhere,
+)
 
 FEWEST_EXERCISES, FEWEST_ON_PAGE = 4, 3
 
@@ -179,6 +186,34 @@ def test_a_failure_names_lesson_cell_and_error(tmp_path):
     failure = execute(lesson, tmp_path / "cache").failure
     assert failure.startswith("L99_Broken, cell 2 (divisor = fine - 1): ZeroDivisionError")
     assert not list((tmp_path / "cache").rglob("*.ipynb"))  # a failed run isn't remembered
+
+
+ELSEWHERE = (
+    NOTEBOOK
+    + """
+# Elsewhere
+
+```{code-cell} ipython3
+import os
+
+assert "HERE" in os.environ
+```
+
+```{code-cell} ipython3
+assert os.environ["HERE"] == "there", "It is somewhere else."
+```
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("variables", "failing"), [({"HERE": "there"}, []), ({"HERE": "here"}, ["2"]), ({}, ["1", "2"])]
+)
+def test_all_that_fails_on_another_machine_is_named(tmp_path, variables, failing):
+    page = tmp_path / "L99_Elsewhere.md"
+    page.write_text(ELSEWHERE, encoding="utf-8")
+    failures, _ = execute_elsewhere(page, **variables)
+    assert [re.match(r"cell (\d)", failure)[1] for failure in failures] == failing
 
 
 TRAINING = (

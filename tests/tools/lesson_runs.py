@@ -1,15 +1,18 @@
 """Executing lessons the way the site's build does, into the cache that it reads."""
 
 import re
+import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import yaml
 from execute_pages import execute as execute_page
-from execution_cache import cache_folder, read_notebook
+from execution_cache import cache_folder, code_of, read_notebook
+from jupyter_cache.executors.utils import single_nb_execution
+from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from no_progress_bars import hide_progress_bars
 from one_thread import use_one_thread
@@ -61,6 +64,12 @@ def all_lessons() -> list[str]:
     return [page for page in all_notebooks() if re.match(r"L\d\d_", page.split("/")[-1])]
 
 
+def trains(page: str) -> bool:
+    """Tell whether a page trains: by attnlib's own loop, or by one that stands on the page."""
+    code = code_of(read_notebook(ROOT / f"{page}.md"))
+    return re.search(r"(?<![\w.])train\(|torch\.optim\.", code) is not None
+
+
 @dataclass
 class Run:
     """What came of executing one lesson."""
@@ -81,16 +90,45 @@ def execute(path: Path, build_folder: Path) -> Run:
 
     Its kernel has what the lesson's readers have installed, and nothing else.
     """
-    use_one_thread()
-    hide_progress_bars()
     timeout = CONFIG["execute"]["timeout"]
     is_watched = f"book/{path.stem}" in watched_pages()
-    readers = kernels_are_told(COURSE_MISSING=" ".join(missing_modules()))
-    with readers, watched_kernel() if is_watched else nullcontext() as watched:
+    with readers_kernels(), watched_kernel() if is_watched else nullcontext() as watched:
         notebook, result = execute_page(path, cache_folder(build_folder, path), timeout)
     failed = result.err is not None
     failure = describe_failure(path.stem, notebook, result.err) if failed else None
     return Run(notebook, result.time, failure, watched)
+
+
+def execute_elsewhere(path: Path, **variables: str) -> tuple[list[str], float]:
+    """Execute a page to its end in another environment, and keep nothing of it.
+
+    Returns:
+        Which cells fail and how, in words; and the seconds that it took.
+    """
+    notebook, failures = read_notebook(path), []
+    start = time.perf_counter()
+    with readers_kernels(**variables):
+        try:
+            timeout = CONFIG["execute"]["timeout"]
+            result = single_nb_execution(notebook, str(path.parent), timeout, allow_errors=True)
+            failures += [str(result.err)] if result.err else []  # a timeout
+        except DeadKernelError as error:
+            failures.append(str(error))
+    for index, cell in enumerate(notebook.cells):
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error":
+                first_line = cell.source.strip().splitlines()[0]
+                failures.append(f"cell {index} ({first_line}): {output.ename}: {output.evalue}")
+    return failures, time.perf_counter() - start
+
+
+@contextmanager
+def readers_kernels(**variables: str) -> Iterator[None]:
+    """Have the kernels that are started meanwhile be a reader's, with these variables."""
+    use_one_thread()
+    hide_progress_bars()
+    with kernels_are_told(COURSE_MISSING=" ".join(missing_modules()), **variables):
+        yield
 
 
 def describe_failure(lesson: str, notebook: NotebookNode, error: Exception) -> str:

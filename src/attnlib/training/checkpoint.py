@@ -154,7 +154,8 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
         with safe_open(path, framework="pt") as file:
             told = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            # Copies: while tensors look into the file, Windows lets nobody replace it.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}
     except SafetensorError as error:
         raise ValueError(
             f"{wanted}, which can't be read as one ({error}): it is damaged, or another file"

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attnlib._chance import Chance
 from attnlib.model import TransformerModel
+from attnlib.training.changed_world import changed
 from attnlib.training.grid import round_to_grid
 from attnlib.training.recipe import Recipe
 
@@ -31,6 +32,7 @@ def made(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module
         torch.set_default_dtype(before)
     if make is TransformerModel.of_sizes:
         _draw(model, Chance(seed, OF_WEIGHTS))
+    changed(model)
     if recipe.repeatable:
         round_to_grid(model.double().parameters())
     return model

@@ -12,6 +12,7 @@ import sys
 import threading
 from importlib.machinery import PathFinder
 
+INSIDE = f"{os.sep}attnlib{os.sep}"
 noted = set()
 
 
@@ -25,7 +26,7 @@ def note(*words):
 def note_call(frame, event, argument):
     """Note whose function runs, unless an import runs it."""
     file = frame.f_code.co_filename
-    if "/attnlib/" in file and ("ran", file) not in noted:
+    if INSIDE in file and ("ran", file) not in noted:
         while frame and "importlib" not in frame.f_code.co_filename:
             frame = frame.f_back
         if frame is None:
@@ -34,7 +35,7 @@ def note_call(frame, event, argument):
 
 def note_open(event, arguments):
     """Note which file is read."""
-    if event == "open" and "/attnlib/" in str(arguments[0]):
+    if event == "open" and INSIDE in str(arguments[0]):
         note("read", str(arguments[0]))
 
 
