@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 from execute_pages import execute as execute_page
+from execute_pages import keep
 from execution_cache import cache_folder, read_notebook
 from nbformat import NotebookNode
 from no_progress_bars import hide_progress_bars
@@ -67,7 +68,7 @@ class Run:
 
     notebook: NotebookNode
     seconds: float
-    failure: str | None  # which cell and which error, for a person to read
+    failure: str | None  # which cells and which errors, for a person to read
     watched: Watched | None  # the files of attnlib that it used
 
     def outputs_of(self, tag: str) -> list[str]:
@@ -77,7 +78,7 @@ class Run:
 
 
 def execute(path: Path, build_folder: Path) -> Run:
-    """Execute the lesson at `path` and put it into the build's cache if no cell fails.
+    """Execute the lesson at `path` and put it into the build's cache.
 
     Its kernel has what the lesson's readers have installed, and nothing else.
     """
@@ -87,24 +88,10 @@ def execute(path: Path, build_folder: Path) -> Run:
     is_watched = f"book/{path.stem}" in watched_pages()
     readers = kernels_are_told(COURSE_MISSING=" ".join(missing_modules()))
     with readers, watched_kernel() if is_watched else nullcontext() as watched:
-        notebook, result = execute_page(path, cache_folder(build_folder, path), timeout)
-    failed = result.err is not None
-    failure = describe_failure(path.stem, notebook, result.err) if failed else None
-    return Run(notebook, result.time, failure, watched)
-
-
-def describe_failure(lesson: str, notebook: NotebookNode, error: Exception) -> str:
-    """Name the lesson, the cell that failed (index and first line) and the error."""
-    for index, cell in enumerate(notebook.cells):
-        for output in cell.get("outputs", []):
-            if output.output_type == "error":
-                first_line = cell.source.strip().splitlines()[0]
-                trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback))
-                return (
-                    f"{lesson}, cell {index} ({first_line}): "
-                    f"{output.ename}: {output.evalue}\n{trace}"
-                )
-    return f"{lesson}: {error}"  # a timeout or a kernel that died leaves no output
+        notebook, seconds = execute_page(path, timeout)
+    failures = keep(path, cache_folder(build_folder, path), notebook, seconds)
+    told = [f"{path.stem}, {one.name}: {one.error}\n{one.traceback}" for one in failures]
+    return Run(notebook, seconds, "\n\n".join(told) or None, watched)
 
 
 def _text_of(output: NotebookNode) -> str:
