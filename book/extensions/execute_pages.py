@@ -22,8 +22,8 @@ from nbformat.v4 import new_output
 from sphinx.util.logging import getLogger
 
 MOST = 4  # kernels at a time; each takes more than half a gigabyte
-# A kernel warns at its start of how it talks to this process, on this machine.
-QUIET = ["--log-level=ERROR"]
+# A kernel warns at its start of how it talks to this process, and complains when it is ended.
+QUIET = ["--log-level=CRITICAL"]
 
 
 def execute(page: Path, timeout: int) -> tuple[NotebookNode, float]:

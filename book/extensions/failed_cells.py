@@ -137,7 +137,7 @@ def tell(app, exception):
     if not pages:
         return
     app.statuscode = 1
-    lines = ["Cells failed. All pages are written, with a box at each of these:"]
+    lines = ["Cells failed. On its page a box stands at each of these:"]
     for name, failures in sorted(pages.items()):
         for failure in failures[:TOLD]:
             place = f"{name}.md:{failure.line}, {failure.name}"
