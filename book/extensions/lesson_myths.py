@@ -59,7 +59,8 @@ class CellAnchors(SphinxTransform):
         """Walk the cells that the page shows."""
         prefix = short_name(self.env.docname)
         for cell in filter(is_cell, self.document.findall(nodes.container)):
-            names = [f"{prefix}-cell-{label}" for label in LABEL.findall(cell.astext())]
+            labels = dict.fromkeys(LABEL.findall(cell.astext()))  # once; a traceback has it again
+            names = [f"{prefix}-cell-{label}" for label in labels]
             if cell["cell_metadata"].get("myths"):
                 names.append(f"{prefix}-myth-{cell['cell_index']}")
             if names:

@@ -153,12 +153,12 @@ class MarkdownWriter:
         """Return what stands below a figure: number, caption, and what is to be seen in words."""
         number = self.number("figure", figure["ids"][0]) if figure["ids"] else ""
         [caption] = figure.findall(nodes.caption)
-        image = next(image for image in figure.findall(nodes.image) if "alt" in image)
         begin = f"**Figure {number}.** " if number else ""
-        return (
-            f"{self.anchors(figure)}{begin}{self.text(caption)}\n\n"
-            f"{fold('The figure in words', self._inline_image(image))}"
-        )
+        text = f"{self.anchors(figure)}{begin}{self.text(caption)}"
+        for image in figure.findall(nodes.image):
+            if "alt" in image:
+                return f"{text}\n\n{fold('The figure in words', self._inline_image(image))}"
+        return text  # it wasn't drawn
 
     def _block_exercise_enumerable_node(self, node):
         title, content = node.children

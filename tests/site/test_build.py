@@ -161,7 +161,7 @@ def test_editing_what_a_page_uses_executes_it_and_editing_anything_else_does_not
     def executes() -> bool:
         result = build(project, project, "-W", imports_from=package.parent)
         assert result.returncode == 0, result.stderr
-        return "Executing notebook" in result.stdout
+        return "Executing 1 page" in result.stdout
 
     def shown() -> str:
         return (project / "_build/html/book/index.html").read_text(encoding="utf-8")

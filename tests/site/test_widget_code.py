@@ -98,8 +98,8 @@ def test_a_state_cannot_end_the_script_that_holds_it(restyled):
 
 def test_restyling_a_widget_executes_nothing_and_publishes_nothing_stale(restyled):
     html, (first, page, _), (second, new_page, _) = restyled
-    assert "Executing notebook" in first
-    assert "Executing notebook" not in second
+    assert "Executing 1 page" in first
+    assert "Executing 1 page" not in second
     marks, new_marks = dict(files_of(page)), dict(files_of(new_page))
     changed = {name for name in FILES if marks[name] != new_marks[name]}
     assert changed == {"predict.css", "predict.js"}  # which a browser then asks for anew

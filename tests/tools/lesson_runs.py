@@ -1,7 +1,6 @@
 """Executing lessons the way the site's build does, into the cache that it reads."""
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -10,9 +9,9 @@ from pathlib import Path
 
 import yaml
 from execute_pages import execute as execute_page
+from execute_pages import keep
 from execution_cache import cache_folder, code_of, read_notebook
-from jupyter_cache.executors.utils import single_nb_execution
-from nbclient.exceptions import DeadKernelError
+from failed_cells import failures_of
 from nbformat import NotebookNode
 from no_progress_bars import hide_progress_bars
 from one_thread import use_one_thread
@@ -76,7 +75,7 @@ class Run:
 
     notebook: NotebookNode
     seconds: float
-    failure: str | None  # which cell and which error, for a person to read
+    failure: str | None  # which cells and which errors, for a person to read
     watched: Watched | None  # the files of attnlib that it used
 
     def outputs_of(self, tag: str) -> list[str]:
@@ -86,17 +85,17 @@ class Run:
 
 
 def execute(path: Path, build_folder: Path) -> Run:
-    """Execute the lesson at `path` and put it into the build's cache if no cell fails.
+    """Execute the lesson at `path` and put it into the build's cache.
 
     Its kernel has what the lesson's readers have installed, and nothing else.
     """
     timeout = CONFIG["execute"]["timeout"]
     is_watched = f"book/{path.stem}" in watched_pages()
     with readers_kernels(), watched_kernel() if is_watched else nullcontext() as watched:
-        notebook, result = execute_page(path, cache_folder(build_folder, path), timeout)
-    failed = result.err is not None
-    failure = describe_failure(path.stem, notebook, result.err) if failed else None
-    return Run(notebook, result.time, failure, watched)
+        notebook, seconds = execute_page(path, timeout)
+    failures = keep(path, cache_folder(build_folder, path), notebook, seconds)
+    told = [f"{path.stem}, {one.name}: {one.error}\n{one.traceback}" for one in failures]
+    return Run(notebook, seconds, "\n\n".join(told) or None, watched)
 
 
 def execute_elsewhere(path: Path, **variables: str) -> tuple[list[str], float]:
@@ -105,21 +104,9 @@ def execute_elsewhere(path: Path, **variables: str) -> tuple[list[str], float]:
     Returns:
         Which cells fail and how, in words; and the seconds that it took.
     """
-    notebook, failures = read_notebook(path), []
-    start = time.perf_counter()
     with readers_kernels(**variables):
-        try:
-            timeout = CONFIG["execute"]["timeout"]
-            result = single_nb_execution(notebook, str(path.parent), timeout, allow_errors=True)
-            failures += [str(result.err)] if result.err else []  # a timeout
-        except DeadKernelError as error:
-            failures.append(str(error))
-    for index, cell in enumerate(notebook.cells):
-        for output in cell.get("outputs", ()):
-            if output.output_type == "error":
-                first_line = cell.source.strip().splitlines()[0]
-                failures.append(f"cell {index} ({first_line}): {output.ename}: {output.evalue}")
-    return failures, time.perf_counter() - start
+        notebook, seconds = execute_page(path, CONFIG["execute"]["timeout"])
+    return [f"{one.name}: {one.error}" for one in failures_of(notebook)], seconds
 
 
 @contextmanager
@@ -129,20 +116,6 @@ def readers_kernels(**variables: str) -> Iterator[None]:
     hide_progress_bars()
     with kernels_are_told(COURSE_MISSING=" ".join(missing_modules()), **variables):
         yield
-
-
-def describe_failure(lesson: str, notebook: NotebookNode, error: Exception) -> str:
-    """Name the lesson, the cell that failed (index and first line) and the error."""
-    for index, cell in enumerate(notebook.cells):
-        for output in cell.get("outputs", []):
-            if output.output_type == "error":
-                first_line = cell.source.strip().splitlines()[0]
-                trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback))
-                return (
-                    f"{lesson}, cell {index} ({first_line}): "
-                    f"{output.ename}: {output.evalue}\n{trace}"
-                )
-    return f"{lesson}: {error}"  # a timeout or a kernel that died leaves no output
 
 
 def _text_of(output: NotebookNode) -> str:
