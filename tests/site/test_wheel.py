@@ -17,7 +17,7 @@ assert data.load("concord")[1].final["relations"]["verb>object"] > 0.9
 """
 
 
-LARGEST = 3_500_000  # bytes, of them 2.5 million of weights: a reader's notebook fetches it before its first line runs
+LARGEST = 3_500_000  # bytes, 2.5 million of them weights: a notebook fetches it first of all
 
 
 @pytest.fixture(scope="module")
