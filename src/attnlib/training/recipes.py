@@ -25,6 +25,13 @@ LOOKUP = Recipe(
     warmup=0,
     ends_at=0.0,
 )
+DIAGONALS = LOOKUP.changed(name="diagonals", task=diagonals(), batch=64)
+# The models of L09, which tell what stood so many places back.
+PLACES = DIAGONALS.changed(batch=32, lr=6e-3, held_out=200)
+THREE_PLACES = PLACES.changed(
+    name="three-places", task=diagonals((1, 3, 5)), model={"d_model": 48, "num_heads": 2}
+)
+ONE_HEAD = PLACES.changed(model={"num_heads": 1})
 INDUCTION = Recipe(
     "induction",
     induction(),
@@ -67,7 +74,10 @@ RECIPES = {
         CONCORD,
         CONCORD.changed(name="concord-long", batch=128, pool=20_000),
         LOOKUP,
-        LOOKUP.changed(name="diagonals", task=diagonals(), batch=64),
+        DIAGONALS,
+        THREE_PLACES,
+        ONE_HEAD.changed(name="one-head-feed-forward", model={"d_ff": 128}),
+        ONE_HEAD.changed(name="one-head-two-layers", model={"num_layers": 2}),
         INDUCTION,
         INDUCTION_SHORT,
         INDUCTION_CLOSE,

@@ -25,7 +25,7 @@ from attnlib.relations import Batch, concord, diagonals, lookup, pack
 from attnlib.training.fixed_weights import FixedWeights
 from attnlib.training.loop import Trained, held_out_sentences, train
 from attnlib.training.recipe import Recipe
-from attnlib.training.recipes import RECIPES
+from attnlib.training.recipes import PLACES, RECIPES
 from attnlib.training.saving import DIGITS, TOLERANCE, versions
 
 EARLY = 10  # steps of which the losses are saved
@@ -80,7 +80,6 @@ def induction_looks(model: TransformerModel, batch: Batch) -> list[float]:
     return [scores.heads.max().item() for scores in places]
 
 
-PLACES = RECIPES["diagonals"].changed(batch=32, lr=6e-3, held_out=200)
 CONCORD = RECIPES["concord"]
 KEYS = RECIPES["lookup"].changed(batch=64, lr=1e-2, held_out=500)
 
