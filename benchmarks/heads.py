@@ -11,8 +11,6 @@ that a head puts on the true partners, and what the best fixed offset would; whi
 the same best head.
 concord-long: the same from a pool of 20,000 sentences, 128 per step.
 concord-endings: the same with four heads, where other words share their answers.
-concord-sides: who shares a head, by the side on which partners stand; also without readout B, where
-no word has two needs. Twelve seeds.
 lookup: two values at once. "fixed": attention alone, its weights from question and keys, never from
 values. "model": the course's model, whose weights may depend on all that a token holds.
 diagonals: the tokens one and three places back.
@@ -41,7 +39,7 @@ from attnlib.training import RECIPES, FixedWeights, Recipe, Trained, held_out_se
 SHARING = RESULTS.parents[1] / "src" / "attnlib" / "widgets" / "head_lab_sharing.json"
 HEADS = (1, 2, 4, 8, 16)
 LEARNED = 0.9  # right answers from which on a relation counts as learned, as in HeadLab
-TWELVE, FIVE, THREE = range(12), range(5), range(3)
+FIVE, THREE = range(5), range(3)
 PAIRS = [  # of relations that one word has to look for at once, and that it hasn't
     ("verb>subject", "verb>object"),
     ("their>owner", "their>thing"),
@@ -206,21 +204,6 @@ def endings_table() -> dict:
     return table
 
 
-def sides_table() -> dict:
-    """Whether rivals part more than others whose partners stand on different sides."""
-    table = {}
-    for name, task in (("concord", language), ("without B", language.asked("A"))):
-        recipe = RECIPES["concord"].changed(task=task)
-        for heads, seeds in ((2, TWELVE), (4, TWELVE)):
-            [(_, models)] = runs(recipe, (heads,), seeds)
-            table[f"{name}, {heads_of(heads)}"] = relations_of(models)
-    show_heads(
-        "concord-sides: same best head", table,
-        lambda seen: {kind: f"{n}/{of}" for kind, (n, of) in seen["shared by side"].items()},
-    )  # fmt: skip
-    return table
-
-
 def heads_of(h: int) -> str:
     """Name a number of heads."""
     return "1 head" if h == 1 else f"{h} heads"
@@ -309,7 +292,6 @@ TABLES: dict[str, Callable[[], dict]] = {
     "concord": lambda: concord(RECIPES["concord"]),
     "concord-long": lambda: concord(RECIPES["concord-long"]),
     "concord-endings": endings_table,
-    "concord-sides": sides_table,
     "lookup": lookup_table,
     "diagonals": diagonals_table,
     "induction": induction_table,
