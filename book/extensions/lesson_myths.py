@@ -7,6 +7,8 @@ A page tells of a myth in one of two ways:
 * where it is refuted in passing, the header of that cell says so: `myths:`, a list, each with
   `said:` and `truth:` in Markdown.
 
+What is true may tell what the page measured, by `{eval}`.
+
 `{myths}` puts all of them on its page, under the title of the page that they are from, each with
 links to what settles it: its cell, the figures and sections that it names, or else its table.
 """
@@ -88,7 +90,6 @@ def myth_of_row(cells: list[str], page: str) -> Myth:
     if number and number[0]:
         truth += f" (cell {number[0]})"
     truth = CELL.sub(rf"{{ref}}`cell \1 <{name}-cell-\1>`", truth)
-    truth = GLUED.sub(rf"{{eval}}`{file}::\1:s`", truth)  # of that page, as it is: a text
     truth = OWN_PAGE.sub(f"]({file}", truth)
     if not LEADS_SOMEWHERE.search(truth):
         truth += f" ([{name.upper()}]({file}#{TABLE}))"
@@ -142,8 +143,9 @@ class Myths(SphinxDirective):
                 continue
             if found:
                 lines += ["", f"## {title_of(notebook)}", ""]
+            of_page = rf"{{eval}}`{page.split('/')[-1]}.md::\1:s`"  # as it is: a text
             for myth in found:
-                lines += [f'"{myth.said}"', f": {myth.truth}", ""]
+                lines += [f'"{myth.said}"', f": {GLUED.sub(of_page, myth.truth)}", ""]
         section = nodes.section()
         self.state.nested_parse(
             StringList(lines, self.get_location()), 0, section, match_titles=True

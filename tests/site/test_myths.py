@@ -18,7 +18,7 @@ myths:
   - said: The `first` is told in passing.
     truth: It isn't, says $x$.
   - said: So is the second.
-    truth: It is *not*.
+    truth: Not {{eval}}`l77_number` *times*.
 ---
 from myst_nb import glue
 glue("l77_number", "twelve", display=False)
@@ -97,7 +97,7 @@ def test_rows_and_headers_are_collected_in_their_order(built):
     assert "Only in the source" not in page.text
     texts = [words(truth) for truth in myths.values()]
     assert texts[1:] == [
-        "It is not. (the cell)", "This one does. (Figure L77.1)", "They do. (cell 1)",
+        "Not twelve times. (the cell)", "This one does. (Figure L77.1)", "They do. (cell 1)",
         "It was twelve (above).", "Others did. (L77)",
     ]  # fmt: skip
     assert myths["The first is told in passing."].select_one("math")
@@ -114,7 +114,7 @@ def test_rows_and_headers_are_collected_in_their_order(built):
     [
         ("  # cell 1", "", "undefined label: 'l77-cell-1'"),
         ("---\nmyths:", "---\ntags: [remove-cell]\nmyths:", "undefined label: 'l77-myth-1'"),
-        ("    truth: It is *not*.\n", "", "wanted a list, each with said: and truth:, got"),
+        ("    truth: Not {eval}`l77_number` *times*.\n", "", "wanted a list, each with said:"),
         ("[above](#l77", "[above](#not-l77", "not-l77"),
     ],
     ids=["no such cell", "a hidden cell", "no truth", "no such section"],
