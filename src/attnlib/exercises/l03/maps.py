@@ -29,8 +29,8 @@ _HINTS = {
     "a head that knew nothing of the name wouldn't pick two cells alone.",
     ("row 2", "digits"): "Row 2: a question holds a name and no digit, so digits are nothing that "
     "it could look for.",
-    ("row 5", "twice"): "Row 5 has one bright cell. Where would the second be, if its name stood "
-    "in the book twice?",
+    ("row 5", "twice"): "Row 5: if its name stood in the book twice, two cells would share the "
+    "row, as in row 2. Whose names do the entries have that it looks at?",
     ("row 5", "untrained"): "Row 5: in 300 batches of 32 books every name came up many times. Look "
     "at column 5: who finds the entry there, and what is its name?",
     ("row 5", "digits"): "Row 5: two entries may have the same digit, but no question asks for a "
@@ -61,4 +61,4 @@ def odd_rows(answer: Any) -> Verdict:
     for row, cause in _RIGHT.items():
         if answer[row] != cause:
             return not_yet(_HINTS[row, answer[row]])
-    return correct("And row 5 is a warning: a firm look need not be a match.")
+    return correct("And row 5 is a warning: a look, however firm, need not be a match.")
