@@ -84,5 +84,10 @@ RECIPES = {
         BECAUSE,
         BECAUSE.changed(name="because-two-layers", model={"num_layers": 2}),
         NAMES,
+        # A GPT-2 in small, for L11: two blocks of GPT-2's parts.
+        NAMES.changed(
+            name="names-gpt2",
+            model={"num_layers": 2, "bias": True, "tied": True, "activation": "gelu_tanh"},
+        ),
     )
 }
