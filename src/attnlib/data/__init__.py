@@ -9,9 +9,9 @@ A sweep trains models with several numbers of heads, from several seeds, and kee
 right::
 
     >>> data.load_sweep("staircase").right("2 places").shape  # [numbers of heads, seeds]
-    torch.Size([4, 5])
+    torch.Size([4, 20])
 
-What trains within a lesson isn't here: pages train it themselves.
+A model's digest is the same on every machine, so what is loaded is what a reader would train.
 """
 
 import dataclasses

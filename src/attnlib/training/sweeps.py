@@ -11,7 +11,6 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -58,12 +57,11 @@ class Sweep:
     def train(self, trial: str, h: int, seed: int, *, stop: int | None = None) -> Trained:
         """Train one of the models; `stop` ends the training after so many steps."""
         recipe = self.trials[trial].changed(model={"num_heads": h})
-        watch = None
-        if self.watch is not None:
-            watch = partial(self.watch, batch=pack(held_out_sentences(recipe)))
+        batch, watched = pack(held_out_sentences(recipe)), self.watch
         return train(
-            recipe, seed=seed, progress=False, stop=stop, make=self.make, watch=watch,
+            recipe, seed=seed, progress=False, stop=stop, make=self.make,
             evaluate_every=self.every,
+            watch=None if watched is None else lambda model: watched(model, batch),
         )  # fmt: skip
 
     def all(self) -> Iterator[tuple[str, int, int]]:
