@@ -41,7 +41,7 @@ from attnlib.widgets import _browser_code  # noqa: E402
 HEADS = (1, 4, 16)
 RECIPE = RECIPES["concord"]
 SECONDS, KB = 10, 40  # the last also for the widget that shows it
-TASK = {"name": "concord", "seed": 0, "heldOut": 300}
+TASK = {"name": "concord", "seed": 0, "heldOut": RECIPE.held_out, "evaluated": 300}
 
 TRAIN = """(message) => new Promise((resolve, reject) => {
   let longest = 0;
