@@ -783,6 +783,12 @@ DAMAGES = {
     "num_heads should be one of 1, 2, 4, 8, 16, but is 3": lambda s, _: s.update(num_heads=3),
     "seed should be one of 0 to 999, but is -1": lambda state, _: state.update(seed=-1),
     'trained should be true or false, but is "yes"': lambda s, _: s.update(trained="yes"),
+    'digest should be eight hexadecimal digits, or none, but is "xyz"': lambda state, _: (
+        state.update(digest="xyz")
+    ),
+    "digests should be digits of models by heads and seed": lambda state, _: state.update(
+        digests={"2 0": 5}
+    ),
     "head should be one of 0 to 15, but is 16": lambda state, _: state.update(head=16),
     "muted should be a list of heads from 0 to 15, but is [16]": lambda s, _: s.update(muted=[16]),
     "sentence should be text, but is 5": lambda state, _: state.update(sentence=5),

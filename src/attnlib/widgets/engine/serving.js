@@ -103,8 +103,7 @@ export function serve(scope, tasks) {
     [isRunning, isDone] = [false, true];
     report(true);
     const { steps } = training;
-    const seconds = milliseconds / 1000;
-    training.digest().then((digest) => tell("done", { steps, seconds, digest }));
+    tell("done", { steps, seconds: milliseconds / 1000, digest: training.digest() });
   }
 
   /** Do what an event asks for; tell the page, in words, what that throws. */

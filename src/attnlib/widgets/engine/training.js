@@ -76,8 +76,8 @@ export class Training {
     for (const { values } of this.model.parameters) roundToGrid(values);
   }
 
-  /** Promises the digest of what was trained; null where nothing was, or not repeatably. */
-  async digest() {
+  /** The digest of what was trained; null where nothing was, or not repeatably. */
+  digest() {
     const hasOne = isRepeatable(this.recipe) && this.steps > 0;
     return hasOne ? digestOf(this.model.parameters) : null;
   }
