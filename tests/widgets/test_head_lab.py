@@ -1,6 +1,5 @@
 """HeadLab in a real browser, without a kernel: it trains, is asked, muted, and torch's equal."""
 
-import gzip
 import re
 
 import pytest
@@ -18,7 +17,6 @@ from tools.head_labs import (
     trained,
 )
 from tools.widget_pages import target_sizes, unfold
-from widget_code import static_files
 
 from attnlib import palette, patterns
 from attnlib.relations import concord, pack
@@ -769,14 +767,6 @@ def test_words_with_two_needs_are_told_of(lab):
         ["head 1 for both", True], ["heads 1 and 2", False],
         ["object not learned", False], ["heads 1 and 2", False],
     ]  # fmt: skip
-
-
-def test_engine_language_and_widget_are_light():
-    files = static_files({"head_lab"})
-    own = files.keys() - {"shared.js", "shared.css"}
-    assert own == {"labs.js", "head_lab.js", "head_lab.css"}
-    weight = sum(len(gzip.compress(files[name].encode(), 6)) for name in own)
-    assert weight <= 40_000
 
 
 DAMAGES = {
