@@ -4,13 +4,17 @@
    A figure's state are the traits that a reader moves (`_moved`, see the extension widget_states).
    A link to it ends with "#figure-ID-MARK=VALUES": which figure of the page, a mark of what it
    shows, so that a link of an older edition isn't taken for one of today's, and the values as JSON
-   in base64. All that comes from an address or a browser's storage is read as carefully as a
-   widget's saved state; what can't be used is refused above the figure, which stays at its start. */
+   in base64. Where a figure trains models, its trait `digest` names the one that is shown, so links
+   of other editions are followed, too: the figure itself says whether it trains the same model. All
+   that comes from an address or a browser's storage is read as carefully as a widget's saved state;
+   what can't be used is refused above the figure, which stays at its start. */
 (() => {
   const page = document.currentScript.dataset.page;
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
   const LINK = /^#figure-([0-9a-z]+)(?:-([0-9a-f]+)=(.*))?/s;
   const LONGEST = 8000; // characters of a link's values
+  const EARLIER =
+    "The link belongs to an earlier edition of the course, whose models had other first numbers.";
   const [{ type: arrival } = {}] = performance.getEntriesByType("navigation");
   const isBack = arrival === "reload" || arrival === "back_forward";
   const figures = new Map(); // id -> what is known of it
@@ -44,7 +48,9 @@
   function readValues(text, { model, code, names, start }) {
     if (text.length > LONGEST) return { problem: "it is too long" };
     try {
-      const values = unpacked(text);
+      const given = unpacked(text);
+      const isEarlier = names.includes("digest") && !Object.hasOwn(given, "digest");
+      const values = isEarlier ? { ...given, digest: "" } : given;
       const known = Object.keys(values);
       if (known.length !== names.length || !names.every((name) => Object.hasOwn(values, name)))
         throw new Error("other traits");
@@ -53,7 +59,7 @@
         if (!isChosen && kindOf(values[name]) !== kindOf(start[name])) throw new Error(name);
       }
       code.readState({ get: (name) => (names.includes(name) ? values[name] : model.get(name)) });
-      return { values };
+      return { values, warning: isEarlier && values.trained ? EARLIER : "" };
     } catch {
       return { problem: "it is damaged" };
     }
@@ -64,8 +70,10 @@
     const [, id, mark, text] = location.hash.match(LINK) ?? [];
     if (id !== figure.id) return null;
     if (mark === undefined) return { problem: "it is damaged" };
-    if (mark !== figure.mark) return { problem: "it belongs to another edition of this page" };
-    return readValues(text, figure);
+    const isFollowed = mark === figure.mark || figure.names.includes("digest");
+    const found = isFollowed ? readValues(text, figure) : {};
+    if (mark === figure.mark || found.values) return found;
+    return { problem: "it belongs to another edition of this page" };
   }
 
   const keyOf = ({ id, mark }) => `course-state ${root.pathname} ${page} ${id}-${mark}`;
@@ -88,7 +96,12 @@
     const [link, before] = [linked(figure), kept(figure)];
     const found = isBack && before?.values ? before : (link ?? before);
     if (found?.values) model.become(found.values);
-    figure.problem = (found === link && link?.problem) || "";
+    tellOf(figure, (found === link && link) || {});
+  }
+
+  /** Remember what is wrong with the link that a figure follows, if there is one. */
+  function tellOf(figure, { problem, warning = "" }) {
+    figure.told = problem ? `The link can't be used: ${problem}. This is the start.` : warning;
   }
 
   function element(tag, attributes, ...children) {
@@ -133,20 +146,19 @@
 
     function show() {
       anew.hidden = !isMoved(figure);
-      const { problem } = figure;
-      refusal.textContent = problem && `The link can't be used: ${problem}. This is the start.`;
-      if (problem) place.before(refusal);
+      refusal.textContent = figure.told;
+      if (figure.told) place.before(refusal);
       else refusal.remove();
     }
     /** A figure is read from its top, and a refusal stands above it. */
     function goTo() {
       for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details"))
         fold.open = true;
-      (figure.problem ? refusal : place).scrollIntoView();
+      (figure.told ? refusal : place).scrollIntoView();
     }
     for (const name of figure.names) {
       model.on(`change:${name}`, () => {
-        figure.problem = "";
+        if (name !== "digest") figure.told = ""; // which a training sets, and no reader
         said.textContent = "";
         show();
       });
@@ -177,7 +189,7 @@
     for (const figure of figures.values()) {
       const found = linked(figure);
       if (!found) continue;
-      figure.problem = found.problem ?? "";
+      tellOf(figure, found);
       become(figure, found.values ?? figure.start);
       figure.places[0]?.goTo();
     }

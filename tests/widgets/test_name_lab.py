@@ -1,13 +1,11 @@
 """NameLab in a real browser, without a kernel: it trains, makes up names, answers as torch does."""
 
-import gzip
 import re
 
 import pytest
 import torch
 from playwright.sync_api import expect
 from tools.head_labs import CELLS, train, trained, with_numbers_of
-from widget_code import static_files
 
 from attnlib.model import TransformerModel
 from attnlib.relations import names
@@ -338,13 +336,6 @@ def test_in_forced_colors_bars_stay(show):
     page.emulate_media(forced_colors="active")
     assert page.locator(".attn-chance").first.evaluate(color) == before
     page.emulate_media(forced_colors="none")
-
-
-def test_engine_and_widget_are_light():
-    files = static_files({"name_lab"})
-    own = files.keys() - {"shared.js", "shared.css"}
-    assert own == {"labs.js", "name_lab.js", "name_lab.css"}
-    assert sum(len(gzip.compress(files[name].encode(), 6)) for name in own) <= 40_000
 
 
 DAMAGES = {

@@ -10,6 +10,7 @@ import { renderSmall } from "./head_lab_small.js";
 import { settingOf, TASKS } from "./head_lab_tasks.js";
 import { createView } from "./head_lab_view.js";
 import { createTraining } from "./lab/controls.js";
+import { areDigests, areDigits } from "./lab/digest.js";
 import { sharedRuns, watchInSight } from "./lab/runs.js";
 import { element } from "./shared/dom.js";
 import { createControls, createLive, createNote, createWidget } from "./shared/parts.js";
@@ -66,6 +67,8 @@ export function readState(model) {
     mlp: flag("mlp"),
     seed: read.index("seed", 1000),
     trained: flag("trained"),
+    digest: read.read("digest", areDigits, "eight hexadecimal digits, or none"),
+    digests: read.read("digests", areDigests, "digits of models by heads and seed"),
     head: Math.min(read.index("head", most), numHeads - 1),
     muted: read.indices("muted", most, "heads").filter((other) => other < numHeads),
     heldOut: read.whole("held_out", 10_000),

@@ -47,7 +47,7 @@ class HeadLab(anywidget.AnyWidget):
     heads or with some of them muted, also beside another model. The language is Concord, with model
     and training of `RECIPES["concord"]`; or one of two tasks with two needs at one place, "lookup"
     and "diagonals" of `attnlib.relations`, whose symbols, steps and MLP are the reader's choice.
-    The browser begins with other random weights than torch, so its numbers are its own.
+    The browser trains, bit for bit, what `train` does.
 
     A model of one's own may be given. The browser then trains models of its form, from random
     weights (drawn with `embedding_std` 0.02) and with numbers of heads that its width and its
@@ -73,6 +73,8 @@ class HeadLab(anywidget.AnyWidget):
             of them two heads don't learn Concord.
         trained (bool): whether models are trained as soon as they are chosen. Another task, opened
             by its tab, is shown as it was left, or untrained with the fewest heads, and waits.
+        digest (str): the first eight digits of the digest of the model that is shown, once it is
+            trained. The browser sets it; a saved state or link so names the model that it shows.
         from_weights (bool): whether the given model's weights are shown, and trained on, where the
             number of heads is its own.
         sentence (str): the sentence that is shown, one of Concord.
@@ -84,8 +86,9 @@ class HeadLab(anywidget.AnyWidget):
     Traits that are fixed: counts, symbol_counts, step_counts (list of int), small (bool), held_out
     (int); spec and recipe (dict), which say what model learns Concord, and how, and recipes (dict),
     which says so of the other tasks; ours (dict), of how many of our models of that recipe two
-    relations share a head; and weights (bytes), those of a given model as float32, little endian,
-    in the order of its `state_dict()`.
+    relations share a head; digests (dict), eight digits of models of that recipe that the course
+    has trained, by heads and seed ("2 0"); and weights (bytes), those of a given model as float32,
+    little endian, in the order of its `state_dict()`.
 
     Args:
         num_heads, task, symbols, steps, mlp, seed, sentence, muted, from_weights: at the start.
@@ -125,6 +128,7 @@ class HeadLab(anywidget.AnyWidget):
         {name: recipe.as_json() for name, recipe in NEEDS.items()}, read_only=True
     ).tag(sync=True)
     ours = traitlets.Dict(OURS, read_only=True).tag(sync=True)
+    digests = traitlets.Dict(read_only=True).tag(sync=True)
     task = traitlets.Unicode("concord").tag(sync=True)
     symbols = traitlets.Int(8).tag(sync=True)
     steps = traitlets.Int(400).tag(sync=True)
@@ -132,6 +136,7 @@ class HeadLab(anywidget.AnyWidget):
     num_heads = traitlets.Int(1).tag(sync=True)
     seed = traitlets.Int(1).tag(sync=True)
     trained = traitlets.Bool(False).tag(sync=True)
+    digest = traitlets.Unicode("").tag(sync=True)
     from_weights = traitlets.Bool(False).tag(sync=True)
     sentence = traitlets.Unicode(SENTENCE).tag(sync=True)
     head = traitlets.Int(0).tag(sync=True)

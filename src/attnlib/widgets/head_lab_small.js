@@ -7,6 +7,7 @@ import { CHANCE } from "./head_lab_findings.js";
 import { createPicture } from "./head_lab_maps.js";
 import { sayVerb } from "./head_lab_words.js";
 import { createTraining } from "./lab/controls.js";
+import { digestNotes } from "./lab/digest.js";
 import { createAsker, sharedRuns, specWith, watchInSight } from "./lab/runs.js";
 import { createBar } from "./shared/bar.js";
 import { useHeadColor } from "./shared/color.js";
@@ -143,7 +144,7 @@ export function renderSmall({ model, el }, readState) {
     const cells = (head) => Array.from(numbersOf(head), (weight) => shortNumber(weight, 3));
     const heads = Array.from({ length: state.numHeads }, (_, i) => [`head ${i + 1}`, ...cells(i)]);
     const caption = `What ${words[verbOf(state.sentence).verb]} looks at`;
-    return [createTable(caption, ["", ...words], heads)];
+    return [...digestNotes(run()), createTable(caption, ["", ...words], heads)];
   }
 
   function drawLines() {

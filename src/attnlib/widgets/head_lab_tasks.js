@@ -76,6 +76,8 @@ export const TASKS = {
  *   listed, drawn        the names of those that the list of models tells, and that dots show
  *   pairs, otherPairs    relations that one word needs, and some that different words need
  *   ours                 how many of our models share a head between them: {heads: {pair: counts}}
+ *   command, digests     what `python -m attnlib.training` calls it, and the digits of such models that
+ *                        the course has trained, by heads and seed; left out where it can't be named
  *   alternatives, changed   what may stand at a place of a sentence, and the sentence with it
  *
  * `state` is that of head_lab.js.
@@ -84,9 +86,9 @@ export function settingOf(state) {
   const { task: name, symbols, steps, mlp, recipes } = state;
   const told = TASKS[name];
   if (name === "concord") {
-    const { spec, recipe, given } = state;
-    const ours = given === null ? state.ours : null; // those of the course's own model
-    return { ...told, ...ofConcord, key: name, name, task: concord, spec, recipe, given, ours };
+    const { spec, recipe, given, ours, digests } = state;
+    const own = given === null ? { ours, digests, command: recipe.name } : {}; // the course's model
+    return { ...told, ...ofConcord, key: name, name, task: concord, spec, recipe, given, ...own };
   }
   const options = told.options(symbols);
   const task = told.make(options);

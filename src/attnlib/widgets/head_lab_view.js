@@ -11,6 +11,7 @@ import { createRepeat } from "./head_lab_repeat.js";
 import { createScores } from "./head_lab_scores.js";
 import { answeredBy, createSentence, questionsOf } from "./head_lab_sentence.js";
 import { sayAnswers, sayLearned, sayOneHead, saySharing, saySpread } from "./head_lab_words.js";
+import { digestNotes } from "./lab/digest.js";
 import { createAsker, maskOf } from "./lab/runs.js";
 import { headsInWords } from "./lab/words.js";
 import { element } from "./shared/dom.js";
@@ -178,7 +179,8 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
       return [nameOf(name), shortNumber(guessing), distance + behind, ...told];
     });
     const caption = "Right answers, and each head's weight on the true partner";
-    return [createTable(caption, ["relation", "guessing", setting.dumb, ...learned], rows)];
+    const columns = ["relation", "guessing", setting.dumb, ...learned];
+    return [...digestNotes(run()), createTable(caption, columns, rows)];
   }
 
   const ask = createAsker((found) => {
@@ -326,7 +328,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     tilesBeside.draw({ count, maps, truth, chosen: null, muted: [], specialties });
   }
 
-  const drawScores = onChange((evaluation, withoutMuted, shown, beside, ofOther) => {
+  const drawScores = onChange((evaluation, withoutMuted, shown, beside, ofOther, _digest) => {
     const distances = evaluation === null && ofOther === null ? null : baselines();
     const named = (one) => (beside === null ? "" : `${inShort(one)}. `);
     scores.draw(withoutMuted ?? evaluation, withoutMuted && evaluation, distances, named(state));
@@ -366,7 +368,8 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     curves.draw(own, shown);
     const isKnown = runs.isOver(shown) && ofRest?.run === shown;
     const rest = isKnown ? ofRest.evaluation : null;
-    drawScores(shown?.evaluation ?? null, rest, shown, beside, beside?.evaluation ?? null);
+    const ofOther = beside?.evaluation ?? null;
+    drawScores(shown?.evaluation ?? null, rest, shown, beside, ofOther, shown?.digest);
     const problem = own.find((one) => one.isBehind && one.state === "failed")?.problem ?? "";
     const over = all.filter((one) => runs.isOver(one) && one.evaluation);
     drawMany(shown, beside, runs.isRepeating(setting), problem, ...over);

@@ -5,6 +5,7 @@ import { startTraining } from "./engine/names_trainer.js";
 import { checkSpec, should } from "./engine/spec.js";
 import { checkRecipe } from "./engine/training.js";
 import { createTraining } from "./lab/controls.js";
+import { areDigests, areDigits, digestNotes } from "./lab/digest.js";
 import { sharedRuns } from "./lab/runs.js";
 import { createHeldOutCurves } from "./name_lab_curve.js";
 import { createNext } from "./name_lab_next.js";
@@ -58,11 +59,21 @@ export function readState(model) {
     numHeads: read.read("num_heads", isOffered, `one of ${counts.join(", ")}`),
     seed: read.index("seed", 1000),
     trained: read.read("trained", (value) => typeof value === "boolean", "true or false"),
+    digest: read.read("digest", areDigits, "eight hexadecimal digits, or none"),
     beginning: beginning.toLowerCase(),
     temperature: read.read("temperature", isWarm, `a number from 0 to ${HOTTEST}`),
     topK: read.whole("top_k", names.vocabulary.length),
     draw: read.index("draw", 1000),
-    setting: { key: names.name, name: names.name, spec, recipe, given: null, evaluations: 20 },
+    setting: {
+      key: names.name,
+      name: names.name,
+      command: recipe.name,
+      digests: read.read("digests", areDigests, "digits of models by heads and seed"),
+      spec,
+      recipe,
+      given: null,
+      evaluations: 20,
+    },
   };
 }
 
@@ -77,7 +88,11 @@ function render({ model, el }) {
   const samples = createSamples(set, HOTTEST);
   const next = createNext((text) => set("beginning", text));
   const live = createLive();
-  const numbers = createFold(() => [...next.tables(), curves.table(runs.all)]);
+  const numbers = createFold(() => [
+    ...digestNotes(run()),
+    ...next.tables(),
+    curves.table(runs.all),
+  ]);
   const root = createWidget(
     "name-lab",
     "A small GPT makes up names",
@@ -101,6 +116,9 @@ function render({ model, el }) {
     const asked = mind.model(state);
     next.draw(asked, state);
     samples.draw(asked, state, changed);
+    drawNumbers();
+  }
+  function drawNumbers() {
     numbers.draw(null, { label: "Chances, weights and losses as tables" });
   }
 
@@ -121,6 +139,7 @@ function render({ model, el }) {
     const begun = training.drawRun();
     if (begun !== null && begun !== live.textContent) live.textContent = begun;
     curves.draw(runs.all, run());
+    if (runs.isOver(run())) drawNumbers(); // its digest has come
     learn(run());
   }
 

@@ -31,8 +31,8 @@ class NameLab(anywidget.AnyWidget):
     is to be had without looking back (all letters alike; how common each is; the letter before),
     towards that of who knows the rules. Meanwhile the model makes up names, of which each is
     checked. A beginning that the reader types shows the chances of the next letter, and where each
-    head looks from the last one. The browser begins with other random weights than torch, so its
-    numbers are its own. In a notebook::
+    head looks from the last one. The browser trains, bit for bit, what `train` does. In a
+    notebook::
 
         widget = NameLab(num_heads=2)
         widget                                     # show it
@@ -44,14 +44,17 @@ class NameLab(anywidget.AnyWidget):
         num_heads (int): 1, 2, 4 or 8, into which 16 numbers per letter are cut.
         seed (int): which first weights and names the training draws, 0 to 999.
         trained (bool): whether models are trained as soon as they are chosen.
+        digest (str): the first eight digits of the digest of the model that is shown, once it is
+            trained. The browser sets it; a saved state or link so names the model that it shows.
         beginning (str): the beginning of a name, at most 15 letters from a to z, or none.
         temperature (float): of sampling, 0 to 2; at 0 always the likeliest letter comes.
         top_k (int): from how many of the likeliest letters is drawn, 1 to 27, the end among them.
         draw (int): which names are drawn, 0 to 999.
 
     Traits that are fixed: counts (list of int); held_out (int); spec and recipe (dict), which say
-    what model is trained, and how; and guesses (dict), what worse and better guesses cost on the
-    names held out, in nats per token: "uniform", "unigram", "bigram" and "floor".
+    what model is trained, and how; digests (dict), eight digits of such models that the course has
+    trained, by heads and seed ("4 0"); and guesses (dict), what worse and better guesses cost on
+    the names held out, in nats per token: "uniform", "unigram", "bigram" and "floor".
 
     Args:
         num_heads, seed, beginning, temperature, top_k: at the start.
@@ -73,10 +76,12 @@ class NameLab(anywidget.AnyWidget):
     held_out = traitlets.Int(HELD_OUT, read_only=True).tag(sync=True)
     spec = traitlets.Dict(read_only=True).tag(sync=True)
     recipe = traitlets.Dict(RECIPE.as_json(), read_only=True).tag(sync=True)
+    digests = traitlets.Dict(read_only=True).tag(sync=True)
     guesses = traitlets.Dict(read_only=True).tag(sync=True)
     num_heads = traitlets.Int(4).tag(sync=True)
     seed = traitlets.Int(0).tag(sync=True)
     trained = traitlets.Bool(False).tag(sync=True)
+    digest = traitlets.Unicode("").tag(sync=True)
     beginning = traitlets.Unicode(BEGINNING).tag(sync=True)
     temperature = traitlets.Float(1.0).tag(sync=True)
     top_k = traitlets.Int(len(names.vocabulary)).tag(sync=True)

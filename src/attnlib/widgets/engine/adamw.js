@@ -26,12 +26,14 @@ export class AdamW {
     // Both means began at 0; what that makes them too small by is known.
     const share1 = 1 - beta1 ** this.steps;
     const share2 = 1 - beta2 ** this.steps;
+    // As torch does, decay first: a weight without a gradient only decays, and then every bit counts.
+    const left = 1 - rate * this.weightDecay;
     for (const { values, gradient, mean, square } of this.kept) {
       for (let i = 0; i < values.length; i++) {
         mean[i] += (1 - beta1) * (gradient[i] - mean[i]);
         square[i] = beta2 * square[i] + (1 - beta2) * gradient[i] ** 2;
         const move = mean[i] / share1 / (Math.sqrt(square[i] / share2) + this.eps);
-        values[i] -= rate * (this.weightDecay * values[i] + move);
+        values[i] = values[i] * left - rate * move;
       }
     }
   }

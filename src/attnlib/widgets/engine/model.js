@@ -31,8 +31,8 @@ class Parameters {
 /**
  * Token and position embeddings, blocks one after the other, a norm, linear readouts.
  *
- * `Numbers` is the type of all its arrays: Float32Array is torch's, and trains. With Float64Array
- * losses are exact enough to check a gradient by the difference of two.
+ * `Numbers` is the type of all its arrays: Float32Array answers, Float64Array trains. With it, losses
+ * are exact enough, too, to check a gradient by the difference of two.
  */
 export class TransformerModel {
   constructor(spec, { Numbers = Float32Array } = {}) {
@@ -68,9 +68,10 @@ export class TransformerModel {
     for (const { name, values } of this.parameters) values.set(weights[name]);
   }
 
-  /** The weights by their names, as arrays of their own. */
+  /** The weights by their names, as float32 arrays of their own, which hold those of the grid exactly. */
   weights() {
-    return Object.fromEntries(this.parameters.map(({ name, values }) => [name, values.slice()]));
+    const taken = ({ name, values }) => [name, Float32Array.from(values)];
+    return Object.fromEntries(this.parameters.map(taken));
   }
 
   /**

@@ -2,10 +2,9 @@
 
 import { TransformerModel } from "./model.js";
 import { should, shouldCount } from "./spec.js";
-import { Training } from "./training.js";
+import { numbersFor, Training } from "./training.js";
 
 const TURN = 25; // milliseconds of training; then the page's messages have their turn
-const NUMBERS = { float32: Float32Array, float64: Float64Array };
 
 /** What the page may ask of a training, at any time. */
 const QUESTIONS = {
@@ -19,7 +18,8 @@ const QUESTIONS = {
  * Serve the page at the other end of `scope`, a worker's `self`. `tasks` make what a training needs of a
  * message, each by its name; see streams.js. Messages have a `kind`:
  *
- *   start                  see `start`; told "losses", "evaluation", "maps" and, at the end, "done"
+ *   start                  see `begin`; told "losses", "evaluation", "maps" and, at the end, "done" with
+ *                          the model's digest
  *   pause, resume, stop    a stopped training is done, and its model stays as it is
  *   ask                    `question` with its `id`; told "reply": {id, reply} or {id, error}
  *
@@ -102,7 +102,8 @@ export function serve(scope, tasks) {
   function finish() {
     [isRunning, isDone] = [false, true];
     report(true);
-    tell("done", { steps: training.steps, seconds: milliseconds / 1000 });
+    const { steps } = training;
+    tell("done", { steps, seconds: milliseconds / 1000, digest: training.digest() });
   }
 
   /** Do what an event asks for; tell the page, in words, what that throws. */
@@ -126,12 +127,11 @@ export function serve(scope, tasks) {
  * time after so many steps: `losses`; `evaluation` on the sentences held out, if any; `maps`, what
  * the model says of the sentence `shown`, if any.
  */
-function begin({ spec, recipe, task, weights = null, numbers = "float32", reports }, tasks) {
+function begin({ spec, recipe, task, weights = null, reports }, tasks) {
   shouldBeOneOf(task.name, tasks, "the task's name");
-  shouldBeOneOf(numbers, NUMBERS, "numbers");
   const wanted = { losses: 10, evaluation: 25, maps: 25, shown: null, ...reports };
   for (const name of ["losses", "evaluation", "maps"]) shouldCount(wanted[name], `reports.${name}`);
-  const model = new TransformerModel(spec, { Numbers: NUMBERS[numbers] });
+  const model = new TransformerModel(spec, { Numbers: numbersFor(recipe) });
   const { chance, ...source } = tasks[task.name](task);
   if (weights === null && chance !== undefined) model.draw(chance, recipe.model);
   else model.load(weights ?? {});

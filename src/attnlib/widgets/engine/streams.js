@@ -21,11 +21,15 @@ export function given({ sentences, heldOut = [], relations = [] }) {
   return { next: () => sentences[taken++ % sentences.length], heldOut, relations };
 }
 
-/** Sentences of a task of attnlib.relations that are drawn from a seed, none of those `heldOut`. */
-export function fresh(task, { seed, heldOut: count = 300 }) {
+/**
+ * Sentences of a task of attnlib.relations that are drawn from a seed, none of those `heldOut`. Models
+ * are evaluated on the first few of these, `evaluated`, or on all.
+ */
+export function fresh(task, { seed, heldOut: count, evaluated = count }) {
   const heldOut = heldOutOf(task, count);
   const next = streamOf(task, seed, heldOut);
-  return { next, heldOut, relations: task.relations, chance: chanceOfWeights(seed) };
+  const chance = chanceOfWeights(seed);
+  return { next, heldOut: heldOut.slice(0, evaluated), relations: task.relations, chance };
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { AdamW } from "./adamw.js";
 import { evaluate } from "./evaluation.js";
+import { digestOf, roundToGrid } from "./grid.js";
 import { should, shouldCount } from "./spec.js";
 
 /** The learning rate of a step, counted from 0: it rises, stays, and falls along a straight line. */
@@ -15,7 +16,7 @@ export function learningRate(recipe, step) {
 
 /** Throw unless a recipe says how to train; its names are those of attnlib.training's Recipe. */
 export function checkRecipe(recipe) {
-  for (const name of ["steps", "batch"]) shouldCount(recipe[name], name);
+  for (const name of ["steps", "batch", "held_out"]) shouldCount(recipe[name], name);
   shouldCount(recipe.warmup, "warmup", 0);
   const isShare = (value) => value >= 0 && value <= 1;
   for (const name of ["falls_at", "ends_at"]) {
@@ -26,6 +27,16 @@ export function checkRecipe(recipe) {
   should(areBetas, "betas", "two shares from 0 to 1", betas);
   should(recipe.lr > 0 && recipe.lr < Infinity, "lr", "above 0", recipe.lr);
   should(recipe.weight_decay >= 0, "weight_decay", "0 or more", recipe.weight_decay);
+}
+
+/** Whether a training gives the same bits in every browser and in Python, as it does if nothing is said. */
+function isRepeatable({ repeatable = true }) {
+  return repeatable;
+}
+
+/** The type of a model's numbers; a repeatable training is in float64. */
+export function numbersFor(recipe) {
+  return isRepeatable(recipe) ? Float64Array : Float32Array;
 }
 
 /** A model on its way; `task` is made by streams.js. */
@@ -47,6 +58,7 @@ export class Training {
   /** Learn from one batch; returns its loss before the step. */
   step() {
     const { model, task, recipe } = this;
+    if (this.steps === 0) this.round(); // the first weights
     const sentences = Array.from({ length: recipe.batch }, () => task.next());
     const batch = model.pack(sentences, { onlyDue: true });
     const loss = model.loss(batch, model.forward(batch));
@@ -54,8 +66,20 @@ export class Training {
     should(Number.isFinite(loss), name, "finite: try a smaller lr", `${loss}`);
     model.backward(batch);
     this.optimizer.step(learningRate(recipe, this.steps));
+    this.round();
     this.steps += 1;
     return loss;
+  }
+
+  round() {
+    if (!isRepeatable(this.recipe)) return;
+    for (const { values } of this.model.parameters) roundToGrid(values);
+  }
+
+  /** The digest of what was trained; null where nothing was, or not repeatably. */
+  digest() {
+    const hasOne = isRepeatable(this.recipe) && this.steps > 0;
+    return hasOne ? digestOf(this.model.parameters) : null;
   }
 
   evaluate(options) {

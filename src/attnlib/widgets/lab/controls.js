@@ -3,6 +3,7 @@
 import { element } from "../shared/dom.js";
 import { createButton, createCheckbox, createSlider } from "../shared/parts.js";
 import { setterOf } from "../shared/state.js";
+import { digitsOf, sayNamed } from "./digest.js";
 import { headsInWords, sayBegin, sayProgress } from "./words.js";
 
 const SETTLED = 300; // milliseconds; a slider that moves on within them trains nothing
@@ -45,11 +46,13 @@ export function createTraining(
   { counts, sayHeads = headsInWords, forget = () => {} },
 ) {
   const set = setterOf(model);
-  let state = null; // {setting, numHeads, seed, trained}, and of HeadLab {isGiven, canBeGiven}
+  let state = null; // {setting, numHeads, seed, trained, digest}, and of HeadLab {isGiven, canBeGiven}
+  let named = null; // {which, digits}: the model, as it was, that the state asks for with which it began
   let isAgain = false; // whether a model is trained because the state it began with asks for it
   let settling; // a timer
   const chosen = () => [state.setting, state.numHeads, state.seed, state.isGiven];
   const run = () => runs.find(...chosen()) ?? null;
+  const which = () => [state.setting.key, ...chosen().slice(1)].join();
 
   const slider = createSlider("Heads", {
     max: counts.length - 1,
@@ -105,6 +108,7 @@ export function createTraining(
     beginning.node.hidden = !state.canBeGiven;
     beginning.draw(state.isGiven);
     isAgain = before === null ? state.trained : isAgain;
+    named ??= { which: which(), digits: state.digest };
     runs.show(...chosen());
     if (!state.trained && before?.trained !== false) runs.giveUp();
     clearTimeout(settling);
@@ -118,7 +122,10 @@ export function createTraining(
     const { steps } = state.setting.recipe;
     bar.max = steps;
     bar.value = shown?.steps ?? 0;
-    text.textContent = sayProgress(shown, steps);
+    const wanted = named.which === which() ? named.digits : "";
+    text.textContent = sayProgress(shown, steps) + sayNamed(shown, wanted);
+    const digits = runs.isOver(shown) ? digitsOf(shown) : wanted;
+    if (model.get("digest") !== digits) set("digest", digits);
     return sayBegin(shown, isAgain);
   }
   return {

@@ -21,7 +21,7 @@ export function sharedRuns(model, settings) {
 
 /**
  * Models that train, or have trained. A run is {setting, numHeads, seed, isGiven, state, steps,
- * losses, evaluation, curve, seconds, problem}; its `state` is "training", "paused", "done", "stopped"
+ * losses, evaluation, curve, seconds, digest, problem}; its `state` is "training", "paused", "done", "stopped"
  * or "failed", and its `curve` has [step, loss] of each evaluation. A setting has at least {key, name,
  * options, spec, recipe, given}, and may say how
  * many `evaluations` its trainings have. A run that `isGiven` began with the weights that
@@ -94,7 +94,7 @@ function createRuns({ heldOut, startTraining }) {
       recipe,
       weights: isGiven ? given : null,
       isAsIs: run.state === "given",
-      task: { name, options, seed, heldOut },
+      task: { name, options, seed, heldOut: recipe.held_out, evaluated: heldOut },
       reports: { losses: EVERY, evaluation: Math.max(25, Math.round(recipe.steps / evaluations)) },
     };
     run.training = startTraining(message, {
@@ -108,8 +108,8 @@ function createRuns({ heldOut, startTraining }) {
         run.curve.push([steps, evaluation.loss]);
         report(run);
       },
-      done({ steps, seconds }) {
-        Object.assign(run, { steps, seconds });
+      done({ steps, seconds, digest }) {
+        Object.assign(run, { steps, seconds, digest });
         if (run.state !== "given") run.state = steps < recipe.steps ? "stopped" : "done";
         putToSleep();
         goOn();
