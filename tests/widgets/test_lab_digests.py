@@ -18,6 +18,7 @@ def quick(kind, **options):
     recipe = RECIPES["names" if kind is NameLab else "concord"].changed(steps=10, warmup=5)
     widget.set_trait("recipe", recipe.as_json())
     widget.set_trait("held_out", 10)
+    widget.set_trait("digests", {})  # those of the whole training
     return widget
 
 

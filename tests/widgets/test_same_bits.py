@@ -3,7 +3,9 @@
 import pytest
 from tools.same_bits import START, message_of
 
+from attnlib.data import load_sweep, read_card
 from attnlib.training import RECIPES, train
+from attnlib.widgets import HeadLab
 
 pytestmark = pytest.mark.everyday  # what every page with such a model says of it
 
@@ -30,3 +32,14 @@ def test_a_browser_trains_torchs_model(model_page, name):
     losses, end = model_page.evaluate("[losses, ended]")
     assert losses == pytest.approx(wanted.losses, abs=1e-12)
     assert end == wanted.digest
+
+
+def test_the_labs_know_the_digests_of_models_that_are_kept():
+    card = read_card("concord", 0)
+    known = HeadLab().digests
+    assert known["4 0"] == card.digest[:8]
+    sides = load_sweep("sides")
+    trained = [of for of in sides.trainings if of["trial"] == "both readouts"]
+    assert all(known[f"{of['heads']} {of['seed']}"] == of["digest"][:8] for of in trained)
+    others = {of["digest"][:8] for of in sides.trainings if of["trial"] != "both readouts"}
+    assert trained and others and not others & {*known.values()}

@@ -15,6 +15,7 @@ from attnlib.training import RECIPES
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._head_lab_model import checked_form, counts_of, weights_of
+from attnlib.widgets._known_digests import known_digests
 
 # How many of our models share a best head, and of how many: benchmarks/heads.py writes it.
 OURS = json.loads((Path(__file__).parent / "head_lab_sharing.json").read_text(encoding="utf-8"))
@@ -166,7 +167,7 @@ class HeadLab(anywidget.AnyWidget):
         if from_weights and model is None:
             raise ValueError("from_weights must be False without a model, got True")
         recipe = RECIPES["concord"]
-        set_fixed(self, {"recipe": recipe.as_json()})
+        set_fixed(self, {"recipe": recipe.as_json(), "digests": known_digests(recipe.name)})
         if small:
             set_fixed(self, {"small": True, "counts": SMALL_COUNTS, "summary": SMALL_SUMMARY})
         if model is None:

@@ -12,6 +12,7 @@ from attnlib.training import RECIPES, held_out_sentences
 from attnlib.training._name_guesses import name_guesses
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
+from attnlib.widgets._known_digests import known_digests
 
 RECIPE = RECIPES["names"]
 COUNTS = [1, 2, 4, 8]
@@ -103,6 +104,7 @@ class NameLab(anywidget.AnyWidget):
         require_text("beginning", beginning)
         model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": COUNTS[0]})
         set_fixed(self, {"spec": model.spec(), "guesses": dict(_guesses())})
+        set_fixed(self, {"digests": known_digests(RECIPE.name)})
         super().__init__(beginning=beginning, temperature=float(temperature), **numbers)
 
     def __repr__(self) -> str:
