@@ -93,9 +93,9 @@ class WebKit:
         self.screen.wait()
 
 
-def wait_for(engine: Firefox | WebKit, function: str, *value: object):
+def wait_for(engine: Firefox | WebKit, function: str, *value: object, seconds: float = SECONDS):
     """Ask the page until it says yes."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     while not engine.evaluate(function, *value):
         assert time.monotonic() < end, f"never: {function}"
         time.sleep(0.05)

@@ -1,6 +1,20 @@
-"""A recipe's training in a browser, in the page of `browser_models`."""
+"""Trainings in a browser, in the page of `browser_models`, that are to be torch's."""
 
 from attnlib.model import TransformerModel
+from attnlib.training import RECIPES
+
+SHORT = {"steps": 12, "warmup": 3, "batch": 8}
+TRAININGS = {  # recipe and seed
+    "concord": (RECIPES["concord"], 0),
+    "concord, 1 head": (RECIPES["concord"].changed(model={"num_heads": 1}, steps=60), 3),
+    **{
+        f"names, {h} heads": (RECIPES["names"].changed(model={"num_heads": h}, steps=60), h)
+        for h in (1, 2, 4, 8)
+    },
+    "two layers, causal": (RECIPES["induction"].changed(pool=None, **SHORT), 1),
+    "lookup": (RECIPES["lookup"].changed(**SHORT), 2),
+    "diagonals": (RECIPES["diagonals"].changed(**SHORT), 5),
+}
 
 # Starts a training. `losses` are the page's then, and in the end `ended`: the digest, or an error.
 START = """(message) => {

@@ -5,7 +5,10 @@ from tools import browser_models
 from tools.browsing import serve
 from tools.engines import FOCUS, wait_for
 from tools.every_widget import COMPLETE, about
+from tools.same_bits import START, TRAININGS, message_of
 from tools.widget_pages import page_source
+
+from attnlib.training import train
 
 NOTE_PROBLEMS = """<script>
   window.problems = [];
@@ -35,27 +38,16 @@ def test_each_widget_is_drawn_and_answers_a_key(engine, name, tmp_path):
         assert engine.evaluate("() => window.problems") == []
 
 
-TRAIN = """(message) => {
-  [window.losses, window.isDone] = [[], false];
-  attnModules["engine/trainer.js"].startTraining(message, {
-    losses: (told) => losses.push(...told.losses),
-    done: () => { window.isDone = true; },
-    error: (reason) => { throw new Error(reason); },
-  });
-}"""
-
-
-def test_a_model_trains_in_a_page_that_is_opened_from_a_folder(engine, model_page, tmp_path):
+@pytest.mark.parametrize("name", ["concord", "names, 4 heads", "two layers, causal"])
+def test_it_trains_torchs_models_in_a_page_that_is_opened_from_a_folder(engine, name, tmp_path):
+    recipe, seed = TRAININGS[name]
     path = tmp_path / "page.html"
     page = browser_models.page_source().replace("<script", f"{NOTE_PROBLEMS}<script", 1)
     path.write_text(page, encoding="utf-8")
-    message = browser_models.start_message()
     engine.open(path.as_uri())
-    engine.evaluate(TRAIN, message)
-    wait_for(engine, "() => window.isDone || window.problems.length > 0")
+    engine.evaluate(START, message_of(recipe, seed))
+    wanted = train(recipe, seed=seed, progress=False)  # meanwhile
+    wait_for(engine, "() => window.ended || window.problems.length > 0", seconds=120)
     assert engine.evaluate("() => window.problems") == []
-    model_page.evaluate(TRAIN, message)
-    model_page.wait_for_function("window.isDone")
-    losses = model_page.evaluate("losses")
-    assert len(losses) == 20 and losses[-1] < losses[0]
-    assert engine.evaluate("() => window.losses") == pytest.approx(losses, abs=1e-6)
+    assert engine.evaluate("() => window.losses") == pytest.approx(wanted.losses, abs=1e-12)
+    assert engine.evaluate("() => window.ended") == wanted.digest

@@ -1,26 +1,13 @@
 """A browser trains, bit for bit, the models that torch trains."""
 
 import pytest
-from tools.same_bits import START, message_of
+from tools.same_bits import START, TRAININGS, message_of
 
 from attnlib.data import load_sweep, read_card
-from attnlib.training import RECIPES, train
+from attnlib.training import train
 from attnlib.widgets import HeadLab
 
 pytestmark = pytest.mark.everyday  # what every page with such a model says of it
-
-SHORT = {"steps": 12, "warmup": 3, "batch": 8}
-TRAININGS = {
-    "concord": (RECIPES["concord"], 0),
-    "concord, 1 head": (RECIPES["concord"].changed(model={"num_heads": 1}, steps=60), 3),
-    **{
-        f"names, {h} heads": (RECIPES["names"].changed(model={"num_heads": h}, steps=60), h)
-        for h in (1, 2, 4, 8)
-    },
-    "two layers, causal": (RECIPES["induction"].changed(pool=None, **SHORT), 1),
-    "lookup": (RECIPES["lookup"].changed(**SHORT), 2),
-    "diagonals": (RECIPES["diagonals"].changed(**SHORT), 5),
-}
 
 
 @pytest.mark.parametrize("name", TRAININGS)
