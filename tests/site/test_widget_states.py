@@ -227,6 +227,29 @@ def test_a_link_that_cannot_be_used_is_refused_in_place(open_at, damage):
     assert told.count() == 0
 
 
+EARLIER = (
+    "The link belongs to an earlier edition of the course, whose models had other first numbers."
+)
+
+
+@pytest.mark.parametrize("name", ["head_lab", "name_lab"])
+def test_a_link_to_a_model_of_an_earlier_edition_is_followed_and_told_to_be_one(open_at, name):
+    page = open_at()
+    move(page, name)
+    head, _, text = link_to(page, name).partition("=")
+    values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    assert values.pop("digest") == ""  # nothing is trained
+    values |= {"trained": True, "seed": 7}
+    packed = base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+    linked = open_at(f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed}")
+    assert refusal(linked, name).inner_text() == EARLIER
+    progress = figure(linked, name).locator(".attn-progress-text")
+    expect(progress).to_contain_text("Training")
+    assert refusal(linked, name).inner_text() == EARLIER  # while it trains, and afterwards
+    figure(linked, name).get_by_role("button", name="Another seed").click()
+    assert refusal(linked, name).count() == 0
+
+
 def test_a_link_to_another_place_or_page_changes_nothing(open_at):
     page = open_at()
     start = shown(figure(page, "query_compass"))

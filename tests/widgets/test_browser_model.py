@@ -280,6 +280,41 @@ def test_twenty_steps_are_torchs(model_page, spec):
     assert found == pytest.approx(wanted, abs=1e-12)
 
 
+DECAY = """([multiples, rates, weightDecay]) => {
+  const {AdamW} = attnModules["engine/adamw.js"];
+  const {roundToGrid} = attnModules["engine/grid.js"];
+  const values = Float64Array.from(multiples, (multiple) => multiple * 2 ** -20);
+  const gradient = new Float64Array(values.length);
+  const optimizer = new AdamW([{values, gradient}], {weightDecay});
+  return rates.map((rate) => {
+    optimizer.step(rate);
+    const before = [...values];
+    roundToGrid(values);
+    return [before, Array.from(values, (value) => [value, Object.is(value, -0)])];
+  });
+}"""
+
+
+@pytest.mark.parametrize("weight_decay", [2**-3, 0.2, 0.01, 0.0])
+def test_a_weight_without_a_gradient_decays_as_torchs_even_where_it_lies_between(
+    model_page, weight_decay
+):
+    """Halfway between two multiples the last bit decides, and 1/256 x 1/8 leads there."""
+    multiples = [*range(-5000, 5001)]
+    rates = [2**-8, *(RECIPES["concord"].learning_rate(step) for step in (0, 30, 79, 390, 399))]
+    weights = torch.tensor(multiples, dtype=torch.float64) / 2**20
+    weights.grad = torch.zeros_like(weights)
+    optimizer = torch.optim.AdamW([weights], weight_decay=weight_decay, fused=True)
+    found = model_page.evaluate(DECAY, [multiples, rates, weight_decay])
+    for rate, (before, after) in zip(rates, found, strict=True):
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.step()
+        assert before == weights.tolist()
+        weights.copy_((weights * 2**20).round() / 2**20)  # half to even
+        assert [value for value, _ in after] == weights.tolist()
+        assert not any(is_negative_zero for _, is_negative_zero in after)
+
+
 DIFFERENCES = """({spec, weights, sentences}) => {
   const {TransformerModel} = attnModules["engine/model.js"];
   const model = new TransformerModel(spec, {Numbers: Float64Array});
