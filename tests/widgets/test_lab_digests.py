@@ -39,6 +39,7 @@ def digest_on(page):
 def unfold(page):
     """Open the numbers; NameLab has another fold before."""
     page.locator("details:has(.attn-table) summary").click()
+    page.locator(".attn-table tbody tr").first.wait_for()
 
 
 def told(page):
