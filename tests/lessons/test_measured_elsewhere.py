@@ -72,7 +72,8 @@ def test_what_the_coin_is_after_more_sentences():
     found = results_of("concord-long")["4 heads"]
     [worst, best, most] = told_in_l08(
         r"With 128 sentences per step four heads get ([.\d]+) to ([.\d]+) of these words right, "
-        r"the better ones in some other way: still no head has more than about ([.\d]+) on the right noun"
+        r"the better ones in some other way: still no head has more than about ([.\d]+) on the "
+        r"right noun"
     )
     right = found["right"]["predicate>noun"]
     assert [worst, best, len(right)] == [round(min(right), 2), round(max(right), 2), 5]
