@@ -645,6 +645,7 @@ def test_repeating_is_stopped_and_goes_on_where_it_was(lab):
     page.get_by_role("button", name="Repeat it").click()
     page.locator(".attn-run-dot").first.wait_for()
     page.get_by_role("button", name="Stop repeating").click()
+    page.wait_for_timeout(400)  # what was done by then is told
     done = page.locator(".attn-kept tbody tr").count()
     page.wait_for_timeout(400)
     assert page.locator(".attn-kept tbody tr").count() == done < 10
