@@ -10,7 +10,6 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from myst_nb.core.utils import coalesce_streams
-from tools import ROOT
 from tools.browsing import serve
 from tools.lesson_runs import NOTEBOOK, all_notebooks
 from tools.site_builds import build, small_project
