@@ -2,10 +2,11 @@
 
     python benchmarks/same_bits.py [concord names ...] [--json]
 
-Each recipe is trained from seed 0 under several instruction sets, each in a process of its own. The
-digests are compared. And of each step all weights are compared as they are *before* they are
-rounded: two machines part where the border between two multiples of the grid lies between their two
-numbers. The chance of that in one training is the sum of their distances over the grid.
+Each recipe is trained from seed 0 in the settings of other_machines.py and with MKL's compatible
+sums, each in a process of its own. The digests are compared. And of each step all weights are
+compared as they are *before* they are rounded: two machines part where the border between two
+multiples of the grid lies between their two numbers. The chance of that in one training is the sum
+of their distances over the grid.
 """
 
 import argparse
@@ -18,24 +19,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from measuring import Goal, save, show, show_goals
+from other_machines import settings
 
 from attnlib import data
 from attnlib.training import GRID, RECIPES, SWEEPS, loop, train
 
-SETTINGS = {
-    "as it is": {},
-    "avx2": {
-        "ATEN_CPU_CAPABILITY": "avx2",
-        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-        "ONEDNN_MAX_CPU_ISA": "AVX2",
-    },
-    "default": {
-        "ATEN_CPU_CAPABILITY": "default",
-        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
-        "ONEDNN_MAX_CPU_ISA": "SSE41",
-    },
-    "compatible": {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE"},
-}
+SETTINGS = settings([]) | {"compatible": {"MKL_CBWR": "COMPATIBLE"}}
 POWERS = (-18, -20, -22)  # of 2: grids that were tried
 SHOWN = 30  # trainings of which a page shows the digest, at most
 
