@@ -1,49 +1,45 @@
-/* Closes the folds over what answers a prediction until its reader has committed.
+/* Covers what gives a prediction away until its reader has committed, or presses the cover.
 
-   The page comes with them open, so that all can be read where no script runs; each is closed as
-   soon as it has arrived. The widgets' host tells which predictions are committed, at the start too:
-   a reader's answer may have been kept. A fold that a reader has opened by hand stays open over
-   a reload. A link into a fold opens it (not every browser sees to that), and paper shows what is in
-   it. Where a browser finds words in a fold, it opens it itself. */
+   The page comes with all of it open, so that it can be read where no script runs; each cover closes
+   as soon as it has arrived. The widgets' host tells which predictions are committed, at the start
+   too: a reader's answer may have been kept. All covers of one prediction open together. Nothing is
+   covered for a reader who comes by a link to a place on the page or from the search, and for one
+   who has pressed as many covers as show that they read without predicting; paper shows all. What
+   was pressed stays open over a reload. */
 (() => {
-  const SELECTOR = "details.course-cover";
+  const SELECTOR = ".course-cover";
+  const ALL = "all";
+  const ENOUGH = 3;
+  const KEY = `course-uncovered ${location.pathname}`;
   const committed = new Set(); // the models of predictions
-  const keyOf = (fold) => `course-open ${location.pathname} ${fold.dataset.until}`;
+  const pressed = new Set(kept()); // such models, or ALL
 
-  /** What `use(sessionStorage)` returns, or nothing where it is denied or full. */
-  function stored(use) {
+  /** What was pressed on this page before it was loaded again. */
+  function kept() {
     try {
-      return use(sessionStorage);
+      const found = JSON.parse(sessionStorage.getItem(KEY));
+      return Array.isArray(found) ? found : [];
     } catch {
-      return undefined;
+      return [];
     }
+  }
+  function press(model) {
+    pressed.add(model);
+    if (pressed.size >= ENOUGH) pressed.add(ALL);
+    sessionStorage.setItem(KEY, JSON.stringify([...pressed]));
+    update();
   }
 
   function update() {
-    for (const fold of document.querySelectorAll(SELECTOR)) {
-      const covers = !committed.has(fold.dataset.until);
-      if (fold.hasAttribute("data-covers") === covers) continue; // it may be open by hand
-      fold.toggleAttribute("data-covers", covers);
-      if (!covers) stored((store) => store.removeItem(keyOf(fold)));
-      fold.open = !covers || stored((store) => store.getItem(keyOf(fold))) === "open";
+    for (const cover of document.querySelectorAll(SELECTOR)) {
+      const { until } = cover.dataset;
+      const covers = !(committed.has(until) || pressed.has(until) || pressed.has(ALL));
+      cover.toggleAttribute("data-covers", covers);
+      const [button, answer] = cover.children;
+      if (!answer) continue; // it is still arriving
+      button.hidden = !covers;
+      answer.inert = covers && !cover.closest("figure"); // a drawing's alternative text stands
     }
-  }
-
-  /** What the address leads to; nothing if it can't be read. */
-  function hashed() {
-    try {
-      return decodeURIComponent(location.hash.slice(1));
-    } catch {
-      return "";
-    }
-  }
-
-  function reveal() {
-    const target = document.getElementById(hashed());
-    const fold = target?.closest(SELECTOR);
-    if (!fold || fold.open) return;
-    fold.open = true;
-    target.scrollIntoView();
   }
 
   document.addEventListener("course-committed", ({ detail: { model, isCommitted } }) => {
@@ -52,30 +48,23 @@
     update();
   });
   document.addEventListener("click", ({ target }) => {
-    const fold = target.closest(`${SELECTOR}[data-covers] > summary`)?.parentElement;
-    if (!fold) return;
-    if (fold.open) stored((store) => store.removeItem(keyOf(fold)));
-    else stored((store) => store.setItem(keyOf(fold), "open"));
+    const cover = target.closest(`${SELECTOR} > button`)?.parentElement;
+    if (!cover) return;
+    press(cover.dataset.until);
+    const [, answer] = cover.children;
+    answer.tabIndex = -1; // the keyboard goes on from what it has opened
+    answer.focus({ preventScroll: true });
   });
+
+  const [visit] = performance.getEntriesByType("navigation");
+  const isArrival = !visit || visit.type === "navigate";
+  if (isArrival && (location.hash || new URLSearchParams(location.search).has("highlight"))) {
+    press(ALL);
+  }
   const arriving = new MutationObserver(update);
   arriving.observe(document, { childList: true, subtree: true });
-  document.addEventListener(
-    "readystatechange",
-    () => {
-      arriving.disconnect();
-      update();
-      reveal();
-    },
-    { once: true },
-  );
-  addEventListener("hashchange", reveal);
-
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll(`${SELECTOR}:not([open])`)];
-    for (const fold of opened) fold.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const fold of opened) fold.open = false;
+  document.addEventListener("DOMContentLoaded", () => {
+    arriving.disconnect();
+    update();
   });
 })();

@@ -1,18 +1,21 @@
-"""What answers a prediction stands in a fold, which the page's script closes at first.
+"""What gives a prediction's answer away is covered in its place, until its reader has committed.
 
-That is all that follows a Predict box up to the next heading, exercise or Predict box. Once the
-reader has committed there the fold opens; by hand it opens at any time. Where no script runs it is
-open and nothing is seen of it. See prediction-covers.js.
+A page marks it: a cell by the tag `answer`, a paragraph, list or table by `{.answer}` on the line
+above it, a formula by `:::{container} answer` around it. It belongs to the last Predict box before
+it. Of a cell only what it prints or draws is covered; a figure's caption stays readable. All else
+stands open: headings, code, widgets, prose.
+Where no script runs nothing is covered. See prediction-covers.js.
 """
-
-from itertools import takewhile
 
 from docutils import nodes
 from page_widgets import shown_widgets, state_of
+from sphinx.util import logging
 
-OPEN = """<details class="course-cover" data-until="{model}" open><summary>
-<span class="course-closed">Show the answer and what follows</span>
-<span class="course-open">Hide the answer and what follows</span></summary>"""
+LOGGER = logging.getLogger(__name__)
+MARKS = {"answer", "tag_answer"}  # classes: of a text, of a cell
+COVER = '<div class="course-cover" data-until="{model}">{press}<div class="course-answer">'
+PRESS = '<button type="button" hidden><span>Your guess first, or press to see</span></button>'
+UNCOVERED = (nodes.caption, nodes.legend)  # of a figure
 
 
 def prediction_in(node: nodes.Element, state: dict) -> str | None:
@@ -21,43 +24,59 @@ def prediction_in(node: nodes.Element, state: dict) -> str | None:
     return next((one for one in models if state[one]["state"].get("_module") == "predict"), None)
 
 
-def answer_below(box: nodes.Element, state: dict) -> list[nodes.Element]:
-    """Return what stands below a Predict box and belongs to it."""
-
-    def belongs(node: nodes.Element) -> bool:
-        is_exercise = {"exercise", "solution"} & set(node.get("classes", ()))
-        is_heading = isinstance(node, nodes.section)
-        return not (is_heading or is_exercise or prediction_in(node, state))
-
-    below = box.parent[box.parent.index(box) + 1 :]
-    answer = list(takewhile(belongs, below))
-    while answer and isinstance(answer[-1], nodes.target):
-        answer.pop()  # it names the next heading
-    return answer
-
-
 def is_cell(node: nodes.Node) -> bool:
     """Tell a code cell from all else on a page."""
     return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
 
 
+def answers(doctree: nodes.document, state: dict) -> list[tuple[nodes.Element, str | None]]:
+    """Return what a page marks, each with the model of the box that it answers."""
+    found, model = [], None
+    for node in doctree.findall(nodes.Element):
+        if is_cell(node):
+            model = prediction_in(node, state) or model
+        if MARKS.intersection(node.get("classes", ())):
+            found.append((node, model))
+    return found
+
+
+def covered(answer: nodes.Element) -> list[list[nodes.Element]]:
+    """Return what a cover takes of a text or a cell: rows of nodes that stand side by side."""
+    if not is_cell(answer):
+        return [[answer]]
+    if any(shown_widgets(answer)):
+        LOGGER.warning("a widget is never covered", location=answer)
+    outputs = [part for part in answer if part.get("nb_element") == "cell_code_output"]
+    figures = [figure for output in outputs for figure in output.findall(nodes.figure)]
+    return [
+        [part for part in box.children if not isinstance(part, UNCOVERED)]
+        for box in figures or outputs
+    ]
+
+
 def add_covers(app, doctree, page):
-    """Put the answers into folds."""
+    """Put what answers into covers; neighbors share one."""
     state = state_of(app.env, page)
-    if app.builder.format != "html" or not state:
+    if app.builder.format != "html":
         return
-    for box in list(doctree.findall(is_cell)):
-        model = prediction_in(box, state)
-        answer = answer_below(box, state) if model else []
-        if answer:
-            begin = nodes.raw(text=OPEN.format(model=model), format="html")
-            end = nodes.raw(text="</details>", format="html")
-            place = box.parent.index(box) + 1
-            box.parent[place : place + len(answer)] = [begin, *answer, end]
+    end = None  # of the last cover
+    for answer, model in answers(doctree, state or {}):
+        if model is None:
+            LOGGER.warning("this answers no prediction: none stands before it", location=answer)
+            continue
+        for row in covered(answer):
+            box = row[0].parent
+            place = box.index(row[0])
+            if end and end[1] == model and box[place - 1] is end[0]:
+                box.insert(place + len(row), box.pop(place - 1))
+                continue
+            begin = nodes.raw(text=COVER.format(model=model, press=PRESS), format="html")
+            end = nodes.raw(text="</div></div>", format="html"), model
+            box[place : place + len(row)] = [begin, *row, end[0]]
 
 
 def load_script(app, pagename, templatename, context, doctree):
-    """Let pages with such folds load their script."""
+    """Let pages with covers load their script."""
     if "course-cover" in context.get("body", ""):
         app.add_js_file("prediction-covers.js")
 

@@ -1,7 +1,7 @@
 """A figure can be shown on the whole screen, by a press or by keyboard, and nothing moves."""
 
 import pytest
-from tools.browsing import open_page
+from tools.browsing import open_page, uncover
 from tools.lesson_runs import NOTEBOOK, all_lessons
 from tools.site_builds import build, small_project
 
@@ -119,8 +119,7 @@ def test_only_pages_with_drawings_load_it(browser, address):
 def test_each_drawing_of_a_lesson_has_its_button(browser, site_address, lesson):
     """But not one that stands in for a widget, where the widget is drawn."""
     with open_page(browser, f"{site_address}{lesson}.html") as (page, _):
-        folds = page.locator(".course-cover")
-        folds.evaluate_all("folds => { for (const fold of folds) fold.open = true; }")
+        uncover(page)
         for figure in page.locator("article figure:has(.drawing)").all():
             button, drawing = figure.locator("> button"), figure.locator(".drawing")
             assert button.count() == 1

@@ -22,7 +22,6 @@ PAGES = [*all_pages(), "search"]
 # What stands around a page on a wide screen is the same on all, so one shows it in the dark.
 LOOKS = [look for page in PAGES for look in ((page, "dark", 1280), (page, "light", 360))]
 LOOKS.append((PAGES[0], "light", 1280))
-OPEN_FIGURE = "article figure:not(.course-cover figure)"  # not one that answers a prediction
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +81,7 @@ def test_search_finds_a_word_of_a_lesson(browser, site, site_address):
 def test_the_theme_button_changes_colors_and_drawings(browser, site_address):
     address = f"{site_address}{all_lessons()[0]}.html"
     with open_page(browser, address) as (page, problems):
-        dark_drawing = page.locator(f"{OPEN_FIGURE} img.only-dark").first
+        dark_drawing = page.locator("article figure img.only-dark").first
         assert dark_drawing.is_hidden()
         assert switch_theme(page) == "dark"
         assert dark_drawing.is_visible()
@@ -141,8 +140,8 @@ def test_a_lesson_loads_what_is_looked_at(browser, site_address):
     page.on("request", lambda request: loaded.append(request.url.split("/")[-1]))
     page.goto(f"{site_address}{all_lessons()[0]}.html")
     show = "async (image) => { image.scrollIntoView(); await image.decode(); }"
-    shown = page.locator(f"{OPEN_FIGURE} img.only-dark")
-    hidden = page.locator(f"{OPEN_FIGURE} img.only-light")
+    shown = page.locator("article figure img.only-dark")
+    hidden = page.locator("article figure img.only-light")
     shown.first.evaluate(show)
     for source in hidden.evaluate_all("images => images.map((image) => image.src)"):
         assert source.split("/")[-1] not in loaded
@@ -178,7 +177,6 @@ DRAWINGS = r"""async () => {
 @pytest.mark.parametrize("name", all_notebooks())
 def test_a_phone_shows_each_drawing_whole_and_readable(browser, site_address, name):
     with open_page(browser, f"{site_address}{name}.html", width=360) as (page, _):
-        page.locator(".course-cover").evaluate_all("all => all.forEach((one) => one.open = true)")
         for width in (360, 390):
             page.set_viewport_size({"width": width, "height": 800})
             for _ in ("light", "dark"):

@@ -60,9 +60,6 @@ def test_a_lesson_fills_its_paper(browser, site_address, name):
 def test_what_shows_nothing_on_paper_takes_no_room_there(browser, site_address):
     """A model that nobody has trained has no maps, and presets can't be pressed."""
     with open_page(browser, f"{site_address}{HEAD_LAB}.html") as (page, _):
-        page.locator("details.course-cover").evaluate_all(
-            "all => all.forEach((d) => d.open = true)"
-        )
         blank = page.locator(".attn-head-lab .attn-blank").first
         repeat = page.locator(".attn-head-lab .attn-repeat").first
         assert blank.is_visible() and repeat.is_visible()
@@ -109,8 +106,6 @@ def test_a_solution_is_printed_if_it_was_opened(browser, site_address):
         opened, *closed = [solution.is_visible() for solution in solutions.all()]
         assert opened and closed and not any(closed)
         assert solutions.first.locator("section").is_visible()
-        covered = page.locator(".course-cover figure")
-        assert covered.count() > 0 and all(figure.is_visible() for figure in covered.all())
 
 
 def test_a_prediction_is_printed_with_its_answer_whether_committed_or_not(browser, site_address):

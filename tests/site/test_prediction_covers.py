@@ -27,30 +27,25 @@ CELL = """```{{code-cell}} ipython3
 """
 FIGURE = """```{code-cell} ipython3
 ---
+tags: [answer]
 mystnb: {image: {alt: A dark little dot.}, figure: {name: fig-dot, caption: "Dot (hand-built)."}}
 ---
 from IPython.display import SVG
-SVG('<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="6pt"><path fill="#1F2328"/></svg>')
-```
-"""
-EXERCISE = """```{exercise-start} Do it
-:label: ex-do-it
-```
-What the exercise asks.
-
-```{exercise-end}
+SVG('<svg xmlns="http://www.w3.org/2000/svg" width="240pt" height="60pt"></svg>')
 ```
 """
 PAGE = "\n".join([
-    NOTEBOOK, "# Page", "See {numref}`fig-dot`.", CELL.format(tags="", code="'before all'"),
-    PREDICT.format(question="first"), "Prose answers.", CELL.format(tags="", code="'code answers'"),
-    "A formula answers: $x$.", CELL.format(tags="hide-input", code="'output answers'"), EXERCISE,
-    "After the exercise.", PREDICT.format(question="asked in vain"), "(next)=", "## Next",
-    "Below a heading. " * 300, PREDICT.format(question="second"), PREDICT.format(question="third"),
-    FIGURE, "Said of the dot.", PREDICT.format(question="fourth"), "### Part", "In the part.",
+    NOTEBOOK, "# Page", "See {numref}`fig-dot`. [There](#next)",
+    CELL.format(tags="", code="'before all'"),
+    PREDICT.format(question="first"), "Open prose.",
+    CELL.format(tags="answer", code="'output ' + 'answers'"), "{.answer}\nProse answers: $x$.\n",
+    "{.answer}\n| a table |\n|---|\n| answers |\n", "(next)=", "## Next",
+    "Below a heading. " * 300, "", ":::{container} answer\n* a list answers\n:::\n",
+    PREDICT.format(question="asked in vain"), PREDICT.format(question="third"),
+    FIGURE, "Said of the dot.", PREDICT.format(question="fourth"), "{.answer}\nThe fourth.\n",
     PREDICT.format(question="fifth").replace("Predict(", "p = Predict(").replace(
         ".\")\n", ".\")\np.choice, p.committed = 0, True\np\n"
-    ), "Kept open.",
+    ), "{.answer}\nKept open.\n",
 ])  # fmt: skip
 
 
@@ -71,19 +66,29 @@ def page(browser, address):
         assert problems == []
 
 
-ALWAYS = {
-    "before all", "What the exercise asks", "After the exercise", "Below a heading",
-    "In the part", "Kept open",
-}  # fmt: skip
-FIRST = {"Prose answers", "code answers", "A formula answers", "output answers"}
-THIRD = {"Dot (hand-built)", "Said of the dot"}
-SUMMARY = ".course-cover > summary"
+FIRST = {"output answers", "Prose answers", "a table", "a list answers"}
+THIRD = {"Dot (hand-built)"}  # the caption; the drawing is what is covered
+FOURTH = {"The fourth"}
+BUTTON = "Your guess first, or press to see"
+
+# The words that no cover lies over, and the captions of the drawings that one lies over.
+UNCOVERED = """() => {
+  const words = [];
+  const walker = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { parentElement: box } = walker.currentNode;
+    if (box.checkVisibility() && !box.closest("[data-covers]")) words.push(walker.currentNode.data);
+  }
+  return words.join(" ");
+}"""
 
 
 def shown(page):
-    """Return what can be seen of the page's words."""
-    seen = page.locator("article").inner_text()
-    return {words for words in ALWAYS | FIRST | THIRD if words in seen}
+    """Return which answers can be seen; of a figure, "Dot" if its drawing can."""
+    seen = page.evaluate(UNCOVERED)
+    answers = {words for words in FIRST | FOURTH if words in seen}
+    drawing = page.locator("figure .course-cover")
+    return answers | (set() if drawing.get_attribute("data-covers") == "" else THIRD)
 
 
 def commit(page, number):
@@ -92,104 +97,126 @@ def commit(page, number):
     box.get_by_role("button", name="Commit").click()
 
 
-def test_what_answers_is_folded_until_its_reader_commits(page):
-    assert shown(page) == ALWAYS
+def covers(page):
+    return page.get_by_role("button", name=BUTTON)
+
+
+def test_what_answers_is_covered_until_its_reader_commits(page):
+    assert shown(page) == set()
     commit(page, 0)
-    assert shown(page) == ALWAYS | FIRST
+    assert shown(page) == FIRST
+    commit(page, 1)
+    assert shown(page) == FIRST
     commit(page, 2)
-    assert shown(page) == ALWAYS | FIRST
-    commit(page, 3)
-    assert shown(page) == ALWAYS | FIRST | THIRD
+    assert shown(page) == FIRST | THIRD
 
 
-def test_an_answer_has_one_fold_and_no_answer_has_none(page):
-    assert page.locator(f"{SUMMARY}:visible").count() == 2
-    assert page.locator("details.course-cover").count() == 3  # with the one that comes open
+def test_all_else_stands_open(page):
+    seen = page.evaluate(UNCOVERED)
+    for words in ("before all", "Open prose", "'output '", "Next", "Below a heading",
+                  "Dot (hand-built)", "Said of the dot", "Kept open"):  # fmt: skip
+        assert words in seen
 
 
-def test_thinking_again_folds_again(page):
+def test_neighbors_share_a_cover(page):
+    """The output, then prose with a table, and the list under the next heading."""
+    assert page.locator(".course-cover").count() == 6
+    assert covers(page).count() == 5
+
+
+def test_what_is_covered_keeps_its_size_and_a_drawing_its_words(page):
+    box = page.locator("figure .drawing")
+    size = "box => [box.clientWidth, box.clientHeight]"
+    before = box.evaluate(size)
+    assert min(before) > 50
+    assert page.get_by_role("img", name="A dark little dot.").count() == 1
+    commit(page, 2)
+    assert box.evaluate(size) == before
+
+
+def test_covered_words_are_inert_and_a_covered_drawing_lies_below_the_button(page):
+    is_inert = "words => words.closest('[inert]') !== null"
+    assert page.get_by_text("Prose answers").evaluate(is_inert)
+    assert not page.locator("figure .drawing").evaluate(is_inert)
+    button = page.locator("figure").get_by_role("button").first
+    button.scroll_into_view_if_needed()
+    assert button.evaluate("""button => {
+      const { x, y, width, height } = button.getBoundingClientRect();
+      return document.elementFromPoint(x + width / 4, y + height / 4) === button;
+    }""")
+
+
+def test_thinking_again_covers_again(page):
     commit(page, 0)
     page.get_by_role("button", name="Think again").first.click()
-    assert shown(page) == ALWAYS
+    assert shown(page) == set()
 
 
-def test_by_hand_it_opens_at_any_time_with_the_keyboard(page):
-    summary = page.locator(SUMMARY).first
-    summary.focus()
+def test_a_press_opens_all_that_answers_one_prediction_and_the_keyboard_goes_on_there(page):
+    cover = covers(page).first
+    cover.focus()
     page.keyboard.press("Enter")
-    assert shown(page) == ALWAYS | FIRST
-    assert summary.inner_text().strip() == "Hide the answer and what follows"
-    page.keyboard.press("Space")
-    assert shown(page) == ALWAYS
-    assert summary.inner_text().strip() == "Show the answer and what follows"
-    assert summary.evaluate("summary => summary === document.activeElement")
+    assert shown(page) == FIRST
+    assert "output answers" in page.evaluate("document.activeElement.innerText")
+    page.reload()
+    page.locator(".attn-predict").first.wait_for()
+    assert shown(page) == FIRST
 
 
-def test_nothing_above_moves(page):
-    box = page.locator(".attn-predict").nth(3)
-    place = "box => box.getBoundingClientRect().top + scrollY"
-    before = box.evaluate(place)
-    commit(page, 3)
-    assert box.evaluate(place) == before
-    box.get_by_role("button", name="Think again").click()
-    assert box.evaluate(place) == before
+def test_after_three_presses_nothing_is_covered(page):
+    covers(page).first.click()
+    covers(page).first.click()
+    assert shown(page) == FIRST | THIRD
+    covers(page).first.click()
+    assert covers(page).count() == 0
+    commit(page, 0)
+    page.get_by_role("button", name="Think again").first.click()
+    assert covers(page).count() == 0
 
 
 def test_a_reader_who_comes_back_finds_open_what_was_open(page):
     commit(page, 0)
     page.reload()
     page.get_by_role("button", name="Think again").first.wait_for()
-    assert shown(page) == ALWAYS | FIRST
+    assert shown(page) == FIRST
     page.get_by_role("button", name="Clear my answers").click()
     page.get_by_role("button", name="Yes, clear").click()
-    assert shown(page) == ALWAYS
+    assert shown(page) == set()
 
 
-def test_what_was_opened_by_hand_is_found_open_until_it_is_closed(page):
-    def come_back():
+@pytest.mark.parametrize("end", ["#fig-dot", "#next", "?highlight=dot"])
+def test_who_comes_by_a_link_or_from_the_search_is_shown_all(browser, address, end):
+    with open_page(browser, f"{address}{end}") as (page, problems):
+        assert shown(page) == FIRST | THIRD | FOURTH
         page.reload()
         page.locator(".attn-predict").first.wait_for()
-        return shown(page)
-
-    summary = page.locator(SUMMARY).first
-    summary.click()
-    assert come_back() == ALWAYS | FIRST
-    summary.click()
-    assert come_back() == ALWAYS
-    summary.click()
-    commit(page, 0)
-    page.get_by_role("button", name="Think again").first.click()
-    assert come_back() == ALWAYS
-
-
-def test_a_page_that_comes_with_an_answer_opens_its_fold(page):
-    assert page.get_by_text("Kept open.").is_visible()
-
-
-def test_a_link_to_a_figure_opens_its_fold(browser, address, page):
-    page.get_by_role("link", name="Figure 1").click()
-    page.locator("figure").wait_for()
-    assert shown(page) == ALWAYS | THIRD
-    with open_page(browser, f"{address}#fig-dot") as (linked, problems):
-        assert shown(linked) == ALWAYS | THIRD
-        assert linked.locator("figure").evaluate("f => f.getBoundingClientRect().top < innerHeight")
+        assert shown(page) == FIRST | THIRD | FOURTH
         assert problems == []
 
 
-def test_on_paper_all_is_shown_and_afterwards_as_before(page):
-    before = shown(page)
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert shown(page) == ALWAYS | FIRST | THIRD
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert shown(page) == before
+def test_a_link_within_the_page_uncovers_nothing(page):
+    page.get_by_role("link", name="There").click()
+    page.reload()
+    page.locator(".attn-predict").first.wait_for()
+    assert shown(page) == set()
 
 
-def test_without_script_nothing_is_folded(browser, address):
+def test_on_paper_nothing_is_covered(page):
+    page.emulate_media(media="print")
+    answer = page.locator(".course-answer").first
+    assert answer.evaluate("a => getComputedStyle(a).filter + getComputedStyle(a).opacity") == (
+        "none1"
+    )
+    assert not covers(page).first.is_visible()
+
+
+def test_without_script_nothing_is_covered(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address)
-    assert shown(page) == ALWAYS | FIRST | THIRD
-    assert page.locator(f"{SUMMARY}:visible").count() == 0
+    assert page.locator("[data-covers]").count() == 0
+    assert covers(page).count() == 0
+    assert page.get_by_text("Prose answers").is_visible()
     context.close()
 
 
@@ -215,36 +242,21 @@ def test_a_page_that_arrives_slowly_shows_no_answer(browser, address):
         Thread(target=server.serve_forever, daemon=True).start()
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{server.server_port}", wait_until="commit")
-        page.get_by_text("After the exercise.").wait_for()
-        seen = shown(page)
+        page.get_by_text("Open prose.").wait_for()
+        seen = page.evaluate(UNCOVERED)
         looked.set()
         page.close()
         server.shutdown()
-    assert seen == {"before all", "What the exercise asks", "After the exercise"}
+    assert "before all" in seen and "output answers" not in seen
 
 
-def wrongly_open_or_covered(html):
-    """Return what stands open right below a page's Predict boxes, and what no fold may hold."""
-    page = BeautifulSoup(html, "html.parser")
-    state = json.loads(page.select_one(STATE).string)["state"] if page.select_one(STATE) else {}
-    views = page.select('script[type="application/vnd.jupyter.widget-view+json"]')
-    models = [json.loads(view.string)["model_id"] for view in views]
-    boxes = [
-        view.find_parent(class_="cell")
-        for view, model in zip(views, models, strict=True)
-        if state[model]["state"].get("_module") == "predict"
-    ]
-    found = page.select(".course-cover :is(section, .exercise, .solution)")
-    for box in boxes:
-        below = box.find_next_siblings()
-        if below and "course-cover" in below[0].get("class", ()):
-            below.pop(0)
-        if below and not (below[0] in boxes or below[0].css.match("section, .exercise")):
-            found.append(below[0])
-    return [str(node) for node in found]
+NEVER_COVERED = "section, .exercise, .solution, figcaption, script, .course-widget"
 
 
 @pytest.mark.parametrize("page", all_pages())
-def test_the_folds_of_the_course_hold_all_that_answers_and_nothing_else(site, page):
-    html = (site / f"{page}.html").read_text(encoding="utf-8")
-    assert wrongly_open_or_covered(html) == []
+def test_the_covers_of_the_course_take_back_what_answers_and_nothing_else(site, page):
+    html = BeautifulSoup((site / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+    assert html.select(f".course-cover :is({NEVER_COVERED})") == []
+    state = json.loads(html.select_one(STATE).string)["state"] if html.select_one(STATE) else {}
+    asked = {model for model, one in state.items() if one["state"].get("_module") == "predict"}
+    assert {cover["data-until"] for cover in html.select(".course-cover")} <= asked

@@ -220,6 +220,21 @@ RUN_AXE = """async () => {
 }"""
 
 
+def uncover(page):
+    """Take the covers off what answers predictions."""
+    page.evaluate(UNCOVER)
+
+
+UNCOVER = """() => {
+  for (const cover of document.querySelectorAll("[data-covers]")) {
+    const [button, answer] = cover.children;
+    cover.removeAttribute("data-covers");
+    button.hidden = true;
+    answer.inert = false;
+  }
+}"""
+
+
 def problems_of(browser, address: str, *, scheme: str = "light", width: int = 1280) -> list[str]:
     """Open a page in a color scheme at a width and return everything that is wrong with it."""
     with open_page(browser, address, scheme=scheme, width=width) as (page, problems):
@@ -228,8 +243,9 @@ def problems_of(browser, address: str, *, scheme: str = "light", width: int = 12
 
 def audit(page, scheme: str) -> list[str]:
     """Return what is wrong on an opened page, its code and what its predictions cover open."""
-    folds = page.locator(".course-cover, :is(.course-code, .course-aside) > details")
+    folds = page.locator(":is(.course-code, .course-aside) > details")
     folds.evaluate_all("folds => { for (const fold of folds) fold.open = true; }")
+    uncover(page)
     page.evaluate(AT_REST)
     return page.evaluate(AUDIT, scheme)
 
