@@ -7,8 +7,8 @@
 `native` is this machine. Other processors are imitated by the instructions that torch and its
 libraries may use; `default` has the oldest. Pages that train are executed with two and four
 `threads`, too, and in a `changed` world: there first weights are others by a millionth (see
-`attnlib.training.changed_world`), and instructions the oldest, by which the loops that stand on a
-page come out otherwise. The Python is the one that this runs under.
+`attnlib.training.changed_world`), those of loops written out on a page, too, and instructions the
+oldest. The Python is the one that this runs under.
 
 Exit status 1: a cell fails.
 """
@@ -50,7 +50,8 @@ def settings(seeds: list[int]) -> dict[str, dict[str, str]]:
     found |= {name: dict(zip(LIBRARIES, INSTRUCTIONS[name], strict=True)) for name in known}
     found |= {f"threads {number}": {"OMP_NUM_THREADS": str(number)} for number in (2, 4)}
     oldest = found.get("default", {})  # nothing where the processor is of another kind
-    return found | {f"changed {seed}": oldest | {VARIABLE: str(seed)} for seed in seeds}
+    begin = {"PYTHONSTARTUP": str(ROOT / "tests" / "tools" / "changed_loops.py")}
+    return found | {f"changed {seed}": oldest | begin | {VARIABLE: str(seed)} for seed in seeds}
 
 
 def kind(setting: str) -> str:

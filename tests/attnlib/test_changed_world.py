@@ -19,7 +19,7 @@ def weights():
     """Return the weights of a model in this world, in one tensor."""
     torch.manual_seed(0)
     model = TransformerModel.of_sizes(concord, d_model=16, num_heads=2)
-    changed(model)
+    changed(model.parameters())
     return nn.utils.parameters_to_vector(model.parameters()).detach()
 
 
@@ -52,7 +52,7 @@ def test_what_is_drawn_afterwards_stays(monkeypatch):
     layer = nn.Linear(2, 2)
     monkeypatch.setenv(VARIABLE, "7")
     before = torch.random.get_rng_state()
-    changed(layer)
+    changed(layer.parameters())
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -60,7 +60,7 @@ def test_what_is_drawn_afterwards_stays(monkeypatch):
 def test_no_seed_is_refused(monkeypatch, seed):
     monkeypatch.setenv(VARIABLE, seed)
     with pytest.raises(ValueError, match=VARIABLE):
-        changed(nn.Linear(2, 2))
+        changed(nn.Linear(2, 2).parameters())
 
 
 def test_a_training_begins_in_it(monkeypatch):

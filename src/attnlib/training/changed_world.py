@@ -7,16 +7,17 @@ round otherwise; what a page says of its models must hold all the same.
 """
 
 import os
+from collections.abc import Iterable
 
 import torch
-from torch import nn
+from torch import Tensor
 
 VARIABLE = "ATTNLIB_CHANGED_WORLD"
 SIZE = 1e-6  # of the noise, as a share of each weight
 
 
 @torch.no_grad()
-def changed(model: nn.Module) -> None:
+def changed(weights: Iterable[Tensor]) -> None:
     """Multiply each weight by 1 + 1e-6 times noise, in place; usually, do nothing.
 
     It does so where the environment variable ATTNLIB_CHANGED_WORLD has the noise's seed. torch's
@@ -31,6 +32,6 @@ def changed(model: nn.Module) -> None:
     if not (seed.isascii() and seed.isdigit() and int(seed) < 2**32):
         raise ValueError(f"{VARIABLE} must be a seed, from 0 to 2^32 - 1, got {seed!r}")
     generator = torch.Generator().manual_seed(int(seed))
-    for weight in model.parameters():
+    for weight in weights:
         noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
         weight.mul_(1 + SIZE * noise)

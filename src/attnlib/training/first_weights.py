@@ -32,7 +32,7 @@ def made(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module
         torch.set_default_dtype(before)
     if make is TransformerModel.of_sizes:
         _draw(model, Chance(seed, OF_WEIGHTS))
-    changed(model)
+    changed(model.parameters())
     if recipe.repeatable:
         round_to_grid(model.double().parameters())
     return model
