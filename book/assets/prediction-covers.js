@@ -58,7 +58,7 @@
 
   const [visit] = performance.getEntriesByType("navigation");
   const isArrival = !visit || visit.type === "navigate";
-  if (isArrival && (location.hash || new URLSearchParams(location.search).has("highlight"))) {
+  if (isArrival && (location.hash || localStorage.getItem("sphinx_highlight_terms"))) {
     press(ALL);
   }
   const arriving = new MutationObserver(update);

@@ -78,6 +78,22 @@ def test_search_finds_a_word_of_a_lesson(browser, site, site_address):
         assert problems == []
 
 
+def test_search_shows_lessons_first_each_with_a_passage_of_its_text(browser, site_address):
+    with open_page(browser, f"{site_address}search.html?q=causal+mask") as (page, problems):
+        results = page.locator("#search-results li")
+        page.wait_for_function("document.querySelectorAll('#search-results .context').length > 8")
+        links = results.locator("a").evaluate_all("all => all.map((a) => a.pathname)")
+        pages = [link.split("/")[-1] for link in links]
+        is_lesson, is_api = ([name.startswith(one) for name in pages] for one in ("L", "api"))
+        assert sum(is_lesson) > 3 and sum(is_api) > 1
+        assert is_lesson == sorted(is_lesson, reverse=True)
+        assert is_api == sorted(is_api)
+        for excerpt in results.filter(has=page.locator(".context")).locator(".context").all():
+            words = excerpt.inner_text().lower()
+            assert ("causal" in words or "mask" in words) and "on this page" not in words
+        assert [one for one in problems if "Set focus" not in one] == []
+
+
 def test_the_theme_button_changes_colors_and_drawings(browser, site_address):
     address = f"{site_address}{all_lessons()[0]}.html"
     with open_page(browser, address) as (page, problems):
