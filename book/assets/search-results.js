@@ -18,10 +18,10 @@ Search.makeSearchSummary = (html, stems, anchor) => {
   const page = new DOMParser().parseFromString(html, "text/html");
   const text = page.getElementById("course-text") ?? page.body;
   const place = (anchor && page.getElementById(anchor.slice(1))) || text;
-  for (const part of place.querySelectorAll(NO_TEXT)) part.remove();
+  for (const part of text.querySelectorAll(NO_TEXT)) part.remove();
   const count = (passage) =>
     words.filter((word) => passage.textContent.toLowerCase().includes(word)).length;
-  const meaning = place.matches("dt") && place.nextElementSibling; // of a term of the glossary
+  const meaning = place.closest("dt")?.nextElementSibling; // of a term of the glossary
   const passages = meaning ? [meaning] : [...place.querySelectorAll("p, li, dd, td, figcaption")];
   const best = Math.max(0, ...passages.map(count));
   const found = meaning || passages.find((passage) => best > 0 && count(passage) === best);
