@@ -1,4 +1,4 @@
-"""How quickly models train in the browser, beside torch on one thread, and what the engine weighs.
+"""How quickly models train in the browser, beside torch on one thread.
 
     python benchmarks/engine.py            # about five minutes
     python benchmarks/engine.py --runs 1
@@ -9,13 +9,10 @@ what a widget would show: losses, an evaluation of 300 sentences and a map every
 
 Seconds are those of the browser's process, which does nothing else; what else the machine does
 hardly counts. Those on the wall count it. torch takes as many steps, in turn with the browser, on
-sentences that were drawn before. Long tasks keep the page from answering for more than 50 ms. The
-engine's code is all that a page needs to train, with the languages, compressed as servers do (gzip,
-level 6).
+sentences that were drawn before. Long tasks keep the page from answering for more than 50 ms.
 """
 
 import argparse
-import gzip
 import statistics
 import sys
 import tempfile
@@ -36,7 +33,6 @@ from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser  # noqa: E402
 from attnlib.model import TransformerModel  # noqa: E402
 from attnlib.relations import concord, pack  # noqa: E402
 from attnlib.training import RECIPES, answer_loss  # noqa: E402
-from attnlib.widgets import _browser_code  # noqa: E402
 
 HEADS = (1, 4, 16)
 RECIPE = RECIPES["concord"]
@@ -147,10 +143,8 @@ def main() -> None:
     )
     longest = max(training.longest_task for of in found.values() for training in of)
     goals.append(Goal("longest task of the page, ms (0: none above 50)", longest, 50))
-    scripts = (_browser_code.lab_script(), _browser_code.own_script("engine/trainer.js"))
-    size = sum(len(gzip.compress(script.encode(), 6)) for script in scripts) / 1000
     show_goals(goals)
-    record = {"chromium": version, "engine and languages, kB": size, "trainings, by heads": found}
+    record = {"chromium": version, "trainings, by heads": found}
     save("engine", "cpu", record, goals)
 
 

@@ -18,13 +18,9 @@ The goals are held against p95. Muting is followed by a new evaluation of all he
 which is told apart.
 
 Repeat it: all numbers of heads with five seeds each, to the first dot and to the last, on the wall.
-
-Weight: code and style of the widget with its engine and its language, as the site publishes them,
-compressed as servers do (gzip, level 6).
 """
 
 import argparse
-import gzip
 import math
 import statistics
 import sys
@@ -37,16 +33,14 @@ from pathlib import Path
 from measuring import Goal, save, show, show_goals
 
 ROOT = Path(__file__).parents[1]
-# For the tools that tests share with this program, and where the site keeps its widgets.
-sys.path += [str(ROOT / "tests"), str(ROOT / "book" / "extensions")]
+# For the tools that tests share with this program.
+sys.path.append(str(ROOT / "tests"))
 
-import rjsmin  # noqa: E402
-from lean_assets import lean_sheet  # noqa: E402
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser  # noqa: E402
 from tools.widget_pages import page_source  # noqa: E402
 
-from attnlib.widgets import HeadLab, _browser_code  # noqa: E402
+from attnlib.widgets import HeadLab  # noqa: E402
 
 HEADS = (2, 4, 8, 16)
 THROTTLED = 4
@@ -220,14 +214,6 @@ def p95(times: list[float]) -> float:
     return sorted(times)[math.ceil(0.95 * len(times)) - 1]
 
 
-def weight() -> float:
-    """Return the kB of what a published page loads for it, but for what all widgets share."""
-    scripts = (_browser_code.lab_script(), _browser_code.own_script("head_lab.js"))
-    sheet = lean_sheet(_browser_code.own_sheet("head_lab.css"))
-    files = (*map(rjsmin.jsmin, scripts), sheet)
-    return sum(len(gzip.compress(text.encode(), 6)) for text in files) / 1000
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -273,7 +259,7 @@ def main() -> None:
     goals.append(Goal("Repeat it: all models (s on the wall)", repeated.all, REPEATED_S))
     show_goals(goals)
     record = {"chromium": version, "throttled": THROTTLED, "trainings, by heads": trainings}
-    record |= {"changes, ms": changes, "repeated": repeated, "kB": weight()}
+    record |= {"changes, ms": changes, "repeated": repeated}
     save("headlab", "cpu", record, goals)
 
 

@@ -3,7 +3,7 @@
 A page's outputs come from the cache, and with them the state of its widgets, in which each carries
 the code that it had when its cell ran. That copy is taken away. The site holds the code as it is
 now, once for all pages, in classic scripts: browsers refuse modules in a page that is opened from a
-folder. A page loads what its own widgets need, without the comments and indents of the files.
+folder. A page loads what its own widgets need.
 Restyling a widget executes no cell.
 """
 
@@ -11,7 +11,6 @@ import hashlib
 import json
 from pathlib import Path
 
-from lean_assets import MAKE_LEAN
 from page_widgets import changing_state
 
 FOLDER = "widgets"  # of the site's static files
@@ -74,7 +73,7 @@ def static_files(names: set[str]) -> dict[str, str]:
     for name in sorted(names):
         files[f"{name}.css"] = code.own_sheet(f"{name}.css")
         files[f"{name}.js"] = code.own_script(f"{name}.js")
-    return {name: MAKE_LEAN[Path(name).suffix](text) for name, text in files.items()}
+    return files
 
 
 def read_page(app, doctree):

@@ -1,7 +1,65 @@
-"""The theme's icons: the site's fonts are small, and their license lies beside them."""
+"""The icons of the theme that pages use are published, with their license."""
 
+import pytest
 from fontTools.ttLib import TTFont
-from icons import FONTS
+from icons import FONTS, SHEET, THEME
+from tools.browsing import open_page
+from tools.lesson_runs import all_pages
+from tools.site_builds import build, small_project
+
+# Of every element and what its style puts before and after it: what the icons' fonts are to draw.
+# An icon whose rule is missing has no content.
+ICONS = r"""() => {
+  const icons = [];
+  for (const element of document.querySelectorAll("*"))
+    for (const side of ["::before", "::after"]) {
+      const styles = getComputedStyle(element, side); // of which each is computed when asked for
+      const {content} = styles;
+      const isIcon = side === "::before" && element.matches('[class^="fa-"], [class*=" fa-"]');
+      if (isIcon || (/^"/.test(content) && /Font Awesome/.test(styles.fontFamily)))
+        icons.push([element.className, styles.fontFamily, styles.fontWeight, content]);
+    }
+  return icons;
+}"""
+
+
+def open_menus(page):
+    """Open all that opens on a page: its menus, folds and the search."""
+    for button in page.locator(".dropdown > button:visible").all():
+        button.click()
+    page.locator("details").evaluate_all("folds => { for (const f of folds) f.open = true; }")
+    page.keyboard.press("Control+k")
+
+
+def fonts_of(static):
+    """Return what each font draws: {(brands, weight): characters}."""
+    drawn = {}
+    for path in (static / FONTS).glob("*.woff2"):
+        _, family, weight = path.stem.split("-")
+        characters = {chr(code) for code in TTFont(path).getBestCmap()}
+        drawn[family == "brands", weight] = characters
+    return drawn
+
+
+@pytest.fixture(scope="module", params=[*all_pages(), "search"])
+def page(request, browser, site_address):
+    """Return a page on which all is open."""
+    with open_page(browser, f"{site_address}{request.param}.html") as (page, _):
+        open_menus(page)
+        yield page
+
+
+def test_each_icon_of_a_page_is_in_its_font(page, site):
+    fonts = fonts_of(site / "_static")
+    icons = page.evaluate(ICONS)
+    page.add_style_tag(content=(THEME / SHEET).read_text(encoding="utf-8"))
+    assert icons == page.evaluate(ICONS)  # with the theme's own rules
+    assert len(icons) > 5
+    for name, family, weight, content in icons:
+        characters = set(content.strip('"'))
+        assert content.startswith('"'), f"{name} has no icon"
+        lacking = characters - fonts["Brands" in family, weight]
+        assert not lacking, f"{name}: {family} {weight} lacks {sorted(map(ascii, lacking))}"
 
 
 def test_fonts_are_small_and_their_license_lies_beside_them(site):
@@ -15,8 +73,18 @@ def test_fonts_are_small_and_their_license_lies_beside_them(site):
         assert not any("awesome" in name.lower() for name in names)
 
 
-def test_no_source_map_is_published_or_named(site):
-    assert not list(site.rglob("*.map"))
-    for path in (site / "_static").rglob("*.*s"):
-        if path.suffix in {".js", ".css"}:
-            assert "sourceMappingURL" not in path.read_text(encoding="utf-8"), path.name
+def test_what_is_used_later_is_there(tmp_path):
+    project = small_project(tmp_path / "project", {"index": "# Page\n\nText.\n"})
+    static = project / "_build/html/_static"
+
+    def draws_a_rocket():
+        result = build(project, project, "-W", "--keep-going")
+        assert result.returncode == 0, result.stderr
+        named = ".fa-rocket" in (static / SHEET).read_text()
+        drawn = "\uf135" in fonts_of(static)[False, "900"]
+        assert named == drawn
+        return drawn
+
+    assert not draws_a_rocket()
+    (project / "book/index.md").write_text("# Page\n\n{fas}`rocket`\n", encoding="utf-8")
+    assert draws_a_rocket()

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from progress import mark_of
-from tools.browsing import AT_REST, open_page, serve, switch_theme, violations_on
+from tools.browsing import AT_REST, note_messages, open_page, serve, switch_theme, violations_on
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project
 
@@ -49,7 +49,7 @@ def reader(browser, address):
         def visit(name):
             if tabs:
                 page = tabs[0].context.new_page()
-                page.on("console", lambda message: problems.append(message.text))
+                note_messages(page, problems)
                 page.on("pageerror", lambda error: problems.append(str(error)))
                 page.goto(f"{address}{name}.html")
                 page.evaluate(AT_REST)

@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import pytest
-import rjsmin
 from tools import ROOT
 
 USE_IT = """
@@ -53,15 +52,6 @@ def test_the_wheel_carries_every_file(installed):
     assert any(path.suffix == ".css" for path in wanted)
     assert any(path.name == "py.typed" for path in wanted)  # so that users' checkers read the hints
     assert [path for path in sorted(wanted) if not (installed / path).is_file()] == []
-
-
-def test_its_browser_code_is_the_same_but_for_comments(installed):
-    sources = [*(ROOT / "src" / "attnlib").rglob("*.js")]
-    assert sources
-    for source in sources:
-        carried = installed / source.relative_to(ROOT / "src")
-        ours, theirs = (path.read_text(encoding="utf-8") for path in (source, carried))
-        assert rjsmin.jsmin(theirs) == rjsmin.jsmin(ours), source.name
 
 
 def test_the_wheel_works_without_the_checkout(installed, tmp_path):

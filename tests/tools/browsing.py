@@ -21,6 +21,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]  # fmt: skip
+OF_THE_THEME = ("[PST]", "[SBT]", "[togglebutton]")  # its scripts report their progress
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 
 
@@ -48,6 +49,16 @@ def serve(folder: Path):
     yield f"http://127.0.0.1:{server.server_address[1]}/"
     server.shutdown()
     server.server_close()
+
+
+def note_messages(page, problems: list[str]):
+    """Add what appears in a page's console to its problems, but for what the theme reports."""
+
+    def note(message):
+        if not (message.type == "log" and message.text.startswith(OF_THE_THEME)):
+            problems.append(f"console {message.type}: {message.text}")
+
+    page.on("console", note)
 
 
 @contextlib.contextmanager
@@ -79,7 +90,7 @@ def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280
     page.on("websocket", note_socket)
     page.on("response", note_response)
     page.on("requestfailed", lambda request: problems.append(f"request failed: {request.url}"))
-    page.on("console", lambda message: problems.append(f"console {message.type}: {message.text}"))
+    note_messages(page, problems)
     page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
     page.goto(address, wait_until="load")
     page.evaluate(AT_REST)

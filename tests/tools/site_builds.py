@@ -34,7 +34,7 @@ def build(
 # What a site takes from the course, and the package whose wheel it serves if it has an address.
 SHARED = (
     "book/extensions", "book/assets", "book/templates",
-    "pyproject.toml", "hatch_build.py", "README.md", "src",
+    "pyproject.toml", "README.md", "src",
 )  # fmt: skip
 
 

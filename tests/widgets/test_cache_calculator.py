@@ -1,11 +1,9 @@
 """CacheCalculator in a real browser, without a kernel: its numbers, its bars, its controls."""
 
-import gzip
 import re
 
 import pytest
 from tools.widget_pages import unfold
-from widget_code import static_files
 
 from attnlib.widgets import CacheCalculator
 from attnlib.widgets.cache_calculator import MODELS
@@ -244,12 +242,6 @@ def test_a_table_has_the_bytes_of_all_ways(show):
         ["MQA, 1 KV head", "256", "40,960", "160 MiB", "320 MiB", "0.0156", "153"],
         ["MLA, 512 + 64 numbers", "576", "92,160", "360 MiB", "720 MiB", "0.0352", "68"],
     ]
-
-
-def test_it_is_light():
-    files = static_files({"cache_calculator"})
-    own = {"cache_calculator.js", "cache_calculator.css"}
-    assert sum(len(gzip.compress(files[name].encode(), 9)) for name in own) <= 6_000
 
 
 DAMAGES = {

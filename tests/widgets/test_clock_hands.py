@@ -1,12 +1,10 @@
 """ClockHands in a real browser, without a kernel: its numbers, its hands, its controls."""
 
-import gzip
 import math
 import re
 
 import pytest
 import torch
-from widget_code import static_files
 
 from attnlib.positions import RotaryPositions, sinusoidal_positions
 from attnlib.widgets import ClockHands
@@ -148,12 +146,6 @@ def test_views_of_one_widget_stay_together_and_others_alone(show):
     first.get_by_role("slider", name="Position p").press("Home")
     assert "PE(0)" in second.inner_text()
     assert "PE(3)" in alone.inner_text()
-
-
-def test_it_is_light():
-    files = static_files({"clock_hands"})
-    own = {"clock_hands.js", "clock_hands.css"}
-    assert sum(len(gzip.compress(files[name].encode(), 9)) for name in own) <= 6_000
 
 
 DAMAGES = {

@@ -1,14 +1,12 @@
 """OnlineSoftmax in a real browser, without a kernel: its numbers, its words, its controls."""
 
 import base64
-import gzip
 import math
 
 import pytest
 import torch
 from playwright.sync_api import expect
 from tools.widget_pages import page_source, unfold
-from widget_code import static_files
 
 from attnlib.widgets import OnlineSoftmax
 from attnlib.widgets.online_softmax import METHODS
@@ -328,12 +326,6 @@ def test_a_table_has_all_digits(show):
     assert steps.locator("tbody tr").count() == 4
     difference = steps.locator("caption").text_content().split(": ")[1].replace("\u2212", "-")
     assert float(difference) < 1e-6
-
-
-def test_it_is_light():
-    files = static_files({"online_softmax"})
-    own = {"online_softmax.js", "online_softmax.css"}
-    assert sum(len(gzip.compress(files[name].encode(), 9)) for name in own) <= 6_000
 
 
 def spoil(name, value):
