@@ -260,6 +260,7 @@ def test_sources_stand_one_after_the_other():
         "num_heads": 3,
         "heads": ["previous token", "same word", "first token"],
         "rules": True,
+        "causal": None,
     }
 
 
