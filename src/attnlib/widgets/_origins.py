@@ -25,7 +25,7 @@ def departure(trained: dict[str, object], num_heads: int, causal: bool) -> str:
     if num_heads != heads:
         ways.append(f"cut anew from {heads} trained head{'' if heads == 1 else 's'}")
     if causal != trained["causal"]:
-        ways.append("a mask put on" if causal else "the mask taken off")
+        ways.append("with a mask put on" if causal else "with the mask taken off")
     return ", ".join(ways)
 
 

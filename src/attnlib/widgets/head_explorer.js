@@ -111,6 +111,10 @@ function render({ model, el }) {
   const [caveat, weights] = [element("strong"), element("span")];
   const [origin, note, live] = [createNote(caveat, weights), createNote(), createLive()];
   origin.classList.add("attn-origin");
+  origin.classList.toggle(
+    "attn-trained",
+    state.sources.some(({ causal }) => causal !== null),
+  );
   live.dir = "ltr"; // whatever way the words run
   const [heading, slice, besideHeading] = [createHeading(), element("code"), createHeading()];
   const pin = createButton("", () =>

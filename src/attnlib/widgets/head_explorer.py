@@ -287,7 +287,7 @@ def _place_of(token: int | str | None, tokens: Sequence[str]) -> int:
         return token  # the trait checks it
     places = [i for i, other in enumerate(tokens) if other == token]
     if len(places) != 1:
-        found = f"stands at {places}: give its place" if places else f"isn't one of {tokens}"
+        found = f"stands at {places}: give its place" if places else "isn't among them"
         raise ValueError(f"token must stand once in tokens, got {token!r}, which {found}")
     return places[0]
 

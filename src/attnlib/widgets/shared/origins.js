@@ -11,7 +11,9 @@ export function departure(trained, numHeads, causal) {
   if (numHeads !== heads) {
     ways.push(`cut anew from ${heads} trained ${heads === 1 ? "head" : "heads"}`);
   }
-  if (causal !== trained.causal) ways.push(causal ? "a mask put on" : "the mask taken off");
+  if (causal !== trained.causal) {
+    ways.push(causal ? "with a mask put on" : "with the mask taken off");
+  }
   return ways.join(", ");
 }
 
