@@ -43,7 +43,7 @@ def largest(text):
 
 
 PLACES = {
-    "div.attn-widget > p.attn-note …",
+    "p.attn-note > span …",
     *TOKEN_MAP_PLACES,
     "button.attn-chip > span",
     "div.attn-chips > button.attn-chip title",
