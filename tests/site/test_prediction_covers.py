@@ -184,7 +184,7 @@ def test_a_reader_who_comes_back_finds_open_what_was_open(page):
     assert shown(page) == set()
 
 
-@pytest.mark.parametrize("end", ["#fig-dot", "#next", "?highlight=dot"])
+@pytest.mark.parametrize("end", ["#fig-dot", "#next", "#:~:text=said", "?highlight=dot"])
 def test_who_comes_by_a_link_or_from_the_search_is_shown_all(browser, address, end):
     with open_page(browser, f"{address}{end}") as (page, problems):
         assert shown(page) == FIRST | THIRD | FOURTH
