@@ -31,6 +31,7 @@ tags: [answer]
 mystnb: {image: {alt: A dark little dot.}, figure: {name: fig-dot, caption: "Dot (hand-built)."}}
 ---
 from IPython.display import SVG
+print("print" + "ed beside it")
 SVG('<svg xmlns="http://www.w3.org/2000/svg" width="240pt" height="60pt"></svg>')
 ```
 """
@@ -67,7 +68,9 @@ def page(browser, address):
 
 
 FIRST = {"output answers", "Prose answers", "a table", "a list answers"}
-THIRD = {"Dot (hand-built)"}  # the caption; the drawing is what is covered
+PRINTED = {"printed beside it"}
+DRAWN = {"Dot (hand-built)"}  # the caption; the drawing is what is covered
+THIRD = PRINTED | DRAWN
 FOURTH = {"The fourth"}
 BUTTON = "Your guess first, or press to see"
 
@@ -84,11 +87,11 @@ UNCOVERED = """() => {
 
 
 def shown(page):
-    """Return which answers can be seen; of a figure, "Dot" if its drawing can."""
+    """Return which answers can be seen; of a figure, its caption if its drawing can."""
     seen = page.evaluate(UNCOVERED)
-    answers = {words for words in FIRST | FOURTH if words in seen}
+    answers = {words for words in FIRST | PRINTED | FOURTH if words in seen}
     drawing = page.locator("figure .course-cover")
-    return answers | (set() if drawing.get_attribute("data-covers") == "" else THIRD)
+    return answers | (set() if drawing.get_attribute("data-covers") == "" else DRAWN)
 
 
 def commit(page, number):
@@ -120,8 +123,8 @@ def test_all_else_stands_open(page):
 
 def test_neighbors_share_a_cover(page):
     """The output, then prose with a table, and the list under the next heading."""
-    assert page.locator(".course-cover").count() == 6
-    assert covers(page).count() == 5
+    assert page.locator(".course-cover").count() == 7
+    assert covers(page).count() == 6
 
 
 def test_what_is_covered_keeps_its_size_and_a_drawing_its_words(page):
