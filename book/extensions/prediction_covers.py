@@ -71,7 +71,7 @@ def add_covers(app, doctree, page):
             box = row[0].parent
             place = box.index(row[0])
             if end and end[1] == model and box[place - 1] is end[0]:
-                box.insert(place + len(row), box.pop(place - 1))
+                box.insert(place + len(row) - 1, box.pop(place - 1))
                 continue
             begin = nodes.raw(text=COVER.format(model=model, press=PRESS), format="html")
             end = nodes.raw(text="</div></div>", format="html"), model

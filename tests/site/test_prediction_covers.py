@@ -40,7 +40,7 @@ PAGE = "\n".join([
     CELL.format(tags="", code="'before all'"),
     PREDICT.format(question="first"), "Open prose.",
     CELL.format(tags="answer", code="'output ' + 'answers'"), "{.answer}\nProse answers: $x$.\n",
-    "{.answer}\n| a table |\n|---|\n| answers |\n", "(next)=", "## Next",
+    "{.answer}\n| a table |\n|---|\n| answers |\n", "Right below.\n", "(next)=", "## Next",
     "Below a heading. " * 300, "", ":::{container} answer\n* a list answers\n:::\n",
     PREDICT.format(question="asked in vain"), PREDICT.format(question="third"),
     FIGURE, "Said of the dot.", PREDICT.format(question="fourth"), "{.answer}\nThe fourth.\n",
@@ -116,7 +116,7 @@ def test_what_answers_is_covered_until_its_reader_commits(page):
 
 def test_all_else_stands_open(page):
     seen = page.evaluate(UNCOVERED)
-    for words in ("before all", "Open prose", "'output '", "Next", "Below a heading",
+    for words in ("before all", "Open prose", "Right below", "'output '", "Next", "Below a heading",
                   "Dot (hand-built)", "Said of the dot", "Kept open"):  # fmt: skip
         assert words in seen
 
