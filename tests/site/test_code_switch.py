@@ -216,18 +216,37 @@ def test_another_tab_follows(page, site):
     tab.close()
 
 
-def test_what_is_read_stays_where_it_is(page):
-    words = page.get_by_text("The last words.")
+TOP = "part => part.getBoundingClientRect().top"
+
+
+def read_at(words):
+    """Bring some words to where a reader's eyes are; return how far down that is."""
     words.evaluate(
         "words => scrollBy(0, words.getBoundingClientRect().bottom - innerHeight / 3 - 5)"
     )
-    place = "words => words.getBoundingClientRect().top"
-    before = words.evaluate(place)
+    return words.evaluate(TOP)
+
+
+def press_switch(page):
+    """Press it in its place; a locator's click may scroll."""
     box = switch(page).bounding_box()
+    page.mouse.click(box["x"] + 5, box["y"] + 5)
+    page.wait_for_timeout(100)  # what a browser does by itself it does in the next frames
+
+
+def test_what_is_read_stays_where_it_is(page):
+    words = page.get_by_text("The last words.")
+    before = read_at(words)
     for _ in range(2):
-        page.mouse.click(box["x"] + 5, box["y"] + 5)  # a locator's click may scroll
-        page.wait_for_timeout(100)  # what a browser does by itself it does in the next frames
-        assert words.evaluate(place) == pytest.approx(before, abs=1)
+        press_switch(page)
+        assert words.evaluate(TOP) == pytest.approx(before, abs=1)
+
+
+def test_the_line_of_an_exercise_takes_the_place_of_what_was_read_in_it(page):
+    press_switch(page)
+    before = read_at(page.get_by_text("Text of write"))
+    press_switch(page)
+    assert title_of_exercise(page).evaluate(TOP) == pytest.approx(before, abs=1)
 
 
 def test_a_page_without_code_has_no_switch(browser, site):
