@@ -31,7 +31,8 @@ STATE = 'script[type="application/vnd.jupyter.widget-state+json"]'
 ASIDE = ".solution, .hint"
 FOLDED = "details:not([open], .course-code > *), .dropdown, .toggle"
 NO_PROSE = (
-    "pre, script, noscript, .hide > summary, .headerlink, .verdict, .effort, .course-how-to-run"
+    "pre, script, noscript, summary:not(.exercise > *), .headerlink, .verdict, .effort, "
+    ".course-how-to-run"
 )
 
 
