@@ -32,8 +32,7 @@ export const TASKS = {
   lookup: {
     tab: "Two needs: keys",
     about:
-      "One row of weights, two needs: the last word asks for the values of two keys at once. Press " +
-      "Train with one head, then with two. With other settings one head may learn to answer both.",
+      "The last word asks for the values of two keys at once. Train one head, then two.",
     heading: "A question, and what the model answers",
     asked:
       "Each slot holds a key and its value: in c3 key c has the value 3. A question such as fc? asks " +
@@ -47,9 +46,7 @@ export const TASKS = {
   diagonals: {
     tab: "Two needs: places",
     about:
-      "One row of weights, two needs: each symbol must tell which one stands before it, and which " +
-      "three places before. Press Train with one head, then with two. With other settings one head " +
-      "may learn to answer both.",
+      "Each symbol must tell the one before it and the one three before. Train one head, then two.",
     heading: "A row of symbols, and what the model answers",
     asked:
       "From the fourth symbol on, each is asked for the one before it (1 back) and for the one three " +
