@@ -140,9 +140,9 @@ export function renderSmall({ model, el }, readState) {
     "head-lab",
     "How many heads does a verb need?",
     createNote(
-      "In a made-up language each noun is of class ba, ki, lu or mo. A verb answers twice: bana if " +
-        "its subject is of class ba, -lu if its object is of class lu, and so on. Press Train: a small " +
-        "model learns that, here in your browser.",
+      "In a made-up language nouns are of class ba, ki, lu or mo. A verb answers bana if its subject " +
+        "is of class ba, -lu if its object is of class lu. Press Train: a small model learns that in " +
+        "your browser.",
     ),
     createControls(training.slider, training.buttons),
     training.progress,
