@@ -56,11 +56,11 @@
     answer.focus({ preventScroll: true });
   });
 
-  const [visit] = performance.getEntriesByType("navigation");
-  const isArrival = !visit || visit.type === "navigate";
-  if (isArrival && (location.hash || localStorage.getItem("sphinx_highlight_terms"))) {
-    press(ALL);
-  }
+  const [visit] = performance.getEntriesByType("navigation"); // its name has `#:~:text=`, too
+  const isSearched =
+    localStorage.getItem("sphinx_highlight_terms") ||
+    new URLSearchParams(location.search).has("highlight");
+  if (visit.type === "navigate" && (visit.name.includes("#") || isSearched)) press(ALL);
   const arriving = new MutationObserver(update);
   arriving.observe(document, { childList: true, subtree: true });
   document.addEventListener("DOMContentLoaded", () => {

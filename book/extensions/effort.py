@@ -36,8 +36,8 @@ class Effort(SphinxRole):
         number, stars, time = stars_and_time(match)
         heard = f"difficulty {number} of {HARDEST}"
         shown = f'<span role="img" aria-label="{heard}">{stars}</span> · {time}'
-        html = f'<span class="effort">{shown}</span>'
-        return [nodes.raw(text=html, format="html", words=f"*{stars} · {time}.*")], []
+        words = f"*{stars} · {time}.*"
+        return [nodes.raw(text=shown, format="html", classes=["effort"], words=words)], []
 
 
 def setup(app):

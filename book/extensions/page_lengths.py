@@ -30,7 +30,10 @@ START_PAGE_LIMITS = {"words": 800}
 STATE = 'script[type="application/vnd.jupyter.widget-state+json"]'
 ASIDE = ".solution, .hint"
 FOLDED = "details:not([open], .course-code > *), .dropdown, .toggle"
-NO_PROSE = "pre, script, noscript, summary, .headerlink, .verdict, .effort, .course-stub"
+NO_PROSE = (
+    "pre, script, noscript, summary:not(.exercise > *), .headerlink, .verdict, .effort, "
+    ".course-how-to-run"
+)
 
 
 @dataclass(frozen=True)

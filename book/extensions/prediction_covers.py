@@ -47,11 +47,14 @@ def covered(answer: nodes.Element) -> list[list[nodes.Element]]:
     if any(shown_widgets(answer)):
         LOGGER.warning("a widget is never covered", location=answer)
     outputs = [part for part in answer if part.get("nb_element") == "cell_code_output"]
-    figures = [figure for output in outputs for figure in output.findall(nodes.figure)]
-    return [
-        [part for part in box.children if not isinstance(part, UNCOVERED)]
-        for box in figures or outputs
-    ]
+    rows = []
+    for part in (part for output in outputs for part in output.children):
+        figures = part.findall(nodes.figure)  # a cell may print beside them
+        rows += [
+            [inner for inner in figure.children if not isinstance(inner, UNCOVERED)]
+            for figure in figures
+        ] or [[part]]
+    return rows
 
 
 def add_covers(app, doctree, page):
@@ -68,7 +71,7 @@ def add_covers(app, doctree, page):
             box = row[0].parent
             place = box.index(row[0])
             if end and end[1] == model and box[place - 1] is end[0]:
-                box.insert(place + len(row), box.pop(place - 1))
+                box.insert(place + len(row) - 1, box.pop(place - 1))
                 continue
             begin = nodes.raw(text=COVER.format(model=model, press=PRESS), format="html")
             end = nodes.raw(text="</div></div>", format="html"), model

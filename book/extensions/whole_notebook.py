@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 from cited_works import cited_works
 from docutils import nodes
+from exercise_boxes import forget_run
 from jupyter_cache import get_cache
 from markdown_writer import MarkdownWriter, joined
 from myst_nb.core.render import WIDGET_STATE_MIMETYPE, WIDGET_VIEW_MIMETYPE
@@ -23,7 +24,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from served_wheel import address_of_wheel
 from sphinx.application import Sphinx
 from stable_widgets import counted, renamed
-from untouched_stubs import forget_run
 from widget_code import put_code_back
 from without_script import in_plain_words
 

@@ -260,6 +260,7 @@ def test_sources_stand_one_after_the_other():
         "num_heads": 3,
         "heads": ["previous token", "same word", "first token"],
         "rules": True,
+        "causal": None,
     }
 
 
@@ -327,3 +328,38 @@ def test_sources_share_the_room_of_a_page():
     halves = [random_source(name, T=256, d=520) for name in "ab"]
     with pytest.raises(ValueError, match="at most 524,288 numbers, got 532,480"):
         HeadExplorer.of_sources(["a"] * 256, halves)
+
+
+@pytest.mark.parametrize(("token", "place"), [(None, 4), (1, 1), ("saw", 2), ("the", 3)])
+def test_the_token_at_the_start_is_given_by_its_place_or_by_itself(token, place):
+    assert HeadExplorer.of_sources(DOG, [ruled()], token=token).token == place
+
+
+@pytest.mark.parametrize(
+    ("error", "token", "message"),
+    [
+        (ValueError, "cat", "token must stand once in tokens, got 'cat', which isn't among them"),
+        (ValueError, "a", r"got 'a', which stands at \[0, 2\]: give its place"),
+        (traitlets.TraitError, 3, "token must be one of 0 to 2"),
+    ],
+)
+def test_a_token_that_cannot_be_the_start_is_refused_in_words(error, token, message):
+    with pytest.raises(error, match=message):
+        HeadExplorer([*"aba"], Q[:3], Q[:3], token=token)
+
+
+def test_an_origin_that_claims_a_training_needs_its_number_of_heads():
+    with pytest.raises(ValueError, match="num_heads must be given where origin claims a training"):
+        HeadExplorer.of_sources(DOG, [random_source(origin="trained (seed 0)", num_heads=None)])
+    told = HeadExplorer.of_sources(DOG, [random_source(origin="GPT-2", num_heads=4)]).sources[0]
+    assert (told["num_heads"], told["causal"]) == (4, False)
+
+
+def test_the_summary_says_where_the_first_weights_come_from_and_follows_the_tab():
+    sources = [random_source(num_heads=4, origin="trained (seed 1)"), ruled()]
+    widget = HeadExplorer.of_sources(DOG, sources)
+    assert widget.summary.endswith("Weights: trained (seed 1).")
+    widget.num_heads = 2
+    assert "Cut anew from 4 trained heads" in widget.summary
+    widget.source = 1
+    assert widget.summary.endswith("Weights: hand-built.")

@@ -122,9 +122,8 @@ def test_the_index_is_no_wider_than_a_zoomed_page(browser, site_address, width):
 
 
 def test_code_that_the_text_does_not_speak_of_is_a_quiet_line(browser, lesson):
-    """It is the first thing below a title, and so mustn't look like the thing to press."""
     with open_page(browser, lesson, width=360) as (page, _):
-        first = page.locator("article h1 ~ .course-aside").first
+        first = page.locator("article .course-aside:not(.course-opening)").first
         assert first.locator("pre").is_hidden()
         style = "(node, name) => getComputedStyle(node)[name]"
         fold = first.locator("details")
@@ -200,6 +199,9 @@ def test_where_nothing_hovers_no_copy_button_lies_on_code(browser, site_address,
 
 def test_a_solution_is_opened_and_closed_wherever_its_title_is_pressed(browser, lesson):
     with open_page(browser, lesson, width=360) as (page, problems):
+        page.locator("details.exercise").evaluate_all(
+            "all => all.forEach((one) => one.open = true)"
+        )
         for solution in page.locator(".solution").all():
             title = solution.locator(".admonition-title")
             box = title.bounding_box()

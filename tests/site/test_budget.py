@@ -26,7 +26,7 @@ open = 2  # not words</pre></div></div>
   <script>no words</script><noscript>no words</noscript>
   <div class="solution">no words <div class="highlight"><pre>none</pre></div>
     <figure><figcaption>none</figcaption></figure></div>
-  <div class="admonition hint">no words</div><p class="course-stub">no words</p>
+  <div class="admonition hint">no words</div><p class="course-how-to-run">no words</p>
 </article>
 <script type="application/vnd.jupyter.widget-state+json">{json.dumps({"state": STATE})}</script>
 """

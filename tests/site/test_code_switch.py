@@ -1,4 +1,4 @@
-"""The switch Reading / Coding folds and opens the code of all pages."""
+"""The switch Reading / Coding: what is read, and what only those need who write code."""
 
 import pytest
 from tools.browsing import open_page, serve
@@ -18,27 +18,56 @@ _ = 6
 ```
 """
 SHORT = CELL.replace("_ = 6\n", "")
-STUB = """```{{exercise-start}} Do it
-:label: ex-do-it
+EXERCISE = """```{{exercise-start}} Do it
+:label: ex-{name}
 ```
-{stub}
+{{effort}}`★ 5 minutes` Text of {name}.
+
+{cells}
 ```{{exercise-end}}
 ```
 """
+SOLUTION = """```{solution-start} ex-write
+:label: sol-write
+:class: dropdown
+```
+Text of solution.
+```{solution-end}
+```
+"""
+ANSWER = """```{code-cell} ipython3
+:tags: [remove-input, exercise-page]
+from attnlib.exercises import l04
+l04.idle_bias.on_page()
+```
+"""
+FIGURE = """```{code-cell} ipython3
+---
+tags: [remove-input]
+mystnb: {image: {alt: A dark little dot.}, figure: {name: fig-dot, caption: "Dot (hand-built)."}}
+---
+from IPython.display import SVG
+SVG('<svg xmlns="http://www.w3.org/2000/svg" width="240pt" height="60pt"></svg>')
+```
+"""
+GOALS = "After this lesson you can\n\n* do it ({ref}`ex-write`).\n"
 PROSE = "Words that are read.\n\n" * 40
 PAGE = "\n".join([
-    NOTEBOOK, "# Page", CELL.format(tags="", name="example"), PROSE,
-    CELL.format(tags="stays-open", name="module"),
+    NOTEBOOK, "# Page", CELL.format(tags="hide-input", name="import"), FIGURE, GOALS, "## Begin",
+    CELL.format(tags="", name="example"), PROSE, CELL.format(tags="stays-open", name="module"),
     CELL.format(tags="hide-input", name="drawing"), CELL.format(tags="remove-input", name="gone"),
     SHORT.format(tags="", name="few lines"),
-    STUB.format(stub=CELL.format(tags="exercise-stub", name="stub")), PROSE,
+    EXERCISE.format(name="write", cells=CELL.format(tags="exercise-stub", name="stub")), SOLUTION,
+    EXERCISE.format(name="pick", cells=CELL.format(tags="exercise-stub", name="doubled") + ANSWER),
+    "[To the exercise](#ex-write)", PROSE,
     CELL.format(tags="", name="second"), "The last words.", "", PROSE,
 ])  # fmt: skip
 OTHER = "\n".join([NOTEBOOK, "# Other", CELL.format(tags="", name="other")])
-PLAIN = "# Plain\n\nNo code.\n"
+PLAIN = "# Plain\n\nNo code. See {ref}`ex-write`.\n"
 
-READING = {"few lines", "module", "stub"}
-CODING = {"drawing", "example", "second", *READING}
+READING = {"few lines", "module"}
+CODING = {"import", "drawing", "example", "second", "stub", "doubled", *READING}
+WITHOUT_SCRIPT = {"stub", "doubled", *READING}
 SWITCH = "Open the code of all pages"
 
 
@@ -82,8 +111,90 @@ def test_one_reads_first_and_one_press_opens_the_code(page):
 
 
 def test_one_cell_is_opened_by_itself(page):
-    page.get_by_text("Show the code").first.click()
+    page.locator(".course-code summary").first.click()
     assert open_code(page) == {"example", *READING}
+
+
+def test_above_the_first_heading_no_code_is_offered_to_readers(page):
+    offer = page.locator(".course-opening summary")
+    assert offer.count() == 1 and not offer.is_visible()
+    assert page.locator("#fig-dot").is_visible()
+
+
+def test_what_a_lesson_is_good_for_is_folded(page):
+    goal = page.get_by_role("listitem").filter(has_text="do it")
+    assert not goal.is_visible()
+    page.get_by_text("After this lesson you can").click()
+    assert goal.is_visible()
+    page.get_by_text("After this lesson you can").click()
+    switch(page).click()
+    assert goal.is_visible()
+
+
+def title_of_exercise(page):
+    return page.locator("#ex-write > summary")
+
+
+def test_an_exercise_in_code_is_one_line_until_it_is_opened(page):
+    assert title_of_exercise(page).is_visible()
+    assert "about 5 minutes" in title_of_exercise(page).inner_text()
+    text, solution = page.get_by_text("Text of write"), page.locator("#sol-write")
+    assert not text.is_visible() and not solution.is_visible()
+    title_of_exercise(page).focus()
+    page.keyboard.press("Enter")
+    assert text.is_visible() and solution.is_visible() and "stub" in open_code(page)
+    assert not page.get_by_text("Text of solution").is_visible()
+    title_of_exercise(page).click()
+    assert not text.is_visible()
+
+
+@pytest.mark.parametrize("from_page", ["index", "plain"])
+def test_a_link_to_an_exercise_opens_it(page, site, from_page):
+    page.goto(f"{site}{from_page}.html")
+    for _ in range(2):  # also where it was followed before
+        page.locator("article a[href$='#ex-write']").last.click()
+        page.wait_for_url("**/index.html#ex-write")
+        page.get_by_text("Text of write").wait_for()
+        page.wait_for_timeout(100)
+        assert 0 <= title_of_exercise(page).bounding_box()["y"] < 450
+        title_of_exercise(page).click()
+        assert not page.get_by_text("Text of write").is_visible()
+
+
+@pytest.mark.parametrize("end", ["#ex-write", "#sol-write", "?highlight=text"])
+def test_who_comes_by_a_link_or_from_the_search_finds_it_open(browser, site, end):
+    with open_page(browser, f"{site}index.html{end}") as (page, problems):
+        assert page.get_by_text("Text of write").is_visible()
+        assert problems == []
+
+
+def test_on_paper_an_exercise_is_open(page):
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.get_by_text("Text of write").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not page.get_by_text("Text of write").is_visible()
+
+
+def test_a_stub_stands_in_for_an_answer_that_can_not_be_given_on_the_page(browser, site):
+    page = browser.new_page()
+    page.goto(f"{site}index.html")
+    page.locator("#ex-pick .attn-answer").wait_for()
+    assert "doubled" not in open_code(page)
+    page.route("**/widgets/answer.js*", lambda route: route.fulfill(body=""))
+    page.reload()
+    page.get_by_role("alert").wait_for()
+    assert "doubled" in open_code(page)
+    page.close()
+
+
+def test_the_words_say_what_they_do_until_the_switch_was_used(page, site):
+    words = page.locator(".course-code-words")
+    assert words.is_visible()
+    switch(page).click()
+    assert words.count() == 0
+    switch(page).click()
+    page.goto(f"{site}other.html")
+    assert words.count() == 0
 
 
 def test_the_choice_holds_on_every_page_and_is_kept(page, site):
@@ -105,18 +216,37 @@ def test_another_tab_follows(page, site):
     tab.close()
 
 
-def test_what_is_read_stays_where_it_is(page):
-    words = page.get_by_text("The last words.")
+TOP = "part => part.getBoundingClientRect().top"
+
+
+def read_at(words):
+    """Bring some words to where a reader's eyes are; return how far down that is."""
     words.evaluate(
         "words => scrollBy(0, words.getBoundingClientRect().bottom - innerHeight / 3 - 5)"
     )
-    place = "words => words.getBoundingClientRect().top"
-    before = words.evaluate(place)
+    return words.evaluate(TOP)
+
+
+def press_switch(page):
+    """Press it in its place; a locator's click may scroll."""
     box = switch(page).bounding_box()
+    page.mouse.click(box["x"] + 5, box["y"] + 5)
+    page.wait_for_timeout(100)  # what a browser does by itself it does in the next frames
+
+
+def test_what_is_read_stays_where_it_is(page):
+    words = page.get_by_text("The last words.")
+    before = read_at(words)
     for _ in range(2):
-        page.mouse.click(box["x"] + 5, box["y"] + 5)  # a locator's click may scroll
-        page.wait_for_timeout(100)  # what a browser does by itself it does in the next frames
-        assert words.evaluate(place) == pytest.approx(before, abs=1)
+        press_switch(page)
+        assert words.evaluate(TOP) == pytest.approx(before, abs=1)
+
+
+def test_the_line_of_an_exercise_takes_the_place_of_what_was_read_in_it(page):
+    press_switch(page)
+    before = read_at(page.get_by_text("Text of write"))
+    press_switch(page)
+    assert title_of_exercise(page).evaluate(TOP) == pytest.approx(before, abs=1)
 
 
 def test_a_page_without_code_has_no_switch(browser, site):
@@ -142,7 +272,7 @@ def test_without_script_each_cell_can_be_opened(browser, site):
     page = context.new_page()
     page.goto(f"{site}index.html")
     assert switch(page).count() == 0
-    assert open_code(page) == READING
-    page.get_by_text("Show the code").first.click()
-    assert open_code(page) == {"example", *READING}
+    assert open_code(page) == WITHOUT_SCRIPT
+    page.locator(".course-code summary").first.click()
+    assert open_code(page) == {"example", *WITHOUT_SCRIPT}
     context.close()

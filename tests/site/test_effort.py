@@ -32,14 +32,16 @@ def test_stars_and_minutes_are_shown_and_told(tmp_path):
     book = project / "_build/html"
     html = (book / "book/index.html").read_text(encoding="utf-8")
     soup = BeautifulSoup(html, "html.parser")
-    effort = soup.select_one(".exercise .effort")
+    effort = soup.select_one(".exercise > .admonition-title .effort")
     assert effort.text == "★★☆ · about 10 minutes"
     assert effort.select_one("[role=img]")["aria-label"] == "difficulty 2 of 3"
     notebook = nbformat.read(book / "_sources/book/index.ipynb", as_version=4)
     text = "\n".join(cell.source for cell in notebook.cells)
     assert "*★★☆ · about 10 minutes.* Add one and one." in text
     assert "{effort}" not in text
-    assert [found.text for found in soup.select("p .effort")][1:] == ["★★★ · about 1 minute"] * 2
+    assert [found.text for found in soup.select("section > p .effort")] == [
+        "★★★ · about 1 minute"
+    ] * 2
 
 
 def test_what_is_malformed_is_refused_with_its_place(tmp_path):

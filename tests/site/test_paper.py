@@ -99,6 +99,7 @@ def test_a_page_printed_from_a_phone_shows_the_drawings_for_wide_windows(browser
 def test_a_solution_is_printed_if_it_was_opened(browser, site_address):
     """Who prints a lesson as a handout gives its exercises away, not their solutions."""
     with open_page(browser, f"{site_address}{all_lessons()[0]}.html") as (page, _):
+        page.locator("details.exercise > summary").first.click()
         solutions = page.locator(".solution")
         solutions.first.locator(".admonition-title").click()
         page.emulate_media(media="print")

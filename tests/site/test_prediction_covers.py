@@ -31,6 +31,7 @@ tags: [answer]
 mystnb: {image: {alt: A dark little dot.}, figure: {name: fig-dot, caption: "Dot (hand-built)."}}
 ---
 from IPython.display import SVG
+print("print" + "ed beside it")
 SVG('<svg xmlns="http://www.w3.org/2000/svg" width="240pt" height="60pt"></svg>')
 ```
 """
@@ -39,7 +40,7 @@ PAGE = "\n".join([
     CELL.format(tags="", code="'before all'"),
     PREDICT.format(question="first"), "Open prose.",
     CELL.format(tags="answer", code="'output ' + 'answers'"), "{.answer}\nProse answers: $x$.\n",
-    "{.answer}\n| a table |\n|---|\n| answers |\n", "(next)=", "## Next",
+    "{.answer}\n| a table |\n|---|\n| answers |\n", "Right below.\n", "(next)=", "## Next",
     "Below a heading. " * 300, "", ":::{container} answer\n* a list answers\n:::\n",
     PREDICT.format(question="asked in vain"), PREDICT.format(question="third"),
     FIGURE, "Said of the dot.", PREDICT.format(question="fourth"), "{.answer}\nThe fourth.\n",
@@ -67,7 +68,9 @@ def page(browser, address):
 
 
 FIRST = {"output answers", "Prose answers", "a table", "a list answers"}
-THIRD = {"Dot (hand-built)"}  # the caption; the drawing is what is covered
+PRINTED = {"printed beside it"}
+DRAWN = {"Dot (hand-built)"}  # the caption; the drawing is what is covered
+THIRD = PRINTED | DRAWN
 FOURTH = {"The fourth"}
 BUTTON = "Your guess first, or press to see"
 
@@ -84,11 +87,11 @@ UNCOVERED = """() => {
 
 
 def shown(page):
-    """Return which answers can be seen; of a figure, "Dot" if its drawing can."""
+    """Return which answers can be seen; of a figure, its caption if its drawing can."""
     seen = page.evaluate(UNCOVERED)
-    answers = {words for words in FIRST | FOURTH if words in seen}
+    answers = {words for words in FIRST | PRINTED | FOURTH if words in seen}
     drawing = page.locator("figure .course-cover")
-    return answers | (set() if drawing.get_attribute("data-covers") == "" else THIRD)
+    return answers | (set() if drawing.get_attribute("data-covers") == "" else DRAWN)
 
 
 def commit(page, number):
@@ -113,15 +116,15 @@ def test_what_answers_is_covered_until_its_reader_commits(page):
 
 def test_all_else_stands_open(page):
     seen = page.evaluate(UNCOVERED)
-    for words in ("before all", "Open prose", "'output '", "Next", "Below a heading",
+    for words in ("before all", "Open prose", "Right below", "'output '", "Next", "Below a heading",
                   "Dot (hand-built)", "Said of the dot", "Kept open"):  # fmt: skip
         assert words in seen
 
 
 def test_neighbors_share_a_cover(page):
     """The output, then prose with a table, and the list under the next heading."""
-    assert page.locator(".course-cover").count() == 6
-    assert covers(page).count() == 5
+    assert page.locator(".course-cover").count() == 7
+    assert covers(page).count() == 6
 
 
 def test_what_is_covered_keeps_its_size_and_a_drawing_its_words(page):
@@ -184,7 +187,7 @@ def test_a_reader_who_comes_back_finds_open_what_was_open(page):
     assert shown(page) == set()
 
 
-@pytest.mark.parametrize("end", ["#fig-dot", "#next", "?highlight=dot"])
+@pytest.mark.parametrize("end", ["#fig-dot", "#next", "#:~:text=said", "?highlight=dot"])
 def test_who_comes_by_a_link_or_from_the_search_is_shown_all(browser, address, end):
     with open_page(browser, f"{address}{end}") as (page, problems):
         assert shown(page) == FIRST | THIRD | FOURTH

@@ -46,7 +46,17 @@ def test_a_model_to_train_stands_before_all_but_a_sentence_or_two(site):
     first = json.loads(state.string)["state"][json.loads(view.string)["model_id"]]["state"]
     assert (first["_module"], first["small"], first["trained"]) == ("head_lab", True, False)
     before = [text for text in view.find_all_previous("p") if text.find_parent("article")]
-    assert sum(len(text.text.split()) for text in before) < 40
+    assert sum(len(text.text.split()) for text in before) < 60
+
+
+def test_below_the_title_stand_the_hours_that_the_table_of_lessons_adds_up_to(site):
+    page = BeautifulSoup((site / "book/index.html").read_text(encoding="utf-8"), "html.parser")
+    rows = [row.select("td")[-1].text.split("+") for row in page.select("article tbody tr")]
+    minutes = [sum(map(int, numbers)) for numbers in zip(*rows, strict=True)]
+    first = page.select_one("article h1").find_next("p").text
+    assert [int(hours) for hours in re.findall(r"\d+", first.split("\n")[0])] == [
+        round(some / 60) for some in minutes
+    ]
 
 
 def test_on_a_phone_the_path_names_every_lesson_and_needs_no_sideways_scroll(browser, site_address):

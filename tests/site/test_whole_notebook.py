@@ -75,6 +75,8 @@ def test_each_figure_and_exercise_of_the_page_is_in_it(downloaded, page):
     assert not any(FIGURE in output.metadata for output in drawn)  # no drawing for phones
     assert all("image/png" in output.data for output in drawn)
     assert len(drawn) == len(captions) == texts.count("<summary>The figure in words</summary>")
+    for effort in soup.select("article .admonition-title .effort"):
+        effort.decompose()
     titles = [
         " ".join(title.text.split()).replace(" (", ": ", 1).removesuffix(")")
         for title in soup.select("article .exercise > .admonition-title")

@@ -253,8 +253,8 @@ def problems_of(browser, address: str, *, scheme: str = "light", width: int = 12
 
 
 def audit(page, scheme: str) -> list[str]:
-    """Return what is wrong on an opened page, its code and what its predictions cover open."""
-    folds = page.locator(":is(.course-code, .course-aside) > details")
+    """Return what is wrong on an opened page, its code, exercises and covered answers open."""
+    folds = page.locator(":is(.course-code, .course-aside) > details, details.exercise")
     folds.evaluate_all("folds => { for (const fold of folds) fold.open = true; }")
     uncover(page)
     page.evaluate(AT_REST)

@@ -1,23 +1,28 @@
 """Kernels of a changed world begin with this: loops written out on a page begin otherwise, too.
 
 `attnlib.training` changes its own first weights. A page's loop begins where the page makes its
-optimizer, so there the parameters are changed. IPython runs this file (PYTHONSTARTUP).
+optimizer, so there the parameters are changed. IPython runs this file (PYTHONSTARTUP) among the
+page's own names, so it leaves none behind.
 """
 
-import sys
 
-import torch
+def _change_what_optimizers_get():
+    import sys
 
-from attnlib.training.changed_world import changed
+    from torch.optim import Optimizer
 
-_begin = torch.optim.Optimizer.__init__
+    from attnlib.training.changed_world import changed
+
+    begin = Optimizer.__init__
+
+    def begin_otherwise(self, *arguments, **options):
+        begin(self, *arguments, **options)
+        if sys._getframe(2).f_globals["__name__"] == "__main__":  # who calls Adam's __init__
+            for group in self.param_groups:
+                changed(group["params"])
+
+    Optimizer.__init__ = begin_otherwise
 
 
-def _begin_otherwise(self, *arguments, **options):
-    _begin(self, *arguments, **options)
-    if sys._getframe(2).f_globals["__name__"] == "__main__":  # who calls Adam's __init__
-        for group in self.param_groups:
-            changed(group["params"])
-
-
-torch.optim.Optimizer.__init__ = _begin_otherwise
+_change_what_optimizers_get()
+del _change_what_optimizers_get

@@ -79,9 +79,9 @@ LISTEN = """() => {
 }"""
 
 
-def answers_on(page):
+def answers_on(page, words=".attn-card"):
     """What the page says of each word: a list of (answer, is right) for each."""
-    return page.locator(".attn-card").evaluate_all(
+    return page.locator(words).evaluate_all(
         """cards => cards.map((card) => [...card.querySelectorAll(".attn-slot")].map((slot) =>
              [slot.querySelector(".attn-given").textContent,
               slot.querySelector(".attn-mark").textContent.includes("✓")]))"""

@@ -726,3 +726,16 @@ def test_weights_keep_their_colors_in_forced_colors(show):
         )
     finally:
         page.emulate_media(forced_colors="none")
+
+
+@pytest.mark.parametrize(("origin", "claims"), [("trained (seed 0)", True), ("random", False)])
+def test_numbers_that_no_training_made_are_not_called_trained(show, origin, claims):
+    x, *matrices = torch.randn(5, 4, 4, generator=torch.Generator().manual_seed(0))
+    page = show(Flow(x, *matrices, 2, causal=True, origin=origin))
+    caveat = page.locator(".attn-note [role=status]")
+    assert caveat.inner_text() == ""
+    page.get_by_label("Causal").uncheck()
+    assert ("mask taken off" in caveat.inner_text()) == claims
+    page.get_by_label("Causal").check()
+    page.get_by_role("slider", name="Heads").press("ArrowRight")
+    assert ("cut anew from 2 trained heads" in caveat.inner_text().lower()) == claims

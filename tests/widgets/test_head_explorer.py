@@ -43,7 +43,7 @@ def largest(text):
 
 
 PLACES = {
-    "div.attn-widget > p.attn-note …",
+    "p.attn-note > span …",
     *TOKEN_MAP_PLACES,
     "button.attn-chip > span",
     "div.attn-chips > button.attn-chip title",
@@ -376,10 +376,11 @@ def test_views_of_one_widget_stay_together(show):
 
 
 def test_the_weights_origin_is_told_in_words(show):
-    page = show(explorer(T=2, origin="random (seed 0)"), explorer(T=2, origin="trained (seed 3)"))
-    one, two = (
-        w.locator(".attn-note").first.inner_text() for w in page.locator(".attn-widget").all()
+    page = show(
+        explorer(T=2, origin="random (seed 0)"),
+        explorer(T=2, num_heads=4, origin="trained (seed 3)"),
     )
+    one, two = (w.locator(".attn-origin").inner_text() for w in page.locator(".attn-widget").all())
     assert one == "Weights: random (seed 0). No head means anything yet."
     assert two == "Weights: trained (seed 3)."
 
@@ -442,7 +443,7 @@ def test_a_tab_shows_its_heads_at_their_own_count(show):
     ]
     page.get_by_role("button", name="random", exact=True).click()
     assert page.locator(".attn-tile").count() == 4
-    assert page.locator(".attn-note").first.inner_text().startswith("Weights: random (seed 0).")
+    assert page.locator(".attn-origin").inner_text().startswith("Weights: random (seed 0).")
     page.get_by_role("slider").press("End")  # 16 heads, which the other width has, too
     page.get_by_role("button", name="hand-built").click()
     assert page.locator(".attn-reading").locator("visible=true").inner_text() == (
@@ -739,3 +740,108 @@ def test_a_pressed_tile_brings_the_large_map_into_the_window(show, width):
         assert plot["y"] >= 0 and plot["y"] + plot["height"] <= 641
     else:
         assert page.evaluate("scrollY") == before  # it stands beside the tiles
+
+
+NOBODYS = "no model was trained like this"
+
+
+def trained_tabs(causal):
+    """An explorer of four trained heads, of two named ones, and of random ones."""
+    q, k = torch.randn(2, 4, 16, generator=torch.Generator().manual_seed(0))
+    sources = [
+        HeadSource("trained", q, k, "trained (seed 0)", 4),
+        HeadSource("named", q, k, "GPT-2, block 5", heads=["previous", "first"]),
+        HeadSource("random", q, k, "random (seed 0)", 4),
+    ]
+    return HeadExplorer.of_sources("the cat sat down".split(), sources, causal=causal)
+
+
+def claims(page):
+    """What a page says of trained weights: by the maps, to ears, and over the numbers."""
+    page.locator(".attn-widget details:not([open]) summary").evaluate_all("a => a[0]?.click()")
+    label = "node => node.getAttribute('aria-label')"
+    return {
+        "by the maps": page.locator(".attn-origin").inner_text(),
+        "heard": page.locator("[aria-live]").inner_text(),
+        "of all": page.locator(".attn-grid").evaluate(label),
+        "of one": page.locator(".attn-plot").first.evaluate(label),
+        "fold": page.locator(".attn-widget summary").inner_text(),
+        "numbers": page.locator("caption").inner_text(),
+    }
+
+
+@pytest.mark.everyday
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_no_training_made_is_said_at_once_and_everywhere_as_in_python(show, causal):
+    widget = trained_tabs(causal)
+    page = show(widget)
+    slider, mask = page.get_by_role("slider"), page.get_by_label("Causal")
+    as_trained = claims(page)
+    slider.press("ArrowRight")
+    cut = claims(page)
+    mask.click()
+    both = claims(page)
+    slider.press("ArrowLeft")
+    unmasked = claims(page)
+    mask.click()
+    assert claims(page) == as_trained
+    for place, said in as_trained.items():
+        assert "anew" not in said and "mask" not in said
+        assert "cut anew from 4 trained heads" in cut[place].lower()
+        assert "cut anew from 4 trained heads, with " in both[place].lower()
+        assert f"with {'the mask taken off' if causal else 'a mask put on'}" in both[place]
+        assert "mask" in unmasked[place] and "anew" not in unmasked[place]
+    for state, told in (
+        ({"num_heads": 4, "causal": causal}, as_trained),
+        ({"num_heads": 8}, cut),
+        ({"causal": not causal}, both),
+        ({"num_heads": 4}, unmasked),
+    ):
+        widget.set_state(state)
+        assert widget.summary.endswith(f" {told['by the maps']}")
+        assert (NOBODYS in widget.summary) == (told is not as_trained)
+
+
+def test_names_of_trained_heads_go_with_their_mask(show):
+    page = show(trained_tabs(causal=True))
+    page.get_by_role("button", name="named", exact=True).click()
+    assert page.get_by_role("button", name="head 2, first").count() == 1
+    page.get_by_label("Causal").uncheck()
+    assert NOBODYS in page.locator(".attn-origin").inner_text()
+    assert page.get_by_role("button", name="head 2, first").count() == 0
+
+
+def test_random_and_hand_built_heads_are_anybodys_to_cut(show):
+    page = show(trained_tabs(causal=False), tabs_of(DOG))
+    page.get_by_role("button", name="random", exact=True).first.click()
+    for widget in page.locator(".attn-widget").all():
+        widget.get_by_role("slider").press("ArrowRight")
+        widget.get_by_label("Causal").check()
+        assert widget.locator(".attn-origin strong").inner_text() == ""
+        assert widget.get_by_text("previous token").count() == 0
+
+
+def test_a_state_that_was_saved_with_other_heads_opens_and_is_told(show):
+    widget = trained_tabs(causal=True)
+    widget.num_heads, widget.causal, widget.token = 2, False, 1
+    page = show(widget)
+    assert page.locator(".attn-origin").inner_text().startswith("Cut anew from 4 trained heads")
+    assert NOBODYS in widget.summary
+
+
+@pytest.mark.parametrize("width", [360, 680])
+def test_no_map_moves_when_a_departure_is_told(show, width):
+    page = show(trained_tabs(causal=True), width=width)
+    top = "grid => grid.getBoundingClientRect().y + scrollY"
+    before = page.locator(".attn-grid").evaluate(top)
+    page.get_by_role("slider").press("ArrowRight")
+    page.get_by_label("Causal").uncheck()
+    assert page.locator(".attn-grid").evaluate(top) == before
+
+
+@pytest.mark.parametrize("width", [390, 680])
+def test_every_number_of_heads_stands_below_the_slider_where_there_is_room(show, width):
+    page = show(explorer(d=64), width=width)
+    assert page.locator(".attn-ticks span:visible").all_inner_texts() == [
+        str(2**i) for i in range(7)
+    ]

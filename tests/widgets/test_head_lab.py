@@ -41,6 +41,8 @@ def largest(text):
     return quick(16, steps=10, held_out=10, sentence=LONGEST)
 
 
+HEADER, TEXT = 64, 722  # pixels: a page's own bar, and a text column with the page's margins
+
 PLACES: set[str] = set()
 KEY = (".attn-track input", "ArrowRight")
 
@@ -79,6 +81,55 @@ def test_curve_bars_and_maps_move_while_it_trains(lab):
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".attn-progress-text")).to_contain_text("Stopped")
     assert said(page).startswith("Stopped with 2 heads, seed 0: not learned are ")
+
+
+# Where each part of a lab begins whose place nothing may change that comes and goes above it.
+TOPS = """() => ["slider", "live", "cards", "grid", "map", "first"].map((part) =>
+  Math.round(document.querySelector(`.attn-${part}`).getBoundingClientRect().top))"""
+
+
+@pytest.mark.parametrize("width", [360, 690, 1000])
+def test_answers_numbers_and_lines_that_come_and_go_move_nothing(lab, width):
+    page = lab(quick(1, steps=200), width=width)
+    before = page.evaluate(TOPS)
+    page.evaluate(
+        f"""() => {{
+      window.seen = new Set();
+      const look = () => seen.add(({TOPS})().join());
+      new MutationObserver(look).observe(
+        document.querySelector(".attn-widget"),
+        {{subtree: true, childList: true, attributes: true, characterData: true}},
+      );
+    }}"""
+    )
+    train(page)
+    expect(page.locator("output")).to_contain_text("All heads work")
+    page.locator(".attn-track input").press("ArrowRight")
+    trained(page)
+    expect(page.locator("output")).to_contain_text("2 heads")
+    assert page.evaluate("[...seen]") == [",".join(map(str, before))]
+
+
+@pytest.mark.parametrize("width", [360, 690, 1000])
+def test_another_task_moves_neither_the_controls_nor_the_sentence(lab, width):
+    page = lab(quick(), width=width)
+    tops = []
+    for tab in page.locator(".attn-tabs button").all():
+        tab.click()
+        tops.append(page.evaluate(TOPS)[:3])
+    assert tops[0] == tops[1] == tops[2]
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "seen"), [(1280, 900, ".attn-map"), (390, 844, ".attn-grid")]
+)
+@pytest.mark.parametrize("num_heads", [1, 4])
+def test_the_slider_and_the_maps_are_in_one_view(lab, width, height, seen, num_heads):
+    page = lab(quick(num_heads), width=min(width, TEXT))
+    page.set_viewport_size({"width": min(width, TEXT), "height": height})
+    top = page.locator(".attn-slider").bounding_box()["y"]
+    maps = page.locator(seen).bounding_box()
+    assert maps["y"] + maps["height"] - top < height - HEADER
 
 
 def test_a_training_out_of_sight_draws_nothing_before_it_ends(lab):

@@ -3,7 +3,16 @@
 import pytest
 import torch
 from playwright.sync_api import expect
-from tools.head_labs import CELLS, HELD_OUT_SEED, LONGEST, model_of, train, trained
+from tools.head_labs import (
+    CELLS,
+    HELD_OUT_SEED,
+    LONGEST,
+    answers_of,
+    answers_on,
+    model_of,
+    train,
+    trained,
+)
 from tools.widget_pages import target_sizes, unfold
 
 from attnlib.relations import concord
@@ -60,15 +69,16 @@ def test_the_random_weights_are_those_with_which_the_training_begins(lab):
 def test_bars_and_maps_move_while_it_trains(lab):
     page = lab(quick(steps=400))
     page.evaluate("""() => {
-      window.seen = {bars: new Set(), map: new Set()};
+      window.seen = {bars: new Set(), map: new Set(), answers: new Set()};
       new MutationObserver(() => {
         seen.bars.add(document.querySelector(".attn-number").textContent);
         seen.map.add(document.querySelector("canvas").toDataURL());
+        seen.answers.add(document.querySelector(".attn-asked").textContent);
       }).observe(document.querySelector(".attn-widget"),
                  {subtree: true, childList: true, attributes: true, characterData: true});
     }""")
     page.get_by_role("button", name="Train", exact=True).click()
-    page.wait_for_function("seen.map.size > 4 && seen.bars.size > 2")
+    page.wait_for_function("seen.map.size > 4 && seen.bars.size > 2 && seen.answers.size > 1")
     page.get_by_role("button", name="Pause").click()  # it still trains
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("output")).to_contain_text("1 head, seed 0: right about the subject in")
@@ -95,6 +105,24 @@ def test_shares_and_weights_are_those_of_torch(lab):
     king, nephew = (f"{weights[1, place]:.2f}".removeprefix("0") for place in (SUBJECT, OBJECT))
     assert spoken.startswith("Weights of gave. Head 1: king ")
     assert spoken.endswith(f"Head 2: king {king}, nephew {nephew}.")
+
+
+@pytest.mark.parametrize("sentence", [None, LONGEST])
+def test_what_the_verb_answers_is_what_torch_answers_before_training_too(lab, sentence):
+    """With steps that change next to nothing torch is given the weights of before."""
+    told = []
+    for widget in (quick(1, warmup=0, lr=1e-12, sentence=sentence), quick(60, sentence=sentence)):
+        page = lab(widget)
+        before = answers_on(page, ".attn-asked")
+        train(page)
+        expect(page.locator("output")).to_contain_text("right about")
+        page.wait_for_timeout(300)
+        words = concord.read(widget.sentence)
+        verb = max(words.partners["verb>subject"])
+        expected = answers_of(model_of(page, 1), words)[verb]
+        told += [before, answers_on(page, ".attn-asked")]
+        assert told[-1] == [expected]
+    assert told[0] == told[1] == told[2]
 
 
 def test_in_each_heads_line_the_two_words_are_framed(show):

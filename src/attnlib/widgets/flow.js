@@ -6,7 +6,8 @@ import { computeAll } from "./flow_numbers.js";
 import { createRoom } from "./flow_room.js";
 import { formula, MATRICES, STEPS, sayOrigin, sayStep, sayWhere } from "./flow_words.js";
 import { divisors } from "./shared/attention.js";
-import { element } from "./shared/dom.js";
+import { element, write } from "./shared/dom.js";
+import { departure, sayDeparture } from "./shared/origins.js";
 import {
   createCheckbox,
   createControls,
@@ -36,6 +37,8 @@ export function readState(model) {
   const heads = divisors(d);
   const isNumHeads = (number) => heads.includes(number);
   const isPlace = (number) => Number.isInteger(number) && number >= 0;
+  const isTraining = (value) =>
+    isNumHeads(value?.num_heads) && [true, false, null].includes(value.causal);
   return {
     T,
     d,
@@ -47,6 +50,7 @@ export function readState(model) {
     matrix: read.read("matrix", (name) => Object.hasOwn(MATRICES, name), "the name of a matrix"),
     place: read.list("place", isPlace, "whole numbers from 0", 3),
     origin: read.text("origin"),
+    trained: read.read("trained", isTraining, "num_heads and causal"),
   };
 }
 
@@ -63,7 +67,7 @@ function nearest([row, head, column], { values, columns, parts, width }) {
 }
 
 function render({ model, el }) {
-  const { d, tokens, origin } = readState(model);
+  const { d, tokens, origin, trained } = readState(model);
   const set = setterOf(model);
   const follower = followerOf(model);
   const steps = createSlider("Step", {
@@ -84,7 +88,7 @@ function render({ model, el }) {
   const sequence = createSequence(tokens, (place, token) =>
     set("sequence", readState(model).sequence.with(place, token)),
   );
-  const live = createLive();
+  const [live, caveat] = [createLive(), element("strong", { role: "status" })];
   const player = createPlayer({
     pause: PAUSE,
     isLast: () => stepOf(model.get("matrix")) === STEPS.length - 1,
@@ -111,7 +115,7 @@ function render({ model, el }) {
   const root = createWidget(
     "flow",
     "Multi-head attention, step by step",
-    createNote(`Numbers: ${origin}. Press any number to see what it was computed from.`),
+    createNote(caveat, `Numbers: ${origin}. Press any number to see what it was computed from.`),
     element("div", { class: "attn-steps" }, playing, choices, stage, legend),
   );
   let built = null; // what the tables were made for
@@ -233,6 +237,7 @@ function render({ model, el }) {
     player.draw(step === 0);
     heads.draw(counts.indexOf(state.numHeads), `${state.numHeads} of width ${state.width}`);
     causal.draw(state.causal);
+    write(caveat, sayDeparture(departure(trained, state.numHeads, state.causal)));
     sequence.draw(state.sequence);
     room.prepare();
   }

@@ -21,6 +21,7 @@ from attnlib.functional import merge_heads, scaled_dot_product_attention, split_
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import checked_numbers, checked_rows, float32_bytes
+from attnlib.widgets._origins import mask_of_training
 from attnlib.widgets.two_heads import EXAMPLE_HEADS, EXAMPLE_X
 
 MOST_TOKENS, WIDEST = 6, 6  # what can be read on a phone
@@ -56,7 +57,12 @@ class Flow(anywidget.AnyWidget):
         causal (bool): whether every look into the future is forbidden.
         sequence (list of int): which of the given tokens stands at each place.
 
-    Traits that are fixed: tokens (list of str), T, d, origin, and x, w_q, w_k, w_v and w_o as
+    An origin that begins with none of "random", "hand-built", "built by hand" and "as given" claims
+    a training: with the number of heads and the mask at the start. Where a reader leaves these, the
+    widget says that no model was trained like this.
+
+    Traits that are fixed: tokens (list of str), T, d, origin, trained (dict: num_heads, causal, as
+    at the start; causal is None where origin claims no training), and x, w_q, w_k, w_v and w_o as
     float32 numbers, row by row, little endian.
 
     Args:
@@ -92,6 +98,7 @@ class Flow(anywidget.AnyWidget):
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
+    trained = traitlets.Dict(read_only=True).tag(sync=True)
     matrix = traitlets.Enum([*MADE, *PROJECTIONS], "x").tag(sync=True)
     place = traitlets.List(traitlets.Int(), [0, 0, 0]).tag(sync=True)
     num_heads = traitlets.Int(1).tag(sync=True)
@@ -132,6 +139,8 @@ class Flow(anywidget.AnyWidget):
         origin = "as given" if origin is None else origin
         require_text("origin", origin)
         fixed: dict[str, object] = {"tokens": names, "T": T, "d": d, "origin": origin}
+        mask = mask_of_training(origin, causal)
+        fixed["trained"] = {"num_heads": num_heads, "causal": mask}
         set_fixed(self, fixed | {name: float32_bytes(value) for name, value in numbers.items()})
         super().__init__(num_heads=num_heads, causal=causal, sequence=list(range(T)))
 

@@ -13,6 +13,7 @@ import { createTiles } from "./head_explorer_tiles.js";
 import { attentionWeights } from "./shared/attention.js";
 import { element, write } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
+import { departure, sayDeparture } from "./shared/origins.js";
 import {
   createButton,
   createHeading,
@@ -107,7 +108,13 @@ function render({ model, el }) {
       if (isBelow) places.map.scrollIntoView({ block: "nearest" });
     },
   });
-  const [origin, note, live] = [createNote(), createNote(), createLive()];
+  const [caveat, weights] = [element("strong"), element("span")];
+  const [origin, note, live] = [createNote(caveat, weights), createNote(), createLive()];
+  origin.classList.add("attn-origin");
+  origin.classList.toggle(
+    "attn-trained",
+    state.sources.some(({ causal }) => causal !== null),
+  );
   live.dir = "ltr"; // whatever way the words run
   const [heading, slice, besideHeading] = [createHeading(), element("code"), createHeading()];
   const pin = createButton("", () =>
@@ -128,9 +135,9 @@ function render({ model, el }) {
     "head-explorer",
     "What each head looks at",
     tabs.node,
-    origin,
     own.node,
     choices.node,
+    origin,
     panels,
     places.table,
   );
@@ -160,10 +167,10 @@ function render({ model, el }) {
 
   /** Say which heads there are, and how sharp the enlarged one is. */
   function sayHead() {
-    const { head, d, maps, means, strongest, names } = now;
+    const { head, d, maps, means, strongest, names, departs } = now;
     const { row, column, weight } = strongest[head];
     live.replaceChildren(
-      `${headsOfWidth(maps.length, d)}; head ${head + 1}`,
+      `${[headsOfWidth(maps.length, d), departs].filter(Boolean).join(", ")}; head ${head + 1}`,
       ...(names[head] ? [` (${names[head]})`] : []),
       `: largest weight of a row ${shortNumber(means[head])} on average; sharpest ${shortNumber(weight)}, `,
       called("query", stage.named(row)),
@@ -192,7 +199,7 @@ function render({ model, el }) {
   }
 
   function drawHead() {
-    const { T, d, maps, options, names } = now;
+    const { T, d, maps, options, names, departs } = now;
     const numHeads = maps.length;
     const head = Math.min(model.get("head"), numHeads - 1);
     const pinned = Math.min(model.get("pinned"), numHeads - 1);
@@ -217,10 +224,11 @@ function render({ model, el }) {
     panels.classList.toggle("attn-pinned", pinned >= 0);
     panels.classList.toggle("attn-single", numHeads === 1);
     tiles.mark(head);
-    stage.map.draw(maps[head], head, options);
-    if (isComparing) stage.beside.draw(maps[pinned], pinned, options);
-    const caption = `Weights of head ${head + 1}: rows look at columns`;
-    const summary = `The numbers of head ${head + 1}`;
+    const spoken = (i) => [`head ${i + 1}`, departs].filter(Boolean).join(", ");
+    stage.map.draw(maps[head], spoken(head), options);
+    if (isComparing) stage.beside.draw(maps[pinned], spoken(pinned), options);
+    const caption = `Weights of ${spoken(head)}: rows look at columns`;
+    const summary = `The numbers of ${spoken(head)}`;
     stage.table.draw({ weights: maps[head], caption, T }, { summary, label: caption });
     sayHead();
   }
@@ -246,8 +254,9 @@ function render({ model, el }) {
     const largest = Math.max(...strongest.map(({ weight }) => weight));
     const mayLook = (row) => (causal ? row + 1 : T);
     const options = { T, rows: T, mayLook, causal, top: toLargest ? largest : 1 };
-    const names = numHeads === source.heads.length ? source.heads : [];
-    now = { T, d, maps, means, strongest, names, options, causal };
+    const departs = departure(source, numHeads, causal);
+    const names = !departs && numHeads === source.heads.length ? source.heads : [];
+    now = { T, d, maps, means, strongest, names, options, causal, departs };
     tabs.draw(model.get("source"));
     own.draw(source, isOwn);
     choices.draw(numHeads, d, causal, toLargest);
@@ -259,7 +268,8 @@ function render({ model, el }) {
     top.data = toLargest ? `${shortNumber(largest)}, the largest here` : "1";
     legend.lastChild.hidden = !causal;
     const warning = /^random/i.test(source.origin) ? " No head means anything yet." : "";
-    write(origin, `Weights: ${source.origin}.${warning}`);
+    write(caveat, sayDeparture(departs));
+    write(weights, `Weights: ${source.origin}.${warning}`);
     write(
       note,
       `d = ${d} columns, d_k = ${d} / ${numHeads} = ${d / numHeads} for each head. ` +

@@ -13,11 +13,13 @@ from attnlib.attention import MultiHeadAttention
 from attnlib.widgets._base import set_fixed, summary_trait
 from attnlib.widgets._browser_code import browser_code, style_sheet
 from attnlib.widgets._inputs import float32_bytes, require_light
+from attnlib.widgets._origins import departure, said_of
 from attnlib.widgets._queries_and_keys import QueriesAndKeys
 from attnlib.widgets.head_explorer_sources import HeadSource, require_few
 
 MOST_TOKENS = 512  # labels of more would make a map wider than anyone scrolls
 MOST_WEIGHTS = 2**25  # of all heads; the browser computes them in some seconds
+SUMMARY = "Maps of what every head looks at, with a slider over the number of heads."
 
 
 class HeadExplorer(QueriesAndKeys):
@@ -39,7 +41,11 @@ class HeadExplorer(QueriesAndKeys):
         HeadExplorer.of_sources(tokens, [
             HeadSource.by_rules(tokens),
             HeadSource.from_module("random", module, x, origin="random (seed 0)"),
-        ])
+        ], token="cat")
+
+    An origin that begins with none of "random", "hand-built", "built by hand" and "as given" claims
+    a training: with the number of heads and the mask that the source starts with. Where a reader
+    leaves these, the explorer says that no model was trained like this.
 
     The browser computes anew whenever the slider moves, and a page carries q and k as text. So
     there are limits: 512 tokens; T * d = 262,144 (q and k then weigh 2.8 MB in a page), for all
@@ -59,30 +65,31 @@ class HeadExplorer(QueriesAndKeys):
             rules; none at the start.
 
     Traits that are fixed: tokens (list of str), T, sources (list of dict: name, origin, d,
-    num_heads, heads, rules), d and origin of the first, and q and k of all sources, one after the
-    other, each as T x d float32 numbers, row by row, little endian.
+    num_heads, heads, rules, and causal, the mask of their training), d and origin of the first, and
+    q and k of all sources, one after the other, each as T x d float32 numbers, row by row, little
+    endian. summary says what is shown, and from what weights.
 
     Args:
         tokens: T strings.
         q: projected queries [T, d], all heads side by side.
         k: projected keys [T, d].
         num_heads: the number of heads at the start; the largest of 4, 3, 2, 1 that divides d if
-            left out.
+            left out, which it mustn't be where the origin claims a training.
         causal: whether the causal mask is on at the start.
+        token: the token whose row is shown at the start, by its place, or by itself where it stands
+            once; the last if left out.
         origin: where the weights come from, told to the reader: "random (seed 0)",
             "hand-built", "trained (seed 3)".
 
     Raises:
         TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers.
         ValueError: no tokens or too many, shapes that don't fit or are too large, NaN or infinity,
-            or a number of heads that doesn't divide d.
+            a number of heads that doesn't divide d, or a token that isn't there, or twice.
     """
 
     _esm = browser_code("head_explorer.js")
     _css = style_sheet("head_explorer.css")
-    summary = summary_trait(
-        "Maps of what every head looks at, with a slider over the number of heads."
-    )
+    summary = summary_trait(SUMMARY)
 
     sources = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
 
@@ -103,20 +110,26 @@ class HeadExplorer(QueriesAndKeys):
         *,
         num_heads: int | None = None,
         causal: bool = False,
+        token: int | str | None = None,
         origin: str = "as given",
     ) -> None:
-        self._start(tokens, [HeadSource("as given", q, k, origin, num_heads)], causal)
+        self._start(tokens, [HeadSource("as given", q, k, origin, num_heads)], causal, token)
 
     @classmethod
     def of_sources(
-        cls, tokens: Sequence[str], sources: Iterable[HeadSource], *, causal: bool = False
+        cls,
+        tokens: Sequence[str],
+        sources: Iterable[HeadSource],
+        *,
+        causal: bool = False,
+        token: int | str | None = None,
     ) -> Self:
         """Explore several queries and keys of the same tokens, each in a tab.
 
         Args:
             tokens: T strings.
             sources: at least one HeadSource; the first is shown at the start.
-            causal: whether the causal mask is on at the start.
+            causal, token: as for HeadExplorer.
 
         Raises:
             TypeError: sources that aren't HeadSources; and what HeadExplorer raises.
@@ -124,7 +137,7 @@ class HeadExplorer(QueriesAndKeys):
                 HeadExplorer raises, for all sources.
         """
         explorer = cls.__new__(cls)  # not by __init__, which takes one q and one k
-        explorer._start(tokens, _checked_sources(sources), causal)
+        explorer._start(tokens, _checked_sources(sources), causal, token)
         return explorer
 
     @classmethod
@@ -135,6 +148,7 @@ class HeadExplorer(QueriesAndKeys):
         tokens: Sequence[str],
         *,
         causal: bool = False,
+        token: int | str | None = None,
         origin: str = "as given",
     ) -> Self:
         """Explore the heads of an attnlib attention on one sequence.
@@ -144,7 +158,7 @@ class HeadExplorer(QueriesAndKeys):
                 Not one with grouped heads, whose k has fewer columns than q: there is no slider
                 that cuts both alike.
             x: the module's input, [T, d] or [1, T, d].
-            tokens, causal, origin: as for HeadExplorer.
+            tokens, causal, token, origin: as for HeadExplorer.
 
         Raises:
             TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
@@ -152,13 +166,20 @@ class HeadExplorer(QueriesAndKeys):
                 what HeadExplorer raises.
         """
         source = HeadSource.from_module("as given", module, x, origin=origin)
-        return cls.of_sources(tokens, [source], causal=causal)
+        return cls.of_sources(tokens, [source], causal=causal, token=token)
 
-    def _start(self, tokens: Sequence[str], sources: Sequence[HeadSource], causal: bool) -> None:
+    def _start(
+        self,
+        tokens: Sequence[str],
+        sources: Sequence[HeadSource],
+        causal: bool,
+        token: int | str | None,
+    ) -> None:
         """Check and set what is fixed, then begin with the first source."""
         tokens = checked_texts("tokens", tokens)
+        require_flag("causal", causal)
         T = len(tokens)
-        q, k, told = zip(*(source.checked(T) for source in sources), strict=True)
+        q, k, told = zip(*(source.checked(T, causal) for source in sources), strict=True)
         widths = [each["d"] for each in told]
         require_light(
             f"q and k [T={T}, d={sum(widths)}]",
@@ -173,9 +194,10 @@ class HeadExplorer(QueriesAndKeys):
         fixed = {"tokens": tokens, "T": T, "d": widths[0], "origin": told[0]["origin"]}
         fixed |= {"sources": list(told)}
         fixed |= {"q": b"".join(map(float32_bytes, q)), "k": b"".join(map(float32_bytes, k))}
-        require_flag("causal", causal)
+        fixed["summary"] = f"{SUMMARY} {said_of(told[0]['origin'], '')}"
+        place = _place_of(token, tokens)
         set_fixed(self, fixed)
-        super().__init__(num_heads=told[0]["num_heads"], token=T - 1, causal=causal)
+        super().__init__(num_heads=told[0]["num_heads"], token=place, causal=causal)
 
     def __repr__(self) -> str:
         """Say what is shown, without the bytes."""
@@ -236,6 +258,12 @@ class HeadExplorer(QueriesAndKeys):
         if self.pinned >= change["new"]:
             self.pinned = -1
 
+    @traitlets.observe("source", "num_heads", "causal")
+    def _say_what_is_shown(self, change: dict) -> None:
+        source = self.sources[self.source]
+        departs = departure(source, self.num_heads, self.causal)
+        self.set_trait("summary", f"{SUMMARY} {said_of(source['origin'], departs)}")
+
     @traitlets.observe("source", "sentence")
     def _keep_token_in_range(self, change: dict) -> None:
         self.token = min(self.token, len(self._shown_tokens()) - 1)
@@ -249,6 +277,19 @@ def _checked_place(name: str, place: int, first: int, size: int) -> int:
             f"{name} must be one of 0 to {size - 1} (0-based){none}, got {place}"
         )
     return place
+
+
+def _place_of(token: int | str | None, tokens: Sequence[str]) -> int:
+    """Return the place of a token that is given by it or by itself, the last if by neither."""
+    if token is None:
+        return len(tokens) - 1
+    if not isinstance(token, str):
+        return token  # the trait checks it
+    places = [i for i, other in enumerate(tokens) if other == token]
+    if len(places) != 1:
+        found = f"stands at {places}: give its place" if places else "isn't among them"
+        raise ValueError(f"token must stand once in tokens, got {token!r}, which {found}")
+    return places[0]
 
 
 def _checked_sources(sources: Iterable[HeadSource]) -> list[HeadSource]:

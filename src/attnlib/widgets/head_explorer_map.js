@@ -36,9 +36,9 @@ export function createHeadMap(tokens, { read }) {
     map.showCursor();
   });
 
-  function draw(weights, head, options) {
+  function draw(weights, name, options) {
     picture.draw(weights, T, { ...options, isMarked: T <= MOST_MARKED });
-    plot.setAttribute("aria-label", `Weights of head ${head + 1}; arrow keys read them`);
+    plot.setAttribute("aria-label", `Weights of ${name}; arrow keys read them`);
   }
   pointAt(null);
   return { node, draw, pointAt };

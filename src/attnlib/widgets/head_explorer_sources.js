@@ -44,7 +44,7 @@ export function wordsOf(text) {
 
 function isSource(source) {
   const isText = (value) => typeof value === "string";
-  const { name, origin, d, num_heads, heads, rules } = source ?? {};
+  const { name, origin, d, num_heads, heads, rules, causal } = source ?? {};
   return (
     [name, origin].every(isText) &&
     Number.isInteger(d) &&
@@ -52,6 +52,7 @@ function isSource(source) {
     Array.isArray(heads) &&
     heads.every(isText) &&
     [0, num_heads].includes(heads.length) &&
+    [true, false, null].includes(causal) &&
     (!rules || (d === MOST_WORDS * heads.length && heads.every((rule) => rule in RULES)))
   );
 }

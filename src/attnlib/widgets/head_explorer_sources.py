@@ -10,6 +10,7 @@ from torch import Tensor
 from attnlib._checks import checked_texts, require_divisible, require_text
 from attnlib.attention import MultiHeadAttention
 from attnlib.widgets._inputs import checked_queries_and_keys, checked_rows
+from attnlib.widgets._origins import mask_of_training
 
 MOST_RULED_TOKENS = 16  # also the width of a hand-built head: one column for each place
 STRENGTH = 5.0  # the score that a rule gives to whom it wants; everybody else's is 0
@@ -25,7 +26,7 @@ class HeadSource:
         k: projected keys [T, d].
         origin: where they come from, told to the reader: "random (seed 0)", "trained (seed 3)".
         num_heads: the number of heads at the start; if left out, as many as `heads` has names, or
-            the largest of 4, 3, 2, 1 that divides d.
+            the largest of 4, 3, 2, 1 that divides d. Of trained ones, what they were trained with.
         heads: what each of those heads is called, if anything.
         rules: whether q and k follow from the names of the heads, as `by_rules` makes them.
     """
@@ -99,21 +100,31 @@ class HeadSource:
             q, k = module.W_q(rows), module.W_k(rows)  # [T, d] -> [T, d]
         return cls(name, q, k, origin, module.num_heads)
 
-    def checked(self, T: int) -> tuple[Tensor, Tensor, dict[str, object]]:
-        """Return q and k as float32 [T, d], and what the browser is told of them, or raise."""
+    def checked(self, T: int, causal: bool) -> tuple[Tensor, Tensor, dict[str, object]]:
+        """Return q and k as float32 [T, d], and what the browser is told of them, or raise.
+
+        Args:
+            T: the number of tokens.
+            causal: the explorer's mask at the start.
+        """
         for name in ("name", "origin"):
             require_text(name, getattr(self, name))
         q, k = checked_queries_and_keys(self.q, self.k, T)
         d = q.shape[1]
         heads = checked_texts("heads", self.heads) if len(self.heads) else []
-        num_heads = self.num_heads
+        num_heads, mask = self.num_heads, mask_of_training(self.origin, causal)
         if num_heads is None:
+            if mask is not None and not heads:
+                raise ValueError(
+                    "num_heads must be given where origin claims a training, got "
+                    f"origin={self.origin!r}: with how many heads was it trained?"
+                )
             num_heads = len(heads) or max(h for h in (1, 2, 3, 4) if d % h == 0)
         require_divisible(d, num_heads)
         if heads and len(heads) != num_heads:
             raise ValueError(f"heads must name all {num_heads} heads, got {len(heads)} names")
         told = {"name": self.name, "origin": self.origin, "d": d, "num_heads": num_heads}
-        return q, k, told | {"heads": heads, "rules": self.rules}
+        return q, k, told | {"heads": heads, "rules": self.rules, "causal": mask}
 
 
 def require_few(name: str, tokens: Sequence[str]) -> None:

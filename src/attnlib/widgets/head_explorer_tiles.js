@@ -1,7 +1,7 @@
 // HeadExplorer's overview: a small map a head.
 
 import { useHeadColor } from "./shared/color.js";
-import { element, write } from "./shared/dom.js";
+import { element, write, writeAttribute } from "./shared/dom.js";
 import { shortNumber } from "./shared/numbers.js";
 import { createToolbar } from "./shared/toolbar.js";
 import { createWeightsPicture } from "./shared/weights_picture.js";
@@ -21,10 +21,12 @@ function createTile(head, choose) {
 
 /** A small map a head, with the mean of its rows' largest weights; one is in the tab order, arrow keys move. */
 export function createTiles({ choose }) {
-  const toolbar = createToolbar("All heads; arrow keys move, Enter enlarges", "attn-grid");
+  const toolbar = createToolbar("", "attn-grid");
   const tiles = [];
 
-  function draw({ maps, names, means }, { T, ...options }) {
+  function draw({ maps, names, means, departs }, { T, ...options }) {
+    const all = ["All heads", departs].filter(Boolean).join(", ");
+    writeAttribute(toolbar.node, "aria-label", `${all}; arrow keys move, Enter enlarges`);
     const count = maps.length;
     const columns = count <= 3 ? count : Math.min(8, Math.ceil(Math.sqrt(count)));
     // Two or three stand below each other beside the large map, and side by side elsewhere.

@@ -134,9 +134,8 @@ function renderWhole({ model, el }) {
     "head-lab",
     "How many heads does a model need?",
     tabs.node,
-    about,
+    element("div", { class: "attn-about" }, about, choices.node),
     ...(given === null ? [] : [createNote(sayForm(spec))]),
-    choices.node,
     createControls(
       training.slider,
       element("div", {}, training.buttons, training.seed, training.beginning),

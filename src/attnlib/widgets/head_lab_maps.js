@@ -78,7 +78,6 @@ export function createTiles({ choose, name = "All heads" }) {
   function draw({ count, maps, truth, chosen, muted, specialties }) {
     while (tiles.length < count) tiles.push(createTile(tiles.length, choose));
     const shown = tiles.slice(0, count);
-    toolbar.node.style.setProperty("--columns", count <= 4 ? 2 : 4);
     toolbar.show(shown.map(({ button }) => button));
     shown.forEach(({ button, picture, best }, head) => {
       picture.draw(maps?.[head] ?? null, truth);

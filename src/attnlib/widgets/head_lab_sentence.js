@@ -2,7 +2,7 @@
 
 import { concord } from "./engine/language.js";
 import { answersOf, partOf } from "./head_lab_findings.js";
-import { element, write } from "./shared/dom.js";
+import { element, write, writeAttribute } from "./shared/dom.js";
 import { createButton, createForm } from "./shared/parts.js";
 
 /**
@@ -34,6 +34,34 @@ export function answeredBy(logits, questions, { readouts }) {
   return questions.map((own, word) => own.map(({ readout }) => found[readout][word]));
 }
 
+/**
+ * A line for each question of a word, with what is answered. A wrong answer has the right one beside
+ * it; there is always room for that, so nothing moves when answers change.
+ */
+export function createSlots(questions, readouts) {
+  const slots = questions.map(({ what }) => {
+    const answer = element("span", { class: "attn-given" });
+    const mark = element("span", { class: "attn-mark" });
+    const node = element("span", { class: "attn-slot" }, `${what}: `, answer, mark);
+    return { node, answer, mark };
+  });
+
+  /** `asked` are questions of the same form; `given` is null before there are answers. */
+  function draw(asked, given) {
+    slots.forEach(({ node, answer, mark }, i) => {
+      const { what, readout, right } = asked[i];
+      const texts = readouts[readout];
+      const longest = texts.reduce((a, b) => (b.length > a.length ? b : a));
+      const isWrong = given !== null && given[i] !== right;
+      node.classList.toggle("attn-wrong", isWrong);
+      writeAttribute(node, "data-room", `${what}: ${longest} ✗ ${texts[right]}`);
+      write(answer, texts[given === null ? right : given[i]]);
+      write(mark, given === null ? "" : isWrong ? ` ✗ ${texts[right]}` : " ✓");
+    });
+  }
+  return { nodes: slots.map(({ node }) => node), draw };
+}
+
 /** What a card's field and slots are made of: a card serves other words of the same form. */
 function formOf(others, questions) {
   return [...others, ...questions.map(({ what }) => what)].join();
@@ -50,26 +78,14 @@ function createCard(place, others, questions, readouts, choose) {
         ...others.map((text) => element("option", {}, text)),
       );
   field.addEventListener("change", () => choose(place, field.value));
-  const slots = questions.map(({ what }) => {
-    const answer = element("span", { class: "attn-given" });
-    const mark = element("span", { class: "attn-mark" });
-    const node = element("span", { class: "attn-slot" }, `${what}: `, answer, mark);
-    return { node, answer, mark };
-  });
-  const node = element("div", { class: "attn-card" }, field, ...slots.map((slot) => slot.node));
+  const slots = createSlots(questions, readouts);
+  const node = element("div", { class: "attn-card" }, field, ...slots.nodes);
 
   /** `asked` are the word's questions, of the card's form; `given` is null before there are answers. */
   function draw(word, asked, given) {
     if (isFixed) write(field, word);
     else if (field.value !== word) field.value = word;
-    slots.forEach(({ node: slot, answer, mark }, i) => {
-      const { readout, right } = asked[i];
-      const text = (place) => readouts[readout][place];
-      const isWrong = given !== null && given[i] !== right;
-      slot.classList.toggle("attn-wrong", isWrong);
-      write(answer, text(given === null ? right : given[i]));
-      write(mark, given === null ? "" : isWrong ? ` ✗ ${text(right)}` : " ✓");
-    });
+    slots.draw(asked, given);
   }
   return { node, field, draw, form: formOf(others, questions) };
 }
@@ -77,7 +93,7 @@ function createCard(place, others, questions, readouts, choose) {
 /**
  * A sentence of a setting that a reader changes word by word, types (one of Concord) or has drawn with
  * `chance`: `choose(sentence)` is told a new one, as engine/ has it; `wanted()` is the newest, which may
- * not be drawn yet.
+ * not be drawn yet. `cards` are the words with their answers, `another` is how to get others.
  */
 export function createSentence(setting, chance, choose, wanted) {
   const { task } = setting;
@@ -104,7 +120,7 @@ export function createSentence(setting, chance, choose, wanted) {
   );
   form.className = "attn-row";
   const cards = element("div", { class: "attn-cards" });
-  const node = element("div", { class: "attn-sentence" }, cards, form, refusal);
+  const another = element("div", { class: "attn-another" }, form, refusal);
   let shown = null;
   let list = [];
 
@@ -148,5 +164,5 @@ export function createSentence(setting, chance, choose, wanted) {
       card.draw(sentence.words[place], questions[place], given?.[place] ?? null);
     });
   }
-  return { node, draw };
+  return { cards, another, draw };
 }

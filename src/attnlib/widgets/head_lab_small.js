@@ -1,10 +1,12 @@
 // HeadLab's smallest form: few numbers of heads, two questions of one verb, and where each head looks.
 
+import { concord } from "./engine/language.js";
 import { TransformerModel } from "./engine/model.js";
 import { chanceOfWeights } from "./engine/streams.js";
 import { startTraining } from "./engine/trainer.js";
 import { CHANCE } from "./head_lab_findings.js";
 import { createPicture } from "./head_lab_maps.js";
+import { answeredBy, createSlots, questionsOf } from "./head_lab_sentence.js";
 import { sayVerb } from "./head_lab_words.js";
 import { createTraining } from "./lab/controls.js";
 import { digestNotes } from "./lab/digest.js";
@@ -35,6 +37,14 @@ export function verbOf({ partners }) {
   return { verb, wanted: NEEDS.map((relation) => partners[relation][verb]) };
 }
 
+/** Words in which the verb stands out, and those that it must find. */
+function marked(words, { verb, wanted }) {
+  const nodes = words.map((word) => element("span", {}, word));
+  nodes[verb].className = "attn-query";
+  for (const place of wanted) nodes[place].className = "attn-key";
+  return nodes;
+}
+
 /** A line for each head: how much it looks from one word at each word of the sentence. */
 function createLines() {
   const picture = createPicture();
@@ -44,11 +54,8 @@ function createLines() {
   const node = element("div", { class: "attn-head-lines" }, words, names, plot);
   let heads = [];
 
-  function drawWords(texts, { verb, wanted }) {
-    const nodes = texts.map((text) => element("span", {}, text));
-    nodes[verb].className = "attn-query";
-    for (const place of wanted) nodes[place].className = "attn-key";
-    words.replaceChildren(...nodes);
+  function drawWords(texts, places) {
+    words.replaceChildren(...marked(texts, places));
     node.style.setProperty("--tokens", texts.length);
   }
 
@@ -68,6 +75,34 @@ function createLines() {
     plot.setAttribute("aria-label", spoken);
   }
   return { node, drawWords, draw };
+}
+
+/** A sentence, and below it what a model answers its verb's two questions. */
+function createAsked() {
+  const spoken = element("p", { class: "attn-spoken" });
+  const asked = element("p", { class: "attn-asked" });
+  let questions = null; // as questionsOf has them
+  let verb = null; // its place
+  let slots = null;
+
+  function show(sentence) {
+    const { words, partners } = sentence;
+    const places = verbOf(sentence);
+    verb = places.verb;
+    questions = questionsOf(sentence, concord);
+    for (const question of questions[verb]) {
+      question.what += ` ${words[partners[question.relation][verb]]}`;
+    }
+    slots = createSlots(questions[verb], concord.readouts);
+    spoken.replaceChildren(...marked(words, places).flatMap((word) => [word, " "]));
+    const who = element("span", { class: "attn-query" }, words[verb]);
+    asked.replaceChildren(element("span", {}, who, " answers"), ...slots.nodes);
+  }
+
+  function draw(logits) {
+    slots.draw(questions[verb], answeredBy(logits, questions, concord)[verb]);
+  }
+  return { nodes: [spoken, asked], show, draw };
 }
 
 /** How often the verb's two questions are answered right. */
@@ -92,10 +127,11 @@ export function renderSmall({ model, el }, readState) {
   const { counts, heldOut, spec } = readState(model);
   const runs = sharedRuns(model, { heldOut, startTraining });
   let state = null; // as readState has it
-  let weights = null; // of the heads that are shown, [h, T, T]
+  let answer = null; // {logits, weights} of the model that is shown; weights are [h, T, T]
   const training = createTraining(model, runs, { counts, forget: () => model.set("muted", []) });
   const { run } = training;
   const shares = createShares();
+  const asked = createAsked();
   const lines = createLines();
   const heading = createHeading();
   const live = createLive();
@@ -104,11 +140,13 @@ export function renderSmall({ model, el }, readState) {
     "head-lab",
     "How many heads does a verb need?",
     createNote(
-      "In a made-up language, a verb agrees with its subject and with its object. Press Train: a " +
-        "small model learns that, here in your browser.",
+      "In a made-up language nouns are of class ba, ki, lu or mo. A verb answers bana if its subject " +
+        "is of class ba, -lu if its object is of class lu. Press Train: a small model learns that in " +
+        "your browser.",
     ),
     createControls(training.slider, training.buttons),
     training.progress,
+    ...asked.nodes,
     shares.node,
     heading,
     lines.node,
@@ -118,11 +156,12 @@ export function renderSmall({ model, el }, readState) {
   );
   root.classList.add("attn-small");
 
-  /** A model's weights before any training, as a worker will draw them, too. */
-  function weightsAtRandom() {
+  /** What a model answers before any training: a worker will begin with the same weights. */
+  function answerAtRandom() {
     const untrained = new TransformerModel(specWith(spec, state.numHeads));
     untrained.draw(chanceOfWeights(state.seed));
-    return untrained.answer(state.sentence).weights[0];
+    const { logits, weights } = untrained.answer(state.sentence);
+    return { logits, weights: weights[0] };
   }
 
   /** The rows of the verb in all heads, [h, T]. */
@@ -132,7 +171,7 @@ export function renderSmall({ model, el }, readState) {
     const rows = new Float64Array(state.numHeads * T);
     for (let head = 0; head < state.numHeads; head++) {
       const from = (head * T + verb) * T;
-      rows.set(weights.subarray(from, from + T), head * T);
+      rows.set(answer.weights.subarray(from, from + T), head * T);
     }
     return rows;
   }
@@ -147,7 +186,8 @@ export function renderSmall({ model, el }, readState) {
     return [...digestNotes(run()), createTable(caption, ["", ...words], heads)];
   }
 
-  function drawLines() {
+  function drawAnswer() {
+    asked.draw(answer.logits);
     const { words } = state.sentence;
     const places = verbOf(state.sentence);
     const rows = rowsOfVerb();
@@ -167,10 +207,10 @@ export function renderSmall({ model, el }, readState) {
     numbers.draw(null, { label: "Table of the weights" });
   }
 
-  const ask = createAsker((answer) => {
-    if (answer.run !== run() || answer.sentence !== state.sentence) return;
-    weights = answer.weights;
-    drawLines();
+  const ask = createAsker((found) => {
+    if (found.run !== run() || found.sentence !== state.sentence) return;
+    answer = found;
+    drawAnswer();
   });
 
   function drawRun() {
@@ -194,6 +234,7 @@ export function renderSmall({ model, el }, readState) {
       const places = verbOf(state.sentence);
       const verb = element("span", { class: "attn-query" }, words[places.verb]);
       heading.replaceChildren("Where each head looks from ", verb);
+      asked.show(state.sentence);
       lines.drawWords(words, places);
     }
     training.draw(state);
@@ -201,8 +242,8 @@ export function renderSmall({ model, el }, readState) {
       (name) => state[name] !== before?.[name],
     );
     if (isOther) {
-      weights = weightsAtRandom();
-      drawLines();
+      answer = answerAtRandom();
+      drawAnswer();
     }
     drawRun();
   }

@@ -20,7 +20,7 @@ export const TASKS = {
     about:
       "Press Train: a small model learns to answer questions about sentences, here in your " +
       "browser. Then move the slider, and watch what more heads learn.",
-    heading: "A sentence, and what the model answers about it",
+    heading: "A sentence, and what the model answers",
     asked:
       "Nouns of this made language, Concord, are of class ba, ki, lu or mo, and other words agree with " +
       "them: a verb answers bana if its subject is of class ba, -ki if its object is of class ki. The " +
@@ -31,9 +31,7 @@ export const TASKS = {
   },
   lookup: {
     tab: "Two needs: keys",
-    about:
-      "One row of weights, two needs: the last word asks for the values of two keys at once. Press " +
-      "Train with one head, then with two. With other settings one head may learn to answer both.",
+    about: "The last word asks for the values of two keys at once. Train one head, then two.",
     heading: "A question, and what the model answers",
     asked:
       "Each slot holds a key and its value: in c3 key c has the value 3. A question such as fc? asks " +
@@ -47,10 +45,8 @@ export const TASKS = {
   diagonals: {
     tab: "Two needs: places",
     about:
-      "One row of weights, two needs: each symbol must tell which one stands before it, and which " +
-      "three places before. Press Train with one head, then with two. With other settings one head " +
-      "may learn to answer both.",
-    heading: "A row of symbols, and what the model answers",
+      "Each symbol must tell the one before it and the one three before. Train one head, then two.",
+    heading: "Symbols, and what the model answers",
     asked:
       "From the fourth symbol on, each is asked for the one before it (1 back) and for the one three " +
       "places before (3 back). It may look at itself and to the left. Choose other symbols.",

@@ -96,11 +96,14 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   const reading = createNote();
   reading.classList.add("attn-read");
   const spreadText = createNote();
-  const large = element("div", {}, mapHeading, mapPlace, reading, spreadText);
+  spreadText.classList.add("attn-spread");
+  spreadText.hidden = task.withOtherValues === undefined;
+  const large = element("div", { class: "attn-large" }, mapHeading, mapPlace, reading, spreadText);
   const sharing = element("div", { class: "attn-sharing" });
   const ofShown = createHeading();
   const ofBeside = createHeading();
-  const heads = element("div", { class: "attn-heads" }, ofShown, tiles.node, sharing);
+  const muting = element("div", {}, createNote("Untick a head to mute it."), switches.node);
+  const heads = element("div", { class: "attn-heads" }, ofShown, tiles.node, muting);
   const headsBeside = element("div", { class: "attn-heads-beside" }, ofBeside, tilesBeside.node);
   const first = element("div", { class: "attn-panels attn-first" }, scores.node, curves.node);
   const second = element("div", { class: "attn-panels attn-second" }, heads, large);
@@ -121,12 +124,9 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   const node = element(
     "div",
     { class: "attn-view" },
-    first,
     createHeading(setting.heading),
-    createNote(setting.asked),
-    sentence.node,
-    createHeading("Where each head looks. Untick a head to mute it"),
-    switches.node,
+    sentence.cards,
+    createHeading("Where each head looks"),
     second,
     createWeightsLegend(
       ["attn-frame-key", "the word that must be found"],
@@ -134,6 +134,10 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
         ? []
         : [["attn-faint-key", "faint rows: words that are asked nothing"]]),
     ),
+    createNote(setting.asked),
+    sentence.another,
+    first,
+    sharing,
     kept.node,
     repeat.node,
     numbers.node,
@@ -236,7 +240,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   function drawSpread() {
     const isKnown = spread?.run === run() && spread.sentence === state.sentence;
     const own = isKnown && state.numHeads > 1 && spread.heads?.[state.head]; // one head is told of above
-    spreadText.hidden = !own;
+    spreadText.textContent = "";
     if (!own) return;
     const who = `row of ${state.sentence.words.at(-1)}`;
     const range = saySpread(own, task);

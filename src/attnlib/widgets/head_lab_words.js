@@ -4,6 +4,7 @@ import { bestHeads, hasLearned, LEARNED, nameOf, partOf } from "./head_lab_findi
 import { headsInWords, nameOfRun } from "./lab/words.js";
 import { inWords, shortNumber } from "./shared/numbers.js";
 
+const MOST_NAMED = 2; // relations: a line that grew would move what stands below it
 const CHANGES = 0.1; // of a weight: more than that is told as a change
 
 /** What a model has learned, and what not. */
@@ -15,8 +16,9 @@ export function sayLearned(run) {
   if (run.setting.chosen) return `${begin} right are ${inWords(named(shares))}.`;
   const missed = shares.filter(([, share]) => share < LEARNED);
   if (missed.length === 0) return `${begin} at least 9 of 10 answers are right in each relation.`;
-  const rest = missed.length < shares.length ? " The others are right at least 9 times of 10." : "";
-  return `${begin} not learned are ${inWords(named(missed))}.${rest}`;
+  const isShort = missed.length <= MOST_NAMED;
+  const which = isShort ? inWords(named(missed)) : `${missed.length} of ${shares.length} relations`;
+  return `${begin} not learned are ${which}.`;
 }
 
 /** What the smallest form says of a model that has been trained; `counts` may be chosen. */

@@ -209,7 +209,7 @@ function render({ model, el }) {
     "online-softmax",
     "Softmax, block by block",
     createNote(
-      `Scores and values: ${origin}. Bar: what a score counts in the sum, exp(score \u2212 max). ` +
+      `Scores (at the start) and values: ${origin}. Bar: what a score counts in the sum, exp(score \u2212 max). ` +
         "Field: the score; type, drag it to the side, or press the arrow keys; -inf masks it. " +
         "Below: its value.",
     ),

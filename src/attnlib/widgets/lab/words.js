@@ -19,7 +19,7 @@ export function sayProgress(run, steps) {
   const loss = run.losses.length > 0 ? `, batch loss ${run.losses.at(-1).toFixed(2)}` : "";
   const words = { training: "Training", paused: "Paused", stopped: "Stopped", failed: "Ended" };
   if (run.state !== "done") return `${words[run.state]}: ${at}${loss}.`;
-  return `Trained: ${steps} steps in ${run.seconds.toFixed(1)} seconds${loss}.`;
+  return `Trained: ${steps} steps in ${run.seconds.toFixed(1)} s${loss}.`;
 }
 
 /** What is said when a training begins, fails or is gone; null where that is said already. */

@@ -62,6 +62,10 @@ export function createSlider(name, { min = 0, max, choose, ticks = [] }) {
     texts.replaceChildren(...shown.map((text) => element("span", {}, text)));
     texts.hidden = shown.length === 0;
     texts.classList.toggle("attn-many", shown.length > 6);
+    texts.classList.toggle(
+      "attn-tight",
+      shown.length < 8 && shown.every(({ length }) => length < 3),
+    );
     track.classList.toggle("attn-ticked", shown.length > 0);
   }
   function draw(position, text) {

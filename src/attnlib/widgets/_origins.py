@@ -1,0 +1,36 @@
+"""What is said of trained weights that are cut into other heads, or put under another mask."""
+
+CLAIM_NO_TRAINING = ("random", "hand-built", "built by hand", "as given")
+
+
+def mask_of_training(origin: str, causal: bool) -> bool | None:
+    """Return the mask at the start, or None where the origin claims no training.
+
+    Weights of such an origin are anybody's to cut and to mask. All others are held to be a model's,
+    trained with what a widget starts with.
+    """
+    return None if origin.lower().startswith(CLAIM_NO_TRAINING) else causal
+
+
+def departure(trained: dict[str, object], num_heads: int, causal: bool) -> str:
+    """Return how what is shown departs from what was trained, or nothing, as shared/origins.js.
+
+    Args:
+        trained: num_heads, and causal as `mask_of_training` returns it.
+        num_heads, causal: what is shown.
+    """
+    if trained["causal"] is None:
+        return ""
+    heads, ways = trained["num_heads"], []
+    if num_heads != heads:
+        ways.append(f"cut anew from {heads} trained head{'' if heads == 1 else 's'}")
+    if causal != trained["causal"]:
+        ways.append("with a mask put on" if causal else "with the mask taken off")
+    return ", ".join(ways)
+
+
+def said_of(origin: str, departs: str) -> str:
+    """Return where weights come from, after what no training made of them."""
+    if not departs:
+        return f"Weights: {origin}."
+    return f"{departs[0].upper()}{departs[1:]}: no model was trained like this. Weights: {origin}."
