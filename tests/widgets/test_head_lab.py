@@ -84,7 +84,7 @@ def test_curve_bars_and_maps_move_while_it_trains(lab):
 
 
 # Where each part of a lab begins whose place nothing may change that comes and goes above it.
-TOPS = """() => ["slider", "live", "cards", "grid", "map", "first"].map((part) =>
+TOPS = """() => ["slider", "live", "view", "cards", "grid", "map", "first"].map((part) =>
   Math.round(document.querySelector(`.attn-${part}`).getBoundingClientRect().top))"""
 
 
@@ -111,7 +111,7 @@ def test_answers_numbers_and_lines_that_come_and_go_move_nothing(lab, width):
 
 
 @pytest.mark.parametrize("width", [360, 690, 1000])
-def test_another_task_moves_neither_the_controls_nor_the_sentence(lab, width):
+def test_another_task_moves_neither_the_controls_nor_what_stands_first_below(lab, width):
     page = lab(quick(), width=width)
     tops = []
     for tab in page.locator(".attn-tabs button").all():

@@ -22,8 +22,8 @@ OURS = json.loads((Path(__file__).parent / "head_lab_sharing.json").read_text(en
 COUNTS = [1, 2, 4, 8, 16]
 SMALL_COUNTS = [1, 2, 4]
 SMALL_SUMMARY = (
-    "A small model is trained in the browser with 1, 2 or 4 heads; one sees how often it knows a "
-    "verb's subject and its object, and where each head looks from the verb."
+    "A small model is trained in the browser with 1, 2 or 4 heads; one sees what it answers about "
+    "a verb's subject and its object, how often it is right, and where each head looks from there."
 )
 SYMBOLS = [4, 8, 16]
 STEPS = [400, 1200, 3000]
@@ -97,8 +97,8 @@ class HeadLab(anywidget.AnyWidget):
         model: an `attnlib.model.TransformerModel` of one layer for `attnlib.relations.concord`; it
             learns Concord alone.
         small: True for the smallest form, as it opens the course: 1, 2 or 4 heads, what a verb
-            finds of its subject and its object, and where each head looks from the verb. It shows
-            Concord alone.
+            answers about its subject and its object, and where each head looks from the verb. It
+            shows Concord alone.
 
     Raises:
         TypeError: a number that isn't one; a sentence that isn't text; muted that's no list; mlp or

@@ -103,8 +103,8 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   const ofShown = createHeading();
   const ofBeside = createHeading();
   const muting = element("div", {}, createNote("Untick a head to mute it."), switches.node);
-  const heads = element("div", { class: "attn-heads" }, ofShown, tiles.node, muting);
-  const headsBeside = element("div", { class: "attn-heads-beside" }, ofBeside, tilesBeside.node);
+  const heads = element("div", {}, ofShown, tiles.node, muting);
+  const headsBeside = element("div", {}, ofBeside, tilesBeside.node);
   const first = element("div", { class: "attn-panels attn-first" }, scores.node, curves.node);
   const second = element("div", { class: "attn-panels attn-second" }, heads, large);
   const kept = createKept(setting, {
