@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from page_lengths import Length, length_of, limits_of, main
+from course.page_lengths import Length, length_of, limits_of, main
 from tools.lesson_runs import all_pages
 
 PREDICTION = {"question": "q1 q2", "choices": ["c1", "c2 c3"], "explanation": "e1", "answers": [0]}

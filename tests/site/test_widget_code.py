@@ -6,12 +6,12 @@ import shutil
 
 import nbformat
 import pytest
-from execution_cache import package_folder
+from course.pages import package_folder
+from course.widgets import static_files
 from tools.browsing import open_page
 from tools.every_widget import NAMES
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project
-from widget_code import static_files
 
 from attnlib.widgets import _browser_code
 

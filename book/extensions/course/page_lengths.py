@@ -1,7 +1,7 @@
 """How long the pages of the built site are.
 
-    python book/extensions/page_lengths.py                   # of _build/html
-    python book/extensions/page_lengths.py elsewhere/_build/html
+    python book/extensions/course/page_lengths.py                   # of _build/html
+    python book/extensions/course/page_lengths.py elsewhere/_build/html
 
 Counted is what stands on a page when it opens:
 
