@@ -1,6 +1,7 @@
 """Saved weights: they are those of their card, or it is said what is wrong with them."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import torch
 from tools.refusing import assert_refused
 
 from attnlib import data
+from attnlib._whole_files import write_whole
 from attnlib.training import RECIPES
 
 NAME, SEED = data.saved()[0]
@@ -105,6 +107,9 @@ DAMAGES = {
     "a card with another name": (tell(license="none"), ValueError, ["card", "license"]),
     "no end": (tell(evaluations={}), ValueError, ["card", "evaluations"]),
     "another model": (tell(model={"length": 3}), ValueError, ["card", "model", AGAIN]),
+    "another recipe": (tell(recipe="names"), ValueError, ["'names'", f"'{NAME}'", AGAIN]),
+    "another seed": (tell(seed=SEED + 1), ValueError, [f"with seed {SEED + 1}", AGAIN]),
+    "another digest": (tell(digest="0" * 64), ValueError, ["digest", "00000000...", AGAIN]),
     "another sum": (tell(sha256="0" * 64), ValueError, ["00000000...", AGAIN]),
 }  # fmt: skip
 
@@ -121,6 +126,20 @@ def test_weights_of_another_model_are_noticed(folder):
     tell(model={**spec, "length": spec["length"] + 1})(folder)
     with pytest.raises(ValueError, match=r"card of .* must describe the model of its weights"):
         data.load(NAME, SEED)
+
+
+def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "kept"
+    write_whole(path, b"old")
+
+    def is_full(_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", is_full)
+    with pytest.raises(OSError, match="no space"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_what_is_not_saved_is_refused_with_what_is(folder):

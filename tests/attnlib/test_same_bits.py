@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -28,6 +29,17 @@ for name in ("concord", "names", "induction", "lookup"):
     recipe = RECIPES[name].changed(**{**short, "pool": 64 if name == "induction" else None})
     print(name, train(recipe, seed=3, progress=False, **make).digest)
 """
+
+
+def test_trainings_in_several_threads_give_the_same_bits():
+    """Random numbers and the default dtype are those of the whole program."""
+    recipe = RECIPES["concord"].changed(model={"d_model": 8}, batch=4, steps=10, held_out=4)
+    seeds = [0, 1] * 4
+    alone = [train(recipe, seed=seed, progress=False).digest for seed in seeds]
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        together = pool.map(lambda seed: train(recipe, seed=seed, progress=False).digest, seeds)
+        assert [*together] == alone
+    assert torch.get_default_dtype() == torch.float32
 
 
 def test_every_instruction_set_gives_the_same_bits():

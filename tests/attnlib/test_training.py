@@ -457,7 +457,7 @@ def test_a_card_of_before_is_refused_with_the_way_to_make_it_anew(folder):
     told = json.loads(path.read_text())
     del told["digest"]
     path.write_text(json.dumps(told))
-    assert_refused(lambda: data.load("tiny"), ["float32", card.command])
+    assert_refused(lambda: data.load("tiny"), ["of before", card.command])
 
 
 def test_a_card_is_compared_with_its_own_seed_alone(folder):

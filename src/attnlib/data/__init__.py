@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from attnlib._checks import require_count, require_text
+from attnlib._whole_files import write_whole
 from attnlib.model import TransformerModel
 
 __all__ = ["Card", "SweepCard", "load", "load_sweep", "saved"]
@@ -130,7 +131,8 @@ def saved() -> list[tuple[str, int]]:
     found = []
     for path in FOLDER.glob("*-seed*.json"):
         recipe, _, seed = path.stem.rpartition("-seed")
-        found.append((recipe, int(seed)))
+        if seed.isdecimal():
+            found.append((recipe, int(seed)))
     return sorted(found)
 
 
@@ -147,6 +149,8 @@ def load(recipe: str, seed: int = 0) -> tuple[TransformerModel, Card]:
         ValueError: the card or the weights were changed or damaged.
         ImportError: the package safetensors is missing.
     """
+    from attnlib.training.grid import digest  # which knows this module
+
     card, path = read_card(recipe, seed), _path(recipe, seed, "safetensors")
     again = f"{card.command} makes them again"
     if not path.is_file():
@@ -167,6 +171,11 @@ def load(recipe: str, seed: int = 0) -> tuple[TransformerModel, Card]:
             f"the card of {path.name} must describe the model of its weights: it was changed or "
             f"damaged ({error}); {again}"
         ) from error
+    if digest(model) != card.digest:
+        raise ValueError(
+            f"the card of {path.name} must have the digest of its weights, {digest(model):.8}..., "
+            f"got {card.digest:.8}...: it was changed or damaged; {again}"
+        )
     return model.eval(), card
 
 
@@ -180,16 +189,25 @@ def read_card(recipe: str, seed: int = 0) -> Card:
         raise FileNotFoundError(
             f"no weights are saved of recipe {recipe!r} with seed {seed}; there are {known}"
         )
+    again = f"python -m attnlib.training {recipe} --seed {seed} --save makes model and card anew"
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(said, dict) and "command" in said and "digest" not in said:
-            raise ValueError(
-                "it is of before trainings gave the same bits everywhere, in float32; "
-                f"{said['command']} makes model and card anew"
-            )
-        return Card(**said)
+        is_of_before = isinstance(said, dict) and "command" in said and "digest" not in said
+        card = None if is_of_before else Card(**said)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"the card {path.name} was changed or damaged: {error}") from error
+        raise ValueError(
+            f"the card {path.name} was changed or damaged: {error}; {again}"
+        ) from error
+    if card is None:
+        raise ValueError(
+            f"the card {path.name} is of before trainings gave the same bits everywhere: {again}"
+        )
+    if (card.recipe, card.seed) != (recipe, seed):
+        raise ValueError(
+            f"the card {path.name} must be of recipe {recipe!r} with seed {seed}, got one of "
+            f"{card.recipe!r} with seed {card.seed}: {again}"
+        )
+    return card
 
 
 def load_sweep(name: str) -> SweepCard:
@@ -217,15 +235,25 @@ def read_sweep(name: str) -> SweepCard:
     if not path.is_file():
         known = ", ".join(sorted(repr(found.stem) for found in SWEEPS.glob("*.json"))) or "none"
         raise FileNotFoundError(f"no sweep {name!r} is saved; there are {known}")
+    again = f"remove {path} and run python -m attnlib.training {name} --save"
     try:
-        return SweepCard(**json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"the sweep {path.name} was changed or damaged: {error}") from error
+        card = SweepCard(**json.loads(path.read_text(encoding="utf-8")))
+        digests = [training.get("digest") for training in card.trainings]
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"the sweep {path.name} was changed or damaged: {error}; to make it anew, {again}"
+        ) from error
+    if None in digests:
+        raise ValueError(
+            f"the sweep {path.name} is of before trainings gave the same bits everywhere; to make "
+            f"it anew, {again}"
+        )
+    return card
 
 
 def write_sweep(card: SweepCard) -> None:
     """Save what a sweep has found so far."""
-    (SWEEPS / f"{card.sweep}.json").write_text(_told(card), encoding="utf-8", newline="\n")
+    write_whole(SWEEPS / f"{card.sweep}.json", _told(card).encode())
 
 
 def write(model: TransformerModel, **said: Any) -> Card:
@@ -234,9 +262,8 @@ def write(model: TransformerModel, **said: Any) -> Card:
 
     stored = save(model.state_dict())
     card = Card(**said, model=model.spec(), sha256=sha256(stored), size=len(stored))
-    _path(card.recipe, card.seed, "safetensors").write_bytes(stored)
-    told = _path(card.recipe, card.seed, "json")
-    told.write_text(_told(card), encoding="utf-8", newline="\n")
+    write_whole(_path(card.recipe, card.seed, "safetensors"), stored)
+    write_whole(_path(card.recipe, card.seed, "json"), _told(card).encode())
     return card
 
 

@@ -8,6 +8,7 @@ was interrupted.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from attnlib import data
 from attnlib._saying import say
 from attnlib.relations import names
 from attnlib.training._name_guesses import name_guesses
+from attnlib.training.changed_world import VARIABLE
 from attnlib.training.loop import Trained, held_out_sentences, train
 from attnlib.training.recipes import RECIPES
 from attnlib.training.sampling import sample_names, share_of_names
@@ -34,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.recipe in SWEEPS:
             return _sweep(asked)
         recipe = RECIPES[asked.recipe]
+        _require_savable(asked)
         if asked.heads is not None:
             recipe = recipe.changed(model={"num_heads": asked.heads})
         trained = train(
@@ -41,8 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             evaluate_every=EVERY if asked.save else None, checkpoint=asked.checkpoint,
         )  # fmt: skip
         if asked.save:
-            if asked.heads is not None:
-                raise ValueError("--save keeps the recipe's own number of heads, got --heads, too")
             card = save(trained)
             say(f"saved: {card.size} bytes, digest {card.digest}")
         elif (asked.recipe, asked.seed) not in data.saved() or asked.heads is not None:
@@ -60,9 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(row.agrees for row in rows) else 1
 
 
+def _require_savable(asked: argparse.Namespace) -> None:
+    """Raise ValueError if what is trained isn't what would be saved."""
+    if asked.save and asked.heads is not None:
+        raise ValueError("--save keeps the recipe's own number of heads, got --heads, too")
+    if asked.save and VARIABLE in os.environ:
+        raise ValueError(f"--save keeps models of the usual world, got {VARIABLE} set, too")
+
+
 def _sweep(asked: argparse.Namespace) -> int:
     """Train a whole sweep and save it, or compare its first steps, and return the exit status."""
-    if asked.seed or asked.stop or asked.checkpoint or asked.heads:
+    _require_savable(asked)
+    own = (asked.stop, asked.checkpoint, asked.heads)
+    if asked.seed or any(option is not None for option in own):
         raise ValueError(
             "--seed, --heads, --stop and --checkpoint are for recipes: a sweep has seeds, heads "
             "and steps of its own"
@@ -98,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
 def _print_rows(rows: list[Comparison]) -> None:
     """Print numbers beside those of the card, a line each; digests below each other."""
     width = max(len(row.what) for row in rows)
-    say(f"{'':{width}}     now   saved")
+    say(f"{'':{width}}       now     saved")
     for row in rows:
         verdict = "" if row.agrees else "  DIFFERS"
         if isinstance(row.found, str):
@@ -106,7 +117,7 @@ def _print_rows(rows: list[Comparison]) -> None:
             if not row.agrees:
                 say(f"{'saved':{width}}  {row.saved}")
         else:
-            say(f"{row.what:{width}}  {row.found:.4f}  {row.saved:.4f}{verdict}")
+            say(f"{row.what:{width}}  {row.found:.6f}  {row.saved:.6f}{verdict}")
 
 
 def _print_final(trained: Trained) -> None:

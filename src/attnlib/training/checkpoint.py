@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlib._chance import Chance
+from attnlib._whole_files import write_whole
 from attnlib.training.evaluation import Evaluation
 from attnlib.training.recipe import Recipe
 
@@ -82,15 +83,7 @@ def write_checkpoint(path: Path, recipe: Recipe, seed: int, state: State) -> Non
         "seconds": json.dumps(state.seconds),
     }
     told["sha256"] = _digest(tensors, told)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with unfinished.open("wb") as file:
-            file.write(save(tensors, metadata=told))
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, save(tensors, metadata=told))
 
 
 def read_checkpoint(path: Path, recipe: Recipe, seed: int, state: State) -> None:

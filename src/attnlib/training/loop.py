@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from os import PathLike
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ from attnlib.training.recipe import Recipe
 # Seeds of sentences. A training's own seed, which is smaller, draws its fresh ones.
 OF_HELD_OUT, OF_POOL = 2**31, 2**31 + 1
 
+TURN = RLock()  # torch's default dtype and random numbers are those of the whole program
 KEPT_EVERY = 100  # steps after each of which a checkpoint is written
 
 
@@ -86,7 +88,8 @@ def train(
     sentences and the pool are the same for all seeds. On every machine, and in the course's own
     engine for browsers, the weights come out the same, bit for bit (see `grid`). A training runs on
     one thread, where models so small are done soonest. torch's own random numbers and settings are
-    left as they were.
+    left as they were; as all threads of a program share them, trainings in several threads take
+    turns.
 
     Args:
         recipe: one of `RECIPES`, or of your own.
@@ -128,7 +131,7 @@ def train(
     if steps > recipe.steps:
         raise ValueError(f"stop must be at most the recipe's {recipe.steps} steps, got {stop}")
     path = None if checkpoint is None else checked_path(checkpoint)
-    with usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
+    with TURN, usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
         state = begin(recipe, seed, make)
         if path is not None and path.exists():
             read_checkpoint(path, recipe, seed, state)
