@@ -76,7 +76,8 @@ def imported(code: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (f"{alias.name}." for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}." for alias in node.names)
+            module = f"attnlib.{node.module}" if node.level else node.module
+            yield from (f"{module}.{alias.name}." for alias in node.names)
         name = getattr(node, "attr", getattr(node, "id", None))
         if name in plotting.__all__:  # which imports the figures of all lessons
             yield f"{getattr(plotting, name).__module__}."
@@ -111,6 +112,7 @@ def test_lessons_are_found_in_what_is_imported_and_in_what_is_drawn():
     assert lessons_used("from attnlib.exercises import l04 as check") == {"l04"}
     assert lessons_used("from attnlib.plotting.l05.blocks import plot_blocks") == {"l05"}
     assert lessons_used("import attnlib.exercises.l06.maps as maps") == {"l06"}
+    assert lessons_used("from ..l07 import maps") == lessons_used("from .. import l07") == {"l07"}
     assert lessons_used("plotting.plot_flow(x)") == lessons_used("plot_flow(x)") == {"l04"}
     assert lessons_used("from attnlib import plotting\nplotting.plot_heads(x)") == set()
 

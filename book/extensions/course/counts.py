@@ -22,7 +22,6 @@
 * The sidebar says of each lesson how long it takes to read, as the lesson's own page does.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -40,7 +39,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
 from course.execution import failed_cells
-from course.page_lengths import STATE, Length, length_of
+from course.page_lengths import Length, length_of
 from course.pages import (
     add_written,
     html,
@@ -59,11 +58,9 @@ NOT_MEASURED = "[not measured]"
 
 PLACE = '<span class="course-counted" data-of="{of}">?</span>'
 PLACES = re.compile(r'(<span class="course-counted" data-of="([^"]*)">)[^<]*')
-TARGET = re.compile(r"(L\d\d)(\.\.\.)?(?:(#[\w-]+)|:(exercises|predictions))?")
+TARGET = re.compile(r"(L\d\d)(\.\.\.)?(?:#([\w-]+)|:(exercises|predictions))?")
 EXERCISE = re.compile(r"ex-(l\d\d)-[\w-]+")
 KINDS = ("", ":exercises", ":predictions")
-WIDGETS = "application/vnd.jupyter.widget-state+json"
-VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 EFFORT = re.compile(r"about (\d+) minute")
 
 SAYS = re.compile(r"About (\d+) minutes to read\b")
@@ -151,9 +148,8 @@ class Counter:
     """Counts on the pages of a site."""
 
     def __init__(self, site: Path):
-        # "L03" -> its page
         found = sorted((site / "book").glob("L[0-9][0-9]_*.html"))
-        self.pages = {lesson_of(page.name): page for page in found}
+        self.pages = {lesson_of(page.name): page for page in found}  # "L03" -> its page
         self.read = cache(self._read)
         self.length = cache(self._length)
 
@@ -188,24 +184,15 @@ class Counter:
         return length.predictions if kind else length.minutes
 
     def _length(self, lesson: str, section: str | None) -> Length:
-        return length_of(self._alone(lesson, section[1:]) if section else str(self.read(lesson)))
+        if section:
+            self._part(lesson, section)  # it is there
+        return length_of(str(self.read(lesson)), section or "")
 
     def _part(self, lesson: str, name: str) -> Tag:
         part = self.read(lesson).find(id=name)
         if part is None:
             raise ValueError(f"{lesson} has nothing called {name}")
         return part
-
-    def _alone(self, lesson: str, name: str) -> str:
-        """Return a page of one section, with the predictions that stand in it."""
-        part = self._part(lesson, name)
-        section = part if part.name == "section" else part.find_parent("section")
-        shown = {json.loads(view.string)["model_id"] for view in section.select(VIEW)}
-        state = self.read(lesson).select_one(STATE)
-        saved = json.loads(state.string)["state"] if state else {}
-        kept = {"state": {model: entry for model, entry in saved.items() if model in shown}}
-        text = json.dumps(kept).replace("<", "\\u003c")  # nothing in it ends the script
-        return f'<article>{section}</article><script type="{WIDGETS}">{text}</script>'
 
 
 def effort_in(part: Tag) -> int:

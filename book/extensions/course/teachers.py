@@ -152,9 +152,8 @@ def myths_of(notebook: NotebookNode, page: str) -> Iterator[Myth]:
             yield from myths_of_header(cell, f"{short_name(page)}-myth-{place}")
 
 
-def title_of(notebook: NotebookNode) -> str:
-    """Return a page's title."""
-    return re.search(r"^# (.+)$", notebook.cells[0].source, re.M)[1]
+def title_of(text: str) -> str:
+    return re.search(r"^# (.+)$", text, re.M)[1]
 
 
 def all_myths(env) -> Iterator[str]:
@@ -167,7 +166,7 @@ def all_myths(env) -> Iterator[str]:
             LOGGER.warning("%s", error, location=page, type="myths")
             continue
         if found:
-            yield from ("", f"## {title_of(notebook)}", "")
+            yield from ("", f"## {title_of(notebook.cells[0].source)}", "")
         of_page = rf"{{eval}}`{page.split('/')[-1]}.md::\1:s`"  # as it is: a text
         for myth in found:
             yield from (f'"{myth.said}"', f": {GLUED.sub(of_page, myth.truth)}", "")
@@ -270,7 +269,7 @@ class UsualMistakes(SphinxDirective):
             exercises = []
             for title, label, check in exercises_in(text):
                 exercises += self.exercise(title, label, getattr(module, check).mistakes)
-            written += fold(re.search(r"^# (.+)$", text, re.M)[1], exercises)
+            written += fold(title_of(text), exercises)
         return written
 
     def exercise(self, title: str, label: str, mistakes) -> list[nodes.Node]:
