@@ -10,6 +10,7 @@
   const SELECTOR = ".course-cover";
   const ALL = "all";
   const ENOUGH = 3;
+  const LAST = "Press to see this and all other answers of the page";
   const KEY = `course-uncovered ${location.pathname}`;
   const committed = new Set(); // the models of predictions
   const pressed = new Set(kept()); // such models, or ALL
@@ -38,6 +39,7 @@
       const [button, answer] = cover.children;
       if (!answer) continue; // it is still arriving
       button.hidden = !covers;
+      if (pressed.size === ENOUGH - 1) button.firstElementChild.textContent = LAST;
       answer.inert = covers && !cover.closest("figure"); // a drawing's alternative text stands
     }
   }
