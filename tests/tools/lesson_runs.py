@@ -1,5 +1,6 @@
 """Executing lessons the way the site's build does, into the cache that it reads."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +16,8 @@ from nbformat import NotebookNode
 
 from tools import ROOT
 from tools.readers_packages import missing_modules
-from tools.told_kernels import kernels_are_told
 
+KERNELS = Path(__file__).with_name("kernels")
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 
 # What makes a text file a notebook: the first lines of every lesson.
@@ -103,10 +104,20 @@ def execute_elsewhere(path: Path, **variables: str) -> tuple[list[str], float]:
 
 @contextmanager
 def readers_kernels(**variables: str) -> Iterator[None]:
-    """Have the kernels that are started meanwhile be a reader's, with these variables."""
+    """Have the kernels that are started meanwhile be a reader's, with these variables.
+
+    At their start they read kernels/sitecustomize.py.
+    """
     prepare_kernels()
-    with kernels_are_told(COURSE_MISSING=" ".join(missing_modules()), **variables):
+    before = dict(os.environ)
+    path = [str(KERNELS), *filter(None, [before.get("PYTHONPATH")])]
+    os.environ["COURSE_MISSING"] = " ".join(missing_modules())
+    os.environ |= {**variables, "PYTHONPATH": os.pathsep.join(path)}
+    try:
         yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _text_of(output: NotebookNode) -> str:

@@ -1,4 +1,4 @@
-"""Python imports this at its start, where its folder is on the path: see tools/told_kernels.py.
+"""Python imports this at its start, where its folder is on the path: see tools/lesson_runs.py.
 
 COURSE_MISSING lists modules that can't be imported, as if they weren't installed.
 """
