@@ -139,16 +139,15 @@ def to_write_again(env, name: str, value, pages: Iterable[str] | None = None) ->
 
 
 def write_again_with(app, name: str, shown_by: str = ""):
-    """Have all pages written again when what is noted under a name changes.
+    """Have pages written again when what is noted under a name changes.
 
     Args:
-        shown_by: what else a page must have noted.
+        shown_by: what is noted about the pages that show it; without it all pages do.
     """
 
     def changed_pages(app, env):
-        return to_write_again(
-            env, name, noted(env, name), noted(env, shown_by) if shown_by else None
-        )
+        shown = noted(env, shown_by) if shown_by else None
+        return to_write_again(env, name, noted(env, name), shown)
 
     app.connect("env-get-updated", changed_pages)
 
