@@ -93,7 +93,7 @@ def shown_row(page):
 def test_scores_answers_and_baselines_are_those_of_python(lab, name, symbols, mlp):
     page = lab(quick(task=name, symbols=symbols, mlp=mlp))
     train(page)
-    expect(page.locator("output")).to_contain_text("All heads work")
+    expect(page.locator("output")).to_contain_text("No head is muted")
     task = TASKS[name](symbols)
     model = torch_model(page, task, 2, d_ff=4 * WIDTH if mlp else None)
     held_out = task.sentences(40, seed=HELD_OUT_SEED)
@@ -140,7 +140,7 @@ def test_scores_answers_and_baselines_are_those_of_python(lab, name, symbols, ml
 def test_the_row_that_asks_is_drawn_alone_with_its_partners_framed(lab):
     page = lab(quick(2))
     train(page)
-    expect(page.locator("output")).to_contain_text("All heads work")
+    expect(page.locator("output")).to_contain_text("No head is muted")
     task = lookup()
     model = torch_model(page, task, 2)
     shown = sentence_on(page, task)
@@ -246,7 +246,7 @@ def test_it_says_when_one_head_has_been_found_that_answers_both(show):
 def test_a_muted_head_is_left_out_of_answers_and_scores(lab):
     page = lab(quick(2, steps=40))
     train(page)
-    expect(page.locator("output")).to_contain_text("All heads work")
+    expect(page.locator("output")).to_contain_text("No head is muted")
     task = lookup()
     model = torch_model(page, task, 2)
     page.get_by_label("head 1 works").uncheck()

@@ -18,7 +18,7 @@ export function sayLearned(run) {
   if (missed.length === 0) return `${begin} at least 9 of 10 answers are right in each relation.`;
   const isShort = missed.length <= MOST_NAMED;
   const which = isShort ? inWords(named(missed)) : `${missed.length} of ${shares.length} relations`;
-  return `${begin} not learned are ${which}.`;
+  return `${begin} it hasn't learned ${which}.`;
 }
 
 /** What the smallest form says of a model that has been trained; `counts` may be chosen. */
@@ -74,7 +74,7 @@ export function sayAnswers(questions, given, muted) {
   const heads = inWords(muted.map((head) => String(head + 1)));
   const who =
     muted.length === 0
-      ? "All heads work"
+      ? "No head is muted"
       : `Muted: ${muted.length > 1 ? "heads" : "head"} ${heads}`;
   const areWrong = wrong > 1 ? `${wrong} are` : `${wrong || "none"} is`;
   return `${who}: of ${all.length} answers about this sentence ${areWrong} wrong.`;
