@@ -4,7 +4,7 @@
    coders need (code-switch.css). A line says so until the switch was used. A link to a place in a fold
    opens it, and who comes from the search finds all exercises open.
    A reader's choice is kept in their browser; other tabs of the site follow it. What they read stays
-   where it is while code above it comes or goes. See the extension code_switch. */
+   where it is while code above it comes or goes. See course/exercises.py. */
 (() => {
   const EXERCISE = "details.exercise";
   const FOLDS = `:is(.course-code, .course-aside) > details.above-input, ${EXERCISE}, .course-goals`;

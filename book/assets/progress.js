@@ -1,7 +1,7 @@
 /* Keeps what a reader has predicted and answered in their browser, and says in the sidebar how much.
 
    A widget whose module exports `isDone` and whose state has the mark of what it asks (`_asked`, see
-   the extension progress) gets back what was given to it, before it is drawn. What was kept is read
+   course/predictions.py) gets back what was given to it, before it is drawn. What was kept is read
    as carefully as a widget's state: where storage is denied, or holds something damaged, foreign or
    of an older edition, all is as if it were empty. Where it is full, what was kept before is read,
    and a sentence says that what is done now isn't kept. Other tabs of the site follow, and so does

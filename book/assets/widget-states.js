@@ -1,7 +1,7 @@
 /* Lets a reader send the state of an interactive figure, keep it over a reload, begin anew, and see
    it on the whole screen.
 
-   A figure's state are the traits that a reader moves (`_moved`, see the extension widget_states).
+   A figure's state are the traits that a reader moves (`_moved`, see course/widgets.py).
    A link to it ends with "#figure-ID-MARK=VALUES": which figure of the page, a mark of what it
    shows, so that a link of an older edition isn't taken for one of today's, and the values as JSON
    in base64. Where a figure trains models, its trait `digest` names the one that is shown, so links

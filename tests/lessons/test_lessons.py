@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from execute_pages import is_kept
-from execution_cache import cache_folder, read_notebook
+from course.execution import cache_folder, is_kept
+from course.pages import read_notebook
 from tools import ROOT
 from tools.lesson_runs import (
     NOTEBOOK,

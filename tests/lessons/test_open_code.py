@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from execution_cache import read_notebook
+from course.pages import read_notebook
 from tools import ROOT
 from tools.lesson_runs import NOTEBOOK, all_notebooks
 

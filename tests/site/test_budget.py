@@ -3,11 +3,12 @@
 import json
 
 import pytest
-from page_lengths import Length, length_of, limits_of, main
+from course.page_lengths import Length, length_of, limits_of, main
 from tools.lesson_runs import all_pages
 
 PREDICTION = {"question": "q1 q2", "choices": ["c1", "c2 c3"], "explanation": "e1", "answers": [0]}
 STATE = {"a": {"state": PREDICTION | {"_module": "predict"}}, "b": {"state": {"_module": "other"}}}
+VIEW = '<script type="application/vnd.jupyter.widget-view+json">{{"model_id": "{model}"}}</script>'
 PAGE = f"""
 <nav>not here</nav>
 <article>
@@ -26,6 +27,7 @@ open = 2  # not words</pre></div></div>
   <script>no words</script><noscript>no words</noscript>
   <div class="solution">no words <div class="highlight"><pre>none</pre></div>
     <figure><figcaption>none</figcaption></figure></div>
+  {VIEW.format(model="a")}{VIEW.format(model="b")}
   <div class="admonition hint">no words</div><p class="course-how-to-run">no words</p>
 </article>
 <script type="application/vnd.jupyter.widget-state+json">{json.dumps({"state": STATE})}</script>

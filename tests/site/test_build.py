@@ -4,7 +4,7 @@ import re
 import shutil
 
 import pytest
-from execution_cache import package_folder
+from course.pages import package_folder
 from tools import ROOT
 from tools.browsing import open_page
 from tools.lesson_runs import NOTEBOOK, all_notebooks
@@ -151,7 +151,9 @@ def test_what_a_phone_cannot_show_whole_says_so(browser, drawn_for_phones, width
 
 
 @pytest.mark.thorough
-def test_editing_what_a_page_uses_executes_it_and_editing_anything_else_does_not(tmp_path):
+def test_editing_the_package_executes_a_page_and_editing_its_text_or_browser_code_does_not(
+    tmp_path,
+):
     ignored = shutil.ignore_patterns("__pycache__")
     package = shutil.copytree(package_folder(), tmp_path / "imported" / "attnlib", ignore=ignored)
     cell = "from attnlib import causal_mask\ncausal_mask(4).sum()"
@@ -170,8 +172,8 @@ def test_editing_what_a_page_uses_executes_it_and_editing_anything_else_does_not
     assert "tensor(10)" in shown()
     source = project / "book" / "index.md"
     source.write_text(page.replace("Text.", "Better text."), encoding="utf-8")
-    (package / "blocks.py").write_text("raise NotImplementedError", encoding="utf-8")
-    (package / "__init__.py").write_text("from attnlib.masks import causal_mask", encoding="utf-8")
+    (package / "widgets" / "flow.js").write_text("draw()", encoding="utf-8")
+    (package / "exercises" / "l04" / "__init__.py").unlink()
     assert not executes()
     assert "Better text." in shown() and "tensor(10)" in shown()
     changed = "def causal_mask(size): return torch.zeros(size)\n"

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from execute_pages import execute
-from failed_cells import failures_of
+from course.execution import execute, failures_of
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project
 

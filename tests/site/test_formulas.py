@@ -6,8 +6,8 @@ from urllib.parse import urljoin
 
 import pytest
 from bs4 import BeautifulSoup
+from course.formulas import FONT, ROOT
 from fontTools.ttLib import TTFont
-from math_font import FONT, ROOT
 from tools.browsing import open_page, serve
 from tools.lesson_runs import all_pages
 from tools.site_builds import build, small_project

@@ -1,8 +1,8 @@
 """The icons of the theme that pages use are published, with their license."""
 
 import pytest
+from course.publishing import FONTS, SHEET, THEME
 from fontTools.ttLib import TTFont
-from icons import FONTS, SHEET, THEME
 from tools.browsing import open_page
 from tools.lesson_runs import all_pages
 from tools.site_builds import build, small_project

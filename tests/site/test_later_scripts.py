@@ -1,7 +1,7 @@
 """Scripts that a page can do without until it stands: loaded then, once, and at work."""
 
 import pytest
-from later_scripts import LATER
+from course.publishing import LATER
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons
 

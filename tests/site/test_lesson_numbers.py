@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from lesson_numbers import prefix_of
+from course.counts import prefix_of
 from tools.site_builds import build, small_project
 
 PAGE = """# {page}

@@ -7,7 +7,7 @@ from urllib.request import urlopen
 
 import pytest
 from bs4 import BeautifulSoup
-from page_lengths import STATE
+from course.page_lengths import STATE
 from tools.browsing import open_page, serve
 from tools.lesson_runs import NOTEBOOK, all_pages
 from tools.site_builds import build, small_project

@@ -4,7 +4,7 @@ import contextlib
 import json
 
 import pytest
-from progress import mark_of
+from course.widgets import mark_of
 from tools.browsing import AT_REST, note_messages, open_page, serve, switch_theme, violations_on
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
-from licenses import REQUIRED, license_of
+from course.reference import REQUIRED, license_of
 from tools import ROOT
 from tools.site_builds import build, small_project
 

@@ -3,7 +3,7 @@
 from filecmp import cmpfiles
 
 import pytest
-from stable_widgets import counted
+from course.widgets import counted
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
-from page_lengths import length_of
+from course.page_lengths import length_of
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons, all_pages
 

@@ -5,12 +5,12 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
-from class_counts import Counter
-from page_lengths import STATE, length_of
+from course.counts import Counter
+from course.page_lengths import STATE, length_of
+from course.teachers import first_sentence
 from tools import ROOT
 from tools.lesson_runs import NOTEBOOK, all_lessons
 from tools.site_builds import build, small_project
-from usual_mistakes import first_sentence
 
 from attnlib.exercises import lessons
 

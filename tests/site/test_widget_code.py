@@ -6,7 +6,7 @@ import shutil
 
 import nbformat
 import pytest
-from execution_cache import package_folder
+from course.pages import package_folder
 from tools.browsing import open_page
 from tools.lesson_runs import NOTEBOOK
 from tools.site_builds import build, small_project

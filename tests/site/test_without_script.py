@@ -1,7 +1,7 @@
 """Pages whose scripts don't run still say what each widget is about, and ask their questions."""
 
 import pytest
-import without_script
+from course import without_script
 from tools.lesson_runs import all_lessons, all_pages
 
 ATTACK = "</noscript><img src=x onerror=\"document.title = 'run'\"><script>alert(1)</script>"

@@ -1,26 +1,23 @@
 """Executing lessons the way the site's build does, into the cache that it reads."""
 
+import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import yaml
-from execute_pages import execute as execute_page
-from execute_pages import keep
-from execution_cache import cache_folder, code_of, read_notebook
-from failed_cells import failures_of
+from course.execution import cache_folder, failures_of, keep, prepare_kernels
+from course.execution import execute as execute_page
+from course.pages import read_notebook
 from nbformat import NotebookNode
-from no_progress_bars import hide_progress_bars
-from one_thread import use_one_thread
 
 from tools import ROOT
 from tools.readers_packages import missing_modules
-from tools.told_kernels import kernels_are_told
-from tools.watched import Watched, watched_kernel
 
+KERNELS = Path(__file__).with_name("kernels")
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 
 # What makes a text file a notebook: the first lines of every lesson.
@@ -51,22 +48,20 @@ def all_notebooks() -> list[str]:
     return [page for page in all_pages() if read_notebook(ROOT / f"{page}.md") is not None]
 
 
-# Watching makes a kernel half as slow again, so two quick pages stand for all. Whoever changes the
-# rule of used_files.py watches all once: watched_pages = all_notebooks.
-def watched_pages() -> list[str]:
-    """Return the pages whose kernels note which files of attnlib they use."""
-    return ["book/index", "book/notation"]
-
-
 def all_lessons() -> list[str]:
     """Return the lessons: "book/L03_...", ..."""
     return [page for page in all_notebooks() if re.match(r"L\d\d_", page.split("/")[-1])]
 
 
+def code_of(page: str) -> str:
+    """Return what a page's cells execute, as one text."""
+    cells = read_notebook(ROOT / f"{page}.md").cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+
+
 def trains(page: str) -> bool:
     """Tell whether a page trains: by attnlib's own loop, or by one that stands on the page."""
-    code = code_of(read_notebook(ROOT / f"{page}.md"))
-    return re.search(r"(?<![\w.])train\(|torch\.optim\.", code) is not None
+    return re.search(r"(?<![\w.])train\(|torch\.optim\.", code_of(page)) is not None
 
 
 @dataclass
@@ -76,7 +71,6 @@ class Run:
     notebook: NotebookNode
     seconds: float
     failure: str | None  # which cells and which errors, for a person to read
-    watched: Watched | None  # the files of attnlib that it used
 
     def outputs_of(self, tag: str) -> list[str]:
         """Return the text that each cell with this tag printed and returned."""
@@ -90,12 +84,11 @@ def execute(path: Path, build_folder: Path) -> Run:
     Its kernel has what the lesson's readers have installed, and nothing else.
     """
     timeout = CONFIG["execute"]["timeout"]
-    is_watched = f"book/{path.stem}" in watched_pages()
-    with readers_kernels(), watched_kernel() if is_watched else nullcontext() as watched:
+    with readers_kernels():
         notebook, seconds = execute_page(path, timeout)
     failures = keep(path, cache_folder(build_folder, path), notebook, seconds)
     told = [f"{path.stem}, {one.name}: {one.error}\n{one.traceback}" for one in failures]
-    return Run(notebook, seconds, "\n\n".join(told) or None, watched)
+    return Run(notebook, seconds, "\n\n".join(told) or None)
 
 
 def execute_elsewhere(path: Path, **variables: str) -> tuple[list[str], float]:
@@ -111,11 +104,20 @@ def execute_elsewhere(path: Path, **variables: str) -> tuple[list[str], float]:
 
 @contextmanager
 def readers_kernels(**variables: str) -> Iterator[None]:
-    """Have the kernels that are started meanwhile be a reader's, with these variables."""
-    use_one_thread()
-    hide_progress_bars()
-    with kernels_are_told(COURSE_MISSING=" ".join(missing_modules()), **variables):
+    """Have the kernels that are started meanwhile be a reader's, with these variables.
+
+    At their start they read kernels/sitecustomize.py.
+    """
+    prepare_kernels()
+    before = dict(os.environ)
+    path = [str(KERNELS), *filter(None, [before.get("PYTHONPATH")])]
+    os.environ["COURSE_MISSING"] = " ".join(missing_modules())
+    os.environ |= {**variables, "PYTHONPATH": os.pathsep.join(path)}
+    try:
         yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _text_of(output: NotebookNode) -> str:

@@ -3,8 +3,8 @@
 import json
 from functools import cache
 
+from course.widgets import static_files, take_code_away
 from ipywidgets.embed import dependency_state
-from widget_code import static_files, take_code_away
 
 from tools import ROOT
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 import torch
+from course.without_script import INLINE
 from tools.widget_pages import target_sizes
-from without_script import INLINE
 
 from attnlib._verdict import Verdict
 from attnlib.exercises import lessons

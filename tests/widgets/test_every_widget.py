@@ -5,7 +5,7 @@ Widgets are found in attnlib.widgets; what the tests need to know of one stands 
 """
 
 import pytest
-import without_script
+from course import without_script
 from tools.every_widget import COMPLETE, NAMES, about, what_is_missing
 from tools.widget_pages import target_sizes
 

@@ -8,9 +8,6 @@ saved state and stay text.
 import re
 from html import escape
 
-from docutils import nodes
-from page_widgets import shown_widgets, state_of
-
 INLINE = re.compile(r"`([^`]+)`|\*(?!\s)([^*]*[^*\s])\*")  # as in the widgets' shared/text.js
 
 
@@ -77,17 +74,3 @@ def in_plain_words(state: dict) -> str:
         return f"Run this cell for an interactive figure. {state.get('summary', '')}".strip()
     choices = "".join(f"\n  - {choice}" for choice in state["choices"])
     return f"Predict: {state['question']}{choices}\nRun this cell to commit to an answer."
-
-
-def add_fallbacks(app, doctree, docname):
-    """Put a <noscript> behind each widget of a page."""
-    entries = state_of(app.env, docname)
-    for view, model in shown_widgets(doctree):
-        words = nodes.raw(text=fallback(entries[model]["state"]), format="html")
-        view.parent.insert(view.parent.index(view) + 1, words)
-
-
-def setup(app):
-    """Run when a page's outputs are chosen."""
-    app.connect("doctree-resolved", add_fallbacks)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

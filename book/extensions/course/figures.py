@@ -10,7 +10,8 @@ figure that is too wide for a phone even so scrolls inside its own box, and says
 
 A browser fetches and draws a figure when it comes near the window, and the copy that the theme
 hides not at all: a lesson has dozens, and each costs time that the first screen needs. Until then
-the page keeps its place free, so nothing moves.
+the page keeps its place free, so nothing moves. large-figures.js shows a drawing on the whole
+screen.
 """
 
 import hashlib
@@ -20,11 +21,12 @@ import runpy
 from pathlib import Path
 
 from docutils import nodes
-from execution_cache import package_folder
 from myst_nb.core.render import MimeData, NbElementRenderer
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
+
+from course.pages import load_where, package_folder, writes
 
 LOGGER = logging.getLogger(__name__)
 SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
@@ -57,7 +59,6 @@ class Copies(SphinxTransform):
     default_priority = 500
 
     def apply(self):
-        """Walk the images that cells made."""
         for image in list(self.document.findall(nodes.image)):
             if image.parent.get("mime_type") != "image/svg+xml":
                 continue
@@ -79,7 +80,6 @@ class Copies(SphinxTransform):
                 box.parent.insert(box.parent.index(box) + 1, scroll_hint())
 
     def file(self, image: nodes.image) -> Path:
-        """Return where an image lies."""
         return Path(self.app.srcdir, image["uri"].lstrip("/"))
 
     def in_theme(self, theme: str, image: nodes.image) -> nodes.image:
@@ -127,7 +127,6 @@ class FigureRules(SphinxTransform):
     default_priority = 490
 
     def apply(self):
-        """Walk all images; those that cells made need a caption too."""
         for image in self.document.findall(nodes.image):
             computed = "mime_type" in image.parent
             if not image.get("alt", "").strip():
@@ -152,19 +151,8 @@ def visit_image(translator: HTML5Translator, node: nodes.image):
 
 
 def depart_image(translator: HTML5Translator, node: nodes.image):
-    """Leave an image."""
     if "source" not in node:
         HTML5Translator.depart_image(translator, node)
-
-
-def visit_picture(translator: HTML5Translator, node: Picture):
-    """Begin a choice of images."""
-    translator.body.append("<picture>")
-
-
-def depart_picture(translator: HTML5Translator, node: Picture):
-    """End it."""
-    translator.body.append("</picture>")
 
 
 def has_caption(node: nodes.Node) -> bool:
@@ -187,10 +175,10 @@ def warn(node: nodes.Node, message: str):
 
 
 def setup(app):
-    """Register the transforms, what is written, and who keeps the copies for phones."""
+    """Copy figures when a page is read, and check their words before that."""
     NbElementRenderer.render_image = keep_narrow_copy
     app.add_transform(FigureRules)
     app.add_transform(Copies)
-    app.add_node(Picture, html=(visit_picture, depart_picture))
+    app.add_node(Picture, html=(writes("<picture>"), writes("</picture>")))
     app.add_node(nodes.image, override=True, html=(visit_image, depart_image))
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    load_where(app, ('<div class="drawing',), "large-figures.js", loading_method="defer")

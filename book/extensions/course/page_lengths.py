@@ -1,7 +1,7 @@
 """How long the pages of the built site are.
 
-    python book/extensions/page_lengths.py                   # of _build/html
-    python book/extensions/page_lengths.py elsewhere/_build/html
+    python book/extensions/course/page_lengths.py                   # of _build/html
+    python book/extensions/course/page_lengths.py elsewhere/_build/html
 
 Counted is what stands on a page when it opens:
 
@@ -20,7 +20,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 
 WORDS_PER_MINUTE, LINES_PER_MINUTE, FIGURES_PER_MINUTE, PREDICTIONS_PER_MINUTE = 200, 12, 2, 2
 
@@ -28,6 +28,7 @@ LESSON_LIMITS = {"minutes": 60, "words": 4000, "lines": 350, "figures": 12}
 START_PAGE_LIMITS = {"words": 800}
 
 STATE = 'script[type="application/vnd.jupyter.widget-state+json"]'
+VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 ASIDE = ".solution, .hint"
 FOLDED = "details:not([open], .course-code > *), .dropdown, .toggle"
 NO_PROSE = (
@@ -65,11 +66,13 @@ class Length:
         ]
 
 
-def length_of(html: str) -> Length:
-    """Count what is on a built page."""
+def length_of(html: str, name: str = "") -> Length:
+    """Count what is on a built page, or in the section that has a name or is around it."""
     page = BeautifulSoup(html, "html.parser")
-    predictions = predictions_on(page)
-    article = page.select_one("article")
+    article = page.find(id=name) if name else page.select_one("article")
+    if article.name not in ("article", "section"):
+        article = article.find_parent("section")
+    predictions = predictions_in(article, page)
     for aside in article.select(ASIDE):
         aside.decompose()
     figures = len(article.select("figure:has(figcaption)"))
@@ -87,11 +90,12 @@ def length_of(html: str) -> Length:
     return Length(words, lines, figures, len(predictions))
 
 
-def predictions_on(page: BeautifulSoup) -> list[str]:
-    """Return all that each prediction asks, offers and explains."""
+def predictions_in(part: Tag, page: BeautifulSoup) -> list[str]:
+    """Return all that each prediction in a part of a page asks, offers and explains."""
     state = page.select_one(STATE)
     saved = json.loads(state.string)["state"] if state else {}
-    values = [entry["state"] for entry in saved.values()]
+    shown = [json.loads(view.string)["model_id"] for view in part.select(VIEW)]
+    values = [saved[model]["state"] for model in shown]
     return [
         " ".join([found["question"], *found["choices"], found["explanation"]])
         for found in values

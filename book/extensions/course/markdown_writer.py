@@ -18,6 +18,7 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>$~])")
 START_OF_LIST = re.compile(r"^(\d+)([.)]\s)|^([#+-])(?=\s)", re.MULTILINE)
 LINK = re.compile(r'<a href="(#[^"]+)"')
 MORE = ", continued"
+MARKS = {"inline": "", "emphasis": "*", "strong": "**"}  # around a part of a line
 VERTICAL_BAR = r"\vert "  # a bar would end a table's cell
 SKIPPED = {
     "colspec", "comment", "compound", "index", "substitution_definition", "target", "toctree",
@@ -77,6 +78,8 @@ class MarkdownWriter:
 
     def inline(self, node: nodes.Node) -> str:
         """Return one part of a line."""
+        if node.tagname in MARKS:
+            return f"{MARKS[node.tagname]}{self.text(node)}{MARKS[node.tagname]}"
         write = getattr(self, f"_inline_{node.tagname.lstrip('#')}", None)
         if write is None:
             LOGGER.warning("the notebook can't show <%s>", node.tagname, location=node)
@@ -88,15 +91,6 @@ class MarkdownWriter:
     def _inline_text(self, node):
         text = SPECIAL.sub(r"\\\1", node.astext()).replace("&", "&amp;")
         return text.replace("|", "\\|").replace("\n", " ") if self.in_table else text
-
-    def _inline_inline(self, node):
-        return self.text(node)
-
-    def _inline_emphasis(self, node):
-        return f"*{self.text(node)}*"
-
-    def _inline_strong(self, node):
-        return f"**{self.text(node)}**"
 
     def _inline_literal(self, node):
         text = node.astext().replace("|", "\\|") if self.in_table else node.astext()
@@ -116,11 +110,10 @@ class MarkdownWriter:
     def _inline_image(self, node):
         return SPECIAL.sub(r"\\\1", node["alt"])
 
-    def _inline_raw(self, node):  # HTML says in "words" what it shows
+    def _inline_raw(self, node):  # HTML says in "words" what it shows; targets show nothing
         return node.get("words", "")
 
-    def _inline_target(self, node):
-        return ""
+    _inline_target = _inline_raw
 
     # Blocks.
 
@@ -137,6 +130,8 @@ class MarkdownWriter:
         if anchors := self.anchors(node):
             yield anchors
         yield from self.blocks(node)
+
+    _block_glossary = blocks
 
     def _block_title(self, node):
         depth = sum(isinstance(parent, nodes.section) for parent in parents(node))
@@ -195,9 +190,6 @@ class MarkdownWriter:
         if any(isinstance(block, Cell) for block in blocks):
             LOGGER.warning("the notebook can't have a cell in <%s>", node.tagname, location=node)
         return [block for block in blocks if isinstance(block, str)]
-
-    def _block_glossary(self, node):
-        yield from self.blocks(node)
 
     def _block_definition_list(self, node):
         for item in node.children:

@@ -4,28 +4,33 @@ Its texts are what the page says: measured numbers, numbers of figures, titles o
 citations are words, not MyST. Its cells are as the build executed them, each figure with its
 caption below, solutions folded. The first cell gets attnlib: from the wheel that the site serves
 once its address is set (html: baseurl: in _config.yml), or from the repository once that has one;
-until then it says how to install a copy.
+until then it says how to install a copy. Without an address no notebook could name the wheel.
 """
 
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import nbformat
-from cited_works import cited_works
 from docutils import nodes
-from exercise_boxes import forget_run
 from jupyter_cache import get_cache
-from markdown_writer import MarkdownWriter, joined
 from myst_nb.core.render import WIDGET_STATE_MIMETYPE, WIDGET_VIEW_MIMETYPE
 from myst_nb.core.utils import coalesce_streams
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
-from served_wheel import address_of_wheel
+from pybtex.plugin import find_plugin
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
-from stable_widgets import counted, renamed
-from widget_code import put_code_back
-from without_script import in_plain_words
+from sphinx.errors import ExtensionError
+
+from course.exercises import forget_run
+from course.markdown_writer import MarkdownWriter, joined
+from course.pages import change_pages, when_written
+from course.widgets import counted, put_code_back, renamed
+from course.without_script import in_plain_words
 
 FOLDED = {"hide-input", "remove-input", "remove-cell", "exercise-solution"}
 SVG = "image/svg+xml"
@@ -116,6 +121,41 @@ def tell_what_widgets_show(cells: list[NotebookNode], state: dict) -> list[str]:
     return shown
 
 
+def cited_works(app: Sphinx, page: str) -> Iterator[str]:
+    """Give Markdown for each work that a page cites, in the bibliography's order."""
+    cited = {
+        key.strip()
+        for reference in app.env.get_doctree(page).findall(pending_xref)
+        if reference["refdomain"] == "cite"
+        for key in reference["reftarget"].split(",")
+    }
+    backend = find_plugin("pybtex.backends", "markdown")()
+    for citation in app.env.get_domain("cite").citations:
+        if citation.key in cited:
+            yield citation.formatted_entry.text.render(backend)
+
+
+def address_of_wheel(app) -> str:
+    """Return where the wheel will be; empty if the site has no address."""
+    if not app.config.html_baseurl:
+        return ""
+    text = (Path(app.srcdir) / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    file = f"{project['name']}-{project['version']}-py3-none-any.whl"
+    return f"{app.config.html_baseurl.rstrip('/')}/_static/{file}"
+
+
+def build_wheel(app):
+    """Build the wheel of this checkout into the site."""
+    if not app.config.html_baseurl:
+        return
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    command += ["--no-build-isolation", "--wheel-dir", Path(app.outdir) / "_static", app.srcdir]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise ExtensionError(f"attnlib's wheel can't be built:\n{result.stderr}")
+
+
 def first_cell(app) -> NotebookNode:
     """Return the cell that gets attnlib."""
     repository = app.config.html_theme_options.get("repository_url", "")
@@ -126,7 +166,7 @@ def first_cell(app) -> NotebookNode:
 
 def write_notebook(app, doctree, page):
     """Put the page's notebook among the site's sources."""
-    if app.builder.format != "html" or "kernelspec" not in app.env.metadata.get(page, {}):
+    if "kernelspec" not in app.env.metadata.get(page, {}):
         return
     notebook = executed_notebook(app, page)
     number = partial(number_in, app.env.toc_fignumbers.get(page, {}))
@@ -153,7 +193,7 @@ def offer_notebook(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    """Write before other extensions change the page, and offer before the theme draws buttons."""
-    app.connect("doctree-resolved", write_notebook, priority=400)
+    """Write before any extension changes the page, and offer before the theme draws buttons."""
+    change_pages(app, write_notebook, priority=400)
     app.connect("html-page-context", offer_notebook)  # the theme draws buttons at priority 501
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    when_written(app, build_wheel)

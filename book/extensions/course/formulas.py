@@ -7,17 +7,26 @@ there, and a line that ends outside an environment.
 
 A browser may break a line before or behind a formula, which is a box to it. The stop, comma or
 bracket behind one is held to it, for it would stand alone at the beginning of the next line.
+
+Of the formulas' font the site publishes the characters that its pages need, and a page that needs
+others is warned of. Not every character that is drawn stands in the text: a browser draws a letter
+of its own for an italic one, and a root's sign around what is under it.
 """
 
 import re
-from html import escape
+from html import escape, unescape
+from pathlib import Path
+from unicodedata import name, normalize
 
 from docutils import nodes
+from fontTools import subset
 from math_core import LatexError, LatexToMathML
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
+
+from course.pages import when_written
 
 LOGGER = logging.getLogger(__name__)
 CONVERTER = LatexToMathML(fancy_error=False)
@@ -25,6 +34,20 @@ LENGTH = re.compile(r"(\\\\)\s*\[\s*-?[\d.]+\s*(?:pt|em|ex|mm|cm|mu)\s*\]")
 BRACKET = re.compile(r"\\\\\s*\[")
 ENVIRONMENTS = re.compile(r"\\begin\b.*\\end\b", re.DOTALL)
 STOP = re.compile(r"[.,;:?!)\]”’]+")
+
+FONT = Path("fonts", "course-math.woff2")
+FORMULA = re.compile(r"<math\b.*?</math>", re.DOTALL)
+LETTER = re.compile(r"<mi>([^<&])</mi>")  # MathML Core, section 2.2: it becomes italic
+ROOT = "√"
+UNSEEN = set("\u2061\u2062\u2063\u2064\ufe00\ufe01")  # operators without a sign, choices of a shape
+
+_ITALICS = [chr(i) for i in range(0x1D434, 0x1D7CC)] + ["ℎ"]
+ITALIC = {
+    normalize("NFKC", italic): italic
+    for italic in _ITALICS
+    if name(italic, "").startswith(("MATHEMATICAL ITALIC ", "PLANCK "))
+}
+NAMES = (1, 3, 4, 6, 16)  # family, identifier, full name, PostScript name, typographic family
 
 
 def mathml(tex: str, *, display: bool) -> str:
@@ -81,7 +104,6 @@ class HoldStops(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs):
-        """Hold all stops of a page."""
         for formula in list(self.document.findall(nodes.math)):
             behind = formula.next_node(descend=False, siblings=True)
             stop = STOP.match(behind) if isinstance(behind, nodes.Text) else None
@@ -92,8 +114,50 @@ class HoldStops(SphinxPostTransform):
                 held += [formula, nodes.Text(stop[0])]
 
 
+def characters_of(html: str) -> set[str]:
+    """Return all that a browser draws for the formulas of a page."""
+    drawn = {ROOT}
+    for formula in FORMULA.findall(html):
+        drawn.update(unescape(re.sub("<[^>]*>", "", formula)))
+        drawn.update(ITALIC.get(letter, letter) for letter in LETTER.findall(formula))
+    return drawn - UNSEEN
+
+
+def cut_font(app):
+    """Leave in the site's font what its pages need."""
+    pages = {}  # character -> a page that needs it
+    for page in Path(app.outdir).rglob("*.html"):
+        pages |= dict.fromkeys(characters_of(page.read_text(encoding="utf-8")), page.stem)
+    source = Path(__file__).parents[2] / "assets" / FONT
+    for character in cut(source, Path(app.outdir) / "_static" / FONT, set(pages), "CourseMath"):
+        LOGGER.warning("%s: the formulas' font lacks %s", pages[character], character)
+
+
+def cut(source: Path, target: Path, characters: set[str], name: str) -> set[str]:
+    """Write the part of a font that draws these characters, as WOFF2; return those it lacks.
+
+    It has another name, as the licenses of the course's fonts ask of one that was changed.
+    What a browser builds larger signs from, such as brackets and roots, goes with them. The same
+    characters give the same file.
+    """
+    options = subset.Options(flavor="woff2", layout_features=[], notdef_outline=True)
+    font = subset.load_font(source, options)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(text="".join(characters))
+    lacking = {character for character in characters if ord(character) not in font.getBestCmap()}
+    subsetter.subset(font)
+    for record in font["name"].names:
+        if record.nameID in NAMES:
+            font["name"].setName(
+                name, record.nameID, record.platformID, record.platEncID, record.langID
+            )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    subset.save_font(font, target, options)
+    return lacking
+
+
 def setup(app):
-    """Offer the renderer, which Sphinx then takes instead of its own."""
+    """Offer the renderer, which Sphinx then takes instead of its own; cut the font at the end."""
     app.add_post_transform(HoldStops)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    when_written(app, cut_font)

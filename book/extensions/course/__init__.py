@@ -1,0 +1,28 @@
+"""The course's Sphinx extension: what the site has beyond Jupyter Book, by what a reader sees.
+
+`setup` of each module says what it does at which of Sphinx's events. Where two modules listen to
+one event the earlier module of this list runs first. What modules share is in pages.py.
+"""
+
+from importlib import import_module
+
+MODULES = (
+    "execution",  # pages run when they have to, and failing cells are shown
+    "widgets",  # code, ids and saved states of the interactive figures
+    "exercises",  # boxes, stars and minutes; the switch between Reading and Coding
+    "predictions",  # answers under covers, and what a reader has done
+    "figures",  # captions, dark copies, copies for phones
+    "formulas",  # MathML and its font
+    "counts",  # numbers: of figures, of what was measured, of minutes
+    "teachers",  # pages made of all lessons: myths, questions, usual mistakes
+    "reference",  # tables of packages and weights; the API of exercises and widgets
+    "notebooks",  # each page as a notebook
+    "publishing",  # buttons, icons, what search engines and screen readers are told
+)
+
+
+def setup(app):
+    """Set the modules up in their order."""
+    for name in MODULES:
+        import_module(f"course.{name}").setup(app)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,266 @@
+"""Numbers that pages show: of figures and exercises, of what was measured, of minutes.
+
+* Figures and exercises are numbered within their page: Figure L04.3, whatever stands before L04.
+  Sphinx counts through the whole book. Its numbers are replaced where captions, titles and
+  references read them; before the next build they are put back, so that Sphinx finds what changed.
+
+* `{eval}`name`` is a number that the page measured and gave to its prose with attnlib's `glue`. The
+  role has the name that JupyterLab's MyST knows: there it asks the kernel for the variable, which
+  `glue` makes. Here it takes what `glue` left among the outputs, as myst-nb's `glue:text` does.
+  Where a cell of the page failed and the number is missing, the text says so.
+
+* `{counted}`L03`` is how long a lesson or a part of one takes, counted on the built pages. What may
+  be counted, several with spaces between them, which are added up:
+
+  * `L03`: minutes to read a lesson, as page_lengths.py counts them; `L03#three-roles`: one section;
+  * `L03:exercises`: minutes that its exercises say they take; `ex-l03-row`: one of them;
+  * `L03:predictions`: how many predictions it asks for;
+  * `L09...`: this lesson and all after it, with or without `:exercises`.
+
+  `{lesson-times}` is a table of all lessons.
+
+* The sidebar says of each lesson how long it takes to read, as the lesson's own page does.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+from docutils import nodes
+from myst_nb.core.variables import RetrievalError
+from myst_nb.ext.glue.crossref import ReplacePendingGlueReferences
+from myst_nb.ext.glue.roles import PasteTextRole
+from myst_nb.ext.glue.utils import PendingGlueReference, retrieve_glue_data
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxRole
+
+from course.execution import failed_cells
+from course.page_lengths import Length, length_of
+from course.pages import (
+    add_written,
+    html,
+    lesson_of,
+    note,
+    noted,
+    when_written,
+    write_again_with,
+)
+
+LOGGER = logging.getLogger(__name__)
+
+PREFIXES = {"museum": "M"}  # of pages that aren't lessons; the others have none
+
+NOT_MEASURED = "[not measured]"
+
+PLACE = '<span class="course-counted" data-of="{of}">?</span>'
+PLACES = re.compile(r'(<span class="course-counted" data-of="([^"]*)">)[^<]*')
+TARGET = re.compile(r"(L\d\d)(\.\.\.)?(?:#([\w-]+)|:(exercises|predictions))?")
+EXERCISE = re.compile(r"ex-(l\d\d)-[\w-]+")
+KINDS = ("", ":exercises", ":predictions")
+EFFORT = re.compile(r"about (\d+) minute")
+
+SAYS = re.compile(r"About (\d+) minutes to read\b")
+
+
+# Numbers of figures and exercises.
+
+
+def prefix_of(page: str) -> tuple[str, ...]:
+    """Return what stands before the dot: ("L04",) for "book/L04_Multi_Head_Attention"."""
+    prefix = lesson_of(page) or PREFIXES.get(page.split("/")[-1])
+    return (prefix,) if prefix else ()
+
+
+def put_back(app, env):
+    """Give Sphinx its numbers of the last build."""
+    env.toc_fignumbers = getattr(env, "numbers_in_the_book", {})
+    return []
+
+
+def number_within_pages(app, env):
+    """Count anew on each page: kind -> {id: ("L04", 3)}."""
+    env.numbers_in_the_book = env.toc_fignumbers
+    env.toc_fignumbers = {
+        page: {
+            kind: {
+                name: (*prefix_of(page), number)
+                for number, name in enumerate(sorted(found, key=found.get), start=1)
+            }
+            for kind, found in kinds.items()
+        }
+        for page, kinds in env.numbers_in_the_book.items()
+    }
+    return []
+
+
+# Numbers that a page measured.
+
+
+class Measured(PasteTextRole):
+    """The role; on a page on which no cell failed a missing number is a mistake, as ever."""
+
+    def run(self):
+        env = self.document.settings.env
+        if env.docname in failed_cells(env) and "::" not in self.text:
+            try:
+                retrieve_glue_data(self.document, self.text)
+            except RetrievalError:
+                return [nodes.Text(NOT_MEASURED)], []
+        return super().run()
+
+
+class NotMeasured(SphinxPostTransform):
+    """Says so of the numbers of other pages."""
+
+    default_priority = ReplacePendingGlueReferences.default_priority - 1
+
+    def run(self, **_):
+        for number in list(self.document.findall(PendingGlueReference)):
+            measured = self.env.nb_metadata.get(number.refdoc, {}).get("glue", ())
+            if number.refdoc in failed_cells(self.env) and number.key not in measured:
+                number.replace_self(nodes.Text(NOT_MEASURED))
+
+
+# Numbers that are counted on the built pages.
+
+
+class Counted(SphinxRole):
+    """A number that is filled in when all pages are written."""
+
+    def run(self):
+        return [html(PLACE.format(of=escape(self.text)))], []
+
+
+def lesson_times(env) -> Iterator[str]:
+    """Give a table of all lessons."""
+    yield from ("| lesson | read | solve | predictions |", "|---|--:|--:|--:|")
+    for page in sorted(env.found_docs):
+        if lesson := lesson_of(page):
+            of = (f"{{counted}}`{lesson}{kind}`" for kind in KINDS)
+            yield f"| [](/{page}.md) | {' | '.join(of)} |"
+
+
+class Counter:
+    """Counts on the pages of a site."""
+
+    def __init__(self, site: Path):
+        found = sorted((site / "book").glob("L[0-9][0-9]_*.html"))
+        self.pages = {lesson_of(page.name): page for page in found}  # "L03" -> its page
+        self.read = cache(self._read)
+        self.length = cache(self._length)
+
+    def _read(self, lesson: str) -> BeautifulSoup:
+        if lesson not in self.pages:
+            raise ValueError(f"there is no lesson {lesson}")
+        return BeautifulSoup(self.pages[lesson].read_text(encoding="utf-8"), "html.parser")
+
+    def count(self, what: str) -> int:
+        """Return a number for "L03#three-roles ex-l03-row".
+
+        Raises:
+            ValueError: it names what isn't there, or can't be read.
+        """
+        return sum(map(self._count_one, what.split()))
+
+    def _count_one(self, one: str) -> int:
+        if exercise := EXERCISE.fullmatch(one):
+            return effort_in(self._part(exercise[1].upper(), one))
+        target = TARGET.fullmatch(one)
+        if target is None:
+            wanted = "L03, L03#section, L03:exercises, L03:predictions or an exercise's label"
+            raise ValueError(f"{{counted}}: wanted {wanted}, got {one}")
+        lesson, onward, section, kind = target.groups()
+        lessons = [other for other in self.pages if other >= lesson] if onward else [lesson]
+        return sum(self._count_in(each, section, kind) for each in lessons)
+
+    def _count_in(self, lesson: str, section: str | None, kind: str | None) -> int:
+        if kind == "exercises":
+            return effort_in(self.read(lesson))
+        length = self.length(lesson, section)
+        return length.predictions if kind else length.minutes
+
+    def _length(self, lesson: str, section: str | None) -> Length:
+        if section:
+            self._part(lesson, section)  # it is there
+        return length_of(str(self.read(lesson)), section or "")
+
+    def _part(self, lesson: str, name: str) -> Tag:
+        part = self.read(lesson).find(id=name)
+        if part is None:
+            raise ValueError(f"{lesson} has nothing called {name}")
+        return part
+
+
+def effort_in(part: Tag) -> int:
+    """Return the minutes that the exercises within a part of a page say they take."""
+    lines = (line.text for line in part.select(".effort"))
+    return sum(int(EFFORT.search(line)[1]) for line in lines)
+
+
+def fill_in(app):
+    """Count what the pages ask for."""
+    counter = Counter(Path(app.outdir))
+
+    def counted(place: re.Match) -> str:
+        try:
+            return f"{place[1]}{counter.count(place[2])}"
+        except ValueError as error:
+            LOGGER.warning("%s", error, type="counted")
+            return place[0]
+
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if PLACES.search(text):
+            page.write_text(PLACES.sub(counted, text), encoding="utf-8")
+
+
+# Minutes in the sidebar.
+
+
+def note_minutes(app, doctree):
+    """Note the minutes that a page gives itself."""
+    texts = (paragraph.astext() for paragraph in doctree.findall(nodes.paragraph))
+    found = next(filter(None, map(SAYS.match, texts)), None)
+    note(app, "minutes", int(found[1]) if found else None)
+
+
+def add_minutes(app, pagename, templatename, context, doctree):
+    """Put a line below each link of the sidebar to a page that has minutes."""
+    sidebar_of = context["generate_toctree_html"]
+    target = app.builder.get_relative_uri
+    minutes = {
+        "#" if page == pagename else target(pagename, page): number
+        for page, number in noted(app.env, "minutes").items()
+    }
+
+    def with_minutes(kind, **options):
+        found = sidebar_of(kind, **options)
+        if kind != "sidebar":
+            return found
+        soup = BeautifulSoup(str(found), "html.parser")
+        for link in soup.select("a[href]"):
+            if link["href"] in minutes:
+                line = soup.new_tag("span", attrs={"class": "course-minutes"})
+                line.string = f"{minutes[link['href']]} minutes"
+                link.insert_after(line)
+        return str(soup)
+
+    context["generate_toctree_html"] = with_minutes
+
+
+def setup(app):
+    """Number around Sphinx, which does it at priority 500; change the sidebar behind the theme."""
+    app.connect("env-get-updated", put_back, priority=400)
+    app.connect("env-get-updated", number_within_pages, priority=600)
+    app.add_role("eval", Measured(), override=True)  # myst-nb's own needs a kernel in the build
+    app.add_post_transform(NotMeasured)
+    app.add_role("counted", Counted())
+    add_written(app, "lesson-times", lesson_times)
+    when_written(app, fill_in)
+    app.connect("doctree-read", note_minutes)
+    write_again_with(app, "minutes")
+    app.connect("html-page-context", add_minutes, priority=900)

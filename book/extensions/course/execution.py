@@ -1,0 +1,340 @@
+"""Pages are executed when they have to be, side by side, before Sphinx reads them.
+
+A page is executed again when its own cells change, or the package, or a library that computes or
+draws. Of the package two things don't count: browser code, which the build publishes from the
+package, and the folders of other lessons (`exercises/l05`, `plotting/l05`), from which a lesson
+imports nothing, as a test shows. Jupyter Book's cache knows a page's cells; so each page has a
+cache of its own, named after all else.
+
+A cell that fails doesn't keep the site from its readers. The cells after it are executed, and all
+pages are written. At the failing cell stands a box with the error, also where the page shows
+nothing of the cell; a figure that wasn't drawn says so, and references to it lead there. At its end
+the build names every failing cell, and its exit status is 1. The next build tries them again.
+"""
+
+import ast
+import hashlib
+import logging as python_logging
+import os
+import platform
+import re
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import version
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from docutils import nodes
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from myst_nb.core.render import strip_ansi
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+
+from course.pages import html, is_cell, lesson_of, package_folder, read_notebook
+
+LOGGER = logging.getLogger(__name__)
+
+# What computes, draws and writes the outputs, beside the package.
+LIBRARIES = ("torch", "numpy", "safetensors", "matplotlib", "ipython", "ipywidgets", "anywidget")
+LIBRARIES += ("transformers", "myst-nb")  # a reader's own models; glue
+BROWSER_CODE = {".css", ".js"}
+LESSON_FOLDER = re.compile(r"l\d\d")
+FOLDERS = WeakKeyDictionary()  # of each build: page -> the folder of its cache
+
+MOST_KERNELS = 4  # each takes more than half a gigabyte
+# A kernel warns at its start of how it talks to this process, and complains when it is ended.
+QUIET = ["--log-level=CRITICAL"]
+KERNEL_VARIABLES = {
+    # Tensors of lessons are small. On a busy machine a second thread makes a lesson several times
+    # slower, because each of the two keeps waiting for the other.
+    "OMP_NUM_THREADS": "1",
+    "TQDM_DISABLE": "1",  # a progress bar isn't an output
+}
+
+FAILED = "This cell failed when the page was built"
+MISSING = "Numbers and figures that hang on it may be missing, here and on other pages."
+NOT_DRAWN = "Not drawn, because a cell of this page failed when it was built."
+NAMED = 5  # failing cells of a page; what fails later mostly lacks what these should have made
+LINE = re.compile(r"^Cell In\[\d+\], line (\d+)", re.M)
+
+
+# When a page is executed again.
+
+
+def decides_outputs(file: Path, page: str) -> bool:
+    """Tell whether a file of the package, named from its folder, can change a page's outputs."""
+    lessons = [folder for folder in file.parts[:-1] if LESSON_FOLDER.fullmatch(folder)]
+    if file.suffix in BROWSER_CODE or "__pycache__" in file.parts:
+        return False
+    return not lessons or lesson_of(page).lower() in lessons
+
+
+def fingerprint(page: str, package: Path) -> str:
+    """Return a short hash of all that decides a page's outputs, but its own cells."""
+    digest = hashlib.sha256(platform.python_version().encode())
+    for name in LIBRARIES:
+        digest.update(f"{name} {version(name)}".encode())
+    for path in sorted(package.rglob("*")):
+        name = path.relative_to(package)
+        if decides_outputs(name, page) and path.is_file():
+            digest.update(name.as_posix().encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder(build_folder: Path, page: Path, package: Path | None = None) -> Path | None:
+    """Return where a page that was executed with this package is kept; None if it has no cells."""
+    if read_notebook(page) is None:
+        return None
+    key = fingerprint(page.stem, package or package_folder())
+    return build_folder / ".jupyter_cache" / f"{page.stem}-{key}"
+
+
+def folder_of(app, name):
+    """Return the folder of a page's cache; empty if it has no cells."""
+    known = FOLDERS.setdefault(app, {})
+    if name not in known:
+        page = Path(app.env.doc2path(name))
+        known[name] = str(cache_folder(Path(app.outdir).parent, page) or "")
+    return known[name]
+
+
+def choose_cache(app, name, source):
+    """Tell myst-nb where a page's cache is, before it reads the page."""
+    folder = app.env.metadata[name]["execution_cache"] = folder_of(app, name)
+    app.env.mystnb_config = app.env.mystnb_config.copy(execution_cache_path=folder)
+
+
+def pages_to_read_again(app, env, added, changed, removed):
+    """Return the pages whose outputs may be others now, and those with failing cells."""
+    read = env.found_docs - added - changed
+    used = {name for name in read if folder_of(app, name) != env.metadata[name]["execution_cache"]}
+    return [*(used | (failed_cells(env).keys() & env.found_docs))]
+
+
+# How it is executed.
+
+
+class Failure(NamedTuple):
+    """A cell that failed when its page was executed."""
+
+    index: int  # among all cells of its page
+    line: int  # of the page's text, where its code begins
+    name: str  # "cell 32 (total = sum(row))": its number among those with code, its first line
+    error: str  # "AssertionError: the row doesn't sum to 1"
+    traceback: str
+
+
+def execute(page: Path, timeout: int) -> tuple[NotebookNode, float]:
+    """Execute a page to its end, or to a cell that takes too long or ends its kernel.
+
+    Returns:
+        The page as it was executed, and the seconds that it took.
+    """
+    notebook, begun = read_notebook(page), []
+    client = NotebookClient(
+        notebook,
+        resources={"metadata": {"path": str(page.parent)}},
+        timeout=timeout,
+        allow_errors=True,
+        record_timing=False,  # in each cell's metadata, by which the cache would not know it
+        extra_arguments=QUIET,
+        on_cell_execute=lambda cell, cell_index: begun.append(cell),
+    )
+    start = perf_counter()
+    try:
+        client.execute()
+    except (CellTimeoutError, DeadKernelError) as error:
+        if not begun:
+            raise
+        took_long = isinstance(error, CellTimeoutError)
+        what = f"it took longer than {timeout} seconds" if took_long else "its process ended"
+        words = f"{what}, and what stands below it wasn't executed"
+        output = new_output("error", ename=type(error).__name__, evalue=words, traceback=[])
+        begun[-1].outputs = [output]
+        client.set_widgets_metadata()
+    return notebook, perf_counter() - start
+
+
+def keep(page: Path, folder: Path, notebook: NotebookNode, seconds: float) -> list[Failure]:
+    """Keep an executed page where it is read from; return its failing cells."""
+    failures = failures_of(notebook)
+    data = {"execution_seconds": seconds, "failed": bool(failures)}
+    bundle = CacheBundleIn(notebook, str(page), data=data)
+    get_cache(str(folder)).cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    return failures
+
+
+def execute_and_keep(page: Path, folder: Path, timeout: int) -> list[Failure]:
+    """Do both, in a process of its own."""
+    return keep(page, folder, *execute(page, timeout))
+
+
+def is_kept(page: Path, folder: Path) -> bool:
+    """Tell whether a page was executed as it stands, and no cell failed."""
+    try:
+        record = get_cache(str(folder)).match_cache_notebook(read_notebook(page))
+    except KeyError:
+        return False
+    return not record.data.get("failed")
+
+
+def prepare_kernels():
+    """Set the variables of the kernels that this process starts, unless the environment does."""
+    for name, value in KERNEL_VARIABLES.items():
+        os.environ.setdefault(name, value)
+
+
+def execute_ahead(app, env, names):
+    """Execute the pages that are to be read and aren't kept."""
+    if app.config.nb_execution_mode != "cache":
+        return
+    failed = failed_cells(env)
+    for name in failed.keys() - (env.found_docs - {*names}):
+        del failed[name]
+    places = {
+        name: (Path(env.doc2path(name)), Path(folder_of(app, name)))
+        for name in names
+        if folder_of(app, name)
+    }
+    due = [name for name, place in places.items() if not is_kept(*place)]
+    if not due:
+        return
+    processes = min(MOST_KERNELS, os.cpu_count() or 1, len(due))
+    LOGGER.info(f"Executing {len(due)} page{'s' * (len(due) > 1)}, {processes} at a time")
+    # The longest texts first: what begins last keeps the others waiting.
+    due.sort(key=lambda name: places[name][0].stat().st_size, reverse=True)
+    with ProcessPoolExecutor(processes) as pool:
+        one = partial(execute_and_keep, timeout=app.config.nb_execution_timeout)
+        found = pool.map(one, *zip(*map(places.get, due), strict=True))
+        for name, failures in zip(due, found, strict=True):
+            if failures:
+                failed[name] = failures
+
+
+# What failed.
+
+
+def failures_of(notebook: NotebookNode) -> list[Failure]:
+    """Return the cells of an executed page that failed."""
+    failures, numbers = [], count(1)
+    for index, cell in enumerate(notebook.cells):
+        if cell.cell_type != "code":
+            continue
+        number, lines = next(numbers), cell.source.splitlines()
+        begin = next((one for one in lines if not one.startswith(("#", " "))), "")
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error":
+                trace = strip_ansi("\n".join(output.traceback))
+                message = output.evalue or assertion_in(cell.source, trace)
+                error = f"{output.ename}: {message}" if message else output.ename
+                line = notebook.metadata.source_map[index] + 1
+                failures.append(Failure(index, line, f"cell {number} ({begin})", error, trace))
+    return failures
+
+
+def assertion_in(code: str, trace: str) -> str:
+    """Return the assertion at which some code failed; empty if it was something else."""
+    lines = [int(line) for line in LINE.findall(trace)]
+    with suppress(SyntaxError):  # commands of IPython
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Assert) and node.lineno <= max(lines, default=0):
+                if any(node.lineno <= line <= node.end_lineno for line in lines):
+                    return ast.unparse(node)
+    return ""
+
+
+def failed_cells(env) -> dict[str, list[Failure]]:
+    """Return page -> its failing cells, of all pages that have some."""
+    return vars(env).setdefault("failed_cells", {})
+
+
+class FailureBoxes(SphinxTransform):
+    """Put the boxes into a page, and figures that stand in for those that weren't drawn."""
+
+    default_priority = 480
+
+    def apply(self):
+        failures = failed_cells(self.env).get(self.env.docname, ())
+        cells = {cell["cell_index"]: cell for cell in self.document.findall(is_cell)}
+        for failure in failures:
+            if failure.index in cells:
+                put_into(cells[failure.index], box_of(failure))
+            else:
+                put_at_line(self.document, failure.line, box_of(failure))
+        for cell in cells.values() if failures else ():
+            name = cell["cell_metadata"].get("mystnb", {}).get("figure", {}).get("name")
+            if name and name not in self.document.nameids:
+                figure = nodes.figure("", nodes.caption(NOT_DRAWN, NOT_DRAWN), names=[name])
+                self.document.note_explicit_target(figure)
+                cell += figure
+
+
+def box_of(failure: Failure) -> nodes.admonition:
+    """Return the box that says what happened; its traceback is folded."""
+    name, _, message = failure.error.partition(": ")
+    box = nodes.admonition(classes=["error"])
+    box += nodes.title("", FAILED)
+    box += nodes.paragraph("", "", nodes.strong("", name), nodes.Text(message and f": {message}"))
+    box += nodes.paragraph("", MISSING)
+    if failure.traceback:
+        box += html("<details><summary>Where it failed</summary>")
+        box += nodes.literal_block(failure.traceback, failure.traceback, language="ipythontb")
+        box += html("</details>")
+    return box
+
+
+def put_into(cell: nodes.Element, box: nodes.Element):
+    """Put a box below a cell's other outputs, in place of the bare traceback."""
+    for block in list(cell.findall(nodes.literal_block)):
+        if "traceback" in block["classes"]:
+            block.parent.remove(block)
+    cell += box
+
+
+def put_at_line(document: nodes.document, line: int, box: nodes.Element):
+    """Put a box where a cell would stand that the page doesn't show."""
+    blocks = (node for node in document.findall() if isinstance(node.parent, nodes.section))
+    above = [node for node in blocks if not isinstance(node, nodes.section)]
+    above = [node for node in above if node.line and node.line < line] or above[:1]
+    parent = above[-1].parent
+    hidden = nodes.compound("", box)  # the notebook passes over it: it has the error with the cell
+    parent.insert(parent.index(above[-1]) + 1, hidden)
+
+
+def report_failures(app, exception):
+    """Name every failing cell, and have the build end as a failure."""
+    pages = {name: found for name, found in failed_cells(app.env).items() if found}
+    if not pages:
+        return
+    app.statuscode = 1
+    lines = ["Cells failed. On its page a box stands at each of these:"]
+    for name, failures in sorted(pages.items()):
+        for failure in failures[:NAMED]:
+            place = f"{name}.md:{failure.line}, {failure.name}"
+            lines.append(f"{place}: {' '.join(failure.error.split())}")
+        if later := [failure.name.split()[1] for failure in failures[NAMED:]]:
+            lines.append(f"{name}.md, then cells {', '.join(later)}")
+    with logging.skip_warningiserror():  # or only the first line would be told
+        LOGGER.error("%s", "\n".join(lines))
+
+
+def setup(app):
+    """Execute pages before the first is read; name failing cells at the very end."""
+    python_logging.basicConfig()  # or a11y_pygments does it, and all libraries log all they do
+    python_logging.getLogger().setLevel(python_logging.WARNING)
+    prepare_kernels()
+    app.connect("env-get-outdated", pages_to_read_again)
+    app.connect("env-before-read-docs", execute_ahead)
+    app.connect("source-read", choose_cache)
+    app.add_transform(FailureBoxes)
+    app.connect("build-finished", report_failures, priority=900)

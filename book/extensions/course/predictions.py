@@ -1,0 +1,142 @@
+"""What a reader predicts: answers wait under covers, and browsers keep what was done.
+
+What gives a prediction's answer away is covered in its place, until its reader has committed. A
+page marks it: a cell by the tag `answer`, a paragraph, list or table by `{.answer}` on the line
+above it, a formula by `:::{container} answer` around it. It belongs to the last Predict box before
+it. Of a cell only what it prints or draws is covered; a figure's caption stays readable. All else
+stands open: headings, code, widgets, prose.
+Where no script runs nothing is covered. See prediction-covers.js.
+
+Every widget that has a trait `kept` gets a mark made of what it asks, so that an edited question is
+never answered by what a browser kept of the old one. All pages know the marks of all: the sidebar
+says of each how much of it is done. See progress.js.
+"""
+
+import json
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util import logging
+
+from course.pages import (
+    change_pages,
+    changing_state,
+    html,
+    is_cell,
+    load_where,
+    note,
+    noted,
+    shown_widgets,
+    state_of,
+    to_write_again,
+)
+from course.widgets import mark_of
+
+LOGGER = logging.getLogger(__name__)
+ANSWERS = {"answer", "tag_answer"}  # classes: of a text, of a cell
+COVER = '<div class="course-cover" data-until="{model}">{press}<div class="course-answer">'
+PRESS = '<button type="button" hidden><span>Your guess first, or press to see</span></button>'
+UNCOVERED = (nodes.caption, nodes.legend)  # of a figure
+MARKS_FILE = "asked.js"
+WORDS = {  # what the sidebar calls the widgets
+    "predict": "predictions",
+    "answer": "exercises on the page",
+}
+
+
+# Covers.
+
+
+def prediction_in(node: nodes.Element, state: dict) -> str | None:
+    """Return the model of the Predict box that a node shows; None if it shows none."""
+    models = (model for _, model in shown_widgets(node))
+    return next((one for one in models if state[one]["state"].get("_module") == "predict"), None)
+
+
+def answers(doctree: nodes.document, state: dict) -> list[tuple[nodes.Element, str | None]]:
+    """Return what a page marks, each with the model of the box that it answers."""
+    found, model = [], None
+    for node in doctree.findall(nodes.Element):
+        if is_cell(node):
+            model = prediction_in(node, state) or model
+        if ANSWERS.intersection(node.get("classes", ())):
+            found.append((node, model))
+    return found
+
+
+def covered(answer: nodes.Element) -> list[list[nodes.Element]]:
+    """Return what a cover takes of a text or a cell: rows of nodes that stand side by side."""
+    if not is_cell(answer):
+        return [[answer]]
+    if any(shown_widgets(answer)):
+        LOGGER.warning("a widget is never covered", location=answer)
+    outputs = [part for part in answer if part.get("nb_element") == "cell_code_output"]
+    rows = []
+    for part in (part for output in outputs for part in output.children):
+        figures = part.findall(nodes.figure)  # a cell may print beside them
+        rows += [
+            [inner for inner in figure.children if not isinstance(inner, UNCOVERED)]
+            for figure in figures
+        ] or [[part]]
+    return rows
+
+
+def add_covers(app, doctree, page):
+    """Put what answers into covers; neighbors share one."""
+    end = None  # of the last cover
+    for answer, model in answers(doctree, state_of(app.env, page)):
+        if model is None:
+            LOGGER.warning("this answers no prediction: none stands before it", location=answer)
+            continue
+        for row in covered(answer):
+            box = row[0].parent
+            place = box.index(row[0])
+            if end and end[1] == model and box[place - 1] is end[0]:
+                box.insert(place + len(row) - 1, box.pop(place - 1))
+                continue
+            begin = html(COVER.format(model=model, press=PRESS))
+            end = html("</div></div>"), model
+            box[place : place + len(row)] = [begin, *row, end[0]]
+
+
+# Progress.
+
+
+def mark_page(app, doctree):
+    """Mark the widgets that a page shows, and note the marks."""
+    marks: dict[str, list[str]] = {words: [] for words in WORDS.values()}
+    with changing_state(app.env, app.env.docname) as entries:
+        for _, model in shown_widgets(doctree):
+            entry = entries.get(model)
+            if entry and "kept" in entry["state"]:
+                mark = entry["state"]["_asked"] = mark_of(entry)
+                known = marks[WORDS[entry["state"]["_module"]]]
+                known += [mark] if mark not in known else []
+    note(app, "asked", {words: known for words, known in marks.items() if known})
+
+
+def write_marks(app, env):
+    """Write the marks of all pages; where they changed, all pages name that file anew."""
+    if app.builder.format != "html":
+        return []
+    text = f"globalThis.courseAsked = {json.dumps(dict(sorted(noted(env, 'asked').items())))};\n"
+    folder = Path(app.outdir) / "_static"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARKS_FILE).write_text(text, encoding="utf-8")
+    return to_write_again(env, "marks", text)
+
+
+def load_progress(app, pagename, templatename, context, doctree):
+    """Let every page load the marks and what they are for, before its widgets are started."""
+    app.add_css_file("progress.css")
+    app.add_js_file(MARKS_FILE, priority=390)
+    app.add_js_file("progress.js", priority=391, **{"data-page": pagename})
+
+
+def setup(app):
+    """Note the marks when a page is read, write them, and cover answers on the way out."""
+    app.connect("doctree-read", mark_page)
+    app.connect("env-get-updated", write_marks)
+    change_pages(app, add_covers)
+    load_where(app, ("course-cover",), "prediction-covers.js")
+    app.connect("html-page-context", load_progress)

@@ -1,0 +1,295 @@
+"""Pages that are made of all lessons: what is often said, questions for a class, usual mistakes.
+
+`{myths}`: what is often said, what is true, which cell shows it. A page tells of a myth in one of
+two ways:
+
+* a row of a table whose first column is headed "often said" or "it is said". "Cell 2" in the row,
+  or a 2 in a third column, is the code cell below that has `# cell 2` in its code;
+* where it is refuted in passing, the header of that cell says so: `myths:`, a list, each with
+  `said:` and `truth:` in Markdown.
+
+What is true may tell what the page measured, by `{eval}`. The directive puts all of them on its
+page, under the title of the page that they are from, each with links to what settles it: its cell,
+the figures and sections that it names, or else its table.
+
+`{class-questions}`: all predictions of the lessons, taken from the boxes that they show, each with
+its choices, the answer in a fold, and a link to the section where it stands.
+
+`{usual-mistakes}`: what goes wrong with which exercise, as the exercises' own checks know it. Of
+each hint the first sentence is shown: it says what happened; the rest helps on.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import ascii_uppercase
+from typing import NamedTuple
+
+from docutils import nodes
+from nbformat import NotebookNode
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from course.counts import prefix_of
+from course.pages import (
+    add_written,
+    change_pages,
+    html,
+    is_cell,
+    lesson_of,
+    note,
+    noted,
+    read_notebook,
+    shown_widgets,
+    state_of,
+    write_again_with,
+)
+from course.without_script import inline, paragraphs
+
+LOGGER = logging.getLogger(__name__)
+
+HEADS = ("often said", "it is said")
+TABLE = "what-is-often-said-and-what-is-true"  # the heading over it
+BAR = re.compile(r"(?<!\\)\|")
+CELL = re.compile(r"\bcell (\d+)\b")
+LABEL = re.compile(r"# cell (\d+)\b")
+GLUED = re.compile(r"\{eval\}`(\w+)`")
+OWN_PAGE = re.compile(r"\]\((?=#(?!exhibit-))")  # a heading; an exhibit's label holds anywhere
+LEADS_SOMEWHERE = re.compile(r"\{(?:num)?ref\}`|\]\((?!https?:)")
+MYTH = {"said", "truth"}
+
+ASKED = ("question", "choices", "answers", "explanation")
+
+EXERCISE = re.compile(
+    r"^`+\{exercise-start\} (.+)\n:label: (\S+)\n((?:.*\n)*?)`+\{exercise-end\}", re.M
+)
+CHECK = re.compile(r"\bcheck\.(\w+)\(")
+SENTENCE = re.compile(r"(?:[^.?!]* right\. )?.{20,}?[.?!](?=\s|$)|.+", re.S)
+# "Not all." says nothing alone, nor does "The queries are right."
+FOLD = '<details class="course-class"><summary>{title}</summary>'
+
+
+# Myths.
+
+
+class Myth(NamedTuple):
+    """A sentence, and what is true, both as Markdown that can stand on any page."""
+
+    said: str
+    truth: str
+
+
+def short_name(page: str) -> str:
+    """Return "l04" for "book/L04_Multi_Head_Attention"."""
+    return "".join(prefix_of(page)).lower()
+
+
+class CellAnchors(SphinxTransform):
+    """Name cells that settle something: `l04-cell-1` by the code, `l04-myth-57` by the place."""
+
+    default_priority = 500
+
+    def apply(self):
+        prefix = short_name(self.env.docname)
+        for cell in filter(is_cell, self.document.findall(nodes.container)):
+            labels = dict.fromkeys(LABEL.findall(cell.astext()))  # once; a traceback has it again
+            names = [f"{prefix}-cell-{label}" for label in labels]
+            if cell["cell_metadata"].get("myths"):
+                names.append(f"{prefix}-myth-{cell['cell_index']}")
+            if names:
+                cell["names"] += names
+                self.document.note_explicit_target(cell)
+
+
+def rows_of(text: str) -> Iterator[list[str]]:
+    """Give the cells of each row of a text's tables of myths."""
+    inside = False
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in BAR.split(line)[1:-1]]
+        if cells and cells[0] in HEADS:
+            inside = True
+        elif not cells:
+            inside = False
+        elif inside and set(line) - set("|-: "):
+            yield cells
+
+
+def myth_of_row(cells: list[str], page: str) -> Myth:
+    """Return what a row says, with a link to what settles it."""
+    name, file = short_name(page), f"{page.split('/')[-1]}.md"
+    said, truth, *number = cells
+    if number and number[0]:
+        truth += f" (cell {number[0]})"
+    truth = CELL.sub(rf"{{ref}}`cell \1 <{name}-cell-\1>`", truth)
+    truth = OWN_PAGE.sub(f"]({file}", truth)
+    if not LEADS_SOMEWHERE.search(truth):
+        truth += f" ([{name.upper()}]({file}#{TABLE}))"
+    return Myth(said.strip('"'), truth)
+
+
+def myths_of_header(cell: NotebookNode, name: str) -> Iterator[Myth]:
+    """Give the myths that a cell's header says it settles; `name` is the cell's own.
+
+    Raises:
+        ValueError: the header isn't a list of sentences and truths.
+    """
+    figure = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
+    link = f"{{numref}}`{figure}`" if figure else f"{{ref}}`the cell <{name}>`"
+    told = cell.metadata.myths
+    for one in told if isinstance(told, list) else [told]:
+        if not isinstance(one, dict) or {*one} != MYTH:
+            raise ValueError(f"myths: wanted a list, each with said: and truth:, got {one!r}")
+        yield Myth(one["said"], f"{one['truth']} ({link})")
+
+
+def myths_of(notebook: NotebookNode, page: str) -> Iterator[Myth]:
+    """Give all myths of a page in its order."""
+    for place, cell in enumerate(notebook.cells):
+        if cell.cell_type == "markdown":
+            yield from (myth_of_row(cells, page) for cells in rows_of(cell.source))
+        elif "myths" in cell.metadata:
+            yield from myths_of_header(cell, f"{short_name(page)}-myth-{place}")
+
+
+def title_of(text: str) -> str:
+    return re.search(r"^# (.+)$", text, re.M)[1]
+
+
+def all_myths(env) -> Iterator[str]:
+    """Give all pages' myths, each page's below a heading."""
+    for page in sorted(env.found_docs):
+        notebook = read_notebook(Path(env.doc2path(page)))
+        try:
+            found = [*myths_of(notebook, page)] if notebook else []
+        except ValueError as error:
+            LOGGER.warning("%s", error, location=page, type="myths")
+            continue
+        if found:
+            yield from ("", f"## {title_of(notebook.cells[0].source)}", "")
+        of_page = rf"{{eval}}`{page.split('/')[-1]}.md::\1:s`"  # as it is: a text
+        for myth in found:
+            yield from (f'"{myth.said}"', f": {GLUED.sub(of_page, myth.truth)}", "")
+
+
+# Questions.
+
+
+class Questions(nodes.General, nodes.Element):
+    """Where the questions stand."""
+
+
+class ClassQuestions(SphinxDirective):
+    """`{class-questions}` keeps the place until all lessons are read."""
+
+    has_content = True  # for those who read the page's source
+
+    def run(self):
+        note(self, "asks class", True)
+        return [Questions()]
+
+
+def note_questions(app, doctree):
+    """Note what a lesson asks, with the section where it asks."""
+    page = app.env.docname
+    if not lesson_of(page):
+        return
+    state, found = state_of(app.env, page), []
+    for view, model in shown_widgets(doctree):
+        asked = state[model]["state"]
+        if asked.get("_module") == "predict":
+            section = view
+            while not isinstance(section, nodes.section):
+                section = section.parent
+            title = section.next_node(nodes.title).astext()
+            place = {"id": section["ids"][0], "title": title}
+            found.append({name: asked[name] for name in ASKED} | place)
+    note(app, "questions", found)
+
+
+def question(asked: dict, address: str) -> str:
+    """Return a question of a list as HTML."""
+    choices = "".join(f"<li>{inline(choice)}</li>" for choice in asked["choices"])
+    letters = ", ".join(ascii_uppercase[i] for i in asked["answers"])
+    answer = paragraphs(f"{letters}. {asked['explanation']}")
+    place = f'<a href="{address}#{asked["id"]}">{inline(asked["title"])}</a>'
+    return (
+        f'<li>{paragraphs(asked["question"])}<ol type="A">{choices}</ol>'
+        f"<details><summary>Answer</summary>{answer}</details><p>In the lesson: {place}</p></li>"
+    )
+
+
+def show_questions(app, doctree, page):
+    """Put each lesson's questions into a fold."""
+    for place in list(doctree.findall(Questions)):
+        folds = []
+        for lesson, asked in sorted(noted(app.env, "questions").items()):
+            address = app.builder.get_relative_uri(page, lesson)
+            items = "".join(question(one, address) for one in asked)
+            title = inline(app.env.titles[lesson].astext())
+            number = f"{len(asked)} question{'s' * (len(asked) != 1)}"
+            begin = FOLD.format(title=f"{title} ({number})")
+            folds.append(f"{begin}<ol>{items}</ol></details>")
+        place.replace_self(html("".join(folds)))
+
+
+# Mistakes.
+
+
+def exercises_in(text: str) -> list[tuple[str, str, str]]:
+    """Return the title and label of each exercise of a lesson, and what checks it."""
+    return [(title, label, CHECK.search(body)[1]) for title, label, body in EXERCISE.findall(text)]
+
+
+def first_sentence(hint: str) -> str:
+    """Return what a hint says first."""
+    return SENTENCE.match(hint)[0]
+
+
+def fold(title: str, inside: list[nodes.Node]) -> list[nodes.Node]:
+    """Put nodes into a fold."""
+    return [html(FOLD.format(title=inline(title))), *inside, html("</details>")]
+
+
+class UsualMistakes(SphinxDirective):
+    """`{usual-mistakes}` asks the checks of every lesson."""
+
+    has_content = True  # for those who read the page's source
+
+    def run(self):
+        from attnlib.exercises import lessons  # loads torch, which only this page's reading needs
+
+        self.env.note_reread()  # an edited check changes this page, which itself stays the same
+        modules, written = lessons(), []
+        for page in sorted(self.env.found_docs):
+            module = modules.get(lesson_of(page).lower())
+            if module is None:
+                continue
+            text = Path(self.env.doc2path(page)).read_text(encoding="utf-8")
+            exercises = []
+            for title, label, check in exercises_in(text):
+                exercises += self.exercise(title, label, getattr(module, check).mistakes)
+            written += fold(title_of(text), exercises)
+        return written
+
+    def exercise(self, title: str, label: str, mistakes) -> list[nodes.Node]:
+        """Return the fold of an exercise: where it stands, and what goes wrong with it."""
+        place, messages = self.state.inline_text(f"{{ref}}`{label}`:", self.lineno)
+        sentences = dict.fromkeys(first_sentence(mistake.hint) for mistake in mistakes)
+        items = [
+            nodes.list_item("", nodes.paragraph("", "", html(inline(one)))) for one in sentences
+        ]
+        told = [nodes.paragraph("", "", *place), nodes.bullet_list("", *items), *messages]
+        return fold(title, told)
+
+
+def setup(app):
+    """Offer the directives, name cells, and note the lessons' questions when they are read."""
+    add_written(app, "myths", all_myths)
+    app.add_transform(CellAnchors)
+    app.add_node(Questions)
+    app.add_directive("class-questions", ClassQuestions)
+    app.connect("doctree-read", note_questions)
+    write_again_with(app, "questions", "asks class")
+    change_pages(app, show_questions)
+    app.add_directive("usual-mistakes", UsualMistakes)

@@ -1,0 +1,171 @@
+"""A page is executed again when what it uses may have changed, and never shows what is stale."""
+
+import ast
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from course.execution import LIBRARIES, fingerprint
+from course.pages import lesson_of, package_folder
+from tools.lesson_runs import all_notebooks, code_of
+
+import attnlib
+from attnlib import plotting
+
+FILES = [
+    "masks.py",
+    "data/weights.safetensors",
+    "plotting/heads.py",
+    "plotting/l04/flow.py",
+    "exercises/_checking.py",
+    "exercises/l04/__init__.py",
+    "exercises/l04/deeper/shapes.py",
+    "exercises/l05/norms.py",
+    "widgets/flow.py",
+    "widgets/flow.js",
+    "widgets/shared/flow.css",
+    "__pycache__/masks.cpython-311.pyc",
+]
+PAGES = ["L04_Multi_Head_Attention", "L05_Normalization_and_Residuals", "museum"]
+BROWSER_CODE = ["widgets/flow.js", "widgets/shared/flow.css"]
+
+
+def executed_again(name: str) -> list[str]:
+    """Return which pages an edit of a file should execute again."""
+    if name in BROWSER_CODE or "__pycache__" in name:
+        return []
+    own = re.search(r"/(l\d\d)/", name)
+    return [page for page in PAGES if own is None or page.lower().startswith(own[1])]
+
+
+@pytest.fixture
+def house(tmp_path):
+    """Write a small package."""
+    for name in FILES:
+        path = tmp_path / "attnlib" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+    return tmp_path / "attnlib"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_page_is_keyed_by_the_package_and_its_own_lesson_s_folders(house, name):
+    before = {page: fingerprint(page, house) for page in PAGES}
+
+    def changed() -> list[str]:
+        return [page for page in PAGES if fingerprint(page, house) != before[page]]
+
+    file = house / name
+    file.write_text(f"{name}, edited", encoding="utf-8")
+    assert changed() == executed_again(name)
+    file.unlink()
+    assert changed() == executed_again(name)
+    file.write_text(name, encoding="utf-8")
+    assert changed() == []
+    file.with_stem("new").write_text("", encoding="utf-8")
+    assert changed() == executed_again(name)
+
+
+def imported(code: str) -> Iterator[str]:
+    """Give all that a text imports from attnlib, and the plotting functions that it names."""
+    code = "\n".join(line for line in code.splitlines() if line[:1] != "%")
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            yield from (f"{alias.name}." for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = f"attnlib.{node.module}" if node.level else node.module
+            yield from (f"{module}.{alias.name}." for alias in node.names)
+        name = getattr(node, "attr", getattr(node, "id", None))
+        if name in plotting.__all__:  # which imports the figures of all lessons
+            yield f"{getattr(plotting, name).__module__}."
+
+
+def lessons_used(code: str) -> set[str]:
+    """Return the lessons from whose folders some code takes something: {"l04"}."""
+    names = [name for name in imported(code) if name.startswith("attnlib.")]
+    return {lesson for name in names for lesson in re.findall(r"\.(l\d\d)\.", name)}
+
+
+@pytest.mark.parametrize("page", all_notebooks())
+def test_a_page_uses_no_other_lesson_s_folder(page):
+    """For it isn't executed again when that is edited."""
+    own = {lesson_of(page).lower()} - {""}
+    assert lessons_used(code_of(page)) <= own
+
+
+def test_no_file_of_the_package_uses_a_lesson_s_folder_but_that_lesson_s():
+    package = package_folder()
+    found = []
+    for file in package.rglob("*.py"):
+        name = file.relative_to(package)
+        own = {folder for folder in name.parts if re.fullmatch(r"l\d\d", folder)}
+        if name.as_posix() != "plotting/__init__.py":  # it only hands on: see imported()
+            used = lessons_used(file.read_text(encoding="utf-8"))
+            found += [f"{name} uses {lesson}" for lesson in used - own]
+    assert found == []
+
+
+def test_lessons_are_found_in_what_is_imported_and_in_what_is_drawn():
+    assert lessons_used("from attnlib.exercises import l04 as check") == {"l04"}
+    assert lessons_used("from attnlib.plotting.l05.blocks import plot_blocks") == {"l05"}
+    assert lessons_used("import attnlib.exercises.l06.maps as maps") == {"l06"}
+    assert lessons_used("from ..l07 import maps") == lessons_used("from .. import l07") == {"l07"}
+    assert lessons_used("plotting.plot_flow(x)") == lessons_used("plot_flow(x)") == {"l04"}
+    assert lessons_used("from attnlib import plotting\nplotting.plot_heads(x)") == set()
+
+
+DATA = (".bin", ".csv", ".json", ".npy", ".npz", ".pt", ".pth", ".safetensors")
+
+
+@pytest.mark.parametrize("page", all_notebooks())
+def test_a_page_reads_no_data_by_their_path(page):
+    """A page is keyed by files of attnlib; of others it wouldn't notice a change."""
+    code = "\n".join(line for line in code_of(page).splitlines() if line[:1] != "%")
+    texts = [n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant)]
+    paths = [text for text in texts if isinstance(text, str) and text.endswith(DATA)]
+    paths = [path for path in paths if path not in DATA]  # a suffix alone is no file's path
+    assert not paths, f"{page} names {paths}: attnlib should hold the data and load them"
+
+
+def test_versions_of_libraries_count():
+    texts = [path.read_text(encoding="utf-8") for path in package_folder().rglob("*.py")]
+    names = {name for text in [*texts, *map(code_of, all_notebooks())] for name in imported(text)}
+    modules = {name.split(".")[0] for name in names} - sys.stdlib_module_names
+    counted = {name.replace("-", "_") for name in LIBRARIES} | {"attnlib"}
+    come_with_them = {"cycler", "matplotlib_inline", "traitlets", "triton"}
+    in_jupyterlab_alone = {"jupytext", "tqdm"}  # captions, which the site sets itself; progress
+    assert {name.lower() for name in modules} <= counted | come_with_them | in_jupyterlab_alone
+
+
+IMPORT_ALL = """
+import importlib, os, sys, types
+import IPython, anywidget, matplotlib, torch
+
+def look_around():
+    settings = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads()
+    found = {"random numbers": torch.get_rng_state().tolist(), "settings of torch": settings}
+    found |= {"settings of matplotlib": dict(matplotlib.rcParams), "environment": dict(os.environ)}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("attnlib"):
+            values = vars(module).items()
+            found[name] = {k: id(v) for k, v in values if not isinstance(v, types.ModuleType)}
+    return found
+
+before = look_around()
+for module in ["attnlib", *sys.argv[1:]]:
+    importlib.import_module(module)
+    after = look_around()
+    print(*(f"{module} changes {what}" for what in before if before[what] != after[what]))
+    before = after
+"""
+
+
+def test_importing_a_module_only_defines_its_names():
+    names = [module.name for module in pkgutil.walk_packages(attnlib.__path__, "attnlib.")]
+    names.remove("attnlib.heatmap._triton")  # needs Triton
+    command = [sys.executable, "-c", IMPORT_ALL, *names]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == ""
