@@ -135,3 +135,30 @@ def test_a_kernel_that_ends_fails_its_cell(tmp_path):
     assert "widgets" in notebook.metadata  # or the page couldn't show the first cell
     [failure] = failures_of(notebook)
     assert failure.name.startswith("cell 2 (import os")
+
+
+ODD_FAILURES = {
+    "raise ExceptionGroup('several', [ValueError('one')])": "ExceptionGroup",
+    "assert False, '\\ud800 alone'": "",
+    "%nosuch": "UsageError",
+    "raise ValueError('word ' * 20_000)": "ValueError: word word",
+}
+
+
+def test_a_cell_that_fails_oddly_fails_and_is_told_briefly(tmp_path):
+    page = tmp_path / "page.md"
+    text = "".join(f"```{{code-cell}} ipython3\n{cell}\n```\n" for cell in ODD_FAILURES)
+    page.write_text(NOTEBOOK + text, encoding="utf-8")
+    failures = failures_of(execute(page, timeout=60)[0])
+    assert len(failures) == len(ODD_FAILURES)
+    for failure, begin in zip(failures, ODD_FAILURES.values(), strict=True):
+        assert failure.error.startswith(begin)
+        assert len(failure.error) <= 300 and len(failure.traceback) <= 10_000
+
+
+def test_a_hidden_cell_fails_on_a_page_without_text(tmp_path):
+    text = "```{code-cell} ipython3\n:tags: [remove-cell]\n1 / 0\n```\n"
+    project = small_project(tmp_path / "project", {"index": "# Start\n", "bare": NOTEBOOK + text})
+    result = build(project, project)
+    assert result.returncode == 1 and "ZeroDivisionError" in result.stderr
+    assert "This cell failed" in shown(project, "bare")

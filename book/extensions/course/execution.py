@@ -24,6 +24,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
+from textwrap import shorten
 from time import perf_counter
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -64,6 +65,7 @@ FAILED = "This cell failed when the page was built"
 MISSING = "Numbers and figures that hang on it may be missing, here and on other pages."
 NOT_DRAWN = "Not drawn, because a cell of this page failed when it was built."
 NAMED = 5  # failing cells of a page; what fails later mostly lacks what these should have made
+LONGEST, LONGEST_TRACE = 300, 10_000  # characters of an error and of its traceback
 LINE = re.compile(r"^Cell In\[\d+\], line (\d+)", re.M)
 
 
@@ -149,6 +151,7 @@ def execute(page: Path, timeout: int) -> tuple[NotebookNode, float]:
         record_timing=False,  # in each cell's metadata, by which the cache would not know it
         extra_arguments=QUIET,
         on_cell_execute=lambda cell, cell_index: begun.append(cell),
+        on_cell_executed=show_error,
     )
     start = perf_counter()
     try:
@@ -160,9 +163,17 @@ def execute(page: Path, timeout: int) -> tuple[NotebookNode, float]:
         what = f"it took longer than {timeout} seconds" if took_long else "its process ended"
         words = f"{what}, and what stands below it wasn't executed"
         output = new_output("error", ename=type(error).__name__, evalue=words, traceback=[])
-        begun[-1].outputs = [output]
+        begun[-1].outputs.append(output)
         client.set_widgets_metadata()
     return notebook, perf_counter() - start
+
+
+def show_error(cell: NotebookNode, cell_index: int, execute_reply: dict):
+    """Give a failed cell an error as output: of some the kernel tells in its reply alone."""
+    told = execute_reply["content"]
+    if told["status"] == "error" and all(one.output_type != "error" for one in cell.outputs):
+        name, message = told.get("ename", "Error"), told.get("evalue", "")
+        cell.outputs.append(new_output("error", ename=name, evalue=message, traceback=[]))
 
 
 def keep(page: Path, folder: Path, notebook: NotebookNode, seconds: float) -> list[Failure]:
@@ -232,13 +243,14 @@ def failures_of(notebook: NotebookNode) -> list[Failure]:
             continue
         number, lines = next(numbers), cell.source.splitlines()
         begin = next((one for one in lines if not one.startswith(("#", " "))), "")
-        for output in cell.get("outputs", ()):
-            if output.output_type == "error":
-                trace = strip_ansi("\n".join(output.traceback))
-                message = output.evalue or assertion_in(cell.source, trace)
-                error = f"{output.ename}: {message}" if message else output.ename
-                line = notebook.metadata.source_map[index] + 1
-                failures.append(Failure(index, line, f"cell {number} ({begin})", error, trace))
+        errors = (one for one in cell.get("outputs", ()) if one.output_type == "error")
+        if output := next(errors, None):
+            trace = strip_ansi("\n".join(output.traceback))
+            message = output.evalue or assertion_in(cell.source, trace)
+            error = shorten(f"{output.ename}: {message}" if message else output.ename, LONGEST)
+            line = notebook.metadata.source_map[index] + 1
+            name = f"cell {number} ({shorten(begin, LONGEST)})"
+            failures.append(Failure(index, line, name, error, trace[-LONGEST_TRACE:]))
     return failures
 
 
@@ -306,8 +318,11 @@ def put_at_line(document: nodes.document, line: int, box: nodes.Element):
     blocks = (node for node in document.findall() if isinstance(node.parent, nodes.section))
     above = [node for node in blocks if not isinstance(node, nodes.section)]
     above = [node for node in above if node.line and node.line < line] or above[:1]
-    parent = above[-1].parent
     hidden = nodes.compound("", box)  # the notebook passes over it: it has the error with the cell
+    if not above:
+        document.append(hidden)
+        return
+    parent = above[-1].parent
     parent.insert(parent.index(above[-1]) + 1, hidden)
 
 

@@ -33,7 +33,7 @@ ASIDE = ".solution, .hint"
 FOLDED = "details:not([open], .course-code > *), .dropdown, .toggle"
 NO_PROSE = (
     "pre, script, noscript, summary:not(.exercise > *), .headerlink, .verdict, .effort, "
-    ".course-how-to-run"
+    ".course-how-to-run, .course-cover > button"
 )
 
 
