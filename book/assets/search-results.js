@@ -25,7 +25,7 @@ Search.makeSearchSummary = (html, stems, anchor) => {
   const passages = meaning ? [meaning] : [...place.querySelectorAll("p, li, dd, td, figcaption")];
   const best = Math.max(0, ...passages.map(count));
   const found = meaning || passages.find((passage) => best > 0 && count(passage) === best);
-  if (!found) return null;
+  if (!found) return document.createDocumentFragment();
   const said = found.textContent.replace(/\s+/g, " ").trim();
   const starts = words.map((word) => said.toLowerCase().indexOf(word));
   const first = Math.min(...starts.filter((start) => start >= 0));

@@ -193,7 +193,7 @@ LIE_ON_CODE = """() => {
 def test_where_nothing_hovers_no_copy_button_lies_on_code(browser, site_address, name):
     with open_page(browser, f"{site_address}{name}.html", width=360, touch=True) as (page, _):
         seen, on_code = page.evaluate(LIE_ON_CODE)
-        assert seen > 3
+        assert seen > 1
         assert on_code == []
 
 

@@ -81,6 +81,7 @@ def test_search_finds_a_word_of_a_lesson(browser, site, site_address):
 def test_search_shows_lessons_first_each_with_a_passage_of_its_text(browser, site_address):
     with open_page(browser, f"{site_address}search.html?q=causal+mask") as (page, problems):
         results = page.locator("#search-results li")
+        page.get_by_text("Search finished").wait_for()
         page.wait_for_function("document.querySelectorAll('#search-results .context').length > 8")
         links = results.locator("a").evaluate_all("all => all.map((a) => a.pathname)")
         pages = [link.split("/")[-1] for link in links]
