@@ -66,6 +66,7 @@ def execute(run: tuple[str, str, dict[str, str]]) -> tuple[list[str], float]:
 
 
 def main() -> int:
+    sys.stdout.reconfigure(errors="replace")  # errors of cells have signs that Windows may lack
     kinds = list(dict.fromkeys(map(kind, settings([0]))))
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

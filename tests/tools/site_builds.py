@@ -14,7 +14,7 @@ def run_readers_command(project: Path, output: Path, *options: str) -> subproces
     """Run `jupyter-book build` on a project; pages land in output/_build/html."""
     program = Path(sysconfig.get_path("scripts")) / "jupyter-book"
     command = [sys.executable, program, "build", project, "--path-output", output, *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
 
 
 def build(

@@ -151,7 +151,7 @@ def build_wheel(app):
         return
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
     command += ["--no-build-isolation", "--wheel-dir", Path(app.outdir) / "_static", app.srcdir]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if result.returncode:
         raise ExtensionError(f"attnlib's wheel can't be built:\n{result.stderr}")
 
