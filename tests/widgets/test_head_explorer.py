@@ -742,7 +742,7 @@ def test_a_pressed_tile_brings_the_large_map_into_the_window(show, width):
         assert page.evaluate("scrollY") == before  # it stands beside the tiles
 
 
-NOBODYS = "no model was trained like this"
+NOBODYS = "nobody trained or built such heads"
 
 
 def trained_tabs(causal):
@@ -811,13 +811,19 @@ def test_names_of_trained_heads_go_with_their_mask(show):
     assert page.get_by_role("button", name="head 2, first").count() == 0
 
 
-def test_random_and_hand_built_heads_are_anybodys_to_cut(show):
+def test_random_heads_are_anybodys_to_cut_and_cut_hand_built_ones_are_told(show):
     page = show(trained_tabs(causal=False), tabs_of(DOG))
     page.get_by_role("button", name="random", exact=True).first.click()
     for widget in page.locator(".attn-widget").all():
         widget.get_by_role("slider").press("ArrowRight")
         widget.get_by_label("Causal").check()
-        assert widget.locator(".attn-origin strong").inner_text() == ""
+        cut = widget.locator(".attn-origin strong").inner_text()
+        is_built = "hand-built" in widget.locator(".attn-origin").inner_text()
+        assert (
+            cut.startswith("Cut anew from 3 hand-built heads:" if is_built else "")
+            and "mask" not in cut
+        )
+        assert bool(cut) is is_built
         assert widget.get_by_text("previous token").count() == 0
 
 

@@ -16,15 +16,18 @@ def departure(trained: dict[str, object], num_heads: int, causal: bool) -> str:
     """Return how what is shown departs from what was trained, or nothing, as shared/origins.js.
 
     Args:
-        trained: num_heads, and causal as `mask_of_training` returns it.
+        trained: num_heads, the heads' names if they have some, and causal as `mask_of_training`
+            returns it. Heads with names that nobody trained were built.
         num_heads, causal: what is shown.
     """
-    if trained["causal"] is None:
+    is_trained = trained["causal"] is not None
+    if not is_trained and not trained.get("heads"):
         return ""
     heads, ways = trained["num_heads"], []
     if num_heads != heads:
-        ways.append(f"cut anew from {heads} trained head{'' if heads == 1 else 's'}")
-    if causal != trained["causal"]:
+        kind = "trained" if is_trained else "hand-built"
+        ways.append(f"cut anew from {heads} {kind} head{'' if heads == 1 else 's'}")
+    if is_trained and causal != trained["causal"]:
         ways.append("with a mask put on" if causal else "with the mask taken off")
     return ", ".join(ways)
 
@@ -33,4 +36,6 @@ def said_of(origin: str, departs: str) -> str:
     """Return where weights come from, after what no training made of them."""
     if not departs:
         return f"Weights: {origin}."
-    return f"{departs[0].upper()}{departs[1:]}: no model was trained like this. Weights: {origin}."
+    return (
+        f"{departs[0].upper()}{departs[1:]}: nobody trained or built such heads. Weights: {origin}."
+    )

@@ -59,7 +59,7 @@ class Flow(anywidget.AnyWidget):
 
     An origin that begins with none of "random", "hand-built", "built by hand" and "as given" claims
     a training: with the number of heads and the mask at the start. Where a reader leaves these, the
-    widget says that no model was trained like this.
+    widget says that nobody trained or built such heads.
 
     Traits that are fixed: tokens (list of str), T, d, origin, trained (dict: num_heads, causal, as
     at the start; causal is None where origin claims no training), and x, w_q, w_k, w_v and w_o as

@@ -45,7 +45,7 @@ class HeadExplorer(QueriesAndKeys):
 
     An origin that begins with none of "random", "hand-built", "built by hand" and "as given" claims
     a training: with the number of heads and the mask that the source starts with. Where a reader
-    leaves these, the explorer says that no model was trained like this.
+    leaves these, the explorer says that nobody trained or built such heads.
 
     The browser computes anew whenever the slider moves, and a page carries q and k as text. So
     there are limits: 512 tokens; T * d = 262,144 (q and k then weigh 2.8 MB in a page), for all

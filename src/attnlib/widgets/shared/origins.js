@@ -5,13 +5,15 @@
  * training is claimed. As _origins.py has it.
  */
 export function departure(trained, numHeads, causal) {
-  if (trained.causal === null) return "";
-  const { num_heads: heads } = trained;
+  const { num_heads: heads, heads: names = [] } = trained;
+  const isTrained = trained.causal !== null;
+  if (!isTrained && names.length === 0) return "";
   const ways = [];
   if (numHeads !== heads) {
-    ways.push(`cut anew from ${heads} trained ${heads === 1 ? "head" : "heads"}`);
+    const kind = isTrained ? "trained" : "hand-built";
+    ways.push(`cut anew from ${heads} ${kind} ${heads === 1 ? "head" : "heads"}`);
   }
-  if (causal !== trained.causal) {
+  if (isTrained && causal !== trained.causal) {
     ways.push(causal ? "with a mask put on" : "with the mask taken off");
   }
   return ways.join(", ");
@@ -20,5 +22,5 @@ export function departure(trained, numHeads, causal) {
 /** The sentence that stands before the origin of weights; none where nothing departs. */
 export function sayDeparture(departs) {
   if (departs === "") return "";
-  return `${departs[0].toUpperCase()}${departs.slice(1)}: no model was trained like this. `;
+  return `${departs[0].toUpperCase()}${departs.slice(1)}: nobody trained or built such heads. `;
 }
