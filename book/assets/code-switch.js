@@ -13,7 +13,7 @@
   const root = new URL(dataset.content_root ?? "./", location.href);
   const KEY = `course-code ${root.pathname}`; // one browser may keep several sites of one address
   const OPEN = "open";
-  const isSearched = new URLSearchParams(location.search).has("highlight");
+  const isSearched = "searched" in dataset; // see layout.html
 
   const chosen = () => localStorage.getItem(KEY);
   const isCoding = () => chosen() === OPEN;

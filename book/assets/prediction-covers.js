@@ -59,9 +59,7 @@
   });
 
   const [visit] = performance.getEntriesByType("navigation"); // its name has `#:~:text=`, too
-  const isSearched =
-    localStorage.getItem("sphinx_highlight_terms") ||
-    new URLSearchParams(location.search).has("highlight");
+  const isSearched = "searched" in document.documentElement.dataset; // see layout.html
   if (visit.type === "navigate" && (visit.name.includes("#") || isSearched)) press(ALL);
   const arriving = new MutationObserver(update);
   arriving.observe(document, { childList: true, subtree: true });

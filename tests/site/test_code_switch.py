@@ -168,6 +168,12 @@ def test_who_comes_by_a_link_or_from_the_search_finds_it_open(browser, site, end
         assert problems == []
 
 
+def test_a_result_of_the_search_has_its_exercises_open(page):
+    page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'write')")
+    page.goto(page.url)
+    assert page.get_by_text("Text of write").is_visible()
+
+
 def test_on_paper_an_exercise_is_open(page):
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.get_by_text("Text of write").is_visible()

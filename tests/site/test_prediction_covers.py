@@ -198,6 +198,14 @@ def test_who_comes_by_a_link_or_from_the_search_is_shown_all(browser, address, e
         assert problems == []
 
 
+def test_a_result_of_the_search_shows_all(page):
+    """The search leaves its words in the storage, and the page that marks them takes them out."""
+    page.evaluate("localStorage.setItem('sphinx_highlight_terms', 'dot')")
+    page.goto(page.url)
+    page.locator(".attn-predict").first.wait_for()
+    assert shown(page) == FIRST | THIRD | FOURTH
+
+
 def test_a_link_within_the_page_uncovers_nothing(page):
     page.get_by_role("link", name="There").click()
     page.reload()
