@@ -491,34 +491,3 @@ def test_weights_keep_their_colors_in_forced_colors(show):
             assert all(page.locator(cells).evaluate_all(kept))
     finally:
         page.emulate_media(forced_colors="none")
-
-
-FRAMES = """() => {
-  const fold = document.querySelector("details");
-  const seen = () => [...fold.querySelectorAll(".attn-projections")].filter(
-    (part) => part.checkVisibility()).length;
-  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  return (async () => {
-    fold.querySelector("summary").click();
-    const counts = [seen()];
-    while (counts.at(-1) < 3 && counts.length < 20) {
-      await frame();
-      counts.push(seen());
-    }
-    return counts;
-  })();
-}"""
-
-
-def test_the_fold_opens_at_once_with_its_first_part_and_soon_with_all(show):
-    page = show(TwoHeads())
-    fold = page.locator("details")
-    for _ in range(2):
-        counts = page.evaluate(FRAMES)
-        assert counts[0] == 1 and counts[-1] == 3
-        assert counts == sorted(counts)  # a part that came stays
-        page.locator("summary").click()
-        expect(fold.locator(".attn-projections").first).to_be_hidden()
-    for _ in range(3):  # quicker than its frames
-        page.locator("summary").evaluate("one => one.click()")
-    expect(fold.locator(".attn-projections").last).to_be_visible()

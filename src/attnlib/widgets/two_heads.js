@@ -18,7 +18,6 @@ import {
 import { readerOf, redrawOn, setterOf } from "./shared/state.js";
 import { createUndo } from "./shared/undo.js";
 import { createNumberMatrix } from "./two_heads_fields.js";
-import { createFold } from "./two_heads_fold.js";
 import { createGlance, createTries, isTry, rowOf } from "./two_heads_tries.js";
 
 /** The widget's state, checked. */
@@ -263,10 +262,13 @@ function render({ model, el }) {
     glance.node,
     element("div", { class: "attn-tokens" }, x.node, reset, undo.node),
     tries.node,
-    createFold("The six matrices, with queries, keys and values", [
+    element(
+      "details",
+      {},
+      element("summary", {}, "The six matrices, with queries, keys and values"),
       ...projections.map(({ node }) => node),
       stacked.node,
-    ]),
+    ),
     element("div", { class: "attn-heads" }, ...heads.map(({ node }) => node)),
     createWeightsLegend(),
     live,
