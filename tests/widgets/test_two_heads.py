@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 import torch
-from playwright.sync_api import expect
 from tools.widget_pages import swipe, target_sizes
 
 from attnlib.widgets import TwoHeads
