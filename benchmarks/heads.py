@@ -36,7 +36,7 @@ from attnlib.relations import Batch, Sentence, Task, pack
 from attnlib.relations import concord as language
 from attnlib.training import RECIPES, FixedWeights, Recipe, Trained, held_out_sentences, train
 
-SHARING = RESULTS.parents[1] / "src" / "attnlib" / "widgets" / "head_lab_sharing.json"
+SHARING = RESULTS.parents[1] / "src" / "attnlib" / "widgets" / "head_lab" / "sharing.json"
 HEADS = (1, 2, 4, 8, 16)
 LEARNED = 0.9  # right answers from which on a relation counts as learned, as in HeadLab
 FIVE, THREE = range(5), range(3)

@@ -69,7 +69,7 @@
   async function codeOf(model) {
     const name = model.get("_module");
     if (name !== undefined) {
-      const code = globalThis.attnModules?.[`${name}.js`];
+      const code = globalThis.attnModules?.[`${name}/widget.js`];
       if (code === undefined) throw new Error(`this site has no code for ${name}`);
       return code;
     }

@@ -458,7 +458,7 @@ def test_what_no_page_can_be_of_is_told_before_anything_is_read(
         assert main(asked) == 2
         assert f"--output {words}" in said(capsys)
     assert file.read_text(encoding="utf-8") == TEXT
-    monkeypatch.setattr("attnlib.widgets.head_atlas_state.MOST_TOKENS", 10)
+    monkeypatch.setattr("attnlib.widgets.head_atlas.state.MOST_TOKENS", 10)
     assert main([*asked[:-1], str(tmp_path / "atlas.html")]) == 2
     told = f"paragraph 1 of {file} must have at most 10 tokens to be shown on a page, got 11"
     assert told in said(capsys)

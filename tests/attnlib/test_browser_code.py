@@ -8,14 +8,14 @@ from attnlib import palette, widgets
 from attnlib.widgets import _browser_code as code
 
 WIDGETS = [getattr(widgets, name) for name in widgets.__all__]
-NAMES = [widget.__module__.rpartition(".")[2] for widget in WIDGETS]
-SCRIPTS = {path.name: path for path in code.FOLDER.rglob("*.js")}
-SHEETS = {path.name: path for path in code.FOLDER.rglob("*.css")}
+NAMES = [widget.__module__.split(".")[-2] for widget in WIDGETS]
+SCRIPTS = sorted(code.FOLDER.rglob("*.js"))
+SHEETS = sorted(code.FOLDER.rglob("*.css"))
 
 
 def all_scripts():
     """All that a site has for all widgets."""
-    own = [code.own_script(f"{name}.js") for name in NAMES]
+    own = [code.own_script(code.script_of(name)) for name in NAMES]
     return "".join([code.shared_script(), code.lab_script(), *own])
 
 
@@ -25,15 +25,14 @@ def lines_of(text):
     return [line for line in kept if not line.startswith(("import", "export", "@import", "}"))]
 
 
-@pytest.mark.parametrize("widget", WIDGETS, ids=NAMES)
-def test_a_notebook_gets_a_widgets_own_files_and_the_palette(widget):
-    name = widget.__module__.rpartition(".")[2]
-    for line in lines_of(SCRIPTS[f"{name}.js"].read_text(encoding="utf-8")):
+@pytest.mark.parametrize(("widget", "name"), [*zip(WIDGETS, NAMES, strict=True)], ids=NAMES)
+def test_a_notebook_gets_a_widgets_own_files_and_the_palette(widget, name):
+    for line in lines_of(code.script_of(name).read_text(encoding="utf-8")):
         assert line in widget._esm
     own_class = name.replace("_", "-")
     sheet = widget._css.replace(f".attn-widget.attn-{own_class}", ".attn-widget")
     assert ".attn-widget" in sheet and ".attn-widget.attn-" not in sheet
-    for line in lines_of(SHEETS[f"{name}.css"].read_text(encoding="utf-8")):
+    for line in lines_of((code.FOLDER / name / "widget.css").read_text(encoding="utf-8")):
         assert line in sheet
     for color in palette.HEAD_COLORS:
         assert color in widget._css
@@ -44,20 +43,20 @@ def test_a_notebook_gets_a_widgets_own_files_and_the_palette(widget):
 
 def test_a_site_gets_every_file_once():
     scripts = all_scripts()
-    for path in SCRIPTS.values():
+    for path in SCRIPTS:
         head = f'attnModules["{path.relative_to(code.FOLDER).as_posix()}"] = '
         assert scripts.count(head) == 1, path.name
     for color in palette.WEIGHT_SCALE:
         assert scripts.count(color) == 1
-    sheets = code.shared_sheet() + "".join(code.own_sheet(f"{name}.css") for name in NAMES)
-    for path in SHEETS.values():
+    sheets = code.shared_sheet() + "".join(code.own_sheet(name) for name in NAMES)
+    for path in SHEETS:
         rules = path.read_text(encoding="utf-8").splitlines()
         rule = next(line for line in rules if line and not line.startswith("@import"))
         assert rule.split(".attn-widget")[-1] in sheets, path.name
 
 
 def test_what_several_widgets_train_with_is_a_script_of_its_own():
-    labs = [name for name in NAMES if code.needs_labs(f"{name}.js")]
+    labs = [name for name in NAMES if code.needs_labs(name)]
     assert labs == ["head_lab", "name_lab"]
     common = code.lab_script()
     for name in ("engine/model.js", "engine/serving.js", "lab/controls.js"):
@@ -88,7 +87,7 @@ def test_a_worker_is_made_of_what_its_file_needs(name):
     files = [path.relative_to(code.FOLDER).as_posix() for path in code.files_of(worker)]
     assert files[-1] == f"engine/{name}worker.js" and "engine/layers.js" in files
     assert ("engine/names.js" in files) != ("engine/language.js" in files)  # it carries its own
-    script = code.lab_script() + code.own_script(f"engine/{name}trainer.js")
+    script = code.lab_script() + code.own_script(code.FOLDER / f"engine/{name}trainer.js")
     assert f"const MODULES = {json.dumps(files)}.map(" in script
     for name in set(files) - {"shared/state.js", "shared/erf.js"}:
         assert script.index(f'attnModules["{name}"] = ') < script.index("const MODULES = ")

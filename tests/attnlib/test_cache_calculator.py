@@ -6,7 +6,7 @@ import traitlets
 
 from attnlib import KVCache, MultiHeadAttention
 from attnlib.widgets import CacheCalculator
-from attnlib.widgets.cache_calculator import MODELS
+from attnlib.widgets.cache_calculator.widget import MODELS
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 NAMES = [model.name for model in MODELS]

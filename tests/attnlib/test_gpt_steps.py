@@ -12,7 +12,7 @@ from attnlib import LayerNorm, RMSNorm
 from attnlib.model import GPT, TaskSizes, TransformerModel
 from attnlib.relations import names
 from attnlib.widgets import GptSteps
-from attnlib.widgets._gpt_steps_code import LINES
+from attnlib.widgets.gpt_steps.code import LINES
 
 BARE = partial(RMSNorm, gain=False)
 

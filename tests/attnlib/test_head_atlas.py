@@ -243,7 +243,7 @@ def test_the_file_holds_the_widget_as_it_stands(tmp_path):
     page = saved(atlas, tmp_path, head=4, order="lowest")
     (told,) = map(json.loads, scripts_of(page, "application/json"))
     assert (told["state"]["head"], told["state"]["order"]) == (4, "lowest")
-    assert told["module"] == "head_atlas.js"
+    assert told["module"] == "head_atlas/widget.js"
     (packed,) = scripts_of(page, "text/plain")
     held = zlib.decompress(base64.b64decode(packed))
     state = HeadAtlas(atlas).get_state()
@@ -252,7 +252,7 @@ def test_the_file_holds_the_widget_as_it_stands(tmp_path):
         held = held[size:]
     assert held == b""
     assert {*told["state"], *told["sizes"]} == {*HeadAtlas.class_own_traits(sync=True)}
-    assert page_script("head_atlas.js") in page
+    assert page_script("head_atlas") in page
 
 
 def test_the_file_names_the_model_the_texts_the_day_and_the_tools(tmp_path):

@@ -11,7 +11,7 @@ import traitlets
 from attnlib import MultiHeadAttention, scaled_dot_product_attention, split_heads
 from attnlib.positions import RotaryPositions
 from attnlib.widgets import HeadExplorer
-from attnlib.widgets.head_explorer_sources import HeadSource
+from attnlib.widgets.head_explorer.sources import HeadSource
 
 TOKENS = ["The", "cat", "sat", "down"]
 

@@ -172,7 +172,7 @@ def test_editing_the_package_executes_a_page_and_editing_its_text_or_browser_cod
     assert "tensor(10)" in shown()
     source = project / "book" / "index.md"
     source.write_text(page.replace("Text.", "Better text."), encoding="utf-8")
-    (package / "widgets" / "flow.js").write_text("draw()", encoding="utf-8")
+    (package / "widgets" / "flow" / "widget.js").write_text("draw()", encoding="utf-8")
     (package / "exercises" / "l04" / "__init__.py").unlink()
     assert not executes()
     assert "Better text." in shown() and "tensor(10)" in shown()

@@ -24,13 +24,13 @@ FILES = [
     "exercises/l04/__init__.py",
     "exercises/l04/deeper/shapes.py",
     "exercises/l05/norms.py",
-    "widgets/flow.py",
-    "widgets/flow.js",
+    "widgets/flow/widget.py",
+    "widgets/flow/widget.js",
     "widgets/shared/flow.css",
     "__pycache__/masks.cpython-311.pyc",
 ]
 PAGES = ["L04_Multi_Head_Attention", "L05_Normalization_and_Residuals", "museum"]
-BROWSER_CODE = ["widgets/flow.js", "widgets/shared/flow.css"]
+BROWSER_CODE = ["widgets/flow/widget.js", "widgets/shared/flow.css"]
 
 
 def executed_again(name: str) -> list[str]:

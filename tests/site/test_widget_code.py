@@ -43,10 +43,10 @@ def restyled(tmp_path_factory):
 
     before = built()
     for name, old, new in (
-        ("predict.js", '"Think again"', '"Once more"'),
-        ("predict.css", "font-weight: 700", "font-weight: 800"),
+        ("widget.js", '"Think again"', '"Once more"'),
+        ("widget.css", "font-weight: 700", "font-weight: 800"),
     ):
-        path = package / "widgets" / name
+        path = package / "widgets" / "predict" / name
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new), encoding="utf-8")

@@ -22,7 +22,7 @@ def page_source() -> str:
     scripts = (
         _browser_code.shared_script(),
         _browser_code.lab_script(),
-        *(_browser_code.own_script(name) for name in trainers),
+        *(_browser_code.own_script(_browser_code.FOLDER / name) for name in trainers),
     )
     tags = "".join(f"<script>{script}</script>" for script in scripts)
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Engine</title>{tags}'

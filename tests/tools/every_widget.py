@@ -21,8 +21,8 @@ NEEDED = {
 
 
 def name_of(widget: type) -> str:
-    """Return the name of a widget's files: "head_explorer"."""
-    return widget.__module__.rpartition(".")[2]
+    """Return the name of a widget's folder: "head_explorer"."""
+    return widget.__module__.split(".")[-2]
 
 
 NAMES = [name_of(getattr(widgets, name)) for name in widgets.__all__]

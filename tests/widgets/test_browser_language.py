@@ -37,7 +37,9 @@ def ask(browser):
     for script in (_browser_code.shared_script(), _browser_code.lab_script()):
         page.add_script_tag(content=script)
     for name in MODULES:
-        page.add_script_tag(content=_browser_code.own_script(f"engine/{name}.js"))
+        page.add_script_tag(
+            content=_browser_code.own_script(_browser_code.FOLDER / f"engine/{name}.js")
+        )
     names = ", ".join((*MODULES, "chance"))
     listed = ", ".join(f'attnModules["engine/{name}.js"]' for name in (*MODULES, "chance"))
 

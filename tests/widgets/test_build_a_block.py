@@ -9,8 +9,9 @@ from tools.widget_pages import target_sizes, unfold
 
 from attnlib import FeedForward, LayerNorm, MultiHeadAttention, TransformerBlock
 from attnlib.plotting.l05.blocks import block_parts
-from attnlib.widgets import BuildABlock, _block_signal
-from attnlib.widgets._block_signal import stops
+from attnlib.widgets import BuildABlock
+from attnlib.widgets.build_a_block import signal
+from attnlib.widgets.build_a_block.signal import stops
 
 DEPTHS = [2, 6, 12, 24, 48]
 PANELS = {"gradient norm": "size", "cosine": "cosine"}
@@ -96,9 +97,9 @@ def in_words(value, kind):
 STATE = ("depths", "variants", "panels", "runs", "residual", "norm_position", "depth")
 STATE += ("stop", "has_signal", "signal_origin")
 READ = """({state, values, signal}) => {
-    const {readState} = attnModules["build_a_block.js"];
-    const {median} = attnModules["build_a_block_words.js"];
-    const {wayUp} = attnModules["build_a_block_signal.js"];
+    const {readState} = attnModules["build_a_block/widget.js"];
+    const {median} = attnModules["build_a_block/words.js"];
+    const {wayUp} = attnModules["build_a_block/signal.js"];
     const decode = (text) =>
         new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
     const bytes = {values: decode(values), signal: decode(signal)};
@@ -130,9 +131,9 @@ def test_the_browser_reads_every_number_to_the_last_bit(show):
 @pytest.fixture(scope="module")
 def ways():
     """The states on the way up, by wiring and depth: what each stop is called, and the tokens."""
-    torch.manual_seed(_block_signal.SEED)
-    x = torch.randn(1, _block_signal.TOKENS, _block_signal.WIDTH, dtype=torch.float64)
-    width, heads = _block_signal.WIDTH, _block_signal.HEADS
+    torch.manual_seed(signal.SEED)
+    x = torch.randn(1, signal.TOKENS, signal.WIDTH, dtype=torch.float64)
+    width, heads = signal.WIDTH, signal.HEADS
     parts = [(MultiHeadAttention(width, heads), FeedForward(width)) for _ in range(max(DEPTHS))]
     found = {}
     for residual, norm in WIRINGS:

@@ -6,7 +6,7 @@ import pytest
 from tools.widget_pages import unfold
 
 from attnlib.widgets import CacheCalculator
-from attnlib.widgets.cache_calculator import MODELS
+from attnlib.widgets.cache_calculator.widget import MODELS
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 UNITS = {"bytes": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 2**40, "PiB": 2**50}
@@ -32,8 +32,8 @@ def ways(page, widget):
     names = ("models", "layers", "heads", "d_k", "latent", "tokens", "sequences")
     found = page.evaluate(
         """(state) => {
-            const {readState} = attnModules["cache_calculator.js"];
-            const {waysOf} = attnModules["cache_calculator_sizes.js"];
+            const {readState} = attnModules["cache_calculator/widget.js"];
+            const {waysOf} = attnModules["cache_calculator/sizes.js"];
             return waysOf(readState(new Map(Object.entries(state))));
         }""",
         {name: getattr(widget, name) for name in (*names, "bytes_per_number", "memory")},

@@ -8,7 +8,7 @@ import torch
 
 from attnlib.positions import RotaryPositions, sinusoidal_positions
 from attnlib.widgets import ClockHands
-from attnlib.widgets.clock_hands import LAST, WIDTHS
+from attnlib.widgets.clock_hands.widget import LAST, WIDTHS
 
 
 def example(text):
@@ -43,7 +43,7 @@ def product(p, q, d=8, rotary=False):
 def test_the_browser_computes_what_attnlib_computes(show, d, rotary):
     computed = show(ClockHands()).evaluate(
         """({last, d, rotary}) => {
-            const {anglesOf, pairsOf} = attnModules["clock_hands.js"];
+            const {anglesOf, pairsOf} = attnModules["clock_hands/widget.js"];
             return Array.from({length: last + 1}, (_, p) =>
                 anglesOf({position: p, other: p, d, rotary}).map((angles) =>
                     pairsOf(angles, rotary).flat()));

@@ -19,8 +19,9 @@ LONG = "Donaudampfschifffahrtsgesellschaftskapitän" * 3
 
 def test_each_widget_is_exported():
     """A widget's script has the default export that its class runs; parts of one have none."""
-    scripts = [path for path in FOLDER.glob("*.js") if "\nexport default " in path.read_text()]
-    hidden = sorted({path.stem for path in scripts} - set(NAMES))
+    scripts = [path for path in FOLDER.rglob("*.js") if "\nexport default " in path.read_text()]
+    assert {path.name for path in scripts} == {"widget.js"}
+    hidden = sorted({path.parent.name for path in scripts} - set(NAMES))
     assert not hidden, f"attnlib.widgets.__all__ doesn't name the class of {hidden}"
 
 

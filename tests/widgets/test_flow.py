@@ -80,8 +80,8 @@ def expected(widget):
 
 
 COMPUTE = """({values, bytes}) => {
-  const {readState} = attnModules["flow.js"];
-  const {computeAll} = attnModules["flow_numbers.js"];
+  const {readState} = attnModules["flow/widget.js"];
+  const {computeAll} = attnModules["flow/numbers.js"];
   const decode = (text) =>
     new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
   const decoded = Object.entries(bytes).map(([name, text]) => [name, decode(text)]);

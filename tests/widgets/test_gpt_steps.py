@@ -15,7 +15,7 @@ from attnlib import LayerNorm, RMSNorm, split_heads
 from attnlib.blocks import ACTIVATIONS
 from attnlib.model import GPT
 from attnlib.widgets import GptSteps
-from attnlib.widgets._gpt_steps_code import LINES
+from attnlib.widgets.gpt_steps.code import LINES
 
 BARE = partial(RMSNorm, gain=False)
 PAUSE = 1000  # milliseconds
@@ -62,8 +62,8 @@ KEY = (".attn-player button:nth-child(2)", "Space")
 
 
 WALK = """({values, bytes}) => {
-  const {readState} = attnModules["gpt_steps.js"];
-  const {walk} = attnModules["gpt_steps_numbers.js"];
+  const {readState} = attnModules["gpt_steps/widget.js"];
+  const {walk} = attnModules["gpt_steps/numbers.js"];
   const data = Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0));
   const model = new Map([...Object.entries(values), ["weights", new DataView(data.buffer)]]);
   const {spec, numbers, ids, T} = readState(model);

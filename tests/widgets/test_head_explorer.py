@@ -11,7 +11,7 @@ from tools.widget_pages import TOKEN_MAP_PLACES, swipe, unfold
 
 from attnlib import palette
 from attnlib.widgets import HeadExplorer
-from attnlib.widgets.head_explorer_sources import HeadSource
+from attnlib.widgets.head_explorer.sources import HeadSource
 
 SENTENCE = "The animal didn't cross the street because it was too tired".split()
 
@@ -125,7 +125,7 @@ def test_the_browser_computes_what_torch_computes(show, case):
     page = show(widget)
     computed = page.evaluate(
         """({state, q, k}) => {
-            const {readState} = attnModules["head_explorer.js"];
+            const {readState} = attnModules["head_explorer/widget.js"];
             const {attentionWeights, divisors} = attnModules["shared/attention.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
@@ -424,7 +424,7 @@ def test_the_browser_builds_hand_built_heads_as_python_does(show, tokens):
     source = HeadSource.by_rules(tokens, rules)
     made = show(explorer(T=2)).evaluate(
         """([words, rules]) => {
-            const {ruledQueriesAndKeys} = attnModules["head_explorer_sources.js"];
+            const {ruledQueriesAndKeys} = attnModules["head_explorer/sources.js"];
             const {q, k} = ruledQueriesAndKeys(words, rules);
             return [[...q], [...k]];
         }""",

@@ -548,7 +548,7 @@ def test_a_lab_that_is_taken_away_trains_no_longer(lab):
       values.set("trained", true);
       const el = document.createElement("div");
       document.body.prepend(el);
-      window.end = attnModules["head_lab.js"].default.render({model, el});
+      window.end = attnModules["head_lab/widget.js"].default.render({model, el});
     }"""
     )
     page.wait_for_function("workers === 1")
@@ -566,7 +566,7 @@ def test_a_lab_that_nobody_sees_trains_nothing(lab):
       const [fold, el] = ["details", "div"].map((name) => document.createElement(name));
       fold.append(el);
       document.body.prepend(fold);
-      window.end = attnModules["head_lab.js"].default.render({model, el});
+      window.end = attnModules["head_lab/widget.js"].default.render({model, el});
     }"""
     )
     page.wait_for_timeout(600)
@@ -587,7 +587,7 @@ def test_begun_anew_a_lab_trains_no_longer(lab):
       window.draw = (trained) => {
         window.end?.();
         values.set("trained", trained);
-        window.end = attnModules["head_lab.js"].default.render({model, el});
+        window.end = attnModules["head_lab/widget.js"].default.render({model, el});
         return el.querySelector(".attn-progress-text").textContent;
       };
       draw(true);
@@ -748,7 +748,7 @@ def test_repeating_without_workers_says_so(show):
 
 def test_sharing_is_counted_by_best_heads(show):
     counted = show(quick()).evaluate("""() => {
-      const {countSharing} = attnModules["head_lab_repeat.js"];
+      const {countSharing} = attnModules["head_lab/repeat.js"];
       const run = (a, b, right = .9) =>
         ({evaluation: {mass: {a: [a], b: [b]}, relations: {a: .95, b: right}}});
       const runs = [run([.9, .1], [.2, .1]), run([.9, .1], [.1, .2]), run([.1, .3], [0, .1])];
@@ -759,7 +759,7 @@ def test_sharing_is_counted_by_best_heads(show):
 
 def test_a_head_is_best_where_it_leaves_a_fixed_distance_furthest_behind(show):
     found = show(quick()).evaluate("""() => {
-      const {specialty} = attnModules["head_lab_findings.js"];
+      const {specialty} = attnModules["head_lab/findings.js"];
       const mass = {a: [[0.9, 0.2]], b: [[0.6, 0.1]]};
       const baselines = {a: {offset: 1, share: 0.7}, b: {offset: -1, share: 0.2}};
       return [0, 1].map((head) => specialty(head, mass, baselines));
@@ -808,7 +808,7 @@ def test_words_with_two_needs_are_told_of(lab):
         "their: owner and thing: owner and thing not learned",
     ]
     told = page.evaluate("""() => {
-      const {saySharing} = attnModules["head_lab_words.js"];
+      const {saySharing} = attnModules["head_lab/words.js"];
       const mass = {"verb>subject": [[.9, .1]], "verb>object": [[.2, .1]], "x>y": [[.1, .3]]};
       const pairs = [["verb>subject", "verb>object"], ["verb>subject", "x>y"]];
       const say = (right) => saySharing(

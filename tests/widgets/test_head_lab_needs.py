@@ -19,7 +19,7 @@ from attnlib.model import TransformerModel
 from attnlib.relations import diagonals, lookup, pack
 from attnlib.training import evaluate
 from attnlib.widgets import HeadLab
-from attnlib.widgets.head_lab import NEEDS
+from attnlib.widgets.head_lab.widget import NEEDS
 
 TASKS = {"lookup": lambda n: lookup(values=n), "diagonals": lambda n: diagonals(symbols=n)}
 TABS = {"lookup": "Two needs: keys", "diagonals": "Two needs: places"}
@@ -216,8 +216,8 @@ def test_how_a_row_changes_with_the_values_is_what_torch_finds(lab):
 
 def test_it_says_when_one_head_has_been_found_that_answers_both(show):
     told = show(quick()).evaluate("""() => {
-      const {sayOneHead} = attnModules["head_lab_words.js"];
-      const {settingOf} = attnModules["head_lab_tasks.js"];
+      const {sayOneHead} = attnModules["head_lab/words.js"];
+      const {settingOf} = attnModules["head_lab/tasks.js"];
       const recipes = {lookup: {model: {d_model: 32}}};
       const say = (joint, [low, high], mlp, end) => sayOneHead({
         ...end,

@@ -75,8 +75,8 @@ def test_the_browser_computes_what_torch_computes_for_every_subset(show, case):
     parts, bias = decoded(widget)
     computed = show(widget).evaluate(
         """({state, bytes, subsets}) => {
-            const {readState} = attnModules["head_mute.js"];
-            const {termsOf, sumOf, lengthOf, stackBars} = attnModules["head_mute_bars.js"];
+            const {readState} = attnModules["head_mute/widget.js"];
+            const {termsOf, sumOf, lengthOf, stackBars} = attnModules["head_mute/bars.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
             const decoded = Object.entries(bytes).map(([name, text]) => [name, decode(text)]);

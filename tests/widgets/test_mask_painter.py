@@ -100,8 +100,8 @@ def test_the_browser_computes_what_torch_computes(show, case):
     masks = [*masks_of(T, 12, seed=len(case)), causal_mask(T), ~causal_mask(T), causal_mask(T) > 1]
     computed = show(widget).evaluate(
         """({state, q, k, masks}) => {
-            const {readState} = attnModules["mask_painter.js"];
-            const {leaks, blindRows} = attnModules["mask_painter_verdict.js"];
+            const {readState} = attnModules["mask_painter/widget.js"];
+            const {leaks, blindRows} = attnModules["mask_painter/verdict.js"];
             const {attentionWeights} = attnModules["shared/attention.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tools.widget_pages import page_source, unfold
 
 from attnlib.widgets import OnlineSoftmax
-from attnlib.widgets.online_softmax import METHODS
+from attnlib.widgets.online_softmax.widget import METHODS
 
 MASKED = -math.inf
 
@@ -87,8 +87,8 @@ def computed_steps(page, widget, block, method):
     state = widget.get_state()
     return page.evaluate(
         """({sizes, bytes}) => {
-            const {readState} = attnModules["online_softmax.js"];
-            const {stepsOf, plainSoftmax} = attnModules["online_softmax_steps.js"];
+            const {readState} = attnModules["online_softmax/widget.js"];
+            const {stepsOf, plainSoftmax} = attnModules["online_softmax/steps.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
             const decoded = Object.entries(bytes).map(([name, text]) => [name, decode(text)]);

@@ -103,8 +103,8 @@ def test_the_browser_computes_what_torch_computes(show, case):
     temperatures = [1.0, 0.1, 10.0, 0.01]
     computed = show(widget).evaluate(
         """({state, k, v, queries, temperatures}) => {
-            const {readState, lookUp, outputPath} = attnModules["query_compass.js"];
-            const {convexHull} = attnModules["query_compass_plane.js"];
+            const {readState, lookUp, outputPath} = attnModules["query_compass/widget.js"];
+            const {convexHull} = attnModules["query_compass/plane.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
             const model = new Map(Object.entries({...state, k: decode(k), v: decode(v)}));

@@ -32,7 +32,7 @@ def largest(text):
 PLACES = {"div.attn-widget > p.attn-note …"}
 KEY = (".attn-track input", "ArrowLeft")
 CUT = """(cases) => {
-    const {encode} = attnModules["tokenizer.js"];
+    const {encode} = attnModules["tokenizer/widget.js"];
     return cases.map(([text, number, merges]) => encode(text, merges, number));
 }"""
 
@@ -60,7 +60,7 @@ def test_the_browser_merges_first_what_was_learned_first(show):
 
 
 def test_a_mark_of_byte_order_is_a_character(show):
-    told = "(bytes) => attnModules['tokenizer.js'].tokenText(bytes)"
+    told = "(bytes) => attnModules['tokenizer/widget.js'].tokenText(bytes)"
     assert show(example("a")).evaluate(told, [*"\ufeff".encode()]) == "\ufeff"
 
 
@@ -72,7 +72,7 @@ def test_it_reads_the_merges_that_python_wrote(show):
             const bytes = Uint8Array.from(atob(state.merges), (c) => c.charCodeAt(0));
             const values = {text, num_merges: 0, most: 150, vocabulary: [], counts: new DataView(
                 new ArrayBuffer(0)), merges: new DataView(bytes.buffer)};
-            const {readState, tokensOf} = attnModules["tokenizer.js"];
+            const {readState, tokensOf} = attnModules["tokenizer/widget.js"];
             const {merges} = readState(new Map(Object.entries(values)));
             return tokensOf(merges);
         }""",

@@ -85,7 +85,7 @@ def test_the_browser_computes_what_torch_computes(show, case):
     state = widget.get_state()
     computed = show(widget).evaluate(
         """({sizes, bytes}) => {
-            const {readState, computeAll} = attnModules["two_heads.js"];
+            const {readState, computeAll} = attnModules["two_heads/widget.js"];
             const decode = (text) =>
                 new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
             const decoded = Object.entries(bytes).map(([name, text]) => [name, decode(text)]);

@@ -127,16 +127,16 @@ def take_jupyters_away(state: dict):
 def static_files(names: set[str]) -> dict[str, str]:
     """Return the files that widgets of these names need, in the order to load them: name -> text.
 
-    A name is that of the widget's module: "head_explorer".
+    A name is that of the widget's folder: "head_explorer".
     """
     from attnlib.widgets import _browser_code as code
 
     files = {"shared.css": code.shared_sheet(), "shared.js": code.shared_script()}
-    if any(code.needs_labs(f"{name}.js") for name in names):
+    if any(code.needs_labs(name) for name in names):
         files["labs.js"] = code.lab_script()
     for name in sorted(names):
-        files[f"{name}.css"] = code.own_sheet(f"{name}.css")
-        files[f"{name}.js"] = code.own_script(f"{name}.js")
+        files[f"{name}.css"] = code.own_sheet(name)
+        files[f"{name}.js"] = code.own_script(code.script_of(name))
     return files
 
 
@@ -185,11 +185,11 @@ def mark_of(entry: dict) -> str:
 
 
 def moved_traits(module: str) -> list[str]:
-    """Return the traits that a reader can change, of the widget in a module of attnlib.widgets."""
+    """Return the traits that a reader can change, of the widget in a folder of attnlib.widgets."""
     from attnlib import widgets  # loads torch, so only where a page has widgets
 
     kinds = (getattr(widgets, name) for name in widgets.__all__)
-    kind = next(kind for kind in kinds if kind.__module__.rpartition(".")[2] == module)
+    kind = next(kind for kind in kinds if kind.__module__.split(".")[-2] == module)
     own = set(kind.class_own_traits(sync=True))
     return sorted(
         name for name, trait in kind.class_traits().items() if name in own and not trait.read_only

@@ -79,7 +79,7 @@ def _most_shown(output: str, texts: Sequence[str]) -> int:
 
     So nobody waits for an atlas that has nowhere to go.
     """
-    from attnlib.widgets.head_atlas_state import MOST_TOKENS  # only a page needs the widgets
+    from attnlib.widgets.head_atlas.state import MOST_TOKENS  # only a page needs the widgets
 
     path = Path(output)
     if path.is_dir():

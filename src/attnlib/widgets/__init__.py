@@ -7,23 +7,23 @@ reader changes is synced both ways and can be observed. Needs the extra `attnlib
 # A widget is three files of one name, .py, .js and .css, and perhaps parts whose names begin with
 # it. What several widgets use is in the folder shared.
 
-from attnlib.widgets.answer import Answer
-from attnlib.widgets.build_a_block import BuildABlock
-from attnlib.widgets.cache_calculator import CacheCalculator
-from attnlib.widgets.clock_hands import ClockHands
-from attnlib.widgets.flow import Flow
-from attnlib.widgets.gpt_steps import GptSteps
-from attnlib.widgets.head_atlas import HeadAtlas
-from attnlib.widgets.head_explorer import HeadExplorer
-from attnlib.widgets.head_lab import HeadLab
-from attnlib.widgets.head_mute import HeadMute
-from attnlib.widgets.mask_painter import MaskPainter
-from attnlib.widgets.name_lab import NameLab
-from attnlib.widgets.online_softmax import OnlineSoftmax
-from attnlib.widgets.predict import Predict
-from attnlib.widgets.query_compass import QueryCompass
-from attnlib.widgets.tokenizer import Tokenizer
-from attnlib.widgets.two_heads import TwoHeads
+from attnlib.widgets.answer.widget import Answer
+from attnlib.widgets.build_a_block.widget import BuildABlock
+from attnlib.widgets.cache_calculator.widget import CacheCalculator
+from attnlib.widgets.clock_hands.widget import ClockHands
+from attnlib.widgets.flow.widget import Flow
+from attnlib.widgets.gpt_steps.widget import GptSteps
+from attnlib.widgets.head_atlas.widget import HeadAtlas
+from attnlib.widgets.head_explorer.widget import HeadExplorer
+from attnlib.widgets.head_lab.widget import HeadLab
+from attnlib.widgets.head_mute.widget import HeadMute
+from attnlib.widgets.mask_painter.widget import MaskPainter
+from attnlib.widgets.name_lab.widget import NameLab
+from attnlib.widgets.online_softmax.widget import OnlineSoftmax
+from attnlib.widgets.predict.widget import Predict
+from attnlib.widgets.query_compass.widget import QueryCompass
+from attnlib.widgets.tokenizer.widget import Tokenizer
+from attnlib.widgets.two_heads.widget import TwoHeads
 
 __all__ = [
     "Answer",

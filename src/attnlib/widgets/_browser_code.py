@@ -1,7 +1,8 @@
 """The widgets' browser code and style, put together from files that say what they need.
 
-A file names what it uses as any module does, `import { element } from "./shared/dom.js";` or, in a
-style sheet, `@import "./shared/widget.css";`. In a notebook a widget's code is one text without
+A widget is the folder of its name, and begins with its `widget.js` and `widget.css`. A file names
+what it uses as any module does, `import { element } from "../shared/dom.js";` or, in a style sheet,
+`@import "../shared/widget.css";`. In a notebook a widget's code is one text without
 neighbors, and a published page may be opened from a folder, where browsers refuse modules. So each
 file becomes a function that returns what the file exports, behind those of the files it imports.
 
@@ -38,15 +39,21 @@ MAKE = "(make) => Object.assign(make({}), { make });"  # a module of its functio
 UNREAD = re.compile(r"^(?:import|export|@import)\b.*", re.MULTILINE)
 
 
+def script_of(name: str) -> Path:
+    """Return the file with which a widget begins, by the name of its folder."""
+    return FOLDER / name / "widget.js"
+
+
 def browser_code(name: str) -> str:
     """Return a widget's code as the one module that a notebook runs: what it needs, then itself."""
-    parts = [_as_function(path) for path in files_of(FOLDER / name)]
+    entry = script_of(name)
+    parts = [_as_function(path) for path in files_of(entry)]
     return "\n".join(
         [
             "const attnModules = {};",
             f"const attnModule = {MAKE}",
             *parts,
-            f"export default {_module(name)}.default;",
+            f"export default {_module_of(entry)}.default;",
         ]
     )
 
@@ -57,7 +64,7 @@ def style_sheet(name: str) -> str:
     In the files `.attn-widget` means the widget itself. Here it becomes this widget's own class, so
     that no sheet reaches another widget, and their order on a page means nothing.
     """
-    return _styles(files_of(FOLDER / name), _class_of(name))
+    return _styles(files_of(_sheet_of(name)), _class_of(name))
 
 
 def shared_script() -> str:
@@ -75,16 +82,19 @@ def lab_script() -> str:
 
 def needs_labs(name: str) -> bool:
     """Say whether a widget's code needs that of `lab_script`."""
-    return not {*_in_labs()}.isdisjoint(files_of(FOLDER / name))
+    return not {*_in_labs()}.isdisjoint(files_of(script_of(name)))
 
 
-def own_script(name: str) -> str:
-    """Return a classic script with a widget's own code.
+def own_script(entry: Path) -> str:
+    """Return a classic script with a widget's own code, or with another file's.
 
     It needs that of `shared_script`, and that of `lab_script` where `needs_labs`.
+
+    Args:
+        entry: the file, such as `script_of` a widget.
     """
     common = {*_in_labs()}
-    own = (path for path in files_of(FOLDER / name) if path.parent != SHARED)
+    own = (path for path in files_of(entry) if path.parent != SHARED)
     return _script(path for path in own if path not in common)
 
 
@@ -96,12 +106,12 @@ def shared_sheet() -> str:
 
 def page_script(name: str) -> str:
     """Return a classic script with all of a widget's code, for a page that has it alone."""
-    return _script(files_of(FOLDER / name))
+    return _script(files_of(script_of(name)))
 
 
 def own_sheet(name: str) -> str:
     """Return a widget's own style; it needs that of `shared_sheet`."""
-    own = (path for path in files_of(FOLDER / name) if path.parent != SHARED)
+    own = (path for path in files_of(_sheet_of(name)) if path.parent != SHARED)
     return _styles(own, _class_of(name))
 
 
@@ -131,8 +141,7 @@ def files_of(entry: Path) -> list[Path]:
 @cache
 def _in_labs() -> tuple[Path, ...]:
     """Return the files outside `shared` that several widgets need, in an order that works."""
-    scripts = sorted(FOLDER.glob("*.js"))
-    widgets = [path for path in scripts if DEFAULT.search(path.read_text(encoding="utf-8"))]
+    widgets = sorted(FOLDER.glob("*/widget.js"))
     needed = [path for widget in widgets for path in files_of(widget) if path.parent != SHARED]
     return tuple(path for path, count in Counter(needed).items() if count > 1)
 
@@ -170,15 +179,15 @@ def _as_function(path: Path) -> str:
 
 
 def _module_of(path: Path) -> str:
-    return _module(path.relative_to(FOLDER).as_posix())
+    return f"attnModules[{json.dumps(path.relative_to(FOLDER).as_posix())}]"
 
 
-def _module(name: str) -> str:
-    return f"attnModules[{json.dumps(name)}]"
+def _sheet_of(name: str) -> Path:
+    return FOLDER / name / "widget.css"
 
 
 def _class_of(name: str) -> str:
-    return f".attn-{name.removesuffix('.css').replace('_', '-')}"
+    return f".attn-{name.replace('_', '-')}"
 
 
 def _styles(paths: Iterable[Path], own_class: str) -> str:

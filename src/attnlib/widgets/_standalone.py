@@ -28,11 +28,11 @@ def standalone_page(widget: anywidget.AnyWidget, *, title: str, notes: str = "")
         notes: what stands below the widget, as HTML.
     """
     state = widget.get_state()
-    name = state["_anywidget_id"].split(".")[-2]
+    name = state["_anywidget_id"].split(".")[-3]
     traits = {key: value for key, value in state.items() if key not in JUPYTERS}
     buffers = {key: value for key, value in traits.items() if isinstance(value, bytes)}
     told = {
-        "module": f"{name}.js",
+        "module": f"{name}/widget.js",
         "state": {key: value for key, value in traits.items() if key not in buffers},
         "sizes": {key: len(value) for key, value in buffers.items()},
     }
@@ -45,7 +45,7 @@ def standalone_page(widget: anywidget.AnyWidget, *, title: str, notes: str = "")
         "notes": _plain(notes),
         "state": _script("application/json", json.dumps(told).replace("<", "\\u003c")),
         "bytes": _script("text/plain", base64.b64encode(packed).decode()),
-        "code": _script("text/javascript", page_script(f"{name}.js")),
+        "code": _script("text/javascript", page_script(name)),
     }
     return MARK.sub(lambda mark: parts[mark[1]], PAGE.read_text(encoding="utf-8"))
 

@@ -1,0 +1,168 @@
+// HeadLab's sentence: its words, what each is asked, and what the model answers.
+
+import { concord } from "../engine/language.js";
+import { element, write, writeAttribute } from "../shared/dom.js";
+import { createButton, createForm } from "../shared/parts.js";
+import { answersOf, partOf } from "./findings.js";
+
+/**
+ * What is asked of each word of a task's sentence: lists of {readout, relation, what, right}; `right`
+ * is an answer's place.
+ */
+export function questionsOf({ words, answers, partners }, { readouts, relations }) {
+  return words.map((_, word) =>
+    Object.keys(readouts).flatMap((readout) => {
+      const right = answers[readout][word];
+      if (right === null) return [];
+      const found = relations.find(
+        ({ name, readout: own }) => own === readout && word in partners[name],
+      );
+      // Only an adjective without an adverb is asked for a partner that isn't there.
+      const relation = found?.name ?? null;
+      return [{ readout, relation, what: relation ? partOf(relation) : "adverb", right }];
+    }),
+  );
+}
+
+/** The answers of a model to a sentence's questions, in the same lists; null where it has none. */
+export function answeredBy(logits, questions, { readouts }) {
+  const chosen = Object.entries(readouts).map(([readout, answers]) => [
+    readout,
+    answersOf(logits[readout], answers.length),
+  ]);
+  const found = Object.fromEntries(chosen);
+  return questions.map((own, word) => own.map(({ readout }) => found[readout][word]));
+}
+
+/**
+ * A line for each question of a word, with what is answered. A wrong answer has the right one beside
+ * it; there is always room for that, so nothing moves when answers change.
+ */
+export function createSlots(questions, readouts) {
+  const slots = questions.map(({ what }) => {
+    const answer = element("span", { class: "attn-given" });
+    const mark = element("span", { class: "attn-mark" });
+    const node = element("span", { class: "attn-slot" }, `${what}: `, answer, mark);
+    return { node, answer, mark };
+  });
+
+  /** `asked` are questions of the same form; `given` is null before there are answers. */
+  function draw(asked, given) {
+    slots.forEach(({ node, answer, mark }, i) => {
+      const { what, readout, right } = asked[i];
+      const texts = readouts[readout];
+      const longest = texts.reduce((a, b) => (b.length > a.length ? b : a));
+      const isWrong = given !== null && given[i] !== right;
+      node.classList.toggle("attn-wrong", isWrong);
+      writeAttribute(node, "data-room", `${what}: ${longest} ✗ ${texts[right]}`);
+      write(answer, texts[given === null ? right : given[i]]);
+      write(mark, given === null ? " (right)" : isWrong ? ` ✗ ${texts[right]}` : " ✓");
+    });
+  }
+  return { nodes: slots.map(({ node }) => node), draw };
+}
+
+/** What a card's field and slots are made of: a card serves other words of the same form. */
+function formOf(others, questions) {
+  return [...others, ...questions.map(({ what }) => what)].join();
+}
+
+/** A word with what it answers; `others` may be chosen in its place, if there are several. */
+function createCard(place, others, questions, readouts, choose) {
+  const isFixed = others.length <= 1;
+  const field = isFixed
+    ? element("span", { class: "attn-word" })
+    : element(
+        "select",
+        { "aria-label": `Word ${place + 1}` },
+        ...others.map((text) => element("option", {}, text)),
+      );
+  field.addEventListener("change", () => choose(place, field.value));
+  const slots = createSlots(questions, readouts);
+  const node = element("div", { class: "attn-card" }, field, ...slots.nodes);
+
+  /** `asked` are the word's questions, of the card's form; `given` is null before there are answers. */
+  function draw(word, asked, given) {
+    if (isFixed) write(field, word);
+    else if (field.value !== word) field.value = word;
+    slots.draw(asked, given);
+  }
+  return { node, field, draw, form: formOf(others, questions) };
+}
+
+/**
+ * A sentence of a setting that a reader changes word by word, types (one of Concord) or has drawn with
+ * `chance`: `choose(sentence)` is told a new one, as engine/ has it; `wanted()` is the newest, which may
+ * not be drawn yet. `cards` are the words with their answers, `another` is how to get others.
+ */
+export function createSentence(setting, chance, choose, wanted) {
+  const { task } = setting;
+  const field = element("input", { type: "text", "aria-label": "A sentence of the language" });
+  field.autocomplete = "off";
+  field.spellcheck = false;
+  const refusal = element("p", { class: "attn-refusal", role: "status" });
+  const submit = element("button", { type: "submit", class: "attn-button" }, "Ask about it");
+  const form = createForm(
+    () => {
+      try {
+        refuse("");
+        if (field.value.trim() === "") throw new Error("Type a sentence.");
+        choose(concord.read(field.value));
+      } catch (error) {
+        refuse(error.message);
+      }
+    },
+    ...(task === concord ? [field, submit] : []),
+    createButton(setting.another, () => {
+      refuse("");
+      choose(task.draw(chance));
+    }),
+  );
+  form.className = "attn-row";
+  const cards = element("div", { class: "attn-cards" });
+  const another = element("div", { class: "attn-another" }, form, refusal);
+  let shown = null;
+  let list = [];
+
+  function refuse(message) {
+    refusal.textContent = message.replace(/^text must/, "This must");
+    field.setAttribute("aria-invalid", String(message !== ""));
+  }
+
+  function replace(place, word) {
+    list[place].field.focus();
+    const newest = wanted();
+    const fits = setting.alternatives(newest, place).includes(word);
+    choose(setting.changed(fits ? newest : shown, place, word));
+  }
+
+  /** `given` has the model's answers, as answeredBy; null before there are any. */
+  function draw(sentence, questions, given) {
+    if (sentence !== shown) {
+      shown = sentence;
+      const { words } = sentence;
+      const before = list;
+      const root = cards.getRootNode();
+      const inHand = before.findIndex(({ field }) => field === root.activeElement);
+      list = words.map((_, place) => {
+        const others = setting.alternatives(sentence, place);
+        const asked = questions[place];
+        if (before[place]?.form === formOf(others, asked)) return before[place]; // fields are dear
+        return createCard(place, others, asked, task.readouts, replace);
+      });
+      if (list.length !== before.length) cards.replaceChildren(...list.map((card) => card.node));
+      else {
+        list.forEach((card, place) => {
+          if (card !== before[place]) before[place].node.replaceWith(card.node);
+        });
+      }
+      if (inHand >= 0) list[inHand]?.field.focus();
+      if (field !== document.activeElement) field.value = words.join(" ");
+      refuse("");
+    }
+    list.forEach((card, place) => {
+      card.draw(sentence.words[place], questions[place], given?.[place] ?? null);
+    });
+  }
+  return { cards, another, draw };
+}

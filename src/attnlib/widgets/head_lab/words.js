@@ -1,0 +1,81 @@
+// What HeadLab says: what a model has learned, what muting does.
+
+import { headsInWords, nameOfRun } from "../lab/words.js";
+import { inWords, shortNumber } from "../shared/numbers.js";
+import { bestHeads, hasLearned, LEARNED, nameOf, partOf } from "./findings.js";
+
+const MOST_NAMED = 2; // relations: a line that grew would move what stands below it
+const CHANGES = 0.1; // of a weight: more than that is told as a change
+
+/** What a model has learned, and what not. */
+export function sayLearned(run) {
+  const shares = run.setting.rows.map(({ name, share }) => [name, share(run.evaluation)]);
+  const verb = { stopped: "Stopped", given: "Asked" }[run.state] ?? "Trained";
+  const named = (some) => some.map(([name, share]) => `${nameOf(name)} (${shortNumber(share)})`);
+  const begin = `${verb} with ${nameOfRun(run)}:`;
+  if (run.setting.chosen) return `${begin} right are ${inWords(named(shares))}.`;
+  const missed = shares.filter(([, share]) => share < LEARNED);
+  if (missed.length === 0) return `${begin} at least 9 of 10 answers are right in each relation.`;
+  const isShort = missed.length <= MOST_NAMED;
+  const which = isShort ? inWords(named(missed)) : `${missed.length} of ${shares.length} relations`;
+  return `${begin} it hasn't learned ${which}.`;
+}
+
+/** What the smallest form says of a model that has been trained; `counts` may be chosen. */
+export function sayVerb(run, counts) {
+  const needs = ["verb>subject", "verb>object"].map((name) => run.evaluation.relations[name]);
+  const [subject, object] = needs.map((share) => shortNumber(share));
+  const who = nameOfRun(run);
+  const more = counts.find((count) => count > run.numHeads);
+  const isLearned = needs.every((share) => share >= LEARNED);
+  const next = isLearned || !more ? "" : ` Now give it ${headsInWords(more)}.`;
+  return `${who}: right about the subject in ${subject}, about the object in ${object}.${next}`;
+}
+
+/** Whether two things that one word needs are found by one head or by two, or not learned. */
+export function saySharing(evaluation, { pairs }) {
+  const bests = bestHeads(evaluation.mass);
+  const known = pairs.filter((pair) => pair.every((name) => name in bests));
+  return known.map(([a, b]) => {
+    const [one, other] = [bests[a].head + 1, bests[b].head + 1];
+    const missed = [a, b].filter((name) => !hasLearned(evaluation, name)).map(partOf);
+    const isShared = missed.length === 0 && one === other;
+    const found = isShared ? `head ${one} for both` : `heads ${one} and ${other}`;
+    const whose = missed.length > 0 ? `${inWords(missed)} not learned` : found;
+    const [word] = a.includes(">") ? a.split(">") : ["each symbol"];
+    return { text: `${word}: ${partOf(a)} and ${partOf(b)}`, whose, isShared };
+  });
+}
+
+/** Between which weights a head is on each of its partners when only the values change. */
+export function saySpread(spread, { relations }) {
+  const range = ({ low, high }) => `${shortNumber(low)} to ${shortNumber(high)}`;
+  return inWords(relations.map(({ name }, i) => `${range(spread[i])} on ${partOf(name)}`));
+}
+
+/**
+ * What is to be learned from a model with one head and two needs; `spread` is that of its head.
+ */
+export function sayOneHead({ setting, evaluation, state, steps }, spread) {
+  const both = setting.rows.at(-1).share(evaluation);
+  const isFound = both >= LEARNED;
+  const verdict = isFound ? "One head answers both" : "One head doesn't answer both";
+  const early = state === "stopped" ? ` after ${steps} steps` : "";
+  const width = Math.max(...spread.map(({ low, high }) => high - low));
+  const row = `Its row ${width >= CHANGES ? "changes" : "hardly changes"} with the values`;
+  const way = isFound && setting.chosen.mlp ? " An MLP comes behind it." : "";
+  return `${verdict}${early}: ${shortNumber(both)} of the questions have both right.${way} ${row}: its weight is ${saySpread(spread, setting.task)} in nine of ten tries with other values.`;
+}
+
+/** What the model answers about the sentence, and what muting some heads changes. */
+export function sayAnswers(questions, given, muted) {
+  const all = questions.flatMap((own, word) => own.map(({ right }, i) => given[word][i] === right));
+  const wrong = all.filter((isRight) => !isRight).length;
+  const heads = inWords(muted.map((head) => String(head + 1)));
+  const who =
+    muted.length === 0
+      ? "No head is muted"
+      : `Muted: ${muted.length > 1 ? "heads" : "head"} ${heads}`;
+  const areWrong = wrong > 1 ? `${wrong} are` : `${wrong || "none"} is`;
+  return `${who}: of ${all.length} answers about this sentence ${areWrong} wrong.`;
+}

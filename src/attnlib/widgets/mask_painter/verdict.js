@@ -1,0 +1,57 @@
+// MaskPainter's verdict: who sees a later token, who sees nothing, and whether that is wrong.
+
+import { element } from "../shared/dom.js";
+import { inWords } from "../shared/numbers.js";
+import { createNote } from "../shared/parts.js";
+
+/** For each row that may look to its right: {row, columns}, the later tokens that it sees. */
+export function leaks(mask, T) {
+  const indices = Array.from({ length: T }, (_, i) => i);
+  return indices
+    .map((row) => ({ row, columns: indices.filter((j) => j > row && mask[row * T + j]) }))
+    .filter(({ columns }) => columns.length > 0);
+}
+
+/** The rows that may look nowhere. */
+export function blindRows(mask, T) {
+  const rows = Array.from({ length: T }, (_, i) => i);
+  return rows.filter((i) => !mask.slice(i * T, (i + 1) * T).includes(true));
+}
+
+/** What is to be said of a mask first. */
+function judge(found, blind, T, isCausal) {
+  const count = found.reduce((sum, { columns }) => sum + columns.length, 0);
+  const looks = `${count} ${count === 1 ? "look" : "looks"}`;
+  if (blind.length === T) return "Nobody sees anything: every output is 0";
+  if (isCausal && count > 0) return `Leak: ${looks} into the future`;
+  if (isCausal) return "No leak: every token sees only itself and the past";
+  if (count === 0) return "Nobody looks to the right";
+  return `${looks} to the right: as in an encoder, where that is no leak`;
+}
+
+/** Says what is wrong with a mask that is meant to be causal, and which tokens see nothing. */
+export function createVerdict(tokens) {
+  const summary = element("p", { class: "attn-summary", role: "status" });
+  const list = element("ul");
+  const counted = createNote("Tokens are counted from 0.");
+  const node = element("div", { class: "attn-alarm" }, summary, list, counted);
+  const called = (i) => `token ${i} "${tokens[i]}"`;
+
+  function sees({ row, columns }) {
+    const seen = columns.length === 1 ? called(columns[0]) : `tokens ${inWords(columns)}`;
+    return `${called(row)} can see ${seen}`;
+  }
+
+  function draw(found, { blind, isCausal }) {
+    const isEmpty = blind.length === tokens.length;
+    summary.textContent = judge(found, blind, tokens.length, isCausal);
+    node.classList.toggle("attn-leaking", isCausal && found.length > 0);
+    const lines = [
+      ...(isCausal ? found.map(sees) : []),
+      ...(isEmpty ? [] : blind.map((i) => `${called(i)} looks nowhere: output 0`)),
+    ];
+    list.replaceChildren(...lines.map((line) => element("li", { dir: "auto" }, line)));
+    counted.hidden = lines.length === 0;
+  }
+  return { node, draw };
+}
