@@ -28,7 +28,7 @@ from measuring import (
     take_turns,
 )
 
-from attnlib import atlas
+from attncourse import atlas
 
 WAYS = ("model alone", "all weights handed out", "atlas")
 LENGTHS = 512, 1024

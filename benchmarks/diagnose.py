@@ -26,10 +26,12 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the attentions 
 from tools import public_attentions as public
 from tools.broken_attentions import FOUND_BEFORE, MISSED
 
-from attnlib import MultiHeadAttention, museum
-from attnlib.museum import visitors
-from attnlib.museum.doctor.patient import answer_of_attnlib
-from attnlib.museum.doctor.reference import reference
+import attndoctor
+from attndoctor import museum
+from attndoctor.museum import visitors
+from attndoctor.patient import answer_of_attnlib
+from attndoctor.reference import reference
+from attnlib import MultiHeadAttention
 
 PAIRS = 40
 RIGHT = (
@@ -68,7 +70,7 @@ def candidates(pairs: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def seconds(diagnose: Callable[[], museum.Diagnosis]) -> float:
+def seconds(diagnose: Callable[[], attndoctor.Diagnosis]) -> float:
     """Return what a first diagnosis costs."""
     answer_of_attnlib.cache_clear()
     reference.cache_clear()
@@ -80,9 +82,9 @@ def seconds(diagnose: Callable[[], museum.Diagnosis]) -> float:
 def measure(pairs: int) -> dict[str, dict[str, float]]:
     """Return {kind: {name: seconds}}."""
     torch.set_num_threads(1)
-    museum.diagnose(MultiHeadAttention)  # what torch sets up once doesn't count
+    attndoctor.diagnose(MultiHeadAttention)  # what torch sets up once doesn't count
     return {
-        kind: {name: seconds(partial(museum.diagnose, one)) for name, one in group.items()}
+        kind: {name: seconds(partial(attndoctor.diagnose, one)) for name, one in group.items()}
         for kind, group in candidates(pairs).items()
     }
 

@@ -30,9 +30,9 @@ from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 from tools.browser_models import page_source  # noqa: E402
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser  # noqa: E402
 
+from attncourse.tasks import concord, pack  # noqa: E402
+from attncourse.training import RECIPES, answer_loss  # noqa: E402
 from attnlib.model import TransformerModel  # noqa: E402
-from attnlib.relations import concord, pack  # noqa: E402
-from attnlib.training import RECIPES, answer_loss  # noqa: E402
 
 HEADS = (1, 4, 16)
 RECIPE = RECIPES["concord"]

@@ -40,7 +40,7 @@ from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser  # noqa: E402
 from tools.widget_pages import page_source  # noqa: E402
 
-from attnlib.widgets import HeadLab  # noqa: E402
+from attncourse.widgets import HeadLab  # noqa: E402
 
 HEADS = (2, 4, 8, 16)
 THROTTLED = 4

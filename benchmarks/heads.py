@@ -17,7 +17,7 @@ diagonals: the tokens one and three places back.
 induction: what followed last time. Steps until half, and nine tenths, of it is right; how much the
 best head of the last layer looks there.
 
-Sweeps that a lesson shows are in `attnlib.training.SWEEPS`.
+Sweeps that a lesson shows are in `attncourse.training.SWEEPS`.
 """
 
 import argparse
@@ -30,11 +30,11 @@ import torch
 from measuring import RESULTS, save, show
 from torch import Tensor
 
-from attnlib._chance import Chance
+from attncourse.tasks import Batch, Sentence, Task, pack
+from attncourse.tasks import concord as language
+from attncourse.training import RECIPES, FixedWeights, Recipe, Trained, held_out_sentences, train
 from attnlib.patterns import Scores, induction_score, relation_mass
-from attnlib.relations import Batch, Sentence, Task, pack
-from attnlib.relations import concord as language
-from attnlib.training import RECIPES, FixedWeights, Recipe, Trained, held_out_sentences, train
+from attnlib.rng import Chance
 
 SHARING = RESULTS.parents[1] / "src" / "attnlib" / "widgets" / "head_lab" / "sharing.json"
 HEADS = (1, 2, 4, 8, 16)

@@ -1,4 +1,4 @@
-"""Which mistakes `museum.diagnose` sees: attnlib's own attention, changed in one place at a time.
+"""Which mistakes `attndoctor.diagnose` sees: our own attention, changed in one place at a time.
 
     python benchmarks/mutations.py              # all of them, about ten minutes on two cores
     python benchmarks/mutations.py --every 10   # every tenth
@@ -58,7 +58,7 @@ def verdict(mutation: Mutation) -> tuple[str, str]:
 def verdict_apart(mutation: Mutation) -> tuple[str, str]:
     """Return `verdict` from a process of its own, since a mutant may write beyond its memory."""
     apart = get_context("forkserver")
-    apart.set_forkserver_preload(["attnlib.museum"])  # so that each needn't import PyTorch again
+    apart.set_forkserver_preload(["attndoctor"])  # so that each needn't import PyTorch again
     with ProcessPoolExecutor(1, apart, torch.set_num_threads, (1,)) as process:
         try:
             return process.submit(verdict, mutation).result()

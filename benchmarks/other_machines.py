@@ -7,8 +7,8 @@
 `native` is this machine. Other processors are imitated by the instructions that torch and its
 libraries may use; `default` has the oldest. Pages that train are executed with two and four
 `threads`, too, and in a `changed` world: there first weights are others by a millionth (see
-`attnlib.training.changed_world`), those of loops written out on a page, too, and instructions the
-oldest. The Python is the one that this runs under.
+`attncourse.training.changed_world`), those of loops written out on a page, too, and instructions
+the oldest. The Python is the one that this runs under.
 
 Exit status 1: a cell fails.
 """
@@ -28,7 +28,7 @@ sys.path += [str(ROOT / "tests"), str(ROOT / "book" / "extensions")]
 import torch  # noqa: E402
 from tools.lesson_runs import all_notebooks, execute_elsewhere, trains  # noqa: E402
 
-from attnlib.training.changed_world import VARIABLE  # noqa: E402
+from attncourse.training.changed_world import VARIABLE  # noqa: E402
 
 # What torch, MKL and oneDNN call them; the oldest first.
 LIBRARIES = ("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")

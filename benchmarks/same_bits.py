@@ -21,8 +21,8 @@ import torch
 from measuring import Goal, save, show, show_goals
 from other_machines import settings
 
-from attnlib import data
-from attnlib.training import GRID, RECIPES, SWEEPS, loop, train
+from attncourse import data
+from attncourse.training import GRID, RECIPES, SWEEPS, loop, train
 
 SETTINGS = settings([]) | {"compatible": {"MKL_CBWR": "COMPATIBLE"}}
 POWERS = (-18, -20, -22)  # of 2: grids that were tried

@@ -110,7 +110,7 @@ def pytest_xdist_make_scheduler(config, log):
     class ByFileOrPage(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
-            if file.startswith("tests/lessons/") or "[book/" in test:
+            if file.startswith("tests/site/lessons/") or "[book/" in test:
                 return file + "".join(test.partition("[")[1:])
             return file
 

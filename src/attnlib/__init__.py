@@ -1,7 +1,7 @@
-"""attnlib: the small package that computes every number and picture of the course.
+"""attnlib: attention and its pictures, the small package that the whole course computes with.
 
-`attnlib.plotting`, `attnlib.widgets` and `attnlib.exercises` are imported when they are wanted, so
-that `import attnlib` stays quick.
+`import attnlib` stays quick and needs PyTorch alone: `attnlib.plotting` brings matplotlib,
+`attnlib.interop` reads other libraries' weights.
 """
 
 from attnlib.attention import MultiHeadAttention

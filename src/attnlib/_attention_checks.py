@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from attnlib._checks import (
+from attnlib.checks import (
     divisors_of,
     require_divisible,
     require_dropout,

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from attnlib import _attention_checks as checks
-from attnlib._checks import require_flag, require_parameter_dtype
 from attnlib._projection import project_heads
 from attnlib.cache import KVCache, require_cache
+from attnlib.checks import require_flag, require_parameter_dtype
 from attnlib.functional import explicit_attention, fused_attention, merge, recorded_weights, split
 from attnlib.masks import AttentionMask
 from attnlib.positions import RotaryPositions

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlib._checks import (
+from attnlib.attention import AttentionOptions, MultiHeadAttention
+from attnlib.checks import (
     require_dropout,
     require_flag,
     require_parameter_dtype,
@@ -20,7 +21,6 @@ from attnlib._checks import (
     require_width,
     shape_of,
 )
-from attnlib.attention import AttentionOptions, MultiHeadAttention
 from attnlib.norms import LayerNorm, make_norms
 
 NormPosition = Literal["pre", "post"] | None

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attnlib._checks import (
+from attnlib.checks import (
     require_boolean_mask,
     require_count,
     require_flag,

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlib._checks import (
+from attnlib.checks import (
     require_flag,
     require_number,
     require_parameter_dtype,

@@ -1,7 +1,7 @@
 """The one visual language of the course, as plain data.
 
-Figures (`attnlib.plotting`), widgets (`attnlib.widgets`) and the site's style sheet all take their
-colors from here, so that a head, a query or a weight looks the same everywhere.
+Figures, the course's widgets and the site's style sheet all take their colors from here, so that a
+head, a query or a weight looks the same everywhere.
 """
 
 # Attention weights from 0 to 1: viridis, which is perceptually uniform and readable for

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlib._checks import (
+from attnlib.checks import (
     require_boolean_mask,
     require_count,
     require_flag,
@@ -28,7 +28,7 @@ from attnlib._checks import (
     require_whole_numbers,
     shape_of,
 )
-from attnlib._pattern_sums import (
+from attnlib.pattern_sums import (
     EntropySums,
     OffsetSums,
     TargetSums,
@@ -37,7 +37,7 @@ from attnlib._pattern_sums import (
     previous_targets,
     same_targets,
 )
-from attnlib._weight_checks import require_attention
+from attnlib.weight_checks import require_attention
 
 __all__ = [
     "Scores",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import (
+from attnlib.checks import (
     require_count,
     require_flag,
     require_floating,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tools.copying import CopiedNumbers
 from tools.modules import F64, make_module
 
-from attnlib import KVCache, causal_mask, museum, padding_mask
+from attndoctor import museum
+from attnlib import KVCache, causal_mask, padding_mask
 
 
 def close(a, b):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tools.refusing import assert_refused
 
+from attncourse.tasks import induction
 from attnlib.model import GPT, TaskSizes, TransformerModel, generate
-from attnlib.relations import induction
 
 BEGIN = torch.tensor([[1, 2, 3], [10, 0, 10]])
 OPTIONS = [{}, {"tied": True}, {"positions": "rotary"}, {"positions": None}, {"num_kv_heads": 1}]

@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 from tools.refusing import assert_refused
 from torch import nn
 
-from attnlib import (
-    FeedForward,
-    KVCache,
-    LayerNorm,
-    MultiHeadAttention,
-    RMSNorm,
-    TransformerBlock,
-    relations,
-)
+from attncourse import tasks
+from attnlib import FeedForward, KVCache, LayerNorm, MultiHeadAttention, RMSNorm, TransformerBlock
 from attnlib.model import TaskSizes, TransformerModel
 from attnlib.positions import RotaryPositions, SinusoidalPositions
 
@@ -49,7 +42,7 @@ def model_of(*blocks, **options):
 
 def concord(num_heads):
     """The model that learns the language Concord."""
-    return TransformerModel.of_sizes(relations.concord, d_model=64, num_heads=num_heads)
+    return TransformerModel.of_sizes(tasks.concord, d_model=64, num_heads=num_heads)
 
 
 # --- what it computes ----------------------------------------------------------------------------
@@ -59,7 +52,7 @@ def concord(num_heads):
 def test_the_model_of_concord(num_heads):
     model = concord(num_heads)
     sizes = {name: list(parameter.shape) for name, parameter in model.named_parameters()}
-    words, positions = len(relations.concord.vocabulary), relations.concord.length
+    words, positions = len(tasks.concord.vocabulary), tasks.concord.length
     assert sizes == {
         "token_embedding.weight": [words, 64],
         "position_embedding.weight": [positions, 64],

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attncourse.tasks import concord, pack
 from attnlib import patterns
-from attnlib.relations import concord, pack
 
 T = 6
 TOKENS = torch.tensor([3, 1, 3, 1, 2, 3])

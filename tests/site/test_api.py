@@ -4,26 +4,18 @@ import inspect
 import re
 
 import pytest
+from tools.figures import ILLUSTRATIONS
 
+import attndoctor
 import attnlib
-from attnlib import (
-    data,
-    heatmap,
-    interop,
-    model,
-    museum,
-    patterns,
-    plotting,
-    relations,
-    tokens,
-    training,
-    widgets,
-)
-from attnlib.exercises import lessons
+from attncourse import data, tasks, tokens, training, widgets
+from attncourse.lessons import lessons
+from attndoctor import museum
+from attnlib import heatmap, interop, model, patterns, plotting
 
 PUBLIC = {
-    "api": [attnlib, model, tokens, relations, patterns, training, data, heatmap, interop],
-    "api_tools": [museum, plotting, widgets, *lessons().values()],
+    "api": [attnlib, model, tokens, tasks, patterns, training, data, heatmap, interop],
+    "api_tools": [attndoctor, museum, plotting, *ILLUSTRATIONS, widgets, *lessons().values()],
 }
 
 
@@ -49,15 +41,15 @@ def test_everything_public_is_documented(site, page):
 
 
 def test_a_missing_exercise_is_noticed(site):
-    html = read_page(site, "api_tools").replace('id="attnlib.exercises.l04.split"', "")
-    assert undocumented(html, PUBLIC["api_tools"]) == ["attnlib.exercises.l04.split"]
+    html = read_page(site, "api_tools").replace('id="attncourse.lessons.l04.split"', "")
+    assert undocumented(html, PUBLIC["api_tools"]) == ["attncourse.lessons.l04.split"]
 
 
 @pytest.mark.parametrize("lesson", lessons())
 def test_each_lesson_has_a_heading_over_its_exercises(site, lesson):
     html = read_page(site, "api_tools")
     section = html[html.index(f"<h3>Of lesson {int(lesson[1:])}<") :]
-    first = re.search(r'<dt class="sig[^>]* id="attnlib\.exercises\.(\w+)\.', section)
+    first = re.search(r'<dt class="sig[^>]* id="attncourse\.lessons\.(\w+)\.', section)
     assert first and first[1] == lesson
 
 

@@ -4,11 +4,10 @@ import re
 import shutil
 
 import pytest
-from course.pages import package_folder
 from tools import ROOT
 from tools.browsing import open_page
 from tools.lesson_runs import NOTEBOOK, all_notebooks
-from tools.site_builds import build, run_readers_command, small_project
+from tools.site_builds import build, copied_packages, run_readers_command, small_project
 
 FIGURE_CELL = """
 ```{code-cell} ipython3
@@ -154,14 +153,13 @@ def test_what_a_phone_cannot_show_whole_says_so(browser, drawn_for_phones, width
 def test_editing_the_package_executes_a_page_and_editing_its_text_or_browser_code_does_not(
     tmp_path,
 ):
-    ignored = shutil.ignore_patterns("__pycache__")
-    package = shutil.copytree(package_folder(), tmp_path / "imported" / "attnlib", ignore=ignored)
+    source = copied_packages(tmp_path / "imported")
     cell = "from attnlib import causal_mask\ncausal_mask(4).sum()"
     page = f"{NOTEBOOK}# Page\n\nText.\n\n```{{code-cell}} ipython3\n{cell}\n```\n"
     project = small_project(tmp_path / "project", {"index": page})
 
     def executes() -> bool:
-        result = build(project, project, "-W", imports_from=package.parent)
+        result = build(project, project, "-W", imports_from=source)
         assert result.returncode == 0, result.stderr
         return "Executing 1 page" in result.stdout
 
@@ -170,13 +168,13 @@ def test_editing_the_package_executes_a_page_and_editing_its_text_or_browser_cod
 
     assert executes()
     assert "tensor(10)" in shown()
-    source = project / "book" / "index.md"
-    source.write_text(page.replace("Text.", "Better text."), encoding="utf-8")
-    (package / "widgets" / "flow" / "widget.js").write_text("draw()", encoding="utf-8")
-    (package / "exercises" / "l04" / "__init__.py").unlink()
+    text = project / "book" / "index.md"
+    text.write_text(page.replace("Text.", "Better text."), encoding="utf-8")
+    (source / "attncourse/widgets/flow/widget.js").write_text("draw()", encoding="utf-8")
+    (source / "attncourse" / "lessons" / "l04" / "__init__.py").unlink()
     assert not executes()
     assert "Better text." in shown() and "tensor(10)" in shown()
-    with (package / "masks.py").open("a", encoding="utf-8") as masks:
+    with (source / "attnlib" / "masks.py").open("a", encoding="utf-8") as masks:
         masks.write("\n\ndef causal_mask(size): return torch.zeros(size)\n")
     assert executes()
     assert "tensor(0.)" in shown()

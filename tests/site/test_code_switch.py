@@ -37,7 +37,7 @@ Text of solution.
 """
 ANSWER = """```{code-cell} ipython3
 :tags: [remove-input, exercise-page]
-from attnlib.exercises import l04
+from attncourse.lessons import l04
 l04.idle_bias.on_page()
 ```
 """

@@ -41,7 +41,7 @@ In the text.
 :tags: [remove-cell]
 
 assert not tries, "there are no tries"
-from attnlib.lesson import glue
+from attncourse.glue import glue
 glue("share", "3 of 5")
 ```
 

@@ -1,36 +1,34 @@
 """A page is executed again when what it uses may have changed, and never shows what is stale."""
 
 import ast
-import pkgutil
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from course.execution import LIBRARIES, fingerprint
-from course.pages import lesson_of, package_folder
+from course.pages import PACKAGES, lesson_of, source_folder
 from tools.lesson_runs import all_notebooks, code_of
-
-import attnlib
-from attnlib import plotting
+from tools.packages import names_of_modules
 
 FILES = [
-    "masks.py",
-    "data/weights.safetensors",
-    "plotting/heads.py",
-    "plotting/l04/flow.py",
-    "exercises/_checking.py",
-    "exercises/l04/__init__.py",
-    "exercises/l04/deeper/shapes.py",
-    "exercises/l05/norms.py",
-    "widgets/flow/widget.py",
-    "widgets/flow/widget.js",
-    "widgets/shared/flow.css",
-    "__pycache__/masks.cpython-311.pyc",
+    "attnlib/masks.py",
+    "attnlib/plotting/heads.py",
+    "attndoctor/probes.py",
+    "attncourse/data/weights.safetensors",
+    "attncourse/checking/functions.py",
+    "attncourse/lessons/l04/__init__.py",
+    "attncourse/lessons/l04/figures/flow.py",
+    "attncourse/lessons/l05/norms.py",
+    "attncourse/widgets/flow/widget.py",
+    "attncourse/widgets/flow/widget.js",
+    "attncourse/widgets/shared/flow.css",
+    "attnlib/__pycache__/masks.cpython-311.pyc",
 ]
 PAGES = ["L04_Multi_Head_Attention", "L05_Normalization_and_Residuals", "museum"]
-BROWSER_CODE = ["widgets/flow/widget.js", "widgets/shared/flow.css"]
+BROWSER_CODE = ["attncourse/widgets/flow/widget.js", "attncourse/widgets/shared/flow.css"]
 
 
 def executed_again(name: str) -> list[str]:
@@ -69,23 +67,24 @@ def test_each_page_is_keyed_by_the_package_and_its_own_lesson_s_folders(house, n
     assert changed() == executed_again(name)
 
 
+def source_files() -> list[Path]:
+    return [file for name in PACKAGES for file in (source_folder() / name).rglob("*.py")]
+
+
 def imported(code: str) -> Iterator[str]:
-    """Give all that a text imports from attnlib, and the plotting functions that it names."""
+    """Give all that a text imports."""
     code = "\n".join(line for line in code.splitlines() if line[:1] != "%")
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):
             yield from (f"{alias.name}." for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            module = f"attnlib.{node.module}" if node.level else node.module
+            module = f"attncourse.{node.module}" if node.level else node.module
             yield from (f"{module}.{alias.name}." for alias in node.names)
-        name = getattr(node, "attr", getattr(node, "id", None))
-        if name in plotting.__all__:  # which imports the figures of all lessons
-            yield f"{getattr(plotting, name).__module__}."
 
 
 def lessons_used(code: str) -> set[str]:
     """Return the lessons from whose folders some code takes something: {"l04"}."""
-    names = [name for name in imported(code) if name.startswith("attnlib.")]
+    names = [name for name in imported(code) if name.startswith("attncourse.")]
     return {lesson for name in names for lesson in re.findall(r"\.(l\d\d)\.", name)}
 
 
@@ -97,23 +96,19 @@ def test_a_page_uses_no_other_lesson_s_folder(page):
 
 
 def test_no_file_of_the_package_uses_a_lesson_s_folder_but_that_lesson_s():
-    package = package_folder()
     found = []
-    for file in package.rglob("*.py"):
-        name = file.relative_to(package)
-        own = {folder for folder in name.parts if re.fullmatch(r"l\d\d", folder)}
-        if name.as_posix() != "plotting/__init__.py":  # it only hands on: see imported()
-            used = lessons_used(file.read_text(encoding="utf-8"))
-            found += [f"{name} uses {lesson}" for lesson in used - own]
+    for file in source_files():
+        own = {folder for folder in file.parts if re.fullmatch(r"l\d\d", folder)}
+        used = lessons_used(file.read_text(encoding="utf-8"))
+        found += [f"{file} uses {lesson}" for lesson in used - own]
     assert found == []
 
 
-def test_lessons_are_found_in_what_is_imported_and_in_what_is_drawn():
-    assert lessons_used("from attnlib.exercises import l04 as check") == {"l04"}
-    assert lessons_used("from attnlib.plotting.l05.blocks import plot_blocks") == {"l05"}
-    assert lessons_used("import attnlib.exercises.l06.maps as maps") == {"l06"}
+def test_lessons_are_found_in_what_is_imported():
+    assert lessons_used("from attncourse.lessons import l04 as check") == {"l04"}
+    assert lessons_used("from attncourse.lessons.l05.figures.blocks import plot_blocks") == {"l05"}
+    assert lessons_used("import attncourse.lessons.l06.maps as maps") == {"l06"}
     assert lessons_used("from ..l07 import maps") == lessons_used("from .. import l07") == {"l07"}
-    assert lessons_used("plotting.plot_flow(x)") == lessons_used("plot_flow(x)") == {"l04"}
     assert lessons_used("from attnlib import plotting\nplotting.plot_heads(x)") == set()
 
 
@@ -131,10 +126,10 @@ def test_a_page_reads_no_data_by_their_path(page):
 
 
 def test_versions_of_libraries_count():
-    texts = [path.read_text(encoding="utf-8") for path in package_folder().rglob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in source_files()]
     names = {name for text in [*texts, *map(code_of, all_notebooks())] for name in imported(text)}
     modules = {name.split(".")[0] for name in names} - sys.stdlib_module_names
-    counted = {name.replace("-", "_") for name in LIBRARIES} | {"attnlib"}
+    counted = {name.replace("-", "_") for name in LIBRARIES} | set(PACKAGES)
     come_with_them = {"cycler", "matplotlib_inline", "traitlets", "triton"}
     in_jupyterlab_alone = {"jupytext", "tqdm"}  # captions, which the site sets itself; progress
     assert {name.lower() for name in modules} <= counted | come_with_them | in_jupyterlab_alone
@@ -149,13 +144,13 @@ def look_around():
     found = {"random numbers": torch.get_rng_state().tolist(), "settings of torch": settings}
     found |= {"settings of matplotlib": dict(matplotlib.rcParams), "environment": dict(os.environ)}
     for name, module in list(sys.modules.items()):
-        if name.startswith("attnlib"):
+        if name.startswith(("attnlib", "attndoctor", "attncourse")):
             values = vars(module).items()
             found[name] = {k: id(v) for k, v in values if not isinstance(v, types.ModuleType)}
     return found
 
 before = look_around()
-for module in ["attnlib", *sys.argv[1:]]:
+for module in sys.argv[1:]:
     importlib.import_module(module)
     after = look_around()
     print(*(f"{module} changes {what}" for what in before if before[what] != after[what]))
@@ -164,8 +159,6 @@ for module in ["attnlib", *sys.argv[1:]]:
 
 
 def test_importing_a_module_only_defines_its_names():
-    names = [module.name for module in pkgutil.walk_packages(attnlib.__path__, "attnlib.")]
-    names.remove("attnlib.heatmap._triton")  # needs Triton
-    command = [sys.executable, "-c", IMPORT_ALL, *names]
+    command = [sys.executable, "-c", IMPORT_ALL, *names_of_modules()]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == ""

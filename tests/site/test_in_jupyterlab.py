@@ -15,7 +15,7 @@ LESSON = f"""{NOTEBOOK}# Lesson
 
 ```{{code-cell}} ipython3
 from attnlib import plotting
-from attnlib.lesson import glue
+from attncourse.glue import glue
 plotting.use_course_style()
 ```
 

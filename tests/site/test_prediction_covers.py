@@ -15,7 +15,7 @@ from tools.site_builds import build, small_project
 PREDICT = """```{{code-cell}} ipython3
 :tags: [remove-input]
 
-from attnlib.widgets import Predict
+from attncourse.widgets import Predict
 Predict("What is {question}?", ["this", "that"], 0, "Because.")
 ```
 """

@@ -15,11 +15,11 @@ CELL = """
 ```
 """
 PREDICT = CELL.format(
-    "from attnlib.widgets import Predict\n"
+    "from attncourse.widgets import Predict\n"
     'Predict("What is 6 * 7?", ["41", "42", "43"], 1, "Count.")'
 )
 OTHER = CELL.format('Predict("And 6 * 8?", ["46", "48"], 1, "Count on.")')
-ANSWER = CELL.format("from attnlib.exercises import l03, l05\nl03.softmax_row.on_page()")
+ANSWER = CELL.format("from attncourse.lessons import l03, l05\nl03.softmax_row.on_page()")
 CHOICE = CELL.format("l05.diagnosis.on_page()")
 RIGHT = ["1/8", "0,25", "0.625", "20"]
 

@@ -11,7 +11,7 @@ from course.reference import REQUIRED, license_of
 from tools import ROOT
 from tools.site_builds import build, small_project
 
-from attnlib import data
+from attncourse import data
 from attnlib.plotting.style import COURSE_FONT
 
 PAGE = "book/sources.html"

@@ -14,7 +14,7 @@ PAGE = f"""{NOTEBOOK}# Page
 ```{{code-cell}} ipython3
 import sys, time
 import torch
-from attnlib.widgets import Predict, QueryCompass
+from attncourse.widgets import Predict, QueryCompass
 for word in ("one", "two"):
     print(word)
     sys.stdout.flush()

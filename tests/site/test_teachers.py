@@ -12,7 +12,7 @@ from tools import ROOT
 from tools.lesson_runs import NOTEBOOK, all_lessons
 from tools.site_builds import build, small_project
 
-from attnlib.exercises import lessons
+from attncourse.lessons import lessons
 
 PAGE = "book/teachers.html"
 LESSON = f"""{NOTEBOOK}# L77 · A lesson
@@ -20,7 +20,7 @@ LESSON = f"""{NOTEBOOK}# L77 · A lesson
 ```{{code-cell}} ipython3
 :tags: [remove-input]
 
-from attnlib.widgets import Predict
+from attncourse.widgets import Predict
 Predict("Is `1 < 2`?", ["Yes", "*No*"], 0, "Count.")
 ```
 

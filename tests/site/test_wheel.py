@@ -1,17 +1,20 @@
-"""The wheel carries everything: attnlib works where this checkout isn't."""
+"""The wheel carries everything: the packages work where this checkout isn't."""
 
+import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 from tools import ROOT
+from tools.readers_packages import missing_beside
 
 USE_IT = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import attnlib, attnlib.exercises, attnlib.plotting, attnlib.widgets
+import attnlib, attncourse.lessons, attnlib.plotting, attncourse.widgets
 assert attnlib.__file__.startswith(sys.argv[1]), attnlib.__file__
-from attnlib import data
+from attncourse import data
 assert data.load("concord")[1].final["relations"]["verb>object"] > 0.9
 """
 
@@ -45,8 +48,8 @@ def test_the_wheel_is_small(wheel):
 def test_the_wheel_carries_every_file(installed):
     wanted = {
         path.relative_to(ROOT / "src")
-        for path in (ROOT / "src" / "attnlib").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        for path in (ROOT / "src").glob("attn*/**/*")
+        if path.is_file() and not {"__pycache__", "attnlib.egg-info"} & {*path.parts}
     }
     assert any(path.suffix == ".js" for path in wanted)
     assert any(path.suffix == ".css" for path in wanted)
@@ -56,5 +59,33 @@ def test_the_wheel_carries_every_file(installed):
 
 def test_the_wheel_works_without_the_checkout(installed, tmp_path):
     command = [sys.executable, "-c", USE_IT, installed]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+ALONE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+
+class Missing:
+    def find_spec(name, path=None, target=None):
+        if name.split(".")[0] in sys.argv[2:]:
+            raise ModuleNotFoundError(f"no {name} here", name=name)
+
+sys.meta_path.insert(0, Missing)
+"""
+
+
+def test_attnlib_alone_runs_the_readme_s_first_example(installed, tmp_path):
+    """The small package needs torch, numpy and matplotlib, and neither of the other two."""
+    shutil.copytree(installed / "attnlib", tmp_path / "attnlib")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = re.search(r"^```python\n(.*?)^```", readme, re.M | re.S)[1]
+    assert "plotting.plot_heads(" in example
+    missing = [*missing_beside("torch", "numpy", "matplotlib"), "attndoctor", "attncourse"]
+    assert {"IPython", "safetensors", "anywidget"} <= {*missing}
+    ask = f"{ALONE}\n{example}\nassert attnlib.__file__.startswith(sys.argv[1])"
+    ask = ask.replace("import torch\n", "import attnlib\nimport torch\n", 1)
+    command = [sys.executable, "-c", ask, tmp_path, *sorted(set(missing) - {"attnlib"})]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

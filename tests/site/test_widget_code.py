@@ -2,18 +2,16 @@
 
 import json
 import re
-import shutil
 
 import nbformat
 import pytest
-from course.pages import package_folder
 from tools.browsing import open_page
 from tools.lesson_runs import NOTEBOOK
-from tools.site_builds import build, small_project
+from tools.site_builds import build, copied_packages, small_project
 
 PREDICT = """
 ```{code-cell} ipython3
-from attnlib.widgets import Predict
+from attncourse.widgets import Predict
 Predict("What is <b>6 * 7</b>?", ["41", "42"], 1, "Count.")
 ```
 """
@@ -29,13 +27,13 @@ def files_of(html):
 def restyled(tmp_path_factory):
     """Build a site, change a widget's code and style, build again; return it before and after."""
     folder = tmp_path_factory.mktemp("restyled")
-    package = shutil.copytree(package_folder(), folder / "imported" / "attnlib")
+    source = copied_packages(folder / "imported")
     pages = {"index": f"{NOTEBOOK}# Page\n{PREDICT}", "plain": "# Plain\n\nNo widget.\n"}
     project = small_project(folder / "project", pages)
     html = project / "_build" / "html"
 
     def built():
-        result = build(project, project, "-W", imports_from=package.parent)
+        result = build(project, project, "-W", imports_from=source)
         assert result.returncode == 0, result.stderr
         page = (html / "book" / "index.html").read_text(encoding="utf-8")
         notebook = nbformat.read(html / "_sources" / "book" / "index.ipynb", as_version=4)
@@ -46,7 +44,7 @@ def restyled(tmp_path_factory):
         ("widget.js", '"Think again"', '"Once more"'),
         ("widget.css", "font-weight: 700", "font-weight: 800"),
     ):
-        path = package / "widgets" / "predict" / name
+        path = source / "attncourse" / "widgets" / "predict" / name
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new), encoding="utf-8")

@@ -35,9 +35,9 @@ ANSWERED = "Predict('Which?', ['this', 'that'], 1, 'So.')"
 CELL = "```{{code-cell}} ipython3\n{code}\n```\n"
 SETUP = """import torch
 from attnlib.model import GPT
-from attnlib import atlas
-from attnlib.tokens import BytePairTokenizer
-from attnlib.widgets import *
+from attncourse import atlas
+from attncourse.tokens import BytePairTokenizer
+from attncourse.widgets import *
 torch.manual_seed(0)
 rand = torch.randn
 weights = rand(1, 2, 3, 3).softmax(-1)"""

@@ -2,7 +2,7 @@
 
 import torch
 
-from attnlib.atlas import Atlas, PatternScores
+from attncourse.atlas import Atlas, PatternScores
 from attnlib.heatmap import cell_edges
 
 GRID = 64

@@ -2,8 +2,8 @@
 
 import torch
 
+from attncourse.widgets import _browser_code
 from attnlib.model import TransformerModel
-from attnlib.widgets import _browser_code
 
 NORMS = {
     "LayerNorm": {"kind": "LayerNorm", "eps": 1e-5, "bias": True},

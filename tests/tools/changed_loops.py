@@ -1,6 +1,6 @@
 """Kernels of a changed world begin with this: loops written out on a page begin otherwise, too.
 
-`attnlib.training` changes its own first weights. A page's loop begins where the page makes its
+`attncourse.training` changes its own first weights. A page's loop begins where the page makes its
 optimizer, so there the parameters are changed. IPython runs this file (PYTHONSTARTUP) among the
 page's own names, so it leaves none behind.
 """
@@ -11,7 +11,7 @@ def _change_what_optimizers_get():
 
     from torch.optim import Optimizer
 
-    from attnlib.training.changed_world import changed
+    from attncourse.training.changed_world import changed
 
     begin = Optimizer.__init__
 

@@ -63,7 +63,7 @@ def site_build(build_folder, run_notebook):
             run_notebook(page, wait=False)
     failed = [page for page in all_notebooks() if run_notebook(page).failure]
     if failed:
-        pytest.fail(f"no site without {', '.join(failed)}: see tests/lessons", pytrace=False)
+        pytest.fail(f"no site without {', '.join(failed)}: see tests/site/lessons", pytrace=False)
     result = once(
         build_folder / "site.build",
         lambda: run_readers_command(ROOT, build_folder, "-W", "--keep-going"),

@@ -1,12 +1,13 @@
 """All widgets of attnlib, found by themselves, and what the test file of each says about it."""
 
-import importlib
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from attnlib import widgets
+from attncourse import widgets
 
-FOLDER = Path(__file__).parents[1] / "widgets"
+FOLDER = Path(__file__).parents[1] / "attncourse" / "browser"
 
 # What the test file of a widget has to hold, and what for.
 NEEDED = {
@@ -33,12 +34,16 @@ def what_is_missing(name: str) -> str:
     file = f"test_{name}.py"
     found = vars(about(name)) if (FOLDER / file).exists() else {}
     lacking = [f"{what}, {why}" for what, why in NEEDED.items() if what not in found]
-    return f"tests/widgets/{file} must hold {'; '.join(lacking)}" if lacking else ""
+    return f"tests/attncourse/browser/{file} must hold {'; '.join(lacking)}" if lacking else ""
 
 
+@cache
 def about(name: str) -> ModuleType:
     """Return what stands in the test file of a widget, as a module."""
-    return importlib.import_module(f"widgets.test_{name}")
+    spec = spec_from_file_location(f"browser.test_{name}", FOLDER / f"test_{name}.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 COMPLETE = [name for name in NAMES if not what_is_missing(name)]

@@ -1,4 +1,4 @@
-"""One good call of every figure of attnlib.plotting, and arguments that don't fit the others.
+"""One good call of every figure, and arguments that don't fit the others.
 
 What must be refused whatever the figure (no tensor, no number in it, a label too few, ...) is
 derived from the good call; see tests/attnlib/plotting/test_bad_input.py.
@@ -119,10 +119,6 @@ EXAMPLES = {
         {name: [numbers(3, 4), numbers(4, 3)] for name in ("w_q", "w_k", "w_v", "w_o")}
         | {"num_heads": [3, 8]},
     ),
-    "plot_head_contributions": Example(
-        {"parts": numbers(2, 3), "output": numbers(2, 3).sum(0), "labels": HEADS},
-        {"output": [numbers(2), numbers(3)], "parts": [numbers(2, 3) + 1]},
-    ),
     "plot_origin": Example(
         {
             "panels": {"x": [POSITIONS.float()], "cut": list(POSITIONS.split([2, 3], dim=1))},
@@ -150,11 +146,6 @@ EXAMPLES = {
             "log": [["los"]],
         },
         drawn={"log": ["one too few", "one too many"]},  # none, and one of them twice
-    ),
-    "plot_size_histograms": Example(
-        {"stacks": {"one": LAYERS, "two": LAYERS[:1]}, "columns": 2, "every": 1},
-        {"stacks": [{"one": [0 * EYE]}]},
-        drawn={"stacks": ["flat", "0-D", "6-D"]},
     ),
     # lesson 8
     "plot_beside_baselines": Example(

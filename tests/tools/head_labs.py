@@ -3,9 +3,9 @@
 import torch
 from playwright.sync_api import expect
 
+from attncourse.tasks import concord
+from attncourse.training import RECIPES
 from attnlib.model import TransformerModel
-from attnlib.relations import concord
-from attnlib.training import RECIPES
 
 HELD_OUT_SEED = 2**31
 LONGEST = (

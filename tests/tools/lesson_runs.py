@@ -15,7 +15,7 @@ from course.pages import read_notebook
 from nbformat import NotebookNode
 
 from tools import ROOT
-from tools.readers_packages import missing_modules
+from tools.readers_packages import missing_in_notebooks
 
 KERNELS = Path(__file__).with_name("kernels")
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
@@ -111,7 +111,7 @@ def readers_kernels(**variables: str) -> Iterator[None]:
     prepare_kernels()
     before = dict(os.environ)
     path = [str(KERNELS), *filter(None, [before.get("PYTHONPATH")])]
-    os.environ["COURSE_MISSING"] = " ".join(missing_modules())
+    os.environ["COURSE_MISSING"] = " ".join(missing_in_notebooks())
     os.environ |= {**variables, "PYTHONPATH": os.pathsep.join(path)}
     try:
         yield

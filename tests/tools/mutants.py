@@ -18,10 +18,10 @@ from types import ModuleType
 import torch
 
 import attnlib
-from attnlib._settings import usual_settings
-from attnlib.museum.doctor.examine import examine
-from attnlib.museum.doctor.naming import Answers
-from attnlib.museum.doctor.told import Told
+from attndoctor.examine import examine
+from attndoctor.naming import Answers
+from attndoctor.told import Told
+from attndoctor.torch_settings import usual_settings
 
 FOLDER = Path(attnlib.__file__).parent
 FILES = ("masks", "functional", "attention")  # each imports from those before it

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attnlib.museum.visitors import CausalSelfAttention
+from attndoctor.museum.visitors import CausalSelfAttention
 
 
 def attend(q, k, v, hidden=None, fill=-1e9):

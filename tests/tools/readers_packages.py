@@ -1,4 +1,4 @@
-"""What a reader hasn't got who has installed attnlib[lessons] and Jupyter's kernel."""
+"""What a reader hasn't got who has installed only some packages."""
 
 import tomllib
 from functools import cache
@@ -9,11 +9,16 @@ from packaging.requirements import Requirement
 from tools import ROOT
 
 
-@cache
-def missing_modules() -> list[str]:
-    """Return the modules that are installed here, but not where such a reader works."""
+def missing_in_notebooks() -> list[str]:
+    """Return what a reader hasn't got who has installed attnlib[lessons] and Jupyter's kernel."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["lessons"], "ipykernel"]
+    lessons = project["optional-dependencies"]["lessons"]
+    return missing_beside(*project["dependencies"], *lessons, "ipykernel")
+
+
+@cache
+def missing_beside(*wanted: str) -> list[str]:
+    """Return the modules that are installed here, but not where pip installs only these."""
     installed = {name for text in wanted for name in _with_what_it_needs(Requirement(text))}
     owners = {name: set(map(_normal, found)) for name, found in packages_distributions().items()}
     return sorted(name for name, found in owners.items() if not installed & found)

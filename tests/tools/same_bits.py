@@ -1,7 +1,7 @@
 """Trainings in a browser, in the page of `browser_models`, that are to be torch's."""
 
+from attncourse.training import RECIPES
 from attnlib.model import TransformerModel
-from attnlib.training import RECIPES
 
 SHORT = {"steps": 12, "warmup": 3, "batch": 8}
 TRAININGS = {  # recipe and seed

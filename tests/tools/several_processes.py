@@ -9,13 +9,13 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
+from attncourse.parallel import data_parallel, split_heads_over, tensor_parallel, together
+from attncourse.parallel.heads import own_numbers
+from attncourse.parallel.tensor_parallel import compare_here
+from attncourse.tasks import names, pack
+from attncourse.training import RECIPES, answer_loss
 from attnlib import KVCache, MultiHeadAttention
 from attnlib.model import GPT, TransformerModel
-from attnlib.parallel import data_parallel, split_heads_over, tensor_parallel, together
-from attnlib.parallel.heads import own_numbers
-from attnlib.parallel.tensor_parallel import compare_here
-from attnlib.relations import names, pack
-from attnlib.training import RECIPES, answer_loss
 
 EVER = 600.0  # seconds: far longer than any test waits
 

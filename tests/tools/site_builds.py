@@ -1,10 +1,13 @@
 """Building the site, and small sites that share its configuration."""
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+
+from course.pages import PACKAGES, source_folder
 
 from tools import ROOT
 from tools.build_server import build_server
@@ -23,7 +26,7 @@ def build(
     """Do what that command does, without the seconds that Python takes to import Sphinx.
 
     Args:
-        imports_from: a folder with a copy of attnlib that the build is to use.
+        imports_from: a folder with `copied_packages` that the build is to use.
     """
     arguments = ["build", str(project), "--path-output", str(output), *options]
     first = [str(imports_from)] if imports_from else []
@@ -60,4 +63,12 @@ def small_project(folder: Path, pages: dict[str, str], *, address="", repository
     chapters = "".join(f"\n- file: book/{name}" for name in others)
     toc = f"format: jb-book\nroot: book/{root}\n" + (f"chapters:{chapters}\n" if others else "")
     (folder / "_toc.yml").write_text(toc, encoding="utf-8")
+    return folder
+
+
+def copied_packages(folder: Path) -> Path:
+    """Copy the course's packages into a folder, for a build that sees them changed; return it."""
+    for package in PACKAGES:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source_folder() / package, folder / package, ignore=ignored)
     return folder

@@ -1,6 +1,6 @@
 """A task that a model learns within a second, for tests of what trains models."""
 
-from attnlib.relations import Relation, Sentence, Task
+from attncourse.tasks import Relation, Sentence, Task
 
 
 class Echo(Task):

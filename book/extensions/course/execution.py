@@ -1,10 +1,10 @@
 """Pages are executed when they have to be, side by side, before Sphinx reads them.
 
-A page is executed again when its own cells change, or the package, or a library that computes or
-draws. Of the package two things don't count: browser code, which the build publishes from the
-package, and the folders of other lessons (`exercises/l05`, `plotting/l05`), from which a lesson
-imports nothing, as a test shows. Jupyter Book's cache knows a page's cells; so each page has a
-cache of its own, named after all else.
+A page is executed again when its own cells change, or our packages, or a library that computes or
+draws. Of our packages two things don't count: browser code, which the build publishes from there,
+and the folders of other lessons (`lessons/l05`), from which a lesson imports nothing, as a test
+shows. Jupyter Book's cache knows a page's cells; so each page has a cache of its own, named after
+all else.
 
 A cell that fails doesn't keep the site from its readers. The cells after it are executed, and all
 pages are written. At the failing cell stands a box with the error, also where the page shows
@@ -40,11 +40,11 @@ from nbformat.v4 import new_output
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-from course.pages import html, is_cell, lesson_of, package_folder, read_notebook
+from course.pages import PACKAGES, html, is_cell, lesson_of, read_notebook, source_folder
 
 LOGGER = logging.getLogger(__name__)
 
-# What computes, draws and writes the outputs, beside the package.
+# What computes, draws and writes the outputs, beside our packages.
 LIBRARIES = ("torch", "numpy", "safetensors", "matplotlib", "ipython", "ipywidgets", "anywidget")
 LIBRARIES += ("transformers", "myst-nb")  # a reader's own models; glue
 BROWSER_CODE = {".css", ".js"}
@@ -73,31 +73,32 @@ LINE = re.compile(r"^Cell In\[\d+\], line (\d+)", re.M)
 
 
 def decides_outputs(file: Path, page: str) -> bool:
-    """Tell whether a file of the package, named from its folder, can change a page's outputs."""
+    """Tell whether a file of our packages can change a page's outputs."""
     lessons = [folder for folder in file.parts[:-1] if LESSON_FOLDER.fullmatch(folder)]
     if file.suffix in BROWSER_CODE or "__pycache__" in file.parts:
         return False
     return not lessons or lesson_of(page).lower() in lessons
 
 
-def fingerprint(page: str, package: Path) -> str:
+def fingerprint(page: str, source: Path) -> str:
     """Return a short hash of all that decides a page's outputs, but its own cells."""
     digest = hashlib.sha256(platform.python_version().encode())
     for name in LIBRARIES:
         digest.update(f"{name} {version(name)}".encode())
-    for path in sorted(package.rglob("*")):
-        name = path.relative_to(package)
+    files = (path for package in PACKAGES for path in sorted((source / package).rglob("*")))
+    for path in files:
+        name = path.relative_to(source)
         if decides_outputs(name, page) and path.is_file():
             digest.update(name.as_posix().encode())
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
-def cache_folder(build_folder: Path, page: Path, package: Path | None = None) -> Path | None:
-    """Return where a page that was executed with this package is kept; None if it has no cells."""
+def cache_folder(build_folder: Path, page: Path, source: Path | None = None) -> Path | None:
+    """Return where a page that was executed with these packages is kept; None without cells."""
     if read_notebook(page) is None:
         return None
-    key = fingerprint(page.stem, package or package_folder())
+    key = fingerprint(page.stem, source or source_folder())
     return build_folder / ".jupyter_cache" / f"{page.stem}-{key}"
 
 

@@ -26,7 +26,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-from course.pages import load_where, package_folder, writes
+from course.pages import load_where, source_folder, writes
 
 LOGGER = logging.getLogger(__name__)
 SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
@@ -39,7 +39,7 @@ render_image = NbElementRenderer.render_image
 
 def dark_colors() -> dict[str, str]:
     """Return the palette's {light: dark}; the palette is plain data, so torch isn't loaded."""
-    palette = runpy.run_path(str(package_folder() / "palette.py"))
+    palette = runpy.run_path(str(source_folder() / "attnlib" / "palette.py"))
     return {light.lower(): dark for light, dark in palette["DARK"].items()}
 
 

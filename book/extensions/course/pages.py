@@ -20,15 +20,15 @@ from myst_parser.config.main import MdParserConfig
 from nbformat import NotebookNode
 from sphinx.util.docutils import SphinxDirective
 
-PACKAGE = "attnlib"
+PACKAGES = ("attnlib", "attndoctor", "attncourse")
 LESSON = re.compile(r"L\d\d(?=_)")
 VIEW = re.compile(rf'<script type="{re.escape(WIDGET_VIEW_MIMETYPE)}">(.*)</script>', re.DOTALL)
 State = dict[str, Any]  # the id of a widget's model -> {"state": ..., "buffers": ...}
 
 
-def package_folder() -> Path:
-    """Return the folder of the attnlib that the lessons import, without importing it."""
-    return Path(find_spec(PACKAGE).origin).parent
+def source_folder() -> Path:
+    """Return the folder that holds the packages that the lessons import, without importing them."""
+    return Path(find_spec(PACKAGES[0]).origin).parents[1]
 
 
 def lesson_of(page: str) -> str:

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
@@ -20,7 +21,7 @@ from sphinx.util.docutils import SphinxRole
 from sphinx.util.inspect import signature, stringify_signature
 from traitlets import HasTraits
 
-from course.pages import add_written, package_folder
+from course.pages import add_written, source_folder
 
 LOGGER = logging.getLogger(__name__)
 # A name, what it is for; more.
@@ -32,7 +33,12 @@ LESSON = """\
 ```{{eval-rst}}
 .. automodule:: {module}
    :members:
+{figures}
 ```
+"""
+FIGURES = """
+.. automodule:: {module}.figures
+   :members:
 """
 
 
@@ -85,7 +91,7 @@ def packages(env) -> Iterator[str]:
 def kept_weights(env) -> Iterator[str]:
     """Give a table of cards."""
     yield from ("| file | the command that made it | date |", "|---|---|---|")
-    folder = package_folder() / "data"
+    folder = source_folder() / "attncourse" / "data"
     for file in sorted(folder.rglob("*.json")):
         card = json.loads(file.read_text(encoding="utf-8"))
         name = file.relative_to(folder).as_posix()
@@ -93,12 +99,14 @@ def kept_weights(env) -> Iterator[str]:
 
 
 def lesson_exercises(env) -> Iterator[str]:
-    """Give what autodoc says of attnlib.exercises.l03, l04 ..."""
-    from attnlib.exercises import lessons  # loads torch, which only this page's reading needs
+    """Give what autodoc says of each lesson's exercises and figures."""
+    from attncourse.lessons import lessons  # loads torch, which only this page's reading needs
 
     for name, module in lessons().items():
         number = int(name.removeprefix("l"))
-        yield from LESSON.format(number=number, module=module.__name__).splitlines()
+        figures = FIGURES if find_spec(f"{module.__name__}.figures") else ""
+        text = LESSON.replace("{figures}", figures)
+        yield from text.format(number=number, module=module.__name__).splitlines()
         yield ""
 
 

@@ -257,7 +257,7 @@ class UsualMistakes(SphinxDirective):
     has_content = True  # for those who read the page's source
 
     def run(self):
-        from attnlib.exercises import lessons  # loads torch, which only this page's reading needs
+        from attncourse.lessons import lessons  # loads torch, which only this page's reading needs
 
         self.env.note_reread()  # an edited check changes this page, which itself stays the same
         modules, written = lessons(), []

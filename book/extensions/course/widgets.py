@@ -34,7 +34,7 @@ from course.pages import (
 from course.without_script import fallback
 
 FOLDER = "widgets"  # of the site's static files
-OURS = "attnlib.widgets."
+OURS = "attncourse.widgets."
 PART = "IPY_MODEL_"  # before the id of another model, such as the widget's layout
 ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 PARTS = re.compile(rf"{PART}([0-9a-f]{{32}})")
@@ -98,7 +98,7 @@ def take_code_away(state: dict) -> set[str]:
 
 def put_code_back(state: dict):
     """Give each of the course's widgets in a saved state the code of the package as it is now."""
-    from attnlib import widgets  # loads torch, so only where a page has widgets
+    from attncourse import widgets  # loads torch, so only where a page has widgets
 
     for entry in state.values():
         values = entry["state"]
@@ -129,7 +129,7 @@ def static_files(names: set[str]) -> dict[str, str]:
 
     A name is that of the widget's folder: "head_explorer".
     """
-    from attnlib.widgets import _browser_code as code
+    from attncourse.widgets import _browser_code as code
 
     files = {"shared.css": code.shared_sheet(), "shared.js": code.shared_script()}
     if any(code.needs_labs(name) for name in names):
@@ -185,8 +185,8 @@ def mark_of(entry: dict) -> str:
 
 
 def moved_traits(module: str) -> list[str]:
-    """Return the traits that a reader can change, of the widget in a folder of attnlib.widgets."""
-    from attnlib import widgets  # loads torch, so only where a page has widgets
+    """Return the traits that a reader can change, of the widget in this folder of widgets."""
+    from attncourse import widgets  # loads torch, so only where a page has widgets
 
     kinds = (getattr(widgets, name) for name in widgets.__all__)
     kind = next(kind for kind in kinds if kind.__module__.split(".")[-2] == module)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from attnlib._checks import require_positive_int
+from attnlib.checks import require_positive_int
 from attnlib.heatmap import _checks as checks
 from attnlib.heatmap._strip import STRIP, Strip
 

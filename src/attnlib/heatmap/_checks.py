@@ -4,7 +4,7 @@ import math
 
 from torch import Tensor
 
-from attnlib._checks import (
+from attnlib.checks import (
     require_flag,
     require_floating,
     require_like,

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from attnlib._checks import shape_of
 from attnlib.attention import MultiHeadAttention
+from attnlib.checks import shape_of
 
 
 def assemble(

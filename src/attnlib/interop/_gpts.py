@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from attnlib._checks import require_dense, shape_of
+from attnlib.checks import require_dense, shape_of
 from attnlib.interop._layouts import Layout
 from attnlib.interop._sources import Tensors
 

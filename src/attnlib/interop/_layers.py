@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from attnlib._checks import require_count, require_dense, shape_of
+from attnlib.checks import require_count, require_dense, shape_of
 from attnlib.interop._layouts import BERT, GPT2, Layout
 from attnlib.interop._other_parts import require_no_other_parts
 from attnlib.interop._sources import Source, Tensors, opened

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlib._checks import require_divisible
 from attnlib.blocks import Activation
+from attnlib.checks import require_divisible
 from attnlib.interop._assembly import require_numbers
 from attnlib.interop._gpts import EMBEDDING, Whole, read_weights
 from attnlib.interop._layouts import GPT2, NANOGPT, Layout

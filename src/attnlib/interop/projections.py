@@ -2,9 +2,9 @@
 
 from torch import Tensor, nn
 
-from attnlib._checks import require_dense, require_divisible, require_positive_int, shape_of
 from attnlib._projection import is_plain_linear, runs_nothing_but
 from attnlib.attention import MultiHeadAttention
+from attnlib.checks import require_dense, require_divisible, require_positive_int, shape_of
 from attnlib.interop._assembly import assemble
 
 Projection = nn.Module | Tensor | tuple[Tensor, Tensor | None]

@@ -5,9 +5,9 @@ from typing import Any
 
 from torch import nn
 
-from attnlib._checks import require_count, require_flag, require_positive_int
 from attnlib.attention import MultiHeadAttention
 from attnlib.blocks import Activation, FeedForward, NormPosition, TransformerBlock
+from attnlib.checks import require_count, require_flag, require_positive_int
 from attnlib.norms import make_norms
 from attnlib.positions import RotaryPositions
 

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import (
+from attnlib.blocks import TransformerBlock
+from attnlib.cache import KVCache
+from attnlib.checks import (
     checked_list,
     require_flag,
     require_number,
@@ -14,8 +16,6 @@ from attnlib._checks import (
     require_tensor,
     shape_of,
 )
-from attnlib.blocks import TransformerBlock
-from attnlib.cache import KVCache
 
 
 def checked_blocks(blocks: Sequence[TransformerBlock]) -> list[TransformerBlock]:

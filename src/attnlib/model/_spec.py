@@ -10,9 +10,9 @@ from typing import Any
 
 from torch import nn
 
-from attnlib._checks import checked_list, shape_of
 from attnlib.attention import MultiHeadAttention
 from attnlib.blocks import FeedForward, TransformerBlock
+from attnlib.checks import checked_list, shape_of
 from attnlib.model._readout import TiedReadout
 from attnlib.norms import LayerNorm, RMSNorm
 from attnlib.positions import BASE, LearnedPositions, RotaryPositions, SinusoidalPositions

@@ -8,13 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlib._checks import (
-    require_count,
-    require_flag,
-    require_number,
-    require_positive_int,
-)
 from attnlib.cache import KVCache
+from attnlib.checks import require_count, require_flag, require_number, require_positive_int
 from attnlib.model._checks import require_token_ids
 from attnlib.model.transformer import TransformerModel
 

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from attnlib._checks import require_positive_int
 from attnlib.blocks import Activation
+from attnlib.checks import require_positive_int
 from attnlib.model.sizes import TaskSizes
 from attnlib.model.transformer import EMBEDDING_STD, Positions, TransformerModel
 from attnlib.norms import LayerNorm

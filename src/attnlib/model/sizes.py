@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 
 class Task(Protocol):
-    """What a model must know of its task; those of `attnlib.relations` are such tasks."""
+    """What a model must know of its task; those of `attncourse.tasks` are such tasks."""
 
     @property
     def vocabulary(self) -> Sequence[str]:

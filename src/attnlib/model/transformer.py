@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib._checks import require_flag, require_parameter_dtype, require_positive_int
 from attnlib.blocks import Activation, NormPosition, TransformerBlock
 from attnlib.cache import KVCache
+from attnlib.checks import require_flag, require_parameter_dtype, require_positive_int
 from attnlib.model import _checks as checks
 from attnlib.model import _spec as parts
 from attnlib.model._blocks import alike_blocks
@@ -165,7 +165,7 @@ class TransformerModel(nn.Module):
         """Make a model for a task, of blocks that are alike.
 
         Args:
-            task: one of `attnlib.relations`, or its sizes.
+            task: one of `attncourse.tasks`, or its sizes.
             d_model: width d of a token.
             num_heads: h of every layer; must divide d_model.
             num_layers: how many blocks.

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from attnlib.plotting._cells import LABEL_LINE, number_size, stand_upright
-from attnlib.plotting._page import layout_for, on_phone, text_width
-from attnlib.plotting._room import (
+from attnlib.plotting.cells import LABEL_LINE, number_size, stand_upright
+from attnlib.plotting.page import layout_for, on_phone, text_width
+from attnlib.plotting.room import (
     NARROWEST_PANEL,
     PHONE_PANEL,
     PHONE_ROW,
@@ -21,8 +21,8 @@ from attnlib.plotting._room import (
     row_height,
     titles_fit,
 )
-from attnlib.plotting._text import LETTER, longest, title_lines
 from attnlib.plotting.style import TALLEST
+from attnlib.plotting.text import LETTER, longest, title_lines
 
 LARGEST_CELL = 0.62  # inches; a small example shouldn't fill the page
 USUAL_COLUMNS = 4  # more are crowded

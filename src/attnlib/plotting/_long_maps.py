@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnlib._checks import dense_numbers, require_flag, require_floating, require_range
-from attnlib._weight_checks import tolerance_of
-from attnlib.plotting._weights import one_map_per_head
+from attnlib.checks import dense_numbers, require_flag, require_floating, require_range
+from attnlib.plotting.weights import one_map_per_head
+from attnlib.weight_checks import tolerance_of
 
 
 @dataclass(frozen=True)

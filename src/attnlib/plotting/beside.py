@@ -6,11 +6,11 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attnlib._checks import checked_texts, require_boolean_mask, require_drawable, shape_of
-from attnlib._weight_checks import require_attention
-from attnlib.plotting._checks import checked_tensor
+from attnlib.checks import checked_texts, require_boolean_mask, require_drawable, shape_of
+from attnlib.plotting.checks import checked_tensor
 from attnlib.plotting.heads import plot_heads
 from attnlib.plotting.matrices import plot_matrices
+from attnlib.weight_checks import require_attention
 
 
 def plot_beside(

@@ -10,12 +10,13 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_positive_int, require_text
-from attnlib.plotting._cells import add_color_bar, label_axis, write_numbers
-from attnlib.plotting._checks import checked_labels, checked_mapping, checked_tensor
-from attnlib.plotting._page import PHONE_WIDTH, drawn_for_phones, on_phone, text_width
-from attnlib.plotting._room import require_height
-from attnlib.plotting._text import (
+from attnlib.checks import require_positive_int, require_text
+from attnlib.plotting.cells import add_color_bar, label_axis, write_numbers
+from attnlib.plotting.checks import checked_labels, checked_mapping, checked_tensor
+from attnlib.plotting.page import PHONE_WIDTH, drawn_for_phones, on_phone, text_width
+from attnlib.plotting.room import require_height
+from attnlib.plotting.style import WEIGHT_MAP, new_figure
+from attnlib.plotting.text import (
     LETTER,
     font_of,
     label_of,
@@ -24,7 +25,6 @@ from attnlib.plotting._text import (
     set_title,
     title_lines,
 )
-from attnlib.plotting.style import WEIGHT_MAP, new_figure
 
 ROW, LOWEST_ROW = 0.29, 0.07  # inches
 ALL_ROWS = 18.0  # inches; rows get lower where there are more than stand below each other

@@ -10,22 +10,17 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import require_drawable, require_flag, require_positive_int
-from attnlib._weight_checks import require_attention
+from attnlib.checks import require_drawable, require_flag, require_positive_int
 from attnlib.masks import combine_masks
-from attnlib.plotting._cells import add_color_bar, add_meanings, meanings_of
-from attnlib.plotting._checks import checked_labels
 from attnlib.plotting._grid import grid_of
-from attnlib.plotting._page import drawn_for_phones
-from attnlib.plotting._room import line_gap
-from attnlib.plotting._text import label_of, set_title
-from attnlib.plotting._weights import (
-    LEGEND_LINE,
-    draw_weights,
-    one_map_per_head,
-    titles_of_heads,
-)
+from attnlib.plotting.cells import add_color_bar, add_meanings, meanings_of
+from attnlib.plotting.checks import checked_labels
+from attnlib.plotting.page import drawn_for_phones
+from attnlib.plotting.room import line_gap
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
+from attnlib.plotting.text import label_of, set_title
+from attnlib.plotting.weights import LEGEND_LINE, draw_weights, one_map_per_head, titles_of_heads
+from attnlib.weight_checks import require_attention
 
 MOST_COLUMNS = 24  # a map would be too small to be seen
 

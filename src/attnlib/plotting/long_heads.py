@@ -14,13 +14,13 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnlib import palette
-from attnlib.plotting._cells import HATCHED, add_color_bar, add_meanings, meanings_of
 from attnlib.plotting._long_maps import LongMaps, require_long_maps
-from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
-from attnlib.plotting._room import best_columns, require_height
-from attnlib.plotting._text import set_title
-from attnlib.plotting._weights import LEGEND_LINE, titles_of_heads
+from attnlib.plotting.cells import HATCHED, add_color_bar, add_meanings, meanings_of
+from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
+from attnlib.plotting.room import best_columns, require_height
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
+from attnlib.plotting.text import set_title
+from attnlib.plotting.weights import LEGEND_LINE, titles_of_heads
 
 # Attention that is spread over hundreds of cells leaves little for each. The cube root of 1/256 is
 # 0.16, so that such a map has shades; the legend shows how the colors are spaced.

@@ -8,8 +8,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attnlib._checks import checked_texts, require_positive_int, require_text
-from attnlib.plotting._cells import (
+from attnlib.checks import checked_texts, require_positive_int, require_text
+from attnlib.plotting.cells import (
     add_color_bar,
     draw_matrix,
     label_axis,
@@ -17,15 +17,9 @@ from attnlib.plotting._cells import (
     number_size,
     stand_upright,
 )
-from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
-from attnlib.plotting._page import (
-    TEXT_WIDTH,
-    drawn_for_phones,
-    layout_for,
-    on_phone,
-    text_width,
-)
-from attnlib.plotting._room import (
+from attnlib.plotting.checks import checked_mapping, checked_number, checked_tensor
+from attnlib.plotting.page import TEXT_WIDTH, drawn_for_phones, layout_for, on_phone, text_width
+from attnlib.plotting.room import (
     PHONE_PANEL,
     PHONE_ROW,
     line_gap,
@@ -35,8 +29,8 @@ from attnlib.plotting._room import (
     row_height,
     titles_fit,
 )
-from attnlib.plotting._text import LETTER, label_of, longest, set_title, title_lines
 from attnlib.plotting.style import SIGNED_MAP, new_figure, signed_norm
+from attnlib.plotting.text import LETTER, label_of, longest, set_title, title_lines
 
 MOST_COLUMNS = 8  # matrices a line; labels and titles need that much room
 BAR = 0.6  # inches; the room of a legend of colors

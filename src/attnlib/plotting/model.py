@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch
 
 from attnlib import palette
-from attnlib._checks import checked_list
+from attnlib.checks import checked_list
 from attnlib.plotting.style import new_figure
 
 PARTS = (

@@ -9,11 +9,12 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._checks import checked_list, require_flag, require_positive_int, require_text
-from attnlib.plotting._checks import checked_mapping, checked_number, checked_tensor
-from attnlib.plotting._page import drawn_for_phones, on_phone, text_width
-from attnlib.plotting._room import require_height
-from attnlib.plotting._text import (
+from attnlib.checks import checked_list, require_flag, require_positive_int, require_text
+from attnlib.plotting.checks import checked_mapping, checked_number, checked_tensor
+from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
+from attnlib.plotting.room import require_height
+from attnlib.plotting.style import new_figure
+from attnlib.plotting.text import (
     entries_abreast,
     font_of,
     label_of,
@@ -21,7 +22,6 @@ from attnlib.plotting._text import (
     plain_text,
     set_title,
 )
-from attnlib.plotting.style import new_figure
 
 MARKERS = "osD^vPX*"  # color is never the only difference
 FEW = 8  # so many points stand apart; more make a dense curve

@@ -13,7 +13,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from attnlib import palette
 from attnlib.plotting._captions import show_captions
-from attnlib.plotting._page import phone_copy, text_width
+from attnlib.plotting.page import phone_copy, text_width
 
 TALLEST = 24.0  # inches; what is taller is drawn in parts
 

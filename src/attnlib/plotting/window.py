@@ -11,10 +11,10 @@ from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from attnlib import palette
-from attnlib._weight_checks import tolerance_of
 from attnlib.plotting._long_maps import LongMaps, require_long_maps
-from attnlib.plotting._page import drawn_for_phones, on_phone
 from attnlib.plotting.long_heads import add_legends, draw_long_map, figure_of_maps
+from attnlib.plotting.page import drawn_for_phones, on_phone
+from attnlib.weight_checks import tolerance_of
 
 # Dark on a light rim, so that it is seen on every color; dark figures turn it round.
 FRAME: dict[str, Any] = {

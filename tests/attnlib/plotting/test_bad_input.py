@@ -14,22 +14,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from matplotlib.figure import Figure
 from tools.figure_examples import EXAMPLES
+from tools.figures import FIGURES
 from torch import Tensor, nn
-
-from attnlib import plotting
-
-FIGURES = [name for name in plotting.__all__ if name.startswith("plot_")]
 
 
 def draw(name, arguments):
     """Draw a figure wholly, as a page would."""
-    figure = getattr(plotting, name)(**arguments)
+    figure = FIGURES[name](**arguments)
     assert isinstance(figure, Figure)
     figure.draw_without_rendering()
 
 
 def parameters_of(name):
-    return inspect.signature(getattr(plotting, name)).parameters
+    return inspect.signature(FIGURES[name]).parameters
 
 
 def wrong_values(value, optional):
@@ -191,7 +188,7 @@ def test_whatever_comes_is_drawn_or_refused_by_name(name, data):
     changed = data.draw(st.sets(st.sampled_from(sorted(arguments)), min_size=1, max_size=2))
     garbage = {argument: data.draw(anything_like(arguments[argument])) for argument in changed}
     try:
-        figure = getattr(plotting, name)(**{**arguments, **garbage})
+        figure = FIGURES[name](**{**arguments, **garbage})
     except (TypeError, ValueError) as error:
         assert re.search(rf"\b({'|'.join(arguments)})\b", str(error)), error
     else:

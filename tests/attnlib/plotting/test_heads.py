@@ -5,7 +5,7 @@ import torch
 from tools.figure_reading import drawn_maps
 
 from attnlib import MultiHeadAttention, causal_mask, palette, plotting
-from attnlib._weight_checks import require_attention
+from attnlib.weight_checks import require_attention
 
 TOKENS = ["The", "cat", "sat"]
 

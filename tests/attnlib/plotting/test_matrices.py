@@ -5,7 +5,7 @@ import torch
 from tools.figure_reading import drawn_maps
 
 from attnlib import plotting
-from attnlib.plotting._page import phone_copy
+from attnlib.plotting.page import phone_copy
 
 
 class TestPlotMatrices:

@@ -11,9 +11,10 @@ import pytest
 import torch
 from tools.figure_examples import EXAMPLES
 from tools.figure_reading import Written, overlaps, titles, written
+from tools.figures import FIGURES
 
 from attnlib import TransformerBlock, causal_mask, plotting
-from attnlib.plotting._page import TEXT_WIDTH, phone_copy
+from attnlib.plotting.page import TEXT_WIDTH, phone_copy
 from attnlib.plotting.style import new_figure
 
 WORDS = "the cat that sat on the mat".split()
@@ -104,15 +105,9 @@ LARGER = {
         ({f"attention {i}": randn(3, 4) for i in range(13)},),
         {},
     ),
-    "head contributions": ("plot_head_contributions", (torch.eye(8), torch.ones(8)), {}),
     "origin": (
         "plot_origin",
         ({"x": [POSITIONS], "cut": [POSITIONS, POSITIONS]}, ["a", "b"]),
-        {},
-    ),
-    "histograms": (
-        "plot_size_histograms",
-        ({f"stack {i}": [randn(4, 4)] * 3 for i in range(3)},),
         {},
     ),
     "an atlas": (
@@ -186,7 +181,7 @@ CALLS = {name: (name, (), example.arguments) for name, example in EXAMPLES.items
 def drawn(call):
     """Return a figure as a page shows it, and as a phone does."""
     name, args, kwargs = CALLS[call]
-    figure = getattr(plotting, name)(*args, **kwargs)
+    figure = FIGURES[name](*args, **kwargs)
     return figure, phone_copy(figure) or figure
 
 

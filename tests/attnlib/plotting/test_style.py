@@ -4,8 +4,9 @@ import matplotlib
 import pytest
 from matplotlib.colors import to_hex
 from tools.figure_examples import EXAMPLES
+from tools.figures import FIGURES
 
-from attnlib import palette, plotting
+from attnlib import palette
 from attnlib.plotting.style import WEIGHT_MAP
 
 
@@ -17,5 +18,5 @@ def test_the_scale_is_the_palette_s():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_first_row_is_the_highest_whatever_the_reader_s_own_style(name):
     with matplotlib.rc_context({"image.origin": "lower"}):
-        figure = getattr(plotting, name)(**EXAMPLES[name].arguments)
+        figure = FIGURES[name](**EXAMPLES[name].arguments)
     assert all(image.origin == "upper" for ax in figure.axes for image in ax.images)

@@ -7,10 +7,11 @@ import torch
 from matplotlib.cbook import is_math_text
 from matplotlib.text import Text
 from tools.figure_examples import EXAMPLES
+from tools.figures import FIGURES
 
 from attnlib import plotting
-from attnlib.plotting import _text
-from attnlib.plotting._text import COURSE_FONT, font_of, label_of, plain_text, title_lines
+from attnlib.plotting import text as texts
+from attnlib.plotting.text import COURSE_FONT, font_of, label_of, plain_text, title_lines
 
 
 @pytest.fixture
@@ -23,11 +24,11 @@ def install(monkeypatch):
         return character in fonts.get(family, "")
 
     def forget():
-        _text._found_family.cache_clear()
-        _text._warn_once.cache_clear()
+        texts._found_family.cache_clear()
+        texts._warn_once.cache_clear()
 
     fonts = {}
-    monkeypatch.setattr(_text, "has_character", has_character)
+    monkeypatch.setattr(texts, "has_character", has_character)
     forget()
     yield fonts.update
     forget()
@@ -64,11 +65,11 @@ def test_a_figure_says_which_of_its_tokens_has_no_font(install):
 @pytest.mark.parametrize("token", ["हिन्दी", "مرحبا", "ภาษา"])
 def test_letters_that_matplotlib_cannot_join_are_told(install, monkeypatch, token):
     install({"Nirmala UI": token})
-    monkeypatch.setattr(_text, "can_shape", lambda: True)
+    monkeypatch.setattr(texts, "can_shape", lambda: True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         font_of("the", token)
-    monkeypatch.setattr(_text, "can_shape", lambda: False)
+    monkeypatch.setattr(texts, "can_shape", lambda: False)
     with pytest.warns(UserWarning, match=f"'{token}' is drawn letter by letter"):
         font_of("the", token)
 
@@ -128,7 +129,7 @@ def has_text(value):
 def test_dollars_are_text_in_every_figure(name):
     good = EXAMPLES[name].arguments
     arguments = {k: v if k in NOT_WRITTEN else spoiled(v) for k, v in good.items()}
-    figure = getattr(plotting, name)(**arguments)
+    figure = FIGURES[name](**arguments)
     figure.draw_without_rendering()
     texts = [text.get_text() for text in figure.findobj(Text)]
     ours = [text for text in texts if "x" in text and "y" in text and "$" in text]

@@ -1,0 +1,106 @@
+"""Score the heads of a model: `python -m attncourse.atlas PATH --text FILE -o atlas.html`.
+
+The exit status is 0 if an atlas was made, 2 if it couldn't be (because of the command, of a file,
+of the model or of a text), 130 if it was interrupted.
+"""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+
+from attncourse.atlas._atlas import table_of
+from attncourse.atlas._of import made
+from attndoctor.cli import say
+
+INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, and return the exit status."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    found = [(file, _paragraphs(file, parser)) for file in asked.text]
+    texts = [text for _, paragraphs in found for text in paragraphs]
+    places = [f"paragraph {i + 1} of {file}" for file, own in found for i in range(len(own))]
+    try:
+        most = None if asked.output is None else _most_shown(asked.output, asked.text)
+        atlas = made(asked.model, texts, name=asked.name, progress=not asked.quiet, most_shown=most)
+        say(table_of(atlas, asked.best))
+        if asked.output is not None:
+            atlas.save_html(asked.output)
+            say(f"saved: {asked.output}, {Path(asked.output).stat().st_size:,} bytes")
+    except (TypeError, ValueError, ImportError, OSError) as error:
+        told = re.sub(r"\btexts\[(\d+)\]", lambda text: places[int(text[1])], str(error))
+        print(fill(told, 100, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m attncourse.atlas",
+        description="Score every head of a model of transformers on texts of yours.",
+        epilog="Exit status: 0 an atlas was made; 2 it couldn't be, because of the command, of a "
+        "file, of the model or of a text; 130 it was interrupted.",
+    )
+    parser.add_argument("model", metavar="PATH", help="the model's folder, or its name on the hub")
+    parser.add_argument(
+        "--text", metavar="FILE", nargs="+", action="extend", required=True,
+        help="what it is to read; paragraphs, with an empty line between them, are texts of their "
+        "own, and the first is the one that is shown",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", metavar="FILE.html", help="write all heads into this file, for a browser"
+    )
+    parser.add_argument("--name", help="what the model is called (its own name if left out)")
+    parser.add_argument(
+        "--best", type=_positive, default=3, help="heads per pattern (3 if left out)"
+    )
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    return parser
+
+
+def _positive(written: str) -> int:
+    """Return a whole number of at least 1, or raise for the parser."""
+    if not written.isdecimal() or int(written) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {written}")
+    return int(written)
+
+
+def _most_shown(output: str, texts: Sequence[str]) -> int:
+    """Return how many tokens a page can show, or raise if none can be written there.
+
+    So nobody waits for an atlas that has nowhere to go.
+    """
+    from attncourse.widgets.head_atlas.state import MOST_TOKENS  # only a page needs the widgets
+
+    path = Path(output)
+    if path.is_dir():
+        raise ValueError(f"--output must be a file, got the folder {output!r}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"--output must be in a folder that is there, got {output!r}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise PermissionError(f"--output must be a place where one may write, got {output!r}")
+    if path.exists() and any(path.samefile(text) for text in texts):
+        raise ValueError(f"--output must be another file than what is read, got {output!r}")
+    return MOST_TOKENS
+
+
+def _paragraphs(file: str, parser: argparse.ArgumentParser) -> list[str]:
+    """Return the paragraphs of a file."""
+    try:
+        text = Path(file).read_text("utf-8-sig")  # without the mark that some editors begin with
+    except (OSError, UnicodeDecodeError) as error:
+        parser.error(f"{file} can't be read as text: {error}")
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""Models that are none of transformers': our own, and functions that hand out weights."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.atlas._seeing import TextView
+from attnlib.attention import MultiHeadAttention
+from attnlib.functional import split_heads
+from attnlib.model import TransformerModel
+
+
+class Reader(Protocol):
+    """A model that can be watched while it reads.
+
+    Attributes:
+        name: of the model.
+        length: how many tokens it can read, None if it doesn't say.
+        vocabulary_size: how many ids it knows, None if it doesn't say.
+        library: the package that it is from, if it is none of ours or a function.
+    """
+
+    name: str
+    length: int | None
+    vocabulary_size: int | None
+    library: str | None
+
+    def read(self, ids: Tensor, text: TextView) -> None:
+        """Read ids [1, T], and show the view each layer."""
+
+
+@contextmanager
+def in_evaluation(model: nn.Module) -> Iterator[None]:
+    """Leave out dropout, and let each part go on afterwards as it was."""
+    training = [part for part in model.modules() if part.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+class OwnReader:
+    """A `TransformerModel`; one layer's weights are there at a time."""
+
+    library: str | None = None
+
+    def __init__(self, model: TransformerModel) -> None:
+        self.model = model
+        self.name = type(model).__name__
+        self.length: int | None = model.length
+        self.vocabulary_size: int | None = model.vocabulary_size
+
+    def read(self, ids: Tensor, text: TextView) -> None:
+        """Read ids, and catch each layer's weights where they come out."""
+        values: dict[str, Tensor] = {}
+        with ExitStack() as hooks:
+            for name, part in self.model.named_modules():
+                if isinstance(part, MultiHeadAttention):
+                    _watch(part, name, text, values, hooks)
+            with in_evaluation(self.model), torch.no_grad():
+                self.model(ids.to(self.model.token_embedding.weight.device))
+
+
+def _watch(
+    attention: MultiHeadAttention, name: str, text: TextView, values: dict[str, Tensor],
+    hooks: ExitStack,
+) -> None:  # fmt: skip
+    """Have an attention show its weights, and keep none."""
+
+    def ask(module: nn.Module, inputs: Any, options: dict[str, Any]) -> Any:
+        return inputs, options | {"need_weights": True}
+
+    def keep(module: nn.Module, inputs: Any, output: Tensor) -> None:
+        values[name] = split_heads(output, attention.num_kv_heads)[0]  # [B, T, d] -> [h, T, d_k]
+
+    def show(module: nn.Module, inputs: Any, output: tuple[Tensor, Tensor]) -> Any:
+        text.whole(name, output[1], values.pop(name, None))
+        return output[0], None
+
+    for handle in (
+        attention.register_forward_pre_hook(ask, with_kwargs=True),
+        attention.W_v.register_forward_hook(keep),
+        attention.register_forward_hook(show),
+    ):
+        hooks.callback(handle.remove)
+
+
+class FunctionReader:
+    """A function from ids [1, T] to the weights of each layer, [1, h, T, T]."""
+
+    length: int | None = None
+    vocabulary_size: int | None = None
+    library: str | None = None
+
+    def __init__(self, function: Callable[[Tensor], Iterable[Tensor]]) -> None:
+        self.function = function
+        self._module = function if isinstance(function, nn.Module) else nn.Module()
+        self.name: str = getattr(function, "__name__", type(function).__name__)
+
+    def read(self, ids: Tensor, text: TextView) -> None:
+        """Read ids, and take what comes back layer by layer."""
+        with in_evaluation(self._module), torch.no_grad():
+            layers = self.function(ids)
+            if isinstance(layers, Tensor | Mapping) or not isinstance(layers, Iterable):
+                found = type(layers).__name__
+                shape = f" of shape {list(layers.shape)}" if isinstance(layers, Tensor) else ""
+                raise TypeError(
+                    f"model must return a list of weights [1, h, T, T], one per layer, got {found}"
+                    f"{shape}: of a model that is wrapped (compiled, say), pass the one inside"
+                )
+            for i, weights in enumerate(layers):
+                text.whole(f"layer {i}", weights)

@@ -1,0 +1,128 @@
+"""What an exercise is: a check that knows the usual mistakes."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, update_wrapper
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from attncourse.checking.calling import READERS_ERRORS, shortened
+from attncourse.checking.numbers import as_tensor
+from attncourse.checking.on_page import Form, put_on_page
+from attndoctor.museum import Exhibit
+from attndoctor.torch_settings import usual_settings
+from attndoctor.verdict import Verdict
+
+if TYPE_CHECKING:
+    from attncourse.widgets import Answer
+
+Check = Callable[[Any], Verdict]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A usual mistake: what a reader who makes it hands in, and the hint that helps.
+
+    `answer` has the form that the check expects: a function, a tensor, a list of numbers. If
+    `whole`, the hint speaks of all rows of numbers, and is not for an answer that shares one.
+    """
+
+    name: str
+    answer: Any
+    hint: str
+    whole: bool = False
+
+    @cached_property
+    def numbers(self) -> torch.Tensor | None:
+        """`answer` as numbers, or None where it is something else."""
+        return as_tensor(self.answer)
+
+    @cached_property
+    def flat(self) -> list[float]:
+        """`numbers` in one list, which is empty where the answer is something else."""
+        return [] if self.numbers is None else self.numbers.flatten().tolist()
+
+
+def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:
+    """Return the mistake that an exhibit of the museum is, with its hint."""
+    return Mistake(exhibit.name, answer, exhibit.hint)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Leave random numbers, torch's settings and the filters of warnings as they were."""
+    with usual_settings(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        yield
+
+
+class Exercise:
+    """A check of a reader's answer together with the mistakes that it recognizes.
+
+    It is called as its check is, and has the check's name, signature and documentation. The random
+    numbers that are drawn meanwhile, torch's settings and the filters of warnings are then as they
+    were, whatever the answer did to them; and what it raised where the check didn't expect it
+    becomes a hint.
+
+    Attributes:
+        check: the bare function that was decorated.
+        mistakes: the usual mistakes; tests hold each to its own hint.
+        page: how it is answered on a page without a kernel; None where only code answers it.
+    """
+
+    def __init__(self, check: Check, mistakes: Iterable[Mistake], page: Form | None = None) -> None:
+        update_wrapper(self, check)
+        self.check = check
+        self.mistakes = tuple(mistakes)
+        self.page = page
+
+    def __call__(self, answer: Any) -> Verdict:
+        """Check a reader's answer."""
+        with _undisturbed():
+            return self._judge(answer)
+
+    def _judge(self, answer: Any) -> Verdict:
+        try:
+            return self.check(answer)
+        except READERS_ERRORS as error:
+            return Verdict(
+                False,
+                "Your answer is of a kind that can't be checked: looking at it raised "
+                f"{type(error).__name__}: {shortened(error)}",
+            )
+
+    def on_page(self) -> "Answer":
+        """Return the widget in which a page's reader answers, with all verdicts of this check.
+
+        Raises:
+            ValueError: the exercise says no `page`, or one that doesn't fit its check.
+        """
+        name = getattr(self.check, "__name__", "this exercise")
+        if self.page is None:
+            raise ValueError(
+                f"{name} has no page: @exercise(..., page=Numbers(...)) says how it is answered"
+            )
+        mistakes = {mistake.name: (mistake.answer, mistake.hint) for mistake in self.mistakes}
+        try:
+            with _undisturbed():  # once, for thousands of answers, which are numbers and words
+                return put_on_page(self._judge, self.page, mistakes)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+
+    def __get__(self, instance: object, owner: type | None = None) -> "Exercise":
+        """Be a routine, as whatever has `__get__`: help() and autodoc then show the check."""
+        return self
+
+
+def exercise(
+    *, mistakes: Iterable[Mistake], page: Form | None = None
+) -> Callable[[Check], Exercise]:
+    """Make an exercise of a check, a function of the reader's answer that returns a verdict.
+
+    Args:
+        page: how it is answered on a page without a kernel, if it can be: `Numbers`, `Choice`,
+            `Choices`, `Lines` or `Order`.
+    """
+    return lambda check: Exercise(check, mistakes, page)

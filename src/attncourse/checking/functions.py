@@ -1,0 +1,258 @@
+"""What checks are made of: verdicts, and comparing numbers or functions with the right ones.
+
+A check never raises for a wrong answer and never prints the solution. It returns a `Verdict` whose
+message names the mistake when the answer is exactly what that mistake would produce.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from attncourse.checking.calling import Outcome, as_outputs, call, describe
+from attncourse.checking.exercise import Mistake
+from attncourse.checking.numbers import as_tensor, holds, plain_numbers
+from attncourse.checking.on_page import NEAR
+from attndoctor.verdict import Verdict
+
+
+def correct(message: str) -> Verdict:
+    """Return a passing verdict."""
+    return Verdict(True, message)
+
+
+def not_yet(hint: str) -> Verdict:
+    """Return a failing verdict with a hint."""
+    return Verdict(False, hint)
+
+
+def not_a_function(answer: Any) -> Verdict:
+    """Return the verdict on an answer that should be a function, and can't be called."""
+    return not_yet(
+        f"A function was wanted, but a {type(answer).__name__} came. "
+        "Hand in the function itself, without calling it."
+    )
+
+
+def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: str) -> Verdict:
+    """Compare a choice, one of a few texts, with the right one."""
+    hints = {mistake.answer: mistake.hint for mistake in mistakes}
+    if not isinstance(answer, str) or answer not in {right, *hints}:
+        return not_yet(f"One of these was wanted: {', '.join(map(repr, sorted([right, *hints])))}.")
+    return correct(praise) if answer == right else not_yet(hints[answer])
+
+
+def check_choices(
+    answer: Any,
+    right: Mapping[str, str],
+    choices: Collection[str],
+    mistakes: Sequence[Mistake],
+    *,
+    wrong: Mapping[str, str],
+    praise: str,
+) -> Verdict:
+    """Compare a dict of choices, one for each of several things, with the right one.
+
+    Args:
+        wrong: what to say of each thing where its choice is wrong and no mistake explains them all.
+    """
+    if not isinstance(answer, dict) or set(answer) != set(right):
+        return not_yet(f"A dictionary with these keys was wanted: {', '.join(right)}.")
+    for key, said in answer.items():
+        if not isinstance(said, str) or said not in choices:
+            return not_yet(f"{key}: one of these was wanted: {', '.join(choices)}.")
+    for mistake in mistakes:
+        if answer == mistake.answer:
+            return not_yet(mistake.hint)
+    for key, choice in right.items():
+        if answer[key] != choice:
+            return not_yet(wrong[key])
+    return correct(praise)
+
+
+def check_values(
+    answer: Any,
+    expected: torch.Tensor,
+    mistakes: Sequence[Mistake] = (),
+    *,
+    tolerance: float = 1e-3,
+    praise: str,
+    otherwise: str,
+) -> Verdict:
+    """Compare numbers that a reader worked out with `expected`.
+
+    Mistakes are tried first, so that a typical wrong result gets its own hint; any other wrong
+    result gets `otherwise`, which should say where to look, never the number.
+    """
+    rows = [(expected.numel(), otherwise)]
+    return check_rows(answer, expected, mistakes, rows=rows, tolerance=tolerance, praise=praise)
+
+
+def check_rows(
+    answer: Any,
+    expected: torch.Tensor,
+    mistakes: Sequence[Mistake] = (),
+    *,
+    rows: Sequence[tuple[int, str]],
+    tolerance: float = 1e-3,
+    praise: str,
+) -> Verdict:
+    """Compare numbers as `check_values` does, row by row where no mistake explains them all.
+
+    The first row that is wrong then gets the hint of the mistake that it holds, whatever stands in
+    the others; or its own.
+
+    Args:
+        rows: how many numbers each row holds, and what to say of a row that is wrong in no usual
+            way.
+    """
+    if answer is None or answer is ...:
+        return not_yet("Nothing is filled in so far: replace the ... with your numbers.")
+    given = as_tensor(plain_numbers(answer))
+    if given is None:
+        return not_yet(_unreadable(answer))
+    if given.numel() == expected.numel() and 1 in (given.squeeze().dim(), expected.dim()):
+        given = given.reshape(expected.shape)  # all numbers in one row, or each row in its own
+    if given.shape != expected.shape:
+        commas = given.numel() > expected.numel() and not holds(answer, (float, torch.Tensor))
+        return not_yet(
+            f"The shape should be {list(expected.shape)}, but yours is {list(given.shape)}."
+            + " (A comma separates numbers: write 0.25 with a point.)" * commas
+        )
+    if not given.isfinite().all():
+        return not_yet("One of your numbers is infinite, or isn't a number: nan.")
+    ours, right = given.flatten().tolist(), expected.flatten().tolist()
+    if _are_near(ours, right, tolerance):
+        return correct(praise)
+    known = [
+        (mistake, mistake.flat)
+        for mistake in mistakes
+        if mistake.numbers is not None and mistake.numbers.shape == given.shape
+    ]
+    for mistake, wrong in known:
+        if _are_near(ours, wrong, tolerance):
+            return not_yet(mistake.hint)
+    start = 0
+    for size, otherwise in rows:
+        row = slice(start, start + size)
+        if not _are_near(ours[row], right[row], NEAR * tolerance):
+            for mistake, wrong in known:
+                if not mistake.whole and _are_near(ours[row], wrong[row], tolerance):
+                    return not_yet(mistake.hint)
+            return not_yet(otherwise)
+        start += size
+    return not_yet(f"Very close. Give more digits: within {tolerance:g} counts as equal.")
+
+
+def _unreadable(answer: Any) -> str:
+    """Say why an answer can't be read as a list of numbers."""
+    if holds(answer, type(...)):
+        return "Something isn't filled in so far: replace each ... with a number."
+    if holds(answer, str):
+        return "Write numbers without quotation marks, and with a point: 0.25, or 1/4."
+    if holds(answer, complex):
+        return "Real numbers were wanted, and one of yours is complex."
+    return "A list or tensor of numbers was wanted, and yours can't be read as one."
+
+
+def _are_near(left: Sequence[float], right: Sequence[float], tolerance: float) -> bool:
+    for a, b in zip(left, right, strict=True):  # a page asks its check thousands of times
+        if not abs(a - b) <= tolerance:
+            return False
+    return True
+
+
+def agree(left: Outcome, right: Outcome, tolerance: float) -> bool:
+    """Tell whether two outcomes are the same: the same error, or the same shapes and values."""
+    if left.error is not None or right.error is not None:
+        return left.error is right.error
+    ours, theirs = as_outputs(left.outputs), as_outputs(right.outputs)
+    return len(ours) == len(theirs) and all(
+        same_numbers(a, b, tolerance) for a, b in zip(ours, theirs, strict=True)
+    )
+
+
+def same_numbers(left: Any, right: Any, tolerance: float) -> bool:
+    """Tell whether two outputs are tensors (or numbers) of one shape that agree."""
+    left, right = as_tensor(left), as_tensor(right)
+    if left is None or right is None or left.shape != right.shape:
+        return False
+    return torch.allclose(left, right, atol=tolerance, rtol=tolerance, equal_nan=True)
+
+
+def check_function(
+    answer: Any,
+    reference: Callable,
+    cases: Sequence[Sequence[Any]],
+    mistakes: Sequence[Mistake] = (),
+    *,
+    output_names: Sequence[str],
+    tolerance: float = 1e-5,
+    praise: str,
+    as_function: Callable[[Any], Callable] = lambda answer: answer,
+) -> Verdict:
+    """Compare a reader's function with `reference` on every case (a sequence of arguments).
+
+    When something differs, each mistake is run on the same cases; the one that behaves like the
+    reader's function on all of them gives the hint. Otherwise the hint describes the first case
+    that differs, without giving the right numbers away.
+
+    Args:
+        as_function: turns what is handed in into the function to compare, for answers whose own
+            results (a module, say) can't be compared.
+    """
+    if not callable(answer):
+        return not_a_function(answer)
+    given = [call(as_function(answer), case) for case in cases]
+    wanted = [call(reference, case) for case in cases]
+    if all(agree(g, w, tolerance) for g, w in zip(given, wanted, strict=True)):
+        return correct(praise)
+    for mistake in mistakes:
+        wrong = (call(as_function(mistake.answer), case) for case in cases)
+        if all(agree(g, w, tolerance) for g, w in zip(given, wrong, strict=True)):
+            return not_yet(mistake.hint)
+    case, first, right = next(
+        (c, g, w)
+        for c, g, w in zip(cases, given, wanted, strict=True)
+        if not agree(g, w, tolerance)
+    )
+    if first.complaint:
+        return not_yet(first.complaint)
+    return not_yet(_difference(describe(case), first, right, output_names, tolerance))
+
+
+def _difference(
+    case: str, given: Outcome, right: Outcome, names: Sequence[str], tolerance: float
+) -> str:
+    ours, theirs = as_outputs(given.outputs), as_outputs(right.outputs)
+    if len(ours) != len(theirs):
+        wanted = f"{len(theirs)} result{'s were' if len(theirs) > 1 else ' was'} wanted"
+        hint = " A list counts as several; make it one tensor." if len(theirs) == 1 else ""
+        return f"{wanted} ({', '.join(names)}), but {len(ours)} came.{hint}"
+    for named, a, b in zip(names, ours, theirs, strict=True):
+        name = named[0].upper() + named[1:]
+        ours_, theirs_ = as_tensor(a), as_tensor(b)
+        if ours_ is None or theirs_ is None:
+            kind = "number" if theirs_ is not None and theirs_.dim() == 0 else "tensor"
+            return f"{name} should be a {kind}, not a {type(a).__name__}."
+        if ours_.shape != theirs_.shape:
+            return (
+                f"{name} should have shape {list(theirs_.shape)}, not {list(ours_.shape)}, "
+                f"when called with {case}."
+            )
+        if ours_.isnan().any() and not theirs_.isnan().any():
+            return (
+                f"Something in {named} isn't a number: it holds nan when called with {case}. "
+                "Was 0 divided by 0?"
+            )
+        if ours_.isinf().any() and not theirs_.isinf().any():
+            return f"Something in {named} is infinite when called with {case}."
+        if not same_numbers(a, b, tolerance):
+            gap = (ours_ - theirs_).abs().max().item()
+            if theirs_.dim() == 0:
+                return f"{name} is off by {gap:.2g} when called with {case}."
+            return (
+                f"The shape is right, but the numbers of {named} are off by up to {gap:.2g} "
+                f"when called with {case}."
+            )
+    raise ValueError("no difference: the outcomes agree")

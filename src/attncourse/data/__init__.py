@@ -1,0 +1,301 @@
+"""Weights that were trained once, each file with a card that says how, and what sweeps found.
+
+    >>> from attncourse import data
+    >>> model, card = data.load("concord")
+    >>> card.command
+    'python -m attncourse.training concord --seed 0 --save'
+
+A sweep trains models with several numbers of heads, from several seeds, and keeps what they get
+right::
+
+    >>> data.load_sweep("staircase").right("2 places").shape  # [numbers of heads, seeds]
+    torch.Size([4, 20])
+
+A model's digest is the same on every machine, so what is loaded is what a reader would train.
+"""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attncourse._whole_files import write_whole
+from attnlib.checks import require_count, require_text
+from attnlib.model import TransformerModel
+
+__all__ = ["Card", "SweepCard", "load", "load_sweep", "saved"]
+
+FOLDER = Path(__file__).parent
+SWEEPS = Path(__file__).parent / "sweeps"
+
+
+@dataclass(frozen=True)
+class Card:
+    """How weights came about.
+
+    Attributes:
+        recipe, seed: what they were made from, see `attncourse.training`.
+        command: what makes them again.
+        date: the day on which it was done.
+        versions: of Python, torch and attnlib at the time.
+        seconds: how long the steps took.
+        steps: how many there were.
+        digest: which model it is, as `attncourse.training.digest` finds it.
+        settings: the recipe, as `Recipe.as_json` gives it.
+        model: what the model is, as `TransformerModel.spec` gives it.
+        losses: of each step's batch.
+        evaluations: what the model got right of the held-out sentences, as in `Evaluation`, by how
+            many steps had been taken.
+        sha256, size: of the file with the weights, in bytes.
+    """
+
+    recipe: str
+    seed: int
+    command: str
+    date: str
+    versions: dict[str, str]
+    seconds: float
+    steps: int
+    digest: str
+    settings: dict[str, Any]
+    model: dict[str, Any]
+    losses: list[float]
+    evaluations: dict[str, dict[str, Any]]
+    sha256: str
+    size: int
+
+    def __post_init__(self) -> None:
+        if str(self.steps) not in self.evaluations:
+            raise ValueError(f"evaluations must tell what was right after all {self.steps} steps")
+
+    @property
+    def final(self) -> dict[str, Any]:
+        """What the model got right at the end."""
+        return self.evaluations[str(self.steps)]
+
+
+@dataclass(frozen=True)
+class SweepCard:
+    """What a sweep found, and how.
+
+    Attributes:
+        sweep: its name in `attncourse.training.SWEEPS`.
+        command: what runs it again.
+        date, versions: as in `Card`.
+        heads, seeds: the numbers of heads that were tried, and the seeds.
+        settings: of each trial the recipe, as `Recipe.as_json` gives it, without `num_heads`.
+        trainings: of each its `trial`, `heads` and `seed`; `digest` and `seconds`; the first
+            `losses`; and, at the end, the share of words whose answers are all right (`joint`) and
+            of each relation's right answers (`relations`). Where the sweep asks for it, also which
+            head of the last layer has most weight on the true partners, 0-based (`homes`), and
+            after every so many steps (`steps`) what was right of each relation (`right`) and what
+            was watched (`watched`).
+    """
+
+    sweep: str
+    command: str
+    date: str
+    versions: dict[str, str]
+    heads: list[int]
+    seeds: list[int]
+    settings: dict[str, dict[str, Any]]
+    trainings: list[dict[str, Any]]
+
+    def values(self, what: str, trial: str) -> list[list[Any]]:
+        """Return what all trainings of a trial found: for each number of heads a list over seeds.
+
+        Raises:
+            ValueError: there is no such trial.
+        """
+        if trial not in self.settings:
+            raise ValueError(f"trial must be one of {list(self.settings)}, got {trial!r}")
+        found = {(of["heads"], of["seed"]): of for of in self.trainings if of["trial"] == trial}
+        return [[found[h, seed][what] for seed in self.seeds] for h in self.heads]
+
+    def right(self, trial: str) -> Tensor:
+        """Return the share of words whose answers are all right, [numbers of heads, seeds].
+
+        Raises:
+            ValueError: there is no such trial.
+        """
+        return torch.tensor(self.values("joint", trial))
+
+
+def saved() -> list[tuple[str, int]]:
+    """Return what is saved: recipes and seeds."""
+    found = []
+    for path in FOLDER.glob("*-seed*.json"):
+        recipe, _, seed = path.stem.rpartition("-seed")
+        if seed.isdecimal():
+            found.append((recipe, int(seed)))
+    return sorted(found)
+
+
+def load(recipe: str, seed: int = 0) -> tuple[TransformerModel, Card]:
+    """Return a trained model, in evaluation mode, and the card of its weights.
+
+    Args:
+        recipe: a name in `attncourse.training.RECIPES`.
+        seed: the seed from which it was trained.
+
+    Raises:
+        TypeError: `recipe` is no text, or `seed` no whole number.
+        FileNotFoundError: nothing is saved under them, or the weights are missing.
+        ValueError: the card or the weights were changed or damaged.
+        ImportError: the package safetensors is missing.
+    """
+    from attncourse.training.grid import digest  # which knows this module
+
+    card, path = read_card(recipe, seed), _path(recipe, seed, "safetensors")
+    again = f"{card.command} makes them again"
+    if not path.is_file():
+        raise FileNotFoundError(f"the weights {path.name} are missing beside their card: {again}")
+    stored = path.read_bytes()
+    if sha256(stored) != card.sha256:
+        raise ValueError(
+            f"the weights {path.name} must be those of their card, {card.size} bytes with sha256 "
+            f"{card.sha256:.8}..., got {len(stored)} bytes with {sha256(stored):.8}...: the file "
+            f"was changed or damaged; {again}"
+        )
+    tensors = _tensors(stored)
+    try:
+        model = TransformerModel.of_spec(card.model, device="meta")  # without drawing weights
+        model.load_state_dict(tensors, assign=True)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"the card of {path.name} must describe the model of its weights: it was changed or "
+            f"damaged ({error}); {again}"
+        ) from error
+    if digest(model) != card.digest:
+        raise ValueError(
+            f"the card of {path.name} must have the digest of its weights, {digest(model):.8}..., "
+            f"got {card.digest:.8}...: it was changed or damaged; {again}"
+        )
+    return model.eval(), card
+
+
+def read_card(recipe: str, seed: int = 0) -> Card:
+    """Return the card of saved weights alone; raises what `load` raises."""
+    require_text("recipe", recipe)
+    require_count("seed", seed)
+    path = _path(recipe, seed, "json")
+    if not path.is_file():
+        known = ", ".join(f"{name!r} with seed {number}" for name, number in saved()) or "none"
+        raise FileNotFoundError(
+            f"no weights are saved of recipe {recipe!r} with seed {seed}; there are {known}"
+        )
+    again = f"python -m attncourse.training {recipe} --seed {seed} --save makes model and card anew"
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        is_of_before = isinstance(said, dict) and "command" in said and "digest" not in said
+        card = None if is_of_before else Card(**said)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"the card {path.name} was changed or damaged: {error}; {again}"
+        ) from error
+    if card is None:
+        raise ValueError(
+            f"the card {path.name} is of before trainings gave the same bits everywhere: {again}"
+        )
+    if (card.recipe, card.seed) != (recipe, seed):
+        raise ValueError(
+            f"the card {path.name} must be of recipe {recipe!r} with seed {seed}, got one of "
+            f"{card.recipe!r} with seed {card.seed}: {again}"
+        )
+    return card
+
+
+def load_sweep(name: str) -> SweepCard:
+    """Return what a sweep of `attncourse.training.SWEEPS` found.
+
+    Raises:
+        TypeError: `name` is no text.
+        FileNotFoundError: no such sweep is saved.
+        ValueError: the file was changed or damaged, or some of its trainings are still to come.
+    """
+    require_text("name", name)
+    card = read_sweep(name)
+    wanted = len(card.settings) * len(card.heads) * len(card.seeds)
+    if len(card.trainings) < wanted:
+        raise ValueError(
+            f"the sweep {name!r} must have all its {wanted} trainings, got {len(card.trainings)}: "
+            f"{card.command} goes on with it"
+        )
+    return card
+
+
+def read_sweep(name: str) -> SweepCard:
+    """Return what was kept of a sweep so far; raises what `load_sweep` raises."""
+    path = SWEEPS / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(repr(found.stem) for found in SWEEPS.glob("*.json"))) or "none"
+        raise FileNotFoundError(f"no sweep {name!r} is saved; there are {known}")
+    again = f"remove {path} and run python -m attncourse.training {name} --save"
+    try:
+        card = SweepCard(**json.loads(path.read_text(encoding="utf-8")))
+        digests = [training.get("digest") for training in card.trainings]
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"the sweep {path.name} was changed or damaged: {error}; to make it anew, {again}"
+        ) from error
+    if None in digests:
+        raise ValueError(
+            f"the sweep {path.name} is of before trainings gave the same bits everywhere; to make "
+            f"it anew, {again}"
+        )
+    return card
+
+
+def write_sweep(card: SweepCard) -> None:
+    """Save what a sweep has found so far."""
+    write_whole(SWEEPS / f"{card.sweep}.json", _told(card).encode())
+
+
+def write(model: TransformerModel, **said: Any) -> Card:
+    """Save a model's weights, and a card with all that is `said` of them beside what they are."""
+    from safetensors.torch import save
+
+    stored = save(model.state_dict())
+    card = Card(**said, model=model.spec(), sha256=sha256(stored), size=len(stored))
+    write_whole(_path(card.recipe, card.seed, "safetensors"), stored)
+    write_whole(_path(card.recipe, card.seed, "json"), _told(card).encode())
+    return card
+
+
+def sha256(stored: bytes) -> str:
+    """Return the SHA-256 of bytes, in hexadecimal."""
+    return hashlib.sha256(stored).hexdigest()
+
+
+def _told(card: Card | SweepCard) -> str:
+    """Return a card as JSON, one line for each thing that it says, and for each training."""
+    said = dataclasses.asdict(card)
+    lines = [f" {json.dumps(name)}: {_in_lines(value)}" for name, value in said.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _in_lines(value: Any) -> str:
+    """Return JSON, a list of records with a line for each."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in value) + "\n ]"
+    return json.dumps(value)
+
+
+def _path(recipe: str, seed: int, ending: str) -> Path:
+    return FOLDER / f"{recipe}-seed{seed}.{ending}"
+
+
+def _tensors(stored: bytes) -> dict[str, Tensor]:
+    """Read the tensors of a .safetensors file."""
+    try:
+        from safetensors.torch import load as tensors_of
+    except ImportError as error:
+        raise ImportError(
+            "saved weights need the package safetensors: pip install safetensors"
+        ) from error
+    return tensors_of(stored)

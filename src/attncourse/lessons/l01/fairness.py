@@ -1,0 +1,48 @@
+"""Two models that cut their texts differently: which guesses better?"""
+
+from typing import Any
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_choice
+from attncourse.checking.on_page import Choice
+from attndoctor.verdict import Verdict
+
+LOSSES = {"letters": (1.9, 1.0), "merges": (3.1, 2.1)}  # nats per token, letters per token
+READINGS = {
+    "letters": "The one with letters: its loss is lower.",
+    "merges": "The one with merges: it pays less per letter.",
+    "vocabulary": "Divide each loss by ln V of its vocabulary; the smaller quotient wins.",
+    "never": "Losses over different tokens can't be compared.",
+}
+FAIRNESS_MISTAKES = (
+    Mistake(
+        "per token",
+        "letters",
+        "A token of the second model is 2.1 letters on average, and has to be guessed once. What "
+        "does the first model pay for as much text?",
+    ),
+    Mistake(
+        "by the uniform loss",
+        "vocabulary",
+        "That compares each with a guesser who knows nothing of *its own* tokens, and these two "
+        "guessers differ. But the text is the same: what does each model pay for it?",
+    ),
+    Mistake(
+        "never",
+        "never",
+        "Not per token, that is right. But both tell the same text, and its cost is a sum over its "
+        "tokens. Divide that by something that both texts share.",
+    ),
+)
+
+
+@exercise(mistakes=FAIRNESS_MISTAKES, page=Choice(READINGS))
+def fair_comparison(answer: Any) -> Verdict:
+    """Check which of two models with different tokens guesses better."""
+    (letters, _), (loss, length) = LOSSES["letters"], LOSSES["merges"]
+    return check_choice(
+        answer,
+        "merges",
+        FAIRNESS_MISTAKES,
+        f"{loss} / {length} = {loss / length:.2f} nats per letter, and the other pays {letters}.",
+    )

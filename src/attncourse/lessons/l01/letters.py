@@ -1,0 +1,165 @@
+"""Names as ids and back, with the boundary on both sides."""
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+from attncourse.checking.calling import call
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import correct, not_a_function, not_yet
+from attncourse.tasks import names
+from attndoctor.verdict import Verdict
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz."
+BOUNDARY = len(LETTERS) - 1
+EXAMPLES = ("emma", "a", "zz", *names.texts(100, seed=7))
+
+Codec = Sequence[Callable[[Any], Any]]
+
+
+def encode(text: str) -> list[int]:
+    """Return a name's ids between two boundaries."""
+    return [BOUNDARY, *map(LETTERS.index, text), BOUNDARY]
+
+
+def decode(ids: Sequence[int]) -> str:
+    """Return the name of ids between two boundaries."""
+    return "".join(LETTERS[i] for i in ids[1:-1])
+
+
+def _all_letters(ids: Sequence[int]) -> str:
+    return "".join(LETTERS[i] for i in ids)
+
+
+CODEC_MISTAKES = (
+    Mistake(
+        "no boundary",
+        [lambda text: encode(text)[1:-1], _all_letters],
+        "Your ids hold the letters alone. The boundary, 26, stands before them and behind them.",
+    ),
+    Mistake(
+        "boundary in front only",
+        [lambda text: encode(text)[:-1], lambda ids: _all_letters(ids[1:])],
+        "The boundary behind the name is missing: without it nothing says that the name is over.",
+    ),
+    Mistake(
+        "boundary at the end only",
+        [lambda text: encode(text)[1:], lambda ids: _all_letters(ids[:-1])],
+        "The boundary before the name is missing: the first letter must stand behind something, "
+        "too.",
+    ),
+    Mistake(
+        "counted from 1",
+        [
+            lambda text: [i if i == BOUNDARY else i + 1 for i in encode(text)],
+            lambda ids: "".join(LETTERS[i - 1] for i in ids[1:-1]),
+        ],
+        "Your letters count from a = 1. An id is a place in the list, and Python's first place "
+        "is 0.",
+    ),
+    Mistake(
+        "boundary first in the list",
+        [
+            lambda text: [(i + 1) % len(LETTERS) for i in encode(text)],
+            lambda ids: "".join(LETTERS[i - 1] for i in ids[1:-1]),
+        ],
+        "Your list begins with the boundary, which makes a 1. In ours a is 0, and the boundary "
+        "stands behind z.",
+    ),
+    Mistake(
+        "numbers of Unicode",
+        [
+            lambda text: [BOUNDARY, *map(ord, text), BOUNDARY],
+            lambda ids: "".join(map(chr, ids[1:-1])),
+        ],
+        "`ord` gives the number that a letter has in all of Unicode, 101 for e. Its id is its "
+        "place in our short list, `letters`.",
+    ),
+    Mistake(
+        "letters of this name only",
+        [
+            lambda text: [BOUNDARY, *map(sorted(set(text)).index, text), BOUNDARY],
+            lambda ids: _all_letters(ids[1:-1]),
+        ],
+        "Your ids depend on which letters this name has. The vocabulary is the same for all names: "
+        "look each letter up in `letters`.",
+    ),
+    Mistake(
+        "boundary kept",
+        [encode, _all_letters],
+        "Your decoder keeps the boundaries: emma comes back as .emma. and not as it was.",
+    ),
+)
+
+
+def _ids(ids: Any) -> list[int] | None:
+    """Return ids as a list of ints, or None if they aren't whole numbers, such as "4" or 4.0."""
+    try:
+        return [index(i) for i in ids]
+    except TypeError:
+        return None
+
+
+def _about_wrong_ids(name: str, ids: list[int], right: list[int]) -> str:
+    """Say where a name's ids go wrong: at its ends, or at a letter."""
+    if len(ids) != len(right) or {ids[0], ids[-1]} != {BOUNDARY}:
+        shown = f"{ids}" if len(ids) <= 2 * len(right) else f"{len(ids)} ids"
+        return (
+            f"{name} should begin and end with {BOUNDARY} and have {len(right)} ids, "
+            f"but became {shown}."
+        )
+    place = next(
+        i for i, (ours, theirs) in enumerate(zip(ids, right, strict=True)) if ours != theirs
+    )
+    return (
+        f"{name} begins and ends with {BOUNDARY}, as it should. But its letter "
+        f"{name[place - 1]!r} became {ids[place]}, and that isn't its place in `letters`."
+    )
+
+
+def _came_out(codec: Codec) -> tuple[list[Any], str | None]:
+    """Return the ids and the text for each example, and what went wrong in words."""
+    found: list[Any] = []
+    for text in EXAMPLES:
+        encoded = call(codec[0], [text])
+        ids = _ids(encoded.outputs)
+        if encoded.error is not None or ids is None:
+            wanted = "The encoder must return a list of ids, which are whole numbers."
+            return found, encoded.complaint or wanted
+        decoded = call(codec[1], [ids])
+        found.append((ids, decoded.outputs))
+        if decoded.error is not None:
+            return found, decoded.complaint
+    return found, None
+
+
+def _is_the_same(found: list[Any], mistaken: list[Any], wanted: list[Any]) -> bool:
+    """Tell whether a mistake explains what came out; of wrong ids, whatever is made of them."""
+    ids, mistaken_ids, wanted_ids = (
+        [ids for ids, _ in results[: len(found)]] for results in (found, mistaken, wanted)
+    )
+    return found == mistaken if ids == wanted_ids else ids == mistaken_ids
+
+
+@exercise(mistakes=CODEC_MISTAKES)
+def codec(answer: Any) -> Verdict:
+    """Check `[encode, decode]`: a name to its ids between boundaries, and ids to the name."""
+    if not isinstance(answer, list | tuple) or len(answer) != 2:
+        return not_yet("Two functions were wanted: [my_encode, my_decode].")
+    for function in answer:
+        if not callable(function):
+            return not_a_function(function)
+    found, complaint = _came_out(answer)
+    wanted, _ = _came_out([encode, decode])
+    if found == wanted:
+        return correct(f"{len(EXAMPLES)} names went to ids and came back as they were.")
+    for mistake in CODEC_MISTAKES:
+        if found and _is_the_same(found, _came_out(mistake.answer)[0], wanted):
+            return not_yet(mistake.hint)
+    for (ids, _), (right, _), name in zip(found, wanted, EXAMPLES, strict=False):
+        if ids != right:
+            return not_yet(_about_wrong_ids(name, ids, right))
+    if complaint is not None:
+        return not_yet(complaint)
+    back = next(back for (_, back), (_, name) in zip(found, wanted, strict=True) if back != name)
+    return not_yet(f"The ids are right, but a name came back as {back!r:.40}.")

@@ -1,0 +1,229 @@
+"""Merging a pair of tokens: by hand, and as a function."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_function, correct, not_yet
+from attncourse.checking.on_page import Choices
+from attncourse.tokens import merge
+from attndoctor.verdict import Verdict
+
+Pair = tuple[int, int]
+
+CASES = [
+    ([1, 2, 3, 1, 2], (1, 2), 9),
+    ([7, 7, 7, 8, 7, 7], (7, 7), 10),
+    ([2, 1, 2, 1, 3, 1], (1, 2), 9),
+    ([4, 5, 6], (5, 4), 9),
+    ([5, 3], (5, 3), 11),
+    ([3], (3, 3), 9),
+    ([17, 8, 1], (7, 8), 9),
+]
+
+
+def _first_only(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    for i in range(len(ids) - 1):
+        if (ids[i], ids[i + 1]) == pair:
+            return [*ids[:i], new, *ids[i + 2 :]]
+    return list(ids)
+
+
+def _inserted(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    found = []
+    for i, token in enumerate(ids):
+        found.append(new if tuple(ids[i : i + 2]) == pair else token)
+    return found
+
+
+def _overlapping(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    pairs = [i for i in range(len(ids) - 1) if (ids[i], ids[i + 1]) == pair]
+    covered = {i + 1 for i in pairs} - set(pairs)
+    return [new if i in pairs else t for i, t in enumerate(ids) if i not in covered]
+
+
+def _either_order(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    found, i = [], 0
+    while i < len(ids):
+        is_pair = tuple(ids[i : i + 2]) in (pair, pair[::-1])
+        found.append(new if is_pair else ids[i])
+        i += 1 + is_pair
+    return found
+
+
+def _without_the_last(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    found, i = [], 0
+    while i < len(ids) - 1:
+        is_pair = (ids[i], ids[i + 1]) == pair
+        found.append(new if is_pair else ids[i])
+        i += 1 + is_pair
+    return found
+
+
+def _for_loop(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    found = []
+    for i in range(len(ids) - 1):
+        if (ids[i], ids[i + 1]) == pair:
+            found.append(new)
+            i += 1  # by which readers hope to skip a place
+        else:
+            found.append(ids[i])
+    return found
+
+
+def _taken_out(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    return [token for token in merge(ids, pair, -1) if token != -1]
+
+
+def _from_the_right(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    return merge(ids[::-1], pair[::-1], new)[::-1]
+
+
+def _in_a_text(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    text = " ".join(map(str, ids)).replace(f"{pair[0]} {pair[1]}", str(new))
+    return [int(word) for word in text.split()]
+
+
+MERGE_MISTAKES = (
+    Mistake(
+        "a list is no tuple",
+        lambda ids, pair, new: list(ids),
+        "No pair is merged. Do you compare a slice with the pair? A slice of a list is a list, and "
+        "[1, 2] == (1, 2) is False: make it a tuple, or compare number by number.",
+    ),
+    Mistake(
+        "first occurrence only",
+        _first_only,
+        "Only the first occurrence is merged. The pair goes everywhere, from left to right.",
+    ),
+    Mistake(
+        "second half kept",
+        _inserted,
+        "The new id stands there, but the second half of the pair as well: after a merge, go on "
+        "two places further.",
+    ),
+    Mistake(
+        "a for loop",
+        _for_loop,
+        "The second half of the pair is still there: a `for` loop goes to the next i, whatever you "
+        "add to it. Use `while`. And the last id of the list must be visited, too.",
+    ),
+    Mistake(
+        "pair taken out",
+        _taken_out,
+        "The pair is gone, and nothing stands in its place. Put the new id there.",
+    ),
+    Mistake(
+        "from the right",
+        _from_the_right,
+        "You merge from right to left: of 7, 7, 7 the *last* two became one. Begin at the left.",
+    ),
+    Mistake(
+        "replaced in a text",
+        _in_a_text,
+        "You replace in a text. There the pair 7 8 is found in 17 8 as well: compare ids.",
+    ),
+    Mistake(
+        "one token used twice",
+        _overlapping,
+        "In 7, 7, 7 the middle token is merged twice. From left to right: the first two become "
+        "one, and the third stays.",
+    ),
+    Mistake(
+        "order ignored",
+        _either_order,
+        "(1, 2) and (2, 1) are different pairs: th is not ht.",
+    ),
+    Mistake(
+        "last token lost",
+        _without_the_last,
+        "The last id gets lost where no pair ends the list. It has no neighbor, and stays.",
+    ),
+)
+
+
+def _as_ids(function: Any) -> Any:
+    """Make a function return its list of ids as one tensor."""
+
+    def run(ids: Sequence[int], pair: Pair, new: int) -> Any:
+        found = function(list(ids), pair, new)
+        return torch.tensor(found) if isinstance(found, list | tuple) else found
+
+    return run
+
+
+@exercise(mistakes=MERGE_MISTAKES)
+def merge_pair(answer: Any) -> Verdict:
+    """Check `merge(ids, pair, new)`: ids with a new one for each occurrence of the pair."""
+    return check_function(
+        answer,
+        _as_ids(merge),
+        CASES,
+        MERGE_MISTAKES,
+        output_names=["the ids"],
+        as_function=_as_ids,
+        praise="Each occurrence of the pair is one token now, and nothing else has changed.",
+    )
+
+
+WORDS = "hot hotel motel"
+RIGHT = {"first": "ot", "second": "h+ot", "tokens": 8}
+FIRST = {
+    "ho": "ho comes twice, in hot and hotel. One pair comes more often: count in *all* words, "
+    "also at their ends.",
+    "te": "te comes twice, in hotel and motel. One pair comes more often.",
+    "el": "el comes twice, in hotel and motel. One pair comes more often.",
+}
+SECOND = {
+    "t+e": "There is no t of its own left: each was merged into ot. Count the pairs again.",
+    "ot+e": "ot and e stand together twice, but so do h and ot, and they come first in the text.",
+    "e+l": "e and l stand together twice, but other pairs do, too. Which of them comes first?",
+}
+TOKENS = {
+    10: "10 tokens are left after the first merge: three of 13 are gone. The second takes more.",
+    13: "13 is the number of letters. Each merge saves one token per occurrence.",
+    3: "That would be one token per word. Two merges don't get that far.",
+}
+
+
+def _merges(first: str, second: str, tokens: int) -> dict[str, Any]:
+    return {"first": first, "second": second, "tokens": tokens}
+
+
+MERGES_MISTAKES = (
+    *(Mistake(f"{pair} first", RIGHT | {"first": pair}, hint) for pair, hint in FIRST.items()),
+    *(Mistake(f"{pair} second", RIGHT | {"second": pair}, hint) for pair, hint in SECOND.items()),
+    *(Mistake(f"{n} tokens", RIGHT | {"tokens": n}, hint) for n, hint in TOKENS.items()),
+)
+
+
+@exercise(
+    mistakes=MERGES_MISTAKES,
+    page=Choices(
+        {
+            "First merge": {"ho": "h and o", "ot": "o and t", "te": "t and e", "el": "e and l"},
+            "Second merge": {
+                "h+ot": "h and ot",
+                "t+e": "t and e",
+                "ot+e": "ot and e",
+                "e+l": "e and l",
+            },
+            "Tokens after both": [3, 8, 10, 13],
+        },
+        answer=_merges,
+    ),
+)
+def two_merges(answer: Any) -> Verdict:
+    """Check the first two merges of `WORDS`, and how many tokens the three words then have."""
+    if not isinstance(answer, dict) or set(answer) != set(RIGHT):
+        return not_yet(f"A dict with {', '.join(RIGHT)} was wanted.")
+    for part, hints in (("first", FIRST), ("second", SECOND), ("tokens", TOKENS)):
+        given = answer[part]
+        if given == RIGHT[part]:
+            continue
+        known = next((hint for wrong, hint in hints.items() if given == wrong), None)
+        offered = ", ".join(map(repr, sorted([RIGHT[part], *hints], key=str)))
+        return not_yet(known or f"Of `{part}` one of these was wanted: {offered}.")
+    return correct("hot is one token now, hotel has three and motel four: 1 + 3 + 4.")

@@ -1,0 +1,68 @@
+"""Four maps of scores between copies of one token: which positions were told how?"""
+
+from typing import Any
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_choices
+from attncourse.checking.on_page import Choice
+from attndoctor.verdict import Verdict
+
+KINDS = {
+    "none": "no positions",
+    "learned": "learned vectors, not yet trained",
+    "rotary": "rotary",
+    "alibi": "ALiBi",
+}
+RIGHT = {"A": "rotary", "B": "learned", "C": "none", "D": "alibi"}
+
+
+def _exchanged(*names: str) -> dict[str, str]:
+    """Return the right answer with two kinds in each other's places."""
+    other = dict(zip(names, reversed(names), strict=True))
+    return {name: other.get(kind, kind) for name, kind in RIGHT.items()}
+
+
+MAP_MISTAKES = (
+    Mistake(
+        "the two relative ones exchanged",
+        _exchanged("rotary", "alibi"),
+        "Both of these are alike along each diagonal. But one falls evenly on both sides, as a "
+        "straight line does, and the other goes up and down, as hands of clocks do.",
+    ),
+    Mistake(
+        "learned taken for rotary",
+        _exchanged("learned", "rotary"),
+        "Look along the diagonals. Vectors that nobody has trained have no reason to be alike "
+        "there; clocks have.",
+    ),
+    Mistake(
+        "learned taken for none",
+        _exchanged("learned", "none"),
+        "The token is the same everywhere. If nobody tells where it stands, what can differ?",
+    ),
+    Mistake(
+        "all of them rotary",
+        dict.fromkeys(RIGHT, "rotary"),
+        "Each kind comes once.",
+    ),
+)
+WRONG = {
+    "A": "A is alike along each diagonal, so only the distance counts. And it doesn't just fall "
+    "with the distance: it comes back up.",
+    "B": "B isn't alike along its diagonals: where the pair stands counts, and with no pattern.",
+    "C": "C is one number throughout: nothing tells one place from another.",
+    "D": "D falls by the same amount with each step away from the diagonal.",
+}
+
+
+@exercise(mistakes=MAP_MISTAKES, page=Choice(KINDS, each={name: f"map {name}" for name in RIGHT}))
+def score_maps(answer: Any) -> Verdict:
+    """Check which positions made which of four maps of scores: {"A": "rotary", ...}."""
+    return check_choices(
+        answer,
+        RIGHT,
+        KINDS,
+        MAP_MISTAKES,
+        wrong=WRONG,
+        praise="Diagonals tell of distances; how they differ tells which positions these are.",
+    )

@@ -1,0 +1,6 @@
+"""Illustrations of lesson 3: one head, step by step."""
+
+from attncourse.lessons.l03.figures.lookups import plot_lookups
+from attncourse.lessons.l03.figures.stages import plot_stages
+
+__all__ = ["plot_lookups", "plot_stages"]

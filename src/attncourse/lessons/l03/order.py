@@ -1,0 +1,231 @@
+"""Does a layer care about order? A test of it that a reader writes."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attncourse.checking.calling import call
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_function, not_yet
+from attncourse.checking.numbers import as_tensor
+from attndoctor.verdict import Verdict
+
+Layer = Callable[[Tensor], Tensor]
+
+
+def _shuffles(T: int, count: int = 8) -> list[Tensor]:
+    return [torch.randperm(T) for _ in range(count)]
+
+
+def _swap(T: int) -> list[int]:
+    return [1, 0, *range(2, T)]
+
+
+def _same(left: Tensor, right: Tensor) -> bool:
+    return torch.allclose(left, right, atol=1e-4)
+
+
+def _is_equivariant(layer: Layer, x: Tensor) -> bool:
+    return all(_same(layer(x[p]), layer(x)[p]) for p in _shuffles(len(x)))
+
+
+_ONE_SHUFFLE = Mistake(
+    "one shuffle",
+    lambda layer, x: _follows(layer, x, torch.randperm(len(x))),
+    "You said yes after a single shuffle, and that one may be lucky: a layer that cares about one "
+    "token alone passes whenever this token stays where it is. Try several before you say yes.",
+)
+_EXACT = Mistake(
+    "compared exactly",
+    lambda layer, x: all(torch.equal(layer(x[p]), layer(x)[p]) for p in _shuffles(len(x))),
+    "Adding the same numbers in another order rounds differently: compare with a tolerance, such "
+    "as atol=1e-4. (torch.allclose allows much less if it isn't told.)",
+)
+_TABLE = Mistake(
+    "a table of comparisons",
+    lambda layer, x: layer(x[p := torch.randperm(len(x))]) == layer(x)[p],
+    "You return a table that compares number by number. Return one verdict, True or False, "
+    "about all of them: torch.allclose gives it, with a tolerance for rounding.",
+)
+_AGAIN = Mistake(
+    "shuffled again instead of back",
+    lambda layer, x: all(_same(layer(x[p])[p], layer(x)) for p in _cycles(len(x))),
+    "You shuffle the output with the same places once more, which doesn't undo the shuffle. "
+    "Compare with layer(x), shuffled.",
+)
+_UNCHANGED = Mistake(
+    "unchanged instead of shuffled along",
+    lambda layer, x: all(_same(layer(x[p]), layer(x)) for p in _cycles(len(x))),
+    "You ask whether the output stays the same, though the tokens have moved. It should be "
+    "shuffled as they are: by the same places.",
+)
+EQUIVARIANT_MISTAKES = (
+    _UNCHANGED,
+    _AGAIN,
+    Mistake(
+        "shuffled twice the output",
+        lambda layer, x: all(_same(layer(x)[p], layer(x)[p]) for p in _shuffles(len(x))),
+        "Your function never says no. Does the layer get to see the shuffled tokens?",
+    ),
+    Mistake(
+        "never yes",
+        lambda layer, x: False,
+        "Your function never says yes. For some of the layers layer(x[shuffle]) and "
+        "layer(x)[shuffle] are the same, up to rounding.",
+    ),
+    Mistake(
+        "the answer turned around",
+        lambda layer, x: not _is_equivariant(layer, x),
+        "You answer the opposite: True where a shuffle of the rows just shuffles the result.",
+    ),
+    Mistake(
+        "only turned around",
+        lambda layer, x: _same(layer(x.flip(0)), layer(x).flip(0)),
+        "Turning the sequence around is one shuffle among many. A layer that averages each token "
+        "with its two neighbors passes that one; try random shuffles.",
+    ),
+    Mistake(
+        "only rolled",
+        lambda layer, x: _same(layer(x.roll(1, 0)), layer(x).roll(1, 0)),
+        "Rolling keeps neighbors together, and the last token becomes a neighbor of the first. A "
+        "layer that averages each token with the one before it, all around, passes that; try "
+        "random shuffles.",
+    ),
+    Mistake(
+        "only swapped two tokens",
+        lambda layer, x: _follows(layer, x, _swap(len(x))),
+        "Swapping the first two tokens is one shuffle among many. A layer may treat these two "
+        "alike and the others not; try random shuffles.",
+    ),
+    Mistake(
+        "shuffled the features",
+        lambda layer, x: all(_same(layer(x[:, p]), layer(x)[:, p]) for p in _shuffles(x.shape[1])),
+        "You moved the columns of x, which are features (a roll without an axis moves them too). "
+        "Tokens are its rows.",
+    ),
+    _EXACT,
+)  # fmt: skip
+
+
+def _follows(layer: Layer, x: Tensor, shuffle: Tensor | list[int]) -> bool:
+    return _same(layer(x[shuffle]), layer(x)[shuffle])
+
+
+def _cycles(T: int) -> list[Tensor]:
+    """Return shuffles of which none undoes itself if there are more than two tokens."""
+    return [torch.arange(T).roll(1), torch.arange(T).roll(1)[_swap(T)]]
+
+
+def _attention_layer(d: int, *, causal: bool = False) -> Layer:
+    W_q, W_k, W_v = (torch.randn(d, d) for _ in range(3))
+
+    def layer(x: Tensor) -> Tensor:
+        scores = (x @ W_q) @ (x @ W_k).T / math.sqrt(d)
+        if causal:
+            scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -math.inf)
+        return scores.softmax(-1) @ (x @ W_v)
+
+    return layer
+
+
+def _layers(T: int, d: int, *, both_sides: bool) -> dict[str, Layer]:
+    """Layers that follow a shuffle and layers that don't, in no telling order.
+
+    Args:
+        both_sides: whether tokens are averaged with both neighbors, so that turning the sequence
+            around changes nothing; or with the one before alone.
+    """
+    W, places, attend = torch.randn(d, d), torch.randn(T, d), _attention_layer(d)
+    alike = torch.cat([places[:1], places[:-1]])  # the first two tokens have one place
+    return {
+        "plain attention": attend,
+        "attention that adds a place to each token": lambda x: attend(x + places),
+        "a matrix and a ReLU for each token alone": lambda x: (x @ W).relu(),
+        "causal attention": _attention_layer(d, causal=True),
+        "the mean of all tokens, for each": lambda x: x.mean(0, keepdim=True).expand_as(x),
+        "the mean of each token and its neighbors": lambda x: (
+            x + x.roll(1, 0) + both_sides * x.roll(-1, 0)
+        ),
+        "attention in which the first two tokens have one place": lambda x: attend(x + alike),
+    }
+
+
+class _Watched:
+    """A layer that notes whether it was called with the tokens in several new orders."""
+
+    def __init__(self, layer: Layer, x: Tensor) -> None:
+        self.layer, self.seen, self.several = layer, [x], False
+
+    def __call__(self, x: Tensor) -> Tensor:
+        try:
+            if not any(torch.equal(x, other) for other in self.seen):
+                self.several = len(self.seen) > 1
+                self.seen.append(x)
+        except RuntimeError:  # under torch.vmap, where one call stands for many
+            self.several = True
+        return self.layer(x)
+
+
+def _says_yes_too_soon(answer: Callable, layer: Layer, x: Tensor) -> bool:
+    """Tell whether one shuffle is enough for a yes, about a layer that deserves it."""
+    watched = _Watched(layer, x)
+    answer(watched, x)
+    return not watched.several
+
+
+@exercise(mistakes=(*EQUIVARIANT_MISTAKES, _ONE_SHUFFLE, _TABLE))
+def is_equivariant(answer: Any) -> Verdict:
+    """Check `is_equivariant(layer, x)`: does a layer [T, d] -> [T, d] follow every shuffle?"""
+    layers = [
+        (name, layer, torch.randn(T, d))
+        for T, d, both_sides in ((7, 4, True), (12, 9, False))
+        for name, layer in _layers(T, d, both_sides=both_sides).items()
+    ]
+    # With two tokens a shuffle undoes itself, which tells two of the mistakes apart.
+    layers.append(("attention to two tokens", _attention_layer(5), torch.randn(2, 5)))
+    cases = [(layer, x) for _, layer, x in layers]
+    verdict = check_function(
+        answer,
+        _is_equivariant,
+        cases,
+        EQUIVARIANT_MISTAKES,
+        output_names=["your verdict"],
+        praise="Right about attention with and without positions, with a causal mask, and about "
+        "three layers that aren't attention.",
+    )
+    if verdict:
+        too_soon = _says_yes_too_soon(answer, *cases[0])
+        return not_yet(_ONE_SHUFFLE.hint) if too_soon else verdict
+    if verdict.message == _AGAIN.hint and not _allows_swaps(answer, *cases[0]):
+        return not_yet(_UNCHANGED.hint)
+    known = any(verdict.message == mistake.hint for mistake in EQUIVARIANT_MISTAKES)
+    outcomes = [call(answer, case) for case in cases]
+    if not known and (complaint := next((o.complaint for o in outcomes if o.complaint), "")):
+        return not_yet(complaint)
+    given = [as_tensor(outcome.outputs) for outcome in outcomes]
+    if any(said is not None and said.dim() > 0 for said in given):
+        return not_yet(_TABLE.hint)
+    if known or any(said is None for said in given):
+        return verdict
+    rights = [_is_equivariant(*case) for case in cases]
+    return not_yet(_hint_on([name for name, *_ in layers], [bool(said) for said in given], rights))
+
+
+def _allows_swaps(answer: Callable, layer: Layer, x: Tensor) -> bool:
+    """Tell whether an answer always says yes about two tokens.
+
+    One answer may be luck: half of the shuffles of two tokens leave them where they are.
+    """
+    return all(call(answer, (layer, x[:2])).outputs for _ in range(16))
+
+
+def _hint_on(layers: list[str], given: list[bool], rights: list[bool]) -> str:
+    """Say about which layer an answer is wrong, or that it wants too much of rounded numbers."""
+    wrong = [at for at, right in enumerate(rights) if given[at] != right]
+    if not any(given[at] for at in wrong):
+        return _EXACT.hint
+    layer = layers[next(at for at in wrong if given[at])]
+    return f"You say yes to {layer}: it doesn't follow every shuffle of its tokens."

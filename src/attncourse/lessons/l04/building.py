@@ -1,0 +1,243 @@
+"""Multi-head attention as a module, which the doctor of the museum examines."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.checking.calling import as_outputs, call
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
+from attndoctor import CallError, Diagnosis, diagnose
+from attndoctor.museum import Exhibit, SteppedAttention
+from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
+from attndoctor.museum.masks import AFTER_SOFTMAX, CROSSES, INVERTED, THROWN_AWAY
+from attndoctor.museum.outputs import NO_W_O
+from attndoctor.museum.rows import FINITE_MINIMUM, NAN_GRADIENTS, NAN_ROWS
+from attndoctor.museum.scale import NO_SCALE, SQRT_D_MODEL
+from attndoctor.museum.scores import SOFTMAX_OVER_QUERIES
+from attndoctor.verdict import Verdict
+
+# What each level asks: probes of `diagnose`.
+_LEVELS = (
+    {"self-attention", "one sample, one token", "gradients"},
+    {"a mask", "gradients with a limit"},
+    {"a mask for each sample", "any number of samples", "a mask without an axis for heads"},
+    {"a row that may look nowhere", "gradients of such a row"},
+)
+_REACHED = (
+    "Level 1, without a mask: ",
+    "Level 1 is reached: right without a mask. Level 2, a mask [T, T]: ",
+    "Level 2 is reached: right with a mask [T, T]. Level 3, a mask per sample [B, T, T]: ",
+    "Level 3 lacks only the rows that may look nowhere: ",
+)
+_UNASKED = (
+    "`forward` can't be asked with tokens [B, T, d] alone.",
+    "`forward` takes no mask so far: give it an argument `mask`, None if nothing is forbidden.",
+    "masks [B, T, T] can't be handed over. They need an axis for the heads.",
+    "these can't be asked.",
+)
+
+
+_LOST_LAYERS = (
+    "Your layers aren't to be found. Call them W_q, W_k, W_v and W_o, each nn.Linear(d, d), so "
+    "that the check can load them."
+)
+_LOUD = (
+    "Level 2 is nearly reached: right with a mask [T, T], until a forbidden key scores far above "
+    "the allowed ones. If you mask the weights and divide them by their sum, the softmax has "
+    "rounded the allowed ones to 0 by then, and 0 / 0 or zeros are left; if you fill in a number, "
+    "it isn't low enough. Mask the scores, before the softmax, with minus infinity."
+)
+
+
+class _MaskedOnly(SteppedAttention):
+    """Attention in steps that takes tokens and a mask, as the lesson's module does."""
+
+    def forward(  # type: ignore[override]  # fewer arguments
+        self, x: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        return super().forward(x, mask=mask)
+
+
+class _WithoutMask(_MaskedOnly):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        return super().forward(x)
+
+
+class _OutputAlone(_MaskedOnly):
+    def forward(  # type: ignore[override]  # one result, and fewer arguments
+        self, x: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        return super().forward(x, mask)[0]
+
+
+class _WeightsFirst(_MaskedOnly):
+    def forward(  # type: ignore[override]  # fewer arguments
+        self, x: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        output, weights = super().forward(x, mask)
+        return weights, output
+
+
+def _builder(exhibit: Exhibit) -> Callable[[int, int], nn.Module]:
+    return lambda d, h: _MaskedOnly(d, h, steps=exhibit.steps)
+
+
+def _on_level(level: int, *exhibits: Exhibit) -> list[Mistake]:
+    return [
+        Mistake(exhibit.name, _builder(exhibit), _REACHED[level] + exhibit.hint)
+        for exhibit in exhibits
+    ]
+
+
+def _renormalize(scores: Tensor, allowed: Tensor) -> Tensor:
+    weights = scores.softmax(-1) * allowed
+    return weights / weights.sum(-1, keepdim=True)
+
+
+_D, _H = 12, 3  # the check looks at a module of these sizes itself, with two samples of five tokens
+_WEIGHTS_FIRST = [(2, _H, 5, 5), (2, 5, _D)]  # shapes
+_LEARNED = 4 * (_D * _D + _D)  # numbers in four nn.Linear(d, d)
+_SWAPPED = Mistake(
+    "the weights first",
+    lambda d, h: _WeightsFirst(d, h, steps={}),
+    "You return the weights first. The output comes first, [B, T, d], and then the weights.",
+)
+_ALONE = Mistake(
+    "the output alone",
+    lambda d, h: _OutputAlone(d, h, steps={}),
+    _REACHED[0] + "the output is right, but it comes alone. Return two things, the output and each "
+    "head's weights [B, h, T, T]: without them nobody can look at a head.",
+)
+_NO_BIAS = Mistake(
+    "no biases",
+    lambda d, h: _MaskedOnly(d, h, steps={}, bias=False),
+    _REACHED[0] + "the output is right for layers without biases. Those that are wanted, "
+    "nn.Linear(d, d), add one: where a trained one is loaded, it must have a place.",
+)
+_IGNORED = Mistake(
+    "ignored the mask",
+    _builder(THROWN_AWAY),
+    _REACHED[1] + "it has no effect yet. (If you call masked_fill: it returns a new tensor.)",
+)
+MODULE_MISTAKES = (
+    _SWAPPED,
+    _ALONE,
+    _NO_BIAS,
+    *_on_level(
+        0, VIEW, MERGE, HEADS_OF_ONE_TOKEN, NO_SCALE, SQRT_D_MODEL, SOFTMAX_OVER_QUERIES, NO_W_O
+    ),
+    Mistake(
+        "no mask",
+        lambda d, h: _WithoutMask(d, h, steps={}),
+        _REACHED[1] + _UNASKED[1],
+    ),
+    _IGNORED,
+    *_on_level(1, INVERTED, AFTER_SOFTMAX),
+    Mistake(
+        "mask after the softmax, renormalized",
+        lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}),
+        _LOUD,
+    ),
+    *_on_level(2, CROSSES),
+    *_on_level(3, NAN_ROWS, NAN_GRADIENTS, FINITE_MINIMUM),
+)
+
+
+@exercise(mistakes=MODULE_MISTAKES)
+def module(answer: Any) -> Verdict:
+    """Check a class `Module(d, h)` whose modules are called with (x, mask=None).
+
+    `attndoctor.diagnose` examines it on three levels: without a mask, with a mask [T, T], and with
+    masks [B, T, T] and rows that may look nowhere.
+    """
+    if isinstance(answer, nn.Module):
+        return not_yet("Hand in the class itself; the check builds modules of it.")
+    if not callable(answer):
+        return not_a_function(answer)
+    built = call(answer, (_D, _H))
+    if built.complaint:
+        return not_yet(built.complaint)
+    if not isinstance(built.outputs, nn.Module):
+        return not_yet(f"A module was wanted, but a {type(built.outputs).__name__} was built.")
+    output = call(built.outputs, (torch.randn(2, 5, _D),))
+    if output.complaint:
+        return not_yet(output.complaint)
+    results = as_outputs(output.outputs)
+    if len(results) > 2 or not all(isinstance(result, Tensor) for result in results):
+        came = ", ".join(type(result).__name__ for result in results)
+        return not_yet(
+            "Return two tensors, the output [B, T, d] and the weights [B, h, T, T]. Yours returns: "
+            f"{came}."
+        )
+    if [result.shape for result in results] == _WEIGHTS_FIRST:
+        return not_yet(_SWAPPED.hint)
+    try:
+        found = diagnose(answer)
+    except CallError as error:
+        lost = "weights W_q, W_k, W_v and W_o" in str(error)
+        return not_yet(_LOST_LAYERS if lost else str(error))
+    level = next((i for i, probes in enumerate(_LEVELS) if not _stands(found, probes)), None)
+    if level != 0 and (missing := _missing(built.outputs, with_weights=len(results) == 2)):
+        return not_yet(missing)
+    if level != 0 and _hears_forbidden(built.outputs):
+        return not_yet(_LOUD)
+    if level is None:
+        return correct(
+            "All three levels: right without a mask, with one mask, with a mask per sample and in "
+            "rows that may look nowhere."
+        )
+    if level == 1 and found.exhibits and found.exhibits[0] is THROWN_AWAY:
+        return not_yet(_IGNORED.hint)
+    return not_yet(_REACHED[level] + _advice(found, level))
+
+
+def _missing(module: nn.Module, *, with_weights: bool) -> str:
+    """Say what a module lacks whose output is right without a mask, or nothing."""
+    linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+    learned = sum(parameter.numel() for parameter in module.parameters())
+    if any(layer.bias is None for layer in linear) or learned < _LEARNED:
+        return _NO_BIAS.hint
+    return "" if with_weights else _ALONE.hint
+
+
+def _hears_forbidden(module: nn.Module) -> bool:
+    """Tell whether forbidden tokens change what others get, where scores are far apart alone.
+
+    Two of four tokens are very long, in opposite directions: with one of them any query scores far
+    above the short ones, and with the other far below.
+    """
+    tokens = 3 * torch.randn(4, 12)
+    tokens[3] = -tokens[2]
+    long = tokens * torch.tensor([1.0, 1, 1000, 1000])[:, None]
+    return any(
+        _are_left_out(module, tokens, seen) and not _are_left_out(module, long, seen)
+        for seen in ([0, 1], [2], [3])
+    )
+
+
+def _are_left_out(module: nn.Module, tokens: Tensor, seen: list[int]) -> bool:
+    """Tell whether masking all tokens [T, d] but some has the effect of leaving them out."""
+    mask = torch.zeros(len(tokens), len(tokens), dtype=torch.bool)
+    mask[:, seen] = True
+    masked = call(module, (tokens[None], mask))
+    without = call(module, (tokens[None, seen],))
+    if masked.complaint or without.complaint:
+        return False
+    ours, theirs = (as_outputs(result.outputs)[0] for result in (masked, without))
+    return same_numbers(ours[:, : len(seen)], theirs, 1e-3)
+
+
+def _stands(found: Diagnosis, probes: set[str]) -> bool:
+    """Tell whether all probes were passed that can be put; one at least."""
+    return probes.isdisjoint(found.failed) and not probes.issubset(found.untried)
+
+
+def _advice(found: Diagnosis, level: int) -> str:
+    if _LEVELS[level].issubset(found.untried):
+        return _UNASKED[level]
+    if found.exhibits:
+        return found.exhibits[0].hint
+    return found.message.splitlines()[0]

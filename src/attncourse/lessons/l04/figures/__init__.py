@@ -1,0 +1,7 @@
+"""Illustrations of lesson 4: several heads, what each reads and what each adds."""
+
+from attncourse.lessons.l04.figures.flow import plot_flow
+from attncourse.lessons.l04.figures.origin import plot_origin
+from attncourse.lessons.l04.figures.sensitivity import plot_sensitivity
+
+__all__ = ["plot_flow", "plot_origin", "plot_sensitivity"]

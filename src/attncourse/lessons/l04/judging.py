@@ -1,0 +1,207 @@
+"""Which bias is idle, what a mean map shows, and which runs answer a question."""
+
+from collections.abc import Collection, Sequence
+from itertools import permutations
+from typing import Any
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_choice, correct, not_yet
+from attncourse.checking.numbers import as_list
+from attncourse.checking.on_page import Choice
+from attndoctor.verdict import Verdict
+
+IDLE_BIAS_MISTAKES = (
+    Mistake(
+        "the queries' bias",
+        "b_q",
+        "It adds b_q · k_j to the score of key j. That differs from key to key, so the "
+        "row changes.",
+    ),
+    Mistake(
+        "the values' bias",
+        "b_v",
+        "Each row sums to 1, so b_v arrives whole in every output. You could move it into b_o, as "
+        "b_v W_o, but not drop it.",
+    ),
+    Mistake(
+        "the output's bias",
+        "b_o",
+        "It is added last, to every output. Nothing takes it away again.",
+    ),
+)
+
+
+@exercise(
+    mistakes=IDLE_BIAS_MISTAKES,
+    page=Choice({f"b_{name}": f"b_{name}" for name in "qkvo"}),
+)
+def idle_bias(answer: Any) -> Verdict:
+    """Check which bias changes no output: "b_q", "b_k", "b_v" or "b_o"."""
+    return check_choice(
+        answer,
+        "b_k",
+        IDLE_BIAS_MISTAKES,
+        "It adds q_i · b_k to every score of row i: the same number all along the row, and "
+        "a softmax sees differences only.",
+    )
+
+
+MEAN_MAP_MISTAKES = (
+    Mistake(
+        "the mean taken for each sequence",
+        "halves",
+        "A mean of a half may come from rows that are all halves, or from rows of 0.3 and of 0.7. "
+        "The mean map can't tell which.",
+    ),
+    Mistake(
+        "equal weights taken for confusion",
+        "confused",
+        "Two models of the figure have this mean map. Compare what they score.",
+    ),
+    Mistake(
+        "the right places taken for the right answers",
+        "solved",
+        "It looks at the right places. Whether the readout can use what arrives is not in the map: "
+        "see what the first of the three models scores.",
+    ),
+)
+
+
+@exercise(
+    mistakes=MEAN_MAP_MISTAKES,
+    page=Choice(
+        {
+            "average": "On average over the sequences, the head gives each of the two places "
+            "about half of its attention.",
+            "halves": "In each sequence it gives each of the two places about half.",
+            "confused": "The model can't tell the two answers apart.",
+            "solved": "The model has both answers right.",
+        }
+    ),
+)
+def mean_map(answer: Any) -> Verdict:
+    """Check what follows from a mean map: "average", "halves", "confused" or "solved"."""
+    return check_choice(
+        answer,
+        "average",
+        MEAN_MAP_MISTAKES,
+        "A mean over sequences tells of means. For more, look at single sequences, or change "
+        "something and measure.",
+    )
+
+
+_FEWEST_SEEDS = 3
+_NAMES = "heads", "symbols", "steps"
+_HALVED = {(1, 16, 400), (1, 8, 400)}
+_SEEDS = range(_FEWEST_SEEDS)
+
+
+def _runs(*settings: tuple[int, int, int], seeds: Collection[int] = _SEEDS) -> list[Any]:
+    return [(*setting, seed) for setting in settings for seed in seeds]
+
+
+def _too_many_changes(names: Sequence[str]) -> str:
+    return (
+        f"{' and '.join(names).capitalize()} differ between your settings: whatever you find, you "
+        "won't know which of them did it."
+    )
+
+
+COMPARISON_MISTAKES = (
+    Mistake(
+        "two changes at once",
+        _runs((1, 16, 400), (1, 8, 800)),
+        _too_many_changes(["symbols", "steps"]),
+    ),
+    Mistake(
+        "nothing to compare with",
+        _runs((1, 8, 400)),
+        "All your runs have the same setting. What will you compare them with?",
+    ),
+    Mistake(
+        "a single seed",
+        _runs((1, 16, 400), (1, 8, 400), seeds=[0]),
+        "The settings are right. But seeds alone move the score of one head a good deal: hand in "
+        "three for each at least.",
+    ),
+    Mistake(
+        "other seeds for each",
+        _runs((1, 16, 400)) + _runs((1, 8, 400), seeds=[3, 4, 5]),
+        "Take the same seeds for both settings, so that nobody can choose them afterward.",
+    ),
+    Mistake(
+        "the question about steps",
+        _runs((1, 8, 400), (1, 8, 1200)),
+        "This tells what more steps do. The question was about the number of symbols.",
+    ),
+    Mistake(
+        "the question about heads",
+        _runs((1, 16, 400), (2, 16, 400)),
+        "This tells what a second head does. The question was about the number of symbols.",
+    ),
+    Mistake(
+        "numbers in another order",
+        [(symbols, 1, 400, seed) for symbols in (16, 8) for seed in _SEEDS],
+        "The right numbers seem to be there, in another order: a run is (heads, symbols, steps, "
+        "seed).",
+    ),
+)
+
+
+@exercise(mistakes=COMPARISON_MISTAKES)
+def comparison(answer: Any) -> Verdict:
+    """Check runs (heads, symbols, steps, seed) that tell what fewer symbols do to one head."""
+    if answer is None or answer is ...:
+        return not_yet("Nothing is filled in so far: replace the ... with your runs.")
+    listed = as_list(answer)
+    runs = {tuple(run) for run in listed if _is_run(run)}
+    if not runs or len(runs) < len(listed):
+        return not_yet(
+            "A list of different runs was wanted, each of four whole numbers: (heads, symbols, "
+            "steps, seed)."
+        )
+    settings = {run[:3] for run in runs}
+    if settings != _HALVED and _stand_in_another_order(runs):
+        return not_yet(_hint("numbers in another order"))
+    if hint := _wrong_settings(settings):
+        return not_yet(hint)
+    first, second = ({run[3] for run in runs if run[:3] == setting} for setting in settings)
+    if min(len(first), len(second)) < _FEWEST_SEEDS:
+        return not_yet(_hint("a single seed"))
+    if first != second:
+        return not_yet(_hint("other seeds for each"))
+    return correct("One thing differs, everything else and the seeds are the same.")
+
+
+def _hint(name: str) -> str:
+    return next(mistake.hint for mistake in COMPARISON_MISTAKES if mistake.name == name)
+
+
+def _is_run(run: Any) -> bool:
+    return (
+        isinstance(run, tuple | list)
+        and len(run) == 4
+        and all(isinstance(number, int | float) and float(number).is_integer() for number in run)
+    )
+
+
+def _stand_in_another_order(runs: Collection[tuple[int, ...]]) -> bool:
+    return any(
+        {(run[i], run[j], run[k]) for run in runs} == _HALVED
+        for i, j, k in permutations(range(4), 3)
+    )
+
+
+def _wrong_settings(settings: set[tuple[int, ...]]) -> str:
+    """Say what is wrong with the settings (heads, symbols, steps) that are compared, or nothing."""
+    if settings == _HALVED:
+        return ""
+    if len(settings) == 1:
+        return _hint("nothing to compare with")
+    values = zip(*settings, strict=True)
+    changed = [name for name, given in zip(_NAMES, values, strict=True) if len(set(given)) > 1]
+    if "symbols" not in changed:
+        return _hint(f"the question about {changed[0]}")
+    if len(changed) > 1:
+        return _too_many_changes(changed)
+    return "The question is about one head, 400 steps, and 16 symbols against 8; no other runs."

@@ -1,0 +1,255 @@
+"""A multi-head attention that has four bugs: finding their lines, and mending it."""
+
+import math
+from collections.abc import Callable, Collection
+from itertools import combinations
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attncourse.checking.exercise import Mistake, exercise, from_museum
+from attncourse.checking.functions import check_function, correct, not_yet
+from attncourse.checking.numbers import as_list
+from attncourse.checking.on_page import Lines
+from attndoctor.museum import attend
+from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
+from attndoctor.museum.scale import (
+    FLOORED,
+    HALVED,
+    NO_SCALE,
+    SCALE_AFTER_SOFTMAX,
+    SCALE_TWICE,
+    SCALE_UPSIDE_DOWN,
+    SQRT_D_MODEL,
+)
+from attndoctor.museum.scores import SOFTMAX_OVER_HEADS, SOFTMAX_OVER_QUERIES
+from attndoctor.museum.steps import Steps
+from attndoctor.verdict import Verdict
+
+_BUGS = {
+    "the split": VIEW,
+    "the scale": SQRT_D_MODEL,
+    "the softmax": SOFTMAX_OVER_QUERIES,
+    "the merge": MERGE,
+}
+
+
+def _with_steps(replaced: dict[str, Any]) -> Callable[..., Tensor]:
+    """Multi-head attention with plain matrices (x @ W), in which some steps are replaced."""
+    steps = Steps(**replaced)
+
+    def mend(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, h: int) -> Tensor:
+        q, k, v = (steps.split(x @ W, h) for W in (W_q, W_k, W_v))
+        return steps.merge(attend(q, k, v, **replaced)[0]) @ W_o
+
+    return mend
+
+
+def _with_turned(matrix: str) -> Callable[..., Tensor]:
+    """Right attention that transposes one of its four matrices."""
+    right = _with_steps({})
+
+    def mend(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, h: int) -> Tensor:
+        matrices = {"W_q": W_q, "W_k": W_k, "W_v": W_v, "W_o": W_o}
+        return right(x, *(W.T if name == matrix else W for name, W in matrices.items()), h)
+
+    return mend
+
+
+def _steps_of(bugs: Collection[str]) -> dict[str, Any]:
+    return {name: step for bug in bugs for name, step in _BUGS[bug].steps.items()}
+
+
+def _with_bugs(bugs: Collection[str]) -> Callable[..., Tensor]:
+    return _with_steps(_steps_of(bugs))
+
+
+def _hint(bugs: Collection[str]) -> str:
+    if len(bugs) == 1:
+        return _BUGS[next(iter(bugs))].hint
+    if len(bugs) == len(_BUGS):
+        return "All four bugs are still there. Ask of each line: which axis is this, and how wide?"
+    return f"{len(bugs)} bugs are left. Look again at {', '.join(bugs)}."
+
+
+def _merge_with_a_transpose(heads: Tensor) -> Tensor:
+    """Undo a transpose that the split didn't make."""
+    B, T, h, d_k = heads.shape
+    return heads.transpose(1, 2).reshape(B, T, h * d_k)
+
+
+MENDED_MISTAKES = (
+    *(
+        Mistake(" and ".join(bugs), _with_bugs(bugs), _hint(bugs))
+        for count in range(1, len(_BUGS) + 1)
+        for bugs in combinations(_BUGS, count)
+    ),
+    Mistake(
+        "split without its transpose",
+        _with_steps(HEADS_OF_ONE_TOKEN.steps | {"merge": _merge_with_a_transpose}),
+        "The view is right, but its axes T and h aren't swapped yet: as it is, the scores compare "
+        "the heads of one token instead of the tokens of one head.",
+    ),
+    Mistake(
+        "split without its transpose, nor the merge",
+        _with_steps(HEADS_OF_ONE_TOKEN.steps),
+        "Scale and softmax are right. The scores compare the heads of one token, though: a "
+        "transpose is missing after the view, and then one before the merge.",
+    ),
+    *(
+        from_museum(exhibit, _with_steps(exhibit.steps))
+        for exhibit in (
+            NO_SCALE, SCALE_TWICE, SCALE_UPSIDE_DOWN, HALVED, FLOORED, SCALE_AFTER_SOFTMAX,
+            SOFTMAX_OVER_HEADS,
+        )
+    ),
+    Mistake(
+        "softmax over the batch",
+        _with_steps({"softmax": lambda scores: scores.softmax(0)}),
+        "You took the softmax over axis 0, the batch. The keys are the last axis: -1.",
+    ),
+    Mistake(
+        "interleaved merge",
+        _with_steps({"merge": lambda heads: heads.permute(0, 2, 3, 1).flatten(2)}),
+        "After the merge a token's numbers are interleaved: all d_k numbers of head 1 come first, "
+        "then head 2's. Swap h and T, nothing else.",
+    ),
+    Mistake(
+        "interleaved split",
+        _with_steps({"split": lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)}),
+        "Each head got every h-th number of a token. View as [B, T, h, d_k]: heads are neighbors.",
+    ),
+    Mistake(
+        "divided by the root of T",
+        _with_steps({"score": lambda q, k: q @ k.mT / math.sqrt(q.shape[-2])}),
+        "You divided by the root of the number of tokens. A score is a dot product of d_k numbers.",
+    ),
+    Mistake(
+        "divided by the root of h",
+        _with_steps({"score": lambda q, k: q @ k.mT / math.sqrt(q.shape[-3])}),
+        "You divided by the root of the number of heads. Each score is made within one head: how "
+        "many products does it add up?",
+    ),
+    *(
+        Mistake(
+            f"{turned} turned",
+            _with_turned(turned),
+            f"All four lines are mended, but {turned} is transposed now. Here row vectors meet the "
+            "matrices from the left, x @ W, and those lines were right.",
+        )
+        for turned in ("W_q", "W_k", "W_v", "W_o")
+    ),
+    Mistake(
+        "h and d_k in the wrong order",
+        _with_steps({"split": lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2)}),
+        "You cut each token into d_k pieces of h numbers. There are h heads, each d_k wide: "
+        "[B, T, h, d_k].",
+    ),
+    Mistake(
+        "weights turned",
+        _with_steps({"rescale": lambda weights, d_k: weights.mT}),
+        "The weights are turned when they meet the values. Rows are queries already: line 9 was "
+        "right.",
+    ),
+)  # fmt: skip
+# Bugs beside a scale that was changed, and is still wrong.
+_OTHER_SCALES = tuple(
+    Mistake("", _with_steps(_steps_of(bugs) | exhibit.steps), _hint(["the scale", *bugs]))
+    for count in (1, 2, 3)
+    for bugs in combinations([bug for bug in _BUGS if bug != "the scale"], count)
+    for exhibit in (NO_SCALE, SCALE_TWICE, SCALE_UPSIDE_DOWN)
+)
+
+
+def _module_cases() -> list[tuple[Any, ...]]:
+    """Random inputs whose sizes all differ, so that no two axes can be confused unnoticed."""
+    cases = []
+    for B, T, h, d_k in ((2, 5, 3, 4), (3, 4, 2, 5), (1, 6, 4, 2)):
+        d = h * d_k
+        matrices = [torch.randn(d, d) / math.sqrt(d) for _ in range(4)]
+        cases.append((2 * torch.randn(B, T, d), *matrices, h))
+    return cases
+
+
+@exercise(mistakes=MENDED_MISTAKES)
+def mended(answer: Any) -> Verdict:
+    """Check the repaired function `attend(x, W_q, W_k, W_v, W_o, num_heads)`."""
+    return check_function(
+        answer,
+        _with_bugs(()),
+        _module_cases(),
+        (*MENDED_MISTAKES, *_OTHER_SCALES),
+        output_names=["the output"],
+        praise="All four bugs are gone, on inputs where B, T, h and d_k all differ.",
+    )
+
+
+BUGGY_LISTING = """\
+def attention(x, W_q, W_k, W_v, W_o, h):
+    B, T, d = x.shape
+    d_k = d // h
+    q, k, v = x @ W_q, x @ W_k, x @ W_v
+    q, k, v = (t.view(B, h, T, d_k) for t in (q, k, v))
+    scores = q @ k.transpose(-2, -1)
+    scores = scores / math.sqrt(d)
+    weights = scores.softmax(-2)
+    heads = weights @ v
+    joined = heads.reshape(B, T, d)
+    return joined @ W_o"""
+_LINES = len(BUGGY_LISTING.splitlines())
+
+# What to ask of each line, counted from 1.
+_BUGGY = {
+    5: "whose numbers are neighbors in memory when the result of x @ W is cut?",
+    7: "how wide is the query that was multiplied here?",
+    8: "which axis are the queries, and which the keys?",
+    10: "what are the axes of weights @ v, and in which order does reshape read them?",
+}
+_INNOCENT = {
+    1: "Line 1 only names the arguments.",
+    2: "Line 2 is right: the batch comes first.",
+    3: "Line 3 is right: the heads share the width.",
+    4: "Line 4 is right: each projection reads all of x, and is cut afterward.",
+    6: "Line 6 is right: q @ k.T for every head needs the keys' last two axes swapped.",
+    9: "Line 9 is right: each row of weights mixes the rows of v.",
+    11: "Line 11 is right: row vectors meet W_o from the left.",
+}
+
+
+def _missing(lines: Collection[int]) -> str:
+    asked = " ".join(f"Ask of another line: {_BUGGY[line]}" for line in sorted(lines)[:1])
+    count = len(_BUGGY) - len(lines)
+    return f"{count} of the four so far, and no line too many. {asked}"
+
+
+_FROM_0 = Mistake(
+    "counted from 0",
+    [line - 1 for line in _BUGGY],
+    "You count from 0, and are right about all four. Here the line with `def` is line 1.",
+)
+BUGGY_LINES_MISTAKES = (
+    *(
+        Mistake(f"line {line} in place of line 5", [line, 7, 8, 10], hint)
+        for line, hint in _INNOCENT.items()
+    ),
+    _FROM_0,
+)
+
+
+@exercise(mistakes=BUGGY_LINES_MISTAKES, page=Lines(BUGGY_LISTING, pick=len(_BUGGY)))
+def buggy_lines(answer: Any) -> Verdict:
+    """Check the numbers of the lines of `BUGGY_LISTING` that hold a bug, counted from 1."""
+    listed = as_list(answer)
+    lines = set(listed) if all(isinstance(line, Real) for line in listed) else set()
+    if not lines or not lines <= set(range(1, _LINES + 1)):
+        return not_yet(f"A list of line numbers from 1 to {_LINES} was wanted.")
+    if lines == set(_FROM_0.answer):
+        return not_yet(_FROM_0.hint)
+    innocent = sorted(lines & _INNOCENT.keys())
+    if innocent:
+        return not_yet(_INNOCENT[innocent[0]])
+    if lines == _BUGGY.keys():
+        return correct("Split, scale, softmax and merge: one line each, and no error anywhere.")
+    return not_yet(_missing(_BUGGY.keys() - lines))

@@ -1,0 +1,54 @@
+"""Which experiment finds the part of a block that leaks."""
+
+from typing import Any
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_choice
+from attncourse.checking.on_page import Choice
+from attndoctor.verdict import Verdict
+
+EXPERIMENTS = {
+    "maps": "Average the attention maps over 1,000 sentences, and look above the diagonal.",
+    "jacobian": "Compute the Jacobian of the whole block, in place of the leak matrix.",
+    "parts": "Compute the leak matrix of the norm, of the attention and of the feed-forward "
+    "network, each alone.",
+    "without": "Train three models, each without one of the parts, and compare the losses.",
+    "deeper": "Compute the leak matrix of stacks of 1, 2 and 4 such blocks.",
+}
+EXPERIMENT_MISTAKES = (
+    Mistake(
+        "maps",
+        "maps",
+        "These maps are zero above the diagonal in every sentence: they were masked. What leaks "
+        "here isn't a look.",
+    ),
+    Mistake(
+        "jacobian",
+        "jacobian",
+        "That tells once more that the block leaks. Of the whole block nothing tells which part "
+        "it is.",
+    ),
+    Mistake(
+        "without",
+        "without",
+        "That costs three trainings, and a loss changes for many reasons: a model without its "
+        "attention is worse whether or not that leaked.",
+    ),
+    Mistake(
+        "deeper",
+        "deeper",
+        "A deeper stack leaks as well, and mixes the parts more. Take the block apart.",
+    ),
+)
+
+
+@exercise(mistakes=EXPERIMENT_MISTAKES, page=Choice(EXPERIMENTS))
+def telling_experiment(answer: Any) -> Verdict:
+    """Check which experiment finds the part of a block that leaks."""
+    return check_choice(
+        answer,
+        "parts",
+        EXPERIMENT_MISTAKES,
+        "Parts that don't leak, joined by skips, make a block that doesn't. The test is the same "
+        "for each, and needs no training.",
+    )

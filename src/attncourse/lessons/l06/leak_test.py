@@ -1,0 +1,260 @@
+"""Does a layer let a token know what comes later? A test of it that a reader writes."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attncourse.checking.calling import call
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_function, not_yet
+from attncourse.checking.numbers import as_tensor
+from attndoctor.verdict import Verdict
+
+Layer = Callable[[Tensor], Tensor]
+
+SIZES = ((5, 11), (8, 12))  # [T, d], wide: else two random tokens may be alike when rounded
+
+
+def _same(left: Tensor, right: Tensor) -> bool:
+    return torch.allclose(left, right, atol=1e-5)
+
+
+def _with_another(x: Tensor, j: int) -> Tensor:
+    """Return the tokens with token j replaced by a random one."""
+    changed = x.clone()
+    changed[j] = torch.randn(x.shape[1])
+    return changed
+
+
+def leaks_ahead(layer: Layer, x: Tensor) -> bool:
+    """Tell whether replacing a token moves an output before it."""
+    y = layer(x)
+    return any(
+        not _same(layer(_with_another(x, j))[:j], y[:j]) for _ in range(3) for j in range(1, len(x))
+    )
+
+
+def _replaced_at(layer: Layer, x: Tensor, j: int, outputs: slice) -> bool:
+    return not _same(layer(_with_another(x, j))[outputs], layer(x)[outputs])
+
+
+def _by_change(change: Callable[[Tensor], Tensor]) -> Callable[[Layer, Tensor], bool]:
+    """Return a test that changes each token in a way of its own."""
+
+    def leaks(layer: Layer, x: Tensor) -> bool:
+        found = False
+        for j in range(1, len(x)):
+            changed = x.clone()
+            changed[j] = change(x[j])
+            found |= not _same(layer(changed)[:j], layer(x)[:j])
+        return found
+
+    return leaks
+
+
+def _by_shuffle(layer: Layer, x: Tensor) -> bool:
+    return any(
+        not _same(layer(torch.cat([x[:j], x[j:].roll(1, 0)]))[:j], layer(x)[:j])
+        for j in range(1, len(x))
+    )
+
+
+def _by_gradient(layer: Layer, x: Tensor) -> bool:
+    x = x.clone().requires_grad_()
+    y = layer(x)
+    for i in range(len(x) - 1):
+        (slope,) = torch.autograd.grad(y[i].square().sum(), x, retain_graph=True)
+        if slope[i + 1 :].abs().max() > 1e-6:
+            return True
+    return False
+
+
+def _by_features(layer: Layer, x: Tensor) -> bool:
+    y = layer(x)
+    for j in range(1, x.shape[1]):
+        changed = x.clone()
+        changed[:, j] = torch.randn(len(x))
+        if not _same(layer(changed)[:, :j], y[:, :j]):
+            return True
+    return False
+
+
+LEAK_MISTAKES = (
+    Mistake(
+        "never yes",
+        lambda layer, x: False,
+        "Your function never says yes. Is the layer called with the changed tokens, and is the "
+        "change large enough to be seen?",
+    ),
+    Mistake(
+        "never no",
+        lambda layer, x: True,
+        "Your function never says no. When token j changes, its own output may move, and so may "
+        "later ones: compare the outputs *before* it alone.",
+    ),
+    Mistake(
+        "the answer turned around",
+        lambda layer, x: not leaks_ahead(layer, x),
+        "You answer the opposite: True is for a layer that leaks.",
+    ),
+    Mistake(
+        "from the token on",
+        lambda layer, x: any(_replaced_at(layer, x, j, slice(j + 1, None)) for j in range(len(x))),
+        "You look at the outputs behind the changed token. They may move: they see their past. A "
+        "leak moves an output *before* it.",
+    ),
+    Mistake(
+        "the last token alone",
+        lambda layer, x: _replaced_at(layer, x, len(x) - 1, slice(len(x) - 1)),
+        "You change the last token alone. A layer in which token 0 sees token 1 and nobody else "
+        "sees ahead gets through: change each token in turn.",
+    ),
+    Mistake(
+        "the second token alone",
+        lambda layer, x: _replaced_at(layer, x, 1, slice(1)),
+        "You change token 1 alone, or return after it (does a `return False` stand in your loop?). "
+        "A layer whose outputs see the last token only gets through: change each token in turn.",
+    ),
+    Mistake(
+        "the first output alone",
+        lambda layer, x: any(_replaced_at(layer, x, j, slice(1)) for j in range(1, len(x))),
+        "You look at the first output alone. A layer in which it is honest, and another one isn't, "
+        "gets through: compare all outputs before the changed token.",
+    ),
+    Mistake(
+        "the output just before",
+        lambda layer, x: any(_replaced_at(layer, x, j, slice(j - 1, j)) for j in range(1, len(x))),
+        "You look at the output just before the changed token alone. A layer that looks further "
+        "ahead gets through: compare all outputs before it.",
+    ),
+    Mistake(
+        "shuffled",
+        _by_shuffle,
+        "You put later tokens in another order. Plain attention doesn't notice that: it adds them "
+        "up, and a sum has no order. Replace a token by another one.",
+    ),
+    Mistake(
+        "moved by a constant",
+        _by_change(lambda token: token + 1),
+        "You add the same number to all features of a token. A layer that begins with a LayerNorm "
+        "takes it away again, and gets through. Put random numbers there.",
+    ),
+    Mistake(
+        "made longer",
+        _by_change(lambda token: 2 * token),
+        "You multiply a token by a number. A layer that begins with a norm divides by the size, "
+        "and gets through. Put random numbers there.",
+    ),
+    Mistake(
+        "features",
+        _by_features,
+        "You exchange columns of x, which are features. Tokens are its rows.",
+    ),
+    Mistake(
+        "by the gradient alone",
+        _by_gradient,
+        "A gradient says what a very small change would do. A layer that rounds has gradient 0 and "
+        "lets the future through all the same: change tokens, and by a lot.",
+    ),
+)
+
+
+def _attention(d: int, allowed: Callable[[int], Tensor], *, masked_late: bool = False) -> Layer:
+    """Return a random head [T, d] -> [T, d] that may look where `allowed(T)` says."""
+    W_q, W_k, W_v = (torch.randn(d, d) / math.sqrt(d) for _ in range(3))
+
+    def layer(x: Tensor) -> Tensor:
+        mask = allowed(len(x))
+        scores = (x @ W_q) @ (x @ W_k).T / math.sqrt(d)
+        if masked_late:
+            return (scores.softmax(-1) * mask) @ (x @ W_v)
+        return scores.masked_fill(~mask, -math.inf).softmax(-1) @ (x @ W_v)
+
+    return layer
+
+
+def _past(T: int, ahead: int = 0) -> Tensor:
+    return torch.ones(T, T, dtype=torch.bool).tril(ahead)
+
+
+def _past_and(row: int, column: int) -> Callable[[int], Tensor]:
+    """Return causal masks with one look ahead, counted from the end where it is negative."""
+
+    def allowed(T: int) -> Tensor:
+        mask = _past(T)
+        if T > 1:
+            mask[row, column] = True
+        return mask
+
+    return allowed
+
+
+def _layers(d: int) -> dict[str, Layer]:
+    """Layers that leak and layers that don't, in no telling order."""
+    W, first, second = torch.randn(d, d), _attention(d, _past), _attention(d, _past)
+    everywhere = _attention(d, lambda T: torch.ones(T, T, dtype=torch.bool))
+    return {
+        "attention without a mask": everywhere,
+        "causal attention": first,
+        "attention masked after the softmax": _attention(d, _past, masked_late=True),
+        "causal attention in which token 0 also sees token 1": _attention(d, _past_and(0, 1)),
+        "the mean of all tokens so far": lambda x: (
+            x.cumsum(0) / torch.arange(1, len(x) + 1)[:, None]
+        ),
+        "causal attention in which the last token but one also sees the last": _attention(
+            d, _past_and(-2, -1)
+        ),
+        "a matrix and a ReLU for each token alone": lambda x: (x @ W).relu(),
+        "attention without a mask, behind a LayerNorm": lambda x: everywhere(
+            F.layer_norm(x, (d,), eps=1e-9)
+        ),
+        "two causal layers, with a skip": lambda x: second(x + first(x)),
+        "attention without a mask, behind an RMSNorm": lambda x: everywhere(
+            F.rms_norm(x, (d,), eps=1e-9)
+        ),
+        "a layer that tells each token the rounded last one": lambda x: x + x[-1:].round(),
+        "causal attention in which token 0 also sees the last": _attention(d, _past_and(0, -1)),
+        "causal attention over tokens from which the mean of all was taken": lambda x: first(
+            x - x.mean(0)
+        ),
+    }
+
+
+@exercise(mistakes=LEAK_MISTAKES)
+def leaks(answer: Callable[..., Any]) -> Verdict:
+    """Check `leaks(layer, x)`: does an output of a layer [T, d] -> [T, d] know a later token?"""
+    named = [
+        (name, layer, torch.randn(T, d)) for T, d in SIZES for name, layer in _layers(d).items()
+    ]
+    cases = [(layer, x) for _, layer, x in named]
+    verdict = check_function(
+        answer,
+        leaks_ahead,
+        cases,
+        LEAK_MISTAKES,
+        output_names=["your verdict"],
+        praise="Four layers are cleared, and nine leaks are found, some of them such as no map of "
+        "weights shows.",
+    )
+    if verdict or any(verdict.message == mistake.hint for mistake in LEAK_MISTAKES):
+        return verdict
+    for name, layer, x in named:
+        outcome = call(answer, (layer, x))
+        said = as_tensor(outcome.outputs)
+        if outcome.complaint or said is None:
+            return verdict
+        if said.dim() or said not in (0, 1):
+            return not_yet(
+                "You return how much moved, or where. One verdict was wanted, True or False: "
+                "torch.allclose gives it, and any() joins several."
+            )
+        if bool(said) != leaks_ahead(layer, x):
+            return not_yet(
+                f"You say {'yes' if said else 'no'} to {name}. "
+                + ("It doesn't leak." if said else "It leaks.")
+            )
+    return verdict

@@ -1,0 +1,152 @@
+"""Scores that change with the content, by which one head answers two questions."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attncourse.checking.calling import Outcome, as_outputs, call
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import correct, not_a_function, not_yet
+from attncourse.checking.numbers import as_tensor
+from attndoctor.verdict import Verdict
+
+CONTENTS = [(first, second) for first in (0, 1) for second in (0, 1)]
+VALUES = torch.tensor([[0.0, 0], [1, 1], [0, 1]], dtype=torch.float64)  # of 0, of 1, of elsewhere
+ELSEWHERE = 2  # the place of its score and its value
+
+FIXED = Mistake(
+    "fixed weights",
+    lambda first, second: torch.tensor([1.0, 0.5, 0.0]),
+    "Your scores are the same for all four contents. These are fixed weights, and the proof says "
+    "that they can't do it: let the scores change with the digits.",
+)
+WEIGHTS = Mistake(
+    "weights for scores",
+    lambda first, second: torch.tensor(
+        [8.0 if first else -8.0, -8.0 if second else 8.0, 0.0]
+    ).softmax(-1),
+    "These add up to 1, as weights do. Scores were wanted: the softmax is done for you.",
+)
+PEEKING = Mistake(
+    "a key that knows too much",
+    lambda first, second: 8.0 * torch.tensor([first, 1 - second, (1 - first) * second]),
+    "The score of a box may depend on this box's own digit alone, that of elsewhere on none: a key "
+    "is made of its own token.",
+)
+NEVER_AWAY = Mistake(
+    "never elsewhere",
+    lambda first, second: torch.tensor([8.0 if first else -8.0, -8.0 if second else 8.0, -30.0]),
+    "Elsewhere never gets a weight. Mixtures of the two boxes alone lie on one line, and there the "
+    "proof holds whatever the weights: one of the four contents must look away.",
+)
+ONES = Mistake(
+    "where there is a 1",
+    lambda first, second: torch.tensor([8.0 if first else -8.0, 8.0 if second else -8.0, 0.0]),
+    "You look at a box if it holds a 1. Then (0, 1) and (1, 0) bring back the same: which of the "
+    "two boxes it was is lost.",
+)
+ZEROS = Mistake(
+    "where there is a 0",
+    lambda first, second: torch.tensor([-8.0 if first else 8.0, -8.0 if second else 8.0, 0.0]),
+    "You look at a box if it holds a 0. Then (0, 1) and (1, 0) bring back the same, 0, and nothing "
+    "tells them apart.",
+)
+TURNED = Mistake(
+    "turned around",
+    lambda first, second: torch.tensor([-8.0 if first else 8.0, 8.0 if second else -8.0, 0.0]),
+    "It is (1, 0) for which you look elsewhere. But the value there is (0, 1), which the readouts "
+    "take for 0 and then 1: exchange what the digits do.",
+)
+WEAK = Mistake(
+    "scores too close",
+    lambda first, second: torch.tensor([0.2 if first else -0.2, -0.2 if second else 0.2, 0.0]),
+    "The idea is right, but the scores are so close that the softmax mixes all three. Take them "
+    "further apart.",
+)
+ONE_HEAD_MISTAKES = (FIXED, WEIGHTS, PEEKING, NEVER_AWAY, ONES, ZEROS, TURNED, WEAK)
+
+
+def _read(outcome: Outcome) -> Tensor | None:
+    """Return three finite scores, or None if something else came."""
+    if outcome.error is not None:
+        return None
+    outputs = as_outputs(outcome.outputs)
+    scores = as_tensor(outputs[0] if len(outputs) == 1 else list(outputs))
+    if scores is None or scores.numel() != len(VALUES) or not scores.isfinite().all():
+        return None
+    return scores.flatten().detach().to(torch.float64)
+
+
+def _answers(output: Tensor) -> tuple[int, int]:
+    """Read both answers out of the head's output [2]."""
+    return int(2 * output[0] - 0.5 > 0), int(output[1] - 0.75 > 0)
+
+
+def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
+    """Say what is wrong with the scores of the four contents; None if nothing is."""
+    table = torch.stack([scores[content] for content in CONTENTS])  # [4, 3]
+    if (table - table[0]).abs().max() < 1e-6:
+        return FIXED.hint
+    if table.min() >= 0 and (table.sum(-1) - 1).abs().max() < 1e-4:
+        return WEIGHTS.hint
+    grid = table.view(2, 2, 3)  # first digit, second digit, place
+    peeks = [grid[:, 0, 0] - grid[:, 1, 0], grid[0, :, 1] - grid[1, :, 1],
+             (table - table[0])[:, ELSEWHERE]]  # fmt: skip
+    if max(differences.abs().max() for differences in peeks) > 1e-6:
+        return PEEKING.hint
+    weights = table.softmax(-1)  # [4, 3]
+    outputs = {
+        content: row @ VALUES[[*content, ELSEWHERE]]
+        for content, row in zip(CONTENTS, weights, strict=True)
+    }
+    wrong = [content for content in CONTENTS if _answers(outputs[content]) != content]
+    if not wrong:
+        return None
+    if weights[:, ELSEWHERE].max() < 0.05:
+        return NEVER_AWAY.hint
+    changes = grid[1, 0, 0] - grid[0, 0, 0], grid[0, 1, 1] - grid[0, 0, 1]  # by a 1 for a 0
+    signs = tuple(int(change.sign()) for change in changes)
+    if 0 in signs:
+        box = ("first", "second")[signs.index(0)]
+        return (
+            f"The score of the {box} box is the same for 0 and 1, so its digit decides nothing "
+            "about where you look. Let both scores change."
+        )
+    usual = {(1, 1): ONES, (-1, -1): ZEROS, (-1, 1): TURNED}
+    if signs in usual:
+        return usual[signs].hint
+    if table.max() - table.min() < 2:
+        return WEAK.hint
+    first = wrong[0]
+    told = ", ".join(f"{weight:.2f}" for weight in weights[CONTENTS.index(first)].tolist())
+    return (
+        f"With {first[0]} in the first box and {first[1]} in the second the weights are {told}, "
+        f"and the readouts say {_answers(outputs[first])}."
+    )
+
+
+@exercise(mistakes=ONE_HEAD_MISTAKES)
+def one_head(answer: Callable[..., Any]) -> Verdict:
+    """Check `scores(first, second)`: three scores by which one head answers both questions."""
+    if not callable(answer):
+        return not_a_function(answer)
+    found = {}
+    for content in CONTENTS:
+        outcome = call(answer, content)
+        scores = _read(outcome)
+        if scores is None:
+            return not_yet(
+                outcome.complaint
+                or f"Three finite scores were wanted for the digits {content}: of the first box, "
+                "of the second, and of elsewhere."
+            )
+        found[content] = scores
+    hint = _hint(found)
+    if hint is not None:
+        return not_yet(hint)
+    return correct(
+        "One head, one row, linear readouts, and both answers. The row changes with the digits, "
+        "and that was the way out."
+    )

@@ -1,0 +1,6 @@
+"""Illustrations of lesson 9: what one row can bring back, and two."""
+
+from attncourse.lessons.l09.figures.contents import plot_contents
+from attncourse.lessons.l09.figures.directions import plot_directions
+
+__all__ = ["plot_contents", "plot_directions"]

@@ -1,0 +1,138 @@
+"""One more model that tells whether it was the number of heads, or their width."""
+
+from numbers import Integral, Real
+from typing import Any
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import correct, not_yet
+from attncourse.checking.on_page import Choices
+from attndoctor.verdict import Verdict
+
+# Two models of the row (A) of Vaswani et al. 2017, table 3: (h, d_k), and its BLEU.
+FEWER, MORE = (16, 32), (32, 16)
+BLEU = {FEWER: 25.8, MORE: 25.4}
+SIZES = (8, 16, 32, 64)  # numbers of heads, and widths, to choose from
+SCORES = (25.4, 25.6, 25.8)
+UNEQUAL = {
+    "nothing": "nothing",
+    "maps": "the number of maps",
+    "parameters": "the parameters of the attention",
+}
+KEYS = ("heads", "d_k", "bleu", "unequal")
+
+RUN = {"heads": 32, "d_k": 32, "bleu": 25.8, "unequal": "parameters"}
+
+
+def _model(heads: int, d_k: int) -> str:
+    return f"{heads} heads of {d_k}"
+
+
+def _several_changes(model: tuple[int, int]) -> str:
+    """Say from which of the row's models another one differs in both things, or ""."""
+    both = [
+        _model(*old)
+        for old in (FEWER, MORE)
+        if all(new != had for new, had in zip(model, old, strict=True))
+    ]
+    if not both:
+        return ""
+    return (
+        f"{_model(*model)} differ from {' and from '.join(both)} in number *and* width. Whatever "
+        "comes out, that comparison won't tell which of the two did it."
+    )
+
+
+RUN_MISTAKES = (
+    Mistake(
+        "the row again",
+        RUN | {"heads": 16},
+        "This model is in the row already. More seeds of it would tell how much is luck, but not "
+        "whether it is the number or the width.",
+    ),
+    Mistake(
+        "further along the row",
+        RUN | {"heads": 64, "d_k": 8},
+        "This goes on along the row, where number and width change together, always. Here h times "
+        "d_k needn't be 512.",
+    ),
+    Mistake("two changes", RUN | {"heads": 8}, _several_changes((8, 32))),
+    Mistake(
+        "the number's result",
+        RUN | {"bleu": 25.4},
+        "Then the *number* would have done it: of the two models in the row the new one would be "
+        "as good as the one with as many heads, whatever their width.",
+    ),
+    Mistake(
+        "halfway",
+        RUN | {"bleu": 25.6},
+        "Halfway between them, each would have its part: the number, and the width.",
+    ),
+    Mistake(
+        "nothing unequal",
+        RUN | {"unequal": "nothing"},
+        "Count again: W_q, W_k, W_v and W_o have 4 x 512 x h d_k parameters. Here h is the same in "
+        "both models, and d_k isn't.",
+    ),
+    Mistake(
+        "the maps",
+        RUN | {"unequal": "maps"},
+        "One map per head: with as many heads there are as many maps. What else grows with d_k?",
+    ),
+)
+
+
+def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
+    return {"heads": heads, "d_k": d_k, "bleu": bleu, "unequal": unequal}
+
+
+@exercise(
+    mistakes=RUN_MISTAKES,
+    page=Choices(
+        {
+            "Heads": SIZES,
+            "Width of a head": SIZES,
+            "Its BLEU, if the width alone did it": SCORES,
+            "Besides the width, it and the row's model with as many heads differ in": UNEQUAL,
+        },
+        answer=_run,
+    ),
+)
+def number_or_width(answer: Any) -> Verdict:
+    """Check a model that tells number from width: {"heads", "d_k", "bleu", "unequal"}.
+
+    bleu: what it would score if the width alone mattered; unequal: "nothing", "maps", "parameters".
+    """
+    if complaint := _unfinished(answer):
+        return not_yet(complaint)
+    hints = {mistake.name: mistake.hint for mistake in RUN_MISTAKES}
+    heads, d_k = model = answer["heads"], answer["d_k"]
+    if model in BLEU:
+        return not_yet(hints["the row again"])
+    if heads * d_k == FEWER[0] * FEWER[1]:
+        return not_yet(hints["further along the row"])
+    if several := _several_changes(model):
+        return not_yet(several)
+    [as_wide] = [bleu for (_, width), bleu in BLEU.items() if width == d_k]
+    if answer["bleu"] != as_wide:
+        return not_yet(hints["halfway" if answer["bleu"] not in BLEU.values() else
+                             "the number's result"])  # fmt: skip
+    if answer["unequal"] != "parameters":
+        return not_yet(hints["the maps" if answer["unequal"] == "maps" else "nothing unequal"])
+    return correct(
+        "It shares its number with one model of the row and its width with the other. What it "
+        "can't keep equal as well is the parameters: a second experiment would have to."
+    )
+
+
+def _unfinished(answer: Any) -> str:
+    """Say what keeps an answer from being a model and its result; nothing if it is one."""
+    if not isinstance(answer, dict) or set(answer) != set(KEYS):
+        return f"A dictionary with the keys {', '.join(map(repr, KEYS))} is wanted."
+    for key in ("heads", "d_k"):
+        if not isinstance(answer[key], Integral) or answer[key] not in SIZES:
+            return f'"{key}" wants one of {", ".join(map(str, SIZES))}.'
+    if not isinstance(answer["bleu"], Real) or answer["bleu"] not in SCORES:
+        return f'"bleu" wants one of {", ".join(map(str, SCORES))}.'
+    if not isinstance(answer["unequal"], str) or answer["unequal"] not in UNEQUAL:
+        return f'"unequal" wants one of {", ".join(map(repr, UNEQUAL))}.'
+    return ""

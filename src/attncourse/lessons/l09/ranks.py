@@ -1,0 +1,139 @@
+"""The rank of a head's scores, whatever tokens come."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_function
+from attndoctor.verdict import Verdict
+from attnlib.attention import MultiHeadAttention
+
+
+def _parts(module: MultiHeadAttention, head: int) -> tuple[Tensor, Tensor]:
+    """Return a head's W_q and W_k, as x @ W has them: [d, d_k] each."""
+    d_k = module.d_model // module.num_heads
+    rows = slice(head * d_k, (head + 1) * d_k)
+    return module.W_q.weight[rows].T, module.W_k.weight[rows].T
+
+
+def _rank(matrix: Tensor) -> int:
+    return int(torch.linalg.matrix_rank(matrix.detach(), rtol=1e-4))
+
+
+def score_rank(module: MultiHeadAttention, head: int) -> int:
+    """Return the rank of W_q W_k^T of one head, [d, d]."""
+    W_q, W_k = _parts(module, head)
+    return _rank(W_q @ W_k.T)
+
+
+def _of_columns(module: MultiHeadAttention, head: int) -> int:
+    d_k = module.d_model // module.num_heads
+    columns = slice(head * d_k, (head + 1) * d_k)
+    return _rank(module.W_q.weight[:, columns] @ module.W_k.weight[:, columns].T)
+
+
+def _of_h_numbers(module: MultiHeadAttention, head: int) -> int:
+    rows = slice(head * module.num_heads, (head + 1) * module.num_heads)
+    return _rank(module.W_q.weight[rows].T @ module.W_k.weight[rows])
+
+
+def _of_small_product(module: MultiHeadAttention, head: int) -> int:
+    W_q, W_k = _parts(module, head)
+    return _rank(W_q.T @ W_k)
+
+
+RANK_MISTAKES = (
+    Mistake(
+        "d_k",
+        lambda module, head: module.d_model // module.num_heads,
+        "d_k is the *most* that the rank can be. This head's matrices may use less of it: compute "
+        "the rank.",
+    ),
+    Mistake(
+        "all heads at once",
+        lambda module, head: _rank(module.W_q.weight.T @ module.W_k.weight),
+        "This is the rank for all heads together. Take this head's d_k columns of each.",
+    ),
+    Mistake(
+        "heads counted from 1",
+        lambda module, head: score_rank(module, head - 1 if head else module.num_heads - 1),
+        "This is the head before: `head` counts from 0.",
+    ),
+    Mistake(
+        "columns of weight",
+        _of_columns,
+        "You took columns of `weight`. torch's Linear keeps W transposed, [d out, d in]: a head's "
+        "columns of W are *rows* there.",
+    ),
+    Mistake(
+        "h numbers of the head",
+        _of_h_numbers,
+        "You took num_heads columns per head. A head has d_k = d_model / num_heads of them.",
+    ),
+    Mistake(
+        "the small product",
+        _of_small_product,
+        "You multiplied the other way round, [d_k, d] by [d, d_k]. Scores are x W_q W_k^T x^T, so "
+        "what stands between the tokens is [d, d].",
+    ),
+    Mistake(
+        "the smaller of two ranks",
+        lambda module, head: min(_rank(W) for W in _parts(module, head)),
+        "The smaller of the two ranks is the *most* that the product can have: multiply first.",
+    ),
+    Mistake(
+        "of the queries alone",
+        lambda module, head: _rank(_parts(module, head)[0]),
+        "This is the rank of W_q. A score needs both matrices: what the keys lack, no query finds.",
+    ),
+)
+
+
+def _low(d: int, d_k: int, rank: int) -> Tensor:
+    """Return a matrix [d, d_k] of this rank."""
+    return torch.randn(d, rank) @ torch.randn(rank, d_k)
+
+
+def _set_head(projection: nn.Linear, head: int, W: Tensor) -> None:
+    """Give a projection a head's W [d, d_k]."""
+    d_k = W.shape[1]
+    with torch.no_grad():
+        projection.weight[head * d_k : (head + 1) * d_k] = W.T
+
+
+def _cases() -> list[tuple[MultiHeadAttention, int]]:
+    """Return heads of fewer directions than d_k, of full rank, and of queries and keys apart."""
+    cases = []
+    for h, d_k, head, rank_q, rank_k in ((3, 6, 1, 3, 2), (2, 5, 1, 5, 5), (4, 3, 2, 1, 3)):
+        module, d = MultiHeadAttention(h * d_k, h, bias=False), h * d_k
+        for projection, rank in ((module.W_q, rank_q), (module.W_k, rank_k)):
+            nn.init.normal_(projection.weight)
+            with torch.no_grad():
+                projection.weight[:, head * d_k : (head + 1) * d_k] = _low(d, d_k, 1)
+            _set_head(projection, head - 1, _low(d, d_k, 1))
+            _set_head(projection, head, _low(d, d_k, rank))
+        cases.append((module, head))
+    apart = MultiHeadAttention(12, 6, bias=False)
+    upper, lower = torch.randn(2, 12, 2)
+    upper[6:], lower[:6] = 0, 0
+    _set_head(apart.W_q, 4, upper)
+    _set_head(apart.W_k, 4, lower)
+    crossed = MultiHeadAttention(9, 3, bias=False)  # less than either matrix alone has
+    _set_head(crossed.W_q, 1, torch.eye(9)[:, :3] * torch.tensor([0.0, 1.0, 2.0]))
+    _set_head(crossed.W_k, 1, torch.eye(9)[:, 4:7] * torch.tensor([1.0, 3.0, 0.0]))
+    return [*cases, (apart, 4), (crossed, 1)]
+
+
+@exercise(mistakes=RANK_MISTAKES)
+def head_rank(answer: Callable) -> Verdict:
+    """Check `head_rank(module, head)`: the rank of W_q W_k^T of a MultiHeadAttention's head."""
+    return check_function(
+        answer,
+        score_rank,
+        _cases(),
+        RANK_MISTAKES,
+        output_names=["the rank"],
+        praise="However many tokens come, a head's scores, [T, T], have no larger rank than that.",
+    )

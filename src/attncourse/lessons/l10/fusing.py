@@ -1,0 +1,185 @@
+"""Three linear layers that read the same tokens, as one."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_function
+from attndoctor.verdict import Verdict
+
+Layers = Sequence[nn.Linear]
+PRODUCTS = {getattr(torch.ops.aten, name) for name in ("mm", "addmm", "bmm", "baddbmm", "addbmm")}
+
+
+class Products(TorchDispatchMode):
+    """Counts the matrix products that are computed while it is entered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += func.overloadpacket in PRODUCTS
+        return func(*args, **(kwargs or {}))
+
+
+def _packed(weights: Sequence[Tensor], biases: Sequence[Tensor | None]) -> nn.Linear:
+    """Return one layer with these rows of weights, and with the biases unless some is None."""
+    rows = torch.cat(list(weights))
+    layer = nn.Linear(rows.shape[1], len(rows), bias=biases[0] is not None)
+    with torch.no_grad():
+        layer.weight.copy_(rows)
+        if layer.bias is not None:
+            layer.bias.copy_(torch.cat([bias for bias in biases if bias is not None]))
+    return layer
+
+
+def fused_layer(*layers: nn.Linear) -> nn.Linear:
+    """Return one layer that computes what these compute, side by side."""
+    return _packed([layer.weight for layer in layers], [layer.bias for layer in layers])
+
+
+class _OneAfterTheOther(nn.Module):
+    def __init__(self, *layers: nn.Linear) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([layer(x) for layer in self.layers], dim=-1)
+
+
+def _in_order(order: Sequence[int]) -> Callable[..., nn.Linear]:
+    return lambda *layers: fused_layer(*(layers[place] for place in order))
+
+
+def _without_biases(*layers: nn.Linear) -> nn.Linear:
+    return _packed([layer.weight for layer in layers], [None] * len(layers))
+
+
+def _with_biases_backwards(*layers: nn.Linear) -> nn.Linear:
+    biases = [layer.bias for layer in reversed(layers)]
+    return _packed([layer.weight for layer in layers], biases)
+
+
+def _with_a_bias_always(*layers: nn.Linear) -> nn.Linear:
+    if layers[0].bias is not None:
+        return fused_layer(*layers)
+    layer = _untrained(*layers)
+    with torch.no_grad():
+        layer.weight.copy_(torch.cat([own.weight for own in layers]))
+    return layer
+
+
+def _first_for_all(*layers: nn.Linear) -> nn.Linear:
+    """Take as many rows as all have from the first layer, again and again."""
+    wanted = sum(layer.out_features for layer in layers)
+    rows = torch.arange(wanted) % layers[0].out_features
+    bias = None if layers[0].bias is None else layers[0].bias[rows]
+    return _packed([layers[0].weight[rows]], [bias])
+
+
+def _untrained(*layers: nn.Linear) -> nn.Linear:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Linear(layers[0].in_features, sum(layer.out_features for layer in layers))
+
+
+def _outputs_of(fuse: Callable) -> Callable:
+    """Turn a function that fuses layers into what its layer computes, and by how many products."""
+
+    def outputs(W_q: nn.Linear, W_k: nn.Linear, W_v: nn.Linear, x: Tensor) -> Any:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)  # whatever wasn't copied is then the same in every layer
+            layer = fuse(W_q, W_k, W_v)
+        if layer is None:
+            return None
+        if not callable(layer):
+            raise TypeError(f"a layer was wanted, nn.Linear, but a {type(layer).__name__} came")
+        with torch.no_grad(), Products() as products:
+            result = layer(x)
+        return result, products.count
+
+    return outputs
+
+
+FUSING_MISTAKES = (
+    Mistake(
+        "three in a row",
+        _OneAfterTheOther,
+        "The numbers are right, but your layer still computes three products. Put the matrices "
+        "into one, once, and not each time.",
+    ),
+    Mistake(
+        "keys first",
+        _in_order([1, 0, 2]),
+        "Queries and keys are exchanged: the first columns of the output belong to W_q.",
+    ),
+    Mistake(
+        "values before keys",
+        _in_order([0, 2, 1]),
+        "Keys and values are exchanged: the order is q, k, v.",
+    ),
+    Mistake(
+        "backwards",
+        _in_order([2, 1, 0]),
+        "The order is turned around: q comes first, v last.",
+    ),
+    Mistake(
+        "without biases",
+        _without_biases,
+        "The matrices are right. Where the three layers have biases, these belong side by side as "
+        "well: copy them in the same order.",
+    ),
+    Mistake(
+        "biases in another order",
+        _with_biases_backwards,
+        "The matrices are right, the biases stand in another order. Theirs is the same: q, k, v.",
+    ),
+    Mistake(
+        "a bias where there is none",
+        _with_a_bias_always,
+        "Right where the three layers have biases. Where they have none, yours still adds the one "
+        "that nn.Linear starts with: make it with bias=False there.",
+    ),
+    Mistake(
+        "the first for all",
+        _first_for_all,
+        "All of your columns come from W_q. Take rows of the three `weight`s.",
+    ),
+    Mistake(
+        "untrained",
+        _untrained,
+        "Your layer still has its random start: copy the three matrices into it.",
+    ),
+)
+
+
+def _cases() -> list[tuple]:
+    """Return three layers and tokens: wide and narrow ones, with biases and without."""
+    cases = []
+    for widths, bias in (((6, 6, 6), True), ((8, 4, 4), True), ((6, 2, 3), False)):
+        layers = [nn.Linear(5, width, bias=bias) for width in widths]
+        cases.append((*layers, torch.randn(2, 7, 5)))
+    return cases
+
+
+@exercise(mistakes=FUSING_MISTAKES)
+def fuse(answer: Callable) -> Verdict:
+    """Check `fuse(W_q, W_k, W_v)`: one layer for three that read the same tokens.
+
+    Its output is that of the three side by side, by a single matrix product.
+    """
+    return check_function(
+        answer,
+        _outputs_of(fused_layer),
+        _cases(),
+        FUSING_MISTAKES,
+        output_names=["the output", "the number of matrix products"],
+        praise="One product instead of three, with the same numbers. It works as well where keys "
+        "and values are narrower than queries.",
+        as_function=_outputs_of,
+    )

@@ -1,0 +1,77 @@
+"""How much memory the maps of a real model would take."""
+
+from typing import Any
+
+import torch
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_rows
+from attncourse.checking.on_page import Numbers
+from attndoctor.verdict import Verdict
+
+LAYERS, HEADS, WIDTH = 96, 96, 128  # of GPT-3 175B
+TOKENS, BYTES = 2048, 2
+MIB, GIB = 2**20, 2**30
+
+
+def _memory(
+    layers: int = LAYERS, heads: int = HEADS, entries: int = TOKENS**2, size: float = BYTES
+) -> torch.Tensor:
+    """Return one map in MiB, all in GiB, and all maps' row of one query in MiB."""
+    row = entries / TOKENS
+    maps = [entries / MIB, layers * heads * entries / GIB, layers * heads * row / MIB]
+    return torch.tensor([size * numbers for numbers in maps], dtype=torch.float64)
+
+
+RIGHT = _memory()
+FIELDS = {
+    "One map": ["MiB"],
+    "All maps of a text": ["GiB"],
+    "All rows of one new query": ["MiB"],
+}
+MAP_MISTAKES = (
+    Mistake(
+        "numbers for bytes",
+        _memory(size=1),
+        "This is half. Each number takes two bytes; and a map is a whole square, as the zeros of "
+        "its forbidden half take their room, too.",
+    ),
+    Mistake(
+        "four bytes",
+        _memory(size=4),
+        "These are four bytes per number. Here a number has 16 bits, which are two bytes.",
+    ),
+    Mistake(
+        "powers of 10",
+        _memory() * torch.tensor([MIB / 1e6, GIB / 1e9, MIB / 1e6], dtype=torch.float64),
+        "You divided by powers of 10. A MiB has 1024 x 1024 bytes, and a GiB 1024 MiB.",
+    ),
+    Mistake(
+        "as wide as a head",
+        _memory(size=BYTES * WIDTH),
+        "You multiplied by the 128 numbers of a head. A map has one number per query and key, "
+        "however wide the head is.",
+    ),
+    Mistake(
+        "one layer",
+        _memory(layers=1),
+        "This is one layer. There are 96 of them, with 96 heads each.",
+    ),
+)
+
+
+@exercise(mistakes=MAP_MISTAKES, page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True))
+def map_memory(answer: Any) -> Verdict:
+    """Check the memory of one map (MiB), of all maps (GiB) and of one query's rows (MiB)."""
+    return check_rows(
+        answer,
+        RIGHT,
+        MAP_MISTAKES,
+        rows=[
+            (1, "One map: 2,048 queries by 2,048 keys, two bytes each. Divide by 1024 twice."),
+            (1, "All maps: 96 layers with 96 heads each have 9,216 of them. 1,024 MiB are a GiB."),
+            (1, "One new query has a single row of 2,048 weights in each of the 9,216 maps."),
+        ],
+        praise="A single text's maps would fill a large GPU. A new query's rows are nothing beside "
+        "them: whoever writes token by token is short of something else.",
+    )

@@ -1,0 +1,70 @@
+"""What made the difference between two measurements."""
+
+from typing import Any
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_choices
+from attncourse.checking.on_page import Choice
+from attndoctor.verdict import Verdict
+
+FOUND = {
+    "loop": "16 tokens, eight heads: one after the other takes longer than all at once",
+    "fused": "1,024 tokens: explicit softmax takes longer than the fused kernel",
+    "shared": "one query, 8,192 keys: 16 KV heads take longer than 1",
+    "late": "with a cache: token 1,024 takes longer than token 16",
+}
+CAUSES = {
+    "calls": "each call of a program has a price of its own",
+    "maps": "large intermediate results are written and read again",
+    "reading": "the same multiplications need more different numbers from memory",
+    "more": "there are more multiplications",
+}
+RIGHT = {"loop": "calls", "fused": "maps", "shared": "reading", "late": "more"}
+
+EXPLAIN_MISTAKES = (
+    Mistake(
+        "multiplications explain everything",
+        dict.fromkeys(FOUND, "more"),
+        "Count them: in three of these pairs both sides multiply equally often.",
+    ),
+    Mistake(
+        "memory explains everything",
+        RIGHT | {"loop": "reading", "late": "reading"},
+        "With 16 tokens everything fits next to the processor. And token 1,024 has to meet 64 "
+        "times as many keys: that is more work, whatever the memory.",
+    ),
+    Mistake(
+        "maps and reading exchanged",
+        RIGHT | {"fused": "reading", "shared": "maps"},
+        "You have exchanged two. A single query's map has one row: nothing large is written there. "
+        "And both ways of the softmax read the same q, k and v.",
+    ),
+    Mistake(
+        "a softmax per head",
+        RIGHT | {"loop": "maps"},
+        "With 16 tokens a map has 256 numbers, and both ways write all eight of them. What does "
+        "the loop have more of?",
+    ),
+)
+WRONG = {
+    "loop": "The loop: 16 tokens are little work. What is there eight times that the other way "
+    "has once?",
+    "fused": "The fused kernel multiplies as often. What does it never write down?",
+    "shared": "Shared keys: 16 query heads meet 8,192 keys each, in both cases. How many different "
+    "keys lie in memory?",
+    "late": "Late tokens: how many keys does token 1,024 meet, and how many does token 16?",
+}
+
+
+@exercise(mistakes=EXPLAIN_MISTAKES, page=Choice(CAUSES, each=FOUND))
+def explained(answer: Any) -> Verdict:
+    """Check which cause explains each of four measurements: {"loop": "calls", ...}."""
+    return check_choices(
+        answer,
+        RIGHT,
+        CAUSES,
+        EXPLAIN_MISTAKES,
+        wrong=WRONG,
+        praise="Calls, traffic, reading and work: whoever wants something faster asks first which "
+        "of the four it is short of.",
+    )

@@ -1,0 +1,273 @@
+"""A softmax that meets its scores block by block."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_function, not_yet
+from attndoctor.verdict import Verdict
+
+
+def attended(scores: Tensor, values: Tensor, block: int) -> Tensor:
+    """Return softmax(scores) @ values; rows that may look nowhere give 0."""
+    return scores.softmax(-1).nan_to_num(0.0) @ values
+
+
+def _online(
+    *,
+    old_sum: Callable[[Tensor], Tensor] = lambda factor: factor,
+    old_mix: Callable[[Tensor], Tensor] = lambda factor: factor,
+    largest: Callable[[Tensor], Tensor] = lambda part: part.amax(-1, keepdim=True),
+    start: float = -math.inf,
+    follow: bool = True,
+    safe: bool = True,
+    divide: bool = True,
+    keep: bool = True,
+    whole_blocks: bool = False,
+) -> Callable[[Tensor, Tensor, int], Tensor]:
+    """Make an online softmax, possibly with a mistake.
+
+    Args:
+        old_sum, old_mix: what the sum and the mix so far are multiplied by, of the right factor.
+        largest: what a block's scores are measured against, [T_q, 1] or one for all.
+        start: the largest score before the first block.
+        follow: whether the largest score is followed beyond the first block.
+        safe: whether rows that have met nothing but -inf are cared for.
+        divide: whether the mix is divided by the sum at the end.
+        keep: whether the largest score is kept from block to block.
+        whole_blocks: whether a shorter block at the end is left out.
+    """
+
+    def attend(scores: Tensor, values: Tensor, block: int) -> Tensor:
+        top = torch.full_like(scores[:, :1], start)
+        total = torch.zeros_like(top)
+        mix = values.new_zeros(len(scores), values.shape[1])
+        blocks = zip(scores.split(block, dim=1), values.split(block), strict=True)
+        for number, (part, own) in enumerate(blocks):
+            if whole_blocks and number and part.shape[1] < block:
+                continue
+            new_top = top
+            if follow or not number:
+                new_top = torch.maximum(top, largest(part))
+            measure = new_top.nan_to_num(neginf=0.0) if safe else new_top
+            factor, new = (top - measure).exp(), (part - measure).exp()
+            total = old_sum(factor) * total + new.sum(-1, keepdim=True)
+            mix = old_mix(factor) * mix + new @ own
+            top = new_top if keep else top
+        if not divide:
+            return mix
+        return mix / (total.masked_fill(total == 0, 1.0) if safe else total)
+
+    return attend
+
+
+def _each_block_alone(scores: Tensor, values: Tensor, block: int) -> Tensor:
+    blocks = list(zip(scores.split(block, dim=1), values.split(block), strict=True))
+    return torch.stack([attended(part, own, block) for part, own in blocks]).mean(0)
+
+
+def _two_passes(scores: Tensor, values: Tensor, block: int) -> Tensor:
+    """Go through the keys for the largest score, and once more for all else."""
+    top = torch.full_like(scores[:, :1], -math.inf)
+    for part in scores.split(block, dim=1):
+        top = torch.maximum(top, part.amax(-1, keepdim=True))
+    top = top.nan_to_num(neginf=0.0)
+    total, mix = torch.zeros_like(top), values.new_zeros(len(scores), values.shape[1])
+    for part, own in zip(scores.split(block, dim=1), values.split(block), strict=True):
+        new = (part - top).exp()
+        total, mix = total + new.sum(-1, keepdim=True), mix + new @ own
+    return mix / total.masked_fill(total == 0, 1.0)
+
+
+class _Watch(TorchFunctionMode):
+    """Notes what softmaxes, exponentials and largest numbers are taken of: the longest axis.
+
+    Also how many of them are taken before values, which are so wide, are touched.
+    """
+
+    KINDS = (
+        ("softmax", ("softmax", "scaled_dot_product_attention")),
+        ("largest", ("max", "logsumexp", "topk", "sort")),
+        ("exponentials", ("exp", "exp2", "pow")),
+    )
+    SIZES = ("get", "len", "size", "dim")  # what asks for them alone touches no numbers
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.longest = {kind: 0 for kind, _ in self.KINDS}
+        self.width, self.before_values, self.touched = width, 0, False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "").strip("_")
+        kind = next((kind for kind, ends in self.KINDS if name.endswith(ends)), None)
+        axes = [axis for x in args if isinstance(x, Tensor) for axis in x.shape]
+        if kind is not None:
+            self.longest[kind] = max(self.longest[kind], *axes, 0)
+            self.before_values += not self.touched
+        elif name not in self.SIZES:
+            self.touched |= self.width in axes
+        return func(*args, **(kwargs or {}))
+
+
+_WHOLE = {
+    "softmax": Mistake(
+        "torch's own",
+        attended,
+        "The numbers are right, but this is torch's own softmax of a whole row. Here it is to be "
+        "made of exp, the largest score so far and sums.",
+    ),
+    "exponentials": Mistake(
+        "the whole row",
+        lambda scores, values, block: _online()(scores, values, max(scores.shape[1], 1)),
+        "The numbers are right, but you take exponentials of a whole row at once, or keep a result "
+        "of each block until the end. Go through the keys `block` at a time, scores.split(block, "
+        "dim=1) and values.split(block), and carry one largest score, one sum and one mix along.",
+    ),
+    "largest": Mistake(
+        "the largest of the whole row",
+        lambda scores, values, block: _online(largest=lambda part: scores.amax(-1, keepdim=True))(
+            scores, values, block
+        ),
+        "The numbers are right, but you ask the whole row for its largest score (or the sum of its "
+        "exponentials) before you begin. Ask each block for its own, and rescale sum and mix when "
+        "a larger one comes.",
+    ),
+    "scores before values": Mistake(
+        "two passes",
+        _two_passes,
+        "The numbers are right, but you go through all scores before you touch the first value, so "
+        "that they are read twice. Once is enough: carry the mix along from block to block, and "
+        "rescale it when a larger score comes.",
+    ),
+}
+_NO_CARE = Mistake(
+    "nothing but -inf",
+    _online(safe=False),
+    "Right, until a row has met nothing but -inf: then the largest score so far is -inf, and -inf "
+    "minus -inf isn't a number. Measure such a row against 0, and don't divide by a sum of 0.",
+)
+ONLINE_MISTAKES = (
+    Mistake(
+        "nothing rescaled",
+        _online(old_sum=torch.ones_like, old_mix=torch.ones_like),
+        "When a larger score comes, what was added up so far is measured against the old one. "
+        "Multiply sum and mix by e to the power of (old largest - new largest) first.",
+    ),
+    Mistake(
+        "the sum alone",
+        _online(old_mix=torch.ones_like),
+        "You rescale the sum, but not the mix. Both are made of the same exponentials.",
+    ),
+    Mistake(
+        "the mix alone",
+        _online(old_sum=torch.ones_like),
+        "You rescale the mix, but not the sum. Both are made of the same exponentials.",
+    ),
+    Mistake(
+        "the wrong way round",
+        _online(old_sum=torch.reciprocal, old_mix=torch.reciprocal),
+        "Everything is nan, from the first block on: there the largest score so far is -inf. "
+        "Multiply sum and mix by e to the power of (old largest - new largest), which is 0 then, "
+        "and measure the block's own scores against the new largest.",
+    ),
+    Mistake(
+        "the largest isn't kept",
+        _online(keep=False),
+        "This is the last block alone: all before it was multiplied by e to the power of -inf. "
+        "Keep the new largest score for the block that follows.",
+    ),
+    Mistake(
+        "the first block's largest",
+        _online(follow=False),
+        "Right while no later score is much larger than the first block's: measured against that "
+        "one, a large score overflows. Follow the largest score from block to block.",
+    ),
+    Mistake(
+        "from 0",
+        _online(start=0.0),
+        "Your largest score begins at 0. Where all scores lie far below, no exponential is left, "
+        "and the sum is 0. Begin with -inf, or with the first block's own.",
+    ),
+    Mistake(
+        "no largest",
+        _online(largest=lambda part: torch.zeros_like(part[:, :1]), start=0.0),
+        "Right while scores are small: e to the power of 100 overflows. Take exponentials of score "
+        "minus largest score so far.",
+    ),
+    Mistake(
+        "one largest for all rows",
+        _online(largest=torch.amax),
+        "You take one largest score for all rows. Of a row that lies far below it no exponential "
+        "is left: each row needs its own, amax(-1, keepdim=True).",
+    ),
+    Mistake(
+        "not divided",
+        _online(divide=False),
+        "The mix is right. Divide it by the sum at the end, so that the weights sum to 1.",
+    ),
+    Mistake(
+        "each block alone",
+        _each_block_alone,
+        "You took a softmax in each block and then the mean of the blocks. A block with large "
+        "scores must count more: carry sums along, and divide at the end.",
+    ),
+    Mistake(
+        "whole blocks",
+        _online(whole_blocks=True),
+        "The last block may be shorter than the others. Yours is left out.",
+    ),
+    _NO_CARE,
+)
+
+
+def _cases() -> list[list[tuple[Tensor, Tensor, int]]]:
+    """Return scores and values for every size of a block; then far below 0; then with -inf.
+
+    Whoever errs in the first cases is told so, whatever becomes of the later ones.
+    """
+    scores, values = torch.randn(5, 12), torch.randn(12, 3)
+    usual = [(scores, values, block) for block in (1, 2, 3, 5, 7, 11, 12, 40)]
+    rising = 400.0 * torch.arange(12) + torch.randn(5, 12)
+    usual += [(scores + 100, values, 4), (rising, values, 4), (-rising, values, 5)]
+    apart = scores - 120.0 * (torch.arange(5)[:, None] % 2)
+    below = [(rising - 9000, values, 1), (apart, values, 4)]
+    blocked = torch.randn(5, 12)
+    blocked[0, :4], blocked[1, 4:8], blocked[2, 8:] = -math.inf, -math.inf, -math.inf
+    blocked[3, :11], blocked[4] = -math.inf, -math.inf
+    return [usual, below, [(blocked, values, block) for block in (1, 4, 5, 12)]]
+
+
+@exercise(mistakes=(*_WHOLE.values(), *ONLINE_MISTAKES))
+def online_softmax(answer: Any) -> Verdict:
+    """Check `attend(scores, values, block)`: softmax(scores) @ values, `block` keys at a time.
+
+    Scores are [T_q, T_k], values [T_k, d_v]. A row that may look nowhere gives 0.
+    """
+    too_long: set[str] = set()
+
+    def watched(scores: Tensor, values: Tensor, block: int) -> Any:
+        with _Watch(values.shape[1]) as watch:
+            result = answer(scores, values, block)
+        allowed = max(block, len(scores), values.shape[1])  # axes of the right length, in any order
+        too_long.update(kind for kind, axis in watch.longest.items() if axis > allowed)
+        if block == 1 and watch.touched and watch.before_values >= scores.shape[1]:
+            too_long.add("scores before values")
+        return result
+
+    for cases in _cases():
+        verdict = check_function(
+            watched if callable(answer) else answer,
+            attended,
+            cases,
+            ONLINE_MISTAKES,
+            output_names=["the output"],
+            praise="Exact for every size of a block, and nothing wider than a block was ever held.",
+        )
+        if not verdict:
+            return verdict
+    return next((not_yet(of.hint) for kind, of in _WHOLE.items() if kind in too_long), verdict)

@@ -1,0 +1,6 @@
+"""Illustrations of lesson 11: one token on its way through a GPT."""
+
+from attncourse.lessons.l11.figures.packed_heads import plot_packed_heads
+from attncourse.lessons.l11.figures.token_walk import plot_token_walk
+
+__all__ = ["plot_packed_heads", "plot_token_walk"]

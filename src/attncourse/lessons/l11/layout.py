@@ -1,0 +1,210 @@
+"""A layer's attention out of a state dict in GPT-2's layout."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_function
+from attndoctor.verdict import Verdict
+from attnlib.attention import MultiHeadAttention
+from attnlib.interop import from_gpt2
+
+State = Mapping[str, Tensor]
+Loader = Callable[[State, int, int], MultiHeadAttention]
+
+
+MANY = 12  # layers, of which some have two digits
+
+
+def _thirds(packed: Tensor) -> list[Tensor]:
+    """Cut [d, 3 d], or [3 d], into three and turn matrices to [d_out, d_in]."""
+    return [part.mT if part.dim() > 1 else part for part in packed.chunk(3, dim=-1)]
+
+
+def _reshaped(packed: Tensor) -> list[Tensor]:
+    """Read [d, 3 d] as if it were [3 d, d], without turning it."""
+    rows = packed.reshape(-1, packed.shape[0]) if packed.dim() > 1 else packed
+    return list(rows.chunk(3))
+
+
+def _unturned(packed: Tensor) -> list[Tensor]:
+    return list(packed.chunk(3, dim=-1))
+
+
+def _head_by_head(num_heads: int) -> Callable[[Tensor], list[Tensor]]:
+    def cut(packed: Tensor) -> list[Tensor]:
+        parts = packed.unflatten(-1, (num_heads, 3, -1)).unbind(-2)  # [d, 3 d] -> 3 of [d, h, d_k]
+        return [part.flatten(-2).mT if part.dim() > 2 else part.flatten() for part in parts]
+
+    return cut
+
+
+def _loader(
+    *,
+    order: str = "qkv",
+    cut: Callable[[Tensor], list[Tensor]] | None = _thirds,
+    proj_turned: bool = True,
+    biases: bool = True,
+    proj_bias: bool = True,
+    proj: bool = True,
+    layer_of: Callable[[int], int] = lambda layer: layer,
+) -> Loader:
+    """Make a loader that may have a mistake; `cut` None cuts head by head."""
+
+    def load(state: State, layer: int, num_heads: int) -> MultiHeadAttention:
+        part = f"h.{layer_of(layer)}.attn."
+        d = len(state[f"{part}c_proj.bias"])
+        module = MultiHeadAttention(d, num_heads)
+        pieces = cut or _head_by_head(num_heads)
+        targets = {"q": module.W_q, "k": module.W_k, "v": module.W_v}
+        kinds = ["weight", *(["bias"] if biases else [])]
+        with torch.no_grad():
+            for kind in kinds:
+                for name, piece in zip(order, pieces(state[f"{part}c_attn.{kind}"]), strict=True):
+                    getattr(targets[name], kind).copy_(piece)
+            if proj:
+                weight = state[f"{part}c_proj.weight"]
+                module.W_o.weight.copy_(weight.T if proj_turned else weight)
+            if proj and proj_bias:
+                module.W_o.bias.copy_(state[f"{part}c_proj.bias"])
+        return module
+
+    return load
+
+
+def _outputs_of(load: Loader) -> Callable[[State, int, int, Tensor], tuple[Tensor, Tensor]]:
+    """Turn a loader into what its module computes, which is what can be compared."""
+
+    def outputs(state: State, layer: int, num_heads: int, x: Tensor) -> Any:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)  # whatever wasn't copied is then the same in every loader
+            module = load(dict(state), layer, num_heads)
+        if module is None:
+            return None
+        if not isinstance(module, nn.Module):
+            raise TypeError(f"a module was wanted, but a {type(module).__name__} came")
+        return module(x, causal=True, need_weights=True)
+
+    return outputs
+
+
+LAYER_MISTAKES = (
+    Mistake(
+        "c_proj not turned",
+        _loader(proj_turned=False),
+        "Every weight of every head is right, and the output isn't. c_proj is square, so nothing "
+        "complains: its matrix is kept [in, out] as well, and has to be turned.",
+    ),
+    Mistake(
+        "nothing turned",
+        _loader(cut=_unturned, proj_turned=False),
+        "You copied the matrices as they are. Conv1D keeps [in, out], nn.Linear [out, in]: all "
+        "four have to be turned. (A square piece doesn't complain.)",
+    ),
+    Mistake(
+        "q, k and v not turned",
+        _loader(cut=_unturned),
+        "c_proj is right. The three pieces of c_attn are kept [in, out] too: turn each of them.",
+    ),
+    Mistake(
+        "reshaped instead of turned",
+        _loader(cut=_reshaped),
+        "You read [d, 3 d] as [3 d, d] by view or reshape. That changes no number's place in "
+        "memory, so rows and columns are mixed. A transpose is wanted.",
+    ),
+    Mistake(
+        "head by head",
+        _loader(cut=None),
+        "You let each head have its q, k and v side by side. In c_attn all queries come first, "
+        "then all keys, then all values.",
+    ),
+    Mistake(
+        "queries and keys exchanged",
+        _loader(order="kqv"),
+        "Queries and keys are exchanged: in c_attn the order is q, k, v.",
+    ),
+    Mistake(
+        "keys and values exchanged",
+        _loader(order="qvk"),
+        "Keys and values are exchanged: in c_attn the order is q, k, v.",
+    ),
+    Mistake(
+        "no biases of c_attn",
+        _loader(biases=False),
+        "The matrices are right. c_attn has a bias as well, [3 d], in the same order.",
+    ),
+    Mistake(
+        "no bias of c_proj",
+        _loader(proj_bias=False),
+        "All is right but the last addition: c_proj has a bias, too.",
+    ),
+    Mistake(
+        "no biases at all",
+        _loader(biases=False, proj_bias=False),
+        "The four matrices are right, and both biases are missing: those of c_attn and of c_proj.",
+    ),
+    Mistake(
+        "no c_proj",
+        _loader(proj=False),
+        "The weights agree, the output doesn't: c_proj wasn't copied to W_o.",
+    ),
+    Mistake(
+        "always the first layer",
+        _loader(layer_of=lambda layer: 0),
+        "This is the layer h.0. Which one is wanted is said by `layer`.",
+    ),
+    Mistake(
+        "layers counted from 1",
+        _loader(layer_of=lambda layer: layer - 1),
+        "This is the layer before: `layer` counts from 0, as the names do.",
+    ),
+    Mistake(
+        "names that begin alike",
+        _loader(layer_of=lambda layer: MANY - 1 if layer == 1 else layer),
+        "Right for few layers. The names of h.10 and h.11 begin as those of h.1 do: ask for the "
+        "point behind the number as well, `h.1.`",
+    ),
+)
+
+
+def _state(layers: int, d: int) -> dict[str, Tensor]:
+    shapes = {
+        "c_attn.weight": (d, 3 * d), "c_attn.bias": (3 * d,),
+        "c_proj.weight": (d, d), "c_proj.bias": (d,),
+    }  # fmt: skip
+    return {
+        f"h.{layer}.attn.{name}": torch.randn(shape) / d**0.5
+        for layer in range(layers)
+        for name, shape in shapes.items()
+    }
+
+
+@exercise(mistakes=LAYER_MISTAKES)
+def gpt2_layer(answer: Loader) -> Verdict:
+    """Check `load(state, layer, num_heads)`: a `MultiHeadAttention` of a layer of GPT-2.
+
+    state holds `h.0.attn.c_attn.weight` and its like, in the layout of `transformers`; layer counts
+    from 0.
+    """
+
+    def reference(state: State, layer: int, num_heads: int) -> MultiHeadAttention:
+        return from_gpt2(state, layer, num_heads=num_heads)
+
+    cases = [
+        (_state(3, 12), 2, 3, torch.randn(2, 5, 12)),
+        (_state(4, 10), 2, 2, torch.randn(3, 6, 10)),
+        (_state(MANY, 6), 1, 2, torch.randn(2, 4, 6)),
+    ]
+    return check_function(
+        answer,
+        _outputs_of(reference),
+        cases,
+        LAYER_MISTAKES,
+        output_names=["the output of your module", "the weights of your module"],
+        as_function=_outputs_of,
+        praise="Outputs and every head's weights agree with GPT-2's arithmetic: that is parity, "
+        "and shapes alone would not have shown it.",
+    )

@@ -1,0 +1,151 @@
+"""Train a recipe once more: `python -m attncourse.training concord --seed 0`.
+
+It prints the model's digest, which is the same on every machine and in the course's pages. What
+comes out is held against the card of the saved weights, if there are some. Of a sweep, such as
+`staircase`, the first steps of a training of each kind are taken again. The exit status is 0 if all
+agrees (or nothing is saved), 1 if something differs, 2 if the command can't be followed, 130 if it
+was interrupted.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from attncourse import data
+from attncourse.tasks import names
+from attncourse.training._name_guesses import name_guesses
+from attncourse.training.changed_world import VARIABLE
+from attncourse.training.loop import Trained, held_out_sentences, train
+from attncourse.training.recipes import RECIPES
+from attncourse.training.sampling import sample_names, share_of_names
+from attncourse.training.saving import Comparison, compare, save
+from attncourse.training.sweeps import EARLY, SWEEPS, differences, run
+from attndoctor.cli import say
+
+INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
+EVERY = 25  # steps after each of which a card tells what is right
+COUNTED = 20_000  # names, for guesses that only count
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, and return the exit status."""
+    asked = _parser().parse_args(arguments)
+    try:
+        if asked.recipe in SWEEPS:
+            return _sweep(asked)
+        recipe = RECIPES[asked.recipe]
+        _require_savable(asked)
+        if asked.heads is not None:
+            recipe = recipe.changed(model={"num_heads": asked.heads})
+        trained = train(
+            recipe, seed=asked.seed, progress=not asked.quiet, stop=asked.stop,
+            evaluate_every=EVERY if asked.save else None, checkpoint=asked.checkpoint,
+        )  # fmt: skip
+        if asked.save:
+            card = save(trained)
+            say(f"saved: {card.size} bytes, digest {card.digest}")
+        elif (asked.recipe, asked.seed) not in data.saved() or asked.heads is not None:
+            _print_final(trained)
+            say("No weights of this model are saved: there is nothing to compare.")
+            return 0
+        rows = compare(trained, data.read_card(asked.recipe, asked.seed))
+    except (TypeError, ValueError, ImportError, FileNotFoundError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as stopped:
+        print(stopped or "stopped", file=sys.stderr)
+        return INTERRUPTED
+    _print_rows(rows)
+    return 0 if all(row.agrees for row in rows) else 1
+
+
+def _require_savable(asked: argparse.Namespace) -> None:
+    """Raise ValueError if what is trained isn't what would be saved."""
+    if asked.save and asked.heads is not None:
+        raise ValueError("--save keeps the recipe's own number of heads, got --heads, too")
+    if asked.save and VARIABLE in os.environ:
+        raise ValueError(f"--save keeps models of the usual world, got {VARIABLE} set, too")
+
+
+def _sweep(asked: argparse.Namespace) -> int:
+    """Train a whole sweep and save it, or compare its first steps, and return the exit status."""
+    _require_savable(asked)
+    own = (asked.stop, asked.checkpoint, asked.heads)
+    if asked.seed or any(option is not None for option in own):
+        raise ValueError(
+            "--seed, --heads, --stop and --checkpoint are for recipes: a sweep has seeds, heads "
+            "and steps of its own"
+        )
+    sweep = SWEEPS[asked.recipe]
+    if asked.save:
+        run(sweep)
+        return 0
+    found = differences(sweep, data.load_sweep(sweep.name))
+    say("\n".join(found) or f"The first {EARLY} losses of each training are the saved ones.")
+    return 1 if found else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m attncourse.training",
+        description="Train a recipe or sweep of the course again, and compare with what is saved.",
+        epilog="Exit status: 0 all agrees, or nothing is saved; 1 something differs; 2 the command "
+        "can't be followed; 130 it was interrupted.",
+    )
+    parser.add_argument("recipe", choices=[*RECIPES, *SWEEPS], help="a recipe, or a sweep")
+    parser.add_argument("--seed", type=int, default=0, help="of the training (0 if left out)")
+    parser.add_argument("--heads", type=int, help="how many (the recipe's own if left out)")
+    parser.add_argument("--stop", type=int, metavar="STEPS", help="end after this many steps")
+    parser.add_argument(
+        "--checkpoint", metavar="FILE.safetensors", help="keep the training there, or go on with it"
+    )
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    parser.add_argument("--save", action="store_true", help="save weights and card in the package")
+    return parser
+
+
+def _print_rows(rows: list[Comparison]) -> None:
+    """Print numbers beside those of the card, a line each; digests below each other."""
+    width = max(len(row.what) for row in rows)
+    say(f"{'':{width}}       now     saved")
+    for row in rows:
+        verdict = "" if row.agrees else "  DIFFERS"
+        if isinstance(row.found, str):
+            say(f"{row.what:{width}}  {row.found}{verdict}")
+            if not row.agrees:
+                say(f"{'saved':{width}}  {row.saved}")
+        else:
+            say(f"{row.what:{width}}  {row.found:.6f}  {row.saved:.6f}{verdict}")
+
+
+def _print_final(trained: Trained) -> None:
+    say(f"{len(trained.losses)} steps in {trained.seconds:.1f} seconds")
+    say(f"digest {trained.digest}")
+    for name, value in asdict(trained.final).items():
+        shares = value if isinstance(value, dict) else {"": value}
+        for own, share in shares.items():
+            say(f"{f'{name} {own}'.strip():34} {share:.4f}")
+    if trained.recipe.task is names:
+        _print_names(trained)
+
+
+def _print_names(trained: Trained) -> None:
+    """Print what names cost by worse and better guesses, and what the model makes up."""
+    held_out = held_out_sentences(trained.recipe)
+    known = trained.recipe.task.sentences(COUNTED, seed=trained.seed, without=held_out)
+    losses = name_guesses(known, held_out)
+    for guess, loss in {
+        "uniform": losses["uniform"],
+        f"unigram of {COUNTED} names": losses["unigram"],
+        f"bigram of {COUNTED} names": losses["bigram"],
+        "who knows the rules": losses["floor"],
+    }.items():
+        say(f"{f'loss of {guess}':34} {loss:.4f}")
+    say(f"{'names that keep all rules':34} {share_of_names(trained.model):.4f}")
+    say(f"such as {', '.join(sample_names(trained.model, 8, seed=trained.seed))}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""The weights with which a training begins: the same in Python and in a browser."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.training.changed_world import changed
+from attncourse.training.grid import round_to_grid
+from attncourse.training.recipe import Recipe
+from attnlib.model import TransformerModel
+from attnlib.rng import Chance
+
+OF_WEIGHTS = 1  # the stream of a seed from which weights are drawn; sentences have stream 0
+
+
+def made(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module:
+    """Make a recipe's model, with the first weights of a seed.
+
+    `TransformerModel.of_sizes` makes one whose weights `Chance` draws, as `widgets/engine/model.js`
+    does. What else makes a model draws them from torch's random numbers, which are seeded. In a
+    repeatable training they are float64, on the grid.
+    """
+    torch.manual_seed(seed)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64 if recipe.repeatable else before)
+    try:
+        model = make(recipe.task, **recipe.model)
+    finally:
+        torch.set_default_dtype(before)
+    if make is TransformerModel.of_sizes:
+        _draw(model, Chance(seed, OF_WEIGHTS))
+    changed(model.parameters())
+    if recipe.repeatable:
+        round_to_grid(model.double().parameters())
+    return model
+
+
+@torch.no_grad()
+def _draw(model: Any, chance: Chance) -> None:
+    """Draw all weights of a TransformerModel."""
+    for name, weight in model.named_parameters():
+        weight.copy_(_first(name, weight, model, chance))
+
+
+def _first(name: str, weight: Tensor, model: TransformerModel, chance: Chance) -> Tensor:
+    """Return what one parameter begins with, in float64."""
+    if name.endswith("gain"):
+        return torch.ones(weight.shape, dtype=torch.float64)
+    if name.endswith("bias"):
+        return torch.zeros(weight.shape, dtype=torch.float64)
+    std = model.readout_std if name.startswith("readouts") else None
+    if name.endswith("embedding.weight"):
+        std = model.embedding_std
+    if std:
+        numbers = [std * chance.normal() for _ in range(weight.numel())]
+    else:
+        bound = math.sqrt(6 / sum(weight.shape))  # Xavier-uniform (Glorot & Bengio 2010)
+        numbers = [bound * (2 * chance.uniform() - 1) for _ in range(weight.numel())]
+    return torch.tensor(numbers, dtype=torch.float64).view(weight.shape)

@@ -1,0 +1,68 @@
+"""Attention whose weights can't depend on what is to be fetched."""
+
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attncourse.tasks import Lookup
+from attnlib.attention import MultiHeadAttention
+from attnlib.model import Answers
+
+
+class FixedWeights(nn.Module):
+    """Attention for a `lookup` whose weights depend on question and keys, never on values.
+
+    In a `TransformerModel` a slot's key and value are one token, so a row of weights may change
+    with the values. Here they come apart::
+
+        two keys that are asked for [B, 2] --embed, add--> q [B, 1, d]
+        the slots' keys [B, M]             --embed-------> k [B, M, d]
+        the slots' values [B, M]           --embed-------> v [B, M, d]
+
+    Only the row of the question, the last one, says anything, to linear readouts without bias. It
+    takes and gives what a `TransformerModel` does, so that `train(..., make=FixedWeights)`
+    trains it.
+
+    Args:
+        task: a `lookup`.
+        d_model: width d of keys, values and rows.
+        num_heads: h; must divide d_model.
+    """
+
+    def __init__(self, task: Lookup, d_model: int, num_heads: int) -> None:
+        super().__init__()
+        self.task = task
+        self.asked = nn.ModuleList([nn.Embedding(task.slots, d_model) for _ in range(2)])
+        self.keys = nn.Embedding(task.slots, d_model)
+        self.values = nn.Embedding(task.values, d_model)
+        self.attention = MultiHeadAttention(d_model, num_heads, bias=False)
+        self.readouts = nn.ModuleDict(
+            {name: nn.Linear(d_model, task.values, bias=False) for name in task.readouts}
+        )
+
+    def forward(
+        self,
+        tokens: Tensor,
+        *,
+        key_mask: Tensor | None = None,
+        head_masks: Sequence[Tensor | None] | Tensor | None = None,
+        need_weights: bool = False,
+    ) -> Answers:
+        """Answer about tokens [B, M + 1], as `TransformerModel.forward` does.
+
+        Args:
+            tokens: sentences of the task, as `pack` returns them.
+            key_mask: None; these sentences aren't filled up.
+            head_masks: a factor for each head of the one layer, [[h]].
+            need_weights: also return the row of the question, [B, h, 1, M].
+        """
+        asked, keys, values = self.task.parts(tokens)
+        query = self.asked[0](asked[:, :1]) + self.asked[1](asked[:, 1:])  # [B, 1, d]
+        row, weights = self.attention(
+            query, self.keys(keys), self.values(values), need_weights=need_weights,
+            head_mask=None if head_masks is None else head_masks[0],
+        )  # fmt: skip
+        rows = F.pad(row, (0, 0, self.task.slots, 0))  # [B, 1, d] -> [B, M + 1, d]
+        logits = {name: readout(rows) for name, readout in self.readouts.items()}
+        return Answers(logits, None if weights is None else [weights])

@@ -1,0 +1,250 @@
+"""The one way in which models of this course are trained."""
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.tasks import Batch, Sentence, pack
+from attncourse.training.checkpoint import State, checked_path, read_checkpoint, write_checkpoint
+from attncourse.training.evaluation import Evaluation, answer_loss, evaluate
+from attncourse.training.first_weights import made
+from attncourse.training.grid import digest, round_to_grid
+from attncourse.training.progress import interrupts_noted, progress_bar
+from attncourse.training.recipe import Recipe
+from attndoctor.torch_settings import usual_settings
+from attnlib.checks import require_count, require_flag, require_positive_int
+from attnlib.model import TransformerModel
+from attnlib.rng import Chance
+
+# Seeds of sentences. A training's own seed, which is smaller, draws its fresh ones.
+OF_HELD_OUT, OF_POOL = 2**31, 2**31 + 1
+
+TURN = RLock()  # torch's default dtype and random numbers are those of the whole program
+KEPT_EVERY = 100  # steps after each of which a checkpoint is written
+
+
+@dataclass(frozen=True, repr=False)
+class Trained:
+    """A model and how it came about.
+
+    Attributes:
+        model: in evaluation mode and float32, which holds the weights of the grid exactly.
+        recipe, seed: what it was made from.
+        losses: of each step's batch, before the step.
+        evaluations: on the held-out sentences, by how many steps had been taken. The last is there
+            in any case.
+        watched: what `watch` returned whenever there was an evaluation; nothing without `watch`.
+        seconds: how long the steps took, without evaluations.
+        digest: which model it is, see `digest`; every machine finds the same. None if the recipe
+            isn't repeatable.
+    """
+
+    model: TransformerModel
+    recipe: Recipe
+    seed: int
+    losses: list[float]
+    evaluations: dict[int, Evaluation]
+    watched: dict[int, Any]
+    seconds: float
+    digest: str | None
+
+    @property
+    def final(self) -> Evaluation:
+        """What the model gets right at the end."""
+        return self.evaluations[len(self.losses)]
+
+    def __repr__(self) -> str:
+        return (
+            f"Trained({self.recipe.name}, seed {self.seed}: {len(self.losses)} steps in "
+            f"{self.seconds:.1f} s, loss {self.final.loss:.3f}, joint {self.final.joint:.3f}, "
+            f"{'no digest' if self.digest is None else f'digest {self.digest:.8}'})"
+        )
+
+
+def train(
+    recipe: Recipe,
+    *,
+    seed: int = 0,
+    progress: bool = True,
+    evaluate_every: int | None = None,
+    watch: Callable[[TransformerModel], Any] | None = None,
+    stop: int | None = None,
+    make: Callable[..., TransformerModel] = TransformerModel.of_sizes,
+    checkpoint: str | PathLike[str] | None = None,
+) -> Trained:
+    """Make a model and train it, or go on with a training that was stopped.
+
+    The seed decides the initial weights, and the fresh sentences or the order of the pool; held-out
+    sentences and the pool are the same for all seeds. On every machine, and in the course's own
+    engine for browsers, the weights come out the same, bit for bit (see `grid`). A training runs on
+    one thread, where models so small are done soonest. torch's own random numbers and settings are
+    left as they were; as all threads of a program share them, trainings in several threads take
+    turns.
+
+    Args:
+        recipe: one of `RECIPES`, or of your own.
+        seed: from 0 to 2^31 - 1.
+        progress: whether a bar shows steps and loss. Where the environment has TQDM_DISABLE, as
+            while the course is built, none is shown.
+        evaluate_every: after how many steps each the model is evaluated on the held-out sentences;
+            only at the end if left out.
+        watch: what else is to be known of the model at each evaluation: a function of a copy in
+            float32 and evaluation mode, called without gradients.
+        stop: end after this many steps of the recipe, as if somebody had interrupted it.
+        make: what makes the model, called as ``make(recipe.task, **recipe.model)``. A module of
+            your own will do that has `readouts` by their names, and takes and gives what a
+            `TransformerModel` does.
+        checkpoint: a `.safetensors` file that keeps the training: it is written every 100 steps, at
+            the end, and when somebody presses Ctrl-C, after the step that is being taken. Where it
+            is there already, the training goes on from it, and its weights come out bit for bit as
+            if it had never been stopped. What `watch` returned isn't kept.
+
+    Raises:
+        TypeError, ValueError: arguments of another type, a seed or stop that's too large, options
+            that no model has; a checkpoint that is no such file, is damaged, has more steps than
+            `stop`, or belongs to another recipe, seed or model.
+        ImportError: progress without the package tqdm, or a checkpoint without safetensors.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    if not isinstance(recipe, Recipe):
+        raise TypeError(f"recipe must be a Recipe, such as RECIPES['concord'], got {recipe!r:.40}")
+    require_count("seed", seed)
+    if seed >= OF_HELD_OUT:
+        raise ValueError(f"seed must be below 2^31, got {seed}")
+    require_flag("progress", progress)
+    if evaluate_every is not None:
+        require_positive_int("evaluate_every", evaluate_every)
+    if watch is not None and not callable(watch):
+        raise TypeError(f"watch must be a function of the model, got {watch!r:.40}")
+    steps = recipe.steps if stop is None else stop
+    require_positive_int("stop", steps)
+    if steps > recipe.steps:
+        raise ValueError(f"stop must be at most the recipe's {recipe.steps} steps, got {stop}")
+    path = None if checkpoint is None else checked_path(checkpoint)
+    with TURN, usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
+        state = begin(recipe, seed, make)
+        if path is not None and path.exists():
+            read_checkpoint(path, recipe, seed, state)
+            if state.step > steps:
+                raise ValueError(
+                    f"stop must be at least the {state.step} steps in {str(path)!r}, got {stop}"
+                )
+        return _train(state, recipe, seed, steps, evaluate_every, watch, progress, path)
+
+
+def held_out_sentences(recipe: Recipe) -> list[Sentence]:
+    """Return the sentences on which a recipe's models are evaluated, and never trained."""
+    return recipe.task.sentences(recipe.held_out, seed=OF_HELD_OUT)
+
+
+def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
+    """Seed torch's random numbers, and return a training of which no step is taken."""
+    model = made(recipe, seed, make)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay,
+        fused=True,  # all parameters in one call
+    )  # fmt: skip
+    return State(model, optimizer, Chance(seed))
+
+
+def _train(
+    state: State, recipe: Recipe, seed: int, steps: int, evaluate_every: int | None,
+    watch: Callable[[TransformerModel], Any] | None, progress: bool, checkpoint: Path | None,
+) -> Trained:  # fmt: skip
+    """Take a training's next steps, up to this many in all."""
+    model: Any = state.model
+    held_out = held_out_sentences(recipe)
+    watched: dict[int, Any] = {}
+
+    def look() -> None:
+        state.evaluations[state.step] = evaluate(model, held_out, recipe.task.relations)
+        if watch is not None:
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                watched[state.step] = watch(copy.deepcopy(model).float().eval())
+
+    name = f"{recipe.name}, seed {seed}"
+    noting = nullcontext(lambda: False) if checkpoint is None else interrupts_noted()
+    with progress_bar(name, state.step, steps, progress) as show, noting as interrupted:
+        start = time.perf_counter()
+        for batch in batches(recipe, seed, state, steps, held_out):
+            take_step(state, recipe, batch)
+            show(state.losses[-1])
+            is_last = state.step == steps
+            state.seconds += time.perf_counter() - start
+            if is_last or (evaluate_every and state.step % evaluate_every == 0):
+                look()
+            halts = interrupted()
+            if checkpoint and (is_last or halts or state.step % KEPT_EVERY == 0):
+                write_checkpoint(checkpoint, recipe, seed, state)
+            if halts:
+                raise KeyboardInterrupt(
+                    f"stopped after {state.step} of {steps} steps; the same call goes on from "
+                    f"{str(checkpoint)!r}"
+                )
+            start = time.perf_counter()
+    if state.step not in state.evaluations or (watch is not None and not watched):
+        look()  # no step was left to be taken
+    which = digest(model) if recipe.repeatable else None
+    return Trained(
+        model.float().eval(), recipe, seed, state.losses, state.evaluations, watched,
+        state.seconds, which,
+    )  # fmt: skip
+
+
+def take_step(
+    state: State,
+    recipe: Recipe,
+    batch: Batch,
+    loss_of: Callable[[dict[str, Tensor], dict[str, Tensor]], Tensor] = answer_loss,
+) -> None:
+    """Learn from a batch; `loss_of` takes what `answer_loss` does."""
+    for group in state.optimizer.param_groups:
+        group["lr"] = recipe.learning_rate(state.step)
+    # Padding stands on the right, where no token of a causal model looks: a mask would only cost.
+    key_mask = None if recipe.task.causal else batch.key_mask
+    answers = state.model(batch.tokens, key_mask=key_mask)
+    loss = loss_of(answers.logits, batch.answers)
+    state.optimizer.zero_grad()
+    loss.backward()
+    state.optimizer.step()
+    if recipe.repeatable:
+        round_to_grid(state.model.parameters())
+    state.losses.append(loss.item())
+
+
+def batches(
+    recipe: Recipe, seed: int, state: State, steps: int, held_out: list[Sentence]
+) -> Iterator[Batch]:
+    """Yield a batch for each step that is left, of sentences that aren't held out."""
+    taken = state.step
+    if recipe.pool is None:
+        fresh = recipe.task.drawn_with(state.chance, without=held_out)
+        for _ in range(taken, steps):
+            yield pack(list(islice(fresh, recipe.batch)), partners=False)
+        return
+    pool = recipe.task.sentences(recipe.pool, seed=OF_POOL, without=held_out)
+    generator = torch.Generator().manual_seed(seed)
+    rounds = -(-steps * recipe.batch // recipe.pool)
+    order = torch.cat([torch.randperm(recipe.pool, generator=generator) for _ in range(rounds)])
+    for chosen in order[: steps * recipe.batch].view(steps, recipe.batch)[taken:].tolist():
+        yield pack([pool[i] for i in chosen], partners=False)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

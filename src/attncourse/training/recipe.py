@@ -1,0 +1,127 @@
+"""Recipes: all that decides a training but its seed."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from attncourse.tasks import Task
+from attnlib.checks import (
+    require_count,
+    require_flag,
+    require_number,
+    require_positive_int,
+    require_text,
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is made and trained; together with a seed it decides every number.
+
+    The optimizer is AdamW (Loshchilov & Hutter 2019) with weight decay on all parameters. Its
+    learning rate rises, stays, and falls, see `learning_rate`.
+
+    Attributes:
+        name: what the recipe is called.
+        task: what is to be learned, of `attncourse.tasks`.
+        model: sizes and options of the model, as `TransformerModel.of_sizes` takes them.
+        steps: how many batches are learned from.
+        batch: sentences per step.
+        lr: the highest learning rate.
+        betas: how slowly AdamW forgets gradients, and their squares.
+        weight_decay: how much of a parameter is taken away per step, times the learning rate.
+        warmup: steps in which the learning rate rises.
+        falls_at: the share of all steps after which it falls.
+        ends_at: the share of `lr` that is left in the last step.
+        pool: how many sentences there are, drawn from again and again in a new order each time
+            through; None: each batch is of fresh ones.
+        held_out: how many sentences are kept apart for evaluation.
+        repeatable: whether a training gives the same bits on every machine: it computes in float64
+            and rounds weights to a grid after each step (see `grid`). Otherwise it computes in
+            float32, about twice as fast, and its model has no digest.
+
+    Raises:
+        TypeError, ValueError: a value of another type, or one with which nothing could be trained.
+    """
+
+    name: str
+    task: Task
+    model: Mapping[str, Any] = field(default_factory=dict)
+    steps: int = 400
+    batch: int = 32
+    lr: float = 4e-3
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.01
+    warmup: int = 50
+    falls_at: float = 0.7
+    ends_at: float = 0.02
+    pool: int | None = None
+    held_out: int = 1000
+    repeatable: bool = True
+
+    def __post_init__(self) -> None:
+        require_text("name", self.name)
+        if not isinstance(self.task, Task):
+            raise TypeError(f"task must be one of attncourse.tasks, got {type(self.task).__name__}")
+        if not isinstance(self.model, Mapping):
+            raise TypeError(
+                "model must map options of TransformerModel.of_sizes to values, got "
+                f"{type(self.model).__name__}"
+            )
+        for name in ("steps", "batch", "held_out"):
+            require_positive_int(name, getattr(self, name))
+        require_count("warmup", self.warmup)
+        require_flag("repeatable", self.repeatable)
+        if self.pool is not None:
+            require_positive_int("pool", self.pool)
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise TypeError(f"betas must be two numbers such as (0.9, 0.98), got {self.betas!r}")
+        for name in ("lr", "weight_decay", "falls_at", "ends_at"):
+            require_number(name, getattr(self, name))
+        for name, value in (("falls_at", self.falls_at), ("ends_at", self.ends_at)):
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name} must be a share from 0 to 1, got {value}")
+        if not self.lr > 0:
+            raise ValueError(f"lr must be above 0, got {self.lr}")
+        if self.pool is not None and self.pool < self.batch:
+            raise ValueError(
+                f"pool must hold a batch at least, got pool={self.pool} and batch={self.batch}"
+            )
+
+    def learning_rate(self, step: int) -> float:
+        """Return the learning rate of a step, counted from 0.
+
+        It rises over `warmup` steps, (step + 1) / warmup of `lr`; stays at `lr`; and from step
+        `falls_at` x `steps` falls along a straight line, which reaches `ends_at` x `lr` in the last
+        step. Where both would apply, the smaller one counts.
+        """
+        rising = (step + 1) / self.warmup if self.warmup else 1.0
+        start, last = self.falls_at * self.steps, self.steps - 1
+        gone = min(1.0, max(0.0, step - start) / (last - start)) if last > start else 0.0
+        return self.lr * min(1.0, rising, 1.0 - gone * (1.0 - self.ends_at))
+
+    def changed(self, **changes: Any) -> "Recipe":
+        """Return the recipe with other values; those of `model` are added to its own.
+
+        Example:
+            >>> from attncourse.training import RECIPES
+            >>> RECIPES["concord"].changed(model={"num_heads": 1}).model
+            {'d_model': 64, 'num_heads': 1}
+        """
+        model = {**self.model, **changes.pop("model", {})}
+        return dataclasses.replace(self, model=model, **changes)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the recipe as plain JSON, the task by its name."""
+        values = {own.name: getattr(self, own.name) for own in dataclasses.fields(self)}
+        return values | {
+            "task": self.task.name,
+            "model": {name: _plain(value) for name, value in self.model.items()},
+            "betas": list(self.betas),
+        }
+
+
+def _plain(value: Any) -> Any:
+    """Return an option as JSON has it: a norm by its name."""
+    return value.__name__ if isinstance(value, type) else value

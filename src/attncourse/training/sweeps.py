@@ -1,0 +1,218 @@
+"""Sweeps: the same training with several numbers of heads, each from several seeds.
+
+    python -m attncourse.training staircase         # the first steps, beside those that were saved
+    python -m attncourse.training staircase --save  # all of it, and save what comes out
+
+They take minutes, so lessons read what came out (`attncourse.data.load_sweep`). Each training is
+saved as it ends; the same command goes on with a sweep that was stopped.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import product
+from typing import Any
+
+import torch
+
+from attncourse import data
+from attncourse.data import SweepCard
+from attncourse.tasks import Batch, concord, diagonals, lookup, pack
+from attncourse.training.fixed_weights import FixedWeights
+from attncourse.training.loop import Trained, held_out_sentences, train
+from attncourse.training.recipe import Recipe
+from attncourse.training.recipes import PLACES, RECIPES
+from attncourse.training.saving import DIGITS, TOLERANCE, versions
+from attnlib.model import TransformerModel
+from attnlib.patterns import induction_score, relation_mass
+
+EARLY = 10  # steps of which the losses are saved
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Trainings that are told apart by the number of heads and the seed.
+
+    Attributes:
+        name: what the sweep is called.
+        trials: recipes, by what sets them apart; each is trained with every number of heads.
+        heads: the numbers of heads.
+        seeds: from how many seeds each is trained: 0, 1, ...
+        make: what makes the models, as for `train`.
+        homes: whether it is kept, too, which head finds the partners of each relation.
+        watch: what is to be known of a model, and of what it gets right, `every` so many steps: a
+            function of the model and the held-out sentences.
+    """
+
+    name: str
+    trials: Mapping[str, Recipe]
+    heads: Sequence[int]
+    seeds: int
+    make: Callable[..., Any] = TransformerModel.of_sizes
+    homes: bool = False
+    watch: Callable[[TransformerModel, Batch], list[float]] | None = None
+    every: int | None = None
+
+    def train(self, trial: str, h: int, seed: int, *, stop: int | None = None) -> Trained:
+        """Train one of the models; `stop` ends the training after so many steps."""
+        recipe = self.trials[trial].changed(model={"num_heads": h})
+        batch, watched = pack(held_out_sentences(recipe)), self.watch
+        return train(
+            recipe, seed=seed, progress=False, stop=stop, make=self.make,
+            evaluate_every=self.every,
+            watch=None if watched is None else lambda model: watched(model, batch),
+        )  # fmt: skip
+
+    def all(self) -> Iterator[tuple[str, int, int]]:
+        """Yield trial, number of heads and seed of each training."""
+        return product(self.trials, self.heads, range(self.seeds))
+
+
+def induction_looks(model: TransformerModel, batch: Batch) -> list[float]:
+    """Return the best head's `induction_score` in the last layer, one place after and two."""
+    with torch.no_grad():
+        weights = model(batch.tokens, need_weights=True).weights
+    assert weights is not None
+    places = (induction_score(weights[-1], batch.tokens, after=after) for after in (1, 2))
+    return [scores.heads.max().item() for scores in places]
+
+
+CONCORD = RECIPES["concord"]
+KEYS = RECIPES["lookup"].changed(batch=64, lr=1e-2, held_out=500)
+
+SWEEPS = {
+    sweep.name: sweep
+    for sweep in (
+        Sweep(
+            "staircase",
+            {
+                f"{len(places)} places": PLACES.changed(
+                    task=diagonals(places), model={"d_model": 48}
+                )
+                for places in ((1, 3), (1, 3, 5), (1, 2, 4, 6))
+            },
+            heads=(1, 2, 3, 4),
+            seeds=20,
+        ),
+        Sweep(
+            "keys",
+            {"32 keys": KEYS.changed(task=lookup(slots=32, values=8))},
+            heads=(1, 2, 4, 8, 16, 32),
+            make=FixedWeights,
+            seeds=20,
+        ),
+        Sweep(
+            "instead",
+            {
+                "400 steps": PLACES,
+                "1200 steps": PLACES.changed(steps=1200),
+                "feed-forward": PLACES.changed(model={"d_ff": 128}),
+                "two layers": PLACES.changed(model={"num_layers": 2}),
+            },
+            heads=(1, 2),
+            seeds=20,
+        ),
+        Sweep(
+            "sides",
+            {"both readouts": CONCORD, "readout A": CONCORD.changed(task=concord.asked("A"))},
+            heads=(2, 4),
+            seeds=20,
+            homes=True,
+        ),
+        Sweep(
+            "step",
+            {"12 symbols": RECIPES["induction-short"], "16 symbols": RECIPES["induction-close"]},
+            heads=(4,),
+            seeds=20,
+            watch=induction_looks,
+            every=30,
+        ),
+    )
+}
+
+
+def run(sweep: Sweep) -> SweepCard:
+    """Train what is left of a sweep, save each training as it ends, and return what came out."""
+    settings, path = settings_of(sweep), data.SWEEPS / f"{sweep.name}.json"
+    card = data.read_sweep(sweep.name) if path.is_file() else None
+    if card is None or card.settings != settings:
+        card = SweepCard(
+            sweep.name, f"python -m attncourse.training {sweep.name} --save", "", versions(),
+            [*sweep.heads], [*range(sweep.seeds)], settings, [],
+        )  # fmt: skip
+    kept = {(of["trial"], of["heads"], of["seed"]): of for of in card.trainings}
+    for which in sweep.all():
+        if which in kept:
+            continue
+        trained = sweep.train(*which)
+        print(*which, trained, flush=True)
+        kept[which] = _found(sweep, which, trained)
+        card = dataclasses.replace(
+            card,
+            date=datetime.now(UTC).date().isoformat(),
+            heads=[*sweep.heads],
+            seeds=[*range(sweep.seeds)],
+            trainings=[kept[one] for one in sweep.all() if one in kept],
+        )
+        data.write_sweep(card)
+    return card
+
+
+def _found(sweep: Sweep, which: tuple[str, int, int], trained: Trained) -> dict[str, Any]:
+    """Return what is kept of a training."""
+    final = trained.final
+    found: dict[str, Any] = dict(zip(("trial", "heads", "seed"), which, strict=True))
+    found |= {
+        "digest": trained.digest,
+        "seconds": round(trained.seconds, 1),
+        "losses": _rounded(trained.losses[:EARLY]),
+        "joint": round(final.joint, DIGITS),
+        "relations": {name: round(share, DIGITS) for name, share in final.relations.items()},
+    }
+    if sweep.homes:
+        found["homes"] = _homes(trained)
+    if sweep.watch is not None:
+        found["steps"] = list(trained.evaluations)
+        seen = trained.evaluations.values()
+        found["right"] = {
+            name: _rounded([one.relations[name] for one in seen]) for name in final.relations
+        }
+        found["watched"] = [_rounded(numbers) for numbers in trained.watched.values()]
+    return found
+
+
+def _homes(trained: Trained) -> dict[str, int]:
+    """Return for each relation the head of the last layer with most weight on the partners."""
+    batch = pack(held_out_sentences(trained.recipe))
+    with torch.no_grad():
+        answers = trained.model(batch.tokens, key_mask=batch.key_mask, need_weights=True)
+    assert answers.weights is not None
+    last = answers.weights[-1]
+    return {name: relation_mass(last, found).best for name, found in batch.partners.items()}
+
+
+def settings_of(sweep: Sweep) -> dict[str, dict[str, Any]]:
+    """Return each trial's recipe as plain JSON, without the number of heads."""
+    told = {name: recipe.as_json() for name, recipe in sweep.trials.items()}
+    for settings in told.values():
+        settings["model"].pop("num_heads", None)
+    return told
+
+
+def differences(sweep: Sweep, card: SweepCard) -> list[str]:
+    """Train the first steps again, and say where settings or losses aren't those of the card."""
+    if (settings_of(sweep), [*sweep.heads]) != (card.settings, card.heads):
+        return [f"the sweep isn't the one that was saved: {card.command} saves what it finds now"]
+    found = []
+    most = sweep.heads[-1]
+    for trial in sweep.trials:
+        now = sweep.train(trial, most, 0, stop=EARLY).losses
+        saved = card.values("losses", trial)[-1][0]
+        if max(abs(a - b) for a, b in zip(now, saved, strict=True)) > TOLERANCE:
+            found.append(f"{trial}, {most} heads: losses {_rounded(now)}, saved {saved}")
+    return found
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    return [round(value, DIGITS) for value in values]

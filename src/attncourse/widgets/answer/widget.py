@@ -1,0 +1,210 @@
+"""Answer: what a reader answers to an exercise, and the verdict that its check gave."""
+
+import math
+from collections.abc import Sequence
+
+import anywidget
+import torch
+import traitlets
+from torch import Tensor
+
+from attncourse.widgets._base import kept_trait, set_fixed, summary_trait
+from attncourse.widgets._browser_code import browser_code, style_sheet
+from attndoctor.verdict import Verdict
+from attnlib.checks import checked_texts, require_positive_int, require_text, shape_of
+
+MOST_VERDICTS = 2**16  # that differ from each other: two bytes tell them apart
+
+
+class Answer(anywidget.AnyWidget):
+    """An exercise that is answered where no Python runs. `check.name.on_page()` makes one.
+
+    The reader answers, presses "Check", and reads the verdict of the exercise's check, which has
+    been asked about all these answers before. The kinds are
+
+    * "numbers": fields, of which several may be in a row. Known numbers are recognized within the
+      tolerance; numbers near the right ones have a verdict too, and so have all others.
+    * "choice": one choice for each part.
+    * "lines": lines to pick in a listing.
+    * "order": steps that are moved up and down.
+
+    Traits that a reader changes:
+        given (list): texts as typed; the index of each choice, None before there is one; the
+            indices of the picked lines, ascending; or the steps' indices in their order.
+        checked (bool): whether the verdict on this is shown.
+
+    Traits that are fixed: kind, titles, labels, verdicts, table, known, groups, tolerance, near,
+    pick, summary, kept.
+
+    Args:
+        kind: one of the four.
+        parts: the title of each part, which may be empty, and the labels of all that is in it.
+        verdicts: one for each answer. Numbers: the mixes of what each group of them can be, the
+            known rows in order, then near ones (if `near` exceeds the tolerance), then others.
+            Choices: the mixes. Lines: the picks. Order: the permutations. What comes last changes
+            fastest, as in `itertools`.
+        known: numbers: the known ones [K, n] of each group of fields, the right ones first.
+        tolerance: numbers: how far from known ones still counts as them.
+        near: numbers: how far from the right ones still counts as near.
+        pick: lines: how many are picked.
+
+    Raises:
+        TypeError: texts that aren't strings, verdicts that aren't a check's.
+        ValueError: a kind that there isn't, or as many verdicts as answers are wanted.
+    """
+
+    _esm = browser_code("answer")
+    _css = style_sheet("answer")
+
+    kind = traitlets.Unicode(read_only=True).tag(sync=True)
+    titles = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    labels = traitlets.List(traitlets.List(traitlets.Unicode()), read_only=True).tag(sync=True)
+    verdicts = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
+    table = traitlets.Bytes(read_only=True).tag(sync=True)
+    known = traitlets.Bytes(read_only=True).tag(sync=True)
+    groups = traitlets.List(traitlets.List(traitlets.Int()), read_only=True).tag(sync=True)
+    tolerance = traitlets.Float(read_only=True).tag(sync=True)
+    near = traitlets.Float(read_only=True).tag(sync=True)
+    pick = traitlets.Int(read_only=True).tag(sync=True)
+    summary = summary_trait(
+        "Download this page as a notebook and run it: there a cell checks the same answer, with "
+        "the same hints."
+    )
+    kept = kept_trait("given", "checked")
+    given: traitlets.List = traitlets.List().tag(sync=True)
+    checked = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(
+        self,
+        kind: str,
+        parts: Sequence[tuple[str, Sequence[str]]],
+        verdicts: Sequence[Verdict],
+        *,
+        known: Sequence[Tensor] = (),
+        tolerance: float = 0.0,
+        near: float = 0.0,
+        pick: int = 1,
+    ) -> None:
+        titles, labels = _checked_parts(kind, parts)
+        require_positive_int("pick", pick)
+        groups = [shape_of(numbers) for numbers in known]
+        sizes = [len(part) for part in labels]
+        answers = _number_of_answers(kind, sizes, groups, near > tolerance, pick)
+        different = _checked_verdicts(verdicts, answers)
+        table = torch.tensor([different.index(verdict) for verdict in verdicts])
+        numbers = [group.to(torch.float64).flatten() for group in known]
+        fixed: dict[str, object] = {"kind": kind, "titles": titles, "labels": labels}
+        fixed |= {"verdicts": [_as_words(verdict) for verdict in different]}
+        fixed |= {"table": table.numpy().astype("<u2").tobytes(), "groups": groups, "pick": pick}
+        fixed |= {"known": torch.cat(numbers).numpy().astype("<f8").tobytes() if numbers else b""}
+        fixed |= {"tolerance": float(tolerance), "near": float(near)}
+        set_fixed(self, fixed)
+        super().__init__(given=_untouched(kind, sizes))
+
+    def __repr__(self) -> str:
+        """Say what is to be answered, and not what is right."""
+        return f"Answer({self.kind!r}, {sum(map(len, self.labels))} labels)"
+
+    @traitlets.validate("given")
+    def _given_is_an_answer(self, proposal: dict) -> list:
+        given = proposal["value"]
+        sizes = [len(part) for part in self.labels]
+        if not _is_answer(self.kind, given, sizes):
+            raise traitlets.TraitError(
+                f"given must be {WANTED[self.kind]}; {sizes} are there, got {given!r}"
+            )
+        return given
+
+
+WANTED = {
+    "numbers": "one text for each field",
+    "choice": "one index or None for each part",
+    "lines": "the indices of the picked lines, ascending",
+    "order": "the index of each step once",
+}
+
+
+def _is_answer(kind: str, given: list, sizes: list[int]) -> bool:
+    """Tell whether a list is what a reader of this kind of answer can give."""
+    if kind == "numbers":
+        return len(given) == sum(sizes) and all(isinstance(text, str) for text in given)
+    if kind == "choice":
+        return len(given) == len(sizes) and all(
+            choice is None or _is_index(choice, size)
+            for choice, size in zip(given, sizes, strict=True)
+        )
+    if not all(_is_index(value, sizes[0]) for value in given):
+        return False
+    if kind == "lines":
+        return given == sorted(set(given))
+    return sorted(given) == list(range(sizes[0]))
+
+
+def _checked_parts(
+    kind: str, parts: Sequence[tuple[str, Sequence[str]]]
+) -> tuple[list[str], list[list[str]]]:
+    """Return the parts' titles and labels, or raise if nothing can be answered there."""
+    if kind not in WANTED:
+        raise ValueError(f"kind must be one of {', '.join(WANTED)}, got {kind!r}")
+    if not parts or (kind in ("lines", "order") and len(parts) > 1):
+        wanted = "one part" if kind in ("lines", "order") else "parts"
+        raise ValueError(f"{kind} needs {wanted}, got {len(parts)}")
+    for title, _ in parts:
+        require_text("a title", title)
+    labels = [checked_texts(f"the labels of {title or kind}", found) for title, found in parts]
+    fewest = 1 if kind == "numbers" else 2
+    for found in labels:
+        if len(found) < fewest:
+            raise ValueError(f"{kind} needs at least {fewest} labels a part, got {found}")
+        if kind != "lines" and len(set(found)) < len(found):
+            raise ValueError(f"labels must differ from each other, got {found}")
+    return [title for title, _ in parts], labels
+
+
+def _number_of_answers(
+    kind: str, sizes: list[int], groups: list[list[int]], has_close: bool, pick: int
+) -> int:
+    """Return how many verdicts are wanted."""
+    if kind == "choice":
+        return math.prod(sizes)
+    if kind == "lines":
+        return math.comb(sizes[0], pick)
+    if kind == "order":
+        return math.factorial(sizes[0])
+    widths = [width for _, width in groups]
+    if widths not in (sizes, [sum(sizes)]):
+        raise ValueError(
+            f"known must be numbers [K, n] of all {sum(sizes)} fields, or of each row of {sizes} "
+            f"fields, got {groups}"
+        )
+    return math.prod(rows + 1 + has_close for rows, _ in groups)
+
+
+def _checked_verdicts(verdicts: Sequence[Verdict], answers: int) -> list[Verdict]:
+    """Return the different verdicts, or raise if there isn't one for each answer."""
+    for verdict in verdicts:
+        if not isinstance(verdict, Verdict):
+            raise TypeError(f"verdicts must be those of a check, got {type(verdict).__name__}")
+    if len(verdicts) != answers:
+        raise ValueError(f"verdicts must be one for each of {answers} answers, got {len(verdicts)}")
+    different = list(dict.fromkeys(verdicts))
+    if len(different) > MOST_VERDICTS:
+        raise ValueError(f"at most {MOST_VERDICTS} different verdicts, got {len(different)}")
+    return different
+
+
+def _as_words(verdict: Verdict) -> dict[str, object]:
+    return {"passed": verdict.passed, "heading": verdict.heading, "message": verdict.message}
+
+
+def _untouched(kind: str, sizes: list[int]) -> list:
+    """Return what is given before a reader has done anything."""
+    if kind == "numbers":
+        return [""] * sum(sizes)
+    if kind == "choice":
+        return [None] * len(sizes)
+    return list(range(sizes[0])) if kind == "order" else []
+
+
+def _is_index(value: object, size: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < size

@@ -1,0 +1,248 @@
+"""CacheCalculator: how many bytes the keys and values of a generation take."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import anywidget
+import traitlets
+
+from attncourse.widgets._base import set_fixed, summary_trait
+from attncourse.widgets._browser_code import browser_code, style_sheet
+from attnlib.checks import checked_list, divisors_of, require_count, require_positive_int
+
+MOST_LAYERS, MOST_HEADS, WIDEST = 128, 128, 512
+WIDEST_LATENT = 4 * WIDEST  # DeepSeek-V2's rule for the widest head
+MOST_TOKENS, MOST_SEQUENCES = 2**20, 128
+BYTES = (4, 2, 1)  # per number
+MOST_MEMORY = 1024  # GiB
+
+
+class CachedModel(NamedTuple):
+    """What a model's cache is made of, and where that is published."""
+
+    name: str
+    layers: int
+    num_heads: int
+    num_kv_heads: int
+    d_k: int
+    latent: tuple[int, ...]  # d_c, d_R; none where keys and values themselves are kept
+    tokens: int  # the longest context it was made for
+    source: str
+
+
+LLAMA_2 = "Touvron et al. 2023, arXiv:2307.09288, Table 1, and the model's config.json"
+# name, layers, query heads, key heads, d_k, latent, tokens, source
+MODELS = (
+    CachedModel(
+        *("GPT-2 small", 12, 12, 12, 64, (), 1024),
+        "Radford et al. 2019, Table 2, and OpenAI's model.py",
+    ),
+    CachedModel(
+        *("GPT-3 175B", 96, 96, 96, 128, (), 2048),
+        "Brown et al. 2020, arXiv:2005.14165, Table 2.1",
+    ),
+    CachedModel("Llama 2 7B", 32, 32, 32, 128, (), 4096, LLAMA_2),
+    CachedModel("Llama 2 70B", 80, 64, 8, 128, (), 4096, LLAMA_2),
+    CachedModel(
+        *("Llama 3.1 8B", 32, 32, 8, 128, (), 2**17),
+        "Llama Team 2024, arXiv:2407.21783, Table 3",
+    ),
+    CachedModel(
+        *("Falcon 7B", 32, 71, 1, 64, (), 2048),
+        "Almazrouei et al. 2023, arXiv:2311.16867, and the model's config.json",
+    ),
+    CachedModel(
+        *("DeepSeek-V2", 60, 128, 128, 128, (512, 64), 2**17),
+        "DeepSeek-AI 2024, arXiv:2405.04434, section 3.1.2",
+    ),
+)
+
+
+class CacheCalculator(anywidget.AnyWidget):
+    """The memory that keys and values take while a text is generated, and how heads share it.
+
+    A token leaves `2 * layers * num_kv_heads * d_k` numbers in the cache. Multi-head latent
+    attention (MLA) leaves `layers * (d_c + d_R)` instead: a vector of width d_c, from which all
+    keys and values of a layer are made again, and a key of width d_R that carries the position
+    (DeepSeek-V2, section 2.1). The browser shows what a reader's numbers come to, beside the same
+    model with a key head per query head (MHA), with fewer (GQA), with one (MQA) and with a latent
+    vector (MLA), and how many sequences a memory holds. The model's parameters need memory of their
+    own, which isn't counted. In a notebook::
+
+        calculator = CacheCalculator("Llama 2 70B")
+        calculator                                                 # show it
+        calculator.bytes_per_token, calculator.bytes_in_all        # 327680, 1342177280
+        calculator.heads = [64, 64]                                # if no heads were shared
+        calculator.observe(lambda change: print(change["new"]), "tokens")
+        CacheCalculator(layers=2, num_heads=4, d_k=16, tokens=64)  # a model of your own
+
+    Traits that a reader changes:
+        layers (int): from 1 to 128.
+        heads (list of two ints): query heads, from 1 to 128, and key heads, which must divide them.
+        d_k (int): the width of a head, from 1 to 512.
+        latent (list of ints): empty, or [d_c, d_R], d_c from 1 to 2048 and d_R from 0 to 512; then
+            the key heads don't matter.
+        tokens (int): of each sequence, from 1 to 2^20.
+        sequences (int): at once, from 1 to 128.
+        bytes_per_number (int): 4, 2 or 1.
+        memory (int): in GiB, from 1 to 1024.
+
+    Trait that is fixed: models (list of dicts), what the buttons bring.
+
+    Args:
+        model: one of those whose numbers are known: "GPT-2 small", "GPT-3 175B", "Llama 2 7B",
+            "Llama 2 70B", "Llama 3.1 8B", "Falcon 7B" and "DeepSeek-V2". What else is given takes
+            the place of its numbers.
+        layers, num_heads, num_kv_heads, d_k, latent, tokens: the model's if left out; num_kv_heads
+            is num_heads where only that is given.
+        sequences, bytes_per_number, memory: at the start.
+
+    Raises:
+        TypeError: sizes that aren't whole numbers.
+        ValueError: an unknown model, sizes beyond their limits, key heads that don't divide the
+            query heads.
+    """
+
+    _esm = browser_code("cache_calculator")
+    _css = style_sheet("cache_calculator")
+    summary = summary_trait(
+        "How many bytes the keys and values of a generation take, for real models and a reader's "
+        "own numbers, with heads that share them or don't."
+    )
+
+    models = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
+    layers = traitlets.Int(1).tag(sync=True)
+    heads = traitlets.List(traitlets.Int(), [1, 1]).tag(sync=True)
+    d_k = traitlets.Int(1).tag(sync=True)
+    latent = traitlets.List(traitlets.Int(), []).tag(sync=True)
+    tokens = traitlets.Int(1).tag(sync=True)
+    sequences = traitlets.Int(1).tag(sync=True)
+    bytes_per_number = traitlets.Int(2).tag(sync=True)
+    memory = traitlets.Int(24).tag(sync=True)
+
+    def __init__(
+        self,
+        model: str = "GPT-2 small",
+        *,
+        layers: int | None = None,
+        num_heads: int | None = None,
+        num_kv_heads: int | None = None,
+        d_k: int | None = None,
+        latent: Sequence[int] | None = None,
+        tokens: int | None = None,
+        sequences: int = 1,
+        bytes_per_number: int = 2,
+        memory: int = 24,
+    ) -> None:
+        known = _model_named(model)
+        if num_kv_heads is None:
+            num_kv_heads = known.num_kv_heads if num_heads is None else num_heads
+        num_heads = known.num_heads if num_heads is None else num_heads
+        sizes = {
+            "layers": known.layers if layers is None else layers,
+            "num_heads": num_heads,
+            "num_kv_heads": num_kv_heads,
+            "d_k": known.d_k if d_k is None else d_k,
+            "tokens": known.tokens if tokens is None else tokens,
+            "sequences": sequences,
+            "bytes_per_number": bytes_per_number,
+            "memory": memory,
+        }
+        for name, size in sizes.items():
+            require_positive_int(name, size)
+        heads = [sizes.pop("num_heads"), sizes.pop("num_kv_heads")]
+        latent = checked_list("latent", known.latent if latent is None else latent)
+        for size in latent:
+            require_count("each of latent", size)
+        models = [entry._asdict() | {"latent": list(entry.latent)} for entry in MODELS]
+        set_fixed(self, {"models": models})
+        try:
+            super().__init__(heads=heads, latent=latent, **sizes)
+        except traitlets.TraitError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def bytes_per_token(self) -> int:
+        """What one token of one sequence leaves in the cache of all layers."""
+        per_layer = sum(self.latent) if self.latent else 2 * self.heads[1] * self.d_k
+        return self.layers * per_layer * self.bytes_per_number
+
+    @property
+    def bytes_in_all(self) -> int:
+        """What all tokens of all sequences leave there."""
+        return self.bytes_per_token * self.tokens * self.sequences
+
+    def __repr__(self) -> str:
+        """Say what is shown."""
+        sharing = f"latent={self.latent}" if self.latent else f"heads={self.heads}"
+        return (
+            f"CacheCalculator(layers={self.layers}, {sharing}, d_k={self.d_k}, "
+            f"tokens={self.tokens}: {self.bytes_in_all} bytes)"
+        )
+
+    @traitlets.validate("layers", "d_k", "tokens", "sequences", "memory")
+    def _is_a_size(self, proposal: dict) -> int:
+        size, name = proposal["value"], proposal["trait"].name
+        most = {
+            "layers": MOST_LAYERS,
+            "d_k": WIDEST,
+            "tokens": MOST_TOKENS,
+            "sequences": MOST_SEQUENCES,
+            "memory": MOST_MEMORY,
+        }[name]
+        if not 1 <= size <= most:
+            raise traitlets.TraitError(f"{name} must be from 1 to {most}, got {size}")
+        return size
+
+    @traitlets.validate("heads")
+    def _heads_are_shared_evenly(self, proposal: dict) -> list[int]:
+        heads = proposal["value"]
+        if len(heads) != 2:
+            raise traitlets.TraitError(f"heads must be [query heads, key heads], got {heads}")
+        num_heads, num_kv_heads = heads
+        if not 1 <= num_heads <= MOST_HEADS:
+            raise traitlets.TraitError(f"num_heads must be from 1 to {MOST_HEADS}, got {num_heads}")
+        if num_kv_heads < 1 or num_heads % num_kv_heads:
+            raise traitlets.TraitError(
+                f"num_kv_heads must divide num_heads={num_heads}, got {num_kv_heads}: each key "
+                f"head serves as many query heads, so it may be one of {divisors_of(num_heads)}"
+            )
+        return heads
+
+    @traitlets.validate("latent")
+    def _latent_is_a_vector_and_a_key(self, proposal: dict) -> list[int]:
+        latent = proposal["value"]
+        if not latent:
+            return latent
+        if len(latent) != 2:
+            raise traitlets.TraitError(f"latent must be empty or [d_c, d_R], got {latent}")
+        d_c, d_R = latent
+        if not 1 <= d_c <= WIDEST_LATENT:
+            raise traitlets.TraitError(
+                f"latent's d_c must be from 1 to {WIDEST_LATENT}, got {d_c}: the width of the "
+                "vector that is kept"
+            )
+        if not 0 <= d_R <= WIDEST:
+            raise traitlets.TraitError(
+                f"latent's d_R must be from 0 to {WIDEST}, got {d_R}: the width of the key that "
+                "carries the position"
+            )
+        return latent
+
+    @traitlets.validate("bytes_per_number")
+    def _numbers_have_a_size(self, proposal: dict) -> int:
+        size = proposal["value"]
+        if size not in BYTES:
+            raise traitlets.TraitError(
+                f"bytes_per_number must be one of {list(BYTES)}, got {size}: 4 for 32 bits, 2 for "
+                "16, 1 for 8"
+            )
+        return size
+
+
+def _model_named(name: str) -> CachedModel:
+    """Return a model of MODELS, or raise if there is none of this name."""
+    for model in MODELS:
+        if model.name == name:
+            return model
+    raise ValueError(f"model must be one of {[model.name for model in MODELS]}, got {name!r}")

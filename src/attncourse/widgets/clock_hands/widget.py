@@ -1,0 +1,83 @@
+"""ClockHands: positions as the hands of clocks, each slower than the one before."""
+
+import anywidget
+import traitlets
+
+from attncourse.widgets._base import summary_trait
+from attncourse.widgets._browser_code import browser_code, style_sheet
+from attnlib.checks import require_count, require_flag, require_positive_int
+
+LAST = 63  # the largest position
+WIDTHS = (4, 8, 16)  # more clocks than eight aren't looked at one by one
+
+
+class ClockHands(anywidget.AnyWidget):
+    """Two positions as vectors, a clock for each pair of their numbers, and their dot product.
+
+    The clocks are those of `attnlib.positions`: clock i turns by 1 / 10000^(2i / d) per token,
+    clockwise. For sinusoids all hands stand upright at position 0, and a pair of numbers is how far
+    a hand points to the right and how far up. For rotary positions a query, (1, 0) in every pair,
+    and a key, (0.6, 0.8), are turned; the first number of a pair points up, the second to the
+    right. The browser computes all of it. In a notebook::
+
+        clocks = ClockHands(position=5, other=2)
+        clocks                                                     # show it
+        clocks.rotary = True                                       # turn a query and a key
+        clocks.observe(lambda change: print(change["new"]), "position")
+
+    Traits that a reader changes:
+        position (int): p, from 0 to 63; where the query stands.
+        other (int): q, from 0 to 63; where the key stands.
+        d (int): how many numbers a vector has: 4, 8 or 16.
+        rotary (bool): whether a query and a key are turned, or else sinusoids are shown.
+
+    Args:
+        position, other, d, rotary: at the start.
+
+    Raises:
+        TypeError: positions or d that aren't whole numbers, a rotary that's neither True nor False.
+        ValueError: a position beyond 63, or another width.
+    """
+
+    _esm = browser_code("clock_hands")
+    _css = style_sheet("clock_hands")
+    summary = summary_trait(
+        "Two positions as hands of clocks, each clock slower than the one before, and the dot "
+        "product of the two vectors, which depends on their distance alone."
+    )
+
+    position = traitlets.Int(3).tag(sync=True)
+    other = traitlets.Int(1).tag(sync=True)
+    d = traitlets.Int(8).tag(sync=True)
+    rotary = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(
+        self, position: int = 3, other: int = 1, *, d: int = 8, rotary: bool = False
+    ) -> None:
+        require_count("position", position)
+        require_count("other", other)
+        require_positive_int("d", d)
+        require_flag("rotary", rotary)
+        try:
+            super().__init__(position=position, other=other, d=d, rotary=rotary)
+        except traitlets.TraitError as error:
+            raise ValueError(str(error)) from None
+
+    def __repr__(self) -> str:
+        """Say what is shown."""
+        kind = "rotary" if self.rotary else "sinusoidal"
+        return f"ClockHands({self.position}, {self.other}, d={self.d}, {kind})"
+
+    @traitlets.validate("position", "other")
+    def _is_a_position(self, proposal: dict) -> int:
+        position, name = proposal["value"], proposal["trait"].name
+        if not 0 <= position <= LAST:
+            raise traitlets.TraitError(f"{name} must be from 0 to {LAST}, got {position}")
+        return position
+
+    @traitlets.validate("d")
+    def _is_a_width(self, proposal: dict) -> int:
+        d = proposal["value"]
+        if d not in WIDTHS:
+            raise traitlets.TraitError(f"d must be one of {list(WIDTHS)}, got {d}")
+        return d

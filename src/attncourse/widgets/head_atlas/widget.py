@@ -1,0 +1,140 @@
+"""HeadAtlas: every head of a model on one page, sorted by what it does."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import anywidget
+import traitlets
+
+from attncourse.atlas import Atlas
+from attncourse.widgets._base import set_fixed, summary_trait
+from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._standalone import standalone_page
+from attncourse.widgets.head_atlas.notes import notes_of
+from attncourse.widgets.head_atlas.state import state_of
+
+MOST_STEPS = 100  # of the slider that leaves out heads
+
+
+class HeadAtlas(anywidget.AnyWidget):
+    """All heads of a model as small maps: sorted and filtered by a score, looked at, compared.
+
+    In a notebook::
+
+        atlas = attncourse.atlas.of(model, texts)
+        widget = HeadAtlas(atlas)
+        widget                                     # show it
+        widget.head = 4 * atlas.num_heads + 1      # the second head of the fifth layer
+        widget.save_html("atlas.html")             # one file, which needs no Python
+
+    The browser holds one text's maps as the atlas pooled them, and of each row the keys of the
+    largest weights. Of a map's cell it holds the square root in steps of 1/255, so that a large
+    share is right to 0.004 and a small one to less; weights of a row's largest keys are right to
+    0.00001.
+
+    A weight times the length of its key's value says more about what is taken over than the weight
+    alone (Kobayashi et al. 2020, "Attention is Not Only a Weight", section 3, there with the output
+    projection).
+
+    Traits that a reader changes:
+        score (int): the score that stands in the tiles, by which they are sorted and left out.
+        order (str): "layers", "highest" or "lowest" (score first).
+        above (int): 0 for all heads; n for those whose score beats its baseline by more than n - 1
+            steps: of 0.05, or of 0.25 where some score beats its baseline by more than 1. Where no
+            head beats it, for those that score more than so many steps.
+        head (int): the enlarged head, layer * h + head, both from 0.
+        pinned (int): a head beside it, counted likewise; -1 for none.
+        token (int): the token whose row is shown, 0-based.
+        lifted (bool): whether colors go by the square root, so that faint weights are seen.
+        valued (bool): whether weights are times the length of each key's value, as shares of 1.
+
+    Traits that are fixed: name, about (list of str), layers (list of int) and layer_names (list of
+    str), tokens (list of str), h, T, cells, k, causal, patterns (list of dict: name, rule, texts,
+    rows, lower, offsets); and as little-endian bytes, row by row, scores [patterns, 3, L, h] (mean,
+    spread, baseline) and value_norms [L, h, T] (or none) as float32, maps [L, h, cells, cells] as
+    uint8, top_keys and top_weights [L, h, T, k] as uint16.
+
+    Args:
+        atlas: what `attncourse.atlas.of` returns.
+        layers: which layers to show, 0-based, in order; all of them if left out.
+
+    Raises:
+        TypeError: `atlas` isn't an Atlas, or its tensors aren't dense numbers.
+        ValueError: tensors of the atlas that don't fit each other or aren't attention, NaN or
+            infinity, layers that it hasn't, or more than a page can hold: 1,024 heads, 1,024
+            tokens, and 10 MB of maps and rows.
+    """
+
+    _esm = browser_code("head_atlas")
+    _css = style_sheet("head_atlas")
+    summary = summary_trait(
+        "A map of every head of a model, to be sorted by what the heads do, and each head's rows."
+    )
+
+    name = traitlets.Unicode(read_only=True).tag(sync=True)
+    about = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    layers = traitlets.List(traitlets.Int(), read_only=True).tag(sync=True)
+    layer_names = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    h = traitlets.Int(read_only=True).tag(sync=True)
+    T = traitlets.Int(read_only=True).tag(sync=True)
+    cells = traitlets.Int(read_only=True).tag(sync=True)
+    k = traitlets.Int(read_only=True).tag(sync=True)
+    causal = traitlets.Bool(read_only=True).tag(sync=True)
+    patterns = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
+    scores = traitlets.Bytes(read_only=True).tag(sync=True)
+    maps = traitlets.Bytes(read_only=True).tag(sync=True)
+    top_keys = traitlets.Bytes(read_only=True).tag(sync=True)
+    top_weights = traitlets.Bytes(read_only=True).tag(sync=True)
+    value_norms = traitlets.Bytes(read_only=True).tag(sync=True)
+
+    score = traitlets.Int(0).tag(sync=True)
+    order = traitlets.Enum(("layers", "highest", "lowest"), "layers").tag(sync=True)
+    above = traitlets.Int(0).tag(sync=True)
+    head = traitlets.Int(0).tag(sync=True)
+    pinned = traitlets.Int(-1).tag(sync=True)
+    token = traitlets.Int(0).tag(sync=True)
+    lifted = traitlets.Bool(False).tag(sync=True)
+    valued = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, atlas: Atlas, *, layers: Iterable[int] | None = None) -> None:
+        set_fixed(self, state_of(atlas, layers))
+        self._atlas = atlas
+        # In a cell of many tokens a weight that belongs to one of them alone is faint.
+        super().__init__(token=self.T - 1, lifted=self.T > self.cells)
+
+    def save_html(self, path: str | Path) -> None:
+        """Write this atlas, as it stands, into one HTML file that needs no Python and no network.
+
+        Opened from a folder or sent by mail, it does what the widget does. 144 heads and 512 tokens
+        take less than 5 MB.
+
+        Raises:
+            OSError: `path` can't be written.
+        """
+        title = f"Atlas of heads: {self.name}"
+        page = standalone_page(self, title=title, notes=notes_of(self._atlas))
+        Path(path).write_text(page, encoding="utf-8", newline="\n")
+
+    def __repr__(self) -> str:
+        """Say what is shown, without the bytes."""
+        return f"HeadAtlas({self.name!r}, {len(self.layers)} x {self.h} heads, {self.T} tokens)"
+
+    @traitlets.validate("score", "head", "token", "above", "pinned")
+    def _is_there(self, proposal: dict) -> int:
+        name, place = proposal["trait"].name, proposal["value"]
+        heads = len(self.layers) * self.h
+        sizes = {"score": len(self.patterns), "token": self.T, "above": MOST_STEPS + 1}
+        first, size = (-1 if name == "pinned" else 0), sizes.get(name, heads)
+        if not first <= place < size:
+            none = ", or -1 for none" if first else ""
+            raise traitlets.TraitError(
+                f"{name} must be one of 0 to {size - 1} (0-based){none}, got {place}"
+            )
+        return place
+
+    @traitlets.validate("valued")
+    def _has_values(self, proposal: dict) -> bool:
+        if proposal["value"] and not self.value_norms:
+            raise traitlets.TraitError("valued needs value_norms, and this atlas has none")
+        return proposal["value"]

@@ -1,0 +1,163 @@
+// What HeadLab trains: a language, or a task with two needs at one place, and how each is told of.
+
+import { concord } from "../engine/language.js";
+import { makeDiagonals, makeLookup } from "../engine/sequences.js";
+import { specOf } from "../engine/spec.js";
+import { bestOffsets, CHANCE, evenWeights, needsOfOneWord } from "./findings.js";
+
+/** What heads are held against: a rule that knows no words, as `baselines` finds it. */
+const BESIDE_DISTANCE = {
+  dumb: "best fixed distance",
+  instead: "a fixed distance",
+  legend: "what guessing gets, or looking at a fixed distance",
+  baselines: bestOffsets,
+};
+
+/** The tasks by their names; `make` and `options` build those that come in sizes. */
+export const TASKS = {
+  concord: {
+    tab: "Concord",
+    about:
+      "Press Train: a small model learns to answer questions about sentences, here in your " +
+      "browser. Then move the slider, and watch what more heads learn.",
+    heading: "A sentence, and what the model answers",
+    asked:
+      "Nouns of this made language, Concord, are of class ba, ki, lu or mo, and other words agree with " +
+      "them: a verb answers bana if its subject is of class ba, -ki if its object is of class ki. The " +
+      "ending tells who answers: -na a verb, -le a determiner or adjective, -ye a pronoun. Choose other " +
+      "words, or type a sentence.",
+    another: "Another sentence",
+    ...BESIDE_DISTANCE,
+  },
+  lookup: {
+    tab: "Two needs: keys",
+    about: "The last word asks for the values of two keys at once. Train one head, then two.",
+    heading: "A question, and what the model answers",
+    asked:
+      "Each slot holds a key and its value: in c3 key c has the value 3. A question such as fc? asks " +
+      "first for the value of f, second for that of c. Choose other values, or another question.",
+    another: "Another question",
+    ...BESIDE_DISTANCE,
+    count: "Values",
+    make: makeLookup,
+    options: (symbols) => ({ values: symbols }),
+  },
+  diagonals: {
+    tab: "Two needs: places",
+    about:
+      "Each symbol must tell the one before it and the one three before. Train one head, then two.",
+    heading: "Symbols, and what the model answers",
+    asked:
+      "From the fourth symbol on, each is asked for the one before it (1 back) and for the one three " +
+      "places before (3 back). It may look at itself and to the left. Choose other symbols.",
+    another: "Other symbols",
+    dumb: "looking at all alike",
+    instead: "looking at all alike",
+    legend: "what guessing gets, or looking at all alike",
+    baselines: evenWeights,
+    count: "Symbols",
+    make: makeDiagonals,
+    options: (symbols) => ({ symbols }),
+  },
+};
+
+/**
+ * What is trained but for the number of heads and the seed: the task as in TASKS, and
+ *
+ *   key                  the same for the same settings
+ *   task, options        of engine/tasks.js
+ *   spec, recipe         of a model, and of its training
+ *   given                weights that a reader brought along, by torch's names, or null
+ *   rows                 what it is asked: {name, chance, share}; `share(evaluation)` is right
+ *   listed, drawn        the names of those that the list of models tells, and that dots show
+ *   pairs, otherPairs    relations that one word needs, and some that different words need
+ *   ours                 how many of our models share a head between them: {heads: {pair: counts}}
+ *   command, digests     what `python -m attncourse.training` calls it, and the digits of such models that
+ *                        the course has trained, by heads and seed; left out where it can't be named
+ *   alternatives, changed   what may stand at a place of a sentence, and the sentence with it
+ *
+ * `state` is that of widget.js.
+ */
+export function settingOf(state) {
+  const { task: name, symbols, steps, mlp, recipes } = state;
+  const told = TASKS[name];
+  if (name === "concord") {
+    const { spec, recipe, given, ours, digests } = state;
+    const own = given === null ? { ours, digests, command: recipe.name } : {}; // the course's model
+    return { ...told, ...ofConcord, key: name, name, task: concord, spec, recipe, given, ...own };
+  }
+  const options = told.options(symbols);
+  const task = told.make(options);
+  const { d_model } = recipes[name].model;
+  const names = task.relations.map((relation) => relation.name);
+  const vocabulary = new Map(task.vocabulary.map((word, id) => [word, id]));
+  return {
+    ...told,
+    key: [name, symbols, steps, mlp].join(),
+    name,
+    task,
+    options,
+    inWords: `${symbols} ${told.count.toLowerCase()}, ${steps} steps${mlp ? ", MLP" : ""}`,
+    chosen: { symbols, steps, mlp },
+    spec: specOf(task, { d_model, num_heads: 1, d_ff: mlp ? 4 * d_model : 0 }),
+    recipe: { ...recipes[name], steps },
+    rows: [...rowsOf(task, 1 / symbols), both(1 / symbols ** 2)],
+    listed: [...names, "both"],
+    drawn: [...names, "both"],
+    pairs: [names],
+    otherPairs: [],
+    alternatives: task.alternatives,
+    changed: ({ ids }, place, word) =>
+      task.sentenceOf(Object.assign([...ids], { [place]: vocabulary.get(word) })),
+  };
+}
+
+/** What a setting asks, by these names. */
+export function rowsNamed({ rows }, names) {
+  return names.map((name) => rows.find((row) => row.name === name));
+}
+
+function rowsOf({ relations }, chance) {
+  return relations.map(({ name }) => ({
+    name,
+    chance,
+    share: (evaluation) => evaluation.relations[name],
+  }));
+}
+
+function both(chance) {
+  return { name: "both", chance, share: ({ joint }) => joint };
+}
+
+const ofConcord = {
+  rows: rowsOf(concord, CHANCE),
+  listed: ["verb>subject", "verb>object", "their>thing"],
+  drawn: ["verb>subject", "verb>object", "their>owner", "their>thing"],
+  pairs: needsOfOneWord(concord.relations),
+  otherPairs: [
+    ["verb>object", "their>thing"],
+    ["determiner>noun", "adjective>noun"],
+    ["verb>subject", "their>owner"],
+    ["determiner>noun", "verb>subject"],
+  ],
+  alternatives: wordsFor,
+  changed: ({ words }, place, word) => concord.read(replaced(words, place, word)),
+};
+
+/** A text in which another word stands at a place. */
+function replaced(words, place, word) {
+  return Object.assign([...words], { [place]: word }).join(" ");
+}
+
+/** Concord's words that may stand in place of one, itself among them. */
+function wordsFor({ words }, place) {
+  const behind = concord.nextWords(words.slice(0, place).join(" "));
+  return behind.filter((word) => {
+    if (word === words[place]) return true;
+    try {
+      return concord.read(replaced(words, place, word)).words.length === words.length;
+    } catch {
+      return false;
+    }
+  });
+}

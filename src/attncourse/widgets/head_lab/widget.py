@@ -1,0 +1,259 @@
+"""HeadLab: a slider over the number of heads, and a model that trains while one watches."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from attncourse.tasks import concord
+from attncourse.training import RECIPES
+from attncourse.widgets._base import set_fixed, summary_trait
+from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._known_digests import known_digests
+from attncourse.widgets.head_lab.model import checked_form, counts_of, weights_of
+from attnlib.checks import checked_list, require_count, require_flag
+from attnlib.model import TransformerModel
+
+# How many of our models share a best head, and of how many: benchmarks/heads.py writes it.
+OURS = json.loads((Path(__file__).parent / "sharing.json").read_text(encoding="utf-8"))
+COUNTS = [1, 2, 4, 8, 16]
+SMALL_COUNTS = [1, 2, 4]
+SMALL_SUMMARY = (
+    "A small model is trained in the browser with 1, 2 or 4 heads; one sees what it answers about "
+    "a verb's subject and its object, how often it is right, and where each head looks from there."
+)
+SYMBOLS = [4, 8, 16]
+STEPS = [400, 1200, 3000]
+MOST_SEEDS = 1000  # what a reader can tell apart
+HELD_OUT = 300  # sentences; the browser is asked about them again and again while it trains
+SENTENCE = "the big king gave a very strange sister their nephew ."
+
+# The tasks with two needs. A browser learns them from small batches in seconds; with this learning
+# rate a single head may find its way to both answers of "diagonals", too.
+NEEDS = {
+    "lookup": RECIPES["lookup"].changed(batch=32, lr=4e-3),
+    "diagonals": RECIPES["diagonals"].changed(batch=32, lr=1e-2, betas=(0.9, 0.98)),
+}
+TASKS = ["concord", *NEEDS]
+
+
+class HeadLab(anywidget.AnyWidget):
+    """A small model learns a language in the reader's browser, with 1 to 16 heads.
+
+    The reader chooses a number of heads and presses Train. Loss, right answers and every head's
+    weights move while the model learns. Afterwards it answers the reader's own sentences, with all
+    heads or with some of them muted, also beside another model. The language is Concord, with model
+    and training of `RECIPES["concord"]`; or one of two tasks with two needs at one place, "lookup"
+    and "diagonals" of `attncourse.tasks`, whose symbols, steps and MLP are the reader's choice.
+    The browser trains, bit for bit, what `train` does.
+
+    A model of one's own may be given. The browser then trains models of its form, from random
+    weights (drawn with `embedding_std` 0.02) and with numbers of heads that its width and its
+    groups allow. If asked, it shows the given weights as they came, and trains on from there. Done
+    are LayerNorm and RMSNorm before, after or nowhere, grouped heads, biases, feed-forward networks
+    and causal models; refused are rotary positions, dropout, several layers, and parts that
+    aren't attnlib's. The given model stays as it is. In a notebook::
+
+        widget = HeadLab(num_heads=2)
+        widget                                     # show it
+        widget.trained = True                      # press Train
+        widget.muted = [0]                         # heads are counted from 0
+        widget.observe(lambda change: print(change["new"]), "num_heads")
+
+    Traits that a reader changes:
+        task (str): "concord", "lookup" or "diagonals".
+        symbols (int): how many values a key may have, or how many symbols there are: 4, 8 or 16.
+        steps (int): 400, 1200 or 3000.
+        mlp (bool): whether an MLP stands behind the attention. Concord is always trained for 400
+            steps, without one.
+        num_heads (int): 1, 2, 4, 8 or 16.
+        seed (int): which first weights and sentences the training draws, 0 to 999. From a few
+            of them two heads don't learn Concord.
+        trained (bool): whether models are trained as soon as they are chosen. Another task, opened
+            by its tab, is shown as it was left, or untrained with the fewest heads, and waits.
+        digest (str): the first eight digits of the digest of the model that is shown, once it is
+            trained. The browser sets it; a saved state or link so names the model that it shows.
+        from_weights (bool): whether the given model's weights are shown, and trained on, where the
+            number of heads is its own.
+        sentence (str): the sentence that is shown, one of Concord.
+        head (int): the head that is enlarged, 0-based; of those that the model has, the nearest.
+        muted (list of int): heads that are left out, 0-based, in order.
+        beside (list of int): the number of heads and the seed of a model that is shown beside, or
+            empty.
+
+    Traits that are fixed: counts, symbol_counts, step_counts (list of int), small (bool), held_out
+    (int); spec and recipe (dict), which say what model learns Concord, and how, and recipes (dict),
+    which says so of the other tasks; ours (dict), of how many of our models of that recipe two
+    relations share a head; digests (dict), eight digits of models of that recipe that the course
+    has trained, by heads and seed ("2 0"); and weights (bytes), those of a given model as float32,
+    little endian, in the order of its `state_dict()`.
+
+    Args:
+        num_heads, task, symbols, steps, mlp, seed, sentence, muted, from_weights: at the start.
+            Left out, num_heads is 1, or that of the given model; seed is 1.
+        model: an `attnlib.model.TransformerModel` of one layer for `attncourse.tasks.concord`; it
+            learns Concord alone.
+        small: True for the smallest form, as it opens the course: 1, 2 or 4 heads, what a verb
+            answers about its subject and its object, and where each head looks from the verb. It
+            shows Concord alone.
+
+    Raises:
+        TypeError: a number that isn't one; a sentence that isn't text; muted that's no list; mlp or
+            small that's neither True nor False; a model that isn't attnlib's own, or has parts that
+            aren't.
+        ValueError, traitlets.TraitError: another number of heads, symbols or steps; another task; a
+            seed that's too large; words that are no sentence of the language, with what may stand
+            there; a head that no model has; a model for another task, or one that the browser can't
+            train, with what came; a model for the smallest form; from_weights without a model.
+    """
+
+    _esm = browser_code("head_lab")
+    _css = style_sheet("head_lab")
+    summary = summary_trait(
+        "A small model is trained in the browser with 1, 2, 4, 8 or 16 heads; one sees its loss, "
+        "which answers it gets right, and where each head looks."
+    )
+
+    counts = traitlets.List(traitlets.Int(), COUNTS, read_only=True).tag(sync=True)
+    small = traitlets.Bool(False, read_only=True).tag(sync=True)
+    symbol_counts = traitlets.List(traitlets.Int(), SYMBOLS, read_only=True).tag(sync=True)
+    step_counts = traitlets.List(traitlets.Int(), STEPS, read_only=True).tag(sync=True)
+    held_out = traitlets.Int(HELD_OUT, read_only=True).tag(sync=True)
+    weights = traitlets.Bytes(b"", read_only=True).tag(sync=True)
+    spec = traitlets.Dict(read_only=True).tag(sync=True)
+    recipe = traitlets.Dict(read_only=True).tag(sync=True)
+    recipes = traitlets.Dict(
+        {name: recipe.as_json() for name, recipe in NEEDS.items()}, read_only=True
+    ).tag(sync=True)
+    ours = traitlets.Dict(OURS, read_only=True).tag(sync=True)
+    digests = traitlets.Dict(read_only=True).tag(sync=True)
+    task = traitlets.Unicode("concord").tag(sync=True)
+    symbols = traitlets.Int(8).tag(sync=True)
+    steps = traitlets.Int(400).tag(sync=True)
+    mlp = traitlets.Bool(False).tag(sync=True)
+    num_heads = traitlets.Int(1).tag(sync=True)
+    seed = traitlets.Int(1).tag(sync=True)
+    trained = traitlets.Bool(False).tag(sync=True)
+    digest = traitlets.Unicode("").tag(sync=True)
+    from_weights = traitlets.Bool(False).tag(sync=True)
+    sentence = traitlets.Unicode(SENTENCE).tag(sync=True)
+    head = traitlets.Int(0).tag(sync=True)
+    muted = traitlets.List(traitlets.Int()).tag(sync=True)
+    beside = traitlets.List(traitlets.Int()).tag(sync=True)
+
+    def __init__(
+        self,
+        num_heads: int | None = None,
+        *,
+        task: str = "concord",
+        symbols: int = 8,
+        steps: int = 400,
+        mlp: bool = False,
+        model: TransformerModel | None = None,
+        from_weights: bool = False,
+        seed: int = 1,
+        sentence: str = SENTENCE,
+        muted: Sequence[int] = (),
+        small: bool = False,
+    ) -> None:
+        require_flag("small", small)
+        require_flag("from_weights", from_weights)
+        require_flag("mlp", mlp)
+        if small and model is not None:
+            raise ValueError("small must be False with a model: the smallest form has its own")
+        if from_weights and model is None:
+            raise ValueError("from_weights must be False without a model, got True")
+        recipe = RECIPES["concord"]
+        set_fixed(self, {"recipe": recipe.as_json(), "digests": known_digests(recipe.name)})
+        if small:
+            set_fixed(self, {"small": True, "counts": SMALL_COUNTS, "summary": SMALL_SUMMARY})
+        if model is None:
+            own = TransformerModel.of_sizes(recipe.task, **{**recipe.model, "num_heads": 1})
+            set_fixed(self, {"spec": own.spec()})
+        else:
+            spec = checked_form(model)
+            counts = counts_of(spec, COUNTS)
+            set_fixed(self, {"spec": spec, "counts": counts, "weights": weights_of(model)})
+        if num_heads is None:
+            (block,) = self.spec["blocks"]
+            num_heads = block["num_heads"]
+        numbers = {"num_heads": num_heads, "symbols": symbols, "steps": steps, "seed": seed}
+        for name, value in numbers.items():
+            require_count(name, value)
+        super().__init__(
+            task=task,
+            mlp=mlp,
+            from_weights=from_weights,
+            sentence=sentence,
+            muted=checked_list("muted", muted),
+            **numbers,
+        )
+
+    def __repr__(self) -> str:
+        """Say what is shown."""
+        state = "trained" if self.trained else "not trained"
+        task = "" if self.task == "concord" else f"{self.task}, "
+        heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"
+        return f"HeadLab({task}{heads}, seed {self.seed}, {state}, muted={self.muted})"
+
+    @traitlets.validate("num_heads", "task", "symbols", "steps")
+    def _is_offered(self, proposal: dict) -> int | str:
+        name, value = proposal["trait"].name, proposal["value"]
+        offered: dict[str, list[Any]] = {
+            "num_heads": self.counts,
+            "task": ["concord"] if self.small or self.weights else TASKS,
+            "symbols": self.symbol_counts,
+            "steps": self.step_counts,
+        }
+        if value not in offered[name]:
+            raise traitlets.TraitError(f"{name} must be one of {offered[name]}, got {value!r}")
+        return value
+
+    @traitlets.validate("seed")
+    def _seed_is_small(self, proposal: dict) -> int:
+        self._require_seed("seed", proposal["value"])
+        return proposal["value"]
+
+    @traitlets.validate("beside")
+    def _model_beside_exists(self, proposal: dict) -> list[int]:
+        beside = proposal["value"]
+        if len(beside) not in (0, 2) or (beside and beside[0] not in self.counts):
+            raise traitlets.TraitError(
+                f"beside must be empty, or one of {self.counts} heads and a seed, got {beside}"
+            )
+        if beside:
+            self._require_seed("the seed in beside", beside[1])
+        return beside
+
+    @traitlets.validate("sentence")
+    def _sentence_is_of_the_language(self, proposal: dict) -> str:
+        try:
+            return str(concord.read(proposal["value"]))
+        except ValueError as error:
+            raise traitlets.TraitError(f"sentence: {error}") from None
+
+    @traitlets.validate("head")
+    def _head_exists(self, proposal: dict) -> int:
+        self._require_heads("head", [proposal["value"]])
+        return proposal["value"]
+
+    @traitlets.validate("muted")
+    def _muted_heads_exist(self, proposal: dict) -> list[int]:
+        heads = sorted(set(proposal["value"]))
+        self._require_heads("muted", heads)
+        return heads
+
+    def _require_seed(self, name: str, seed: int) -> None:
+        if not 0 <= seed < MOST_SEEDS:
+            raise traitlets.TraitError(f"{name} must be from 0 to {MOST_SEEDS - 1}, got {seed}")
+
+    def _require_heads(self, name: str, heads: list[int]) -> None:
+        most = self.counts[-1]
+        wrong = [head for head in heads if not 0 <= head < most]
+        if wrong:
+            raise traitlets.TraitError(
+                f"{name} must name heads from 0 to {most - 1} (0-based), got {wrong[0]}"
+            )

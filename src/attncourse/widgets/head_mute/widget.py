@@ -1,0 +1,184 @@
+"""HeadMute: the output as a sum of what the heads add, and what is left when some are muted."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import anywidget
+import torch
+import traitlets
+from torch import Tensor
+
+from attncourse.widgets._base import set_fixed, summary_trait
+from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._inputs import checked_numbers, checked_rows, float32_bytes, require_light
+from attnlib.attention import MultiHeadAttention
+from attnlib.checks import checked_texts, require_text, shape_of
+
+MOST_HEADS, WIDEST = 16, 128  # what can be drawn so that it can be read
+
+
+class HeadMute(anywidget.AnyWidget):
+    """One token's output as stacked bars, a color a head; heads are ticked off one by one.
+
+    A head is a term in a sum, output = sum over heads of head_i W_o^(i) + bias, so muting it is
+    leaving its term out (Elhage et al. 2021, "Attention heads are independent and additive"). In
+    a notebook::
+
+        widget = HeadMute.from_module(module, x, tokens)
+        widget                                     # show it
+        widget.muted = [2]                         # heads are counted from 0
+        widget.observe(lambda change: print(change["new"]), "muted")
+
+    Traits that a reader changes:
+        muted (list of int): the heads that are left out, 0-based, in order.
+        token (int): the token whose output is shown, 0-based.
+
+    Traits that are fixed: tokens and labels (lists of str), h, T, d, origin, parts as h x T x d
+    float32 numbers, little endian, and bias as d of them, or none.
+
+    Args:
+        parts: what each head adds to each token's output, [h, T, d], h at most 16, d at most 128,
+            and at most 524,288 numbers, which weigh 2.8 MB in a page.
+        bias: what is added besides, [d].
+        tokens: T strings.
+        labels: h strings; "head 1", "head 2", ... if left out.
+        token: the token that is shown at the start.
+        origin: where the numbers come from, told to the reader: "random (seed 3)", "hand-built",
+            "trained (seed 3)".
+
+    Raises:
+        TypeError: tokens or labels that aren't strings; parts or bias not a tensor of floating
+            point numbers.
+        ValueError: shapes that don't fit or are too large, NaN or infinity.
+    """
+
+    _esm = browser_code("head_mute")
+    _css = style_sheet("head_mute")
+    summary = summary_trait(
+        "One token's output, stacked from what each head adds, with a switch to mute each head."
+    )
+
+    tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    labels = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    parts = traitlets.Bytes(read_only=True).tag(sync=True)
+    bias = traitlets.Bytes(read_only=True).tag(sync=True)
+    h = traitlets.Int(read_only=True).tag(sync=True)
+    T = traitlets.Int(read_only=True).tag(sync=True)
+    d = traitlets.Int(read_only=True).tag(sync=True)
+    origin = traitlets.Unicode(read_only=True).tag(sync=True)
+    muted = traitlets.List(traitlets.Int()).tag(sync=True)
+    token = traitlets.Int(0).tag(sync=True)
+
+    def __init__(
+        self,
+        parts: Tensor,
+        bias: Tensor | None = None,
+        *,
+        tokens: Sequence[str],
+        labels: Sequence[str] | None = None,
+        token: int = 0,
+        origin: str = "as given",
+    ) -> None:
+        parts, tokens = _checked_parts(parts), checked_texts("tokens", tokens)
+        h, T, d = parts.shape
+        if labels is None:
+            labels = [f"head {i + 1}" for i in range(h)]
+        labels = checked_texts("labels", labels)
+        for name, texts, size in (("tokens", tokens, T), ("labels", labels, h)):
+            if len(texts) != size:
+                raise ValueError(
+                    f"parts must have shape [h, T, d] with h labels and T tokens, "
+                    f"got {shape_of(parts)} and {len(texts)} {name}"
+                )
+        if bias is not None:
+            bias = checked_numbers("bias", bias)
+            if shape_of(bias) != [d]:
+                raise ValueError(
+                    f"bias must have shape [{d}] like a token's output, got {shape_of(bias)}: "
+                    "it is the same for all tokens"
+                )
+        require_text("origin", origin)
+        fixed = {"tokens": tokens, "labels": labels, "h": h, "T": T, "d": d, "origin": origin}
+        fixed["parts"] = float32_bytes(parts)
+        fixed["bias"] = b"" if bias is None else float32_bytes(bias)
+        set_fixed(self, fixed)
+        super().__init__(token=token)
+
+    @classmethod
+    def from_module(
+        cls,
+        module: MultiHeadAttention,
+        x: Tensor,
+        tokens: Sequence[str],
+        *,
+        causal: bool = False,
+        token: int = 0,
+        origin: str = "as given",
+    ) -> Self:
+        """Take an attnlib attention's output on one sequence apart into its heads.
+
+        Args:
+            module: head i adds head_i W_o^(i), its output times its d_k columns of `W_o.weight`.
+            x: the module's input, [T, d] or [1, T, d].
+            causal: whether the module attends causally.
+            tokens, token, origin: as for HeadMute.
+
+        Raises:
+            TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
+            ValueError: x of another shape, or parts that don't sum to the module's output; and what
+                HeadMute raises.
+        """
+        otherwise = "pass what its heads add to HeadMute(parts, bias, tokens=tokens)"
+        rows = checked_rows(module, x, otherwise)
+        bias = module.W_o.bias
+        with torch.no_grad():
+            output, _ = module(rows[None], causal=causal)
+            parts = module.contributions(rows[None], causal=causal)[0]  # [h, T, d]
+            total = parts.sum(0) if bias is None else parts.sum(0) + bias
+        gap = (total - output[0]).abs().max().item()
+        if not gap <= torch.finfo(output.dtype).eps ** 0.5 * (1 + output.abs().max().item()):
+            raise ValueError(
+                f"the heads' parts must sum to the module's output, but differ by {gap:.3g}: does "
+                "the module do more than attnlib's MultiHeadAttention?"
+            )
+        return cls(parts, bias, tokens=tokens, token=token, origin=origin)
+
+    def __repr__(self) -> str:
+        """Say what is shown, without the bytes."""
+        return f"HeadMute({self.h} heads, {self.T} tokens, d={self.d}, muted={self.muted})"
+
+    @traitlets.validate("muted")
+    def _muted_heads_exist(self, proposal: dict) -> list[int]:
+        heads = sorted(set(proposal["value"]))
+        wrong = [head for head in heads if not 0 <= head < self.h]
+        if wrong:
+            raise traitlets.TraitError(
+                f"muted must hold heads from 0 to {self.h - 1} (0-based), got {wrong[0]}"
+            )
+        return heads
+
+    @traitlets.validate("token")
+    def _token_exists(self, proposal: dict) -> int:
+        if not 0 <= proposal["value"] < self.T:
+            raise traitlets.TraitError(
+                f"token must be one of 0 to {self.T - 1} (0-based), got {proposal['value']}"
+            )
+        return proposal["value"]
+
+
+def _checked_parts(parts: Tensor) -> Tensor:
+    """Return parts as float32 [h, T, d] on the CPU, or raise if they can't be drawn."""
+    numbers = checked_numbers("parts", parts)
+    if numbers.dim() != 3 or 0 in numbers.shape:
+        raise ValueError(
+            f"parts must have shape [h, T, d], got {shape_of(parts)}: what each head adds to each "
+            "token's output, one sequence"
+        )
+    h, _, d = numbers.shape
+    if h > MOST_HEADS or d > WIDEST:
+        raise ValueError(
+            f"parts must have at most {MOST_HEADS} heads and {WIDEST} numbers a token, got "
+            f"{shape_of(parts)}: more can't be told apart"
+        )
+    require_light(f"parts {shape_of(parts)}", parts.numel(), "take a part of the sequence")
+    return numbers

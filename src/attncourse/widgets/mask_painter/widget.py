@@ -1,0 +1,116 @@
+"""MaskPainter: paint who may look at whom, and see what that does to the weights."""
+
+from collections.abc import Sequence
+
+import torch
+import traitlets
+from torch import Tensor
+
+from attncourse.widgets._base import summary_trait
+from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._queries_and_keys import QueriesAndKeys
+from attnlib.checks import (
+    checked_texts,
+    require_boolean_mask,
+    require_flag,
+    require_tensor,
+    shape_of,
+)
+
+MOST_TOKENS = 16  # more cells would be too small to hit
+
+
+class MaskPainter(QueriesAndKeys):
+    """A mask to be painted cell by cell, the weights under it, and an alarm for leaks.
+
+    Rows are queries, columns are keys, and a colored cell may look. The browser computes
+    softmax(q k^T / sqrt(d)) over the cells that may look. Of a mask that is meant to be causal, it
+    says which tokens see a later one. A row that may look nowhere has weights 0 and output 0.
+    Beside the mask stands the row that was changed last, before and after. In a notebook::
+
+        painter = MaskPainter(["the", "cat", "sat"], torch.randn(3, 8), torch.randn(3, 8))
+        painter                                                    # show it and paint
+        output, weights = scaled_dot_product_attention(q, k, v, painter.mask_tensor())
+        painter.mask = causal_mask(3).flatten().tolist()           # paints it from here
+        painter.observe(lambda change: print(painter.mask_tensor()), "mask")
+
+    Traits that a reader changes:
+        mask (list of T * T bool): row by row, True = may look.
+        meant_causal (bool): whether a look to the right is a leak.
+
+    Traits that are fixed: tokens (list of str), T, d, origin, and q and k as T x d float32 numbers,
+    row by row, little endian.
+
+    Args:
+        tokens: T strings, at most 16.
+        q: queries [T, d] of one head; T * d at most 262,144, for a page of 2.8 MB.
+        k: keys [T, d].
+        mask: boolean [T, T], True = may look, at the start; everything if left out.
+        meant_causal: whether a look to the right is called a leak; if left out, whether the mask at
+            the start has none. A preset says it anew, and so does the reader.
+        origin: where q and k come from, told to the reader: "random (seed 0)", "hand-built".
+
+    Raises:
+        TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers; a mask
+            that isn't a boolean tensor; meant_causal that isn't True or False.
+        ValueError: no tokens or too many, shapes that don't fit, NaN or infinity.
+    """
+
+    _esm = browser_code("mask_painter")
+    _css = style_sheet("mask_painter")
+    summary = summary_trait(
+        "A mask to paint, the weights under it, and an alarm when a token sees a later one."
+    )
+
+    mask = traitlets.List(traitlets.Bool()).tag(sync=True)
+    meant_causal = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        q: Tensor,
+        k: Tensor,
+        *,
+        mask: Tensor | None = None,
+        meant_causal: bool | None = None,
+        origin: str = "as given",
+    ) -> None:
+        tokens = checked_texts("tokens", tokens)
+        T = len(tokens)
+        if T > MOST_TOKENS:
+            raise ValueError(
+                f"tokens must be at most {MOST_TOKENS}, got {T}: more cells would be too small to "
+                "paint; take a part of the sequence"
+            )
+        self._hold(tokens, q, k, origin)
+        mask = torch.ones(T, T, dtype=torch.bool) if mask is None else _checked_mask(mask, T)
+        if meant_causal is None:
+            meant_causal = not mask.triu(1).any().item()
+        require_flag("meant_causal", meant_causal)
+        super().__init__(mask=mask.flatten().tolist(), meant_causal=meant_causal)
+
+    def mask_tensor(self) -> Tensor:
+        """Return the mask as painted: boolean [T, T], True = may look, as attnlib takes it."""
+        return torch.tensor(self.mask, dtype=torch.bool).view(self.T, self.T)
+
+    def __repr__(self) -> str:
+        """Say what is shown, without the bytes."""
+        return f"MaskPainter({self.T} tokens, d={self.d}, {sum(self.mask)} looks allowed)"
+
+    @traitlets.validate("mask")
+    def _mask_is_square(self, proposal: dict) -> list[bool]:
+        if len(proposal["value"]) != self.T**2:
+            raise traitlets.TraitError(
+                f"mask must be {self.T} * {self.T} = {self.T**2} booleans, row by row, "
+                f"got {len(proposal['value'])}: a tensor becomes that with .flatten().tolist()"
+            )
+        return proposal["value"]
+
+
+def _checked_mask(mask: Tensor, T: int) -> Tensor:
+    """Return a mask, or raise unless it is boolean [T, T]."""
+    require_tensor("mask", mask)
+    require_boolean_mask("mask", mask, mask.device)
+    if mask.shape != (T, T):
+        raise ValueError(f"mask must have shape [T, T] = [{T}, {T}], got {shape_of(mask)}")
+    return mask

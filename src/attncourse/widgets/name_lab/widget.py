@@ -1,0 +1,151 @@
+"""NameLab: a small GPT that learns to make up names while one watches."""
+
+from functools import cache
+
+import anywidget
+import traitlets
+
+from attncourse.tasks import names
+from attncourse.training import RECIPES, held_out_sentences
+from attncourse.training._name_guesses import name_guesses
+from attncourse.widgets._base import set_fixed, summary_trait
+from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._known_digests import known_digests
+from attnlib.checks import require_count, require_number, require_text
+from attnlib.model import TransformerModel
+
+RECIPE = RECIPES["names"]
+COUNTS = [1, 2, 4, 8]
+MOST_SEEDS = 1000  # what a reader can tell apart
+HELD_OUT = 300  # names; the browser is asked about them again and again while it trains
+COUNTED = 5_000  # names that guesses which only count have seen
+HOTTEST = 2.0
+LETTERS = names.length - 1  # the most that a name has
+BEGINNING = "mel"
+
+
+class NameLab(anywidget.AnyWidget):
+    """A small GPT learns in the reader's browser to make up names that keep four rules.
+
+    The model is that of `RECIPES["names"]`, the names are `attncourse.tasks.names`. The reader
+    chooses a number of heads and presses Train. The loss on names that are held out falls past what
+    is to be had without looking back (all letters alike; how common each is; the letter before),
+    towards that of who knows the rules. Meanwhile the model makes up names, of which each is
+    checked. A beginning that the reader types shows the chances of the next letter, and where each
+    head looks from the last one. The browser trains, bit for bit, what `train` does. In a
+    notebook::
+
+        widget = NameLab(num_heads=2)
+        widget                                     # show it
+        widget.trained = True                      # press Train
+        widget.beginning = "tol"
+        widget.observe(lambda change: print(change["new"]), "num_heads")
+
+    Traits that a reader changes:
+        num_heads (int): 1, 2, 4 or 8, into which 16 numbers per letter are cut.
+        seed (int): which first weights and names the training draws, 0 to 999.
+        trained (bool): whether models are trained as soon as they are chosen.
+        digest (str): the first eight digits of the digest of the model that is shown, once it is
+            trained. The browser sets it; a saved state or link so names the model that it shows.
+        beginning (str): the beginning of a name, at most 15 letters from a to z, or none.
+        temperature (float): of sampling, 0 to 2; at 0 always the likeliest letter comes.
+        top_k (int): from how many of the likeliest letters is drawn, 1 to 27, the end among them.
+        draw (int): which names are drawn, 0 to 999.
+
+    Traits that are fixed: counts (list of int); held_out (int); spec and recipe (dict), which say
+    what model is trained, and how; digests (dict), eight digits of such models that the course has
+    trained, by heads and seed ("4 0"); and guesses (dict), what worse and better guesses cost on
+    the names held out, in nats per token: "uniform", "unigram", "bigram" and "floor".
+
+    Args:
+        num_heads, seed, beginning, temperature, top_k: at the start.
+
+    Raises:
+        TypeError: a number that isn't one; a beginning that isn't text.
+        ValueError, traitlets.TraitError: another number of heads; a seed, temperature or top_k out
+            of its range; a beginning with another letter, or too long.
+    """
+
+    _esm = browser_code("name_lab")
+    _css = style_sheet("name_lab")
+    summary = summary_trait(
+        "A small GPT is trained in the browser on names that keep four rules, with 1, 2, 4 or 8 "
+        "heads; one sees its loss, names that it makes up, and what it expects behind a beginning."
+    )
+
+    counts = traitlets.List(traitlets.Int(), COUNTS, read_only=True).tag(sync=True)
+    held_out = traitlets.Int(HELD_OUT, read_only=True).tag(sync=True)
+    spec = traitlets.Dict(read_only=True).tag(sync=True)
+    recipe = traitlets.Dict(RECIPE.as_json(), read_only=True).tag(sync=True)
+    digests = traitlets.Dict(read_only=True).tag(sync=True)
+    guesses = traitlets.Dict(read_only=True).tag(sync=True)
+    num_heads = traitlets.Int(4).tag(sync=True)
+    seed = traitlets.Int(0).tag(sync=True)
+    trained = traitlets.Bool(False).tag(sync=True)
+    digest = traitlets.Unicode("").tag(sync=True)
+    beginning = traitlets.Unicode(BEGINNING).tag(sync=True)
+    temperature = traitlets.Float(1.0).tag(sync=True)
+    top_k = traitlets.Int(len(names.vocabulary)).tag(sync=True)
+    draw = traitlets.Int(0).tag(sync=True)
+
+    def __init__(
+        self,
+        num_heads: int = 4,
+        *,
+        seed: int = 0,
+        beginning: str = BEGINNING,
+        temperature: float = 1.0,
+        top_k: int = len(names.vocabulary),
+    ) -> None:
+        numbers = {"num_heads": num_heads, "seed": seed, "top_k": top_k}
+        for name, value in numbers.items():
+            require_count(name, value)
+        require_number("temperature", temperature)
+        require_text("beginning", beginning)
+        model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": COUNTS[0]})
+        set_fixed(self, {"spec": model.spec(), "guesses": dict(_guesses())})
+        set_fixed(self, {"digests": known_digests(RECIPE.name)})
+        super().__init__(beginning=beginning, temperature=float(temperature), **numbers)
+
+    def __repr__(self) -> str:
+        """Say what is shown."""
+        heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"
+        state = "trained" if self.trained else "not trained"
+        return f"NameLab({heads}, seed {self.seed}, {state}, beginning={self.beginning!r})"
+
+    @traitlets.validate("num_heads")
+    def _is_offered(self, proposal: dict) -> int:
+        if proposal["value"] not in self.counts:
+            raise traitlets.TraitError(
+                f"num_heads must be one of {self.counts}, got {proposal['value']}"
+            )
+        return proposal["value"]
+
+    @traitlets.validate("seed", "draw", "top_k", "temperature")
+    def _is_within_range(self, proposal: dict) -> float:
+        name, value = proposal["trait"].name, proposal["value"]
+        low, high = {
+            "seed": (0, MOST_SEEDS - 1),
+            "draw": (0, MOST_SEEDS - 1),
+            "top_k": (1, len(names.vocabulary)),
+            "temperature": (0, HOTTEST),
+        }[name]
+        if not low <= value <= high:
+            raise traitlets.TraitError(f"{name} must be from {low} to {high:g}, got {value}")
+        return value
+
+    @traitlets.validate("beginning")
+    def _is_the_beginning_of_a_name(self, proposal: dict) -> str:
+        if proposal["value"] == "":
+            return ""
+        try:
+            return names.spelled(names.read(proposal["value"]).ids)
+        except ValueError as error:
+            raise traitlets.TraitError(f"beginning: {error}") from None
+
+
+@cache
+def _guesses() -> dict[str, float]:
+    """Return what guesses cost on the names on which the browser evaluates."""
+    held_out = held_out_sentences(RECIPE.changed(held_out=HELD_OUT))
+    return name_guesses(names.sentences(COUNTED, seed=0, without=held_out), held_out)

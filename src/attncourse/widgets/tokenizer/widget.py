@@ -1,0 +1,145 @@
+"""Tokenizer: type a text, see it cut by more and more merges, and what may come next."""
+
+from collections.abc import Sequence
+
+import anywidget
+import torch
+import traitlets
+from torch import Tensor
+
+from attncourse.tokens import BytePairTokenizer
+from attncourse.widgets._base import set_fixed, summary_trait
+from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._inputs import float32_bytes
+from attnlib.checks import checked_texts, dense_numbers, require_text, shape_of
+
+LONGEST = 200  # UTF-16 units, by which browsers count a field's letters
+MOST_MERGES = 2**12
+MOST_COUNTED = 2**24  # float32 holds whole numbers up to here
+
+
+class Tokenizer(anywidget.AnyWidget):
+    """A text that a reader types, cut into tokens by as many merges as the slider says.
+
+    The browser applies the merges, and shows each token with its id; where a token is a part of a
+    letter or can't be seen, its bytes. With `counts`, it also shows which letters follow the text's
+    last one, how often of all times: the guesses of a bigram model. In a notebook::
+
+        tokenizer = BytePairTokenizer.train("banana bandana", num_merges=4)
+        Tokenizer(tokenizer, "a banana", origin="two words")
+        Tokenizer(tokenizer, "ban", counts=counts, vocabulary=names.vocabulary)
+
+    Traits that a reader changes:
+        text (str): one line of at most 200 letters.
+        num_merges (int): how many of the merges are used.
+
+    Traits that are fixed: merges, the pairs as little-endian uint16 numbers; most, how many there
+    are; counts, V x V float32 numbers, little endian; vocabulary (list of V str); origin.
+
+    Args:
+        tokenizer: with at most 4,096 merges.
+        text: at the start.
+        num_merges: at the start; all of them if left out.
+        counts: [V, V], how often each letter (column) comes behind each (row), as
+            `attncourse.training.pair_counts` returns them; then `vocabulary` is needed.
+        vocabulary: the V letters; the last is the boundary, which stands before a text and behind
+            it.
+        origin: what tokenizer and counts have learned from, told to the reader.
+
+    Raises:
+        TypeError: not a tokenizer, a text, a tensor of counts or letters.
+        ValueError: a text of several lines or too long a one, more merges than there are, counts
+            and vocabulary that don't fit, counts below 0 or not whole.
+    """
+
+    _esm = browser_code("tokenizer")
+    _css = style_sheet("tokenizer")
+    summary = summary_trait(
+        "A text to type, cut into tokens by merges that were learned, with their ids."
+    )
+
+    merges = traitlets.Bytes(read_only=True).tag(sync=True)
+    most = traitlets.Int(read_only=True).tag(sync=True)
+    counts = traitlets.Bytes(read_only=True).tag(sync=True)
+    vocabulary = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    origin = traitlets.Unicode(read_only=True).tag(sync=True)
+    text = traitlets.Unicode().tag(sync=True)
+    num_merges = traitlets.Int().tag(sync=True)
+
+    def __init__(
+        self,
+        tokenizer: BytePairTokenizer,
+        text: str = "",
+        *,
+        num_merges: int | None = None,
+        counts: Tensor | None = None,
+        vocabulary: Sequence[str] | None = None,
+        origin: str = "as given",
+    ) -> None:
+        if not isinstance(tokenizer, BytePairTokenizer):
+            raise TypeError(
+                f"tokenizer must be a BytePairTokenizer, got {type(tokenizer).__name__}"
+            )
+        most = len(tokenizer.merges)
+        if most > MOST_MERGES:
+            raise ValueError(
+                f"tokenizer must have at most {MOST_MERGES} merges, got {most}: use its first()"
+            )
+        require_text("text", text)
+        require_text("origin", origin)
+        letters = _checked_letters(counts, vocabulary)
+        fixed: dict[str, object] = {"most": most, "vocabulary": letters, "origin": origin}
+        fixed["merges"] = torch.tensor(tokenizer.merges).numpy().astype("<u2").tobytes()
+        fixed["counts"] = b"" if counts is None else _count_bytes(counts, len(letters))
+        set_fixed(self, fixed)
+        try:
+            super().__init__(text=text, num_merges=most if num_merges is None else num_merges)
+        except traitlets.TraitError as error:
+            raise ValueError(str(error)) from None
+
+    def __repr__(self) -> str:
+        """Say what is shown, without the bytes."""
+        return f"Tokenizer({self.text!r}, num_merges={self.num_merges} of {self.most})"
+
+    @traitlets.validate("text")
+    def _text_is_one_line(self, proposal: dict) -> str:
+        text = proposal["value"]
+        if "\n" in text or "\r" in text:
+            raise traitlets.TraitError(f"text must be one line, got {text!r:.60}")
+        try:
+            length = len(text.encode("utf-16-le")) // 2
+        except UnicodeEncodeError:
+            raise traitlets.TraitError("text must be letters, got half of a pair") from None
+        if length > LONGEST:
+            raise traitlets.TraitError(f"text must have at most {LONGEST} letters, got {length}")
+        return text
+
+    @traitlets.validate("num_merges")
+    def _merges_are_there(self, proposal: dict) -> int:
+        number = proposal["value"]
+        if not 0 <= number <= self.most:
+            raise traitlets.TraitError(f"num_merges must be from 0 to {self.most}, got {number}")
+        return number
+
+
+def _checked_letters(counts: Tensor | None, vocabulary: Sequence[str] | None) -> list[str]:
+    """Return the letters of the vocabulary, or raise unless they come with counts."""
+    if (counts is None) != (vocabulary is None):
+        lacking = "counts" if counts is None else "vocabulary"
+        raise ValueError(f"counts and vocabulary must come together, got no {lacking}")
+    if vocabulary is None:
+        return []
+    letters = checked_texts("vocabulary", list(vocabulary))
+    if any(len(letter) != 1 for letter in letters) or len(set(letters)) != len(letters):
+        raise ValueError(f"vocabulary must be single letters, each once, got {letters!r:.60}")
+    return letters
+
+
+def _count_bytes(counts: Tensor, V: int) -> bytes:
+    """Return counts as float32 numbers, or raise unless they are whole and [V, V]."""
+    numbers = dense_numbers("counts", counts)
+    if numbers.shape != (V, V):
+        raise ValueError(f"counts must have shape [{V}, {V}], got {shape_of(numbers)}")
+    if not ((numbers >= 0) & (numbers <= MOST_COUNTED) & (numbers == numbers.round())).all():
+        raise ValueError(f"counts must be whole numbers from 0 to {MOST_COUNTED}")
+    return float32_bytes(numbers.float())

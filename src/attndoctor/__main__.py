@@ -1,0 +1,104 @@
+"""Diagnose an attention in a file: `python -m attndoctor path.py:Class`.
+
+It runs the file, as `python path.py` would. The exit status is 0 if the attention is healthy, 1 if
+it is broken, meant so or not (with --edges also if it differs at the edges), 2 if it can't be
+asked: because of the command, of the file, of how the attention is called, or of what it is.
+"""
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+from types import FunctionType
+from typing import Any
+
+from torch import nn
+
+from attndoctor.cli import say
+from attndoctor.diagnosis import CANNOT_BE_ASKED, diagnose
+from attndoctor.told import CHOICES
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, and return the exit status."""
+    parser = _parser()
+    asked = vars(parser.parse_args(arguments))
+    candidate = _load(asked.pop("candidate"), parser)
+    try:
+        diagnosis = diagnose(candidate, **asked)
+    except (TypeError, ValueError) as error:
+        print(fill(f"Not asked: {error}", 100), file=sys.stderr)
+        return 2
+    say("\n".join(fill(line, 100, subsequent_indent="  ") for line in repr(diagnosis).split("\n")))
+    if diagnosis.heading == CANNOT_BE_ASKED:
+        return 2
+    return 0 if diagnosis else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m attndoctor",
+        description="Compare an attention of yours with attnlib's, and say what is wrong with it.",
+        epilog="The file is run. Exit status: 0 healthy; 1 broken, meant so or not (with --edges "
+        "also where it differs at the edges); 2 it can't be asked, because of the command, of the "
+        "file, of how the attention is called, or of what it is (positions inside, say).",
+    )
+    parser.add_argument(
+        "candidate", metavar="path.py:Name", help="a class, a function that builds one, or a module"
+    )
+    parser.add_argument("--num-heads", type=int, help="of a built module")
+    for name, choices in CHOICES.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, choices=choices, help=f"as {name} of attndoctor.diagnose")
+    flag = argparse.BooleanOptionalAction
+    parser.add_argument("--bias", action=flag, help="whether its projections add biases")
+    parser.add_argument("--batch-first", action=flag, help="whether tokens are [B, T, d]")
+    parser.add_argument(
+        "--out-projection", action=flag, default=True, help="whether it has one (W_o) inside"
+    )
+    parser.add_argument(
+        "--scale", type=float, help="what dot products are multiplied by, if not 1 / sqrt(d_k)"
+    )
+    parser.add_argument(
+        "--edges", action="store_true", help="let a difference at the edges count too"
+    )
+    return parser
+
+
+def _load(where: str, parser: argparse.ArgumentParser) -> Any:
+    """Run a file, and return what stands in it under a name."""
+    address, _, name = where.rpartition(":")
+    path = Path(address)
+    if not address or not name:
+        parser.error(f"candidate must be path.py:Name, got {where!r}")
+    if not path.is_file():
+        parser.error(f"there is no file {address}")
+    print(f"Running {address} ...", file=sys.stderr)
+    sys.path.insert(0, str(path.resolve().parent))  # as python does, for the files beside it
+    own_name = f"candidate_{path.stem}"  # one that hides no other module
+    spec = importlib.util.spec_from_file_location(own_name, path)
+    if spec is None or spec.loader is None:
+        parser.error(f"{address} isn't a Python file")
+    file = importlib.util.module_from_spec(spec)
+    sys.modules[own_name] = file  # dataclasses, for one, look there
+    try:
+        spec.loader.exec_module(file)
+    except (Exception, SystemExit) as error:
+        parser.error(f"running {address} raised {type(error).__name__}: {error}")
+    if not hasattr(file, name):
+        there = [one for one, value in vars(file).items() if _may_be_asked(one, value)]
+        parser.error(f"{address} has no {name!r}; there are: {', '.join(there) or 'none'}")
+    return getattr(file, name)
+
+
+def _may_be_asked(name: str, value: Any) -> bool:
+    """Tell whether it is a module, or a class or a function that may build some."""
+    if name.startswith("__"):
+        return False
+    return isinstance(value, nn.Module | type | FunctionType)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

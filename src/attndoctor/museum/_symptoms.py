@@ -1,0 +1,269 @@
+"""What one sees of a bug before one knows it, measured on the exhibits.
+
+Nobody writes down which exhibit shows which symptom: each is built beside the right attention,
+with the same parameters, and watched.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attndoctor.museum._exhibit import Exhibit
+from attndoctor.museum.steps import SteppedAttention
+from attndoctor.torch_settings import usual_settings
+from attnlib.attention import MultiHeadAttention
+from attnlib.cache import KVCache
+from attnlib.masks import causal_mask, padding_mask
+
+B, T, D, H = 4, 6, 64, 4  # as many samples as heads, and heads of 16 numbers
+TOLERANCE = 1e-4
+MUCH = 0.1  # of a row, which is 1
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """An exhibit beside the right attention, with the same parameters, in evaluation."""
+
+    exhibit: Exhibit
+    broken: SteppedAttention
+    right: MultiHeadAttention
+
+    def output(self, *tokens: Tensor, **options: Any) -> Tensor:
+        """Ask the broken one."""
+        return self.broken(*tokens, **options)[0]
+
+    def weights(self, *tokens: Tensor, **options: Any) -> Tensor:
+        """Ask the broken one what it shows."""
+        _, weights = self.broken(*tokens, **options)
+        assert weights is not None
+        return weights
+
+    def right_output_and_weights(self, *tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Ask the right one."""
+        output, weights = self.right(*tokens, need_weights=True)
+        assert weights is not None
+        return output, weights
+
+
+@dataclass(frozen=True, eq=False)
+class Symptom:
+    """Something that one notices, and how it is measured.
+
+    Attributes:
+        name: as one would complain of it.
+        measured: what it means for an exhibit to show it.
+        shows: measures it.
+    """
+
+    name: str
+    measured: str
+    shows: Callable[[Specimen], bool]
+
+    def __repr__(self) -> str:
+        """Say which symptom it is."""
+        return f"Symptom({self.name!r})"
+
+
+def _tokens() -> Tensor:
+    return torch.randn(B, T, D)
+
+
+def _mask_hiding_a_row() -> Tensor:
+    mask = causal_mask(T)
+    mask[2] = False
+    return mask
+
+
+def _differ(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and bool((a - b).abs().max() > TOLERANCE)  # NaN isn't a difference
+
+
+def _sees_the_future(specimen: Specimen) -> bool:
+    """As it is, or once it is told which tokens are real."""
+    x = _tokens()
+    changed = torch.cat([x[:, :-1], _tokens()[:, -1:]], 1)
+    for real in (None, torch.ones(B, T, dtype=torch.bool)):
+        before, after = (specimen.output(y, causal=True, key_mask=real) for y in (x, changed))
+        if _differ(before[:, :-1], after[:, :-1]):
+            return True
+    return False
+
+
+def _gives_nan(specimen: Specimen) -> bool:
+    x = _tokens().requires_grad_()
+    output = specimen.output(x, mask=_mask_hiding_a_row())
+    (gradient,) = torch.autograd.grad(output.square().sum(), x)
+    return bool(output.isnan().any() or gradient.isnan().any())
+
+
+def _raises_an_error(specimen: Specimen) -> bool:
+    """In backward, or in half precision where float32 is no trouble."""
+    x, mask = _tokens(), causal_mask(T)
+    output = specimen.output(x, mask=mask)
+    try:
+        output.sum().backward()
+        specimen.broken.half()(x.half(), mask=mask)
+    except RuntimeError:
+        return True
+    return False
+
+
+def _forgets_with_a_cache(specimen: Specimen) -> bool:
+    x, cache = _tokens(), KVCache()
+    at_once = specimen.output(x, causal=True)
+    one_by_one = [specimen.output(token, causal=True, cache=cache) for token in x.split(1, 1)]
+    return _differ(at_once, torch.cat(one_by_one, 1))
+
+
+def _leaves_a_matrix_alone(specimen: Specimen) -> bool:
+    specimen.output(_tokens(), _tokens()).square().sum().backward()
+    module = specimen.broken
+    matrices = (module.W_q.weight, module.W_k.weight, module.W_v.weight, module.W_o.weight)
+    return any(W.grad is None or not W.grad.any() for W in matrices)
+
+
+def _excess(specimen: Specimen) -> float:
+    """By how much rows favor their favorite more than right ones do, on average."""
+    x = torch.randn(16, T, D)
+    _, right = specimen.right_output_and_weights(x)
+    broken = specimen.weights(x)
+    if right.shape != broken.shape:
+        return 0.0
+    return (broken.amax(-1) / broken.sum(-1) - right.amax(-1)).mean().item()
+
+
+def _sums_otherwise(specimen: Specimen) -> bool:
+    sums = [specimen.weights(_tokens(), causal=causal).sum(-1) for causal in (False, True)]
+    return any(_differ(each, torch.ones(B, H, T)) for each in sums)
+
+
+def _fills_an_empty_row(specimen: Specimen) -> bool:
+    weights = specimen.weights(_tokens(), mask=_mask_hiding_a_row())
+    return _differ(weights[..., 2, :], torch.zeros(B, H, T))
+
+
+def _has_another_shape(specimen: Specimen) -> bool:
+    return specimen.weights(_tokens()).shape != (B, H, T, T)
+
+
+def _has_right_maps_only(specimen: Specimen) -> bool:
+    x = _tokens()
+    output, weights = specimen.right_output_and_weights(x)
+    return _differ(output, specimen.output(x)) and torch.allclose(
+        weights, specimen.weights(x), atol=TOLERANCE
+    )
+
+
+def _reads_padding(specimen: Specimen) -> bool:
+    x, real = _tokens(), padding_mask(torch.tensor([T, T, T - 1, T - 2]), T)
+    changed = torch.where(real[..., None], x, _tokens())
+    before, after = (specimen.output(tokens, key_mask=real) for tokens in (x, changed))
+    return _differ(before[real], after[real])
+
+
+def _depends_on_neighbors(specimen: Specimen) -> bool:
+    """As it is, or once each sample has a mask of its own."""
+    x, everything = _tokens(), torch.ones(T, T, dtype=torch.bool)
+    masks = torch.stack([causal_mask(T), *[everything] * (B - 1)])
+    return _differ(specimen.output(x)[:1], specimen.output(x[:1])) or _differ(
+        specimen.output(x, mask=masks)[:1], specimen.output(x[:1], mask=masks[:1])
+    )
+
+
+def _fails_alone(specimen: Specimen) -> bool:
+    x = _tokens()
+    output, _ = specimen.right_output_and_weights(x)
+    is_right = torch.allclose(output, specimen.output(x), atol=TOLERANCE)
+    return is_right and specimen.output(x[:1]).shape != output[:1].shape
+
+
+def _ignores_the_second(specimen: Specimen) -> bool:
+    x = _tokens()
+    return torch.equal(specimen.output(x, _tokens()), specimen.output(x, _tokens()))
+
+
+def _takes_masks_for_one(specimen: Specimen) -> bool:
+    """Where the right one tells them apart: the triangle, and the same with less of the past."""
+    x, triangle = _tokens(), causal_mask(T)
+    window = triangle.triu(-1)
+    return torch.equal(specimen.output(x, mask=triangle), specimen.output(x, mask=window))
+
+
+def _is_random(specimen: Specimen) -> bool:
+    specimen.broken.dropout = 0.5
+    x = _tokens()
+    return _differ(specimen.output(x), specimen.output(x))
+
+
+def _shows_other_maps_in_training(specimen: Specimen) -> bool:
+    specimen.broken.dropout = 0.5
+    x = _tokens()
+    evaluated = specimen.weights(x)
+    specimen.broken.train()
+    return _differ(evaluated, specimen.weights(x))
+
+
+SYMPTOMS = (
+    Symptom("The loss is too good", "with causal=True, an output moves when a later token changes",
+            _sees_the_future),
+    Symptom("The loss is NaN", "the output or the gradient is, where a query may look nowhere",
+            _gives_nan),
+    Symptom("An error is raised", "in backward, or in half precision", _raises_an_error),
+    Symptom("Generated text is nonsense", "token by token with a cache isn't the same as at once",
+            _forgets_with_a_cache),
+    Symptom("Loaded weights give nonsense", "and weights in another order would be right, so "
+            "training from scratch hides it", lambda specimen: specimen.exhibit.only_loaded),
+    Symptom("A matrix never learns", "it has no gradient, or one of 0", _leaves_a_matrix_alone),
+    Symptom("Maps are too sharp", "rows give much more to their favorite than right ones",
+            lambda specimen: _excess(specimen) > MUCH),
+    Symptom("Maps are too flat", "rows give much less to their favorite than right ones",
+            lambda specimen: _excess(specimen) < -MUCH),
+    Symptom("Rows don't sum to 1", "with causal=True, or without", _sums_otherwise),
+    Symptom("Rows of padding look somewhere", "a row that may look nowhere isn't 0",
+            _fills_an_empty_row),
+    Symptom("The weights have another shape", "than [B, h, T, T]", _has_another_shape),
+    Symptom("The maps are right, the output isn't", "beside the right attention",
+            _has_right_maps_only),
+    Symptom("Padding changes the result", "a real token's output moves when padding changes",
+            _reads_padding),
+    Symptom("Another mask changes nothing", "the output is the same under two masks",
+            _takes_masks_for_one),
+    Symptom("A sample depends on its batch", "alone it comes out otherwise",
+            _depends_on_neighbors),
+    Symptom("It fails at a batch size of 1", "and larger batches are right", _fails_alone),
+    Symptom("The second sequence does nothing", "the output stays when key and value change",
+            _ignores_the_second),
+    Symptom("Evaluation is random", "two runs in eval() differ", _is_random),
+    Symptom("Maps change in training", "the returned weights aren't those of eval()",
+            _shows_other_maps_in_training),
+)  # fmt: skip
+
+
+def symptoms(exhibit: Exhibit) -> tuple[Symptom, ...]:
+    """Run an exhibit and return what it shows of `SYMPTOMS`."""
+    return tuple(symptom for symptom in SYMPTOMS if _shows(exhibit, symptom))
+
+
+@cache
+def _shows(exhibit: Exhibit, symptom: Symptom) -> bool:
+    with usual_settings(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        right = _right()
+        broken = exhibit(D, H).eval()
+        broken.load_state_dict(right.state_dict())
+        try:
+            return symptom.shows(Specimen(exhibit, broken, right))
+        except RuntimeError:  # it can't be asked
+            return False
+
+
+@cache
+def _right() -> MultiHeadAttention:
+    module = MultiHeadAttention(D, H).eval()
+    for W in (module.W_q, module.W_k, module.W_v, module.W_o):
+        torch.nn.init.normal_(W.bias, std=0.5)
+    return module

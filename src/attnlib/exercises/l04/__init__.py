@@ -1,5 +1,0 @@
-"""Checks of L04, Multi-Head Attention."""
-
-from attnlib.exercises._lesson import publish
-
-__all__, __getattr__ = publish(__name__)

@@ -1,0 +1,188 @@
+"""What heatmaps of every kind share: numbers in cells, token labels, arrows between panels."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis, XAxis
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import ConnectionPatch, Patch
+from torch import Tensor
+
+from attnlib import palette
+from attnlib.plotting.page import SMALLEST_TEXT, on_phone
+from attnlib.plotting.style import SIGNED_MAP
+from attnlib.plotting.text import LETTER, font_of, longest, plain_text
+
+LABEL_LINE = 0.115  # inches; the height of a label
+SMALLEST_NUMBER = 4.5  # points; a page can be enlarged
+HATCHED: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": palette.MUTED}
+
+
+def write_numbers(
+    ax: Axes, values: Tensor, scale: Colormap, norm: Normalize, pattern: str, cell: float
+) -> None:
+    """Write each value but NaN into its cell, dark on light cells and light on dark ones.
+
+    Nothing is written where there is no room: a number would be too small to be read.
+
+    Args:
+        cell: width of a cell in inches, or its height if less; it decides the numbers' size.
+    """
+    if number_size(cell, 1) is None:
+        return  # before so many numbers are turned into text
+    size = number_size(cell, longest_number(values, pattern))
+    if size is None:
+        return
+    for i, row in enumerate(values.tolist()):
+        for j, value in enumerate(row):
+            if not math.isnan(value):
+                text, color = plain_text(pattern.format(value)), text_color_on(scale(norm(value)))
+                ax.text(j, i, text, ha="center", va="center", fontsize=size, color=color)
+
+
+def longest_number(values: Tensor, pattern: str) -> int:
+    """Return how many letters the longest of the values has; NaN isn't written."""
+    numbers = values[~values.isnan()].tolist()
+    return max([1, *(len(pattern.format(value)) for value in numbers)])
+
+
+def number_size(cell: float, letters: int) -> float | None:
+    """Return the size in points of numbers in cells of `cell` inches; None if too small to read."""
+    tallest, smallest = (36, SMALLEST_TEXT) if on_phone() else (19, SMALLEST_NUMBER)
+    # A digit is 0.6 of its size wide; a tenth of the cell stays between one number and the next.
+    size = min(8.0, tallest * cell, 108 * cell / letters)
+    return size if size >= smallest else None
+
+
+def label_axis(
+    axis: Axis, labels: Sequence[str] | None, count: int, cell: float = math.inf
+) -> None:
+    """Label the `count` cells along an axis, or leave it bare.
+
+    Where there is no room for all labels, every second, third, ... cell has one, beginning with the
+    first, and a tick to show which cell it belongs to.
+
+    Args:
+        labels: as `label_of` makes them.
+        cell: size of a cell along the axis in inches; labels below cells that are too narrow stand
+            upright.
+    """
+    axis.set_tick_params(length=0)
+    if labels is None:
+        axis.set_ticks([])
+        return
+    every = max(1, math.ceil(LABEL_LINE / cell))
+    upright = isinstance(axis, XAxis) and stand_upright(labels, cell)
+    if isinstance(axis, XAxis):
+        axis.set_tick_params(labelrotation=90 if upright else 0)
+        every = every if upright else 1
+    shown = labels[::every]
+    axis.set_ticks(
+        range(0, count, every), [plain_text(label) for label in shown], **font_of(*shown)
+    )
+    if every > 1:
+        axis.set_tick_params(length=3)
+
+
+def stand_upright(labels: Sequence[str], cell: float) -> bool:
+    """Tell whether labels are too long to lie side by side below cells of this width."""
+    return LETTER * (longest(labels) + 1) > cell
+
+
+def text_color_on(color: tuple[float, ...]) -> str:
+    """Return near-black or near-white, whichever reads better on a cell of this color.
+
+    These two aren't in the palette on purpose: a cell keeps its color in the dark copy of a
+    figure, so its number must keep its color too.
+    """
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#050505" if luminance > 0.18 else "#fafafa"
+
+
+def draw_matrix(
+    ax: Axes,
+    matrix: Tensor,
+    norm: Normalize,
+    cell: float,
+    pattern: str | None,
+    row: float | None = None,
+) -> None:
+    """Draw a matrix that isn't attention on the signed scale, without labels.
+
+    Args:
+        cell: width of a cell in inches, which decides the size of the numbers.
+        pattern: how to write each number, or None for colors alone.
+        row: height of a cell in inches; its width if left out.
+    """
+    row = cell if row is None else row
+    ax.imshow(
+        matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect=row / cell,
+        origin="upper",
+    )  # fmt: skip
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(True)
+    ax.spines[:].set_color(palette.LINE)
+    if pattern is not None:
+        write_numbers(ax, matrix, SIGNED_MAP, norm, pattern, min(row, cell))
+
+
+def short_pattern(matrix: Tensor) -> str:
+    """Return how to write a matrix's numbers: without decimals if they are whole."""
+    return "{:.0f}" if (matrix == matrix.round()).all() else "{:.2f}"
+
+
+def add_color_bar(
+    figure: Figure, axes: Any, colors: ScalarMappable, *, shrink: float = 1.0, **options: Any
+) -> Colorbar:
+    """Show what the colors of maps mean: beside them, or on a phone above them.
+
+    Args:
+        axes: the maps.
+        shrink: the bar's height / theirs, where it stands beside them.
+        options: passed on to `Figure.colorbar`.
+    """
+    place = {"location": "top", "shrink": 0.8} if on_phone() else {"shrink": shrink}
+    bar = figure.colorbar(colors, ax=axes, aspect=20, pad=0.02, **place, **options)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def meanings_of(*, hatched: bool, blank: bool) -> list[Patch]:
+    """Return a legend's entries for weights without a color, of the kinds that there are."""
+    meanings = []
+    if hatched:
+        meanings.append(Patch(label="hatched: may look nowhere", **HATCHED))
+    if blank:
+        meanings.append(Patch(label="blank: may not look", fill=False, edgecolor=palette.MUTED))
+    return meanings
+
+
+def add_meanings(figure: Figure, meanings: list[Patch]) -> None:
+    """Say what cells without a color mean: below the maps, or above them on a phone."""
+    place: Any = "outside upper right" if on_phone() else "outside lower right"
+    figure.legend(
+        handles=meanings, loc=place, fontsize=9, frameon=False, handleheight=1, handlelength=1.6
+    )
+
+
+def draw_arrow(figure: Figure, start: Axes, end: Axes, *, down: bool = False) -> None:
+    """Draw an arrow from the right side of one panel to the left side of another.
+
+    Args:
+        down: from the lower side of the one to the title of the other instead.
+    """
+    leave, arrive = ((0.5, 0.0), (0.5, 1.0)) if down else ((1.0, 0.5), (0.0, 0.5))
+    figure.add_artist(
+        ConnectionPatch(
+            leave, arrive, "axes fraction", "axes fraction", axesA=start, axesB=end,
+            arrowstyle="-|>", color=palette.MUTED, linewidth=0.9,
+            shrinkA=4, shrinkB=17 if down else 4,
+        )
+    )  # fmt: skip

@@ -1,1 +1,0 @@
-"""Illustrations of lesson 3: one head, step by step."""

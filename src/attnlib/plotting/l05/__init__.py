@@ -1,1 +1,0 @@
-"""Illustrations of lesson 5: blocks, and the stream that runs through them."""

@@ -1,1 +1,0 @@
-"""Illustrations of lesson 7: what a model is made of."""

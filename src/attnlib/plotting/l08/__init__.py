@@ -1,1 +1,0 @@
-"""Illustrations of lesson 8: heads scored, over several seeds."""

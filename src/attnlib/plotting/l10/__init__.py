@@ -1,1 +1,0 @@
-"""Illustrations of lesson 10: what caches take, and where heads are on several devices."""

@@ -1,1 +1,0 @@
-"""Illustrations of lesson 11: one token on its way through a GPT."""

@@ -1,0 +1,213 @@
+r"""Texts that come from outside, such as tokens, written so that they can be read.
+
+Matplotlib would read dollar signs as mathematics, and draw a box for what its font lacks. Here a
+text is drawn in the course's font, what that lacks in other fonts where they are installed, and
+what all of them lack as an escape such as \u4e2d, with a warning.
+"""
+
+import textwrap
+import unicodedata
+import warnings
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import chain
+from typing import Any
+
+import matplotlib
+from matplotlib import ft2font
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+from matplotlib.legend import Legend
+
+from attnlib.plotting.page import on_phone, text_width
+from attnlib.plotting.style import COURSE_FONT
+
+# Fonts for other scripts, on Linux, macOS and Windows; beside them every Noto Sans is asked.
+OTHER_FONTS = [
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "WenQuanYi Zen Hei",
+    "Hiragino Sans GB", "Hiragino Sans", "Apple SD Gothic Neo", "Arial Unicode MS",
+    "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Leelawadee UI", "Nirmala UI", "Ebrima",
+    "Noto Emoji", "Symbola", "Segoe UI Emoji", "Segoe UI Symbol",
+]  # fmt: skip
+
+LETTER = 0.075  # inches; about the width of a label's letter
+LONGEST_LABEL = 1.8  # inches; a longer one would leave no room for what it labels
+TITLE_LETTER = 0.079  # inches
+MOST_TITLE_LINES = 3
+
+PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥"}
+# What shapes its neighbors and has no picture of its own: joiners and variation selectors.
+JOINERS = {"\u200c", "\u200d", *map(chr, range(0xFE00, 0xFE10))}
+# Letters that join, pile up or run from right to left: Hebrew to Myanmar, Khmer and Mongolian.
+SHAPED = (range(0x0590, 0x10A0), range(0x1780, 0x18B0))
+
+
+def can_shape() -> bool:
+    """Tell whether matplotlib joins letters and turns directions round: since 3.11 it can."""
+    return hasattr(ft2font, "__libraqm_version__")
+
+
+def plain_text(text: str) -> str:
+    """Return a text for matplotlib to write, with escapes for what can't be drawn.
+
+    Its dollar signs are text, not mathematics, and its line breaks break lines.
+    """
+    drawn = [*map(_drawable, text)]
+    if drawn != [*text]:  # a joiner beside an escape would join a letter of the escape
+        drawn = [_escape(c) if c in JOINERS else c for c in drawn]
+    return "".join(drawn).replace("$", r"\$")
+
+
+def font_of(*texts: str) -> dict[str, Any]:
+    """Return the font in which matplotlib is to write these texts, as keywords of a text.
+
+    Warns of characters that no installed font has, and of letters that can't be joined.
+    """
+    families = [COURSE_FONT]
+    for character in dict.fromkeys("".join(texts)):
+        family = _family_with(character)
+        if family is not None and family not in families:
+            families.append(family)
+    _warn_of_unreadable(texts)
+    return {"family": families}
+
+
+def label_of(token: str, room: float = LONGEST_LABEL) -> str:
+    """Return a token as a label of at most `room` inches, in which every character is seen.
+
+    Spaces at its ends, line breaks and tabs have a picture; an accent alone stands on a circle.
+    """
+    letters = max(int(room / LETTER), 2)
+    start = len(token) - len(token.lstrip(" "))
+    end = len(token.rstrip(" "))
+    label = "".join(
+        PICTURES[c] if c in PICTURES and (c != " " or not start <= i < end) else c
+        for i, c in enumerate(token)
+    )
+    if label and set(label) <= JOINERS:
+        label = "".join(map(_escape, label))
+    elif label and unicodedata.category(label[0]).startswith("M"):
+        label = "◌" + label
+    if _letters(label) > letters:
+        kept = label[: 4 * letters]  # even with three accents a letter
+        while _letters(kept) >= letters:
+            kept = kept[:-1]
+        label = kept + "…"
+    return label
+
+
+def longest(labels: Sequence[str]) -> int:
+    """Return the number of letters of the longest label; one of another script may be wide."""
+    return max(map(_letters, labels))
+
+
+def set_title(ax: Axes, title: str, width: float, **style: Any) -> None:
+    """Write a title over a panel, broken into lines where it is wider than the panel.
+
+    Args:
+        width: of the panel, inches.
+        style: passed on to `Axes.set_title`.
+    """
+    text = "\n".join(title_lines(title, width))
+    ax.set_title(plain_text(text), **font_of(text), **style)
+
+
+def title_lines(title: str, width: float) -> list[str]:
+    """Return the lines of a title over a panel of `width` inches, at most three."""
+    letters = width / TITLE_LETTER
+    lines = []
+    for line in title.splitlines():
+        wide = _letters(line) / max(len(line), 1)
+        lines += textwrap.wrap(line, max(int(letters / max(wide, 1)), 8)) or [""]
+    if len(lines) > MOST_TITLE_LINES:
+        lines = [*lines[: MOST_TITLE_LINES - 1], lines[MOST_TITLE_LINES - 1][:-1] + "…"]
+    return lines or [""]
+
+
+def entries_abreast(labels: Sequence[str]) -> int:
+    """Return how many of a legend's entries, with these labels, stand in a line."""
+    mark = 0.65 if on_phone() else 0.7  # inches for the piece of a curve before each label
+    if sum(LETTER * longest([label]) + mark for label in labels) <= text_width():
+        return len(labels)
+    return max(1, int(text_width() / (LETTER * longest(labels) + mark)))
+
+
+def name_entries(legend: Legend, names: Sequence[str]) -> None:
+    """Write the names of a legend's entries."""
+    for entry, name in zip(legend.get_texts(), names, strict=True):
+        label = label_of(name)
+        entry.set(text=plain_text(label), **font_of(label))
+
+
+def _drawable(character: str) -> str:
+    """Return a character, or an escape if it is not to be seen or no installed font has it."""
+    if character == "\n" or _family_with(character) is not None:
+        return character
+    return _escape(character)
+
+
+def _escape(character: str) -> str:
+    """Return a character as Python writes it in a string of ASCII."""
+    return ascii(character)[1:-1]
+
+
+def _letters(text: str) -> int:
+    """Return how many letters wide a text is when drawn."""
+    width = 0
+    for character in text:
+        drawn = _drawable(character)
+        if drawn != character:
+            width += len(drawn)
+        elif unicodedata.east_asian_width(character) in "WF":
+            width += 2
+        elif not unicodedata.category(character).startswith("M"):
+            width += 1
+    return width
+
+
+def _family_with(character: str) -> str | None:
+    """Return the first installed font that has a character, or None if there is nothing to draw."""
+    return _found_family(character, len(fontManager.ttflist))  # asks anew once there are more fonts
+
+
+@lru_cache(maxsize=4096)
+def _found_family(character: str, _: int) -> str | None:
+    if unicodedata.category(character)[0] in "CZ" and character not in {" ", *JOINERS}:
+        return None  # a control, or a space that would be taken for the usual one
+    others = (font.name for font in fontManager.ttflist if font.name.startswith("Noto Sans "))
+    families = chain([COURSE_FONT], OTHER_FONTS, others)
+    return next((family for family in families if has_character(family, character)), None)
+
+
+def has_character(family: str, character: str) -> bool:
+    """Tell whether a font is installed and has a character."""
+    try:
+        path = findfont(FontProperties(family=[family]), fallback_to_default=False)
+    except ValueError:
+        return False
+    return get_font(path).get_char_index(ord(character)) != 0
+
+
+def _warn_of_unreadable(texts: Sequence[str]) -> None:
+    """Warn of the first of these texts that has a character without a font, or needs shaping."""
+    for text in texts:
+        lost = [c for c in text if c.isprintable() and _family_with(c) is None]
+        if lost:
+            _warn_once(
+                f"no installed font has {lost[0]!r} of {text!r}: {_escape(lost[0])} is drawn "
+                "instead. Fonts such as Noto Sans have the letters of its script"
+            )
+            break
+    for text in texts if not can_shape() else ():
+        if any(ord(c) in letters for c in text for letters in SHAPED):
+            _warn_once(
+                f"{text!r} is drawn letter by letter from left to right: matplotlib joins letters "
+                f"and turns directions round from 3.11 on, this is {matplotlib.__version__}"
+            )
+            break
+
+
+@cache
+def _warn_once(message: str) -> None:
+    """Warn, but not again for every map: matplotlib makes Python forget what it has said."""
+    warnings.warn(message, stacklevel=4)

@@ -1,0 +1,533 @@
+"""Answer in a real browser, without a kernel: each kind, and verdicts like the check's."""
+
+import itertools
+import random
+import re
+
+import pytest
+import torch
+from course.without_script import INLINE
+from tools.widget_pages import target_sizes
+
+from attncourse.lessons import lessons
+from attncourse.widgets import Answer
+from attndoctor.verdict import Verdict
+
+ON_PAGES = {
+    f"{lesson}.{name}": getattr(module, name)
+    for lesson, module in lessons().items()
+    for name in module.__all__
+    if getattr(module, name).page is not None
+}
+STEPS = ["merge", "project", "split"]
+
+
+def verdict(passed, words=""):
+    return Verdict(passed, f"{'Yes' if passed else 'No'}: {words}.")
+
+
+def numbers():
+    """Two rows, known apart: of the first 1, 2 and 3, 4; of the second 5."""
+    words = ("right", "known", "close", "other")
+    mixes = itertools.product(words, ("right", "close", "other"))
+    known = [torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0]])]
+    return Answer(
+        "numbers",
+        [("Row *a*", ["x", "y"]), ("", ["z"])],
+        [verdict(mix == ("right", "right"), " ".join(mix)) for mix in mixes],
+        known=known,
+        tolerance=0.01,
+        near=0.1,
+    )
+
+
+def choice():
+    mixes = itertools.product("abc", "abc")
+    verdicts = [verdict(mix == ("a", "c"), " ".join(mix)) for mix in mixes]
+    return Answer("choice", [("One", list("abc")), ("Two", list("abc"))], verdicts)
+
+
+def lines(pick=1):
+    code = ["def f(x):", "    y = x", "    y = x  # again", "    return y"]
+    picks = itertools.combinations(range(4), pick)
+    verdicts = [verdict(picked[0] == 1, str(picked)) for picked in picks]
+    return Answer("lines", [("", code)], verdicts, pick=pick)
+
+
+def order():
+    orders = itertools.permutations(STEPS)
+    verdicts = [verdict(found[0] == "project", " ".join(found)) for found in orders]
+    return Answer("order", [("", STEPS)], verdicts)
+
+
+KINDS = [numbers, choice, lines, order]
+
+
+def example(text):
+    """An exercise for the tests of what every widget does."""
+    labels = [f"*{text}*", f"`{text}`", text]
+    return Answer("choice", [(text, labels)], [Verdict(i == 1, " ".join(labels)) for i in range(3)])
+
+
+def largest(text):
+    titled = [(text, [text, f"{text} 2"]), (f"`{text}`", [text])]
+    verdicts = [Verdict(i == 0, text) for i in range(3)]
+    known = [torch.tensor([[1.0, 2.0, 3.0]])]
+    return Answer("numbers", titled, verdicts, known=known, tolerance=0.1, near=0.2)
+
+
+PLACES = {
+    "fieldset.attn-options > legend",
+    "label > span",
+    "span > em",
+    "span > code",
+    "form > output.attn-live",
+    "output.attn-live > em",
+    "output.attn-live > code",
+}
+KEY = ("input[type=radio]", "Space")
+DAMAGES = {
+    'kind should be numbers or choice or lines or order, but is "essay"': lambda s, _: s.update(
+        kind="essay"
+    ),
+    "labels should be a list of lists of texts, at least 1, but is [[]]": lambda s, _: s.update(
+        labels=[[]]
+    ),
+    "titles should be 1 strings, but there are 2": lambda s, _: s.update(titles=["a", "b"]),
+    "pick should be a whole number from 1 to 3, but is 0": lambda s, _: s.update(pick=0),
+    'tolerance should be a number from 0, but is "no"': lambda s, _: s.update(tolerance="no"),
+    "near should be a number from 0, but is undefined": lambda s, _: s.pop("near"),
+    "groups should be a list of sizes [rows, fields], but is [[1]]": lambda s, _: s.update(
+        groups=[[1]]
+    ),
+    "known should be 2 numbers in 16 bytes, but is 0": lambda s, _: s.update(groups=[[1, 2]]),
+    "verdicts should be a list of verdicts, at least 1, but is [1]": lambda s, _: s.update(
+        verdicts=[1]
+    ),
+    "table should be places from 0 to 0, but one is beyond": lambda s, _: s.update(
+        verdicts=s["verdicts"][:1]
+    ),
+    "table should be 3 numbers in 6 bytes, but is 2": lambda _, b: next(
+        buffer for buffer in b if buffer["path"] == ["table"]
+    ).update(data="AAA="),
+    "given should be an answer of this kind, but is [7]": lambda s, _: s.update(given=[7]),
+    "checked should be true or false, but is 1": lambda s, _: s.update(checked=1),
+}
+
+
+def said(page):
+    return page.get_by_role("status").inner_text()
+
+
+def check(page):
+    page.get_by_role("button", name="Check").click()
+    return said(page)
+
+
+def fill(page, *texts):
+    for field, text in zip(page.get_by_role("textbox").all(), texts, strict=True):
+        field.fill(text)
+
+
+# --- the verdict is the check's -------------------------------------------------------------------
+
+# Types texts into the fields, or clicks an option, and returns what is said after "Check".
+TYPE_ALL = """(answers) => answers.map((texts) => {
+  const fields = document.querySelectorAll(".attn-widget input");
+  fields.forEach((field, i) => {
+    field.value = texts[i];
+    field.dispatchEvent(new InputEvent("input", {bubbles: true}));
+  });
+  document.querySelector("[type=submit]").click();
+  return document.querySelector("output").textContent;
+})"""
+
+
+DIGITS = ["0123456789", "٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴۵۶۷۸۹", "０１２３４５６７８９"]
+MINUSES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
+POINTS = ".,\u066b\uff0c\uff0e"
+AROUND = ["", " ", "\u00a0", "\u2009", "\u202f", "\u200f", "\u061c"]
+
+
+def typed(number: float, rng: random.Random) -> str:
+    """A number as one of many readers would type it."""
+    text = rng.choice([repr(number), f"{number:.6f}", f"{number:.9e}", f"{number * 7:.9f}/7"])
+    doubtful = re.search(r"(?<!\d)[1-9]\d{0,2}\.\d{3}$", text)  # with a comma it might be thousands
+    signs = {"-": rng.choice(MINUSES), ".": "." if doubtful else rng.choice(POINTS)}
+    digits = dict(zip(DIGITS[0], rng.choice(DIGITS), strict=True))
+    text = text.translate(str.maketrans(signs | digits))
+    return rng.choice(AROUND) + text + rng.choice(AROUND)
+
+
+def read(text: str) -> float:
+    """A typed number as Python reads it, to which all digits are known, but one minus and point."""
+    for signs, sign in ((MINUSES, "-"), (POINTS, "."), ("\u200f\u061c", "")):
+        text = text.translate(dict.fromkeys(map(ord, signs), sign))
+    above, _, below = text.partition("/")
+    return float(above) / float(below or 1)
+
+
+def as_shown(verdict: Verdict) -> str:
+    return INLINE.sub(lambda match: match[1] or match[2], repr(verdict))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, found in ON_PAGES.items() if found.page.kind == "numbers"]
+)
+def test_typed_numbers_get_the_verdict_of_the_check(show, name):
+    exercise = ON_PAGES[name]
+    form = exercise.page
+    right = torch.as_tensor(form.right).detach().double()
+    wrong = [torch.as_tensor(mistake.answer) for mistake in exercise.mistakes]
+    known = [right, *(numbers.double() for numbers in wrong if numbers.shape == right.shape)]
+    near = 6 * form.tolerance if form.near is None else form.near
+    rng = random.Random(name)
+    offs = [0, 0.9 * form.tolerance, 1.1 * form.tolerance, 0.9 * near, 1.1 * near, 1.0, -3.0]
+    answers = []
+    for _ in range(400):
+        rows = rng.choices(known, k=2)
+        mixed = torch.cat(
+            [rows[0].flatten()[: right.shape[-1]], rows[1].flatten()[right.shape[-1] :]]
+        )
+        start = rng.choice([rows[0].flatten(), mixed])
+        off = rng.choice(offs)
+        numbers = [number + off * rng.choice([0, 1, -1]) for number in start.tolist()]
+        answers.append([typed(number, rng) for number in numbers])
+    page = show(exercise.on_page())
+    shown = page.evaluate(TYPE_ALL, answers)
+    handed_in = [torch.tensor([*map(read, texts)], dtype=torch.float64) for texts in answers]
+    wanted = [as_shown(exercise(numbers.view_as(right))) for numbers in handed_in]
+    assert shown == wanted
+    assert len(set(shown)) >= len(known) + 2
+
+
+def test_numbers_that_two_known_ones_fit_are_the_first_of_them(show):
+    known = torch.tensor([[1.0], [1.5], [1.6]])
+    verdicts = [verdict(i == 0, str(i)) for i in range(4)]
+    page = show(Answer("numbers", [("", ["x"])], verdicts, known=[known], tolerance=0.2))
+    for text, place in (("1.1", 0), ("1.55", 1), ("1.75", 2), ("1.9", 3)):
+        fill(page, text)
+        assert check(page).endswith(f": {place}.")
+
+
+CHOOSE_ALL = """(answers) => answers.map((picked) => {
+  const parts = document.querySelectorAll(".attn-widget fieldset");
+  parts.forEach((part, i) => part.querySelectorAll("input")[picked[i]].click());
+  document.querySelector("[type=submit]").click();
+  return document.querySelector("output").textContent;
+})"""
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, found in ON_PAGES.items() if found.page.kind == "choice"]
+)
+def test_choices_get_the_verdict_of_the_check(show, name):
+    exercise = ON_PAGES[name]
+    widget = exercise.on_page()
+    mixes = list(itertools.product(*(range(len(labels)) for labels in widget.labels)))
+    shown = show(widget).evaluate(CHOOSE_ALL, mixes)
+    wanted = [as_shown(exercise(answer)) for answer in exercise.page.answers(())]
+    assert shown == wanted
+
+
+PICK_ALL = """(answers) => answers.map((picked) => {
+  const options = [...document.querySelectorAll(".attn-widget input")];
+  options.forEach((option, i) => {
+    if (option.checked !== picked.includes(i)) option.click();
+  });
+  document.querySelector("[type=submit]").click();
+  return document.querySelector("output").textContent;
+})"""
+
+
+@pytest.mark.parametrize("pick", [1, 2, 3])
+def test_picked_lines_get_the_verdict_of_their_place(show, pick):
+    picks = list(itertools.combinations(range(4), pick))
+    shown = show(lines(pick)).evaluate(PICK_ALL, picks)
+    assert shown == [repr(verdict(picked[0] == 1, str(picked))) for picked in picks]
+
+
+# Presses "up" of the step that belongs there, place after place, then "Check".
+ORDER_ALL = """(orders) => orders.map((steps) => {
+  steps.forEach((step, place) => {
+    const up = document.querySelector(`[aria-label="Move up: ${step}"]`);
+    const items = [...document.querySelectorAll("li")];
+    for (let i = items.indexOf(up.closest("li")); i > place; i--) up.click();
+  });
+  document.querySelector("[type=submit]").click();
+  return document.querySelector("output").textContent;
+})"""
+
+
+def test_ordered_steps_get_the_verdict_of_their_place(show):
+    steps = list("edcba")
+    orders = list(itertools.permutations(steps))
+    verdicts = [verdict(found[0] == "a", " ".join(found)) for found in orders]
+    shown = show(Answer("order", [("", steps)], verdicts)).evaluate(ORDER_ALL, orders)
+    assert shown == list(map(repr, verdicts))
+
+
+# --- each kind of control -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_an_untouched_answer_says_nothing(show, make):
+    page = show(make())
+    assert said(page) == ""
+    assert page.get_by_role("button", name="Clear").is_hidden()
+    assert page.locator("[aria-invalid]").count() == 0
+
+
+def test_a_phone_has_room_for_two_fields_beside_each_other(show):
+    page = show(numbers(), width=300)  # as wide as an exercise's box on it
+    one, two = (box.bounding_box() for box in page.get_by_role("textbox").all()[:2])
+    assert one["y"] == two["y"] and one["x"] + one["width"] <= two["x"]
+    assert page.evaluate("document.documentElement.scrollWidth") == 300
+
+
+def test_what_cannot_be_read_is_said_of_each_field(show):
+    page = show(numbers())
+    fields = page.get_by_role("textbox")
+    assert check(page) == "Nothing is filled in so far."
+    assert fields.first.evaluate("field => field === document.activeElement")
+    fill(page, "1", "2 apples", "1/0")
+    assert said(page) == ""
+    assert check(page) == (
+        "“2 apples” and “1/0” can’t be read. Type a number such as 0.43, 3/7 or -2e-3."
+    )
+    assert fields.nth(1).evaluate("field => field === document.activeElement")
+    assert page.locator("label .attn-note").all_inner_texts() == [
+        "",
+        "not a number",
+        "not a number",
+    ]
+    fill(page, "1", "", "5")
+    assert check(page) == "Still empty: y."
+    assert [f.get_attribute("aria-invalid") for f in fields.all()] == [None, "true", None]
+    fill(page, "1", "2", "5")
+    assert check(page) == "Correct. Yes: right right."
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0.43", 0.43), ("0,43", 0.43), (".5", 0.5), ("7.", 7), ("+2", 2), ("-2e-3", -0.002),
+        ("\u22122E\u22123", -0.002), ("3/7", 3 / 7), (" 3 / -7 ", -3 / 7), ("1,5/2,5", 0.6),
+        ("\u20130.43", -0.43), ("2e\u20133", 0.002), ("٠٫٤٣", 0.43), ("−۳/۷", -3 / 7),
+        ("０．４３", 0.43), ("－２ｅ－３", -0.002), ("３／７", 3 / 7), ("\u200e-0.43\u200f", -0.43),
+        ("\u2009 0.43\u00a0", 0.43), ("0,125", 0.125), ("12,3456", 12.3456), ("1234,567", 1234.567),
+    ],
+)  # fmt: skip
+def test_a_number_may_be_typed_in_many_ways(show, text, number):
+    known = torch.tensor([[number]], dtype=torch.float64)
+    verdicts = [verdict(True, "read"), verdict(False, "other")]
+    page = show(Answer("numbers", [("", ["x"])], verdicts, known=[known], tolerance=1e-12))
+    fill(page, text)
+    assert check(page) == "Correct. Yes: read."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1.2.3", "1,234.5", "1/2/3", "3/", "/7", "0/0", "1e999", "NaN", "Infinity", "0x10", "-",
+        "1\u20132", "--1", "\u20145", "1 000", "1\u2009000", "1 1/2", "1'000", "1_000", "1٬000",
+        "½", "2²", "1·5", "٣x",
+    ],
+)  # fmt: skip
+def test_other_texts_are_no_numbers(show, text):
+    page = show(numbers())
+    fill(page, text, "2", "5")
+    assert check(page) == f"“{text}” can’t be read. Type a number such as 0.43, 3/7 or -2e-3."
+
+
+THOUSANDS = "Write 4,096 as 4096 or 4.096."
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        *((text, "Write 25% as 0.25.") for text in ("25%", "25 ％", "٢٥٪")),
+        *((text, THOUSANDS) for text in ("4,096", "-1,000", "1/ 1,500 ", "１，０００")),
+    ],
+)
+def test_what_may_mean_two_numbers_is_none_and_what_to_type_is_said(show, text, advice):
+    page = show(numbers())
+    fill(page, text, text, "5")
+    wanted = f"“{text}” can’t be read. Type a number such as 0.43, 3/7 or -2e-3. {advice}"
+    assert check(page) == wanted
+
+
+def test_a_very_long_text_is_cut_and_refused(show):
+    widget = numbers()
+    page = show(widget, widget, width=360)
+    first = page.locator(".attn-widget").first
+    field = first.get_by_role("textbox").first
+    for text in ("1" * 100_000 + "x", "<b>" * 30_000, "1" * 100_000, "0." + "3" * 59):
+        field.fill(text)
+        assert check(first) == (
+            f"“{text[:61]}” can’t be read. Type a number such as 0.43, 3/7 or -2e-3. "
+            "At most 60 characters fit."
+        )
+        assert field.input_value() == text[:61]
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+        assert page.locator("b").count() == 0
+    field.fill("0." + "3" * 58)
+    assert "Still empty" in check(first)
+
+
+def test_enter_hands_in_unless_an_input_method_is_composing(show):
+    page = show(numbers())
+    field = page.get_by_role("textbox").first
+    field.fill("1")
+    press = """(field, options) => field.dispatchEvent(new KeyboardEvent(
+        "keydown", {key: "Enter", bubbles: true, cancelable: true, ...options}))"""
+    for composing in ({"isComposing": True}, {"keyCode": 229}):
+        assert field.evaluate(press, composing)  # and leaves the key to it
+        assert said(page) == ""
+    assert not field.evaluate(press, {})
+    assert said(page) == "Still empty: y and z."
+
+
+def test_fields_with_one_label_are_told_apart(show):
+    rows = [("Row *a*", ["x", "`y`"]), ("Row b", ["x", "z"]), ("", ["x"])]
+    known = [torch.zeros(1, 5)]
+    page = show(Answer("numbers", rows, [verdict(True), verdict(False)], known=known))
+    fill(page, "", "", "", "0", "")
+    assert check(page) == "Still empty: x (Row a), y, x (Row b) and x."
+
+
+def test_parts_may_have_choices_of_their_own(show):
+    parts = [("First", ["a", "b"]), ("*Second*", ["c", "d", "e"])]
+    mixes = list(itertools.product(*(labels for _, labels in parts)))
+    verdicts = [verdict(mix == ("b", "d"), " ".join(mix)) for mix in mixes]
+    page = show(Answer("choice", parts, verdicts))
+    assert check(page) == "Still to pick: First and Second."
+    places = list(itertools.product(range(2), range(3)))
+    assert page.evaluate(CHOOSE_ALL, places) == list(map(repr, verdicts))
+
+
+def test_what_is_still_to_pick_is_named(show):
+    page = show(choice())
+    assert check(page) == "Still to pick: One and Two."
+    page.get_by_role("group", name="One").get_by_label("a").check()
+    assert said(page) == ""
+    assert check(page) == "Still to pick: Two."
+    focused = "document.activeElement.closest('fieldset').querySelector('legend').textContent"
+    assert page.evaluate(focused) == "Two"
+    page.get_by_role("group", name="Two").get_by_label("c").check()
+    assert check(page) == "Correct. Yes: a c."
+
+
+def test_so_many_lines_are_picked(show):
+    page = show(lines())
+    assert check(page) == "Pick a line first."
+    page = show(lines(pick=2))
+    assert check(page) == "Pick 2 lines first."
+    page.get_by_role("checkbox").nth(3).check()
+    assert check(page) == "Pick 2 lines; so far there is 1."
+    page.get_by_text("y = x  # again").click()
+    page.get_by_text("def f(x):").click()
+    assert check(page) == "Pick 2 lines; so far there are 3."
+    page.get_by_text("def f(x):").click()
+    assert check(page) == "Not yet. No: (2, 3)."
+
+
+def test_steps_are_moved_by_keys_and_by_touch(show):
+    page = show(order())
+    down = page.get_by_role("button", name="Move down: merge")
+    down.press("Enter")
+    assert page.locator("li span").all_inner_texts() == ["project", "merge", "split"]
+    assert said(page) == "merge: now 2 of 3."
+    page.keyboard.press("Space")  # the button has the focus still
+    page.keyboard.press("Space")  # and there it ends
+    assert page.locator("li span").all_inner_texts() == ["project", "split", "merge"]
+    assert down.get_attribute("aria-disabled") == "true"
+    page.get_by_role("button", name="Move up: split").tap()
+    assert page.locator("li span").all_inner_texts() == ["split", "project", "merge"]
+    assert check(page) == "Not yet. No: split project merge."
+
+
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [
+        (numbers, ["1", "2"]), (numbers, ["1", "2", 5]), (numbers, ["1", "2", None]),
+        (numbers, ["1", "2", ["5"]]), (numbers, ["1", "2", "5" * 62]), (numbers, "125"),
+        (choice, ["0", "2"]), (choice, [[0], 2]), (choice, ["length", 2]), (choice, [0, 3]),
+        (choice, [0, -1]), (choice, [0, 0.5]), (choice, [0]), (choice, [True, 2]),
+        (choice, {"0": 0, "1": 2, "length": 2}),
+        (lines, ["length"]), (lines, ["1"]), (lines, [4]), (lines, [None]), (lines, [2, 1]),
+        (order, [0, 1]), (order, [0, 1, 1]), (order, ["0", "1", "2"]), (order, [0, 1, 3]),
+    ],
+)  # fmt: skip
+def test_what_no_reader_can_have_given_is_refused(show, make, given):
+    page = show(make(), damage=lambda state, _: state.update(given=given, checked=True))
+    assert "given should be an answer of this kind" in page.get_by_role("alert").inner_text()
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_clearing_starts_over(show, make):
+    widget = make()
+    page = show(widget)
+    written = "form => form.innerHTML.replaceAll(' data-lm-suppress-shortcuts=\"true\"', '')"
+    before = page.locator("form").evaluate(written)
+    control = page.locator(".attn-widget :is(input, li [aria-disabled=false])").first
+    if control.get_attribute("type") == "text":
+        control.fill("1")
+    else:
+        control.click()
+    check(page)
+    page.get_by_role("button", name="Clear").click()
+    assert said(page) == ""
+    assert page.get_by_role("button", name="Clear").is_hidden()
+    assert page.locator("form").evaluate(written) == before
+    assert page.evaluate("document.activeElement.closest('fieldset') !== null")
+    assert page.locator(":checked").count() == 0
+
+
+def test_a_changed_answer_takes_the_verdict_away(show):
+    page = show(numbers())
+    fill(page, "1", "2", "5")
+    assert check(page) == "Correct. Yes: right right."
+    assert "attn-passed" in page.get_by_role("status").get_attribute("class")
+    page.get_by_role("textbox").first.press("End")
+    page.keyboard.type("0")
+    assert said(page) == ""
+    assert "attn-passed" not in page.get_by_role("status").get_attribute("class")
+
+
+def test_short_choices_stand_side_by_side_and_long_ones_below_each_other(show):
+    verdicts = [verdict(False), verdict(True)]
+    for labels, side_by_side in ((["both", "none"], True), (["both", "neither of the two"], False)):
+        page = show(Answer("choice", [("", labels)], verdicts))
+        first, second = (label.bounding_box()["y"] for label in page.locator("label").all())
+        assert (first == second) == side_by_side
+
+
+@pytest.mark.parametrize("make", KINDS)
+@pytest.mark.parametrize("width", [360, 1000])
+def test_each_kind_fits(show, make, width):
+    page = show(make(), width=width)
+    check(page)
+    assert min(target_sizes(page)) >= 24
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_long_line_of_code_wraps_on_a_phone_and_is_indented_as_it_was(show):
+    code = [
+        "def split(x):",
+        "    q, k, v = (t.view(B, T, h, d_k).transpose(1, 2) for t in (q, k, v))",
+    ]
+    page = show(Answer("lines", [("", code)], [verdict(True)] * 2), width=360)
+    box = page.locator(".attn-listing .attn-scroll")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert page.locator(".attn-listing code").all_inner_texts() == code
+
+
+def test_three_numbers_of_a_row_stand_in_a_line_on_a_phone(show):
+    known = [torch.tensor([[1.0, 2.0, 3.0]])] * 2
+    parts = [(title, ["to 0", "to 1", "to 2"]) for title in ("Token 0", "Token 1")]
+    page = show(
+        Answer("numbers", parts, [verdict(True)] * 4, known=known, tolerance=0.1), width=320
+    )
+    tops = [field.bounding_box()["y"] for field in page.get_by_role("textbox").all()]
+    assert tops[0] == tops[1] == tops[2] < tops[3] == tops[4] == tops[5]

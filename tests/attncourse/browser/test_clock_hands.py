@@ -1,0 +1,156 @@
+"""ClockHands in a real browser, without a kernel: its numbers, its hands, its controls."""
+
+import math
+import re
+
+import pytest
+import torch
+
+from attncourse.widgets import ClockHands
+from attncourse.widgets.clock_hands.widget import LAST, WIDTHS
+from attnlib.positions import RotaryPositions, sinusoidal_positions
+
+
+def example(text):
+    """Clocks for the tests of what every widget does: they show no text that is given."""
+    return ClockHands()
+
+
+def largest(text):
+    return ClockHands(LAST, 0, d=max(WIDTHS), rotary=True)
+
+
+PLACES = set()
+KEY = ("[type=range]", "ArrowRight")
+
+
+def vectors(d, rotary):
+    """The vectors of all positions for p and for q, each [64, d], as attnlib computes them."""
+    if not rotary:
+        return [sinusoidal_positions(LAST + 1, d, dtype=torch.float64)] * 2
+    starts = ((1.0, 0.0), (0.6, 0.8))  # the pairs of a query and of a key
+    given = [torch.tensor(pair * (d // 2), dtype=torch.float64) for pair in starts]
+    return [RotaryPositions()(vector.expand(LAST + 1, d)) for vector in given]
+
+
+def product(p, q, d=8, rotary=False):
+    queries, keys = vectors(d, rotary)
+    return (queries[p] @ keys[q]).item()
+
+
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize("d", WIDTHS)
+def test_the_browser_computes_what_attnlib_computes(show, d, rotary):
+    computed = show(ClockHands()).evaluate(
+        """({last, d, rotary}) => {
+            const {anglesOf, pairsOf} = attnModules["clock_hands/widget.js"];
+            return Array.from({length: last + 1}, (_, p) =>
+                anglesOf({position: p, other: p, d, rotary}).map((angles) =>
+                    pairsOf(angles, rotary).flat()));
+        }""",
+        {"last": LAST, "d": d, "rotary": rotary},
+    )
+    computed = torch.tensor(computed, dtype=torch.float64)  # [64, 2, d]
+    torch.testing.assert_close(computed, torch.stack(vectors(d, rotary), dim=1))
+
+
+def said(page):
+    """The dot product and the distance that the page tells."""
+    text = page.locator("output").first.inner_text().replace("\u2212", "-")
+    return [float(n) for n in re.findall(r"-?\d*\.?\d+", text.split("=", 1)[1])]
+
+
+def assert_says(page, p, q, **options):
+    number, distance = said(page)
+    assert abs(number - product(p, q, **options)) <= 0.005001
+    assert distance == p - q
+
+
+def turned(page, name):
+    """The angles of the hands that are drawn."""
+    texts = page.locator(name).evaluate_all("all => all.map((hand) => hand.style.transform)")
+    return [float(re.search(r"rotate\((.*)rad\)", text)[1]) for text in texts]
+
+
+def test_hands_and_numbers_are_those_of_the_positions(show):
+    page = show(ClockHands(5, 2, d=4))
+    assert_says(page, 5, 2, d=4)
+    assert turned(page, ".attn-wide") == pytest.approx([5, 0.05])
+    assert turned(page, ".attn-narrow") == pytest.approx([2, 0.02])
+    told = page.locator(".attn-clocks .attn-query").all_inner_texts()
+    assert told == ["\u2212.96 .28", ".05 1.00"]
+    assert page.locator(".attn-turn").all_inner_texts() == ["turn: 6.3", "turn: 628"]
+
+
+def test_a_hand_points_to_the_right_and_up_as_its_numbers_say(show):
+    page = show(ClockHands(2, 0, d=4))
+    page.add_style_tag(content="* { transition: none !important }")
+    wide, face = (page.locator(f".attn-clocks {name}").first for name in (".attn-wide", "circle"))
+    hand, around = wide.bounding_box(), face.bounding_box()
+    center = [around["x"] + around["width"] / 2, around["y"] + around["height"] / 2]
+    # At angle 2, to the right (sin 2 > 0) and downward (cos 2 < 0).
+    assert hand["x"] + hand["width"] / 2 > center[0]
+    assert hand["y"] + hand["height"] / 2 > center[1]
+    ratio = hand["height"] / hand["width"]
+    assert ratio == pytest.approx(abs(math.cos(2) / math.sin(2)), abs=0.15)
+
+
+@pytest.mark.parametrize("rotary", [False, True])
+def test_both_together_leave_the_dot_product_as_it_is(show, rotary):
+    page = show(ClockHands(3, 1, rotary=rotary))
+    before = said(page)
+    for _ in range(3):
+        page.get_by_role("button", name="both +").click()
+    assert said(page) == before
+    assert_says(page, 6, 4, rotary=rotary)
+    page.get_by_role("slider", name="Position p").press("ArrowRight")
+    assert said(page) != before
+    assert_says(page, 7, 4, rotary=rotary)
+
+
+def test_nothing_moves_beyond_the_ends(show):
+    page = show(ClockHands(3, 0))
+    back = page.get_by_role("button", name="\u2212 both")
+    assert back.is_disabled()
+    back.dispatch_event("click")
+    assert_says(page, 3, 0)
+    page.get_by_role("slider", name="Position p").press("End")
+    page.get_by_role("slider", name="Position q").press("ArrowRight")
+    assert_says(page, LAST, 1)
+    assert page.get_by_role("button", name="both +").is_disabled()
+    assert not back.is_disabled()
+
+
+def test_width_and_switch_change_the_clocks(show):
+    page = show(ClockHands(3, 1))
+    assert page.locator(".attn-clocks svg").count() == 4
+    page.get_by_role("slider", name="Width").press("End")
+    assert page.locator(".attn-clocks svg").count() == 8
+    assert_says(page, 3, 1, d=16)
+    page.get_by_role("checkbox").press("Space")
+    assert_says(page, 3, 1, d=16, rotary=True)
+    assert "query" in page.locator(".attn-note").inner_text()
+
+
+def test_who_wants_no_motion_gets_none(show):
+    page = show(ClockHands())
+    duration = "hand => getComputedStyle(hand).transitionDuration"
+    assert page.locator(".attn-wide").first.evaluate(duration) == "0.25s"
+    page.emulate_media(reduced_motion="reduce")
+    assert page.locator(".attn-wide").first.evaluate(duration) == "0s"
+
+
+def test_views_of_one_widget_stay_together_and_others_alone(show):
+    one, other = ClockHands(3, 1), ClockHands(3, 1)
+    first, second, alone = show(one, one, other).locator(".attn-widget").all()
+    first.get_by_role("slider", name="Position p").press("Home")
+    assert "PE(0)" in second.inner_text()
+    assert "PE(3)" in alone.inner_text()
+
+
+DAMAGES = {
+    "position should be one of 0 to 63, but is 64": lambda state, _: state.update(position=64),
+    "other should be one of 0 to 63, but is 1.5": lambda state, _: state.update(other=1.5),
+    "d should be one of 4, 8, 16, but is 6": lambda state, _: state.update(d=6),
+    'rotary should be true or false, but is "yes"': lambda s, _: s.update(rotary="yes"),
+}

@@ -1,0 +1,306 @@
+"""What every widget does: it stays text, says what is damaged, fits a phone, and leaves others be.
+
+Widgets are found in attncourse.widgets; what the tests need to know of one stands in its own test
+file (see tools/every_widget.py).
+"""
+
+import pytest
+from course import without_script
+from tools.every_widget import COMPLETE, NAMES, about, what_is_missing
+from tools.widget_pages import target_sizes
+
+from attncourse.widgets._browser_code import FOLDER
+
+every_widget = pytest.mark.parametrize("name", COMPLETE)
+
+ATTACK = "<img src=x onerror=\"document.title='run'\">"
+LONG = "Donaudampfschifffahrtsgesellschaftskapitän" * 3
+
+
+def test_each_widget_is_exported():
+    """A widget's script has the default export that its class runs; parts of one have none."""
+    scripts = [path for path in FOLDER.rglob("*.js") if "\nexport default " in path.read_text()]
+    assert {path.name for path in scripts} == {"widget.js"}
+    hidden = sorted({path.parent.name for path in scripts} - set(NAMES))
+    assert not hidden, f"attncourse.widgets.__all__ doesn't name the class of {hidden}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_widget_has_its_test_file(name):
+    assert what_is_missing(name) == ""
+
+
+USE = """async () => {
+  const folds = document.querySelectorAll("details:not(:has(.attn-table))");
+  for (const fold of folds) fold.open = true;
+  const controls = ".attn-widget :is(input, button, [tabindex='0'])";
+  for (const control of document.querySelectorAll(controls)) {
+    if (!control.checkVisibility() || control.disabled) continue;
+    control.focus();
+    await null; // whoever observes the page sees each step
+    control.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowDown", bubbles: true}));
+    control.click();
+    await null;
+    control.dispatchEvent(new InputEvent("input", {bubbles: true}));
+  }
+}"""
+
+
+def unfold_all(page):
+    """Open every fold of a page; the tables in them are filled then."""
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+    tables = "[...document.querySelectorAll('details:has(.attn-table)')]"
+    page.wait_for_function(f"{tables}.every((fold) => fold.querySelector('tbody tr'))")
+
+
+def use(page):
+    """Use everything there is, then unfold the numbers."""
+    page.evaluate(USE)
+    unfold_all(page)
+
+
+# Notes where a text is seen or spoken from now on: "tr > th", "div.attn-rows > span title" for an
+# attribute, with "…" where it stands among other words.
+NOTE_PLACES = """(text) => {
+  const places = (window.places = new Set());
+  const tag = ({localName, classList}) => [localName, ...classList].slice(0, 2).join(".");
+  const note = (place, found) => {
+    if (found.includes(text)) places.add(found.trim() === text ? place : `${place} …`);
+  };
+  const look = () => {
+    for (const node of document.querySelectorAll(".attn-widget *")) {
+      if (!node.checkVisibility()) continue;
+      const place = `${tag(node.parentNode)} > ${tag(node)}`;
+      for (const child of node.childNodes)
+        if (child.nodeType === Node.TEXT_NODE) note(place, child.data);
+      for (const {name, value} of node.attributes) note(`${place} ${name}`, value);
+    }
+  };
+  const everything = {subtree: true, childList: true, characterData: true, attributes: true};
+  new MutationObserver(look).observe(document.body, everything);
+  look();
+}"""
+
+
+@pytest.mark.everyday
+@every_widget
+def test_texts_are_text_and_never_markup(show, name):
+    its = about(name)
+    page = show(its.example(ATTACK))
+    page.evaluate(NOTE_PLACES, ATTACK)
+    unfold_all(page)
+    use(page)
+    assert set(page.evaluate("[...window.places]")) == its.PLACES
+    assert page.locator("img").count() == 0
+    assert page.title() == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [(name, message) for name in COMPLETE for message in about(name).DAMAGES],
+)
+def test_a_damaged_state_says_so_and_the_page_lives_on(show, name, message):
+    its = about(name)
+    page = show(its.example("a"), its.example("b"), damage=its.DAMAGES[message])
+    page.locator(".attn-widget").wait_for()  # the other one
+    assert page.get_by_role("alert").count() == 1
+    assert message in page.get_by_role("alert").inner_text()
+    use(page)
+
+
+@every_widget
+@pytest.mark.parametrize("width", [360, 1000])
+def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, name, width):
+    page = show(about(name).largest(LONG), width=width)
+    sizes = target_sizes(page)
+    use(page)
+    sizes += target_sizes(page)
+    assert len(sizes) > 2
+    assert min(sizes) >= 24
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@every_widget
+def test_a_telephone_has_no_reason_to_magnify_the_page_around_a_field(show, name):
+    page = show(about(name).example("text"))  # on a screen that is touched
+    unfold_all(page)
+    fields = page.locator("input[type=text], select")
+    sizes = fields.evaluate_all(
+        "fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))"
+    )
+    assert min(sizes, default=16) >= 16
+
+
+# What the Tab key reaches, in order: of radio buttons with one name only one.
+STOPS = """(root) => {
+  const radios = new Set();
+  const stops = [...root.querySelectorAll("*")].filter((node) => {
+    if (node.tabIndex < 0 || node.disabled || !node.checkVisibility()) return false;
+    if (node.type !== "radio") return true;
+    return !radios.has(node.name) && radios.add(node.name);
+  });
+  return stops.map((node) => node.type ?? node.localName);
+}"""
+FOCUSED = """() => {
+  const node = document.activeElement;
+  const styles = getComputedStyle(node);
+  return {
+    stop: node.type ?? node.localName,
+    inside: node.closest(".attn-widget") !== null,
+    isSeen: node.matches(":focus-visible") && styles.outlineStyle !== "none",
+    keepsKeys: node.hasAttribute("data-lm-suppress-shortcuts"),
+  };
+}"""
+
+
+@pytest.mark.everyday
+@every_widget
+def test_every_control_is_reached_by_tab_is_seen_then_and_keeps_its_keys(show, name):
+    page = show(about(name).example("a"))
+    page.evaluate("document.body.append(document.createElement('button'))")  # what follows it
+    stops = page.locator(".attn-widget").evaluate(STOPS)
+    assert stops
+    for stop in stops:
+        page.keyboard.press("Tab")
+        # JupyterLab leaves a focused element's keys alone where it finds its mark.
+        expected = {"stop": stop, "inside": True, "isSeen": True, "keepsKeys": True}
+        assert page.evaluate(FOCUSED) == expected, page.evaluate("document.activeElement.outerHTML")
+    page.keyboard.press("Tab")
+    assert not page.evaluate(FOCUSED)["inside"]
+
+
+# What a widget shows, with what its controls hold.
+SHOWN = """(root) => [root.innerHTML, ...[...root.querySelectorAll("input")].map(
+  ({checked, value}) => `${checked} ${value}`)]"""
+
+
+@pytest.mark.everyday
+@every_widget
+def test_a_key_changes_what_every_view_shows(show, name):
+    """Another view of the same widget knows only its traits."""
+    its = about(name)
+    widget = its.example("a")
+    page = show(widget, widget)
+    one, other = page.locator(".attn-widget").all()
+    before = other.evaluate(SHOWN)
+    selector, key = its.KEY
+    one.locator(selector).first.focus()
+    assert page.evaluate(FOCUSED)["keepsKeys"]
+    page.keyboard.press(key)
+    assert other.evaluate(SHOWN) != before
+
+
+@every_widget
+def test_colors_are_printed_also_where_a_printer_saves_them(show, name):
+    page = show(about(name).example("a"))
+    kept = "nodes => nodes.map((node) => getComputedStyle(node).printColorAdjust)"
+    assert set(page.locator(".attn-widget, .attn-widget *").evaluate_all(kept)) == {"exact"}
+
+
+@pytest.mark.everyday
+@every_widget
+def test_several_of_a_kind_share_no_id(show, name):
+    example = about(name).example
+    page = show(example("a"), example("b"))
+    use(page)
+    assert page.locator("[id]").count() == 0
+
+
+@every_widget
+def test_without_script_it_is_told_in_words(name):
+    words = without_script.fallback(about(name).example("a").get_state())
+    assert "The answer" in words or len(words.partition("it needs JavaScript. ")[2]) > 40
+
+
+# Every computed style of every element and of what stands before and after it, as texts: those that
+# differ, and which of them each has, for most look like others. What only screen readers find has a
+# place on the page, which isn't its look.
+LOOK = """(root) => {
+  const nodes = [root, ...root.querySelectorAll("*:not(.attn-unseen)")];
+  const names = Array.from(getComputedStyle(root)).sort();
+  const textOf = (node, pseudo) => {
+    const styles = getComputedStyle(node, pseudo);
+    if (pseudo && styles.content === "none") return "";
+    const values = names.map((name) => `${name}: ${styles.getPropertyValue(name)}`);
+    const classes = node.getAttribute("class") ?? "";
+    return `<${node.localName} class="${classes}" ${pseudo ?? ""}> ${values.join("; ")}`;
+  };
+  const places = new Map(); // text -> its place among those that differ
+  const looks = nodes.flatMap((node) => [null, "::before", "::after"].map((pseudo) => {
+    const text = textOf(node, pseudo);
+    if (!places.has(text)) places.set(text, places.size);
+    return places.get(text);
+  }));
+  return [[...places.keys()], looks];
+}"""
+
+PLAIN = """() => document.body.insertAdjacentHTML("beforeend", `<div id="plain">
+  <p>p <code>c</code></p><details open><summary>s</summary><table>
+  <caption>c</caption><tr><th>h</th><td>d</td></tr></table></details>
+  <label><input type="radio"><input type="range"></label><button>b</button>
+  <svg><text>t</text><rect/><path/></svg><fieldset><legend>l</legend></fieldset></div>`)"""
+
+
+@pytest.fixture(scope="module")
+def examples():
+    return [about(name).example("word") for name in COMPLETE]
+
+
+def look(element) -> list[str]:
+    """Return the look of all in an element."""
+    texts, looks = element.evaluate(LOOK)
+    texts = [text.replace(", ", ",") for text in texts]  # a property of our own keeps its spaces
+    return [texts[place] for place in looks]
+
+
+def looks(page) -> list[list[str]]:
+    """Return the look of each widget on a page, its numbers unfolded."""
+    unfold_all(page)
+    page.evaluate("document.activeElement.blur()")
+    return [look(widget) for widget in page.locator(".attn-widget").all()]
+
+
+def differences(found: list[str], expected: list[str]) -> list[str]:
+    """Return for each element that looks otherwise the styles in which it does."""
+    assert len(found) == len(expected)
+    return [
+        f"{one.split('>')[0]}> {sorted(set(one.split('; ')) ^ set(other.split('; ')))}"
+        for one, other in zip(found, expected, strict=True)
+        if one != other
+    ]
+
+
+def test_no_widget_changes_another_in_any_order(show, examples):
+    alone = [own for widget in examples for own in looks(show(widget))]
+    there, back = looks(show(*examples)), looks(show(*examples[::-1]))[::-1]
+    for name, own, first, second in zip(COMPLETE, alone, there, back, strict=True):
+        assert len(own) > 20, f"{name} drew nothing"
+        assert differences(first, own) == [], name
+        assert differences(second, own) == [], name
+
+
+def test_a_notebook_shows_each_widget_as_a_page_does(show, examples):
+    """A notebook has a widget's style in one sheet, a page in two, of which widgets share one."""
+    for name, widget in zip(COMPLETE, examples, strict=True):
+        page = show(widget)
+        (on_page,) = looks(page)
+        page.evaluate(
+            """(sheet) => {
+                document.querySelectorAll("style").forEach((other) => other.remove());
+                const style = document.createElement("style");
+                style.textContent = sheet;
+                document.head.append(style);
+            }""",
+            widget._css,
+        )
+        (in_notebook,) = looks(page)
+        assert differences(in_notebook, on_page) == [], name
+
+
+def test_no_widget_changes_the_page_around_it(show, examples):
+    without, beside = show(examples[0]), show(*examples)
+    without.evaluate("document.querySelectorAll('style').forEach((sheet) => sheet.remove())")
+    for page in (without, beside):
+        page.evaluate(PLAIN)
+    found, expected = (look(page.locator("#plain")) for page in (beside, without))
+    assert differences(found, expected) == []

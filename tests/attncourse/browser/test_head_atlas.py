@@ -1,0 +1,502 @@
+"""HeadAtlas in a real browser, without a kernel: its order, its heads, its rows; and its file."""
+
+import base64
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+import torch
+from tools.atlases import made_atlas
+from tools.browsing import open_page, violations_on
+from tools.engines import FOCUS, wait_for
+from tools.widget_pages import TOKEN_MAP_PLACES, unfold
+
+from attncourse.widgets import HeadAtlas
+from attnlib import palette
+
+
+def example(text):
+    """An atlas for the tests of what every widget does."""
+    atlas, _ = made_atlas(tokens=[text, *"bcdef"], name=text)
+    return HeadAtlas(atlas)
+
+
+def largest(text):
+    tokens = [f"token{i}" for i in range(23)] + [text]
+    atlas, _ = made_atlas(12, 12, 24, tokens=tokens, name=text)
+    return HeadAtlas(atlas)
+
+
+def set_bytes(buffers, name, change):
+    """Change the saved bytes of a trait."""
+    buffer = next(buffer for buffer in buffers if buffer["path"] == [name])
+    buffer["data"] = base64.b64encode(change(base64.b64decode(buffer["data"]))).decode()
+
+
+PLACES = {
+    *TOKEN_MAP_PLACES,
+    "button.attn-tile > bdi.attn-tile-key …",
+    "div.attn-text > button.attn-chip title",
+    "div.attn-widget > p.attn-title …",
+    "button.attn-chip > bdi",
+    "li > bdi.attn-key",
+    "p.attn-heading > bdi.attn-query",
+    "table > caption …",
+}
+KEY = ("input[type=range]", "ArrowRight")
+DAMAGES = {
+    "head should be one of 0 to 5, but is 6": lambda state, _: state.update(head=6),
+    "pinned should be one of 0 to 5, or -1, but is -2": lambda state, _: state.update(pinned=-2),
+    'order should be one of layers, highest, lowest, but is "best"': (
+        lambda state, _: state.update(order="best")
+    ),
+    "above should be a whole number from 0 to 100, but is 0.5": (
+        lambda state, _: state.update(above=0.5)
+    ),
+    "patterns should be a list of scores with name and rule": (
+        lambda state, _: state["patterns"][0].pop("rule")
+    ),
+    "layer_names should be 2 strings, but there are 3": (
+        lambda state, _: state["layer_names"].append("layer")
+    ),
+    "maps should be 216 numbers in 216 bytes, but is 215": (
+        lambda _, buffers: set_bytes(buffers, "maps", lambda data: data[1:])
+    ),
+    "top_keys should be places from 0 to 5, but one is beyond": (
+        lambda _, buffers: set_bytes(buffers, "top_keys", lambda data: b"\6\0" + data[2:])
+    ),
+    "scores holds a number that isn't finite": (
+        lambda _, buffers: set_bytes(buffers, "scores", lambda data: b"\xff" * 4 + data[4:])
+    ),
+}
+
+
+IS_DRAWN = "(canvas) => canvas.getContext('2d').getImageData(0, 0, 1, 1).data[3] === 255"
+DRAWN = f"({IS_DRAWN})(document.querySelector('.attn-tile canvas'))"
+
+
+def short(number, digits=2):
+    return f"{number:.{digits}f}".removeprefix("0")
+
+
+def painted(canvas, cells):
+    """The colors [cells, cells, 4] of a canvas, once it is drawn."""
+    canvas.scroll_into_view_if_needed()
+    canvas.page.wait_for_timeout(100)  # tiles are drawn once they are seen
+    pixels = canvas.evaluate(
+        "c => Array.from(c.getContext('2d').getImageData(0, 0, c.width, c.height).data)"
+    )
+    return torch.tensor(pixels, dtype=torch.float64).view(cells, cells, 4)
+
+
+def color_of(shares):
+    """The palette's colors [..., 3] of shares, linear between its stops."""
+    stops = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in palette.WEIGHT_SCALE])
+    places = np.linspace(0, 1, len(stops))
+    colors = [np.interp(shares.numpy(), places, stops[:, channel]) for channel in range(3)]
+    return torch.from_numpy(np.stack(colors, -1))
+
+
+def tile_names(page):
+    return page.locator(".attn-tile-title span:first-child").all_inner_texts()
+
+
+def tile_numbers(page):
+    return page.locator(".attn-tile .attn-number").all_inner_texts()
+
+
+def name_of(head, h):
+    return f"{head // h + 1}.{head % h + 1}"
+
+
+def row_of(page, place=0):
+    """The names and numbers of a row's bars."""
+    lines = page.locator(".attn-keys").nth(place).locator("li")
+    return [re.split(r"\n", text) for text in lines.all_inner_texts()]
+
+
+def test_the_maps_are_the_heads_shares_and_rows_are_queries(show):
+    atlas, _ = made_atlas()
+    widget = HeadAtlas(atlas)
+    page = show(widget)
+    held = np.frombuffer(widget.maps, "u1").reshape(6, 6, 6) / 255  # square roots
+    for lifted in (False, True):
+        page.get_by_label("Lift faint weights").set_checked(lifted)
+        shades = torch.from_numpy(held if lifted else held**2)
+        for head in range(6):
+            pixels = painted(page.locator(".attn-tile canvas").nth(head), 6)
+            may_look = torch.ones(6, 6).tril().bool()
+            assert torch.equal(pixels[..., 3] == 255, may_look)
+            assert (pixels[..., :3] - color_of(shades[head]))[may_look].abs().max() <= 1
+    page.locator(".attn-tile").nth(4).click()
+    assert (painted(page.locator(".attn-plot canvas").first, 6) == pixels_of(page, 4)).all()
+
+
+def pixels_of(page, head):
+    return painted(page.locator(".attn-tile canvas").nth(head), 6)
+
+
+def test_tiles_stand_layer_by_layer_or_by_their_score(show):
+    atlas, _ = made_atlas(3, 4, 10)
+    page = show(HeadAtlas(atlas))
+    assert tile_names(page) == [name_of(head, 4) for head in range(12)]
+    for name in ("previous token", "entropy"):
+        page.get_by_role("button", name=name, exact=True).click()
+        mean = atlas.scores[name].mean.flatten()
+        page.get_by_role("button", name="layer by layer").click()
+        assert tile_numbers(page) == [short(score) for score in mean]
+        for order, sign in (("highest first", -1), ("lowest first", 1)):
+            page.get_by_role("button", name=order).click()
+            heads = sorted(range(12), key=lambda head: sign * mean[head])
+            assert tile_names(page) == [name_of(head, 4) for head in heads]
+            assert tile_numbers(page) == [short(mean[head]) for head in heads]
+    note = page.locator(".attn-overview .attn-note").inner_text()
+    assert "its entropy score (in nats, low where a head looks at few; baseline: evenly)" in note
+
+
+def test_heads_that_do_not_beat_the_baseline_are_left_out(show):
+    atlas, _ = made_atlas(3, 4, 10)
+    page = show(HeadAtlas(atlas))
+    scores = atlas.scores["previous token"]
+    lead = (scores.mean - scores.baseline).flatten()
+    slider = page.get_by_role("slider", name="Above the baseline by")
+    for step in range(1, 5):
+        slider.press("ArrowRight")
+        kept = [head for head in range(12) if lead[head] > (step - 1) * 0.05]
+        assert tile_names(page) == [name_of(head, 4) for head in kept]
+        least = short((step - 1) * 0.05) if step > 1 else "0"
+        expected = f"more than {least}: {len(kept)} of 12 heads"
+        assert slider.get_attribute("aria-valuetext") == expected
+    slider.press("End")
+    assert tile_names(page) == ["1.1"]  # the best one is always left
+    slider.press("Home")
+    assert len(tile_names(page)) == 12
+    page.get_by_role("button", name="entropy", exact=True).click()
+    slider = page.get_by_role("slider", name="Below the baseline by")
+    slider.press("End")
+    sharpest = int(atlas.scores["entropy"].mean.argmin())
+    assert name_of(sharpest, 4) in tile_names(page)
+
+
+def test_a_baseline_that_nobody_beats_leaves_the_score_to_filter_by(show):
+    atlas, _ = made_atlas(3, 4, 10)
+    scores = atlas.scores["previous token"]
+    beyond = dataclasses.replace(scores, baseline=torch.ones(3, 4, dtype=torch.float64))
+    page = show(HeadAtlas(dataclasses.replace(atlas, scores={"previous token": beyond})))
+    slider = page.get_by_role("slider", name="none beats its baseline")
+    for _ in range(4):
+        slider.press("ArrowRight")
+    kept = [head for head in range(12) if scores.mean.flatten()[head] > 0.15]
+    assert 0 < len(kept) < 12
+    assert tile_names(page) == [name_of(head, 4) for head in kept]
+
+
+def test_a_chosen_head_is_enlarged_and_its_scores_stand_beside_their_baselines(show):
+    atlas, _ = made_atlas()
+    page = show(HeadAtlas(atlas))
+    page.get_by_role("button", name="layer 2, head 3").click()
+    assert page.locator(".attn-heading").first.inner_text() == "Layer 2, head 3 of layer.1"
+    rows = page.locator(".attn-scores tr").all_inner_texts()
+    means = [short(scores.mean[1, 2]) for scores in atlas.scores.values()]
+    bases = [short(scores.baseline[1, 2]) for scores in atlas.scores.values()]
+    assert [row.split("\t") for row in rows] == [
+        ["score", "2.3", "baseline"],
+        ["previous token", f"{means[0]} ± .02", bases[0]],
+        ["best offset", f"{means[1]} ± .02 at −1", bases[1]],
+        ["entropy", f"{means[2]} ± .02", bases[2]],
+    ]
+    said = page.locator(".attn-scores + .attn-note").inner_text()
+    assert said == (
+        "Baselines: previous token (40 rows), evenly; best offset (40 rows), always at offset -3; "
+        "entropy (40 rows), evenly."
+    )
+    live = page.locator("[aria-live]").first.inner_text()
+    assert live == f"Previous token, layer 2, head 3: {means[0]} ± .02 (baseline {bases[0]})"
+
+
+@pytest.mark.parametrize("T", [6, 130])
+def test_a_chosen_token_shows_its_row(show, T):
+    atlas, weights = made_atlas(T=T)
+    page = show(HeadAtlas(atlas))
+    page.get_by_role("button", name="layer 1, head 2").click()
+    token = T - 2
+    page.locator(".attn-chip").nth(token).click()
+    found = {key: number for key, number in row_of(page)[:-1]}
+    row = weights[0, 1, token]
+    top = row.topk(min(8, T)).indices.tolist()
+    assert found == {f"t{key}": short(row[key]) for key in top if row[key] >= 0.005}
+    others = token + 1 - len(found)
+    assert row_of(page)[-1] == [
+        f"{others} others, together",
+        short(1 - row[top[: len(found)]].sum()),
+    ]
+    favorites = weights[:, :, token].argmax(-1).flatten().tolist()
+    labels = page.locator(".attn-tile-key").all_inner_texts()
+    assert labels == [f"→ t{key}" for key in favorites]
+    said = page.locator("[aria-live]").last.inner_text()
+    most = max(map(favorites.count, favorites))
+    assert said.startswith(f"From t{token}: {most} of 6 heads look most at ")
+    tinted = page.locator(".attn-chip").evaluate_all(
+        "chips => chips.flatMap((chip, i) => chip.style.getPropertyValue('--share') ? [i] : [])"
+    )
+    assert sorted(tinted) == sorted(int(key[1:]) for key in found)
+
+
+def test_a_row_that_may_look_nowhere_has_no_others(show):
+    atlas, _ = made_atlas()
+    atlas.top_keys[:, :, 4], atlas.top_weights[:, :, 4], atlas.maps[:, :, 4] = -1, 0, 0
+    page = show(HeadAtlas(atlas))
+    page.get_by_role("button", name="layer 1, head 2").click()
+    page.locator(".attn-chip").nth(4).click()
+    assert row_of(page) == [["nothing: it may look nowhere"]]
+    said = page.locator("[aria-live]").last.inner_text()
+    assert said == "From t4: no head may look anywhere."
+    page.get_by_label("Weight × length of the value").check()
+    assert row_of(page) == [["nothing: it may look nowhere"]]
+
+
+def test_the_chosen_token_is_in_sight_in_the_text(show):
+    atlas, _ = made_atlas(T=130)
+    widget = HeadAtlas(atlas)
+    page = show(widget, widget, width=360)
+
+    def is_in_sight(place):
+        box = page.locator(".attn-text").first.bounding_box()
+        chip = page.locator(".attn-chip").nth(place).bounding_box()
+        return box["y"] <= chip["y"] and chip["y"] + chip["height"] <= box["y"] + box["height"]
+
+    assert is_in_sight(129) and page.evaluate("scrollY") == 0  # the text is scrolled alone
+    page.locator(".attn-chip").nth(130 + 3).click()  # in the other view
+    assert is_in_sight(3) and not is_in_sight(129)
+
+
+def test_two_heads_stand_side_by_side(show):
+    atlas, weights = made_atlas()
+    page = show(HeadAtlas(atlas))
+    page.get_by_role("button", name="Pin layer 1, head 1").click()
+    assert page.get_by_text("It is pinned: choose another to see both.").is_visible()
+    assert page.locator(".attn-plot").locator("visible=true").count() == 1
+    page.get_by_role("button", name="layer 2, head 2").click()
+    left, right = (plot.bounding_box() for plot in page.locator(".attn-plot").all())
+    assert abs(left["y"] - right["y"]) < 2 and left["x"] + left["width"] < right["x"]
+    assert page.locator(".attn-scores th").nth(1).inner_text() == "2.2"
+    assert page.locator(".attn-scores th").nth(2).inner_text() == "1.1"
+    best = [weights[at][5].argmax() for at in ((1, 1), (0, 0))]
+    assert [row_of(page, place)[0][0] for place in (0, 1)] == [f"t{key}" for key in best]
+    page.locator(".attn-plot").last.focus()
+    page.keyboard.press("ArrowDown")
+    expected = f"2.2 {short(weights[1, 1, 1, 0])}, 1.1 {short(weights[0, 0, 1, 0])}"
+    assert page.locator("[aria-live]").first.inner_text() == f"t1 → t0 {expected}"
+    page.get_by_role("button", name="Unpin layer 1, head 1").click()
+    assert page.locator(".attn-plot").locator("visible=true").count() == 1
+
+
+def test_a_map_is_read_cell_by_cell(show):
+    _, weights = made_atlas()
+    page = show(example("a"))
+    plot = page.locator(".attn-plot").first
+    plot.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowDown")
+    live = page.locator("[aria-live]").first
+    assert live.inner_text() == f"f → a {short(weights[0, 0, 5, 0])}"
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("End")
+    assert live.inner_text() == "e → f 0 (may not look: it comes later)"
+    box = plot.bounding_box()
+    plot.hover(position={"x": 0.75 * box["width"], "y": 0.92 * box["height"]})
+    assert live.inner_text() == f"f → e {short(weights[0, 0, 5, 4])}"
+
+
+def test_a_cell_of_several_tokens_says_which(show):
+    atlas, weights = made_atlas(T=130)  # 44 cells of 3 tokens
+    page = show(HeadAtlas(atlas))
+    page.get_by_role("button", name="layer 2, head 1").click()
+    plot = page.locator(".attn-plot").first
+    plot.focus()
+    for key in "ArrowDown ArrowDown ArrowRight".split():
+        page.keyboard.press(key)
+    share = weights[1, 0, 6:9, 3:6].sum(-1).mean()
+    expected = f"t6 … t8 (6–8) → t3 … t5 (3–5) {short(share)}"
+    assert page.locator("[aria-live]").first.inner_text() == expected
+    for _ in range(43):
+        page.keyboard.press("ArrowDown")
+    assert page.locator("[aria-live]").first.inner_text().startswith("t129 → ")
+
+
+def test_weights_are_taken_times_the_length_of_the_value(show):
+    atlas, weights = made_atlas()
+    page = show(HeadAtlas(atlas))
+    page.get_by_role("button", name="layer 2, head 1").click()
+    page.get_by_label("Weight × length of the value").check()
+    products = weights[1, 0] * atlas.value_norms[1, 0]
+    shares = products / products.sum(-1, keepdim=True)
+    row = shares[5].sort(descending=True)
+    assert row_of(page) == [
+        [f"t{key}", short(share)] for share, key in zip(row.values, row.indices, strict=True)
+    ]
+    legend = page.locator(".attn-legend .attn-entry").first.inner_text()
+    assert legend == "share 0\n1"
+    said = page.locator(".attn-legend + .attn-note").inner_text()
+    assert said == (
+        "Each weight is times the length of its key's value; then each row is made to sum to 1."
+    )
+    pixels = pixels_of(page, 3)
+    assert (pixels[..., :3] - color_of(shares))[torch.ones(6, 6).tril().bool()].abs().max() <= 4
+
+
+def test_of_products_that_are_not_known_it_says_so(show):
+    atlas, weights = made_atlas(T=130)
+    page = show(HeadAtlas(atlas))
+    page.get_by_role("button", name="layer 2, head 1").click()
+    page.get_by_label("Weight × length of the value").check()
+    top = weights[1, 0, 129].topk(8)
+    products = top.values * atlas.value_norms[1, 0, top.indices]
+    row = (products / products.sum()).sort(descending=True)
+    keys = top.indices[row.indices]
+    assert row_of(page) == [
+        [f"t{key}", short(share)] for share, key in zip(row.values, keys, strict=True)
+    ]
+    said = page.locator(".attn-legend + .attn-note").inner_text()
+    assert said.endswith(" A cell takes the mean length of its keys.")
+    note = page.locator(".attn-keys + .attn-note").first.inner_text()
+    assert note == (
+        "Shares of the row's 8 largest weights, each times its length; those of the other 122 keys "
+        "aren't in this atlas, and are left out."
+    )
+
+
+def test_without_values_only_weights_are_offered(show):
+    page = show(HeadAtlas(made_atlas(has_values=False)[0]))
+    assert page.get_by_label("Weight × length of the value").is_disabled()
+
+
+def test_the_numbers_stand_in_tables(show):
+    atlas, weights = made_atlas()
+    page = show(HeadAtlas(atlas))
+    page.get_by_role("button", name="highest first").click()
+    unfold(page)
+    scores, rows = page.locator(".attn-table table").all()
+    row = weights[0, 0, 5].sort(descending=True)
+    assert rows.locator("tbody tr").first.inner_text() == f"t4\t{short(row.values[0], 3)}"
+    first = scores.locator("tbody tr").first.inner_text().split("\t")
+    mean, base = (
+        short(getattr(atlas.scores["entropy"], part)[0, 0]) for part in ("mean", "baseline")
+    )
+    assert first[0] == "1.1" and first[3] == f"{mean} ± .02 ({base})"
+    assert scores.locator("tbody tr").count() == 6
+
+
+def test_tiles_and_tokens_are_walked_by_keys(show):
+    page = show(HeadAtlas(made_atlas()[0]))
+    page.locator(".attn-tile").first.focus()
+    for key in ("ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    assert page.locator(".attn-heading strong").first.inner_text() == "Layer 2, head 2"
+    page.locator(".attn-chip[tabindex='0']").focus()
+    for key in ("Home", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    assert page.locator(".attn-chip[aria-pressed=true]").inner_text() == "t1"
+    # Where the chosen head is left out, Tab still reaches the others.
+    page.locator(".attn-tile").last.click()
+    page.get_by_role("slider").press("End")
+    assert page.locator(".attn-tile[aria-pressed=true]").count() == 0
+    assert page.locator(".attn-tile[tabindex='0']").count() == 1
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_a_pressed_tile_brings_the_large_map_into_the_window(show, width):
+    page = show(HeadAtlas(made_atlas(6, 4, 12)[0]), width=width)
+    page.set_viewport_size({"width": width, "height": 640})
+    page.locator(".attn-tile").nth(9).click()
+    plot = page.locator(".attn-plot").first.bounding_box()
+    assert plot["y"] < 640 - 100
+
+
+def test_tiles_out_of_sight_are_not_drawn(show):
+    page = show(HeadAtlas(made_atlas(12, 12, 12)[0]), width=360)
+    page.wait_for_function(DRAWN)
+    drawn = f"[...document.querySelectorAll('.attn-tile canvas')].map({IS_DRAWN})"
+    seen = page.evaluate(drawn)
+    assert seen[0] and not seen[-1]
+    page.locator(".attn-tile").last.focus()
+    page.wait_for_function(f"{drawn}.at(-1)")
+
+
+def test_odd_tokens_can_be_read(show):
+    tokens = ["", " ", "\n", " the", "\u200b", "\u00a0", "a b", "\U0001f469\u200d\U0001f680"]
+    page = show(HeadAtlas(made_atlas(T=8, tokens=tokens)[0]))
+    assert page.locator(".attn-chip").all_inner_texts() == [
+        "(empty)", "␣", "⏎", "␣the", "U+200B", "U+00A0", "a b", "\U0001f469\u200d\U0001f680",
+    ]  # fmt: skip
+
+
+def test_in_forced_colors_maps_keep_theirs_and_the_chosen_is_framed(show):
+    page = show(HeadAtlas(made_atlas()[0]))
+    page.emulate_media(forced_colors="active")
+    for part in (".attn-tile", ".attn-share", ".attn-scale"):
+        adjust = page.locator(part).first.evaluate(
+            "node => getComputedStyle(node).forcedColorAdjust"
+        )
+        assert adjust == "none"
+    chosen = page.locator(".attn-tile[aria-pressed=true]")
+    assert chosen.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+    page.emulate_media(forced_colors="none")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """An atlas of 144 heads with odd tokens, saved."""
+    odd = ["</script>", "ש\u202eל", "\n", "", "<!--", "\U0001f469\u200d\U0001f680", "\ud800"]
+    tokens = [*odd, *(f"token{i}" for i in range(121))]
+    path = tmp_path_factory.mktemp("atlas") / "atlas of heads.html"
+    HeadAtlas(made_atlas(12, 12, 128, tokens=tokens, name="a </title> model")[0]).save_html(path)
+    return path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_file_opens_from_a_folder_and_asks_nobody(browser, file, width, scheme):
+    with open_page(browser, file.as_uri(), scheme=scheme, width=width) as (page, problems):
+        page.locator(".attn-tile").first.wait_for()
+        page.wait_for_function(DRAWN)
+        assert page.title() == "Atlas of heads: a </title> model"
+        assert page.locator("html").get_attribute("data-theme") == scheme
+        page.get_by_role("button", name="layer 3, head 4").click()
+        page.locator(".attn-chip").first.click()
+        assert row_of(page) == [["</script>", "1.00"]]
+        page.get_by_text("The texts, token by token").click()
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert violations_on(page) == []
+        assert problems == []
+
+
+def test_a_damaged_file_says_so(browser, file, tmp_path):
+    text = file.read_text(encoding="utf-8")
+    broken = tmp_path / "broken.html"
+    broken.write_text(text.replace('"head": 0', '"head": 144'), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(broken.as_uri())
+    alert = page.get_by_role("alert")
+    alert.wait_for()
+    assert "could not be started: head should be one of 0 to 143, but is 144" in alert.inner_text()
+    page.close()
+
+
+def test_other_engines_open_the_file(engine, file):
+    engine.open(file.as_uri())
+    wait_for(engine, f"() => document.querySelector('.attn-tile') !== null && {DRAWN}")
+    selector, key = KEY
+    before = engine.evaluate("() => document.querySelectorAll('.attn-tile').length")
+    assert before == 144 and engine.evaluate(FOCUS, selector)
+    for _ in range(4):
+        engine.press(key)
+    wait_for(engine, "() => document.querySelectorAll('.attn-tile').length < 144")
+
+
+def test_a_printer_finds_all_tiles_drawn(show):
+    page = show(HeadAtlas(made_atlas(12, 12, 12)[0]), width=360)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    drawn = f"[...document.querySelectorAll('.attn-tile canvas')].every({IS_DRAWN})"
+    assert page.evaluate(drawn)

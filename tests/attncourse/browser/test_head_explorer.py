@@ -1,0 +1,853 @@
+"""HeadExplorer in a real browser, without a kernel: its numbers, its controls, its manners."""
+
+import base64
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from tools.widget_pages import TOKEN_MAP_PLACES, swipe, unfold
+
+from attncourse.widgets import HeadExplorer
+from attncourse.widgets.head_explorer.sources import HeadSource
+from attnlib import palette
+
+SENTENCE = "The animal didn't cross the street because it was too tired".split()
+
+
+def explorer(T=11, d=16, *, seed=0, scale=1.0, tokens=None, **options):
+    generator = torch.Generator().manual_seed(seed)
+    q, k = (scale * torch.randn(T, d, generator=generator) for _ in range(2))
+    return HeadExplorer(tokens or [f"t{i}" for i in range(T)], q, k, **options)
+
+
+def example(text):
+    """An explorer for the tests of what every widget does."""
+    q, k = torch.randn(2, 11, 16, generator=torch.Generator().manual_seed(0))
+    tokens = [text, *"bcdefghijk"]
+    named = HeadSource(text, q, k, text, heads=[text] * 4)
+    return HeadExplorer.of_sources(tokens, [named, HeadSource.by_rules(tokens)])
+
+
+def tabs_of(tokens, **options):
+    """An explorer with hand-built heads and random ones."""
+    q, k = torch.randn(2, len(tokens), 16, generator=torch.Generator().manual_seed(0))
+    sources = [HeadSource.by_rules(tokens), HeadSource("random", q, k, "random (seed 0)")]
+    return HeadExplorer.of_sources(tokens, sources, **options)
+
+
+def largest(text):
+    tokens = [f"token{i}" for i in range(23)] + [text]
+    return explorer(T=24, d=64, num_heads=64, tokens=tokens, origin=text)
+
+
+PLACES = {
+    "p.attn-note > span …",
+    *TOKEN_MAP_PLACES,
+    "button.attn-chip > span",
+    "div.attn-chips > button.attn-chip title",
+    "div.attn-grid > button.attn-tile aria-label …",
+    "div.attn-enlarged > output.attn-live …",
+    "div.attn-enlarged > p.attn-heading …",
+    "div.attn-row > button.attn-button",
+    "span > span.attn-long",
+    "span.attn-tile-title > span",
+}
+KEY = ("input[type=range]", "ArrowRight")
+
+
+def expected_weights(widget, num_heads, causal):
+    """Torch's weights [h, T, T] in float64 on what the widget's state holds."""
+    q, k = (
+        torch.from_numpy(np.frombuffer(getattr(widget, name), "<f4").astype(np.float64))
+        .view(widget.T, num_heads, -1)
+        .transpose(0, 1)
+        for name in ("q", "k")
+    )
+    scores = q @ k.transpose(-2, -1) / math.sqrt(widget.d / num_heads)
+    if causal:
+        scores = scores.masked_fill(~torch.ones(widget.T, widget.T).tril().bool(), -math.inf)
+    return scores.softmax(-1)
+
+
+def table_numbers(page):
+    """The numbers of the open table, without the column of sums, and that column."""
+    page.locator("tbody tr").first.wait_for()
+    rows = page.locator("tbody tr").all()
+    numbers = [[float(cell) for cell in row.locator("td").all_text_contents()] for row in rows]
+    numbers = torch.tensor(numbers, dtype=torch.float64)
+    return numbers[:, :-1], numbers[:, -1]
+
+
+def painted(canvas):
+    """The pixels [T, T, 4] of a canvas."""
+    pixels = canvas.evaluate(
+        "c => Array.from(c.getContext('2d').getImageData(0, 0, c.width, c.height).data)"
+    )
+    T = canvas.evaluate("c => c.width")
+    return torch.tensor(pixels, dtype=torch.float64).view(T, T, 4)
+
+
+def color_of(weights):
+    """The palette's colors [..., 3] of weights, linear between its stops."""
+    stops = [[int(hex[i : i + 2], 16) for i in (1, 3, 5)] for hex in palette.WEIGHT_SCALE]
+    stops = np.array(stops)
+    positions = np.linspace(0, 1, len(stops))
+    return torch.from_numpy(
+        np.stack([np.interp(weights.numpy(), positions, stops[:, c]) for c in range(3)], -1)
+    )
+
+
+# What the browser reads beside the bytes.
+STATE = ("tokens", "T", "sources", "source", "num_heads", "head", "pinned", "token", "sentence")
+EXTREMES = {
+    "random": explorer(T=7, d=12, seed=1),
+    "wide": explorer(T=5, d=60, seed=2),
+    "prime": explorer(T=4, d=7, seed=3),
+    "one token": explorer(T=1, d=6, seed=4),
+    "one column": explorer(T=6, d=1, seed=5),
+    "scores to +-80 and beyond": explorer(T=9, d=16, seed=6, scale=9.0),
+    "exactly +-80": HeadExplorer(
+        ["a", "b"],
+        torch.tensor([[8.0, 0.0], [-8.0, 0.0]]),
+        torch.tensor([[10.0, 0.0], [-10.0, 0.0]]),
+        num_heads=2,
+    ),
+    "all equal": HeadExplorer(list("abc"), torch.full((3, 4), 5.0), torch.full((3, 4), 7.0)),
+    "hundreds of thousands": explorer(T=5, d=4, seed=7, scale=600.0),
+}
+
+
+@pytest.mark.parametrize("case", EXTREMES)
+def test_the_browser_computes_what_torch_computes(show, case):
+    widget = EXTREMES[case]
+    page = show(widget)
+    computed = page.evaluate(
+        """({state, q, k}) => {
+            const {readState} = attnModules["head_explorer/widget.js"];
+            const {attentionWeights, divisors} = attnModules["shared/attention.js"];
+            const decode = (text) =>
+                new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+            const model = new Map(Object.entries({...state, q: decode(q), k: decode(k)}));
+            const {T, d, ...tensors} = readState(model);
+            return [false, true].flatMap((causal) => divisors(d).map((numHeads) => ({
+                causal, numHeads,
+                weights: Array.from({length: numHeads}, (_, head) => Array.from(attentionWeights(
+                    tensors.q, tensors.k, {T, d, numHeads, head, causal}))),
+            })));
+        }""",
+        {
+            "state": {name: getattr(widget, name) for name in STATE},
+            "q": base64.b64encode(widget.q).decode(),
+            "k": base64.b64encode(widget.k).decode(),
+        },
+    )
+    counts = [h for h in range(1, widget.d + 1) if widget.d % h == 0]
+    assert [(c["causal"], c["numHeads"]) for c in computed] == [
+        (causal, h) for causal in (False, True) for h in counts
+    ]
+    for result in computed:
+        expected = expected_weights(widget, result["numHeads"], result["causal"])
+        weights = torch.tensor(result["weights"], dtype=torch.float64).view_as(expected)
+        torch.testing.assert_close(weights, expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_maps_and_table_show_those_numbers_for_every_head_count(show, causal):
+    widget = explorer(T=5, d=12, scale=2.0, num_heads=1, causal=causal)
+    page = show(widget)
+    unfold(page)
+    slider = page.get_by_role("slider")
+    slider.focus()
+    for step, num_heads in enumerate([1, 2, 3, 4, 6, 12]):
+        if step:
+            slider.press("ArrowRight")
+        assert slider.get_attribute("aria-valuetext") == (
+            f"{num_heads} head{'s' * (num_heads > 1)} of width {12 // num_heads}"
+        )
+        tiles = page.locator(".attn-tile")
+        assert tiles.count() == num_heads
+        expected = expected_weights(widget, num_heads, causal)
+        may_look = torch.ones(5, 5).tril().bool() if causal else torch.ones(5, 5).bool()
+        for head in range(num_heads):
+            pixels = painted(tiles.nth(head).locator("canvas"))
+            difference = (pixels[..., :3] - color_of(expected[head])).abs()
+            assert difference[may_look].max() <= 1  # a color is a whole number
+            assert torch.equal(pixels[..., 3] == 255, may_look)
+        if num_heads > 1:  # one alone has only the large map
+            tiles.nth(num_heads - 1).click()
+        numbers, sums = table_numbers(page)
+        torch.testing.assert_close(numbers, expected[-1], atol=0.0005001, rtol=0)
+        assert torch.equal(sums, torch.ones(5, dtype=torch.float64))
+        assert torch.equal(
+            painted(page.locator(".attn-plot canvas")), painted(tiles.last.locator("canvas"))
+        )
+
+
+def test_the_slider_is_moved_by_mouse_and_by_touch(show):
+    page = show(explorer(d=16, num_heads=1))
+    box = page.get_by_role("slider").bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.click(box["x"] + box["width"] - 2, y)
+    assert page.locator(".attn-tile").count() == 16
+    page.touchscreen.tap(box["x"] + box["width"] / 2, y)
+    assert page.locator(".attn-tile").count() == 4
+    assert page.locator(".attn-reading").inner_text() == "4 heads of width 4"
+
+
+def test_a_finger_that_scrolls_from_a_slider_leaves_it_and_one_along_it_moves_it(show):
+    page = show(explorer(d=16, num_heads=4), width=360)
+    page.evaluate("""() => {
+        document.body.style.height = "3000px";
+        window.told = 0;
+        document.querySelector("[type=range]").addEventListener("input", () => {
+            const tiles = document.querySelectorAll(".attn-tile").length;
+            if (tiles !== 4) window.told += 1;
+        });
+    }""")
+    slider = page.get_by_role("slider")
+    box = slider.bounding_box()
+    left, right = box["x"] + 10, box["x"] + box["width"] - 10
+    y = box["y"] + box["height"] / 2
+    swipe(page, (right, y), (right + 5, y - 120))
+    page.wait_for_function("scrollY > 40")
+    assert slider.input_value() == "2"
+    assert page.locator(".attn-tile").count() == 4
+    assert page.evaluate("told") == 0
+    page.evaluate("scrollTo(0, 0)")
+    swipe(page, (right, y), (left, y + 5))
+    assert slider.input_value() == "0"
+    assert page.locator(".attn-tile").count() == 1
+
+
+@pytest.mark.parametrize("width", [360, 440, 640, 1000])
+def test_the_numbers_below_a_slider_keep_clear_of_each_other(show, width):
+    page = show(explorer(d=48, num_heads=1), width=width)
+    boxes = page.locator(".attn-ticks span").evaluate_all("""spans => spans
+        .filter((span) => getComputedStyle(span).visibility === "visible")
+        .map((span) => {
+            const range = document.createRange();
+            range.selectNodeContents(span);
+            const {left, right} = range.getBoundingClientRect();
+            return [left, right];
+        })""")
+    assert all(right + 4 < left for (_, right), (left, _) in pairwise(boxes))
+    assert page.locator(".attn-ticks span:visible").last.inner_text() == "48"
+
+
+def test_the_frame_of_the_focus_leaves_the_numbers_below_the_slider_free(show):
+    page = show(explorer())
+    slider = page.locator("input[type=range]")
+    page.keyboard.press("Tab")
+    assert slider.evaluate("slider => slider.matches(':focus-visible')")
+    frame = slider.evaluate("""slider => {
+        const { outlineOffset, outlineWidth } = getComputedStyle(slider);
+        return parseFloat(outlineOffset) + parseFloat(outlineWidth);
+    }""")
+    assert frame >= 2
+    box, numbers = slider.bounding_box(), page.locator(".attn-ticks").bounding_box()
+    assert box["y"] + box["height"] + frame <= numbers["y"]
+
+
+def test_causal_is_one_click(show):
+    page = show(explorer(T=3))
+    assert page.get_by_text("may not look").is_hidden()
+    page.get_by_label("Causal").check()
+    unfold(page)
+    numbers, _ = table_numbers(page)
+    assert torch.equal(numbers, numbers.tril())
+    assert page.get_by_text("may not look").is_visible()
+
+
+def test_a_click_enlarges_a_head(show):
+    page = show(explorer(d=16, num_heads=4))
+    page.get_by_role("button", name="head 3").click()
+    assert page.locator(".attn-heading").inner_text() == "Head 3 of 4 reads q[:, 8:12], k[:, 8:12]"
+    assert page.get_by_role("button", name="head 3", pressed=True).count() == 1
+    assert page.locator(".attn-tile[aria-pressed=true]").count() == 1
+
+
+def test_the_grid_is_one_tab_stop_walked_by_arrow_keys(show):
+    page = show(explorer(d=16, num_heads=4))  # two rows of two
+    focused = "document.activeElement.getAttribute('aria-label')"
+    page.get_by_label("Causal").focus()
+    page.keyboard.press("Tab")
+    visited = [page.evaluate(focused)]
+    for key in "ArrowRight ArrowDown ArrowDown ArrowUp ArrowLeft ArrowLeft End".split():
+        page.keyboard.press(key)
+        visited.append(page.evaluate(focused))
+    assert visited == [f"head {n}" for n in (1, 2, 4, 4, 2, 1, 1, 4)]
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    # JupyterLab leaves a focused element's keys alone where it finds this mark.
+    assert page.evaluate("document.activeElement.hasAttribute('data-lm-suppress-shortcuts')")
+    assert page.locator(".attn-heading strong").inner_text() == "Head 1"
+    page.keyboard.press("Enter")
+    assert page.locator(".attn-heading strong").inner_text() == "Head 4"
+    page.keyboard.press("Tab")
+    assert page.evaluate(focused).startswith("Weights of head 4")
+
+
+def test_hover_and_arrow_keys_read_the_enlarged_map(show):
+    widget = explorer(tokens=SENTENCE, num_heads=1)
+    weights = expected_weights(widget, 1, causal=False)[0]
+    page = show(widget)
+    live = page.locator("[aria-live=polite]")
+    plot = page.locator(".attn-plot")
+    cell = plot.bounding_box()["width"] / 11
+    plot.hover(position={"x": 1.5 * cell, "y": 7.5 * cell})
+    assert live.inner_text() == f"it → animal {weights[7, 1]:.2f}".replace("0.", ".")
+    plot.focus()
+    page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
+    plot.press("ArrowRight")
+    plot.press("ArrowUp")
+    assert page.evaluate("lastKey.defaultPrevented")  # else the page would scroll away
+    assert live.inner_text() == f"because → didn't {weights[6, 2]:.2f}".replace("0.", ".")
+    plot.press("Home")
+    assert live.inner_text() == f"because → The {weights[6, 0]:.2f}".replace("0.", ".")
+    page.get_by_label("Causal").check()
+    plot.tap(position={"x": 10.5 * cell, "y": 0.5 * cell})
+    assert live.inner_text() == "The → tired 0 (may not look: it comes later)"
+
+
+def test_equal_tokens_are_told_apart(show):
+    page = show(explorer(T=3, tokens=["so", "and", "so"]))
+    plot = page.locator(".attn-plot")
+    plot.focus()
+    plot.press("End")
+    assert page.locator("[aria-live]").inner_text().startswith("so (0) → so (2) ")
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_each_label_stands_beside_its_row(show, width):
+    page = show(largest("Donaudampfschifffahrtsgesellschaftskapitän" * 3), width=width)
+    rows, drawn = (
+        page.locator(part).bounding_box() for part in (".attn-rows", ".attn-plot canvas")
+    )
+    assert abs(rows["height"] - drawn["height"]) < 1
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_long_labels_are_cut_and_can_still_be_read_whole(show, width):
+    long = [f"{i}Donaudampfschifffahrtsgesellschaftskapitän" for i in range(4)]
+    page = show(explorer(T=4, tokens=long), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for part in (".attn-rows", ".attn-columns"):
+        side = "width" if part == ".attn-rows" else "height"
+        labels = page.locator(f"{part} span").all()
+        assert len(labels) == 4
+        for label, token in zip(labels, long, strict=True):
+            assert label.bounding_box()[side] <= 5.5 * 16 + 1
+            assert label.get_attribute("title") == token
+            cut = label.evaluate(
+                """node => [
+                    node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight,
+                    getComputedStyle(node).overflow,
+                    getComputedStyle(node).textOverflow,
+                ]"""
+            )
+            assert cut == [True, "hidden", "ellipsis"]
+    plot = page.locator(".attn-plot")
+    plot.focus()
+    plot.press("End")
+    assert page.locator("[aria-live]").inner_text().startswith(f"{long[0]} → {long[3]} ")
+    unfold(page)
+    assert page.locator("tbody th").all_inner_texts() == long
+
+
+def test_two_widgets_do_not_disturb_each_other(show):
+    first, second = explorer(T=3, seed=1, num_heads=2), explorer(T=3, seed=2, num_heads=2)
+    page = show(first, second)
+    one, two = page.locator(".attn-widget").all()
+    two.get_by_role("slider").press("End")
+    two.get_by_label("Causal").check()
+    assert one.locator(".attn-tile").count() == 2
+    assert two.locator(".attn-tile").count() == 16
+    assert not one.get_by_label("Causal").is_checked()
+    assert page.locator("[id]").count() == 0
+
+
+def test_views_of_one_widget_stay_together(show):
+    widget = explorer(T=3, num_heads=2)
+    one, two = show(widget, widget).locator(".attn-widget").all()
+    one.get_by_role("slider").press("End")
+    assert two.locator(".attn-tile").count() == 16
+    assert two.get_by_role("slider").get_attribute("aria-valuetext") == "16 heads of width 1"
+
+
+def test_the_weights_origin_is_told_in_words(show):
+    page = show(
+        explorer(T=2, origin="random (seed 0)"),
+        explorer(T=2, num_heads=4, origin="trained (seed 3)"),
+    )
+    one, two = (w.locator(".attn-origin").inner_text() for w in page.locator(".attn-widget").all())
+    assert one == "Weights: random (seed 0). No head means anything yet."
+    assert two == "Weights: trained (seed 3)."
+
+
+def shorten(state, buffers):
+    buffers[0]["data"] = base64.b64encode(base64.b64decode(buffers[0]["data"])[:-4]).decode()
+
+
+DAMAGES = {
+    "should be 704 numbers in 2816 bytes, but is 2812": shorten,
+    "should be 704 numbers in 2816 bytes, but is 0": lambda state, buffers: buffers.clear(),
+    "head should be one of 0 to 3, but is 4": lambda state, _: state.update(head=4),
+    "num_heads should be a divisor of d = 16, but is 5": lambda state, _: state.update(num_heads=5),
+    "tokens should be 11 strings, but there are 10": lambda state, _: state["tokens"].pop(),
+    "T should be at least 1, but is 0": lambda state, _: state.update(T=0),
+    "source should be one of 0 to 1, but is 2": lambda state, _: state.update(source=2),
+    "pinned should be one of 0 to 3, or -1, but is 4": lambda state, _: state.update(pinned=4),
+    "token should be one of 0 to 10, but is 11": lambda state, _: state.update(token=11),
+    "sentence should be a list of strings": lambda state, _: state.update(sentence="a b"),
+    "sentence should be 16 words at most": lambda state, _: state.update(sentence=["a"] * 17),
+    "sources should be a list of sources with": lambda state, _: state["sources"][1].update(
+        heads=["painted"] * 3
+    ),
+}
+
+
+def live(page):
+    return page.locator("[aria-live=polite]").inner_text()
+
+
+def short(weight):
+    return f"{weight:.2f}".replace("0.", ".", 1)
+
+
+DOG = "The dog saw the other dog .".split()
+
+
+@pytest.mark.parametrize("tokens", [DOG, SENTENCE, ["a"], [*"abcdefghijklmno", "A"]])
+def test_the_browser_builds_hand_built_heads_as_python_does(show, tokens):
+    rules = ["first token", "same word", "previous token"]
+    source = HeadSource.by_rules(tokens, rules)
+    made = show(explorer(T=2)).evaluate(
+        """([words, rules]) => {
+            const {ruledQueriesAndKeys} = attnModules["head_explorer/sources.js"];
+            const {q, k} = ruledQueriesAndKeys(words, rules);
+            return [[...q], [...k]];
+        }""",
+        [tokens, rules],
+    )
+    for numbers, expected in zip(made, (source.q, source.k), strict=True):
+        assert torch.equal(torch.tensor(numbers).view_as(expected), expected)
+
+
+def test_a_tab_shows_its_heads_at_their_own_count(show):
+    page = show(tabs_of(DOG))
+    assert page.locator(".attn-tile").all_inner_texts() == [
+        "previous token\n.84",  # 1/7 in the first row, e^5 / (e^5 + 6) in six others
+        "same word\n.69",  # two of a word share e^5, in four of the seven rows
+        "first token\n.96",
+    ]
+    page.get_by_role("button", name="random", exact=True).click()
+    assert page.locator(".attn-tile").count() == 4
+    assert page.locator(".attn-origin").inner_text().startswith("Weights: random (seed 0).")
+    page.get_by_role("slider").press("End")  # 16 heads, which the other width has, too
+    page.get_by_role("button", name="hand-built").click()
+    assert page.locator(".attn-reading").locator("visible=true").inner_text() == (
+        "3 heads of width 16"
+    )
+    assert page.locator("button.attn-button[aria-pressed=true]").inner_text() == "hand-built"
+
+
+def test_the_slider_goes_through_the_head_counts_of_its_tab(show):
+    page = show(tabs_of(SENTENCE))
+    slider, ticks = page.get_by_role("slider"), page.locator(".attn-ticks span")
+    for tab, width in (("random", 16), ("hand-built", 48), ("random", 16)):
+        page.get_by_role("button", name=tab, exact=True).click()
+        counts = [count for count in range(1, width + 1) if width % count == 0]
+        assert ticks.all_text_contents() == [str(count) for count in counts]
+        slider.press("Home")
+        for count in counts:
+            reading = f"{count} head{'s' * (count > 1)} of width {width // count}"
+            assert slider.get_attribute("aria-valuetext") == reading
+            slider.press("ArrowRight")
+
+
+NOTE_PAINTED = """() => {
+  window.painted = [];
+  const paint = CanvasRenderingContext2D.prototype.putImageData;
+  CanvasRenderingContext2D.prototype.putImageData = function (...image) {
+    painted.push(this.canvas);
+    return paint.apply(this, image);
+  };
+}"""
+
+
+def test_a_tab_paints_each_picture_once(show):
+    """It sets several traits, and what only some of them make isn't drawn on the way."""
+    page = show(tabs_of(SENTENCE))
+    page.evaluate(NOTE_PAINTED)
+    page.get_by_role("button", name="random", exact=True).click()
+    pictures = len(["large map", "row"]) + page.locator(".attn-tile").count()
+    assert page.evaluate("[painted.length, new Set(painted).size]") == [pictures, pictures]
+
+
+def test_what_stays_is_not_written_anew(show):
+    """A new text costs a layout, and so does an attribute that is set to what it is."""
+    page = show(explorer(num_heads=4))
+    page.evaluate("""() => {
+        const parts = ".attn-names, .attn-numbers, .attn-grid, .attn-dots, .attn-reading, summary";
+        const all = {childList: true, attributeFilter: ["d", "viewBox"], subtree: true};
+        window.observer = new MutationObserver(() => {});
+        for (const part of document.querySelectorAll(parts)) observer.observe(part, all);
+    }""")
+    written = page.get_by_label("Colors up to the largest weight").evaluate(
+        "box => { box.click(); return observer.takeRecords().length; }"
+    )
+    assert written == 0
+
+
+def test_own_words_are_looked_at_where_rules_made_the_heads(show):
+    page = show(tabs_of(SENTENCE))
+    field = page.get_by_label("Your own words")
+    field.fill("it  rained and It stopped")
+    field.press("Enter")
+    assert page.locator(".attn-chip").all_inner_texts() == "it rained and It stopped".split()
+    page.get_by_role("button", name="head 2, same word").click()
+    unfold(page)
+    numbers, _ = table_numbers(page)
+    q, k = (
+        part[:, 16:32].double()
+        for part in vars(HeadSource.by_rules("it rained and It stopped".split())).values()
+        if isinstance(part, torch.Tensor)
+    )
+    torch.testing.assert_close(numbers, (q @ k.T / 4).softmax(-1), atol=0.0005001, rtol=0)
+    page.get_by_role("button", name="random", exact=True).click()
+    assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
+    assert page.get_by_text("would need the model that made them").is_visible()
+    assert field.is_hidden()
+    page.get_by_role("button", name="hand-built").click()
+    page.get_by_role("button", name="Back to the first sentence").click()
+    assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
+    assert field.evaluate("field => field === document.activeElement")  # the button is gone
+
+
+@pytest.mark.parametrize(
+    ("typed", "refusal"),
+    [
+        ("  ", "Type at least one word."),
+        ("so " * 17, "At most 16 words, but these are 17."),
+        ("so " + "o" * 10_000, "A word has at most 40 letters here, but one has 10000."),
+    ],
+)
+def test_what_cannot_be_looked_at_is_refused_in_words(show, typed, refusal):
+    page = show(tabs_of(SENTENCE))
+    page.get_by_label("Your own words").fill(typed)
+    page.get_by_role("button", name="Look at them").click()
+    assert page.locator(".attn-own [role=status]").inner_text() == refusal
+    assert page.locator("input[aria-invalid=true]").count() == 1
+    assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
+
+
+def test_a_refusal_looks_like_one(show):
+    page = show(tabs_of(SENTENCE))
+    own = page.get_by_label("Your own words")
+    border = "field => getComputedStyle(field).borderTopStyle"
+    assert own.evaluate(border) == "solid"
+    page.get_by_role("button", name="Look at them").click()
+    assert own.evaluate(border) == "dashed"
+    weight = page.locator(".attn-refusal").evaluate("words => getComputedStyle(words).fontWeight")
+    assert weight == "600"
+
+
+def test_a_phone_says_what_the_row_of_tokens_is_for(show):
+    page = show(explorer(), width=360)
+    assert page.get_by_text("Choose a token: its row in all heads.").is_visible()
+    assert page.get_by_text("On the right, each head").is_hidden()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_each_tile_tells_how_sharp_its_rows_are_where_they_have_a_choice(show, causal):
+    widget = explorer(T=6, d=8, scale=2.0, num_heads=4, causal=causal)
+    page = show(widget)
+    weights = expected_weights(widget, 4, causal)[:, int(causal) :]
+    means = weights.amax(-1).mean(-1)
+    expected = [short(mean) for mean in means]
+    assert page.locator(".attn-tile .attn-number").all_inner_texts() == expected
+    note = page.locator(".attn-overview .attn-note").inner_text()
+    assert f"largest weight of a row, on average; {short(means.mean())} over all heads." in note
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_no_tile_moves_when_one_is_chosen_or_numbers_change(show, width):
+    page = show(tabs_of(SENTENCE), width=width)
+    places = """() => [...document.querySelectorAll(".attn-tile .attn-picture")].map((tile) => {
+        const {x, y, width, height} = tile.getBoundingClientRect();
+        return [x, y + scrollY, width, height].map(Math.round).join();
+    })"""
+    for tab, presses in (("hand-built", 0), ("random", 0), ("random", 2)):
+        page.get_by_role("button", name=tab, exact=True).click()
+        for _ in range(presses):
+            page.get_by_role("slider").press("ArrowRight")
+        before = page.evaluate(places)
+        page.locator(".attn-tile").last.click()
+        assert page.evaluate(places) == before
+        page.get_by_label("Causal").click()
+        assert page.evaluate(places) == before
+
+
+def test_dots_stand_at_the_favorites_of_rows(show):
+    page = show(tabs_of(DOG))
+
+    def dots(head):
+        path = page.locator(".attn-tile").nth(head).locator("path").last.get_attribute("d")
+        return [tuple(int(float(n)) for n in dot[:-2].split()[::-1]) for dot in path.split("M")[1:]]
+
+    assert dots(0) == [(i, i - 1) for i in range(1, 7)]  # the first looks at all alike
+    both = {"The": (0, 3), "the": (0, 3), "dog": (1, 5)}
+    assert dots(1) == [(i, j) for i, token in enumerate(DOG) for j in both.get(token, (i,))]
+    assert dots(2) == [(i, 0) for i in range(7)]
+
+
+def test_colors_run_to_the_largest_weight_and_the_legend_says_so(show):
+    widget = explorer(T=6, d=8, num_heads=4)
+    page = show(widget)
+    weights = expected_weights(widget, 4, False)
+    legend = page.locator(".attn-legend .attn-entry").first
+    assert legend.inner_text() == "weight 0\n1"
+    page.get_by_label("Colors up to the largest weight").check()
+    assert legend.inner_text() == f"weight 0\n{short(weights.max())}, the largest here"
+    for head in range(4):
+        pixels = painted(page.locator(".attn-tile").nth(head).locator("canvas"))
+        assert (pixels[..., :3] - color_of(weights[head] / weights.max())).abs().max() <= 1
+
+
+def test_a_token_shows_its_row_in_all_heads(show):
+    widget = explorer(tokens=SENTENCE, d=8, num_heads=4, scale=2.0)
+    page = show(widget)
+    weights = expected_weights(widget, 4, False)
+    page.locator(".attn-chip").nth(10).focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    row = weights[:, 9]
+    canvas = page.locator(".attn-lines canvas")
+    assert canvas.evaluate("c => [c.width, c.height]") == [11, 4]
+    pixels = canvas.evaluate(
+        "c => Array.from(c.getContext('2d').getImageData(0, 0, c.width, c.height).data)"
+    )
+    pixels = torch.tensor(pixels, dtype=torch.float64).view(4, 11, 4)
+    assert (pixels[..., :3] - color_of(row)).abs().max() <= 1
+    assert page.locator(".attn-numbers span").all_inner_texts() == [short(h.max()) for h in row]
+    head, column = divmod(int(row.argmax()), 11)
+    assert live(page) == (
+        f"too: sharpest in head {head + 1}, {short(row.max())} → {SENTENCE[column]}"
+    )
+    assert page.locator(".attn-chip[aria-pressed=true]").inner_text() == "too"
+
+
+def test_a_move_is_told_by_what_it_changed(show):
+    widget = explorer(tokens=SENTENCE, d=16, num_heads=4, scale=2.0)
+    page = show(widget)
+    page.get_by_role("slider").press("ArrowRight")
+    page.get_by_role("button", name="head 3").click()
+    weights = expected_weights(widget, 8, False)[2]
+    row, column = divmod(int(weights.argmax()), 11)
+    assert live(page) == (
+        f"8 heads of width 2; head 3: largest weight of a row {short(weights.amax(-1).mean())} "
+        f"on average; sharpest {short(weights.max())}, {SENTENCE[row]} → {SENTENCE[column]}"
+    )
+
+
+def test_two_heads_are_pinned_side_by_side_and_read_together(show):
+    widget = explorer(tokens=SENTENCE, num_heads=4)
+    page = show(widget)
+    weights = expected_weights(widget, 4, False)
+    page.get_by_role("button", name="Pin head 1").click()
+    assert page.locator(".attn-plot").count() == 1  # not the same map twice
+    page.get_by_role("button", name="head 3", exact=True).click()
+    maps = page.locator(".attn-plot")
+    assert maps.count() == 2
+    left, right = (map.bounding_box() for map in maps.all())
+    assert abs(left["y"] - right["y"]) < 2 and left["x"] + left["width"] < right["x"]
+    assert (painted(maps.last.locator("canvas"))[..., :3] - color_of(weights[0])).abs().max() <= 1
+    maps.last.focus()
+    assert live(page) == (
+        f"The → The head 3 {short(weights[2, 0, 0])}, head 1 {short(weights[0, 0, 0])}"
+    )
+    page.get_by_role("button", name="Unpin head 1").click()
+    assert maps.count() == 1
+
+
+def test_one_head_is_drawn_once(show):
+    page = show(explorer(num_heads=1))
+    assert page.locator("canvas").locator("visible=true").count() == 2  # its map, and one row
+    assert page.get_by_role("button", name="Pin").count() == 0
+
+
+@pytest.mark.parametrize("num_heads", [2, 3])
+def test_few_tiles_fill_their_column(show, num_heads):
+    page = show(explorer(d=12, num_heads=num_heads), width=1280)
+    grid, large = (page.locator(part).bounding_box() for part in (".attn-grid", ".attn-plot"))
+    assert grid["height"] > large["height"]
+
+
+def test_a_line_with_hebrew_words_keeps_its_order(show):
+    page = show(explorer(T=2, tokens=["אימצתי", "ישן"]))
+    page.locator(".attn-plot").focus()
+    page.keyboard.press("End")
+    places = page.locator("[aria-live] > *").evaluate_all(
+        "all => all.map((node) => node.getBoundingClientRect().x)"
+    )
+    assert len(places) == 3 and places == sorted(places)  # who looks, at whom, how much
+
+
+def test_in_forced_colors_marks_keep_theirs_and_the_chosen_is_framed(show):
+    page = show(explorer(num_heads=4))
+    page.emulate_media(forced_colors="active")
+    adjust = "node => getComputedStyle(node).forcedColorAdjust"
+    for mark in (".attn-scale", ".attn-swatch", ".attn-tile"):
+        assert page.locator(mark).first.evaluate(adjust) == "none"
+    chosen = page.locator(".attn-tile[aria-pressed=true]")
+    assert chosen.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+    page.emulate_media(forced_colors="none")
+
+
+def test_on_a_phone_a_control_and_what_it_changes_are_in_one_view(show):
+    page = show(tabs_of(SENTENCE), width=360)
+    top = page.get_by_role("slider").locator("visible=true").bounding_box()["y"]
+    grid = page.locator(".attn-grid").bounding_box()
+    assert grid["y"] + grid["height"] - top < 640
+    chips, lines = (
+        page.locator(part).bounding_box() for part in (".attn-chips", ".attn-lines canvas")
+    )
+    assert lines["y"] + lines["height"] - chips["y"] < 640
+    assert chips["x"] + chips["width"] <= 360  # eleven words need no sideways scrolling
+
+
+def test_a_tiles_name_is_read_whole_on_a_phone_and_the_pictures_stand_in_a_line(show):
+    page = show(tabs_of(DOG), width=280)
+    names = page.locator(".attn-tile-title span:first-child").evaluate_all(
+        "names => names.map((name) => [name.textContent, name.scrollWidth <= name.clientWidth])"
+    )
+    assert names == [["previous token", True], ["same word", True], ["first token", True]]
+    pictures = page.locator(".attn-tile canvas").all()
+    assert len({round(picture.bounding_box()["y"]) for picture in pictures}) == 1
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_a_pressed_tile_brings_the_large_map_into_the_window(show, width):
+    page = show(explorer(num_heads=4), width=width)
+    page.set_viewport_size({"width": width, "height": 640})
+    tile = page.locator(".attn-tile").nth(1)
+    tile.evaluate("tile => tile.scrollIntoView({block: 'end'})")
+    before = page.evaluate("scrollY")
+    tile.press("Enter")
+    plot = page.locator(".attn-plot").first.bounding_box()
+    if width == 360:
+        assert plot["y"] >= 0 and plot["y"] + plot["height"] <= 641
+    else:
+        assert page.evaluate("scrollY") == before  # it stands beside the tiles
+
+
+NOBODYS = "nobody trained or built such heads"
+
+
+def trained_tabs(causal):
+    """An explorer of four trained heads, of two named ones, and of random ones."""
+    q, k = torch.randn(2, 4, 16, generator=torch.Generator().manual_seed(0))
+    sources = [
+        HeadSource("trained", q, k, "trained (seed 0)", 4),
+        HeadSource("named", q, k, "GPT-2, block 5", heads=["previous", "first"]),
+        HeadSource("random", q, k, "random (seed 0)", 4),
+    ]
+    return HeadExplorer.of_sources("the cat sat down".split(), sources, causal=causal)
+
+
+def claims(page):
+    """What a page says of trained weights: by the maps, to ears, and over the numbers."""
+    page.locator(".attn-widget details:not([open]) summary").evaluate_all("a => a[0]?.click()")
+    label = "node => node.getAttribute('aria-label')"
+    return {
+        "by the maps": page.locator(".attn-origin").inner_text(),
+        "heard": page.locator("[aria-live]").inner_text(),
+        "of all": page.locator(".attn-grid").evaluate(label),
+        "of one": page.locator(".attn-plot").first.evaluate(label),
+        "fold": page.locator(".attn-widget summary").inner_text(),
+        "numbers": page.locator("caption").inner_text(),
+    }
+
+
+@pytest.mark.everyday
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_no_training_made_is_said_at_once_and_everywhere_as_in_python(show, causal):
+    widget = trained_tabs(causal)
+    page = show(widget)
+    slider, mask = page.get_by_role("slider"), page.get_by_label("Causal")
+    as_trained = claims(page)
+    slider.press("ArrowRight")
+    cut = claims(page)
+    mask.click()
+    both = claims(page)
+    slider.press("ArrowLeft")
+    unmasked = claims(page)
+    mask.click()
+    assert claims(page) == as_trained
+    for place, said in as_trained.items():
+        assert "anew" not in said and "mask" not in said
+        assert "cut anew from 4 trained heads" in cut[place].lower()
+        assert "cut anew from 4 trained heads, with " in both[place].lower()
+        assert f"with {'the mask taken off' if causal else 'a mask put on'}" in both[place]
+        assert "mask" in unmasked[place] and "anew" not in unmasked[place]
+    for state, told in (
+        ({"num_heads": 4, "causal": causal}, as_trained),
+        ({"num_heads": 8}, cut),
+        ({"causal": not causal}, both),
+        ({"num_heads": 4}, unmasked),
+    ):
+        widget.set_state(state)
+        assert widget.summary.endswith(f" {told['by the maps']}")
+        assert (NOBODYS in widget.summary) == (told is not as_trained)
+
+
+def test_names_of_trained_heads_go_with_their_mask(show):
+    page = show(trained_tabs(causal=True))
+    page.get_by_role("button", name="named", exact=True).click()
+    assert page.get_by_role("button", name="head 2, first").count() == 1
+    page.get_by_label("Causal").uncheck()
+    assert NOBODYS in page.locator(".attn-origin").inner_text()
+    assert page.get_by_role("button", name="head 2, first").count() == 0
+
+
+def test_random_heads_are_anybodys_to_cut_and_cut_hand_built_ones_are_told(show):
+    page = show(trained_tabs(causal=False), tabs_of(DOG))
+    page.get_by_role("button", name="random", exact=True).first.click()
+    for widget in page.locator(".attn-widget").all():
+        widget.get_by_role("slider").press("ArrowRight")
+        widget.get_by_label("Causal").check()
+        cut = widget.locator(".attn-origin strong").inner_text()
+        is_built = "hand-built" in widget.locator(".attn-origin").inner_text()
+        assert (
+            cut.startswith("Cut anew from 3 hand-built heads:" if is_built else "")
+            and "mask" not in cut
+        )
+        assert bool(cut) is is_built
+        assert widget.get_by_text("previous token").count() == 0
+
+
+def test_a_state_that_was_saved_with_other_heads_opens_and_is_told(show):
+    widget = trained_tabs(causal=True)
+    widget.num_heads, widget.causal, widget.token = 2, False, 1
+    page = show(widget)
+    assert page.locator(".attn-origin").inner_text().startswith("Cut anew from 4 trained heads")
+    assert NOBODYS in widget.summary
+
+
+@pytest.mark.parametrize("width", [360, 680])
+def test_no_map_moves_when_a_departure_is_told(show, width):
+    page = show(trained_tabs(causal=True), width=width)
+    top = "grid => grid.getBoundingClientRect().y + scrollY"
+    before = page.locator(".attn-grid").evaluate(top)
+    page.get_by_role("slider").press("ArrowRight")
+    page.get_by_label("Causal").uncheck()
+    assert page.locator(".attn-grid").evaluate(top) == before
+
+
+@pytest.mark.parametrize("width", [390, 680])
+def test_every_number_of_heads_stands_below_the_slider_where_there_is_room(show, width):
+    page = show(explorer(d=64), width=width)
+    assert page.locator(".attn-ticks span:visible").all_inner_texts() == [
+        str(2**i) for i in range(7)
+    ]

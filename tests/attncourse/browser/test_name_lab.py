@@ -1,0 +1,370 @@
+"""NameLab in a real browser, without a kernel: it trains, makes up names, answers as torch does."""
+
+import re
+
+import pytest
+import torch
+from playwright.sync_api import expect
+from tools.head_labs import CELLS, train, trained, with_numbers_of
+
+from attncourse.tasks import names
+from attncourse.training import RECIPES, evaluate, held_out_sentences
+from attncourse.widgets import NameLab
+from attnlib.model import TransformerModel
+
+RECIPE = RECIPES["names"]
+
+
+def quick(num_heads=4, steps=30, held_out=40, **options):
+    """A lab whose models are trained for a moment only."""
+    widget = NameLab(num_heads, **options)
+    widget.set_trait("recipe", RECIPE.changed(steps=steps, warmup=5).as_json())
+    widget.set_trait("held_out", held_out)
+    return widget
+
+
+def example(text):
+    """A lab for the tests of what every widget does; no text in it is an author's."""
+    return quick(steps=10, held_out=10)
+
+
+def largest(text):
+    return quick(8, steps=10, held_out=10, beginning="m" * 15)
+
+
+PLACES: set[str] = set()
+KEY = (".attn-track input", "ArrowRight")
+
+
+def model_of(page, num_heads):
+    """Torch's copy of the model that a page has trained last."""
+    model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": num_heads})
+    return with_numbers_of(page, model)
+
+
+def samples_on(page):
+    """The names on the page, each with what is said of it."""
+    return page.locator(".attn-samples li").evaluate_all(
+        "rows => rows.map((row) => [...row.children].map((node) => node.textContent))"
+    )
+
+
+def drawn(page):
+    """Wait until all names of the page are drawn."""
+    expect(page.locator(".attn-kept-share")).to_contain_text("of 100 names")
+
+
+def test_nothing_trains_before_a_reader_asks_for_it(lab):
+    page = lab(quick())
+    page.locator(".attn-track input").first.press("ArrowRight")
+    page.get_by_role("button", name="Another seed").click()
+    page.get_by_role("button", name="Sample again").click()
+    page.get_by_role("textbox").fill("tol")
+    page.wait_for_timeout(600)
+    assert page.evaluate("workers") == 0
+    assert page.locator(".attn-progress-text").inner_text() == "Not trained yet."
+    # The model with its first weights makes up names all the same.
+    drawn(page)
+    assert page.locator(".attn-kept-share").inner_text().startswith("0 of 100")
+    assert len(samples_on(page)) == 8
+
+
+def test_the_number_of_heads_tells_their_width(show):
+    page = show(quick(1))
+    slider = page.get_by_role("slider", name="Heads")
+    told = []
+    for _ in range(4):
+        told.append(slider.get_attribute("aria-valuetext"))
+        slider.press("ArrowRight")
+    assert told == [
+        "1 head, 16 wide", "2 heads, each 8 wide", "4 heads, each 4 wide", "8 heads, each 2 wide",
+    ]  # fmt: skip
+
+
+def test_loss_names_and_bars_move_while_it_trains(lab):
+    page = lab(quick(steps=400))
+    page.evaluate("""() => {
+      window.seen = {curve: new Set(), names: new Set(), bars: new Set()};
+      new MutationObserver(() => {
+        seen.curve.add(document.querySelector(".attn-curve")?.getAttribute("d"));
+        seen.names.add(document.querySelector(".attn-samples").textContent);
+        seen.bars.add(document.querySelector(".attn-chances").textContent);
+      }).observe(document.querySelector(".attn-widget"),
+                 {subtree: true, childList: true, attributes: true, characterData: true});
+    }""")
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.wait_for_function("seen.curve.size > 4 && seen.names.size > 3 && seen.bars.size > 4")
+    assert page.get_by_role("button", name="Pause").count() == 1  # it still trains
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".attn-progress-text")).to_contain_text("Stopped")
+    expect(page.locator("output.attn-live")).to_contain_text("Stopped with 4 heads, seed 0 after")
+
+
+def test_loss_and_guesses_are_those_of_python(lab):
+    widget = quick(2, steps=150, held_out=60)
+    page = lab(widget)
+    train(page)
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with 2 heads, seed 0: loss")
+    found = evaluate(model_of(page, 2), held_out_sentences(RECIPE)[:60])
+    drawing = page.locator(".attn-curve-box").get_attribute("aria-label")
+    reached = re.search(r"to (\d\.\d{3})", drawing)
+    assert abs(float(reached[1]) - found.loss) < 0.001
+    for name, loss in widget.guesses.items():
+        assert f"; {name} {loss:.2f}" in drawing
+        assert page.locator(".attn-curve-marks", has_text=f"{name} {loss:.2f}").count() == 1
+    assert f"{found.loss:.2f}" in said_of(page)
+    unfold_numbers(page)
+    cells = page.locator("details tbody tr").evaluate_all(CELLS)
+    assert ["floor", "–", f"{widget.guesses['floor']:.3f}"] in cells
+    assert ["2 heads, seed 0", "150", reached[1]] in cells
+
+
+def said_of(page):
+    return page.locator("output.attn-live").inner_text()
+
+
+def unfold_numbers(page):
+    page.locator("summary", has_text="The numbers").click()
+    page.locator("details tbody tr").first.wait_for()
+
+
+@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 27), (0.5, 3), (0.0, 27)])
+def test_chances_and_weights_behind_a_beginning_are_torchs(lab, temperature, top_k):
+    widget = quick(4, steps=100, beginning="mellen", temperature=temperature, top_k=top_k)
+    page = lab(widget)
+    train(page)
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    model = model_of(page, 4)
+    for beginning in ("mellen", "tol", ""):
+        page.get_by_role("textbox").fill(beginning)
+        ids = names.read(beginning).ids if beginning else (names.boundary,)
+        said_by = model(torch.tensor([ids]), need_weights=True)
+        logits = said_by.logits["next"][0, -1].detach()
+        likely, places = logits.topk(1 if temperature == 0 else top_k)
+        drawn_from = torch.zeros(27).scatter(0, places, (likely / (temperature or 1)).softmax(0))
+        if page.locator("details:has(.attn-table)").get_attribute("open") is None:
+            unfold_numbers(page)
+        chances, looks, _ = page.locator("details table").evaluate_all(
+            "tables => tables.map((table) => [...table.tBodies[0].rows].map((row) => "
+            "[...row.cells].map((cell) => cell.textContent)))"
+        )
+        assert len(chances) == 27
+        for letter, own, now in chances:
+            token = names.boundary if letter == "end" else names.vocabulary.index(letter)
+            assert abs(float(own) - logits.softmax(0)[token].item()) < 0.0011
+            assert abs(float(now) - drawn_from[token].item()) < 0.0011
+        weights = said_by.weights[0][0, :, -1]
+        assert [row[0] for row in looks] == [f"head {head}" for head in range(1, 5)]
+        for row, own in zip(looks, weights.tolist(), strict=True):
+            assert [float(cell) for cell in row[1:]] == pytest.approx(own, abs=0.0011)
+    bars = page.locator(".attn-chances li").evaluate_all(
+        "rows => rows.map((row) => [row.children[0].textContent, row.children[2].textContent])"
+    )
+    for (letter, shown), (name, _, now) in zip(bars, chances[:8], strict=True):
+        assert letter == name and abs(float(shown) - float(now)) < 0.006
+
+
+def test_a_cell_of_the_map_is_read_by_keys_and_pointer(show):
+    page = show(quick(2, beginning="tol"))
+    line = page.locator(".attn-reading-line")
+    assert line.inner_text().startswith("Point at a cell")
+    plot = page.locator(".attn-plot")
+    plot.focus()
+    assert line.inner_text().startswith("Head 1 looks from l at start with .")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+    assert line.inner_text().startswith("Head 2 looks from l at l with .")
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 2)
+    assert line.inner_text().startswith("Head 1 looks from l at t with .")
+
+
+def test_each_name_is_told_what_it_breaks(lab):
+    page = lab(quick(4, steps=60))
+    train(page)
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    drawn(page)
+    for name, verdict in samples_on(page):
+        broken = names.broken_rules("" if name == "(no letter)" else name)
+        told = ", ".join(broken)[::-1].replace(" ,", " dna ", 1)[::-1]  # the last two by "and"
+        assert verdict == (f"✗ breaks {told}" if broken else "✓ keeps all four")
+
+
+def test_temperature_and_top_k_govern_the_names(lab):
+    page = lab(quick(4, steps=200))
+    train(page)
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    temperature = page.get_by_role("slider", name="Temperature")
+    temperature.press("Home")
+    expect(page.locator(".attn-kept-share")).to_contain_text(re.compile("^(0|100) of"))
+    assert len({name for name, _ in samples_on(page)}) == 1
+    temperature.press("End")
+    assert temperature.get_attribute("aria-valuetext") == "2.0"
+    page.get_by_role("slider", name="Top-k").press("Home")
+    expect(page.locator(".attn-kept-share")).to_contain_text(re.compile("^(0|100) of"))
+    page.get_by_role("slider", name="Top-k").press("End")
+    page.wait_for_function(
+        "new Set([...document.querySelectorAll('.attn-made')].map((n) => n.textContent)).size > 3"
+    )
+    before = samples_on(page)
+    page.get_by_role("button", name="Sample again").click()
+    page.wait_for_function(
+        "(text) => document.querySelector('.attn-made').textContent !== text", arg=before[0][0]
+    )
+
+
+def test_what_is_said_of_the_next_letter_is_what_the_bars_show(show):
+    page = show(quick(beginning="tol"))
+    first_bar = page.locator(".attn-chances li").first
+    for name, key in (("Temperature", "Home"), ("Temperature", "End"), ("Top-k", "Home")):
+        page.get_by_role("slider", name=name).press(key)
+        letter, chance = first_bar.inner_text().split()
+        assert said_of(page).startswith(f"Behind “tol” it expects {letter} {chance}, ")
+
+
+def test_the_loss_of_one_batch_is_called_that(lab):
+    page = lab(quick(steps=10))
+    train(page)
+    told = page.locator(".attn-progress-text").inner_text()
+    assert re.search(r"s, batch loss \d\.\d\d\.$", told)
+
+
+def test_most_names_are_right_after_the_whole_training(lab):
+    page = lab(NameLab())
+    train(page)
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    page.wait_for_function(
+        "parseInt(document.querySelector('.attn-kept-share').textContent) > 70", timeout=20_000
+    )
+    floor = NameLab().guesses["floor"]
+    drawing = page.locator(".attn-curve-box").get_attribute("aria-label")
+    assert floor < float(re.search(r"to (\d\.\d{3})", drawing)[1]) < floor + 0.15
+
+
+def test_a_beginning_that_is_none_is_refused_in_words(show):
+    page = show(quick())
+    field = page.get_by_role("textbox")
+    refusal = page.locator(".attn-refusal")
+    heading = page.locator(".attn-next .attn-heading").first
+    field.fill("Tol")
+    assert heading.inner_text() == "Behind “tol” it expects"
+    assert said_of(page).startswith("Behind “tol” it expects ")
+    for text, message in {
+        "jürgen": "This must hold letters from a to z, got 'ü' in 'jürgen'",
+        "t ol": "This must hold letters from a to z, got ' ' in 't ol'",
+        "m" * 16: "This must have 1 to 15 letters, got 16",
+        "<img src=x>": "got '<' in '<img src=x>'",
+    }.items():
+        field.fill(text)
+        expect(refusal).to_contain_text(message)
+        assert field.get_attribute("aria-invalid") == "true"
+        assert heading.inner_text() == "Behind “tol” it expects"  # the one before is still there
+    field.fill("")
+    assert refusal.inner_text() == "" and field.get_attribute("aria-invalid") == "false"
+    assert heading.inner_text() == "At the start of a name it expects"
+
+
+def test_opened_as_trained_it_trains_again_and_says_so(show):
+    widget = quick(2, steps=100, seed=3)
+    widget.trained = True
+    page = show(widget)
+    page.wait_for_function(
+        "document.querySelector('output').textContent.startsWith('The link or saved state asks')"
+    )
+    trained(page)
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with 2 heads, seed 3")
+
+
+def test_other_models_keep_their_curves_and_are_there_again(lab):
+    page = lab(quick(1))
+    train(page)
+    slider = page.get_by_role("slider", name="Heads")
+    slider.press("ArrowRight")
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with 2 heads", timeout=60_000)
+    assert page.locator(".attn-curve").count() == 2
+    slider.press("ArrowLeft")
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with 1 head,")
+    page.wait_for_timeout(600)
+    assert page.evaluate("workers") == 2  # the first model is still there
+
+
+def test_views_of_one_lab_share_its_models(lab):
+    shared = quick()
+    page = lab(shared, shared)
+    one, again = page.locator(".attn-widget").all()
+    one.get_by_role("button", name="Train", exact=True).click()
+    for view in (one, again):
+        expect(view.locator("output.attn-live")).to_contain_text("Trained with", timeout=60_000)
+    assert page.evaluate("workers") == 1
+    rows = ".attn-chances"
+    assert one.locator(rows).inner_text() == again.locator(rows).inner_text()
+
+
+def test_without_workers_it_says_so_and_the_rest_lives(show):
+    page = show(quick())
+    page.evaluate("() => { window.Worker = function () { throw new Error('not here'); }; }")
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(page.locator("output.attn-live")).to_contain_text(
+        "Models train in a Web Worker, and this browser starts none: not here."
+    )
+    page.get_by_role("textbox").fill("b")
+    assert page.locator(".attn-next .attn-heading").first.inner_text() == "Behind “b” it expects"
+
+
+def test_the_rules_are_told_with_their_letters(show):
+    page = show(quick())
+    page.get_by_text("The four rules").click()
+    told = page.locator(".attn-rules dl").inner_text()
+    for word in ("shape", "harmony", "doubling", "ending", "e, i and y", "a, o and u", "2 to 5"):
+        assert word in told
+    for last, firsts in names.data["endings"].items():
+        assert f"{last} behind {', '.join(firsts[:-1])} and {firsts[-1]}" in told
+
+
+def test_bars_glide_only_where_motion_is_welcome(show):
+    page = show(quick())
+    style = "getComputedStyle(document.querySelector('.attn-chance')).transitionDuration"
+    assert page.evaluate(style) == "0.15s"
+    page.emulate_media(reduced_motion="reduce")
+    assert page.evaluate(style) == "0s"
+
+
+def test_in_forced_colors_bars_stay(show):
+    page = show(quick())
+    color = "(node) => getComputedStyle(node).backgroundColor"
+    before = page.locator(".attn-chance").first.evaluate(color)
+    page.emulate_media(forced_colors="active")
+    assert page.locator(".attn-chance").first.evaluate(color) == before
+    page.emulate_media(forced_colors="none")
+
+
+DAMAGES = {
+    "num_heads should be one of 1, 2, 4, 8, but is 3": lambda s, _: s.update(num_heads=3),
+    "seed should be one of 0 to 999, but is -1": lambda state, _: state.update(seed=-1),
+    'trained should be true or false, but is "yes"': lambda s, _: s.update(trained="yes"),
+    "beginning should be text, but is 5": lambda state, _: state.update(beginning=5),
+    "got '1' in 'b1'": lambda state, _: state.update(beginning="b1"),
+    "temperature should be a number from 0 to 2, but is 3": lambda state, _: state.update(
+        temperature=3
+    ),
+    "top_k should be a whole number from 1 to 27, but is 0": lambda s, _: s.update(top_k=0),
+    "draw should be one of 0 to 999, but is 1000": lambda state, _: state.update(draw=1000),
+    "guesses should be losses above 0 of uniform, unigram, bigram, floor": lambda state, _: state[
+        "guesses"
+    ].update(floor=-1),
+    "lr should be above 0, but is -1": lambda state, _: state["recipe"].update(lr=-1),
+    "embedding_std should be 0 or more": lambda state, _: state["recipe"]["model"].update(
+        embedding_std="wide"
+    ),
+    "blocks should be a list, but is null": lambda state, _: state["spec"].update(blocks=None),
+    "vocabulary_size should be 27, but is 26": lambda state, _: state["spec"].update(
+        vocabulary_size=26
+    ),
+    "length should be 16, but is 15": lambda state, _: state["spec"].update(length=15),
+    "causal should be true, but is false": lambda state, _: state["spec"].update(causal=False),
+    "readouts should be next alone, with 27 answers": lambda state, _: state["spec"].update(
+        readouts={"next": 27, "other": 1}
+    ),
+    "held_out should be a whole number from 1 to 10000": lambda s, _: s.update(held_out=0),
+    "counts should be a list of numbers of heads": lambda s, _: s.update(counts=[]),
+}

@@ -1,0 +1,399 @@
+"""QueryCompass in a real browser, without a kernel: its numbers, its planes, its controls."""
+
+import base64
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from tools.widget_pages import swipe, unfold
+
+from attncourse.lessons.l03.figures.lookups import convex_hull
+from attncourse.widgets import QueryCompass
+
+KEYS = torch.tensor([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])
+VALUES = torch.tensor([[0.0, 0.0], [4.0, 1.0], [1.0, 3.0]])
+FREE = re.compile(r"-?\d*\.?\d+")
+
+
+def compass(T=3, *, seed=0, scale=1.0, **options):
+    generator = torch.Generator().manual_seed(seed)
+    keys, values = (scale * torch.randn(T, 2, generator=generator) for _ in range(2))
+    return QueryCompass(keys, values, **options)
+
+
+def example(text):
+    """A compass for the tests of what every widget does."""
+    return compass(labels=[text, "b", "c"], origin=text)
+
+
+def largest(text):
+    options = {"temperature": 0.00123, "query": (-1e4, 1e4)}
+    return compass(T=8, labels=[text] * 8, origin=text, **options)
+
+
+PLACES = {"div.attn-widget > p.attn-note …", "tr > th"}
+KEY = (".attn-handle", "ArrowUp")
+
+
+def decoded(widget):
+    return (
+        torch.from_numpy(np.frombuffer(state, "<f4").astype(np.float64)).view(-1, 2)
+        for state in (widget.k, widget.v)
+    )
+
+
+def expected(widget, query, temperature=1.0):
+    """Torch's weights [T] and output [2] in float64 on what the widget's state holds."""
+    keys, values = decoded(widget)
+    scores = keys @ torch.tensor(query, dtype=torch.float64) / (temperature * math.sqrt(2))
+    weights = scores.softmax(-1)
+    return weights, weights @ values
+
+
+def is_inside(hull, points, slack):
+    """Tell whether points [n, 2] lie in a hull with its corners [m, 2] counterclockwise."""
+    edges = hull.roll(-1, 0) - hull
+    away = points[:, None] - hull  # -> [n, m, 2]
+    cross = edges[:, 0] * away[..., 1] - edges[:, 1] * away[..., 0]
+    return bool((cross >= -slack * edges.norm(dim=-1)).all())
+
+
+def reading(page):
+    """The two decimals of the live text: weights, and output."""
+    weights, output = page.locator("output").first.inner_text().split("; ")
+    assert weights.startswith("weights ") and output.startswith("output (")
+    return [[float(n) for n in FREE.findall(text)] for text in (weights, output)]
+
+
+def assert_reads(page, widget, query, temperature=1.0):
+    for shown, exact in zip(reading(page), expected(widget, query, temperature), strict=True):
+        shown = torch.tensor(shown, dtype=torch.float64)
+        torch.testing.assert_close(shown, exact, atol=0.0050001, rtol=0)
+
+
+def query_of(page):
+    text = page.locator(".attn-heading").first.inner_text()
+    return [float(n) for n in FREE.findall(text)]
+
+
+def middle(box):
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+CASES = {
+    "three keys": QueryCompass(KEYS, VALUES),
+    "eight keys": compass(T=8, seed=1),
+    "two keys": compass(T=2, seed=2),
+    "scores to +-80 and beyond": compass(T=5, seed=3, scale=60.0),
+    "all keys equal": QueryCompass(torch.full((4, 2), 3.0), torch.randn(4, 2)),
+    "values on a line": QueryCompass(KEYS, torch.tensor([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]])),
+    "all values equal": QueryCompass(KEYS, torch.full((3, 2), 1.5)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_browser_computes_what_torch_computes(show, case):
+    widget = CASES[case]
+    keys, values = decoded(widget)
+    generator = torch.Generator().manual_seed(len(case))
+    queries = 3 * torch.randn(40, 2, dtype=torch.float64, generator=generator)
+    queries = [*queries.tolist(), [0.0, 0.0], [1e4, -3e3], [-1e-9, 1e-9], *keys.tolist()]
+    temperatures = [1.0, 0.1, 10.0, 0.01]
+    computed = show(widget).evaluate(
+        """({state, k, v, queries, temperatures}) => {
+            const {readState, lookUp, outputPath} = attnModules["query_compass/widget.js"];
+            const {convexHull} = attnModules["query_compass/plane.js"];
+            const decode = (text) =>
+                new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+            const model = new Map(Object.entries({...state, k: decode(k), v: decode(v)}));
+            const {keys, values} = readState(model);
+            const plain = ({weights, output}) => ({weights: Array.from(weights), output});
+            return {
+                hull: convexHull(values),
+                found: temperatures.map((t) =>
+                    queries.map((query) => plain(lookUp(query, keys, values, t)))),
+                paths: queries.map((query) => outputPath(query, keys, values)),
+            };
+        }""",
+        {
+            "state": {
+                name: getattr(widget, name)
+                for name in ("T", "labels", "details", "query", "temperature")
+            },
+            "k": base64.b64encode(widget.k).decode(),
+            "v": base64.b64encode(widget.v).decode(),
+            "queries": queries,
+            "temperatures": temperatures,
+        },
+    )
+    hull = convex_hull(values)
+    if len(values.unique(dim=0)) > 1:
+        assert torch.equal(torch.tensor(computed["hull"], dtype=torch.float64), hull)
+    slack = 1e-9 * (1 + values.abs().max())
+    for temperature, found in zip(temperatures, computed["found"], strict=True):
+        for query, result in zip(queries, found, strict=True):
+            weights, output = expected(widget, query, temperature)
+            for shown, exact in ((result["weights"], weights), (result["output"], output)):
+                shown = torch.tensor(shown, dtype=torch.float64)
+                torch.testing.assert_close(shown, exact, atol=1e-6, rtol=1e-9)
+        outputs = torch.tensor([result["output"] for result in found], dtype=torch.float64)
+        assert is_inside(hull, outputs, slack)
+    for query, path in zip(queries, computed["paths"], strict=True):
+        path = torch.tensor(path, dtype=torch.float64)
+        assert is_inside(hull, path, slack)
+        torch.testing.assert_close(path[0], values.mean(0))  # a query of length 0
+        scores = keys @ torch.tensor(query, dtype=torch.float64)
+        best = scores >= scores.max() - 1e-9 * scores.abs().max()
+        torch.testing.assert_close(path[-1], values[best].mean(0))  # an endless one
+
+
+def drawn(page, name, attribute):
+    """Numbers in an attribute of a drawing's parts."""
+    texts = page.locator(f"svg .{name}").evaluate_all(
+        "(all, attribute) => all.map((part) => part.getAttribute(attribute))", attribute
+    )
+    return torch.tensor([[float(n) for n in FREE.findall(text)] for text in texts])
+
+
+def test_without_details_there_are_two_planes_that_tell_no_answer(show):
+    widget = QueryCompass(KEYS, VALUES, query=(-0.6, 1.3), details=False)
+    page = show(widget)
+    assert page.locator("input, button, details, .attn-path[points*=',']").count() == 0
+    words = page.locator(".attn-widget").inner_text()
+    assert not any(word in words for word in ("temperature", "τ", "Dashed", "mean"))
+    page.locator(".attn-handle").press("Shift+ArrowRight")
+    assert_reads(page, widget, (0.4, 1.3))
+
+
+def test_the_planes_draw_those_numbers(show):
+    widget = QueryCompass(KEYS, VALUES, query=(-0.6, 1.3), labels=["a", "b", "c"])
+    page = show(widget)
+    weights, _ = expected(widget, (-0.6, 1.3))
+    assert_reads(page, widget, (-0.6, 1.3))
+    assert page.locator(".attn-name").all_text_contents() == [
+        *(
+            f"{name} {weight:.2f}".replace("0.", ".", 1)
+            for name, weight in zip("abc", weights, strict=True)
+        ),
+        *"abc",
+    ]
+    radii = drawn(page, "attn-dot", "r")[:, 0]
+    torch.testing.assert_close(radii**2, (13**2 * weights).float().repeat(2), rtol=1e-4, atol=1e-4)
+    hull = drawn(page, "attn-hull", "points").view(-1, 2)  # in the drawing's units, y downwards
+    places = torch.cat([drawn(page, "attn-dot", c)[3:] for c in ("cx", "cy")], 1)
+    assert {tuple(p) for p in hull.tolist()} == {tuple(p) for p in places.tolist()}
+    diamond = drawn(page, "attn-output", "transform")[0]
+    torch.testing.assert_close(diamond, weights.float() @ places, rtol=1e-4, atol=1e-2)
+    path = drawn(page, "attn-path", "points").view(-1, 2)
+    torch.testing.assert_close(path[0], places.mean(0), rtol=1e-4, atol=1e-2)
+    torch.testing.assert_close(path[-1], places[1])
+    unfold(page)
+    table = [row.locator("td").all_text_contents() for row in page.locator("tbody tr").all()]
+    assert [row[3] for row in table] == [f"{w:.3f}".lstrip("0") for w in weights]
+    scores = KEYS @ torch.tensor([-0.6, 1.3]) / math.sqrt(2)
+    assert [row[2] for row in table] == [f"{s:.3f}" for s in scores]
+
+
+def test_extremes_by_buttons(show):
+    widget = QueryCompass(KEYS, VALUES, query=(-0.15, 0.3))
+    page = show(widget)
+
+    def press(name):
+        page.get_by_role("button", name=name).click()
+
+    press("10 times longer")
+    assert query_of(page) == [-1.5, 3.0]
+    assert_reads(page, widget, (-1.5, 3.0))
+    for _ in range(3):
+        press("10 times longer")
+    assert reading(page) == [[0, 1, 0], [4, 1]]  # a corner
+    assert page.get_by_role("button", name="longer").is_disabled()
+    page.get_by_role("button", name="longer").dispatch_event("click")
+    assert query_of(page) == [-1500, 3000]
+    assert "takes the output to v1;" in page.locator(".attn-note").last.inner_text()
+    press("10 times shorter")
+    assert query_of(page) == [-150, 300]
+    press("query 0")
+    assert reading(page)[0] == [0.33, 0.33, 0.33]
+    assert reading(page)[1] == [1.67, 1.33]  # the mean
+    assert "All scores are equal" in page.locator(".attn-note").last.inner_text()
+    assert page.get_by_role("button", name="longer").is_disabled()  # 0 stays 0
+
+
+def test_the_query_is_dragged_by_its_tip(show):
+    widget = QueryCompass(KEYS, VALUES, query=(1.0, 1.0))
+    page = show(widget)
+    handle = page.locator(".attn-handle")
+    live = page.locator("output")
+    frame = page.locator(".attn-frame").first.bounding_box()
+    unit = (frame["width"] - 1) / 6  # from -3 to 3
+    x, y = middle(handle.bounding_box())
+    assert abs(x - (frame["x"] + frame["width"] / 2 + unit)) < 1.5  # (1, 1) is where it should be
+    assert abs(y - (frame["y"] + frame["height"] / 2 - unit)) < 1.5
+    page.mouse.move(x + 5, y + 5)
+    page.mouse.down()
+    assert query_of(page) == [1.0, 1.0]  # grasping it moves nothing
+    page.mouse.move(x + 5 - 2 * unit, y + 5 + unit)
+    assert live.get_attribute("aria-live") == "off"
+    query = query_of(page)
+    assert math.dist(query, (-1, 0)) < 0.02
+    assert_reads(page, widget, query)
+    page.mouse.move(x - 5000, y - 5000)  # far outside, the edge is the end
+    assert query_of(page) == [-3.0, 3.0]
+    page.mouse.up()
+    assert live.get_attribute("aria-live") == "polite"
+    page.mouse.move(x, y)
+    assert query_of(page) == [-3.0, 3.0]  # let go is let go
+    assert handle.evaluate("h => h === document.activeElement")
+    page.mouse.click(x, y)  # a click in the plane brings the query there
+    assert math.dist(query_of(page), (1, 1)) < 0.03
+
+
+def test_a_finger_drags_the_tip_taps_the_plane_and_else_scrolls(show):
+    page = show(QueryCompass(KEYS, VALUES, query=(1.0, 1.0)), width=360)
+    handle = page.locator(".attn-handle")
+    assert handle.evaluate("h => getComputedStyle(h).touchAction") == "pinch-zoom"
+    assert (
+        page.locator(".attn-plane").first.evaluate("h => getComputedStyle(h).touchAction") == "auto"
+    )
+    x, y = middle(handle.bounding_box())
+    page.touchscreen.tap(x - 50, y + 50)
+    page.wait_for_function("document.querySelector('.attn-heading').textContent.includes('-0')")
+    x, y = middle(handle.bounding_box())
+    start = query_of(page)
+    swipe(page, (x, y), (x + 40, y - 60))
+    dragged = query_of(page)
+    assert dragged[0] > start[0] + 0.5 and dragged[1] > start[1] + 0.5
+    assert page.evaluate("scrollY") == 0
+    swipe(page, (x, y + 60), (x, y))
+    page.wait_for_function("scrollY > 0")
+    assert query_of(page) == dragged
+
+
+def test_arrow_keys_move_the_query(show):
+    widget = QueryCompass(KEYS, VALUES, query=(0.3, 0.0))
+    page = show(widget)
+    page.get_by_role("button", name="query 0").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "attn-handle"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    # JupyterLab leaves a focused element's keys alone where it finds this mark.
+    assert page.evaluate("document.activeElement.hasAttribute('data-lm-suppress-shortcuts')")
+    page.evaluate("addEventListener('keydown', (event) => (window.lastKey = event))")
+    for keys, query in [
+        ("ArrowLeft ArrowLeft ArrowLeft", [0.0, 0.0]),
+        ("ArrowUp ArrowRight", [0.1, 0.1]),
+        ("Shift+ArrowDown Shift+ArrowDown", [0.1, -1.9]),
+        ("Shift+ArrowRight ArrowDown", [1.1, -2.0]),
+        ("Shift+ArrowDown Shift+ArrowDown", [1.1, -4.0]),  # beyond what the plane shows
+    ]:
+        for key in keys.split():
+            page.keyboard.press(key)
+        assert page.evaluate("lastKey.defaultPrevented")  # else the page would scroll away
+        assert query_of(page) == query
+        assert_reads(page, widget, query)
+        name = page.locator(".attn-handle").get_attribute("aria-label")
+        assert name.startswith(f"Query {page.locator('.attn-heading span').nth(1).inner_text()};")
+    assert page.locator(".attn-cut").count() == 1
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+
+
+def test_the_temperature_multiplies_the_usual_scale(show):
+    widget = QueryCompass(KEYS, VALUES, query=(-0.6, 1.3))
+    page = show(widget)
+    slider = page.get_by_role("slider", name="Temperature")
+    assert slider.get_attribute("aria-valuetext") == "1"
+    for key, temperature in [("ArrowLeft", 0.891), ("Home", 0.1), ("End", 10.0)]:
+        slider.press(key)
+        assert float(slider.get_attribute("aria-valuetext")) == temperature
+        assert_reads(page, widget, (-0.6, 1.3), temperature)
+    page.get_by_role("button", name="longer").click()  # ten times the query, ten times the scale
+    assert_reads(page, widget, (-0.6, 1.3), 1.0)
+
+
+@pytest.mark.parametrize("temperature", [0.003, 500.0])
+def test_a_temperature_from_python_may_lie_beyond_the_slider(show, temperature):
+    widget = QueryCompass(KEYS, VALUES, query=(-0.6, 1.3), temperature=temperature)
+    page = show(widget)
+    assert float(page.get_by_role("slider").get_attribute("aria-valuetext")) == temperature
+    assert_reads(page, widget, (-0.6, 1.3), temperature)
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_names_stay_inside_and_the_handle_is_large_enough(show, width):
+    page = show(largest("Donaudampfschifffahrtsgesellschaftskapitän" * 2), width=width)
+    widget = page.locator(".attn-widget").bounding_box()
+    for name in page.locator(".attn-name").all():
+        box = name.bounding_box()
+        assert widget["x"] < box["x"] and box["x"] + box["width"] < widget["x"] + widget["width"]
+    handle = page.locator(".attn-handle").bounding_box()
+    assert min(handle["width"], handle["height"]) >= 24
+
+
+@pytest.mark.parametrize("key", range(3))
+def test_no_name_lies_under_the_handle_at_the_start(show, key):
+    """Wherever the first name would stand, the query points there at the start."""
+    labels = ["animal", "street", "tired"]
+    name = show(QueryCompass(KEYS, VALUES, labels=labels)).locator(".attn-name").nth(key)
+    tip = name.evaluate("""name => {
+        const { x, y, width, height } = name.getBBox();
+        const frame = name.ownerSVGElement.querySelector(".attn-frame").getBBox();
+        const unit = frame.width / 6;  // this plane reaches from -3 to 3
+        const [cx, cy] = [frame.x + frame.width / 2, frame.y + frame.height / 2];
+        return [(x + width / 2 - cx) / unit, (cy - y - height / 2) / unit];
+    }""")
+    page = show(QueryCompass(KEYS, VALUES, labels=labels, query=tip))
+    handle = page.locator(".attn-handle").bounding_box()
+    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
+    for box in (name.bounding_box() for name in page.locator(".attn-name").all()[:3]):
+        assert not (
+            box["x"] < x < box["x"] + box["width"] and box["y"] < y < box["y"] + box["height"]
+        )
+
+
+BAR = 56  # of the course's pages, which stays; a telephone's own takes as much
+
+
+def test_both_planes_are_seen_at_once_on_a_small_phone(show):
+    keys = torch.tensor([[2.0, 0.2], [0.2, 2.0], [-1.5, -1.0]])
+    page = show(QueryCompass(keys, VALUES, details=False), width=360)
+    top = page.locator(".attn-heading").first.bounding_box()["y"]
+    below = page.locator(".attn-plane").last.bounding_box()
+    assert below["y"] + below["height"] - top <= 640 - 2 * BAR
+    sizes = page.locator("svg text").evaluate_all("""texts => texts.map((text) => {
+        const svg = text.ownerSVGElement;
+        const unit = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+        return unit * parseFloat(getComputedStyle(text).fontSize);
+    })""")
+    assert min(sizes) >= 9
+
+
+@pytest.mark.parametrize(("longest", "reach"), [(1, 3), (2, 4), (5, 7), (60, 81)])
+def test_the_keys_use_their_plane(show, longest, reach):
+    page = show(QueryCompass(longest * KEYS, VALUES))
+    frame = page.locator(".attn-frame").first
+    left, width = (float(frame.get_attribute(name)) for name in ("x", "width"))
+    first = drawn(page, "attn-dot", "cx")[0, 0].item()  # at [longest, 0]
+    assert abs((first - left) / width - (0.5 + longest / (2 * reach))) < 1e-3
+
+
+def test_views_of_one_widget_stay_together_and_others_alone(show):
+    one, other = compass(seed=1, query=(0, 0)), compass(seed=2, query=(0, 0))
+    first, second, alone = show(one, one, other).locator(".attn-widget").all()
+    first.locator(".attn-handle").press("ArrowUp")
+    assert "(0, 0.1)" in second.inner_text()
+    assert "(0, 0)" in alone.inner_text()
+    assert first.page.locator("[id]").count() == 0
+
+
+DAMAGES = {
+    "k should be 6 numbers": lambda state, buffers: buffers.clear(),
+    "query should be two numbers, but is [1]": lambda state, _: state.update(query=[1]),
+    "temperature should be above 0, but is 0": lambda state, _: state.update(temperature=0),
+    "labels should be 3 strings or none, but there are 1": lambda s, _: s.update(labels=["a"]),
+    "T should be at least 1, but is 0": lambda state, _: state.update(T=0),
+    "details should be true or false": lambda state, _: state.update(details="no"),
+}

@@ -1,0 +1,38 @@
+"""The stream as the sum of what was written into it: sizes and shares are those of the tensors."""
+
+import pytest
+import torch
+
+from attncourse.lessons.l05 import figures
+
+F64 = torch.float64
+
+
+def test_shares_of_a_stream_sum_to_one_and_may_be_negative():
+    contributions = {
+        "words": torch.tensor([[3.0, 0.0]]),
+        "against": torch.tensor([[-1.0, 0.0]]),
+        "across": torch.tensor([[0.0, 1.0]]),
+    }
+    shares = figures.stream_shares(contributions)  # the sum is [2, 1], its square length 5
+    torch.testing.assert_close(shares, torch.tensor([6 / 5, -2 / 5, 1 / 5], dtype=F64))
+    assert shares.sum() == pytest.approx(1)
+
+
+def test_contributions_are_drawn_with_their_size_and_the_stream_so_far():
+    contributions = {"words": torch.full((2, 3), 3.0), "attention 1": torch.full((2, 3), -2.0)}
+    left, right = figures.plot_contributions(contributions).axes
+    assert [bar.get_width() for bar in left.patches] == [3, 2]
+    assert list(left.lines[0].get_xdata()) == [3, 1]
+    assert [bar.get_width() for bar in right.patches] == [3, -2]
+
+
+def test_what_has_no_share_is_refused():
+    with pytest.raises(ValueError, match="contributions must hold at least one"):
+        figures.stream_shares({})
+    with pytest.raises(
+        ValueError, match=r"share one shape, got \[2, 3\] in 'a' and \[3, 2\] in 'b'"
+    ):
+        figures.plot_contributions({"a": torch.ones(2, 3), "b": torch.ones(3, 2)})
+    with pytest.raises(ValueError, match="contributions must not sum to 0"):
+        figures.stream_shares({"a": torch.ones(2, 3), "b": -torch.ones(2, 3)})

@@ -1,0 +1,42 @@
+"""Scores are drawn as dots, one per seed, beside a bar at the baseline."""
+
+import re
+
+import pytest
+import torch
+
+from attncourse.lessons.l08 import figures
+
+SCORES = {"verb>subject": torch.tensor([0.9, 0.8]), "verb>object": torch.tensor([0.95, 0.2, 0.3])}
+BASELINES = [0.6, 0.25]
+
+
+def test_each_line_has_a_dot_per_seed_and_a_bar_at_its_baseline():
+    (ax,) = figures.plot_beside_baselines(SCORES, BASELINES).axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(SCORES)
+    lines = iter(ax.lines)
+    for place, (scores, baseline) in enumerate(zip(SCORES.values(), BASELINES, strict=True)):
+        dots, bar = next(lines), next(lines)
+        torch.testing.assert_close(torch.tensor(dots.get_xdata()), scores.double())
+        assert set(dots.get_ydata()) == {place}
+        assert set(bar.get_xdata()) == {baseline}
+        low, high = bar.get_ydata()
+        assert low < place < high
+
+
+def test_the_first_line_stands_on_top():
+    (ax,) = figures.plot_beside_baselines(SCORES, BASELINES).axes
+    bottom, top = ax.get_ylim()
+    assert bottom > top
+
+
+@pytest.mark.parametrize(
+    ("scores", "baselines", "words"),
+    [
+        ({"a": torch.tensor([1.2])}, [0.5], "scores['a'] must hold shares from 0 to 1, got 1.2"),
+        ({"a": torch.tensor([0.2])}, [-0.5], "baselines must hold shares from 0 to 1, got -0.5"),
+    ],
+)
+def test_what_is_no_share_is_refused(scores, baselines, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        figures.plot_beside_baselines(scores, baselines)

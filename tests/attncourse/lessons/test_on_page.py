@@ -1,0 +1,233 @@
+"""Exercises that are answered on a page: what their check says there, and forms that don't fit."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.functions import check_values, correct, not_yet
+from attncourse.checking.on_page import Choice, Choices, Lines, Numbers, Order
+from attncourse.lessons import lessons
+
+EXERCISES = {
+    f"{lesson}.{name}": getattr(module, name)
+    for lesson, module in lessons().items()
+    for name in module.__all__
+}
+ON_PAGES = {name: found for name, found in EXERCISES.items() if found.page is not None}
+
+
+def verdict_at(widget, place):
+    found = widget.verdicts[int.from_bytes(widget.table[2 * place : 2 * place + 2], "little")]
+    return found["passed"], found["message"]
+
+
+def making(page, check, *mistakes):
+    return exercise(mistakes=mistakes, page=page)(check)
+
+
+def is_seven(answer):
+    return check_values(answer, torch.tensor([7.0]), SEVEN, praise="Fine.", otherwise="Look again.")
+
+
+SEVEN = (Mistake("six", [6.0], "One more."), Mistake("eight", torch.tensor([8]), "One less."))
+
+
+@pytest.mark.parametrize("name", ON_PAGES)
+def test_an_exercise_of_a_page_tells_each_mistake_its_hint(name):
+    widget = ON_PAGES[name].on_page()
+    told = {verdict["message"] for verdict in widget.verdicts}
+    assert told >= {mistake.hint for mistake in ON_PAGES[name].mistakes}
+    assert sum(verdict["passed"] for verdict in widget.verdicts) >= 1
+
+
+def test_numbers_are_known_then_close_then_others():
+    widget = making(Numbers([7.0], ["x"]), is_seven, *SEVEN).on_page()
+    assert [verdict_at(widget, place) for place in range(5)] == [
+        (True, "Fine."),
+        (False, "One more."),
+        (False, "One less."),
+        (False, "Very close. Give more digits: within 0.001 counts as equal."),
+        (False, "Look again."),
+    ]
+    assert (widget.tolerance, widget.near, widget.groups) == (1e-3, 6e-3, [[3, 1]])
+
+
+def test_a_check_may_never_say_that_numbers_are_close():
+    def is_one(answer):
+        return correct("Fine.") if abs(answer.item() - 1) <= 1e-3 else not_yet("No.")
+
+    for near in (1e-3, None):
+        widget = making(Numbers([1.0], ["x"], near=near), is_one).on_page()
+        assert {verdict["message"] for verdict in widget.verdicts} == {"Fine.", "No."}
+
+
+NUMBERS = [name for name, found in ON_PAGES.items() if isinstance(found.page, Numbers)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_are_rounded_too_much_are_called_close(name):
+    exercise, right = ON_PAGES[name], torch.as_tensor(ON_PAGES[name].page.right)
+    for off in (2 * exercise.page.tolerance, -4 * exercise.page.tolerance):
+        assert exercise(right + off).message.startswith("Very close")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_wrong_row_gets_other_words_than_a_wrong_answer(name):
+    """Of fields in several rows, the check says which row is the first that is wrong."""
+    exercise = ON_PAGES[name]
+    right, start, told = torch.as_tensor(exercise.page.right).double(), 0, []
+    for _, labels in exercise.page.parts():
+        wrong = right.flatten().clone()
+        wrong[start : start + len(labels)] += 1000.5
+        told.append(exercise(wrong.view_as(right)).message)
+        start += len(labels)
+    assert len(set(told)) == len(told)
+
+
+def test_numbers_of_another_shape_are_no_answer_of_the_page():
+    long = Mistake("two", [1.0, 2.0], "The shape should be [1], but yours is [2].")
+    assert making(Numbers([7.0], ["x"]), is_seven, *SEVEN, long).on_page().groups == [[3, 1]]
+
+
+def is_close(row, right):
+    return torch.allclose(row, torch.tensor(right).double(), atol=0.01, rtol=0)
+
+
+def rows(answer):
+    """Row 0 is [1, 2], of which [2, 1] is a usual mistake; row 1 is [3]."""
+    first, second = answer[:2], answer[2:]
+    if is_close(first, [2.0, 1.0]):
+        return not_yet("Row 0 is turned around.")
+    for row, right in ((first, [1.0, 2.0]), (second, [3.0])):
+        if not is_close(row, right):
+            return not_yet(f"Row of {len(row)} is wrong.")
+    return correct("Fine.")
+
+
+def test_rows_may_be_told_apart():
+    turned = Mistake("turned", torch.tensor([2.0, 1, 3]).double(), "Row 0 is turned around.")
+    page = Numbers([1.0, 2, 3], {"a": ["x", "y"], "b": ["z"]}, 0.01, near=0.01, rows_apart=True)
+    widget = making(page, rows, turned).on_page()
+    assert widget.groups == [[2, 2], [1, 1]]
+    messages = [
+        "Fine.",
+        "Row of 1 is wrong.",
+        *2 * ["Row 0 is turned around."],
+        *2 * ["Row of 2 is wrong."],
+    ]
+    assert [verdict_at(widget, place)[1] for place in range(6)] == messages
+    with pytest.raises(ValueError, match="for the same answer"):
+        making(replace(page, rows_apart=False), rows, turned).on_page()
+
+
+CHOICES = {"p": "the first", "q": "the second"}
+
+
+@pytest.mark.parametrize(
+    ("page", "right", "answers"),
+    [
+        (Choice(["p", "q"]), "q", ["p", "q"]),
+        (Choice(CHOICES), "q", ["p", "q"]),
+        (Choice([1, 2], each=["A", "B"]), [2, 1], [[1, 1], [1, 2], [2, 1], [2, 2]]),
+        (
+            Choice(CHOICES, each={"A": "Log A", "B": "Log B"}),
+            {"A": "p", "B": "q"},
+            [{"A": a, "B": b} for a in "pq" for b in "pq"],
+        ),
+        (
+            Choices({"A": ["p", "q"], "B": {1: "one", 2: "two", 3: "three"}}, lambda a, b: (a, b)),
+            ("p", 3),
+            [("p", 1), ("p", 2), ("p", 3), ("q", 1), ("q", 2), ("q", 3)],
+        ),
+        (Lines("\n  a\n    b\n  c\n"), 2, [1, 2, 3]),
+        (Lines("a\nb\nc", pick=2), [1, 3], [[1, 2], [1, 3], [2, 3]]),
+        (Order(["b", "a"]), ["a", "b"], [["b", "a"], ["a", "b"]]),
+        (Order({"b": "the second", "a": "the first"}), ["a", "b"], [["b", "a"], ["a", "b"]]),
+    ],
+)
+def test_the_check_is_asked_about_every_answer(page, right, answers):
+    asked = []
+
+    def is_right(answer):
+        asked.append(answer)
+        return correct("Fine.") if answer == right else not_yet(f"Not {answer}.")
+
+    widget = making(page, is_right).on_page()
+    assert [answer for answer in answers if answer not in asked] == []
+    assert [verdict_at(widget, place) for place in range(len(answers))] == [
+        (answer == right, "Fine." if answer == right else f"Not {answer}.") for answer in answers
+    ]
+
+
+def test_labels_are_what_the_page_says():
+    def is_q(answer):
+        return correct("Fine.") if answer == {"A": "q"} else not_yet("No.")
+
+    widget = making(Choice(CHOICES, each={"A": "Log A"}), is_q).on_page()
+    assert (widget.titles, widget.labels) == (["Log A"], [["the first", "the second"]])
+    slots = Choices({"A": ["p", "q"], "B": {1: "one", 2: "two"}}, lambda a, b: {"A": "q"})
+    assert slots.parts() == [("A", ["p", "q"]), ("B", ["one", "two"])]
+    code = Lines("  a\n    b\n  c")
+    assert code.parts() == [("", ["a", "  b", "c"])]
+
+
+def never(answer):
+    return not_yet("No.")
+
+
+def always(answer):
+    return correct("Yes.")
+
+
+def strict(answer):
+    """Wants more digits than the page thinks."""
+    return check_values(answer, torch.tensor([7.0]), tolerance=1e-4, praise="F.", otherwise="L.")
+
+
+def lenient(answer):
+    """Knows a mistake from farther away than the right answer."""
+    return not_yet("One less.") if abs(float(answer[0]) - 8) < 0.1 else is_seven(answer)
+
+
+def chatty(answer):
+    """Says of some unknown numbers something of their own."""
+    return is_seven(answer) if answer[0] > 0 else not_yet("A weight is never negative.")
+
+
+@pytest.mark.parametrize(
+    ("page", "check", "mistakes", "message"),
+    [
+        (Numbers([8.0], ["x"]), is_seven, (), "is_seven: right must pass the check, which says: "),
+        (Numbers([7.0], ["x"]), strict, (), "tolerance, near and rows_apart must be the check's"),
+        (Numbers([7.0], ["x"], 1e-4), is_seven, (), "must be the check's: the page takes "),
+        (Numbers([7.0], ["x"], near=4e-3), is_seven, (), "must be the check's: the page takes "),
+        (Numbers([7.0], ["x"], near=9e-3), is_seven, (), "must be the check's: the page takes "),
+        (Numbers([7.0], ["x"], near=1e-3), is_seven, (), "must be the check's: the page takes "),
+        (Numbers([7.0], ["x"]), lenient, SEVEN, "must be the check's: the page takes "),
+        (Numbers([7.0], ["x"]), chatty, SEVEN, "'A weight is never negative.'"),
+        (Numbers([7.0], ["x"]), is_seven, (Mistake("nine", [9.0], "No."),), "'nine' must get its"),
+        (Choice("pq"), never, (), "some answers .* must pass and some not, but of 2 none do"),
+        (Choice("pq"), always, (), "but of 2 all do"),
+        (Order("pq"), always, (), "steps must stand in some wrong order"),
+        (Order("abcdefgh"), never, (), "at most, not 40320"),
+        (None, never, (), "never has no page: @exercise"),
+    ],
+)  # fmt: skip
+def test_a_form_that_does_not_fit_its_check_is_refused(page, check, mistakes, message):
+    with pytest.raises(ValueError, match=message):
+        making(page, check, *mistakes).on_page()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Numbers([1.0, 2.0], ["x"]), "labels must be one for each of 2 numbers, got 1"),
+        (lambda: Lines("a\nb", pick=2), "pick must be less than the 2 lines of the code"),
+        (lambda: Lines("a\nb", pick=0), "pick must be at least 1"),
+    ],
+)
+def test_a_form_without_sense_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,508 @@
+"""An atlas scores what was built into heads, whole maps or block by block."""
+
+import math
+import sys
+import threading
+import time
+from io import StringIO
+
+import pytest
+import torch
+
+from attncourse import atlas
+from attncourse.atlas import _seeing
+from attncourse.tokens import BytePairTokenizer
+from attnlib import patterns
+from attnlib.heatmap import attention_heatmap
+from attnlib.model import GPT, TaskSizes, TransformerModel
+
+IDS = [7, 3, 5, 3, 8, 7, 3, 5, 2, 8, 7, 3]
+T = len(IDS)
+
+
+def at(columns):
+    """One map [T, T] whose row i looks at columns[i] alone."""
+    return torch.eye(len(columns))[columns]
+
+
+def built(ids):
+    """Two layers of three hand-built heads, that look to the left only.
+
+    Where a head finds nothing, it rests on the first token.
+    """
+    tokens = ids[0]
+    T = len(tokens)
+    places = torch.arange(T)
+    earlier = (tokens[:, None] == tokens[None]).tril(-1)
+    resting = ~earlier.any(-1, keepdim=True)
+    first = at([0] * T)
+    same = torch.where(resting, first, earlier / earlier.sum(-1, keepdim=True).clamp_min(1))
+    after = earlier.float().roll(1, 1)
+    after = torch.where(resting, first, after / after.sum(-1, keepdim=True).clamp_min(1))
+    evenly = torch.ones(T, T).tril() / (places + 1)[:, None]
+    previous, third = (at((places - back).clamp_min(0)) for back in (1, 3))
+    yield torch.stack([previous, first, evenly])[None]
+    yield torch.stack([same, after, third])[None]
+
+
+def book_of(model=built, texts=(IDS,), **options):
+    return atlas.of(model, texts, progress=False, **options)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "layer", "head", "score", "baseline"),
+    [
+        ("previous token", 0, 0, 1, 1),
+        ("first token", 0, 1, 1, 1 / (T - 1)),
+        ("same token", 1, 0, 1, 6 / 7),
+        ("induction", 1, 1, 1, 6 / 7),
+        ("best offset", 0, 0, 1, None),
+        ("entropy", 0, 1, 0, sum(map(math.log, range(1, T + 1))) / T),
+    ],
+)
+def test_what_was_built_in_is_found(pattern, layer, head, score, baseline):
+    book = book_of()
+    assert book.causal
+    best = book.best(pattern, 1)[0]
+    if pattern == "entropy":  # the other heads that look at one place are as sharp
+        assert book.scores[pattern].mean[layer, head] == best.score
+    else:
+        assert (best.layer, best.head) == (layer, head)
+    assert best.score == pytest.approx(score, abs=1e-6) and best.spread == 0
+    if baseline is not None:
+        assert best.baseline == pytest.approx(baseline)
+
+
+def test_each_head_has_its_own_best_offset():
+    scores = book_of().scores["best offset"]
+    assert scores.offsets[0, 0] == -1 and scores.offsets[1, 2] == -3
+    assert scores.mean[1, 2] == pytest.approx(1)
+    evenly = sum(1 / (i + 1) for i in range(3, T)) / (T - 3)
+    assert scores.baseline[1, 2] == pytest.approx(evenly)
+
+
+def test_rules_are_said_in_words():
+    scores = book_of().scores
+    assert scores["previous token"].rule == "always at offset -1"
+    assert scores["same token"].rule == "always at offset -5"
+    assert scores["entropy"].rule == "evenly"
+    assert list(scores) == [
+        "previous token", "first token", "same token", "induction", "best offset", "entropy",
+    ]  # fmt: skip
+
+
+def random_maps(T, causal, seed=0, layers=2, heads=3):
+    generator = torch.Generator().manual_seed(seed)
+    scores = 3 * torch.randn(layers, 1, heads, T, T, generator=generator)
+    if causal:
+        scores = scores.masked_fill(~torch.ones(T, T).tril().bool(), -math.inf)
+    return list(scores.softmax(-1))
+
+
+def several(texts, causal):
+    """A model with random maps for each of some texts, which differ in length."""
+    maps = {len(text): random_maps(len(text), causal, seed) for seed, text in enumerate(texts)}
+    return maps, lambda ids: maps[ids.shape[1]]
+
+
+TEXTS = [IDS, [1, 2, 1, 4, 2, 1], list(range(20, 29)) * 2]
+
+
+@pytest.mark.parametrize("at_once", [1, 100, 10**6])
+@pytest.mark.parametrize("causal", [True, False], ids=["causal", "both ways"])
+def test_scores_are_those_of_patterns(monkeypatch, at_once, causal):
+    monkeypatch.setattr(_seeing, "AT_ONCE", at_once)
+    maps, model = several(TEXTS, causal)
+    book = book_of(model, TEXTS)
+    assert book.causal == causal
+    for pattern, score in {
+        "previous token": lambda w, ids: patterns.previous_token_score(w),
+        "first token": lambda w, ids: patterns.first_token_score(w),
+        "same token": lambda w, ids: patterns.same_token_score(w, ids, causal=causal),
+        "induction": lambda w, ids: patterns.induction_score(w, ids),
+    }.items():
+        each = [
+            [score(layer[0], torch.tensor(text)) for layer in maps[len(text)]] for text in TEXTS
+        ]
+        found = torch.stack([torch.stack([scores.heads for scores in text]) for text in each])
+        torch.testing.assert_close(book.scores[pattern].mean, found.mean(0))
+        torch.testing.assert_close(book.scores[pattern].spread, found.std(0))
+        baseline = sum(text[0].baseline for text in each) / 3
+        assert (book.scores[pattern].baseline - baseline).abs().max() < 1e-12
+        assert book.scores[pattern].rows == sum(text[0].rows for text in each)
+    entropies = [[patterns.entropy(layer[0]) for layer in maps[len(text)]] for text in TEXTS]
+    found = torch.stack([torch.stack(text) for text in entropies])
+    torch.testing.assert_close(book.scores["entropy"].mean, found.mean(0))
+
+
+def test_a_short_text_has_fewer_offsets():
+    texts = [IDS, IDS[:4]]
+    maps, model = several(texts, causal=False)
+    scores = book_of(model, texts).scores["best offset"]
+    curves = [[patterns.offset_scores(w[0], reach=r) for w in maps[n]] for n, r in ((T, 6), (4, 2))]
+    long, short = (torch.stack(curve) for curve in curves)
+    mean = long.clone()
+    mean[..., 4:9] = (long[..., 4:9] + short) / 2
+    torch.testing.assert_close(scores.mean, mean.amax(-1))
+    assert torch.equal(scores.offsets, mean.argmax(-1) - 6)
+
+
+def test_a_pattern_that_no_text_has_is_left_out():
+    texts = [[1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    book = book_of(texts=texts)
+    assert list(book.scores) == ["previous token", "first token", "best offset", "entropy"]
+    with pytest.raises(ValueError, match="got 'induction': no text has a token twice"):
+        book.best("induction")
+    assert book_of(texts=[*texts, IDS]).scores["induction"].texts == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 10**6])
+def test_maps_are_those_of_heatmap(monkeypatch, at_once):
+    monkeypatch.setattr(_seeing, "AT_ONCE", at_once)
+    q, k = torch.randn(2, 1, 3, 150, 8)
+    weights = (q @ k.mT / math.sqrt(8)).softmax(-1)
+    book = book_of(lambda ids: [weights, weights.flip(1)], [list(range(150))])
+    expected = attention_heatmap(q, k, grid=64)[0]
+    assert book.maps.shape == (2, 3, 50, 50)
+    torch.testing.assert_close(book.maps[0], expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(book.maps[1], expected.flip(0), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_maps_of_half_precision_are_shares_of_1(dtype):
+    layers = random_maps(150, causal=True)
+    ids = [list(range(150))]
+    book = book_of(lambda _: [layer.to(dtype) for layer in layers], ids)
+    one = torch.ones(2, 3, 50)
+    torch.testing.assert_close(book.maps.sum(-1), one, atol=1e-6, rtol=0)
+    torch.testing.assert_close(book.maps, book_of(lambda _: layers, ids).maps, atol=4e-3, rtol=0)
+
+
+def test_the_keys_most_looked_at():
+    maps, model = several(TEXTS, causal=True)
+    book = book_of(model, TEXTS, shown=0)
+    weights = torch.stack(maps[T])[:, 0]
+    expected, keys = weights.topk(8, -1)
+    torch.testing.assert_close(book.top_weights, expected)
+    assert torch.equal(book.top_keys, keys.int().masked_fill(expected == 0, -1))
+    assert (book.top_keys[:, :, 2, 3:] == -1).all()  # the third token may look at three
+    assert book.top_keys.dtype == torch.int32
+
+
+def test_rows_that_may_look_nowhere_count_as_nothing():
+    weights = torch.eye(4).roll(-1, 1)[None, None]
+    weights = weights * torch.tensor([0.0, 1, 1, 1])[:, None]
+    book = book_of(lambda ids: [weights], [[1, 2, 1, 2]])
+    assert book.maps[0, 0, 0].tolist() == [0, 0, 0, 0] and book.maps[0, 0, 1, 0] == 1
+    assert book.top_keys[0, 0, 0].tolist() == [-1] * 4
+
+
+# --- what is read and what it is called -----------------------------------------------------------
+
+
+def test_the_text_that_is_shown():
+    book = book_of(texts=TEXTS, shown=1, tokenizer=[f"<{i}>" for i in range(30)])
+    assert book.tokens == ("<1>", "<2>", "<1>", "<4>", "<2>", "<1>")
+    assert book.top_keys.shape == (2, 3, 6, 6) and book.maps.shape == (2, 3, 6, 6)
+    assert [len(text) for text in book.texts] == [12, 6, 18]
+    assert book.value_norms is None and book.layer_names == ("layer 0", "layer 1")
+
+
+def test_strings_are_read_by_the_tokenizer():
+    tokenizer = BytePairTokenizer.train("banana bandana", num_merges=3)
+    book = book_of(texts=["banana ban"], tokenizer=tokenizer)
+    assert book.tokens == ("ban", "ana", " ", "ban")
+    assert book_of(texts=[tokenizer.encode("banana ban")]).tokens == ("257", "258", "32", "257")
+
+
+def test_padding_is_left_out():
+    ids = torch.tensor([[*IDS, 0, 0], [0, 0, *IDS]])
+    book = book_of(texts={"input_ids": ids, "attention_mask": (ids != 0).long()})
+    assert book.texts == (tuple(map(str, IDS)),) * 2
+    assert not book.scores["same token"].spread.any()
+
+
+def test_its_names():
+    assert book_of().name == "built" and book_of(name="mine").name == "mine"
+    assert book_of().library is None and book_of(own_model("GPT")).library is None
+
+
+# --- models of attnlib ----------------------------------------------------------------------------
+
+
+def own_model(kind):
+    if kind == "encoder":
+        sizes = TaskSizes(vocabulary_size=9, length=15, readouts={"class": 5})
+        return TransformerModel.of_sizes(sizes, 24, 4, 3, d_ff=10, dropout=0.5)
+    return GPT(9, 15, 24, 4, 3, num_kv_heads=2, positions="rotary", dropout=0.5)
+
+
+@pytest.mark.parametrize("kind", ["GPT", "encoder"])
+def test_models_of_attnlib(kind):
+    model = own_model(kind)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    model.blocks[1].eval()
+    book = book_of(model)
+    assert book.causal == (kind == "GPT")
+    assert model.training and not model.blocks[1].training
+    weights = model.eval()(torch.tensor([IDS]), need_weights=True).weights
+    expected = book_of(lambda ids: weights)
+    same_books(book, expected)
+    assert book.layer_names[2] == "blocks.2.attention"
+    with torch.no_grad():  # the first layer's values are at hand
+        x = model.token_embedding(torch.tensor([IDS]))
+        x = x if model.position_embedding is None else model.position_embedding(x)
+        attention = model.blocks[0].attention
+        values = attention.W_v(model.blocks[0].norm_1(x))[0]  # [T, h_kv d_k]
+    norms = (
+        values.unflatten(-1, (-1, 6))
+        .norm(dim=-1)
+        .T.repeat_interleave(4 // attention.num_kv_heads, 0)
+    )
+    torch.testing.assert_close(book.value_norms[0], norms)
+
+
+def same_books(one, other, tolerance=1e-5):
+    """Say that two atlases hold the same numbers."""
+    assert list(one.scores) == list(other.scores) and one.causal == other.causal
+    for pattern, scores in one.scores.items():
+        for x in ("mean", "spread", "baseline"):
+            a, b = getattr(scores, x), getattr(other.scores[pattern], x)
+            torch.testing.assert_close(a, b, atol=tolerance, rtol=0)
+    for x in ("maps", "top_weights"):
+        torch.testing.assert_close(getattr(one, x), getattr(other, x), atol=tolerance, rtol=0)
+
+
+def test_an_error_leaves_a_model_as_it_was():
+    model = own_model("GPT")
+    text = {"count": 0}
+
+    def stop(module, inputs):
+        text["count"] += 1
+        raise RuntimeError("stopped")
+
+    handle = model.blocks[1].register_forward_pre_hook(stop)
+    with pytest.raises(RuntimeError, match="stopped"):
+        book_of(model)
+    handle.remove()
+    assert text["count"] == 1 and model.training
+    attention = model.blocks[0].attention
+    assert not attention._forward_hooks and not attention._forward_pre_hooks
+    assert model(torch.tensor([IDS])).weights is None
+
+
+class Attending(torch.nn.Module):
+    """A model that isn't known here, with dropout, which hands out weights one by one."""
+
+    def __init__(self):
+        super().__init__()
+        self.dropout = torch.nn.Dropout(0.5)
+
+    def forward(self, ids):
+        for layer in random_maps(ids.shape[1], causal=True):
+            assert not torch.is_grad_enabled()
+            yield self.dropout(layer)
+
+
+def test_a_module_is_asked_without_dropout_and_left_as_it_was():
+    model = Attending()
+    same_books(book_of(model), book_of(lambda ids: random_maps(T, causal=True)))
+    assert model.training and model.dropout.training
+
+
+def test_a_compiled_model_is_read_as_the_one_inside():
+    model = own_model("GPT")
+    book = book_of(torch.compile(model, backend="eager"))
+    assert book.name == "TransformerModel"
+    same_books(book, book_of(model))
+
+
+def test_threads_read_one_after_the_other():
+    model, reads = own_model("GPT"), []
+    model.blocks[0].register_forward_pre_hook(lambda *_: time.sleep(0.01))
+    expected = book_of(model)
+
+    def read():
+        reads.append(book_of(model))
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(reads) == 3 and model.training
+    for book in reads:
+        same_books(book, expected)
+
+
+def test_numbers_are_float32_whatever_is_the_default():
+    torch.set_default_dtype(torch.float64)
+    try:
+        book = book_of()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert book.maps.dtype == book.top_weights.dtype == torch.float32
+
+
+# --- how it shows itself --------------------------------------------------------------------------
+
+
+def test_its_table():
+    lines = repr(book_of(texts=[IDS, IDS])).splitlines()
+    assert lines[0] == "Atlas of built: 2 layers of 3 heads, 2 texts of 12 tokens, causal"
+    (previous,) = [line for line in lines if line.startswith("previous token")]
+    assert previous.split()[2:5] == ["1.1", "1.00", "±0.00"]
+    assert previous.endswith("1.00 always at offset -1, 22 rows")
+    (offset,) = [line for line in lines if line.startswith("best offset")]
+    assert "2.3 1.00 ±0.00 at -3" in offset
+
+
+def test_one_text_has_no_spread():
+    assert "±" not in repr(book_of()) and "spread" not in repr(book_of())
+
+
+def test_how_many_rows_have_a_pattern():
+    rows = {pattern: scores.rows for pattern, scores in book_of(texts=TEXTS).scores.items()}
+    assert rows == {
+        "previous token": 33, "first token": 33, "same token": 7 + 3 + 9, "induction": 7 + 3 + 9,
+        "best offset": 36, "entropy": 36,
+    }  # fmt: skip
+
+
+def test_its_figure_has_a_table_per_pattern():
+    book = book_of()
+    *tables, _ = book.figure().axes
+    assert [ax.get_title() for ax in tables] == [*list(book.scores)[:-1], "entropy, share of even"]
+    image = torch.tensor(tables[3].images[0].get_array().data)
+    torch.testing.assert_close(image, book.scores["induction"].mean)
+    (one, _) = book.figure(["induction"]).axes
+    assert one.get_title() == "induction"
+    assert "induction highest in layer 2, head 2, with 1.00" in book.alt_text()
+
+
+def test_many_heads_and_layers_fit_a_figure():
+    weights = torch.eye(3).expand(1, 48, 3, 3)
+    figure = book_of(lambda ids: [weights] * 60, [[1, 2, 1]]).figure()
+    heads = figure.axes[0].get_xticklabels()
+    assert 4 < len(heads) < 48 and heads[0].get_text() == "1"
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def fixed(*layers):
+    return lambda ids: list(layers)
+
+
+EYE = torch.eye(T)[None, None]
+CASES = {
+    "no model": (lambda: book_of(3), TypeError, "model must be one of transformers .* got int"),
+    "one string": (lambda: book_of(texts="abc"), TypeError, "texts must be a list of texts"),
+    "a number": (lambda: book_of(texts=3), TypeError, "texts must be a list, got int"),
+    "no text": (lambda: book_of(texts=[]), ValueError, "texts must hold at least one text"),
+    "an empty text": (lambda: book_of(texts=[IDS, []]), ValueError,
+        r"texts\[1\] must have at least two tokens, got 0"),
+    "one token": (lambda: book_of(texts=[[3]]), ValueError, "at least two tokens, got 1"),
+    "floats": (lambda: book_of(texts=[[1.0, 2.0]]), TypeError,
+        r"texts\[0\] must be a string or token ids \(whole numbers\), got torch.float32"),
+    "a list of lists": (lambda: book_of(texts=[[IDS]]), ValueError,
+        r"texts\[0\] must be ids of one text, \[T\], got \[1, 12\]"),
+    "an object": (lambda: book_of(texts=[object()]), TypeError,
+        r"texts\[0\] must be a string or a list of token ids, got object"),
+    "ids below 0": (lambda: book_of(texts=[[1, -2]]), ValueError, "ids from 0 on, got -2"),
+    "no tokenizer": (lambda: book_of(texts=["a b"]), TypeError,
+        r"tokenizer must be the model's, .* texts\[0\] is a string; got NoneType"),
+    "a tokenizer's name": (lambda: book_of(tokenizer="gpt2"), TypeError,
+        "tokenizer must be one that is loaded, got the string 'gpt2'"),
+    "names in a dict": (lambda: book_of(tokenizer={i: "a" for i in range(9)}), TypeError,
+        "tokenizer must have encode and decode, or be a list in which name i .* got dict"),
+    "a number as tokenizer": (lambda: book_of(tokenizer=3), TypeError, "got int"),
+    "too few names": (lambda: book_of(tokenizer=["a", "b"]), ValueError,
+        r"tokenizer must name every id of texts\[0\], got 2 names and id 7"),
+    "another's ids": (lambda: book_of(texts=[[1, 300]], tokenizer=BytePairTokenizer()), ValueError,
+        r"tokenizer must know every id of texts\[0\], got 300"),
+    "shown beyond": (lambda: book_of(shown=1), ValueError, "shown must be one of 1 texts"),
+    "shown below": (lambda: book_of(shown=-1), ValueError, "shown must be at least 0, got -1"),
+    "a name of numbers": (lambda: book_of(name=3), TypeError, "name must be a string, got int"),
+    "progress as a word": (lambda: atlas.of(built, [IDS], progress="no"), TypeError,
+        "progress must be True or False, got str"),
+    "a mapping without ids": (lambda: book_of(texts={"ids": [IDS]}), ValueError,
+        "texts must have input_ids where they are a mapping, got ids"),
+    "a mask that is added": (
+        lambda: book_of(texts={"input_ids": [IDS], "attention_mask": [[0.0] * 6 + [-1e9] * 6]}),
+        ValueError, r"texts\['attention_mask'\]\[0\] must be 1 for a token .* got -1e\+09 to 0"),
+    "a text that is no list": (lambda: book_of(texts=IDS), ValueError,
+        r"texts\[0\] must be ids of one text, \[T\], got \[\]: put the ids of a single text into"),
+    "a mask too short": (
+        lambda: book_of(texts={"input_ids": [IDS], "attention_mask": [[1, 1]]}), ValueError,
+        r"texts\['attention_mask'\]\[0\] must have shape \[12\]"),
+    "masks too few": (
+        lambda: book_of(texts={"input_ids": [IDS, IDS], "attention_mask": [[1] * T]}), ValueError,
+        "must have a row per text, 2, got 1"),
+    "too long": (lambda: book_of(own_model("GPT"), [IDS * 2]), ValueError,
+        r"texts\[0\] must have at most 15 tokens, the positions of TransformerModel, got 24"),
+    "beyond the vocabulary": (lambda: book_of(own_model("GPT"), [[3, 9]]), ValueError,
+        r"texts\[0\] must have ids from 0 to 8, .* got 9: is the tokenizer another model's"),
+    # functions
+    "one tensor": (lambda: book_of(lambda ids: torch.ones(1, 12, 3)), TypeError,
+        r"model must return a list of weights \[1, h, T, T\].* got Tensor of shape \[1, 12, 3\]"),
+    "a number returned": (lambda: book_of(lambda ids: 3), TypeError, "got int"),
+    "no layer": (lambda: book_of(fixed()), ValueError, "weights of a layer, got none"),
+    "a layer of None": (lambda: book_of(fixed(EYE, None)), TypeError,
+        "layer 1 must be a tensor of weights, got NoneType"),
+    "no batch": (lambda: book_of(fixed(EYE[0])), ValueError,
+        r"layer 0 must have weights \[1, h, T=12, T=12\] .* got \[1, 12, 12\]"),
+    "another length": (lambda: book_of(fixed(EYE[..., :5, :5])), ValueError,
+        r"got \[1, 1, 5, 5\]"),
+    "no head": (lambda: book_of(fixed(EYE[:, :0])), ValueError,
+        r"layer 0 must have weights \[1, h, T=12, T=12\] .* got \[1, 0, 12, 12\]"),
+    "a head that looks nowhere": (lambda: book_of(fixed(EYE, EYE * 0)), ValueError,
+        "of layer 1: weights must have a row that may look, in each head, got none"),
+    "scores": (lambda: book_of(fixed(EYE * 2)), ValueError,
+        "of layer 0: each row of weights must sum to 1"),
+    "whole numbers": (lambda: book_of(fixed(EYE.long())), TypeError,
+        "of layer 0: weights must hold floating point numbers, got torch.int64"),
+    "layers of other sizes": (lambda: book_of(fixed(EYE, EYE.expand(1, 2, T, T))), ValueError,
+        r"model must have as many heads in each layer, got \[1, 2\]"),
+    "other layers for another text": (
+        lambda: book_of(
+            lambda ids: [torch.eye(ids.shape[1])[None, None]] * ids.shape[1], [[1, 2], [1, 2, 3]]
+        ), ValueError, r"same layers and heads for each text, got \[1, 1\] heads and \[1, 1, 1\]"),
+    # what is asked of an atlas
+    "an unknown pattern": (lambda: book_of().best("previous"), ValueError,
+        "pattern must be one of 'previous token', .* got 'previous'"),
+    "no best": (lambda: book_of().best("entropy", 0), ValueError, "n must be at least 1, got 0"),
+    "a figure of one word": (lambda: book_of().figure("entropy"), TypeError,
+        "patterns must be a list of strings"),
+    "a figure of nothing": (lambda: book_of().figure([]), ValueError, "at least one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "words"), CASES.values(), ids=CASES)
+def test_bad_input_is_refused_by_name(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_a_bar_needs_tqdm(monkeypatch):
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match="progress=True needs the package tqdm: pip install tqdm"):
+        atlas.of(built, [IDS])
+
+
+def test_a_bar_counts_the_layers(monkeypatch):
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    auto = pytest.importorskip("tqdm.auto")
+    bars = []
+
+    class Bar(auto.tqdm):
+        def __init__(self, **options):
+            assert options["disable"] is None  # shown on a terminal only
+            super().__init__(**options | {"disable": False, "file": StringIO()})
+            bars.append(self)
+
+    monkeypatch.setattr(auto, "tqdm", Bar)
+    atlas.of(built, [IDS, IDS, IDS])
+    assert bars[0].n == bars[0].total == 6

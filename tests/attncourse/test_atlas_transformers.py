@@ -1,0 +1,546 @@
+"""Models of transformers in an atlas: exactly their own weights, one layer at a time.
+
+All are tiny, random and made from their settings; nothing is looked up anywhere. What they are held
+against is what they hand out themselves with `attn_implementation="eager"`.
+"""
+
+import os
+import sys
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from attncourse import atlas
+from attncourse.atlas import _seeing
+from attncourse.atlas.__main__ import main
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+transformers = pytest.importorskip("transformers")
+
+V, LAYERS, HEADS, D, PLACES = 41, 3, 4, 24, 40
+GPT2 = {"vocab_size": V, "n_positions": PLACES, "n_embd": D, "n_layer": LAYERS, "n_head": HEADS}
+SIZES = {
+    "vocab_size": V, "hidden_size": D, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
+    "intermediate_size": 10, "max_position_embeddings": PLACES,
+}  # fmt: skip
+GROUPED = {**SIZES, "num_key_value_heads": 2, "pad_token_id": 0}
+FAMILIES = {
+    "GPT2": GPT2,
+    "Bert": SIZES,
+    "Llama": GROUPED,
+    "Mistral": {**GROUPED, "sliding_window": 5},
+    "Qwen2": GROUPED,
+    "Gemma2": {**GROUPED, "head_dim": 8, "sliding_window": 5, "attn_logit_softcapping": 2.0},
+    "GPTNeoX": SIZES,
+    "OPT": {**SIZES, "ffn_dim": 10, "word_embed_proj_dim": D},
+    "Roberta": {**SIZES, "max_position_embeddings": PLACES + 2},
+    "Albert": {**SIZES, "embedding_size": 8},  # one layer, three times
+    "DistilBert": {
+        "vocab_size": V, "dim": D, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 10,
+        "max_position_embeddings": PLACES,
+    },
+}  # fmt: skip
+# These hand out all layers at the end: most have no function for our attention to call.
+AT_ONCE = {
+    "GPTJ": {**GPT2, "rotary_dim": 4},
+    "Bloom": {"vocab_size": V, "hidden_size": D, "n_layer": LAYERS, "n_head": HEADS},
+    "Falcon": {key: SIZES[key] for key in list(SIZES)[:4]},
+    "DebertaV2": SIZES,
+    "DeepseekV32": {  # chooses two keys per query, by a mask that only "eager" gets
+        **GROUPED,
+        "num_key_value_heads": HEADS,
+        "first_k_dense_replace": LAYERS,
+        "index_topk": 2,
+        "index_n_heads": 2,
+        "index_head_dim": 8,
+        "q_lora_rank": 8,
+        "kv_lora_rank": 8,
+        "qk_rope_head_dim": 4,
+        "qk_nope_head_dim": 4,
+        "v_head_dim": 6,
+    },
+}
+CAUSAL = {
+    "GPT2",
+    "Llama",
+    "Mistral",
+    "Qwen2",
+    "Gemma2",
+    "GPTNeoX",
+    "OPT",
+    "GPTJ",
+    "Bloom",
+    "Falcon",
+    "DeepseekV32",
+}
+T = 13
+IDS = torch.randint(3, V, (T,), generator=torch.Generator().manual_seed(3)).tolist()
+IDS[7:10] = IDS[1:4]
+
+
+def made(name, model="Model", **sizes):
+    """Return a family's model with all its numbers drawn at random, in training mode."""
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{name}Config")(**sizes)
+    model = getattr(transformers, f"{name}{model}")(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            nn.init.normal_(parameter, std=0.4)
+    return model.train()
+
+
+def handed_out(model, inputs):
+    """Return the weights that a model hands out with the attention that is called eager."""
+    mode, own = model.training, model.config._attn_implementation
+    model.eval().config._attn_implementation = "eager"
+    with torch.no_grad():
+        weights = model(**inputs, output_attentions=True).attentions
+    model.train(mode).config._attn_implementation = own
+    return weights
+
+
+def book_of(model, texts=(IDS,), **options):
+    return atlas.of(model, texts, progress=False, **options)
+
+
+@pytest.fixture
+def by_rows(monkeypatch):
+    """Look at five rows of queries at a time."""
+    monkeypatch.setattr(_seeing, "AT_ONCE", 5 * HEADS * T)
+
+
+def watched(monkeypatch):
+    """Return a list of the rows that are looked at, with the name of their layer."""
+    rows, add = [], _seeing.LayerView.add
+
+    def keep(view, weights):
+        rows.append((view.name, weights.clone()))
+        add(view, weights)
+
+    monkeypatch.setattr(_seeing.LayerView, "add", keep)
+    return rows
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, *AT_ONCE])
+def test_weights_are_the_models_own(by_rows, monkeypatch, name):
+    model = made(name, **FAMILIES.get(name, AT_ONCE.get(name)))
+    expected = handed_out(model, {"input_ids": torch.tensor([IDS])})
+    own = model.config._attn_implementation
+    rows = watched(monkeypatch)
+    book = book_of(model)
+    assert [w.shape[1] for _, w in rows] == [5, 5, 3] * LAYERS
+    for layer in range(LAYERS):
+        seen = torch.cat([weights for _, weights in rows[3 * layer : 3 * layer + 3]], dim=1)
+        torch.testing.assert_close(seen, expected[layer][0], atol=1e-5, rtol=0)
+    assert book.causal == (name in CAUSAL)
+    assert (book.num_layers, book.num_heads) == (LAYERS, HEADS)
+    assert (book.value_norms is None) == (name in AT_ONCE)
+    assert model.training and model.config._attn_implementation == own
+
+
+def test_an_attention_that_asks_twice_is_one_layer(by_rows):
+    model = made("DiffLlama", **GROUPED)  # once for each half of the values
+    expected = handed_out(model, {"input_ids": torch.tensor([IDS])})
+    book = book_of(model)
+    torch.testing.assert_close(book.maps, torch.cat(expected), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["GPT2", "Bert", "Llama", "DistilBert"])
+def test_padding_changes_nothing(name):
+    model = made(name, **FAMILIES[name])
+    lengths = [T, 9]
+    ids = torch.tensor([IDS, [*IDS[:9], *[0] * (T - 9)]])
+    mask = torch.tensor([[1] * T, [1] * 9 + [0] * (T - 9)])
+    batch = handed_out(model, {"input_ids": ids, "attention_mask": mask})
+    cut = {n: [w[i : i + 1, :, :n, :n] for w in batch] for i, n in enumerate(lengths)}
+    expected = book_of(lambda ids: cut[ids.shape[1]], [IDS, IDS[:9]])
+    book = book_of(model, {"input_ids": ids, "attention_mask": mask})
+    assert [len(text) for text in book.texts] == lengths
+    for pattern, scores in expected.scores.items():
+        torch.testing.assert_close(book.scores[pattern].mean, scores.mean, atol=1e-5, rtol=0)
+        torch.testing.assert_close(book.scores[pattern].spread, scores.spread, atol=1e-5, rtol=0)
+    torch.testing.assert_close(book.maps, expected.maps, atol=1e-5, rtol=0)
+    torch.testing.assert_close(book.top_weights, expected.top_weights, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["GPT2", "Llama"])
+def test_lengths_of_values(name):
+    model = made(name, **FAMILIES[name])
+    caught = []
+    part = model.h[1].attn.c_attn if name == "GPT2" else model.layers[1].self_attn.v_proj
+    part.register_forward_hook(lambda _, __, output: caught.append(output[0]))
+    book = book_of(model)
+    values = caught[0][:, -D:] if name == "GPT2" else caught[0]  # [T, h_kv d_v]
+    norms = values.unflatten(-1, (-1, D // HEADS)).norm(dim=-1).T  # [h_kv, T]
+    expected = norms.repeat_interleave(HEADS // len(norms), 0)
+    torch.testing.assert_close(book.value_norms[1], expected)
+    assert book.layer_names[1] == ("h.1.attn" if name == "GPT2" else "layers.1.self_attn")
+
+
+@pytest.mark.parametrize("name", ["GPT2", "GPTJ"])
+def test_settings_of_what_comes_out_change_nothing(name):
+    sizes = FAMILIES.get(name, AT_ONCE.get(name))
+    expected = book_of(made(name, **sizes)).maps
+    for settings in ({"return_dict": False}, {"output_hidden_states": True}):
+        assert torch.equal(book_of(made(name, **sizes, **settings)).maps, expected)
+
+
+def test_a_wrapped_model_is_unwrapped_by_its_owner():
+    wrapped = nn.DataParallel(made("GPT2", **GPT2))
+    with pytest.raises(TypeError, match=r"got BaseModel\w+: of a model that is wrapped .* inside"):
+        book_of(wrapped)
+
+
+def test_a_head_on_top_is_left_out():
+    model = made("GPT2", "LMHeadModel", **GPT2)
+    model.lm_head.register_forward_hook(lambda *_: pytest.fail("logits were computed"))
+    assert book_of(model).layer_names == tuple(f"h.{i}.attn" for i in range(LAYERS))
+
+
+@pytest.mark.parametrize("name", ["T5", "Bart"])
+def test_encoders_of_encoder_decoders(by_rows, monkeypatch, name):
+    sizes = {
+        "T5": {"d_kv": 6, "num_layers": 2, "num_heads": HEADS, "d_ff": 10},
+        "Bart": {f"{part}_{what}": n for part in ("encoder", "decoder")
+                 for what, n in (("layers", 2), ("attention_heads", HEADS), ("ffn_dim", 10))},
+    }  # fmt: skip
+    model = made(name, vocab_size=V, d_model=D, **sizes[name])
+    with pytest.raises(ValueError, match=r"reads one and writes another: pass model.get_encoder"):
+        book_of(model)
+    encoder = model.get_encoder()
+    expected = handed_out(encoder, {"input_ids": torch.tensor([IDS])})
+    rows = watched(monkeypatch)
+    book_of(encoder)
+    for layer in range(2):
+        seen = torch.cat([weights for _, weights in rows[3 * layer : 3 * layer + 3]], dim=1)
+        torch.testing.assert_close(seen, expected[layer][0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["GPT2", "GPTJ"])
+def test_an_error_leaves_a_model_as_it_was(name):
+    model = made(name, **FAMILIES.get(name, AT_ONCE.get(name)))
+    own = model.config._attn_implementation
+    model.h[0].eval()
+    before = [part.training for part in model.modules()]
+
+    def stop(module, inputs):
+        raise RuntimeError("stopped")
+
+    handle = model.h[1].register_forward_pre_hook(stop)
+    with pytest.raises(RuntimeError, match="stopped"):
+        book_of(model)
+    handle.remove()
+    assert model.config._attn_implementation == own
+    assert [part.training for part in model.modules()] == before
+    book_of(model)  # and it can be asked again
+
+
+def test_nobody_looks_outside_an_atlas():
+    model = made("GPT2", **GPT2).eval()
+    expected = model(torch.tensor([IDS])).last_hidden_state
+    book_of(model)
+    model.config._attn_implementation = "attnlib_atlas"
+    found = model(torch.tensor([IDS])).last_hidden_state
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+class Memory(TorchDispatchMode):
+    """What torch holds while it computes: the largest tensor, and the most at a time, in bytes."""
+
+    def __init__(self):
+        super().__init__()
+        self.largest = self.held = self.most = 0
+        self._known = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **kwargs or {})
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor):
+                self._count(tensor.untyped_storage())
+        return result
+
+    def _count(self, storage):
+        if storage._cdata not in self._known:
+            self._known.add(storage._cdata)
+            self.held += storage.nbytes()
+            self.largest = max(self.largest, storage.nbytes())
+            self.most = max(self.most, self.held)
+            weakref.finalize(storage, self._let_go, storage._cdata, storage.nbytes())
+
+    def _let_go(self, key, size):
+        self._known.discard(key)
+        self.held -= size
+
+
+def test_memory_is_some_rows_of_one_layer(monkeypatch):
+    long, rows = 384, 8
+    monkeypatch.setattr(_seeing, "AT_ONCE", rows * HEADS * long)
+    ids = torch.randint(V, (long,)).tolist()
+    held = {}
+    for layers in (2, 8):
+        model = made("GPT2", **{**GPT2, "n_positions": long, "n_layer": layers})
+        with Memory() as memory:
+            book_of(model, [ids])
+        held[layers] = memory
+    one_layer = 4 * HEADS * long**2  # bytes of its weights
+    mask = 4 * long**2  # the one that all layers share
+    kept = HEADS * (4 * 64**2 + long * (8 * 8 + 4))  # of each layer: maps, keys and weights, norms
+    for layers, memory in held.items():
+        assert memory.largest <= max(mask, 8 * rows * HEADS * long)
+        assert memory.most < one_layer + layers * kept
+    assert held[8].most - held[2].most < 1.1 * 6 * kept
+
+
+# --- folders, the hub, the command ----------------------------------------------------------------
+
+WORDS = "the cat sat on a mat and then slept".split()
+TEXT = "the cat sat on the mat and then the cat slept"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A saved GPT-2 with a tokenizer of words."""
+    tokenizers = pytest.importorskip("tokenizers")
+    path = tmp_path_factory.mktemp("models") / "tiny"
+    made("GPT2", "LMHeadModel", **GPT2).save_pretrained(path)
+    vocabulary = {word: i for i, word in enumerate(["<unk>", *WORDS])}
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<unk>"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(path)
+    return path
+
+
+def test_a_folder_brings_its_tokenizer(folder):
+    book = book_of(folder, [TEXT])
+    assert book.name == "tiny" and book.library == "transformers"
+    assert book.tokens == tuple(TEXT.split())
+    words = transformers.AutoTokenizer.from_pretrained(folder)
+    again = book_of(transformers.GPT2Model.from_pretrained(folder), [TEXT], tokenizer=words)
+    for pattern, scores in book.scores.items():
+        torch.testing.assert_close(again.scores[pattern].mean, scores.mean)
+    assert book_of(str(folder), [[1, 2, 3]]).tokens == ("the", "cat", "sat")
+
+
+def test_a_folder_without_a_tokenizer(tmp_path):
+    made("GPT2", **GPT2).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="tokenizer must be passed for texts that are strings"):
+        book_of(tmp_path, [TEXT])
+    assert book_of(tmp_path, [[1, 2, 3]]).tokens == ("1", "2", "3")
+
+
+@pytest.mark.parametrize("where", ["./nowhere", "/nowhere/at/all", "a/b/c"])
+def test_no_folder(where):
+    with pytest.raises(FileNotFoundError, match=f"got '{where}', and no such folder exists"):
+        book_of(where, [TEXT])
+
+
+def test_a_folder_without_a_model(tmp_path):
+    with pytest.raises(ValueError, match="must be a folder with a model of transformers"):
+        book_of(tmp_path, [TEXT])
+
+
+DAMAGES = {
+    "weights cut off": ("model.safetensors", lambda old: old[:2000], "invalid header length"),
+    "no weights": ("model.safetensors", lambda _: b"", "header too small"),
+    "other sizes": ("config.json", lambda old: old.replace(b": 24", b": 32"), "mismatched_sizes"),
+    "a damaged tokenizer": ("tokenizer.json", lambda _: b"{}", "added_tokens"),
+}
+
+
+@pytest.mark.parametrize(("file", "damage", "words"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_folder(folder, tmp_path, capsys, file, damage, words):
+    for one in folder.iterdir():
+        (tmp_path / one.name).write_bytes(one.read_bytes())
+    (tmp_path / file).write_bytes(damage((tmp_path / file).read_bytes()))
+    with pytest.raises(ValueError, match=f"must be a folder with a model .*{words}"):
+        book_of(tmp_path, [TEXT])
+
+
+def test_weights_that_are_missing_are_not_drawn_at_random(tmp_path):
+    model = made("Bert", **SIZES)
+
+    def book_without(part):
+        kept = {name: x for name, x in model.state_dict().items() if part not in name}
+        model.save_pretrained(tmp_path, state_dict=kept)
+        return book_of(tmp_path, [[1, 2, 3]])
+
+    assert book_without("pooler").num_layers == LAYERS  # of no use for attention
+    with pytest.raises(
+        ValueError, match=r"lacks 1 of them, .* such as encoder.layer.1.*key.weight"
+    ):
+        book_without("layer.1.attention.self.key.weight")
+
+
+def test_no_network(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)  # the hub's client tries again for 23 seconds
+    wanted = "was looked for as a folder here, .* and on the hub, .* pass the folder that save_pret"
+    with pytest.raises(OSError, match=wanted):
+        book_of("nobody/nothing", [TEXT])
+
+
+def test_without_transformers(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(
+        ImportError, match=r"needs the package transformers: pip install 'transformers"
+    ):
+        book_of("gpt2", [TEXT])
+
+
+def test_the_command(folder, tmp_path, capsys):
+    file = tmp_path / "text.txt"
+    file.write_text(f"{TEXT}\n\nthe mat\nsat on the cat\n", encoding="utf-8")
+    assert main([str(folder), "--text", str(file), "--quiet", "--best", "2"]) == 0
+    said = capsys.readouterr()
+    assert (
+        said.err == "" and transformers.utils.logging.is_progress_bar_enabled()
+    )  # transformers, too, was quiet
+    lines = said.out.splitlines()
+    assert lines[0] == "Atlas of tiny: 3 layers of 4 heads, 2 texts of 6 to 11 tokens, causal"
+    assert [line.split("  ")[0].strip() for line in lines[2:]] == [
+        "previous token", "first token", "same token", "induction", "best offset", "entropy",
+    ]  # fmt: skip
+    assert all(line.count("±") == 2 for line in lines[2:])
+
+
+def test_each_text_is_read_however_they_are_named(folder, tmp_path, capsys):
+    one, other = tmp_path / "one.txt", tmp_path / "other.txt"
+    one.write_text(TEXT, encoding="utf-8")
+    other.write_text("the cat sat", encoding="utf-8")
+    assert main([str(folder), "--quiet", "--text", str(one), "--text", str(other)]) == 0
+    assert "2 texts of 3 to 11 tokens" in capsys.readouterr().out
+
+
+def test_a_mark_at_the_beginning_of_a_file_is_no_token(folder, tmp_path, capsys):
+    file = tmp_path / "text.txt"
+    file.write_text(TEXT, encoding="utf-8-sig")
+    assert main([str(folder), "--text", str(file), "--quiet"]) == 0
+    assert "1 text of 11 tokens" in capsys.readouterr().out
+
+
+def test_the_command_writes_a_file(folder, tmp_path, capsys):
+    pytest.importorskip("anywidget")
+    file, page = tmp_path / "text.txt", tmp_path / "atlas.html"
+    file.write_text(TEXT, encoding="utf-8")
+    asked = [str(folder), "--text", str(file), "--quiet", "-o"]
+    assert main([*asked, str(page)]) == 0
+    written = page.read_text(encoding="utf-8")
+    assert "<title>Atlas of heads: tiny</title>" in written and ", transformers " in written
+    assert len(written) < 500_000
+    assert f"saved: {page}, " in capsys.readouterr().out
+
+
+def said(capsys):
+    """Return what a command said of an error, whatever lines it filled."""
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_what_no_page_can_be_of_is_told_before_anything_is_read(
+    folder, tmp_path, capsys, monkeypatch
+):
+    pytest.importorskip("anywidget")
+    file = tmp_path / "text.txt"
+    file.write_text(TEXT, encoding="utf-8")
+    monkeypatch.setattr("attncourse.atlas._of._see", None)
+    for output, words in {
+        tmp_path / "nowhere" / "atlas.html": "must be in a folder that is there",
+        tmp_path: "must be a file, got the folder",
+        "": "must be a file, got the folder ''",
+        file: "must be another file than what is read",
+    }.items():
+        asked = [str(folder), "--text", str(file), "--quiet", "-o", str(output)]
+        assert main(asked) == 2
+        assert f"--output {words}" in said(capsys)
+    assert file.read_text(encoding="utf-8") == TEXT
+    monkeypatch.setattr("attncourse.widgets.head_atlas.state.MOST_TOKENS", 10)
+    assert main([*asked[:-1], str(tmp_path / "atlas.html")]) == 2
+    told = f"paragraph 1 of {file} must have at most 10 tokens to be shown on a page, got 11"
+    assert told in said(capsys)
+
+
+def test_a_folder_is_called_by_its_name_also_from_within(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert book_of(".", [TEXT]).name == "tiny"
+    assert book_of(".", [TEXT], name="mine").name == "mine"
+
+
+def test_a_paragraph_is_told_by_its_file(folder, tmp_path, capsys):
+    one, other = tmp_path / "one.txt", tmp_path / "other.txt"
+    one.write_text(f"{TEXT}\n\n{TEXT}", encoding="utf-8")
+    other.write_text(f"{TEXT}\n\ncat", encoding="utf-8")
+    assert main([str(folder), "--quiet", "--text", str(one), str(other)]) == 2
+    assert f"paragraph 2 of {other} must have at least two tokens" in said(capsys)
+
+
+def test_whoever_reads_the_command_may_go(folder, tmp_path, monkeypatch):
+    file = tmp_path / "text.txt"
+    file.write_text(TEXT, encoding="utf-8")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w", encoding="utf-8") as nobody:
+        monkeypatch.setattr(sys, "stdout", nobody)
+        assert main([str(folder), "--text", str(file), "--quiet"]) == 0
+
+
+def test_a_model_in_half_precision_gets_its_file(tmp_path):
+    pytest.importorskip("anywidget")
+    model, page = made("Llama", **GROUPED).bfloat16(), tmp_path / "atlas.html"
+    book_of(model).save_html(page)
+    assert "Atlas of heads: LlamaModel" in page.read_text(encoding="utf-8")
+
+
+def test_the_command_says_what_it_cannot_do(folder, tmp_path, capsys):
+    file = tmp_path / "text.txt"
+    file.write_text("cat " * (PLACES + 1), encoding="utf-8")
+    assert main([str(folder), "--text", str(file), "--quiet"]) == 2
+    assert "at most 40 tokens, the positions of tiny, got 41" in said(capsys)
+    assert main(["./nowhere", "--text", str(file), "--quiet"]) == 2
+    assert "no such folder" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([str(folder), "--text", str(tmp_path / "none.txt")])
+    assert "can't be read as text" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["./nowhere", "--text", str(file), "--best", "0"])
+    assert "--best: must be a whole number of at least 1, got 0" in capsys.readouterr().err
+    file.write_text("\n\n")
+    assert main([str(folder), "--text", str(file), "--quiet"]) == 2
+    assert "texts must hold at least one text" in capsys.readouterr().err
+
+
+# --- models without weights to show, and texts that don't fit ------------------------------------
+
+GPT_OSS = {"head_dim": 6, "num_local_experts": 2, "num_experts_per_tok": 1}
+LONGFORMER = {**SIZES, "attention_window": 4}
+CASES = {
+    "a Mamba": (lambda: book_of(made("Mamba", vocab_size=V, hidden_size=D, num_hidden_layers=2)),
+        r'attention weights to show, but MambaModel \(model_type "mamba"\) handed out none'),
+    "an FNet": (lambda: book_of(made("FNet", **SIZES)), "FNetModel .* handed out none"),
+    "pictures": (
+        lambda: book_of(made("ViT", hidden_size=D, num_hidden_layers=2, num_attention_heads=4)),
+        "model must read token ids, got ViTModel, which reads pixel_values"),
+    "a sink": (lambda: book_of(made("GptOss", **GROUPED, **GPT_OSS)),
+        "GptOssAttention lets each head leave a share to a learned sink"),
+    "weights of a window": (lambda: book_of(made("Longformer", **LONGFORMER)),
+        r"layer 0 must have weights \[1, h, T=13, T=13\]"),
+    "letters, read in pieces": (lambda: book_of(made("Canine", **SIZES)),
+        r"layer 1 must have weights \[1, h, T=13, T=13\]"),
+    "too long": (lambda: book_of(made("GPT2", **GPT2), [IDS * 4]),
+        r"texts\[0\] must have at most 40 tokens, the positions of GPT2Model, got 52"),
+    "too long behind the place of padding": (
+        lambda: book_of(made("Roberta", **SIZES), [[5] * PLACES]),
+        "at most 38 tokens, the positions of RobertaModel, got 40"),
+    "another's ids": (lambda: book_of(made("Bert", **SIZES), [[3, V]]),
+        r"texts\[0\] must have ids from 0 to 40, .* got 41: is the tokenizer another model's"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "words"), CASES.values(), ids=CASES)
+def test_what_is_refused(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

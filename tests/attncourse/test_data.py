@@ -1,0 +1,160 @@
+"""Saved weights: they are those of their card, or it is said what is wrong with them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from tools.refusing import assert_refused
+
+from attncourse import data
+from attncourse._whole_files import write_whole
+from attncourse.training import RECIPES
+
+NAME, SEED = data.saved()[0]
+STEM = f"{NAME}-seed{SEED}"
+LARGEST = 2_500_000  # bytes of all weights together
+
+
+def test_every_file_is_weights_or_their_card():
+    stems = {f"{recipe}-seed{seed}" for recipe, seed in data.saved()}
+    wanted = {f"{stem}.{ending}" for stem in stems for ending in ("json", "safetensors")}
+    found = {path.name for path in data.FOLDER.iterdir() if path.is_file()}
+    assert found == wanted | {"__init__.py"}
+
+
+def test_all_weights_together_are_small():
+    sizes = [path.stat().st_size for path in data.FOLDER.glob("*.safetensors")]
+    assert sum(sizes) <= LARGEST
+
+
+@pytest.mark.parametrize(("recipe", "seed"), data.saved())
+def test_a_card_says_how_its_weights_were_made(recipe, seed):
+    model, card = data.load(recipe, seed)
+    assert not model.training
+    assert card.command == f"python -m attncourse.training {recipe} --seed {seed} --save"
+    assert card.settings == RECIPES[recipe].as_json() and card.steps == RECIPES[recipe].steps
+    assert card.model == model.spec()
+    assert card.versions.keys() == {"python", "torch", "attnlib"}
+    assert len(card.date) == 10 and card.seconds > 0
+    task = RECIPES[recipe].task
+    assert card.final["readouts"].keys() == task.readouts.keys()
+    assert card.final["relations"].keys() <= {relation.name for relation in task.relations}
+
+
+def test_loading_leaves_the_random_numbers_alone():
+    state = torch.get_rng_state()
+    model, _ = data.load(NAME, SEED)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(x.requires_grad and x.dtype == torch.float32 for x in model.parameters())
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Let a copy of one model's files be what is saved."""
+    for ending in ("json", "safetensors"):
+        shutil.copy(data.FOLDER / f"{STEM}.{ending}", tmp_path)
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    return tmp_path
+
+
+def flip(path):
+    stored = bytearray(path.read_bytes())
+    stored[-1] ^= 1
+    path.write_bytes(stored)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+def tell(**changes):
+    """Return a function that changes what a card says."""
+
+    def change(folder):
+        path = folder / f"{STEM}.json"
+        told = json.loads(path.read_text())
+        told.update(changes)
+        path.write_text(json.dumps({k: v for k, v in told.items() if v is not None}))
+
+    return change
+
+
+def of_weights(change):
+    return lambda folder: change(folder / f"{STEM}.safetensors")
+
+
+def of_card(change):
+    return lambda folder: change(folder / f"{STEM}.json")
+
+
+AGAIN = f"python -m attncourse.training {NAME} --seed {SEED} --save"
+DAMAGES = {
+    "one bit": (of_weights(flip), ValueError, ["sha256", "changed or damaged", AGAIN]),
+    "the end is missing": (of_weights(cut), ValueError, ["got 1000 bytes", "sha256", AGAIN]),
+    "empty": (of_weights(lambda path: path.write_bytes(b"")), ValueError, ["got 0 bytes", AGAIN]),
+    "no weights": (of_weights(lambda path: path.unlink()), FileNotFoundError, ["missing", AGAIN]),
+    "no card": (of_card(lambda path: path.unlink()), FileNotFoundError, [NAME, "none"]),
+    "half a card": (of_card(cut), ValueError, ["card", "changed or damaged"]),
+    "an empty card": (of_card(lambda path: path.write_text("[]")), ValueError, ["card"]),
+    "a number as card": (of_card(lambda path: path.write_text("3")), ValueError, ["card"]),
+    "a card of odd bytes": (of_card(lambda path: path.write_bytes(b"\xff{}")), ValueError,
+        ["card"]),
+    "a card without a name": (tell(command=None), ValueError, ["card", "command"]),
+    "a card with another name": (tell(license="none"), ValueError, ["card", "license"]),
+    "no end": (tell(evaluations={}), ValueError, ["card", "evaluations"]),
+    "another model": (tell(model={"length": 3}), ValueError, ["card", "model", AGAIN]),
+    "another recipe": (tell(recipe="names"), ValueError, ["'names'", f"'{NAME}'", AGAIN]),
+    "another seed": (tell(seed=SEED + 1), ValueError, [f"with seed {SEED + 1}", AGAIN]),
+    "another digest": (tell(digest="0" * 64), ValueError, ["digest", "00000000...", AGAIN]),
+    "another sum": (tell(sha256="0" * 64), ValueError, ["00000000...", AGAIN]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damages_are_told(folder, damage):
+    change, error, words = DAMAGES[damage]
+    change(folder)
+    assert_refused(lambda: data.load(NAME, SEED), words, error)
+
+
+def test_weights_of_another_model_are_noticed(folder):
+    spec = data.read_card(NAME, SEED).model
+    tell(model={**spec, "length": spec["length"] + 1})(folder)
+    with pytest.raises(ValueError, match=r"card of .* must describe the model of its weights"):
+        data.load(NAME, SEED)
+
+
+def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "kept"
+    write_whole(path, b"old")
+
+    def is_full(_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", is_full)
+    with pytest.raises(OSError, match="no space"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_what_is_not_saved_is_refused_with_what_is(folder):
+    for recipe, seed in (("no-such", 0), (NAME, SEED + 99)):
+        with pytest.raises(FileNotFoundError, match=f"'{NAME}' with seed {SEED}"):
+            data.load(recipe, seed)
+    for wrong in ({"recipe": 3}, {"recipe": NAME, "seed": "0"}, {"recipe": NAME, "seed": -1}):
+        with pytest.raises((TypeError, ValueError), match=r"recipe|seed"):
+            data.load(**wrong)
+
+
+def test_without_safetensors_it_is_said_what_to_install():
+    code = (
+        "import sys; sys.modules['safetensors'] = None\n"
+        f"from attnlib import data\ndata.load({NAME!r}, {SEED})"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "ImportError: saved weights need" in result.stderr and "pip install" in result.stderr

@@ -1,0 +1,109 @@
+"""What a notebook asks of its kernel: measured numbers, and captions of figures."""
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from attncourse.glue import glue
+from attnlib import plotting
+
+LESSON = """---
+jupytext:
+  text_representation: {extension: .md, format_name: myst, format_version: 0.13}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+
+```{code-cell} ipython3
+---
+mystnb:
+  figure: {name: fig-one, caption: "One (random)."}
+---
+1 + 1
+```
+
+```{code-cell} ipython3
+2 + 2
+```
+"""
+
+
+@pytest.fixture
+def shell():
+    """Give a shell, which is gone afterwards: other tests run outside notebooks."""
+    yield InteractiveShell.instance()
+    InteractiveShell.clear_instance()
+
+
+def test_a_glued_number_is_a_variable_and_a_hidden_output(shell):
+    with capture_output() as captured:
+        glue("l99_loss", f"{2 / 3:.2f}")
+        glue("l99_count", 50)
+    assert (shell.user_ns["l99_loss"], shell.user_ns["l99_count"]) == ("0.67", "50")
+    kept = [(output.data, output.metadata["scrapbook"]["name"]) for output in captured.outputs]
+    assert kept == [
+        ({"application/papermill.record/text/plain": "'0.67'"}, "l99_loss"),
+        ({"application/papermill.record/text/plain": "'50'"}, "l99_count"),
+    ]
+
+
+def test_outside_a_notebook_nothing_happens():
+    glue("l99_loss", "0.67")
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "name", "value"),
+    [
+        (TypeError, r"value of 'x' must be a text or a whole number, got float \(0.5\)", "x", 0.5),
+        (TypeError, r"got bool \(True\)", "x", True),
+        (TypeError, r"got NoneType", "x", None),
+        (ValueError, "name must be one that a variable can have, got 'l99 loss'", "l99 loss", "1"),
+        (ValueError, "got 7", 7, "1"),
+    ],
+)
+def test_bad_input_is_refused(error, message, name, value):
+    with pytest.raises(error, match=message):
+        glue(name, value)
+
+
+@pytest.fixture
+def opened(shell, tmp_path, monkeypatch):
+    """Return a function that opens a notebook in the shell, as a Jupyter server would."""
+
+    def open_as(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("JPY_SESSION_NAME", f"book/{name}")
+        plotting.use_course_style()
+        plotting.use_course_style()  # a reader runs everything twice
+        return shell
+
+    return open_as
+
+
+def shown(shell, code):
+    """Return the Markdown that a cell shows."""
+    with capture_output() as captured:
+        shell.run_cell(code)
+    found = [output.data.get("text/markdown") for output in captured.outputs]
+    return [text for text in found if text]
+
+
+def test_captions_follow_their_cells_alone(opened):
+    shell = opened("L99_Lesson.md", LESSON)
+    assert shown(shell, "1 + 1") == ["**fig-one.** One (random)."]
+    assert shown(shell, "2 + 2") == shown(shell, "3 + 3") == []
+
+
+def test_a_changed_file_is_read_again(opened, tmp_path):
+    shell = opened("L99_Lesson.md", LESSON)
+    shown(shell, "1 + 1")
+    opened("L99_Lesson.md", LESSON.replace("One (", "Two (").replace("1 + 1", "1 + 2"))
+    assert shown(shell, "1 + 2") == ["**fig-one.** Two (random)."]
+
+
+def test_where_no_file_is_open_there_are_no_captions(shell, monkeypatch, tmp_path):
+    for name in ("", "gone.md"):
+        monkeypatch.setenv("JPY_SESSION_NAME", name)
+        monkeypatch.chdir(tmp_path)
+        plotting.use_course_style()
+        assert shown(shell, "1 + 1") == []

@@ -1,0 +1,133 @@
+"""Answer's Python side: its state, its traits, its refusals."""
+
+import pytest
+import torch
+import traitlets
+
+from attncourse.widgets import Answer
+from attndoctor.verdict import Verdict
+
+YES, NO = Verdict(True, "Fine."), Verdict(False, "Look again.")
+
+
+def answer(kind):
+    return {
+        "numbers": lambda: Answer(
+            "numbers",
+            [("Row", ["x", "y"]), ("", ["z"])],
+            [YES, NO, NO],
+            known=[torch.tensor([[1.0, 2.0, 3.0]])],
+            tolerance=0.01,
+            near=0.02,
+        ),
+        "choice": lambda: Answer(
+            "choice", [("A", ["p", "q"]), ("B", ["p", "q"])], [YES] + 3 * [NO]
+        ),
+        "lines": lambda: Answer("lines", [("", ["x = 1", "", "x = 1"])], [NO, YES, NO]),
+        "order": lambda: Answer("order", [("", ["p", "q"])], [NO, YES]),
+    }[kind]()
+
+
+def test_state_holds_each_verdict_once():
+    state = answer("choice").get_state()
+    assert state["verdicts"] == [
+        {"passed": True, "heading": "Correct.", "message": "Fine."},
+        {"passed": False, "heading": "Not yet.", "message": "Look again."},
+    ]
+    assert torch.frombuffer(bytearray(state["table"]), dtype=torch.int16).tolist() == [0, 1, 1, 1]
+    assert (state["titles"], state["labels"]) == (["A", "B"], [["p", "q"], ["p", "q"]])
+
+
+def test_known_numbers_are_float64():
+    state = answer("numbers").get_state()
+    known = torch.frombuffer(bytearray(state["known"]), dtype=torch.float64)
+    assert known.tolist() == [1, 2, 3]
+    assert (state["groups"], state["tolerance"], state["near"]) == ([[1, 3]], 0.01, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("kind", "untouched", "given"),
+    [
+        ("numbers", ["", "", ""], ["1", "x", "3/7"]),
+        ("choice", [None, None], [1, None]),
+        ("lines", [], [2]),
+        ("order", [0, 1], [1, 0]),
+    ],
+)
+def test_what_a_reader_does_is_observable(kind, untouched, given):
+    widget = answer(kind)
+    assert (widget.given, widget.checked) == (untouched, False)
+    seen = []
+    widget.observe(lambda change: seen.append((change["name"], change["new"])), widget.kept)
+    widget.set_state({"given": given})
+    widget.set_state({"checked": True})
+    assert seen == [("given", given), ("checked", True)]
+    assert set(widget.kept) <= set(widget.keys)  # synced with the browser
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("numbers", ["1"]),
+        ("numbers", ["1", "2", 3]),
+        ("choice", [0]),
+        ("choice", [0, 2]),
+        ("choice", [0, True]),
+        ("lines", [3]),
+        ("lines", [1, 0]),
+        ("lines", [1, 1]),
+        ("order", [0]),
+        ("order", [0, 0]),
+        ("order", [0, "1"]),
+    ],
+)
+def test_what_nobody_can_give_is_refused(kind, given):
+    widget = answer(kind)
+    before = widget.given
+    with pytest.raises(traitlets.TraitError, match=r"given must be .* got "):
+        widget.given = given
+    assert widget.given == before
+
+
+@pytest.mark.parametrize(
+    "name", ["kind", "labels", "verdicts", "table", "known", "summary", "kept"]
+)
+def test_what_is_asked_is_fixed(name):
+    widget = answer("order")
+    with pytest.raises(traitlets.TraitError, match="read-only"):
+        setattr(widget, name, getattr(widget, name))
+
+
+def test_repr_asks_and_does_not_tell():
+    assert repr(answer("numbers")) == "Answer('numbers', 3 labels)"
+
+
+NUMBERS = {"known": [torch.tensor([[1.0]])], "tolerance": 0.1, "near": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "arguments", "options"),
+    [
+        (
+            ValueError,
+            "kind must be one of numbers, .* got 'essay'",
+            ("essay", [("", "ab")], []),
+            {},
+        ),
+        (ValueError, "choice needs parts, got 0", ("choice", [], []), {}),
+        (ValueError, "order needs one part, got 2", ("order", [("", "a"), ("", "b")], []), {}),
+        (TypeError, "a title must be a string", ("choice", [(1, ["a", "b"])], [NO, YES]), {}),
+        (TypeError, "labels of Row must be a list", ("choice", [("Row", "ab")], [NO, YES]), {}),
+        (TypeError, "must be strings, got int", ("choice", [("", ["a", 1])], [NO, YES]), {}),
+        (ValueError, "at least 2 labels a part", ("order", [("", ["a"])], [YES]), {}),
+        (ValueError, "labels must differ", ("order", [("", ["a", "a"])], [NO, YES]), {}),
+        (ValueError, "one for each of 2 answers, got 1", ("order", [("", ["a", "b"])], [YES]), {}),
+        (TypeError, "those of a check, got str", ("order", [("", ["a", "b"])], ["no", "yes"]), {}),
+        (ValueError, "known must be numbers", ("numbers", [("", ["a", "b"])], [YES, NO]), NUMBERS),
+        (ValueError, "each of 2 answers, got 3", ("numbers", [("", ["a"])], [YES] * 3), NUMBERS),
+        (ValueError, "pick must be", ("lines", [("", ["a", "b"])], [YES, NO]), {"pick": 0}),
+    ],
+)
+def test_bad_input_is_refused_in_words(error, message, arguments, options):
+    with pytest.raises(error, match=message):
+        Answer(*arguments, **options)

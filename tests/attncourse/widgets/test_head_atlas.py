@@ -1,0 +1,292 @@
+"""HeadAtlas's Python side: its bytes, its traits, its refusals, and the file that it writes."""
+
+import base64
+import dataclasses
+import html
+import json
+import re
+import zlib
+
+import numpy as np
+import pytest
+import torch
+import traitlets
+from tools.atlases import made_atlas
+
+from attncourse.widgets import HeadAtlas
+from attncourse.widgets._browser_code import page_script
+
+
+def changed(**values):
+    """Return an atlas of 2 layers of 3 heads and 6 tokens, with something else in it."""
+    return dataclasses.replace(made_atlas()[0], **values)
+
+
+def numbers(widget, name, dtype, *shape):
+    """The numbers that the browser reads, in float64."""
+    found = np.frombuffer(widget.get_state()[name], dtype).reshape(shape)
+    return torch.from_numpy(found.astype(np.float64))
+
+
+@pytest.mark.parametrize("T", [6, 130])
+def test_state_holds_the_atlas_as_bytes(T):
+    atlas, _ = made_atlas(T=T)
+    widget = HeadAtlas(atlas)
+    cells, k = (6, 6) if T == 6 else (44, 8)
+    assert (widget.h, widget.T, widget.cells, widget.k) == (3, T, cells, k)
+    assert (widget.tokens, widget.causal, widget.layers) == (list(atlas.tokens), True, [0, 1])
+    shares = (numbers(widget, "maps", "u1", 2, 3, cells, cells) / 255) ** 2
+    assert (shares - atlas.maps).abs().max() < 0.004
+    assert (shares - atlas.maps)[atlas.maps < 0.01].abs().max() < 0.0005
+    weights = numbers(widget, "top_weights", "<u2", 2, 3, T, k) / 65535
+    assert (weights - atlas.top_weights).abs().max() < 1e-5
+    keys = numbers(widget, "top_keys", "<u2", 2, 3, T, k)
+    assert torch.equal(keys, atlas.top_keys.double().where(atlas.top_keys >= 0, 65535))
+    assert torch.equal(numbers(widget, "value_norms", "<f4", 2, 3, T), atlas.value_norms.double())
+    scores = numbers(widget, "scores", "<f4", 3, 3, 2, 3)
+    for found, expected in zip(scores, atlas.scores.values(), strict=True):
+        parts = torch.stack([expected.mean, expected.spread, expected.baseline])
+        torch.testing.assert_close(found, parts, atol=1e-6, rtol=1e-6)
+
+
+def test_it_says_what_the_scores_are_and_of_which_texts():
+    widget = HeadAtlas(made_atlas()[0])
+    assert [pattern["name"] for pattern in widget.patterns] == [
+        "previous token", "best offset", "entropy",
+    ]  # fmt: skip
+    assert [pattern["lower"] for pattern in widget.patterns] == [False, False, True]
+    assert widget.patterns[1]["offsets"] == [-1] * 6 and widget.patterns[0]["offsets"] == []
+    assert [(pattern["texts"], pattern["rows"]) for pattern in widget.patterns] == [(3, 40)] * 3
+    assert widget.about == [
+        "2 layers of 3 heads; scores are of 2 texts (9 tokens).",
+        "Maps and rows are of text 2, 6 tokens long.",
+    ]
+
+
+def test_some_layers_are_shown_in_the_order_given():
+    atlas, _ = made_atlas(L=4)
+    all_of_it, some = HeadAtlas(atlas), HeadAtlas(atlas, layers=[3, 1])
+    assert (some.layers, some.layer_names) == ([3, 1], ["layer.3", "layer.1"])
+    assert some.about[0].startswith("4 layers of 3 heads, 2 layers of them shown;")
+    for name, dtype, shape in (
+        ("maps", "u1", (3, 6, 6)),
+        ("top_keys", "<u2", (3, 6, 6)),
+        ("top_weights", "<u2", (3, 6, 6)),
+        ("value_norms", "<f4", (3, 6)),
+    ):
+        whole = numbers(all_of_it, name, dtype, 4, *shape)
+        assert torch.equal(numbers(some, name, dtype, 2, *shape), whole[[3, 1]])
+    whole = numbers(all_of_it, "scores", "<f4", 3, 3, 4, 3)
+    assert torch.equal(numbers(some, "scores", "<f4", 3, 3, 2, 3), whole[:, :, [3, 1]])
+    assert some.patterns[1]["offsets"] == [-1] * 6
+    assert len(all_of_it.patterns[1]["offsets"]) == 12
+
+
+def test_faint_weights_are_lifted_where_a_cell_holds_several_tokens():
+    assert not HeadAtlas(made_atlas(T=64)[0]).lifted
+    assert HeadAtlas(made_atlas(T=65)[0]).lifted
+
+
+def test_what_a_reader_moves_is_observable():
+    widget, seen = HeadAtlas(made_atlas()[0]), []
+    widget.observe(lambda change: seen.append((change["name"], change["new"])))
+    widget.score, widget.order, widget.above = 2, "highest", 3
+    widget.head, widget.pinned, widget.token = 5, 1, 0
+    widget.lifted = widget.valued = True
+    assert len(seen) == 8
+    assert {name for name, _ in seen} <= set(widget.keys)  # synced with the browser
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("head", 6, r"head must be one of 0 to 5 \(0-based\), got 6"),
+        ("pinned", -2, r"pinned must be one of 0 to 5 \(0-based\), or -1 for none, got -2"),
+        ("token", 6, "token must be one of 0 to 5"),
+        ("score", 3, "score must be one of 0 to 2"),
+        ("above", 101, "above must be one of 0 to 100"),
+        ("order", "best", "order"),
+    ],
+)
+def test_impossible_choices_are_refused_and_nothing_changes(name, value, message):
+    widget = HeadAtlas(made_atlas()[0])
+    before = getattr(widget, name)
+    with pytest.raises(traitlets.TraitError, match=message):
+        setattr(widget, name, value)
+    assert getattr(widget, name) == before
+
+
+def test_without_values_there_is_no_length_to_take_times():
+    widget = HeadAtlas(made_atlas(has_values=False)[0])
+    assert widget.value_norms == b""
+    with pytest.raises(traitlets.TraitError, match="valued needs value_norms"):
+        widget.valued = True
+
+
+@pytest.mark.parametrize("name", ["maps", "tokens", "patterns", "layers"])
+def test_what_describes_the_model_is_fixed(name):
+    widget = HeadAtlas(made_atlas()[0])
+    with pytest.raises(traitlets.TraitError, match="read-only"):
+        setattr(widget, name, getattr(widget, name))
+
+
+def test_repr_is_short():
+    assert repr(HeadAtlas(made_atlas()[0])) == "HeadAtlas('made by chance', 2 x 3 heads, 6 tokens)"
+
+
+ATLAS = made_atlas()[0]
+NAN = ATLAS.maps.clone()
+NAN[1, 2, 3, 0] = torch.nan
+WRONG_MEAN = dataclasses.replace(ATLAS.scores["entropy"], mean=torch.zeros(2, 4))
+NAN_SPREAD = dataclasses.replace(ATLAS.scores["entropy"], spread=torch.full((2, 3), torch.nan))
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "values"),
+    [
+        (ValueError, r"maps must have shape \[L, h, cells, cells\], got", {"maps": ATLAS.maps[0]}),
+        (ValueError, r"maps must fit 2 layers of 3 heads", {"maps": ATLAS.maps[:1]}),
+        (ValueError, "one cell for every token", {"maps": ATLAS.maps[..., :4, :4]}),
+        (ValueError, "maps of the atlas: weights must be finite, got NaN", {"maps": NAN}),
+        (ValueError, "maps of the atlas: each row of weights must sum", {"maps": ATLAS.maps / 2}),
+        (TypeError, "weights must hold floating", {"maps": ATLAS.maps.long()}),
+        (ValueError, "top_keys must fit .* 6 tokens", {"top_keys": ATLAS.top_keys[:, :, :5]}),
+        (ValueError, r"top_keys must be from 0 to 5, or -1", {"top_keys": ATLAS.top_keys + 1}),
+        (TypeError, "top_keys must be whole", {"top_keys": ATLAS.top_keys.float()}),
+        (ValueError, "top_weights must fit", {"top_weights": ATLAS.top_weights[..., :2]}),
+        (ValueError, "top_weights must be from 0 to 1", {"top_weights": ATLAS.top_weights * 2}),
+        (ValueError, "value_norms must fit", {"value_norms": ATLAS.value_norms[..., :2]}),
+        (ValueError, "value_norms must be from 0", {"value_norms": -ATLAS.value_norms}),
+        (ValueError, "value_norms must be finite", {"value_norms": ATLAS.value_norms / 0}),
+        (ValueError, "mean of 'entropy' must have shape", {"scores": {"entropy": WRONG_MEAN}}),
+        (ValueError, "spread of 'entropy' must be finite", {"scores": {"entropy": NAN_SPREAD}}),
+        (ValueError, "scores must hold at least one", {"scores": {}}),
+        (ValueError, "maps must fit 1 layers", {"layer_names": ("one",)}),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_words(error, message, values):
+    with pytest.raises(error, match=message):
+        HeadAtlas(changed(**values))
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "layers"),
+    [
+        (ValueError, r"layers must be of 0 to 1 \(0-based\), got 2", [2]),
+        (ValueError, "at least one, each once, got \\[0, 0\\]", [0, 0]),
+        (ValueError, "at least one, each once, got \\[\\]", []),
+        (TypeError, "layers must be whole numbers, got str", ["0"]),
+        (TypeError, "layers must be a list, got int", 1),
+    ],
+)
+def test_layers_that_are_not_there_are_refused(error, message, layers):
+    with pytest.raises(error, match=message):
+        HeadAtlas(ATLAS, layers=layers)
+
+
+def test_what_is_no_atlas_is_told_who_makes_one():
+    with pytest.raises(TypeError, match=r"got Tensor: attncourse.atlas.of\("):
+        HeadAtlas(torch.ones(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("L", "h", "T", "message"),
+    [
+        (41, 25, 3, r"at most 1,024 heads .* got 41 x 25: .* layers=range\(40\)"),
+        (32, 16, 512, r"fit into 10 MB, but 32 x 16 heads .* 10.5 MB: .* layers=range\(30\)"),
+        (1, 1, 1025, "at most 1024 tokens, got 1025"),
+    ],
+)
+def test_what_no_page_can_hold_is_refused_with_a_way(L, h, T, message):
+    k, cells = min(8, T), len(torch.arange(T).split(-(-T // 64)))
+    numbers = torch.zeros(1).expand(L, h)
+    atlas = changed(
+        layer_names=("layer",) * L,
+        texts=(("t",) * T,),
+        shown=0,
+        scores={"entropy": dataclasses.replace(
+            ATLAS.scores["entropy"], mean=numbers, spread=numbers, baseline=numbers
+        )},
+        maps=torch.zeros(1).expand(L, h, cells, cells),
+        top_keys=torch.zeros(1, dtype=torch.int32).expand(L, h, T, k),
+        top_weights=torch.zeros(1).expand(L, h, T, k),
+        value_norms=None,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=message) as caught:
+        HeadAtlas(atlas)
+    if way := re.search(r"layers=range\((\d+)\)", str(caught.value)):
+        assert len(HeadAtlas(atlas, layers=range(int(way[1]))).layers) == int(way[1])
+        with pytest.raises(ValueError):
+            HeadAtlas(atlas, layers=range(int(way[1]) + 1))
+
+
+def saved(atlas, folder, **moves):
+    """Return the text of the file that an atlas is saved in."""
+    widget = HeadAtlas(atlas)
+    for name, value in moves.items():
+        setattr(widget, name, value)
+    widget.save_html(folder / "atlas.html")
+    return (folder / "atlas.html").read_text(encoding="utf-8")
+
+
+def scripts_of(page, kind):
+    return re.findall(rf'<script type="{kind}">(.*?)</script>', page, re.DOTALL)
+
+
+def test_144_heads_of_512_tokens_are_one_file_of_less_than_5_mb(tmp_path):
+    page = saved(made_atlas(12, 12, 512, causal=False)[0], tmp_path)
+    assert 1_000_000 < len(page.encode()) < 5_000_000
+
+
+def test_the_file_holds_the_widget_as_it_stands(tmp_path):
+    atlas = made_atlas()[0]
+    page = saved(atlas, tmp_path, head=4, order="lowest")
+    (told,) = map(json.loads, scripts_of(page, "application/json"))
+    assert (told["state"]["head"], told["state"]["order"]) == (4, "lowest")
+    assert told["module"] == "head_atlas/widget.js"
+    (packed,) = scripts_of(page, "text/plain")
+    held = zlib.decompress(base64.b64decode(packed))
+    state = HeadAtlas(atlas).get_state()
+    for name, size in told["sizes"].items():
+        assert held[:size] == state[name]
+        held = held[size:]
+    assert held == b""
+    assert {*told["state"], *told["sizes"]} == {*HeadAtlas.class_own_traits(sync=True)}
+    assert page_script("head_atlas") in page
+
+
+def test_the_file_names_the_model_the_texts_the_day_and_the_tools(tmp_path):
+    page = saved(made_atlas()[0], tmp_path)
+    assert "<title>Atlas of heads: made by chance</title>" in page
+    assert '<html lang="en">' in page
+    assert re.search(r"Made on \d{4}-\d\d-\d\d with attnlib [\d.]+, PyTorch [\d.]+", page)
+    assert "3 tokens: <bdi>one</bdi>" in page and "6 tokens: <bdi>t0</bdi>" in page
+    assert page.count("Weights show where a head looks, not why") == 1
+
+
+def test_the_file_names_no_other_host(tmp_path):
+    page = saved(made_atlas()[0], tmp_path)
+    code = page.replace("http://www.w3.org/2000/svg", "")  # a name, of no page
+    assert "http:" not in code and "https:" not in code and "src=" not in code
+    assert "@import" not in code and "url(" not in code
+
+
+ODD_TOKENS = ["</script><script>", "<!-- bytes -->", "ש\u202eל", "\U0001f469\u200d\U0001f680", "\n"]
+
+
+def test_odd_tokens_and_names_stay_text(tmp_path):
+    tokens = [*ODD_TOKENS, "\ud800\u200b"]  # half of a pair, and nothing to be seen
+    atlas = made_atlas(tokens=tokens, name="<img src=x> &amp; <!-- state -->")[0]
+    page = saved(atlas, tmp_path)
+    (told,) = map(json.loads, scripts_of(page, "application/json"))
+    assert told["state"]["tokens"] == tokens
+    assert page.count("<script") == page.count("</script>") == 4
+    assert "<img" not in page and "<!--" not in page
+    title = "Atlas of heads: &lt;img src=x&gt; &amp;amp; &lt;!-- state --&gt;"
+    assert f"<title>{title}</title>" in page and f"<h1>{title}</h1>" in page
+    assert html.escape(ODD_TOKENS[0]) in page
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        HeadAtlas(made_atlas()[0]).save_html(tmp_path / "nowhere" / "atlas.html")

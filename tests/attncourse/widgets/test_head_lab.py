@@ -1,0 +1,258 @@
+"""HeadLab's Python side: its state, its traits, its refusals."""
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+import traitlets
+
+from attncourse.tasks import concord, lookup
+from attncourse.training import RECIPES
+from attncourse.widgets import HeadLab
+from attnlib.attention import MultiHeadAttention
+from attnlib.model import TransformerModel
+from attnlib.norms import RMSNorm
+from attnlib.positions import RotaryPositions
+
+
+def test_it_trains_what_the_recipe_trains():
+    recipe = RECIPES["concord"]
+    state = HeadLab().get_state()
+    (block,) = state["spec"]["blocks"]
+    for count in state["counts"]:
+        block |= {"num_heads": count, "num_kv_heads": count}
+        sizes = {**recipe.model, "num_heads": count}
+        assert state["spec"] == TransformerModel.of_sizes(recipe.task, **sizes).spec()
+    assert state["recipe"] == recipe.as_json()
+
+
+def test_at_the_start_nothing_is_trained_or_muted():
+    widget = HeadLab()
+    assert (widget.num_heads, widget.seed, widget.trained) == (1, 1, False)
+    assert (widget.head, widget.muted) == (0, [])
+    assert str(concord.read(widget.sentence)) == widget.sentence
+
+
+def test_what_is_given_is_shown():
+    widget = HeadLab(4, seed=7, sentence="A king saw the nun", muted=[2, 0, 2])
+    assert (widget.num_heads, widget.seed) == (4, 7)
+    assert widget.sentence == "a king saw the nun ."
+    assert widget.muted == [0, 2]
+    assert repr(widget) == "HeadLab(4 heads, seed 7, not trained, muted=[0, 2])"
+    widget.trained = True
+    assert "not" not in repr(widget)
+    assert repr(HeadLab()).startswith("HeadLab(1 head, seed ")
+
+
+def test_the_smallest_form_has_few_numbers_of_heads_and_the_same_model():
+    small, whole = HeadLab(4, small=True), HeadLab()
+    assert small.counts == [1, 2, 4]
+    for name in ("spec", "recipe", "held_out"):
+        assert getattr(small, name) == getattr(whole, name)
+    assert "1, 2 or 4 heads" in small.summary != whole.summary
+    with pytest.raises(traitlets.TraitError, match=re.escape("one of [1, 2, 4], got 8")):
+        small.num_heads = 8
+    with pytest.raises(traitlets.TraitError, match="from 0 to 3"):
+        small.head = 4
+
+
+def test_tasks_with_two_needs_are_chosen_as_a_reader_does():
+    widget = HeadLab(2, task="diagonals", symbols=4, steps=1200, mlp=True)
+    assert (widget.task, widget.symbols, widget.steps, widget.mlp) == ("diagonals", 4, 1200, True)
+    assert repr(widget) == "HeadLab(diagonals, 2 heads, seed 1, not trained, muted=[])"
+    widget.beside = [1, 7]
+    widget.task = "lookup"
+    for name, recipe in widget.recipes.items():
+        model = RECIPES[name].model
+        assert recipe["model"] == dict(model) and recipe["task"] == RECIPES[name].task.name
+        assert all(model["d_model"] % count == 0 for count in widget.counts)
+
+
+@pytest.mark.parametrize("options", [{"small": True}, {"model": "own"}])
+def test_the_smallest_form_and_a_readers_model_learn_concord_alone(options):
+    if "model" in options:
+        options = {"model": own_model()}
+    with pytest.raises(traitlets.TraitError, match=re.escape("task must be one of ['concord']")):
+        HeadLab(task="lookup", **options)
+    with pytest.raises(traitlets.TraitError, match="task"):
+        HeadLab(**options).task = "diagonals"
+
+
+def own_model(d_model=48, num_heads=6, **options):
+    return TransformerModel.of_sizes(concord, d_model, num_heads, **options)
+
+
+def test_a_readers_model_gives_its_form_and_its_weights():
+    model = own_model(d_ff=32, norm=RMSNorm, num_kv_heads=3, norm_position="post", bias=True)
+    widget = HeadLab(model=model, from_weights=True)
+    assert widget.spec == model.spec()
+    assert widget.num_heads == 6 and widget.from_weights
+    assert widget.counts == [2, 4, 6, 8, 16]  # two heads share one of keys and values
+    numbers = torch.frombuffer(bytearray(widget.weights), dtype=torch.float32)
+    assert torch.equal(numbers, torch.cat([x.flatten() for x in model.state_dict().values()]))
+    assert HeadLab(2, model=model).num_heads == 2
+    widget.head, widget.muted = 15, [15]
+    assert HeadLab(model=own_model(24, 24)).counts == [1, 2, 4, 8, 24]
+    assert HeadLab().weights == b""
+
+
+class OwnAttention(MultiHeadAttention):
+    """An attention that isn't attnlib's own."""
+
+
+class OwnModel(TransformerModel):
+    """A model that computes something else, whatever it says of itself."""
+
+    def forward(self, *args, **options):
+        return None
+
+    def spec(self):
+        return own_model().spec()
+
+
+def of_another_class():
+    model = own_model()
+    model.__class__ = OwnModel
+    return model
+
+
+def with_own_attention():
+    model = own_model()
+    model.blocks[0].attention = OwnAttention(48, 6)
+    return model
+
+
+def with_rotary_positions():
+    model = own_model()
+    model.blocks[0].attention = MultiHeadAttention(48, 6, rotary=RotaryPositions())
+    return model
+
+
+def without_gain():
+    return own_model(norm=partial(RMSNorm, gain=False))
+
+
+def with_nan():
+    model = own_model()
+    with torch.no_grad():
+        model.blocks[0].attention.W_q.weight[0, 0] = torch.nan
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (lambda: torch.nn.Linear(2, 2), TypeError, "got Linear: the browser has learned positions"),
+        (of_another_class, TypeError, "attnlib TransformerModel, got OwnModel: the browser has"),
+        (with_own_attention, TypeError, r"got .*OwnAttention; the browser has learned positions"),
+        (with_rotary_positions, ValueError, r"no rotary positions, got RotaryPositions.*: the br"),
+        (lambda: own_model(positions="rotary"), ValueError, "no rotary positions, got Rotary"),
+        (lambda: own_model(positions="sinusoidal"), ValueError, "no positions='sinusoidal': the b"),
+        (lambda: own_model(positions=None), ValueError, "no positions=None: the browser has"),
+        (
+            lambda: own_model(d_ff=9, activation="relu"),
+            ValueError,
+            "no feed_forward.activation='relu': the browser",
+        ),
+        (without_gain, ValueError, "no final_norm.gain=False: the browser"),
+        (lambda: own_model(dropout=0.1), ValueError, "no dropout, got dropout=0.1: the browser"),
+        (lambda: own_model(num_layers=2), ValueError, "one layer, whose heads .* got 2 blocks"),
+        (
+            lambda: TransformerModel.of_sizes(lookup(), 48, 6),
+            ValueError,
+            r"language Concord, with 89 words, .* got 120 words, 9 positions and \{'first': 8",
+        ),
+        (with_nan, ValueError, r"blocks.0.attention.W_q.weight must be finite"),
+        (lambda: own_model(256, 4, d_ff=2048), ValueError, "at most 524,288 numbers, got"),
+    ],
+)
+def test_a_model_that_the_browser_cannot_train_is_refused_in_words(model, error, message):
+    with pytest.raises(error, match=message):
+        HeadLab(model=model())
+
+
+def test_the_smallest_form_has_its_own_model_and_weights_belong_to_one():
+    with pytest.raises(ValueError, match="small must be False with a model"):
+        HeadLab(model=own_model(), small=True)
+    with pytest.raises(ValueError, match="from_weights must be False without a model"):
+        HeadLab(from_weights=True)
+
+
+@pytest.mark.parametrize(
+    ("trait", "value", "message"),
+    [
+        ("num_heads", 3, "num_heads must be one of [1, 2, 4, 8, 16], got 3"),
+        ("seed", 1000, "seed must be from 0 to 999, got 1000"),
+        ("seed", -1, "seed must be from 0 to 999, got -1"),
+        ("sentence", "the zebra saw a king", "got 'zebra' as word 2; there may stand"),
+        ("sentence", "the king saw", "got its end behind 'the king saw'"),
+        ("head", 16, "head must name heads from 0 to 15 (0-based), got 16"),
+        ("task", "chess", "task must be one of ['concord', 'lookup', 'diagonals'], got 'chess'"),
+        ("symbols", 5, "symbols must be one of [4, 8, 16], got 5"),
+        ("steps", 401, "steps must be one of [400, 1200, 3000], got 401"),
+        (
+            "beside",
+            [2],
+            "beside must be empty, or one of [1, 2, 4, 8, 16] heads and a seed, got [2]",
+        ),
+        ("beside", [3, 0], "one of [1, 2, 4, 8, 16] heads and a seed, got [3, 0]"),
+        ("beside", [2, 1000], "the seed in beside must be from 0 to 999, got 1000"),
+        ("muted", [0, -1], "muted must name heads from 0 to 15 (0-based), got -1"),
+    ],
+)
+def test_what_no_reader_could_choose_is_refused(trait, value, message):
+    widget = HeadLab()
+    before = getattr(widget, trait)
+    with pytest.raises(traitlets.TraitError, match=re.escape(message)):
+        setattr(widget, trait, value)
+    assert getattr(widget, trait) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"num_heads": 2.0}, TypeError),
+        ({"seed": "1"}, TypeError),
+        ({"num_heads": 5}, traitlets.TraitError),
+        ({"sentence": "no king"}, traitlets.TraitError),
+        ({"sentence": 3}, traitlets.TraitError),
+        ({"muted": [16]}, traitlets.TraitError),
+        ({"muted": 3}, TypeError),
+        ({"muted": None}, TypeError),
+        ({"task": "chess"}, traitlets.TraitError),
+        ({"task": 3}, traitlets.TraitError),
+        ({"symbols": 7}, traitlets.TraitError),
+        ({"steps": 400.0}, TypeError),
+        ({"mlp": 1}, TypeError),
+        ({"small": 1}, TypeError),
+        ({"from_weights": 1}, TypeError),
+    ],
+)
+def test_wrong_arguments_are_refused(options, error):
+    with pytest.raises(error, match=next(iter(options))):
+        HeadLab(**options)
+
+
+def test_what_is_trained_stays_as_it_is():
+    widget = HeadLab()
+    for name in ("spec", "recipe", "recipes", "ours", "counts", "held_out", "weights"):
+        with pytest.raises(traitlets.TraitError, match=name):
+            setattr(widget, name, getattr(widget, name))
+
+
+def test_our_counts_are_those_that_were_measured():
+    results = Path(__file__).parents[2] / "benchmarks" / "results" / "heads-concord-cpu.json"
+    measured = json.loads(results.read_text(encoding="utf-8"))
+    ours = HeadLab().ours
+    assert list(ours) == ["1 head", *(f"{h} heads" for h in (2, 4, 8, 16))]
+    for heads, counts in ours.items():
+        right, shared = measured[heads]["right"], measured[heads]["same best head"]
+        assert list(counts) == list(shared)
+        for pair, (together, models) in counts.items():
+            one, other = (right[name] for name in pair.split(" & "))
+            learned = [i for i in range(len(one)) if one[i] >= 0.9 and other[i] >= 0.9]
+            told = [sum(shared[pair][i] for i in learned), len(learned)]
+            assert [together, models] == told, "run python benchmarks/heads.py sharing"

@@ -1,0 +1,157 @@
+"""HeadMute's Python side: its state, its traits, its refusals."""
+
+import numpy as np
+import pytest
+import torch
+import traitlets
+
+from attncourse.widgets import HeadMute
+from attnlib import MultiHeadAttention
+
+TOKENS = ["The", "cat", "sat"]
+
+
+def decoded(widget):
+    """The parts [h, T, d] that the browser reads, and the bias [d] or None, in float64."""
+    state = widget.get_state()
+    parts = np.frombuffer(state["parts"], "<f4").reshape(widget.h, widget.T, widget.d)
+    bias = np.frombuffer(state["bias"], "<f4") if state["bias"] else None
+    return [x if x is None else torch.from_numpy(x.astype(np.float64)) for x in (parts, bias)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_state_holds_the_parts_as_float32_bytes(dtype):
+    parts = torch.randn(3, 5, 4, dtype=dtype, requires_grad=True).transpose(1, 2)
+    widget = HeadMute(parts[:, :3], torch.ones(5, dtype=dtype), tokens=TOKENS)
+    assert (widget.h, widget.T, widget.d) == (3, 3, 5)
+    assert widget.labels == ["head 1", "head 2", "head 3"]
+    read, bias = decoded(widget)
+    assert torch.equal(read, parts[:, :3].float().double())
+    assert bias.tolist() == [1] * 5
+    assert decoded(HeadMute(parts[:, :3], tokens=TOKENS))[1] is None
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("batch", [(), (1,)])
+def test_from_module_takes_the_output_apart(bias, causal, batch):
+    module = MultiHeadAttention(12, 3, bias=bias)
+    if bias:
+        for projection in (module.W_q, module.W_k, module.W_v, module.W_o):
+            torch.nn.init.normal_(projection.bias)
+    x = torch.randn(*batch, 3, 12)
+    widget = HeadMute.from_module(module, x, TOKENS, causal=causal, token=1, origin="random")
+    assert (widget.token, widget.origin, widget.muted) == (1, "random", [])
+    parts, read_bias = decoded(widget)
+    assert (read_bias is not None) == bias
+    output = module(x.view(1, 3, 12), causal=causal)[0][0].double()
+    rest = output - (read_bias if bias else 0)
+    torch.testing.assert_close(parts.sum(0), rest, atol=1e-6, rtol=0)
+    # Each part alone is what the module gives when all other blocks of W_o are zero.
+    for head in range(3):
+        weight = module.W_o.weight.detach().clone()
+        with torch.no_grad():
+            keep = torch.zeros(12).index_fill(0, torch.arange(4 * head, 4 * head + 4), 1.0)
+            module.W_o.weight.mul_(keep)
+            alone = module(x.view(1, 3, 12), causal=causal)[0][0].double()
+            module.W_o.weight.copy_(weight)
+        alone = alone - (read_bias if bias else 0)
+        torch.testing.assert_close(parts[head], alone, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_from_module_works_in_other_dtypes(dtype):
+    module = MultiHeadAttention(12, 3, dtype=dtype)
+    HeadMute.from_module(module, torch.randn(3, 12, dtype=dtype), TOKENS)
+
+
+def test_a_module_that_does_more_is_refused():
+    class Doubling(MultiHeadAttention):
+        def forward(self, *inputs, **options):
+            output, weights = super().forward(*inputs, **options)
+            return 2 * output, weights
+
+    with pytest.raises(ValueError, match=r"sum to the module's output, but differ by"):
+        HeadMute.from_module(Doubling(12, 3), torch.randn(3, 12), TOKENS)
+
+
+def widget():
+    return HeadMute(torch.randn(4, 3, 6), tokens=TOKENS)
+
+
+def test_what_a_reader_moves_is_observable():
+    shown, seen = widget(), []
+    shown.observe(lambda change: seen.append((change["name"], change["new"])))
+    shown.muted, shown.token = [3, 1, 3], 2
+    assert seen == [("muted", [1, 3]), ("token", 2)]
+    assert {"muted", "token"} <= set(shown.keys)  # synced with the browser
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("muted", [0, 4], "muted must hold heads from 0 to 3 .* got 4"),
+        ("muted", [-1], "muted must hold heads from 0 to 3 .* got -1"),
+        ("token", 3, "token must be one of 0 to 2 .* got 3"),
+        ("tokens", ["a"], "read-only"),
+        ("parts", b"", "read-only"),
+    ],
+)
+def test_impossible_values_are_refused_and_nothing_changes(name, value, message):
+    shown = widget()
+    with pytest.raises(traitlets.TraitError, match=message):
+        setattr(shown, name, value)
+    assert (shown.muted, shown.token, shown.tokens) == ([], 0, TOKENS)
+
+
+PARTS = torch.ones(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "parts", "options"),
+    [
+        (TypeError, "parts must be a torch.Tensor, got list", PARTS.tolist(), {}),
+        (TypeError, "parts must hold floating point", PARTS.long(), {}),
+        (ValueError, r"parts must have shape \[h, T, d\], got \[1, 2, 3, 4\]", PARTS[None], {}),
+        (ValueError, r"parts must have shape .* got \[0, 3, 4\]", PARTS[:0], {}),
+        (ValueError, r"parts must be finite .* inf at \[0, 0, 0\]", PARTS / 0, {}),
+        (ValueError, r"at most 16 heads .* got \[17, 3, 4\]", PARTS[:1].expand(17, 3, 4), {}),
+        (ValueError, r"128 numbers .* got \[2, 3, 129\]", PARTS[..., :1].expand(2, 3, 129), {}),
+        (ValueError, r"T tokens, got \[2, 3, 4\] and 2 tokens", PARTS, {"tokens": ["a", "b"]}),
+        (ValueError, r"h labels .* and 1 labels", PARTS, {"labels": ["a"]}),
+        (TypeError, r"did you forget .split", PARTS, {"tokens": "a b c"}),
+        (TypeError, r"labels must be strings, got int", PARTS, {"labels": [1, 2]}),
+        (ValueError, r"bias must have shape \[4\] .* got \[3\]", PARTS, {"bias": torch.ones(3)}),
+        (ValueError, r"bias must have shape \[4\] .* got \[\]", PARTS, {"bias": torch.ones(())}),
+        (ValueError, "bias must be finite", PARTS, {"bias": torch.full((4,), torch.nan)}),
+        (TypeError, "origin must be a string", PARTS, {"origin": 3}),
+        (traitlets.TraitError, "token must be one of 0 to 2", PARTS, {"token": 3}),
+    ],
+)
+def test_bad_input_is_refused_in_words(error, message, parts, options):
+    with pytest.raises(error, match=message):
+        HeadMute(parts, **{"tokens": TOKENS} | options)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "module", "x"),
+    [
+        (TypeError, "pass what its heads add", torch.nn.MultiheadAttention(8, 2), PARTS[0]),
+        (ValueError, r"x must have shape \[T, 8\]", MultiHeadAttention(8, 2), PARTS[0]),
+    ],
+)
+def test_from_module_refuses_in_words(error, message, module, x):
+    with pytest.raises(error, match=message):
+        HeadMute.from_module(module, x, TOKENS)
+
+
+def test_repr_is_short():
+    shown = widget()
+    shown.muted = [2]
+    assert repr(shown) == "HeadMute(4 heads, 3 tokens, d=6, muted=[2])"
+
+
+def test_what_would_weigh_a_page_down_is_refused():
+    HeadMute(torch.ones(16, 256, 128), tokens=["a"] * 256)
+    with pytest.raises(ValueError, match=r"parts \[16, 257, 128\] must hold at most 524,288"):
+        HeadMute(torch.ones(16, 257, 128), tokens=["a"] * 257)

@@ -1,0 +1,152 @@
+"""The diagnosis as a test and as a command."""
+
+import subprocess
+import sys
+
+import pytest
+from tools import ROOT
+from tools.broken_attentions import Plain, scaled_by
+
+from attndoctor import CallError, check
+from attndoctor.__main__ import main
+from attndoctor.museum.visitors import MultiHeadedAttention
+
+FILE = """
+import math
+import torch
+from dataclasses import dataclass
+from torch import nn
+from pathlib import Path
+import beside
+
+@dataclass
+class Sizes:
+    width: int = beside.WIDTH
+
+class Attention(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.to_qkv, self.to_out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+
+    def scale(self, q):
+        return math.sqrt(q.shape[-1])
+
+    def distances(self, x):
+        return 0
+
+    def forward(self, x):
+        q, k, v = (one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+                   for one in self.to_qkv(x).chunk(3, -1))
+        weights = (q @ k.mT / self.scale(q) + self.distances(x)).softmax(-1)
+        return self.to_out((weights @ v).transpose(1, 2).flatten(2))
+
+class WithPositions(Attention):
+    def distances(self, x):
+        return torch.arange(x.shape[1]) - torch.arange(x.shape[1])[:, None]
+
+class Unscaled(Attention):
+    def scale(self, q):
+        return 1
+
+built = Attention(Sizes().width, 4)
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "beside.py").write_text("WIDTH = 32\n")
+    (tmp_path / "mine.py").write_text(FILE)
+    return tmp_path / "mine.py"
+
+
+def run(capsys, *arguments):
+    status = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return status, " ".join(out.split()), " ".join(err.split())
+
+
+def test_a_healthy_attention_passes_a_check():
+    assert check(Plain).heading == "Healthy."
+    assert check(MultiHeadedAttention).edges
+
+
+def test_a_check_fails_with_the_diagnosis():
+    with pytest.raises(
+        AssertionError, match=r'Broken, unless it is meant so\. It behaves like "no scale"'
+    ):
+        check(scaled_by(lambda **_: 1))
+    with pytest.raises(AssertionError, match="Healthy, but it differs at the edges"):
+        check(MultiHeadedAttention, edges=True)
+    with pytest.raises(AssertionError, match="always causal"):
+        check(Plain, causal="always")
+
+
+def test_a_check_that_cannot_be_asked_is_an_error():
+    with pytest.raises(CallError, match="got NoneType") as error:
+        check(lambda d_model, num_heads: None)
+    assert [entry.path.name for entry in error.traceback] == ["test_command.py", "check.py"]
+    with pytest.raises(CallError) as error:
+        check(lambda d_model, num_heads: 1 / 0)
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
+
+
+def test_the_command_runs_the_file_and_says_so(capsys, file):
+    status, out, err = run(capsys, f"{file}:Attention")
+    assert (status, err) == (0, f"Running {file} ...") and out.startswith("Healthy. The same")
+    status, out, _ = run(capsys, f"{file}:Unscaled")
+    assert status == 1 and 'It behaves like "no scale"' in out
+    status, out, _ = run(capsys, f"{file}:built")
+    assert status == 0 and "d_model=32, num_heads=4" in out
+
+
+def test_the_command_passes_its_options_on(capsys, file):
+    assert run(capsys, f"{file}:Attention", "--causal", "always")[0] == 1
+    assert run(capsys, f"{file}:Attention", "--qkv", "heads")[0] == 1
+    assert run(capsys, f"{file}:Attention", "--no-bias")[0] == 0  # with biases of 0
+    assert run(capsys, f"{file}:Attention", "--no-batch-first")[0] == 1
+    assert run(capsys, f"{file}:built", "--num-heads", 2)[0] == 1
+    assert run(capsys, f"{file}:Unscaled", "--scale", "1")[0] == 0
+
+
+def test_what_cannot_be_asked_has_a_status_of_its_own(capsys, file):
+    status, out, err = run(capsys, f"{file}:Sizes")
+    assert (status, out) == (2, "") and "Not asked: " in err
+    status, out, _ = run(capsys, f"{file}:WithPositions")
+    assert status == 2 and out.startswith("This can't be asked. ")
+
+
+def test_the_help_says_what_a_status_means(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Exit status: 0 healthy; 1 broken" in told and "2 it can't be asked, because" in told
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words"),
+    [
+        ("mine.py", "candidate must be path.py:Name, got"),
+        ("yours.py:Attention", "there is no file yours.py"),
+        (
+            "{file}:Atention",
+            "has no 'Atention'; there are: dataclass, Path, Sizes, Attention, WithPositions, "
+            "Unscaled, built",
+        ),
+        ("{folder}/broken.py:Attention", "raised ZeroDivisionError: division by zero"),
+        ("{folder}/notes.txt:Attention", "isn't a Python file"),
+    ],
+)
+def test_mistakes_in_the_command_are_told(capsys, file, candidate, words):
+    (file.parent / "broken.py").write_text("1 / 0\n")
+    (file.parent / "notes.txt").write_text("Attention\n")
+    with pytest.raises(SystemExit) as exit_:
+        main([candidate.format(file=file, folder=file.parent)])
+    assert exit_.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_it_is_a_command(file):
+    command = [sys.executable, "-m", "attndoctor", f"{file}:Unscaled"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 1 and done.stdout.startswith("Broken, unless it is meant so. ")

@@ -1,0 +1,238 @@
+"""The exhibits are what their labels say: where they stand in public, what one sees of them."""
+
+import math
+import re
+
+import pytest
+import torch
+from tools import ROOT
+
+from attndoctor import museum
+from attndoctor.museum import EXHIBITS, SYMPTOMS, Exhibit, Thread, named, symptoms
+from attnlib import MultiHeadAttention, causal_mask
+
+THREADS = [exhibit.thread for exhibit in EXHIBITS if exhibit.thread]
+THREAD = r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+"
+FILE = r"https://github\.com/[\w.-]+/[\w.-]+/blob/[0-9a-f]{40}/[\w./-]+\.\w+"
+
+
+def pair(exhibit, d_model=12, num_heads=3, **options):
+    """The right attention with biases, and an exhibit with the same parameters."""
+    right = MultiHeadAttention(d_model, num_heads, **options).eval()
+    for W in (right.W_q, right.W_k, right.W_v, right.W_o):
+        torch.nn.init.normal_(W.bias)
+    broken = exhibit(d_model, num_heads, **options).eval()
+    broken.load_state_dict(right.state_dict())
+    return right, broken
+
+
+def ask(module, *tokens, **options):
+    with torch.no_grad():
+        return module(*tokens, need_weights=True, **options)
+
+
+# --- where they stand in public ------------------------------------------------------------------
+
+
+def test_sources_are_threads_or_files_at_one_commit():
+    for thread in THREADS:
+        assert re.fullmatch(f"{THREAD}|{FILE}", thread.address)
+        assert thread.says.endswith((".", '."'))
+    assert len({thread.address for thread in THREADS}) == len(THREADS)
+    assert len(EXHIBITS) - len(THREADS) <= 3  # few are without
+
+
+def test_a_source_is_named_after_its_repository():
+    thread = Thread("https://github.com/pytorch/pytorch/issues/41508", "NaN.")
+    file = Thread(f"https://github.com/owner/name/blob/{'0' * 40}/src/model.py", "Here.")
+    assert (thread.title, file.title) == ("pytorch/pytorch#41508", "owner/name: model.py")
+
+
+def test_links_of_the_index_lead_to_the_headings():
+    page = (ROOT / "book" / "museum.md").read_text(encoding="utf-8")
+    for exhibit in EXHIBITS:
+        heading = rf"\({exhibit.anchor}\)=\n### .+\n\n```.*\n.*\n\n"
+        assert re.search(heading + re.escape(f'museum.named("{exhibit.name}")'), page), (
+            exhibit.anchor
+        )
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+def test_a_label_names_the_question_whose_code_is_on_the_page(exhibit):
+    assert f"**Caught by** the question “{exhibit.killed_by}”." in exhibit._repr_markdown_()
+    page = (ROOT / "book" / "museum.md").read_text(encoding="utf-8")
+    assert f'\n    "{exhibit.killed_by}": ' in page, f"QUESTIONS lack {exhibit.killed_by!r}"
+
+
+# --- what one sees of them -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+def test_each_exhibit_shows_something(exhibit):
+    assert symptoms(exhibit)
+
+
+@pytest.mark.parametrize("symptom", SYMPTOMS, ids=lambda symptom: symptom.name)
+def test_each_symptom_leads_somewhere(symptom):
+    assert any(symptom in symptoms(exhibit) for exhibit in EXHIBITS)
+
+
+def test_the_right_attention_shows_nothing():
+    right = Exhibit("right", steps={}, cause="", story="", notice="", hint="", killed_by="")
+    assert symptoms(right) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("causal mask peeks one ahead", {"The loss is too good", "Generated text is nonsense"}),
+        ("causal mask ignores the cache", {"Generated text is nonsense"}),
+        ("padding on the wrong axis", {"Padding changes the result"}),
+        ("NaN only in the gradient", {"The loss is NaN"}),
+        ("sqrt(d_model)", {"Maps are too flat"}),
+        ("scale upside down", {"Maps are too sharp"}),
+        ("dropout in evaluation", {"Evaluation is random"}),
+        ("forgotten W_o", {"A matrix never learns", "The maps are right, the output isn't"}),
+        ("queries and keys swapped", {"Loaded weights give nonsense"}),
+    ],
+)
+def test_symptoms_are_those_that_the_label_tells(name, shown):
+    assert {symptom.name for symptom in symptoms(named(name))} == shown
+
+
+def test_symptoms_leave_torch_as_it_was():
+    torch.manual_seed(3)
+    museum.symptoms(Exhibit("new", {}, "", "", "", "", ""))
+    after = torch.rand(3)
+    torch.manual_seed(3)
+    assert torch.equal(torch.rand(3), after)
+    assert repr(SYMPTOMS[0]) == "Symptom('The loss is too good')"
+
+
+# --- loaded weights alone show these -------------------------------------------------------------
+
+
+def exchange(right, broken):
+    broken.W_q.load_state_dict(right.W_k.state_dict())
+    broken.W_k.load_state_dict(right.W_q.state_dict())
+
+
+def turn(*matrices):
+    for W in matrices:
+        W.weight.copy_(W.weight.T.clone())
+
+
+def pack(right, broken):
+    """Let three blocks of the matrix packed head by head be what queries, keys and values need."""
+    for part in ("weight", "bias"):
+        rows = torch.cat([getattr(W, part) for W in (right.W_q, right.W_k, right.W_v)])
+        by_head = rows.unflatten(0, (right.num_heads, 3, -1))
+        for W, heads in zip((broken.W_q, broken.W_k, broken.W_v), by_head.unbind(1), strict=True):
+            getattr(W, part).copy_(heads.flatten(0, 1))
+
+
+def regroup(right, broken):
+    """Let query heads 0 and 2, which meet key head 0 now, be those that did so before."""
+    order = torch.tensor([0, 2, 1, 3])
+    for part in ("weight", "bias"):
+        heads = getattr(right.W_q, part).unflatten(0, (4, -1))
+        getattr(broken.W_q, part).copy_(heads[order].flatten(0, 1))
+    columns = right.W_o.weight.unflatten(1, (4, -1))
+    broken.W_o.weight.copy_(columns[:, order].flatten(1))
+
+
+REARRANGED = {
+    "queries and keys swapped": exchange,
+    "fused qkv cut by blocks": pack,
+    "grouped heads tiled": regroup,
+    "transposed unless square": lambda _, b: turn(b.W_q, b.W_k, b.W_v, b.W_o),
+    "untransposed square projection": lambda _, b: turn(b.W_o),
+}
+
+
+def test_what_only_loaded_weights_show_is_marked():
+    assert {exhibit.name for exhibit in EXHIBITS if exhibit.only_loaded} == REARRANGED.keys()
+
+
+@pytest.mark.parametrize("name", REARRANGED)
+def test_what_only_loaded_weights_show_can_be_learned_around(name):
+    num_heads, options = (4, {"num_kv_heads": 2}) if name == "grouped heads tiled" else (3, {})
+    right, broken = pair(named(name), num_heads=num_heads, **options)
+    x = torch.randn(2, 5, 12)
+    expected = ask(right, x)[0]
+    assert (ask(broken, x)[0] - expected).abs().max() > 0.1
+    with torch.no_grad():
+        REARRANGED[name](right, broken)
+    torch.testing.assert_close(ask(broken, x)[0], expected, atol=1e-5, rtol=1e-5)
+
+
+# --- their labels tell the truth -----------------------------------------------------------------
+
+
+def test_half_of_four_is_its_root():
+    for d_model, equal in ((12, True), (30, False)):  # heads of 4 numbers, and of 10
+        right, broken = pair(named("d_k ** 1/2"), d_model)
+        x = torch.randn(2, 5, d_model)
+        assert torch.allclose(ask(right, x)[1], ask(broken, x)[1], atol=1e-6) == equal
+
+
+def test_rows_sum_to_one_over_the_root_where_the_scale_comes_last():
+    _, broken = pair(named("scale after the softmax"))
+    sums = ask(broken, torch.randn(2, 5, 12), mask=causal_mask(5))[1].sum(-1)
+    torch.testing.assert_close(sums, torch.full((2, 3, 5), 1 / math.sqrt(4)))
+
+
+def test_floor_division_cannot_be_trained():
+    _, broken = pair(named("floor division"))
+    with pytest.raises(RuntimeError, match="derivative for aten::floor_divide"):
+        broken(torch.randn(2, 5, 12))[0].sum().backward()
+
+
+def test_raw_tokens_look_at_each_other_symmetrically():
+    exhibit = named("projections never called")
+    q, k, _ = exhibit.steps["project"](None, *[torch.randn(2, 5, 12)] * 3)
+    scores = q @ k.mT
+    assert torch.equal(scores, scores.mT)
+
+
+def test_no_score_is_negative_behind_a_relu():
+    right, _ = pair(named("ReLU on the projections"))
+    x = torch.randn(2, 5, 12)
+    q, k, _ = named("ReLU on the projections").steps["project"](right, x, x, x)
+    assert (q @ k.mT >= 0).all() and (right.W_q(x) @ right.W_k(x).mT < 0).any()
+
+
+def test_swapped_scores_are_transposed():
+    q, k = torch.randn(2, 3, 5, 4), torch.randn(2, 3, 5, 4)
+    score = named("queries and keys swapped").steps["score"]
+    torch.testing.assert_close(score(q, k), (q @ k.mT / 2).mT)
+
+
+def test_values_made_from_the_keys_follow_W_k():
+    exhibit = named("values made from the keys")
+    _, broken = pair(exhibit)
+    x = torch.randn(2, 5, 12)
+    torch.nn.init.zeros_(broken.W_k.weight)
+    _, _, v = exhibit.steps["project"](broken, x, x, x)
+    assert torch.allclose(v, v[:, :1])  # nothing of the tokens is left
+
+
+def test_only_square_matrices_stay_turned():
+    exhibit = named("transposed unless square")
+    right, broken = pair(exhibit, 12, 6, num_kv_heads=3)
+    x = torch.randn(2, 5, 12)
+    q, k, v = exhibit.steps["project"](broken, x, x, x)
+    assert torch.allclose(k, right.W_k(x)) and torch.allclose(v, right.W_v(x))
+    assert not torch.allclose(q, right.W_q(x))
+
+
+def test_eval_does_not_stop_the_dropout():
+    _, broken = pair(named("dropout in evaluation"), dropout=0.5)
+    x = torch.randn(2, 5, 12)
+    assert not torch.equal(ask(broken, x)[0], ask(broken, x)[0])
+
+
+def test_a_mask_thrown_away_changes_nothing():
+    _, broken = pair(named("mask thrown away"))
+    x = torch.randn(2, 5, 12)
+    assert torch.equal(ask(broken, x)[1], ask(broken, x, causal=True)[1])

@@ -1,0 +1,89 @@
+"""The shared random numbers: the published generator, and what is drawn with it."""
+
+import json
+from collections import Counter
+from statistics import mean, pvariance
+
+import pytest
+
+from attnlib.rng import Chance
+
+# sfc32 of PractRand 0.94, as its program RNG_output prints it for these seeds of 64 bits.
+PUBLISHED = {
+    0x0000000000000000: [
+        0x514676C3, 0x08A809DF, 0x30349D2B, 0xFB52C520, 0x38802BE1, 0x948279E6, 0xEC4BF1D9,
+    ],
+    0x0000000007F04EBF: [
+        0x7A00FACC, 0x5A97B427, 0xB5E3CB93, 0x68FCDF1F, 0xF07040C9, 0x9AAD485B, 0xBFBA12D8,
+    ],
+    0x1160843560A847B1: [
+        0xF9EA2944, 0xB8DE4818, 0xDA3F8EF3, 0xDFE59C72, 0xDA840BC6, 0x93EB481B, 0x80FF0E2D,
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", PUBLISHED)
+def test_the_generator_is_the_published_one(seed):
+    chance = Chance(seed % 2**32, stream=seed // 2**32)
+    assert [chance.word() for _ in range(7)] == PUBLISHED[seed]
+
+
+def test_seeds_and_streams_differ():
+    drawn = {(seed, stream): Chance(seed, stream).word() for seed in range(9) for stream in (0, 1)}
+    assert len(set(drawn.values())) == len(drawn)
+
+
+def test_draws_are_spread_as_they_should_be():
+    chance = Chance(5)
+    uniform = [chance.uniform() for _ in range(20_000)]
+    assert 0 <= min(uniform) and max(uniform) < 1
+    assert mean(uniform) == pytest.approx(1 / 2, abs=0.01)
+    normal = [chance.normal() for _ in range(20_000)]
+    assert mean(normal) == pytest.approx(0, abs=0.03)
+    assert pvariance(normal) == pytest.approx(1, abs=0.04)
+    assert mean(abs(x) < 1 for x in normal) == pytest.approx(0.683, abs=0.02)
+    happened = mean(chance.happens(0.3) for _ in range(20_000))
+    assert happened == pytest.approx(0.3, abs=0.015)
+
+
+def test_each_of_some_things_and_each_order_is_equally_likely():
+    chance = Chance(6)
+    chosen = Counter(chance.choice("abc") for _ in range(9_000))
+    assert sorted(chosen) == ["a", "b", "c"]
+    assert all(count == pytest.approx(3_000, abs=200) for count in chosen.values())
+    orders = Counter(tuple(chance.shuffled("abc")) for _ in range(12_000))
+    assert len(orders) == 6
+    assert all(count == pytest.approx(2_000, abs=200) for count in orders.values())
+
+
+@pytest.mark.parametrize("name", ["seed", "stream"])
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (-1, ValueError, "at least 0, got -1"),
+        (2**32, ValueError, "below 2\\^32 = 4294967296, got 4294967296"),
+        (1.0, TypeError, "must be an int, got float"),
+        (True, TypeError, "must be an int, got bool"),
+    ],
+)
+def test_what_is_no_seed_is_refused(name, value, error, words):
+    with pytest.raises(error, match=f"{name} must be .*{words}|{name} {words}"):
+        Chance(**{"seed": 0, name: value})
+
+
+def test_from_a_state_the_same_is_drawn():
+    chance = Chance(5, 3)
+    for _ in range(7):
+        chance.word()
+    other = Chance.of_state(json.loads(json.dumps(chance.state)))
+    assert other.state == chance.state
+    assert [other.word() for _ in range(50)] == [chance.word() for _ in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [((1, 2, 3), "4 numbers, got 3"), ((0, 0, 0, 2**32), "below 2"), ((0, 0, 0, 0.5), "int")],
+)
+def test_what_is_no_state_is_refused(state, words):
+    with pytest.raises((TypeError, ValueError), match=f"state must .*{words}"):
+        Chance.of_state(state)

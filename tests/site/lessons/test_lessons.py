@@ -1,0 +1,245 @@
+"""Every lesson has what a lesson needs, it runs, and its exercises do what they promise."""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from course.execution import cache_folder, is_kept
+from course.pages import read_notebook
+from tools import ROOT
+from tools.lesson_runs import (
+    NOTEBOOK,
+    all_lessons,
+    all_notebooks,
+    all_pages,
+    execute,
+    execute_elsewhere,
+)
+
+FEWEST_EXERCISES, FEWEST_ON_PAGE = 4, 3
+
+
+def short_name(page: str) -> str:
+    return page.split("/")[-1]
+
+
+def tags_of_cells(page: Path) -> list[list[str]]:
+    cells = read_notebook(page).cells
+    return [cell.metadata.get("tags", []) for cell in cells if cell.cell_type == "code"]
+
+
+def captions_of_cells(page: Path) -> list[str]:
+    """Return the captions of the figures that a page computes."""
+    options = [cell.metadata.get("mystnb", {}) for cell in read_notebook(page).cells]
+    captions = [option.get("figure", {}).get("caption") for option in options]
+    return [" ".join(caption.split()) for caption in captions if caption]
+
+
+def without_effort(page: Path) -> int:
+    """Return how many exercises of a page don't say how hard they are."""
+    text = page.read_text(encoding="utf-8")
+    return len(re.findall(r"^`{3,}\{exercise-start\}", text, re.M)) - text.count("{effort}`")
+
+
+def missing_from(page: Path) -> list[str]:
+    """Say what a notebook lacks, as far as can be told without executing it."""
+    tags, missing = tags_of_cells(page), []
+    if not {"hide-input", "remove-input"} & set(tags[0]):
+        missing.append(f"{page.stem}: its first cell isn't folded; give it the tag hide-input")
+    missing += [
+        f"{page.stem}: a caption doesn't say random, hand-built or trained (seed n): {caption}"
+        for caption in captions_of_cells(page)
+        if not re.search(r"\b(random|hand-built|trained)", caption, re.IGNORECASE)
+    ]
+    if number := re.match(r"L\d\d(?=_)", page.stem):
+        lesson, checks = number[0], f"attncourse.lessons.{number[0].lower()}"
+        stubs = sum("exercise-stub" in found for found in tags)
+        solutions = sum("exercise-solution" in found for found in tags)
+        if stubs < FEWEST_EXERCISES:
+            missing.append(
+                f"{lesson} has {stubs} cells with the tag exercise-stub; a lesson has at least "
+                f"{FEWEST_EXERCISES} exercises"
+            )
+        if solutions != stubs:
+            missing.append(
+                f"{lesson} has {stubs} cells with the tag exercise-stub, and {solutions} with the "
+                "tag exercise-solution; each stub has one solution"
+            )
+        if (on_page := sum("exercise-page" in found for found in tags)) < FEWEST_ON_PAGE:
+            missing.append(
+                f"{lesson} has {on_page} cells with the tag exercise-page; at least "
+                f"{FEWEST_ON_PAGE} of its exercises are answered on the page"
+            )
+        if without := without_effort(page):
+            missing.append(
+                f"{lesson} has {without} exercises that don't begin with stars and minutes, "
+                "such as {effort}`★★ 10 minutes`"
+            )
+        if getattr(find_spec(checks), "origin", None) is None:  # a folder alone is no module
+            missing.append(f"{lesson} has no checks: there is no module {checks}")
+    return missing
+
+
+@pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
+def test_nothing_is_missing(page):
+    missing = missing_from(ROOT / f"{page}.md")
+    assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("lesson", all_lessons(), ids=short_name)
+def test_the_tables_of_lessons_name_it(lesson):
+    for table, address in (("README.md", f"{lesson}.md"), ("book/index.md", f"{lesson[5:]}.md")):
+        text = (ROOT / table).read_text(encoding="utf-8")
+        assert f"]({address})" in text, f"the table of lessons in {table} has no link to {address}"
+
+
+def test_each_page_is_in_the_table_of_contents():
+    pages = {f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")}
+    absent = [f"_toc.yml doesn't name {page}" for page in sorted(pages - set(all_pages()))]
+    assert absent == []
+
+
+def test_what_a_lesson_lacks_is_told(tmp_path):
+    lesson = tmp_path / "L99_Begun.md"
+    cell = "```{{code-cell}} ipython3\n:tags: [{}]\n1\n```\n"
+    figure = "```{code-cell} ipython3\n---\nmystnb: {figure: {caption: Weights.}}\n---\n1\n```\n"
+    exercise = "```{exercise-start} Split\n:label: ex-split\n```\nSplit.\n\n"
+    text = NOTEBOOK + cell.format("exercise-stub") + exercise + figure
+    lesson.write_text(text, encoding="utf-8")
+    assert missing_from(lesson) == [
+        "L99_Begun: its first cell isn't folded; give it the tag hide-input",
+        "L99_Begun: a caption doesn't say random, hand-built or trained (seed n): Weights.",
+        "L99 has 1 cells with the tag exercise-stub; a lesson has at least 4 exercises",
+        "L99 has 1 cells with the tag exercise-stub, and 0 with the tag exercise-solution; "
+        "each stub has one solution",
+        "L99 has 0 cells with the tag exercise-page; at least 3 of its exercises are answered on "
+        "the page",
+        "L99 has 1 exercises that don't begin with stars and minutes, such as "
+        "{effort}`★★ 10 minutes`",
+        "L99 has no checks: there is no module attncourse.lessons.l99",
+    ]
+
+
+@pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
+def test_runs(run_notebook, page, record_property):
+    run = run_notebook(page)
+    record_property("lesson", page)  # for the summary
+    record_property("seconds", run.seconds)
+    if run.failure:
+        pytest.fail(run.failure, pytrace=False)
+
+
+@pytest.mark.parametrize("lesson", all_lessons(), ids=short_name)
+def test_stubs_fail_their_checks_and_solutions_pass(run_notebook, lesson):
+    run = run_notebook(lesson)  # the same run as above
+    if run.failure:
+        pytest.fail("the lesson doesn't run through", pytrace=False)
+    stubs = run.outputs_of("exercise-stub")
+    solutions = run.outputs_of("exercise-solution")
+    for number, text in enumerate(stubs, start=1):
+        assert "Not yet" in text and "Correct" not in text, f"stub {number} passes: {text}"
+    for number, text in enumerate(solutions, start=1):
+        assert "Correct" in text and "Not yet" not in text, f"solution {number} fails: {text}"
+
+
+def glued_by(cell) -> set[str]:
+    """Return the numbers that an executed cell gave to the prose."""
+    return {
+        output.metadata["scrapbook"]["name"]
+        for output in cell.get("outputs", ())
+        if "scrapbook" in output.get("metadata", {})
+    }
+
+
+@pytest.mark.parametrize("page", all_notebooks(), ids=short_name)
+def test_a_measured_number_is_there_when_the_prose_asks_for_it(run_notebook, page):
+    """JupyterLab asks the kernel when a text's turn comes, not when all cells are done."""
+    glued, too_early = set(), []
+    for cell in run_notebook(page).notebook.cells:
+        glued |= glued_by(cell)
+        if cell.cell_type == "markdown":
+            asked = re.findall(r"\{eval\}`(\w+)`", cell.source)
+            too_early += [name for name in asked if name not in glued]
+    assert too_early == []
+
+
+FAILING = (
+    NOTEBOOK
+    + """
+# Broken
+
+```{code-cell} ipython3
+fine = 1
+```
+
+```{code-cell} ipython3
+divisor = fine - 1
+fine / divisor
+```
+"""
+)
+
+
+def test_a_failure_names_lesson_cell_and_error(tmp_path):
+    lesson = tmp_path / "L99_Broken.md"
+    lesson.write_text(FAILING, encoding="utf-8")
+    failure = execute(lesson, tmp_path / "cache").failure
+    assert failure.startswith("L99_Broken, cell 2 (divisor = fine - 1): ZeroDivisionError")
+    assert not is_kept(lesson, cache_folder(tmp_path / "cache", lesson))  # it is tried again
+
+
+ELSEWHERE = (
+    NOTEBOOK
+    + """
+# Elsewhere
+
+```{code-cell} ipython3
+import os
+
+assert "HERE" in os.environ
+```
+
+```{code-cell} ipython3
+assert os.environ["HERE"] == "there", "It is somewhere else."
+```
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("variables", "failing"), [({"HERE": "there"}, []), ({"HERE": "here"}, ["2"]), ({}, ["1", "2"])]
+)
+def test_all_that_fails_on_another_machine_is_named(tmp_path, variables, failing):
+    page = tmp_path / "L99_Elsewhere.md"
+    page.write_text(ELSEWHERE, encoding="utf-8")
+    failures, _ = execute_elsewhere(page, **variables)
+    assert [re.match(r"cell (\d)", failure)[1] for failure in failures] == failing
+
+
+TRAINING = (
+    NOTEBOOK
+    + """
+# Training
+
+```{code-cell} ipython3
+from attncourse.training import RECIPES, train
+
+trained = train(RECIPES["concord"].changed(steps=2, held_out=10))
+```
+"""
+)
+
+
+def test_progress_bars_are_no_output(tmp_path):
+    lesson = tmp_path / "L99_Training.md"
+    lesson.write_text(TRAINING, encoding="utf-8")
+    run = execute(lesson, tmp_path / "cache")
+    assert run.failure is None
+    assert [cell.outputs for cell in run.notebook.cells if cell.cell_type == "code"] == [[]]
+
+
+def test_pages_without_cells_are_not_notebooks(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n", encoding="utf-8")
+    assert read_notebook(page) is None

@@ -1,0 +1,38 @@
+"""attnlib <- attndoctor <- attncourse: no arrow points back, those of types included."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+from course.pages import PACKAGES
+from tools import ROOT
+
+
+def imports_of(file: Path) -> set[str]:
+    """Return the packages that a file imports, wherever it does, under TYPE_CHECKING, too."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file}: imports are absolute"
+            names.add(node.module)
+    return {name.split(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_only_those_before_it(package):
+    after = {*PACKAGES[PACKAGES.index(package) + 1 :]}
+    files = sorted((ROOT / "src" / package).rglob("*.py"))
+    assert files
+    found = {str(file): imports_of(file) & after for file in files}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+def test_attnlib_imports_few_libraries():
+    files = (ROOT / "src" / "attnlib").rglob("*.py")
+    found = set().union(*map(imports_of, files))
+    needed = {"torch", "numpy", "matplotlib", "cycler", "safetensors"}
+    in_notebooks, on_gpus = {"IPython", "matplotlib_inline", "jupytext"}, {"triton"}
+    assert found - sys.stdlib_module_names <= {"attnlib"} | needed | in_notebooks | on_gpus
