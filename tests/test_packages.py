@@ -1,6 +1,7 @@
 """attnlib <- attndoctor <- attncourse: no arrow points back, those of types included."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,3 +37,25 @@ def test_attnlib_imports_few_libraries():
     needed = {"torch", "numpy", "matplotlib", "cycler", "safetensors"}
     in_notebooks, on_gpus = {"IPython", "matplotlib_inline", "jupytext"}, {"triton"}
     assert found - sys.stdlib_module_names <= {"attnlib"} | needed | in_notebooks | on_gpus
+
+
+WITHOUT = """
+import sys
+from importlib import util
+there = util.find_spec
+util.find_spec = lambda name, *rest: None if name == sys.argv[1] else there(name, *rest)
+import {module}
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "library", "extra"),
+    [
+        ("attnlib.plotting", "matplotlib", "plotting"),
+        ("attncourse.widgets", "anywidget", "widgets"),
+    ],
+)
+def test_what_needs_an_extra_says_which(module, library, extra):
+    command = [sys.executable, "-c", WITHOUT.format(module=module), library]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert f"pip install 'attnlib[{extra}]'" in result.stderr.splitlines()[-1]

@@ -1,4 +1,6 @@
-"""What a notebook of the course asks of its kernel, beside computing: numbers for its prose."""
+"""Measured numbers for the prose of a page."""
+
+from importlib.util import find_spec
 
 __all__ = ["glue"]
 
@@ -27,6 +29,8 @@ def glue(name: str, value: str | int) -> None:
         )
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"name must be one that a variable can have, got {name!r}")
+    if find_spec("IPython") is None:
+        return
     from IPython import get_ipython
     from IPython.display import display
 

@@ -4,9 +4,13 @@ Each widget is an anywidget: Python holds its state, the browser computes and dr
 reader changes is synced both ways and can be observed. Needs the extra `attnlib[widgets]`.
 """
 
-# A widget is three files of one name, .py, .js and .css, and perhaps parts whose names begin with
-# it. What several widgets use is in the folder shared.
+from importlib.util import find_spec
 
+if find_spec("anywidget") is None:
+    raise ImportError("attncourse.widgets needs anywidget: pip install 'attnlib[widgets]'")
+
+# A widget is a folder: widget.py, widget.js, widget.css and their parts. What several widgets use
+# is in the folder shared.
 from attncourse.widgets.answer.widget import Answer
 from attncourse.widgets.build_a_block.widget import BuildABlock
 from attncourse.widgets.cache_calculator.widget import CacheCalculator

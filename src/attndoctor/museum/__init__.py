@@ -1,8 +1,8 @@
 """A museum of broken attentions, each as it really happened.
 
     >>> from attndoctor import museum
-    >>> exhibit = museum.named("sqrt(d_model)")
-    >>> exhibit(d_model=8, num_heads=2)
+    >>> museum.named("sqrt(d_model)")(d_model=8, num_heads=2).d_model
+    8
 
 An exhibit is the right attention (`SteppedAttention`, a plain one in steps) with one step replaced
 by a broken one. It is built like `MultiHeadAttention`, and carries its story, its cause, how one

@@ -1,12 +1,16 @@
-"""Matplotlib figures of the course: heads as heatmaps, matrices, curves.
+"""Matplotlib figures: heads as heatmaps, matrices, curves.
 
 Every `plot_...` returns a `matplotlib.figure.Figure` that pyplot does not know of, so a notebook
 cell shows it once, when it is the cell's last expression. A notebook then keeps a second drawing
 beside it, for phones.
 """
 
-# `plot_x` is in x.py: here if any page may use it, in the folder of a lesson if it illustrates
-# that lesson alone.
+from importlib.util import find_spec
+
+if find_spec("matplotlib") is None:
+    raise ImportError("attnlib.plotting needs matplotlib: pip install 'attnlib[plotting]'")
+
+# `plot_x` is in x.py. What illustrates a single lesson is in attncourse.lessons.lNN.figures.
 from attnlib.plotting.beside import plot_beside
 from attnlib.plotting.head_atlas import plot_head_atlas
 from attnlib.plotting.heads import plot_heads
