@@ -34,7 +34,7 @@ from attncourse.tasks import Batch, Sentence, Task, pack
 from attncourse.tasks import concord as language
 from attncourse.training import RECIPES, FixedWeights, Recipe, Trained, held_out_sentences, train
 from attnlib.patterns import Scores, induction_score, relation_mass
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 SHARING = RESULTS.parents[1] / "src" / "attnlib" / "widgets" / "head_lab" / "sharing.json"
 HEADS = (1, 2, 4, 8, 16)
@@ -81,8 +81,8 @@ class Endings(Task):
             if relation.readout == "A" and relation.name.split(">")[0] in group.split()
         }
 
-    def draw(self, chance: Chance) -> Sentence:
-        sentence = language.draw(chance)
+    def draw(self, rng: Sfc32) -> Sentence:
+        sentence = language.draw(rng)
         answers = list(sentence.answers["A"])
         for name, first in self.first.items():
             for place in sentence.partners[name]:

@@ -81,7 +81,7 @@ def main() -> None:
     found = {recipe: measured(recipe) for recipe in asked.recipes or RECIPES}
     worst = {recipe: max(of["apart"].values()) for recipe, of in found.items()}
     show(
-        "Chance that a training comes out otherwise on another machine",
+        "Sfc32 that a training comes out otherwise on another machine",
         ["recipe", "digests", *(f"2^{power}" for power in POWERS)],
         [
             [

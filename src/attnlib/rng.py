@@ -1,9 +1,9 @@
 """Random numbers that Python and a browser share, bit for bit.
 
-torch's own can't be had in a page. So what both sides are to draw alike, such as the sentences of a
-language, is drawn by this generator; its twin is `widgets/engine/chance.js`. It is sfc32 (Chris
-Doty-Humphrey's "small fast counting" generator of 32-bit numbers, from his PractRand): sums, shifts
-and an exclusive or, and a counter which makes every period at least 2^32 long.
+A page can't have torch's own. So both sides draw what must be alike, such as the sentences of a
+language, from this generator; attncourse's `widgets/engine/chance.js` is its twin. It is sfc32
+(Chris Doty-Humphrey's "small fast counting" generator of 32-bit numbers, from his PractRand): sums,
+shifts and an exclusive or, and a counter that makes every period at least 2^32 long.
 
 Each draw uses only what both languages compute without rounding, so neither a library's logarithm
 nor the order of a sum can part them.
@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 WORD = 2**32  # how many values a number of 32 bits has
 
 
-class Chance:
+class Sfc32:
     """A stream of random numbers from a seed.
 
     Args:
@@ -38,7 +38,7 @@ class Chance:
             self.word()
 
     @classmethod
-    def of_state(cls, state: Sequence[int]) -> "Chance":
+    def of_state(cls, state: Sequence[int]) -> "Sfc32":
         """Return what goes on drawing where another was in this `state`.
 
         Raises:
@@ -81,7 +81,7 @@ class Chance:
     def below(self, number: int) -> int:
         """Draw a whole number from 0 to `number` - 1, where `number` is at most 2^20.
 
-        How likely two of them are differs by less than `number` in 2^32.
+        Biased by less than `number` / 2^32.
         """
         return self.word() * number // WORD
 

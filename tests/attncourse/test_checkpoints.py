@@ -70,7 +70,7 @@ def test_random_numbers_of_other_streams_go_on_too(file):
     trained(checkpoint=file, stop=20)
     with safe_open(file, "pt") as stored:
         assert {"random", "losses"} <= {*stored.keys()}
-        assert len(stored.metadata()["chance"].split(",")) == 4
+        assert len(stored.metadata()["rng"].split(",")) == 4
 
 
 def test_evaluations_from_before_are_kept(file):

@@ -19,7 +19,7 @@ from attncourse.training import GRID, RECIPES, FixedWeights, digest, train
 from attncourse.training.first_weights import made
 from attncourse.training.grid import round_to_grid
 from attnlib.model import TransformerModel
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 TRAINING = """
 from attncourse.training import FixedWeights, RECIPES, train
@@ -93,15 +93,15 @@ def test_first_weights_are_those_that_the_generator_draws(repeatable):
     )
     torch.manual_seed(8)  # of torch's own numbers they don't depend
     state = made(recipe, 5, TransformerModel.of_sizes).state_dict()
-    chance = Chance(5, stream=1)
+    rng = Sfc32(5, stream=1)
     embedding = state["token_embedding.weight"]
-    wanted = torch.tensor([0.3 * chance.normal() for _ in range(embedding.numel())])
+    wanted = torch.tensor([0.3 * rng.normal() for _ in range(embedding.numel())])
     torch.testing.assert_close(embedding.flatten().float(), wanted, rtol=0, atol=GRID)
     for _ in range(state["position_embedding.weight"].numel()):
-        chance.normal()
+        rng.normal()
     matrix = state["blocks.0.attention.W_q.weight"]
     bound = (6 / (16 + 16)) ** 0.5
-    drawn = [bound * (2 * chance.uniform() - 1) for _ in range(matrix.numel())]
+    drawn = [bound * (2 * rng.uniform() - 1) for _ in range(matrix.numel())]
     torch.testing.assert_close(matrix.flatten().float(), torch.tensor(drawn), rtol=0, atol=GRID)
     assert not state["blocks.0.attention.W_q.bias"].any()
     assert (state["final_norm.gain"] == 1).all()

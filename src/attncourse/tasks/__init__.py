@@ -17,8 +17,8 @@ From one seed the browser makes the same sentences.
 from attncourse.tasks._because import Because, because
 from attncourse.tasks._concord import Concord, concord
 from attncourse.tasks._induction import Induction, induction
+from attncourse.tasks._lookup import Diagonals, Lookup, diagonals, lookup
 from attncourse.tasks._names import Names, names
-from attncourse.tasks._needs import Diagonals, Lookup, diagonals, lookup
 from attncourse.tasks._tasks import Batch, Relation, Sentence, Task, pack
 
 __all__ = [

@@ -3,7 +3,7 @@
 from itertools import chain
 
 from attncourse.tasks._tasks import Relation, Sentence, Task
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 
 class Because(Task):
@@ -31,12 +31,12 @@ class Because(Task):
     def __init__(self) -> None:
         self.readouts = {"who": tuple(chain(*self.nouns))}
 
-    def draw(self, chance: Chance) -> Sentence:
-        """Draw one sentence; all that is random in it comes from `chance`."""
-        kinds, meant = chance.shuffled([0, 1]), chance.below(2)
-        first, second = (chance.choice(self.nouns[kind]) for kind in kinds)
+    def draw(self, rng: Sfc32) -> Sentence:
+        """Draw one sentence; all that is random in it comes from `rng`."""
+        kinds, meant = rng.shuffled([0, 1]), rng.below(2)
+        first, second = (rng.choice(self.nouns[kind]) for kind in kinds)
         verb = ("cross", "stop")[kinds[0]]
-        adjective = chance.choice(self.adjectives[kinds[meant]])
+        adjective = rng.choice(self.adjectives[kinds[meant]])
         words = f"the {first} didn't {verb} the {second} because it was too {adjective} .".split()
         it, noun = words.index("it"), (1, 5)[meant]
         answers: list[int | None] = [None] * len(words)

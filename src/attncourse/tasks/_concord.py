@@ -15,7 +15,7 @@ from attncourse.tasks._lexicon import (
 )
 from attncourse.tasks._tasks import Relation, Sentence, Task
 from attnlib.checks import checked_texts
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 SPELLING = {word.lower(): word for word in CATEGORY}
 
@@ -72,8 +72,8 @@ class Concord(Task):
     length: int = DATA["length"]
     data = DATA
 
-    def draw(self, chance: Chance) -> Sentence:
-        walk = Drawing(chance)
+    def draw(self, rng: Sfc32) -> Sentence:
+        walk = Drawing(rng)
         plan = walk_through(walk)
         return _sentence(walk.words(plan), plan)
 

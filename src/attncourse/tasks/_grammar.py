@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from attncourse.tasks._lexicon import CATEGORY, CHANCES, DATA, KINDS, PERSONS, SHAPES, WORDS
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 
 class Walk(Protocol):
@@ -105,13 +105,13 @@ def _noun_phrase(walk: Walk, plan: Plan, determiner: int | None) -> int:
 class Drawing:
     """A walk that throws dice; the words are drawn afterwards."""
 
-    def __init__(self, chance: Chance) -> None:
-        self._chance = chance
+    def __init__(self, rng: Sfc32) -> None:
+        self._rng = rng
         self.categories: list[str] = []
 
     def comes(self, probability: float, *categories: str) -> bool:
         """Throw a die."""
-        return self._chance.happens(probability)
+        return self._rng.happens(probability)
 
     def take(self, category: str) -> int:
         """Note that a word of this category is to be drawn."""
@@ -120,19 +120,19 @@ class Drawing:
 
     def words(self, plan: Plan) -> list[str]:
         """Draw the words. The pronoun's gender tells which of the nouns it means."""
-        chance = self._chance
+        rng = self._rng
         nouns = [i for i, category in enumerate(self.categories) if category == "noun"]
         if plan.pronoun < 0:
-            kinds = [chance.choice(PERSONS) for _ in nouns]
+            kinds = [rng.choice(PERSONS) for _ in nouns]
         else:
-            kinds = chance.shuffled(KINDS)
+            kinds = rng.shuffled(KINDS)
         kind_of = dict(zip(nouns, kinds, strict=False))
         words = [
-            chance.choice(WORDS[kind_of.get(i, category)]) if category != "pronoun" else ""
+            rng.choice(WORDS[kind_of.get(i, category)]) if category != "pronoun" else ""
             for i, category in enumerate(self.categories)
         ]
         if plan.pronoun >= 0:
-            meant = chance.choice([plan.subject, plan.object])
+            meant = rng.choice([plan.subject, plan.object])
             words[plan.pronoun] = WORDS["pronoun"][KINDS.index(kind_of[meant])]
         return words
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from attncourse.tasks._needs import LETTERS, require_symbols
+from attncourse.tasks._lookup import LETTERS, require_symbols
 from attncourse.tasks._tasks import Relation, Sentence, Task
 from attnlib.checks import checked_list, require_number, require_positive_int
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 START = "<start>"
 
@@ -39,8 +39,8 @@ class Induction(Task):
         self.readouts = {"next": tuple(LETTERS[:symbols])}
         self.relations = (Relation("induction", "next"),)
 
-    def draw(self, chance: Chance) -> Sentence:
-        symbols = chance.shuffled(range(self.symbols))
+    def draw(self, rng: Sfc32) -> Sentence:
+        symbols = rng.shuffled(range(self.symbols))
         chunks = []
         for size in self.chunks:
             chunks.append(symbols[:size])
@@ -48,10 +48,10 @@ class Induction(Task):
         ids, partners = [self.symbols], {}
         seen: dict[int, int] = {}  # a chunk's first symbol -> where it last stood
         while len(ids) < self.length:
-            if chance.happens(self.filler):
-                ids.append(chance.choice(symbols))
+            if rng.happens(self.filler):
+                ids.append(rng.choice(symbols))
                 continue
-            chunk, start = chance.choice(chunks), len(ids)
+            chunk, start = rng.choice(chunks), len(ids)
             if chunk[0] in seen:
                 for step in range(len(chunk) - 1):
                     partners[start + step] = seen[chunk[0]] + step + 1

@@ -10,7 +10,7 @@ from typing import Any
 
 from attncourse.tasks._tasks import Relation, Sentence, Task
 from attnlib.checks import checked_list, require_text
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 DATA: dict[str, Any] = json.loads(
     (Path(__file__).parent / "names.json").read_text(encoding="utf-8")
@@ -71,13 +71,13 @@ class Names(Task):
         """The token before a name and behind it."""
         return len(self.vocabulary) - 1
 
-    def draw(self, chance: Chance) -> Sentence:
-        vowels, first, number = chance.choice(KINDS), chance.choice(FIRST), chance.choice(NUMBERS)
-        letters = [first, chance.choice(vowels)]
+    def draw(self, rng: Sfc32) -> Sentence:
+        vowels, first, number = rng.choice(KINDS), rng.choice(FIRST), rng.choice(NUMBERS)
+        letters = [first, rng.choice(vowels)]
         for _ in range(number - 1):
-            consonant = chance.choice(INNER)
+            consonant = rng.choice(INNER)
             doubled = letters[-1] in BEFORE_DOUBLE
-            letters += [consonant * 2 if doubled else consonant, chance.choice(vowels)]
+            letters += [consonant * 2 if doubled else consonant, rng.choice(vowels)]
         name = "".join([*letters, ENDING[first]])
         return self._sentence(name, _partners(name))
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnlib.checks import checked_list, require_count, require_flag
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 NONE = -1  # in a batch: no answer is due here, or no partner
 PATIENCE = 10_000  # so many sentences in a row that must not come, and there are no others
@@ -110,17 +110,15 @@ class Task(ABC):
 
     def stream(self, *, seed: int, without: Collection[Sentence] = ()) -> Iterator[Sentence]:
         """Yield the sentences of a seed without end; see `sentences`."""
-        return self.drawn_with(Chance(seed), without=without)
+        return self.drawn_with(Sfc32(seed), without=without)
 
-    def drawn_with(
-        self, chance: Chance, *, without: Collection[Sentence] = ()
-    ) -> Iterator[Sentence]:
+    def drawn_with(self, rng: Sfc32, *, without: Collection[Sentence] = ()) -> Iterator[Sentence]:
         """Yield sentences without end, each drawn when it is asked for.
 
-        All that is random in them comes from `chance`, so from its state one can go on later.
+        All that is random in them comes from `rng`, so from its state one can go on later.
         """
         held_out = {sentence.ids for sentence in checked_sentences("without", without)}
-        return self._drawn(chance, held_out)
+        return self._drawn(rng, held_out)
 
     def asked(self, *readouts: str) -> "Task":
         """Return the task of the same sentences, asked in these readouts alone.
@@ -132,10 +130,10 @@ class Task(ABC):
         """
         return _Asked(self, readouts)
 
-    def _drawn(self, chance: Chance, held_out: set[tuple[int, ...]]) -> Iterator[Sentence]:
+    def _drawn(self, rng: Sfc32, held_out: set[tuple[int, ...]]) -> Iterator[Sentence]:
         refused = 0  # in a row
         while refused < PATIENCE:
-            sentence = self.draw(chance)
+            sentence = self.draw(rng)
             refused = refused + 1 if sentence.ids in held_out else 0
             if not refused:
                 yield sentence
@@ -145,8 +143,8 @@ class Task(ABC):
         )
 
     @abstractmethod
-    def draw(self, chance: Chance) -> Sentence:
-        """Draw one sentence; all that is random in it comes from `chance`."""
+    def draw(self, rng: Sfc32) -> Sentence:
+        """Draw one sentence; all that is random in it comes from `rng`."""
 
     def __repr__(self) -> str:
         return f"<task {self.name}: {len(self.vocabulary)} words, at most {self.length} a sentence>"
@@ -168,8 +166,8 @@ class _Asked(Task):
         self.readouts = {name: task.readouts[name] for name in readouts}
         self.relations = tuple(one for one in task.relations if one.readout in readouts)
 
-    def draw(self, chance: Chance) -> Sentence:
-        sentence = self._task.draw(chance)
+    def draw(self, rng: Sfc32) -> Sentence:
+        sentence = self._task.draw(rng)
         return replace(
             sentence,
             answers={name: sentence.answers[name] for name in self.readouts},

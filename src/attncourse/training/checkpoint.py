@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attncourse._whole_files import write_whole
 from attncourse.training.evaluation import Evaluation
 from attncourse.training.recipe import Recipe
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 FORMAT = "attnlib training 2"
 IN_FLOAT32 = "attnlib training 1"  # before trainings gave the same bits everywhere
@@ -32,7 +32,7 @@ class State:
 
     Attributes:
         model, optimizer: as they are after the last step.
-        chance: draws fresh sentences.
+        rng: draws fresh sentences.
         losses: of each step's batch, before the step.
         evaluations: by how many steps had been taken.
         seconds: how long the steps took.
@@ -40,7 +40,7 @@ class State:
 
     model: nn.Module
     optimizer: torch.optim.AdamW
-    chance: Chance
+    rng: Sfc32
     losses: list[float] = field(default_factory=list)
     evaluations: dict[int, Evaluation] = field(default_factory=dict)
     seconds: float = 0.0
@@ -78,7 +78,7 @@ def write_checkpoint(path: Path, recipe: Recipe, seed: int, state: State) -> Non
     tensors = _tensors(state)
     told = _identity(recipe, seed) | {
         "step": json.dumps(state.step),
-        "chance": json.dumps(state.chance.state),
+        "rng": json.dumps(state.rng.state),
         "evaluations": json.dumps({i: asdict(seen) for i, seen in state.evaluations.items()}),
         "seconds": json.dumps(state.seconds),
     }
@@ -113,7 +113,7 @@ def read_checkpoint(path: Path, recipe: Recipe, seed: int, state: State) -> None
             state.optimizer.state[parameter] = moments
     torch.set_rng_state(tensors["random"])
     state.losses = tensors["losses"].tolist()
-    state.chance = Chance.of_state(json.loads(told["chance"]))
+    state.rng = Sfc32.of_state(json.loads(told["rng"]))
     evaluations = json.loads(told["evaluations"])
     state.evaluations = {int(i): Evaluation(**seen) for i, seen in evaluations.items()}
     state.seconds = json.loads(told["seconds"])

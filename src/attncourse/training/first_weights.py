@@ -11,7 +11,7 @@ from attncourse.training.changed_world import changed
 from attncourse.training.grid import round_to_grid
 from attncourse.training.recipe import Recipe
 from attnlib.model import TransformerModel
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 OF_WEIGHTS = 1  # the stream of a seed from which weights are drawn; sentences have stream 0
 
@@ -19,7 +19,7 @@ OF_WEIGHTS = 1  # the stream of a seed from which weights are drawn; sentences h
 def made(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module:
     """Make a recipe's model, with the first weights of a seed.
 
-    `TransformerModel.of_sizes` makes one whose weights `Chance` draws, as `widgets/engine/model.js`
+    `TransformerModel.of_sizes` makes one whose weights `Sfc32` draws, as `widgets/engine/model.js`
     does. What else makes a model draws them from torch's random numbers, which are seeded. In a
     repeatable training they are float64, on the grid.
     """
@@ -31,7 +31,7 @@ def made(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module
     finally:
         torch.set_default_dtype(before)
     if make is TransformerModel.of_sizes:
-        _draw(model, Chance(seed, OF_WEIGHTS))
+        _draw(model, Sfc32(seed, OF_WEIGHTS))
     changed(model.parameters())
     if recipe.repeatable:
         round_to_grid(model.double().parameters())
@@ -39,13 +39,13 @@ def made(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module
 
 
 @torch.no_grad()
-def _draw(model: Any, chance: Chance) -> None:
+def _draw(model: Any, rng: Sfc32) -> None:
     """Draw all weights of a TransformerModel."""
     for name, weight in model.named_parameters():
-        weight.copy_(_first(name, weight, model, chance))
+        weight.copy_(_first(name, weight, model, rng))
 
 
-def _first(name: str, weight: Tensor, model: TransformerModel, chance: Chance) -> Tensor:
+def _first(name: str, weight: Tensor, model: TransformerModel, rng: Sfc32) -> Tensor:
     """Return what one parameter begins with, in float64."""
     if name.endswith("gain"):
         return torch.ones(weight.shape, dtype=torch.float64)
@@ -55,8 +55,8 @@ def _first(name: str, weight: Tensor, model: TransformerModel, chance: Chance) -
     if name.endswith("embedding.weight"):
         std = model.embedding_std
     if std:
-        numbers = [std * chance.normal() for _ in range(weight.numel())]
+        numbers = [std * rng.normal() for _ in range(weight.numel())]
     else:
         bound = math.sqrt(6 / sum(weight.shape))  # Xavier-uniform (Glorot & Bengio 2010)
-        numbers = [bound * (2 * chance.uniform() - 1) for _ in range(weight.numel())]
+        numbers = [bound * (2 * rng.uniform() - 1) for _ in range(weight.numel())]
     return torch.tensor(numbers, dtype=torch.float64).view(weight.shape)

@@ -24,7 +24,7 @@ from attncourse.training.recipe import Recipe
 from attndoctor.torch_settings import usual_settings
 from attnlib.checks import require_count, require_flag, require_positive_int
 from attnlib.model import TransformerModel
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 # Seeds of sentences. A training's own seed, which is smaller, draws its fresh ones.
 OF_HELD_OUT, OF_POOL = 2**31, 2**31 + 1
@@ -154,7 +154,7 @@ def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
         model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay,
         fused=True,  # all parameters in one call
     )  # fmt: skip
-    return State(model, optimizer, Chance(seed))
+    return State(model, optimizer, Sfc32(seed))
 
 
 def _train(
@@ -228,7 +228,7 @@ def batches(
     """Yield a batch for each step that is left, of sentences that aren't held out."""
     taken = state.step
     if recipe.pool is None:
-        fresh = recipe.task.drawn_with(state.chance, without=held_out)
+        fresh = recipe.task.drawn_with(state.rng, without=held_out)
         for _ in range(taken, steps):
             yield pack(list(islice(fresh, recipe.batch)), partners=False)
         return

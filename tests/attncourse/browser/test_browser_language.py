@@ -6,7 +6,7 @@ import pytest
 
 from attncourse.tasks import concord, diagonals, induction, lookup, names
 from attncourse.widgets import _browser_code
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 MODULES = ("language", "names", "sequences", "streams")
 
@@ -73,7 +73,7 @@ def test_chance_is_the_same_to_the_last_bit(ask, seed, stream):
         times(100, () => drawn.choice("abcdefg")),
         times(50, (_, size) => drawn.shuffled(times(size, (_, i) => i)))];
     """
-    chance = Chance(seed, stream)
+    chance = Sfc32(seed, stream)
     assert ask(draw, [seed, stream]) == [
         [chance.word() for _ in range(1000)],
         [chance.uniform() for _ in range(1000)],

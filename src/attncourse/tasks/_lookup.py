@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attncourse.tasks._tasks import Relation, Sentence, Task
 from attnlib.checks import checked_list, require_positive_int, require_whole_numbers, shape_of
-from attnlib.rng import Chance
+from attnlib.rng import Sfc32
 
 LETTERS = string.ascii_letters  # the symbols' names, so there are 52 at most
 
@@ -68,11 +68,11 @@ class Lookup(Task):
         asked = torch.stack([first, second], dim=1)
         return asked, slots // self.values, slots % self.values
 
-    def draw(self, chance: Chance) -> Sentence:
-        keys = chance.shuffled(range(self.slots))
-        values = [chance.below(self.values) for _ in keys]
-        first = chance.below(self.slots)
-        other = chance.below(self.slots - 1)
+    def draw(self, rng: Sfc32) -> Sentence:
+        keys = rng.shuffled(range(self.slots))
+        values = [rng.below(self.values) for _ in keys]
+        first = rng.below(self.slots)
+        other = rng.below(self.slots - 1)
         asked = (first, other + (other >= first))
         slots = [key * self.values + value for key, value in zip(keys, values, strict=True)]
         question = self.slots * self.values + first * (self.slots - 1) + other
@@ -121,8 +121,8 @@ class Diagonals(Task):
         self.readouts = {f"{offset} back": self.vocabulary for offset in offsets}
         self.relations = tuple(Relation(name, name) for name in self.readouts)
 
-    def draw(self, chance: Chance) -> Sentence:
-        ids = tuple(chance.below(self.symbols) for _ in range(self.length))
+    def draw(self, rng: Sfc32) -> Sentence:
+        ids = tuple(rng.below(self.symbols) for _ in range(self.length))
         first = self.offsets[-1]  # the first row that can answer all
         return Sentence(
             words=tuple(self.vocabulary[i] for i in ids),
