@@ -154,7 +154,7 @@ def test_what_is_not_saved_is_refused_with_what_is(folder):
 def test_without_safetensors_it_is_said_what_to_install():
     code = (
         "import sys; sys.modules['safetensors'] = None\n"
-        f"from attnlib import data\ndata.load({NAME!r}, {SEED})"
+        f"from attncourse import data\ndata.load({NAME!r}, {SEED})"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ImportError: saved weights need" in result.stderr and "pip install" in result.stderr

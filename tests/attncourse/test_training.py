@@ -481,7 +481,7 @@ CASES = {
     "an unknown option": (lambda: trained(TINY.changed(model={"rope": 1})), ["rope"]),
     "heads that don't divide": (lambda: trained(TINY.changed(model={"num_heads": 3})),
         ["num_heads=3"]),
-    "a task's name": (lambda: Recipe("x", "concord"), ["task", "relations", "str"]),
+    "a task's name": (lambda: Recipe("x", "concord"), ["task", "str"]),
     "no name": (lambda: Recipe(3, echo), ["name", "int"]),
     "options as list": (lambda: Recipe("x", echo, [1]), ["model", "list"]),
     "no steps": (lambda: TINY.changed(steps=0), ["steps", "0"]),

@@ -55,4 +55,6 @@ def test_each_lesson_has_a_heading_over_its_exercises(site, lesson):
 
 def test_a_widgets_signature_is_that_of_its_init(site):
     html = read_page(site, "api_tools")
-    assert "kwargs" not in re.search(r'id="attnlib\.widgets\.HeadExplorer".*?</dt>', html, re.S)[0]
+    assert (
+        "kwargs" not in re.search(r'id="attncourse\.widgets\.HeadExplorer".*?</dt>', html, re.S)[0]
+    )

@@ -41,12 +41,12 @@ def executed_again(name: str) -> list[str]:
 
 @pytest.fixture
 def house(tmp_path):
-    """Write a small package."""
+    """Write small packages."""
     for name in FILES:
-        path = tmp_path / "attnlib" / name
+        path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name, encoding="utf-8")
-    return tmp_path / "attnlib"
+    return tmp_path
 
 
 @pytest.mark.parametrize("name", FILES)

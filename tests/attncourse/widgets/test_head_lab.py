@@ -3,11 +3,11 @@
 import json
 import re
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
 import traitlets
+from tools import ROOT
 
 from attncourse.tasks import concord, lookup
 from attncourse.training import RECIPES
@@ -244,7 +244,7 @@ def test_what_is_trained_stays_as_it_is():
 
 
 def test_our_counts_are_those_that_were_measured():
-    results = Path(__file__).parents[2] / "benchmarks" / "results" / "heads-concord-cpu.json"
+    results = ROOT / "benchmarks" / "results" / "heads-concord-cpu.json"
     measured = json.loads(results.read_text(encoding="utf-8"))
     ours = HeadLab().ours
     assert list(ours) == ["1 head", *(f"{h} heads" for h in (2, 4, 8, 16))]

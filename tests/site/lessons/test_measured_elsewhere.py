@@ -2,11 +2,11 @@
 
 import json
 import re
-from pathlib import Path
+
+from tools import ROOT
 
 from attncourse import data
 
-ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 NUMBERS = {"one": 1, "four": 4, "five": 5}
 

@@ -1,4 +1,4 @@
-// Random numbers that Python and a browser share, bit for bit: the twin of attnlib/_chance.py.
+// Random numbers that Python and a browser share, bit for bit: the twin of attnlib/rng.py.
 
 const WORD = 2 ** 32; // how many values a number of 32 bits has
 const MIXING = 12; // rounds until each bit of the seed has reached all others
