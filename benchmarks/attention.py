@@ -140,7 +140,7 @@ def training_step(run: Run) -> Run:
 
 
 def measure_times(device: str, threads: int, share: float) -> dict[str, dict[str, dict]]:
-    """Return {"forward" or "training step": {shape: {candidate: Ratio}}}."""
+    """Return {"forward" or "training step": {shape: {candidate: Summary}}}."""
     torch.set_num_threads(threads)
     clock = clock_of(device, threads)
     found: dict[str, dict[str, dict]] = {"forward": {}, "training step": {}}

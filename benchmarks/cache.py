@@ -90,7 +90,7 @@ def copies(make: Callable[[], KVCache], keys: Tensor) -> float:
 
 @torch.no_grad()
 def measure(device: str, share: float) -> dict[str, dict[str, dict]]:
-    """Return {what: {tokens: {cache: number or Ratio}}}."""
+    """Return {what: {tokens: {cache: number or Summary}}}."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     dtype = torch.bfloat16 if device == "cuda" else torch.float32

@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from measuring import Goal, save, show, show_goals
+from measuring import Goal, Summary, save, show, show_goals
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))  # for the tools that tests share with this program
@@ -144,7 +144,8 @@ def main() -> None:
     longest = max(training.longest_task for of in found.values() for training in of)
     goals.append(Goal("longest task of the page, ms (0: none above 50)", longest, 50))
     show_goals(goals)
-    record = {"chromium": version, "trainings, by heads": found}
+    trained = {num_heads: Summary.of_fields(trainings) for num_heads, trainings in found.items()}
+    record = {"chromium": version, "trainings, by heads": trained}
     save("engine", "cpu", record, goals)
 
 

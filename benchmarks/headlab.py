@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from measuring import Goal, save, show, show_goals
+from measuring import Goal, Summary, p95, save, show, show_goals
 
 ROOT = Path(__file__).parents[1]
 # For the tools that tests share with this program.
@@ -209,11 +209,6 @@ def median_of(seconds: Iterable[float | None]) -> float:
     return statistics.median(math.inf if each is None else each for each in seconds)
 
 
-def p95(times: list[float]) -> float:
-    """The time that 95% of them don't exceed."""
-    return sorted(times)[math.ceil(0.95 * len(times)) - 1]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -258,8 +253,13 @@ def main() -> None:
     goals.append(Goal("Repeat it: first dot (s on the wall)", repeated.first_dot, FIRST_DOT_S))
     goals.append(Goal("Repeat it: all models (s on the wall)", repeated.all, REPEATED_S))
     show_goals(goals)
-    record = {"chromium": version, "throttled": THROTTLED, "trainings, by heads": trainings}
-    record |= {"changes, ms": changes, "repeated": repeated}
+    record = {
+        "chromium": version,
+        "throttled": THROTTLED,
+        "trainings, by heads": {h: Summary.of_fields(found) for h, found in trainings.items()},
+        "changes, ms": {name: Summary.of(times) for name, times in changes.items()},
+        "repeated": repeated,
+    }
     save("headlab", "cpu", record, goals)
 
 

@@ -4,11 +4,11 @@
     python benchmarks/heads.py concord induction    # some of it
     python benchmarks/heads.py sharing              # what HeadLab shows of table concord, once more
 
-One thread; each table is written to benchmarks/results/heads-<table>-cpu.json, with every seed.
+One thread; each table is written to benchmarks/results/heads-<table>-cpu.json.
 
-concord: the made language, fresh sentences, 32 per step. Shares of right answers; the largest mass
-that a head puts on the true partners, and what the best fixed offset would; which relations have
-the same best head.
+concord: the made language, fresh sentences, 32 per step. Shares of right answers, and the largest
+mass that a head puts on the true partners: of the seeds the lowest, the median and the highest. In
+how many models two relations have the same best head, of those that learned both.
 concord-long: the same from a pool of 20,000 sentences, 128 per step.
 concord-endings: the same with four heads, where other words share their answers.
 lookup: two values at once. "fixed": attention alone, its weights from question and keys, never from
@@ -22,6 +22,7 @@ Sweeps that a lesson shows are in `attncourse.training.SWEEPS`.
 
 import argparse
 import json
+import statistics
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -118,45 +119,46 @@ def rounded(values: Iterable[float]) -> list[float]:
     return [round(value, 4) for value in values]
 
 
+def of_seeds(values: Iterable[float]) -> list[float]:
+    """Return the lowest, the median and the highest of some seeds."""
+    shares = list(values)
+    return rounded([min(shares), statistics.median(shares), max(shares)])
+
+
 def spread(values: list[float]) -> str:
-    """Say the lowest and the highest of some seeds."""
-    low, high = f"{min(values):.3f}", f"{max(values):.3f}"
+    """Say the lowest and the highest."""
+    low, high = f"{values[0]:.3f}", f"{values[-1]:.3f}"
     return low if low == high else f"{low}-{high}"
-
-
-def spreads(values: dict[str, list[float]]) -> dict[str, str]:
-    """Say so for each relation."""
-    return {name: spread(of_seeds) for name, of_seeds in values.items()}
 
 
 def relations_of(models: list[Trained]) -> dict:
     """What models of several seeds get right, where their heads look, and who shares a head."""
     finals, masses = [one.final for one in models], [masses_of(one) for one in models]
     return {
-        "loss": rounded(final.loss for final in finals),
-        "right": {
-            name: rounded(final.relations[name] for final in finals)
-            for name in finals[0].relations
-        },
-        "largest mass": {
-            name: rounded(found[name].heads.max().item() for found in masses)
+        "seeds": len(models),
+        "loss": of_seeds(final.loss for final in finals),
+        "relations": {
+            name: {
+                "right": of_seeds(final.relations[name] for final in finals),
+                "largest mass": of_seeds(found[name].heads.max().item() for found in masses),
+            }
             for name in masses[0]
         },
-        "best fixed offset": {
-            name: [scores.offset, round(scores.baseline, 4)]
-            for name, scores in masses[0].items()
-        },
         "same best head": {
-            f"{a} & {b}": [found[a].best == found[b].best for found in masses]
+            f"{a} & {b}": shared_by(
+                [found[a].best == found[b].best for found in masses],
+                [min(final.relations[a], final.relations[b]) for final in finals],
+            )
             for a, b in PAIRS
-            if a in masses[0] and b in masses[0]
-        },
-        "best head": {
-            name: [found[name].best for found in masses] for name in masses[0]
         },
         "shared by side": shared_by_side(models, masses),
-        "seconds": rounded(one.seconds for one in models),
-    }  # fmt: skip
+    }
+
+
+def shared_by(shared: list[bool], right: list[float]) -> list[int]:
+    """Count models in which two relations share a best head, and those that learned both."""
+    both = [one for one, share in zip(shared, right, strict=True) if share >= LEARNED]
+    return [sum(both), len(both)]
 
 
 def shared_by_side(models: list[Trained], masses: list[dict[str, Scores]]) -> dict[str, list[int]]:
@@ -186,8 +188,8 @@ def concord(recipe: Recipe) -> dict:
     """The table of relations, the masses, and who shares a head."""
     table = {heads_of(h): relations_of(models) for h, models in runs(recipe, HEADS, FIVE)}
     show_heads(f"{recipe.name}: loss", table, lambda seen: {"": spread(seen["loss"])})
-    show_heads(f"{recipe.name}: right", table, lambda seen: spreads(seen["right"]))
-    show_heads(f"{recipe.name}: largest mass", table, lambda seen: spreads(seen["largest mass"]))
+    show_relations(recipe.name, table, "right")
+    show_relations(recipe.name, table, "largest mass")
     show_shared(recipe.name, table)
     return table
 
@@ -199,7 +201,7 @@ def endings_table() -> dict:
         recipe = RECIPES["concord"].changed(task=Endings(groups))
         [(_, models)] = runs(recipe, (4,), FIVE)
         table[name] = {"answers": groups, **relations_of(models)}
-    show_heads("concord-endings: right", table, lambda seen: spreads(seen["right"]))
+    show_relations("concord-endings", table, "right")
     show_shared("concord-endings", table)
     return table
 
@@ -209,11 +211,19 @@ def heads_of(h: int) -> str:
     return "1 head" if h == 1 else f"{h} heads"
 
 
+def show_relations(title: str, table: dict, what: str) -> None:
+    """Print something of each relation, the lowest and the highest of the seeds."""
+    show_heads(
+        f"{title}: {what}", table,
+        lambda seen: {name: spread(of[what]) for name, of in seen["relations"].items()},
+    )  # fmt: skip
+
+
 def show_shared(title: str, table: dict) -> None:
-    """Print in how many seeds two relations have the same best head."""
+    """Print in how many models two relations share a best head, of those that learned both."""
     show_heads(
         f"{title}: same best head", table,
-        lambda seen: {pair: f"{sum(x)}/{len(x)}" for pair, x in seen["same best head"].items()},
+        lambda seen: {pair: "{}/{}".format(*x) for pair, x in seen["same best head"].items()},
     )  # fmt: skip
 
 
@@ -230,8 +240,7 @@ def joints(title: str, trials: dict[str, tuple[Recipe, tuple[int, ...], range, d
     for name, (recipe, heads, seeds, options) in trials.items():
         for h, models in runs(recipe, heads, seeds, **options):
             joint = rounded(one.final.joint for one in models)
-            seconds = rounded(one.seconds for one in models)
-            table[f"{name}, {heads_of(h)}"] = {"joint": joint, "seconds": seconds}
+            table[f"{name}, {heads_of(h)}"] = {"joint": joint}
             rows.append([name, str(h), "  ".join(f"{share:.3f}" for share in joint)])
     show(f"{title}: all answers of a word right", ["", "heads", "each seed"], rows)
     return table
@@ -276,7 +285,6 @@ def induction_table() -> dict:
             "steps to half": reached[0.5],
             "steps to nine tenths": reached[0.9],
             "prefix matching in the last layer": match,
-            "seconds": rounded(one.seconds for one in models),
         }
         rows.append([
             f"{layers} x {h}", *("  ".join(map(str, steps)) for steps in reached.values()),
@@ -305,16 +313,7 @@ def sharing() -> dict[str, dict[str, list[int]]]:
     those of their own models.
     """
     table = json.loads((RESULTS / "heads-concord-cpu.json").read_text(encoding="utf-8"))
-    counts: dict[str, dict[str, list[int]]] = {}
-    for h in HEADS:
-        found = table[heads_of(h)]
-        counts[heads_of(h)] = {}
-        for pair, shared in found["same best head"].items():
-            shares = zip(*(found["right"][name] for name in pair.split(" & ")), strict=True)
-            learned = [min(of_seed) >= LEARNED for of_seed in shares]
-            both = [one for one, has in zip(shared, learned, strict=True) if has]
-            counts[heads_of(h)][pair] = [sum(both), len(both)]
-    return counts
+    return {heads_of(h): table[heads_of(h)]["same best head"] for h in HEADS}
 
 
 def in_lines(counts: dict[str, dict[str, list[int]]]) -> str:

@@ -1,36 +1,56 @@
 """How the programs here measure: interleaved in one process, as ratios, with their spread.
 
 Candidates take turns, so that whatever slows the machine slows all of them, and each round gives a
-ratio to that round's floor. Reported are the median of these ratios and the middle half of them.
+ratio to that round's floor. Of several measurements the count, the median and the middle half are
+shown and kept, as results/README.md says.
 """
 
 import ctypes
 import json
+import math
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, is_dataclass
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
+from textwrap import indent
 
 import torch
 from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
+WIDTH = 100  # of lines in them
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """A candidate's time as a multiple of the floor's: the median round and the middle half."""
+class Summary:
+    """Several measurements of one thing: how many, their median and the middle half of them."""
 
+    count: int
     median: float
     low: float
     high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Summary":
+        measured = list(values)
+        quartiles = statistics.quantiles(measured, n=4) if len(measured) > 1 else measured * 3
+        low, median, high = quartiles
+        return cls(len(measured), median, low, high)
+
+    @classmethod
+    def of_fields(cls, runs: Sequence[object]) -> "dict[str, Summary]":
+        """Summarize runs of one dataclass, field by field; None, for never, isn't counted."""
+        columns = {name: [vars(run)[name] for run in runs] for name in vars(runs[0])}
+        reached = {name: [x for x in of if x is not None] for name, of in columns.items()}
+        return {name: cls.of(values) for name, values in reached.items() if values}
 
     def __str__(self) -> str:
         return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
@@ -67,14 +87,17 @@ def take_turns(
     return seconds
 
 
-def ratios(seconds: Mapping[str, list[float]], floor: str) -> dict[str, Ratio]:
+def ratios(seconds: Mapping[str, list[float]], floor: str) -> dict[str, Summary]:
     """Compare each candidate with the floor, round by round."""
-    found = {}
-    for name, own in seconds.items():
-        shares = [a / b for a, b in zip(own, seconds[floor], strict=True)]
-        low, _, high = statistics.quantiles(shares, n=4) if len(shares) > 1 else shares * 3
-        found[name] = Ratio(statistics.median(shares), low, high)
-    return found
+    return {
+        name: Summary.of(a / b for a, b in zip(own, seconds[floor], strict=True))
+        for name, own in seconds.items()
+    }
+
+
+def p95(times: list[float]) -> float:
+    """Return the time that 95% of some don't exceed."""
+    return sorted(times)[math.ceil(0.95 * len(times)) - 1]
 
 
 def clock_of(device: str, threads: int) -> Callable[[], float]:
@@ -147,10 +170,42 @@ def save(name: str, device: str, record: dict, goals: list[Goal]) -> None:
     """Write results/<name>-<device>.json and say so."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}-{device}.json"
-    verdicts = [asdict(goal) | {"verdict": goal.verdict} for goal in goals]
-    whole = {"measured on": hardware(device)} | record | {"goals": verdicts}
-    path.write_text(json.dumps(whole, indent=1, default=vars) + "\n")
+    reached = {goal.what: [goal.found, goal.wanted] for goal in goals}
+    whole = {"measured on": hardware(device)} | record | {"goals": reached}
+    path.write_text(_filled(_plain(whole)) + "\n", encoding="utf-8")
     Console().print(f"written to benchmarks/results/{path.name}")
+
+
+def _plain(value: object) -> object:
+    """Return what JSON can hold: floats have four digits, a summary is a list."""
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, Summary):
+        value = astuple(value)
+    elif is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _filled(value: object, name: str = "", width: int = WIDTH) -> str:
+    """Return JSON whose lines are filled like those of a paragraph."""
+    line = name + json.dumps(value)
+    if len(line) < width or not isinstance(value, dict | list):
+        return line
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    names = [f"{json.dumps(key)}: " for key in value] if isinstance(value, dict) else []
+    values = value.values() if isinstance(value, dict) else value
+    lines: list[str] = []
+    for name_of_part, part in zip_longest(names, values, fillvalue=""):
+        text = _filled(part, name_of_part, width - 2)
+        filled = f"{lines[-1]}, {text}" if lines else "\n"
+        if "\n" in filled or len(filled) >= width - 2:
+            lines.append(text)
+        else:
+            lines[-1] = filled
+    return f"{name}{opening}\n" + indent(",\n".join(lines), "  ") + f"\n{closing}"
 
 
 def _resident(field: str) -> int:

@@ -94,7 +94,7 @@ def main() -> None:
     reached = [Goal("missed", totals["missed"], 0)]
     show_goals(reached)
     if arguments.every == 1:
-        save("mutations", "cpu", {"counts": totals, "share killed": share, **why}, reached)
+        save("mutations", "cpu", {"counts": totals, "share killed": share}, reached)
 
 
 if __name__ == "__main__":

@@ -26,15 +26,13 @@ The budget: 400 kB a page; each kind of widget answers a click within 150 ms (me
 
 import argparse
 import gzip
-import math
 import statistics
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from measuring import Goal, save, show, show_goals
+from measuring import Goal, Summary, p95, save, show, show_goals
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))  # for the tools that tests share with this program
@@ -74,28 +72,6 @@ SCROLL = """async () => {
 }"""
 
 
-@dataclass(frozen=True)
-class Times:
-    """Milliseconds of several runs."""
-
-    runs: list[float]
-
-    @classmethod
-    def of(cls, measured: Iterable[float]) -> "Times":
-        return cls([round(time, 1) for time in measured])
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.runs)
-
-    @property
-    def p95(self) -> float:
-        return sorted(self.runs)[math.ceil(0.95 * len(self.runs)) - 1]
-
-    def __str__(self) -> str:
-        return f"{self.median:.0f} / {self.p95:.0f}"
-
-
 @contextmanager
 def fresh_page(browser: Browser, slower: float = 1, width: int = 1280) -> Iterator[Page]:
     """Open an empty page with nothing cached, on a processor that many times slower."""
@@ -115,8 +91,8 @@ def count_widgets(page: Page) -> int:
     return alive
 
 
-def click_times(browser: Browser, address: str, rounds: int) -> dict[str, Times]:
-    """Measure clicks on the widgets of a throttled page: kind of widget -> times."""
+def click_times(browser: Browser, address: str, rounds: int) -> dict[str, list[float]]:
+    """Measure clicks on the widgets of a throttled page: kind of widget -> milliseconds."""
     times: dict[str, list[float]] = {}
     with fresh_page(browser, THROTTLED) as page:
         page.goto(address)
@@ -132,7 +108,7 @@ def click_times(browser: Browser, address: str, rounds: int) -> dict[str, Times]
                 page.wait_for_function("times.length > 0")
                 kind = widget.get_attribute("class").removeprefix("attn-widget attn-")
                 times.setdefault(kind, []).append(max(page.evaluate("times.splice(0)")))
-    return {kind: Times.of(measured) for kind, measured in sorted(times.items())}
+    return dict(sorted(times.items()))
 
 
 def shift_of(browser: Browser, address: str) -> float:
@@ -183,8 +159,8 @@ def goals_of(measured: dict[str, dict]) -> list[Goal]:
         clicks = found["clicks"].values()
         goals += [
             Goal(f"{name}: page without pictures (kB)", sum(found["kB"].values()), PAGE_KB),
-            Goal(f"{name}: a click, median (ms)", max(one.median for one in clicks), CLICK_MS),
-            Goal(f"{name}: a click, p95 (ms)", max(one.p95 for one in clicks), SLOW_CLICK_MS),
+            Goal(f"{name}: a click, median (ms)", max(map(statistics.median, clicks)), CLICK_MS),
+            Goal(f"{name}: a click, p95 (ms)", max(map(p95, clicks)), SLOW_CLICK_MS),
             Goal(f"{name}: layout shift", found["shift"], SHIFT),
         ]
     return goals
@@ -194,7 +170,10 @@ def show_pages(measured: dict[str, dict]) -> None:
     """Print what was measured, one page a row."""
     rows = []
     for page, found in measured.items():
-        told = "\n".join(f"{kind} {times}" for kind, times in found["clicks"].items())
+        told = "\n".join(
+            f"{kind} {statistics.median(times):.0f} / {p95(times):.0f}"
+            for kind, times in found["clicks"].items()
+        )
         rows.append([page, f"{sum(found['kB'].values()):.0f}", f"{found['shift']:.3f}", told])
     show("Clicks in ms, throttled: median / p95.", ["page", "kB", "shift", "clicks"], rows)
 
@@ -223,7 +202,11 @@ def main() -> None:
     show_pages(measured)
     goals = goals_of(measured)
     show_goals(goals)
-    record = {"chromium": version, "throttled": THROTTLED, "pages": measured}
+    pages = {
+        page: found | {"clicks": {kind: Summary.of(of) for kind, of in found["clicks"].items()}}
+        for page, found in measured.items()
+    }
+    record = {"chromium": version, "throttled": THROTTLED, "pages": pages}
     save("site", "cpu", record, goals)
 
 

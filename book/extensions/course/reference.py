@@ -2,8 +2,8 @@
 
 * `{license-of}`sphinx`` is the license of one package, as the metadata that is installed with it
   tell it; `{packages}` a table of all that requirements.txt names, with what each is for.
-* `{kept-weights}` is a table of the trained weights, and of what sweeps found, that the course keeps.
-  Their cards are read, not the package, which would load torch.
+* `{kept-weights}` is a table of the trained weights and sweeps that the course keeps. Their cards
+  are read, not the package, which would load torch.
 * `{lesson-exercises}` shows the exercises of every lesson that has some, each lesson under a
   heading. Widgets are shown as they are made: traitlets would have them say `*args, **kwargs`.
 """

@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
 from torch.distributed.tensor.parallel import (
@@ -14,9 +14,9 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-from attncourse.parallel._checks import require_mesh, require_splittable
+from attnlib.checks import divisors_of
 from attnlib.attention import MultiHeadAttention
-from attnlib.blocks import FeedForward
+from attnlib.blocks import FeedForward, TransformerBlock
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -36,38 +36,38 @@ ONE_INPUT = PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=
 
 
 def split_heads_over(module: Module, mesh: DeviceMesh) -> Module:
-    """Leave to each process its share of the heads and of the feed-forward networks' neurons.
+    """Leave to each process its share of the heads and neurons of a module, which is returned.
 
-    PyTorch's `parallelize_module` cuts W_q, W_k, W_v and W_1 by what they put out, W_o and W_2 by
-    what they take in (Shoeybi et al. 2019, section 3). Each process then holds h / n heads of every
-    layer, the norms, embeddings and readouts whole, and computes the same output as before. The
-    forward pass exchanges one sum per attention and one per feed-forward network, and so does the
-    backward pass.
+    PyTorch's `parallelize_module` cuts W_q, W_k, W_v and W_1 by columns, W_o and W_2 by rows
+    (Shoeybi et al. 2019, section 3). Each process then holds h / n heads of every layer, the norms,
+    embeddings and readouts whole, and computes the same output as before. The forward pass
+    exchanges one sum per attention and one per feed-forward network, and so does the backward pass.
 
-    What is said of heads is from then on said of the process's own ones: `num_heads` and
-    `num_kv_heads`, `head_mask`, weights, masks and score_bias of 4 dimensions. Not of use any more
-    are `contributions`, of which each would hold a head of every process, and a model's `spec`.
-    Every process must call the module as often as the others do, with the same tokens.
+    From then on `num_heads`, `num_kv_heads`, `head_mask` and the returned weights
+    [B, h / n, T_q, T_k] are those of the process's own heads. Every process must call the module as
+    often as the others do, with the same tokens.
 
     Args:
-        module: a `MultiHeadAttention`, called with one sequence; or whatever has such inside, as
-            blocks and models have. It is changed in place. In all processes it must hold the same
-            weights, as from one seed. Feed-forward networks that aren't a `FeedForward` stay whole.
+        module: a `MultiHeadAttention`, or a block or model that has such inside. It is changed in
+            place, and takes the weights of the first process.
         mesh: the processes, in one dimension, such as init_device_mesh("cpu", (2,)).
 
-    Returns:
-        The module.
-
     Raises:
-        TypeError: another mesh, no module, or layers in it that aren't plain `nn.Linear`.
-        ValueError: heads, heads of keys and values, or neurons that can't be dealt out evenly;
-            dropout, which each process would draw for itself; a module without attention, or split
-            already; or processes that hold different weights. Nothing is changed then.
+        TypeError: no mesh, or no module.
+        ValueError: a mesh of several dimensions; heads or neurons that can't be dealt out evenly;
+            dropout; a module without attention, or split already. Nothing is changed then.
     """
-    require_mesh(mesh)
+    if not isinstance(mesh, DeviceMesh):
+        raise TypeError(
+            'mesh must be a DeviceMesh, such as init_device_mesh("cpu", (2,)), got '
+            f"{type(mesh).__name__}"
+        )
+    if mesh.ndim != 1:
+        raise ValueError(f"mesh must have one dimension, got {mesh.ndim}")
     processes = mesh.size()
     require_splittable(module, processes)
-    _require_same_weights(module, mesh)
+    for parameter in module.parameters():
+        dist.broadcast(parameter.data, group=mesh.get_group(), group_src=0)
     for part in [*module.modules()]:
         if isinstance(part, MultiHeadAttention):
             parallelize_module(part, mesh, ATTENTION)
@@ -79,26 +79,28 @@ def split_heads_over(module: Module, mesh: DeviceMesh) -> Module:
     return module
 
 
-def own_numbers(module: nn.Module) -> int:
-    """Return how many parameters this process holds."""
-    return sum(
-        parameter.to_local().numel() if isinstance(parameter, DTensor) else parameter.numel()
-        for parameter in module.parameters()
-    )
-
-
-def whole(tensor: Tensor) -> Tensor:
-    """Return a tensor with the parts of all processes; a tensor that isn't split as it is."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-
-
-def _require_same_weights(module: nn.Module, mesh: DeviceMesh) -> None:
-    """Raise unless all processes hold the same weights, as far as their sums tell."""
-    own = [parameter.detach().double().sum().item() for parameter in module.parameters()]
-    sums: list[list[float]] = [[]] * mesh.size()
-    dist.all_gather_object(sums, own, group=mesh.get_group())
-    if any(others != own for others in sums):
+def require_splittable(module: nn.Module, processes: int) -> None:
+    """Raise unless each process can take an equal share of each layer in a module."""
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"module must be a torch module, got {type(module).__name__}")
+    if not any(isinstance(part, MultiHeadAttention) for part in module.modules()):
         raise ValueError(
-            "module must hold the same weights in all processes, got different ones: call "
-            "torch.manual_seed with one seed before it is made"
+            f"module must have an attnlib MultiHeadAttention inside, got {type(module).__name__}"
         )
+    if any(isinstance(parameter, DTensor) for parameter in module.parameters()):
+        raise ValueError("module must be whole, got one that is split already")
+    parted = (MultiHeadAttention, FeedForward)
+    for path, part in module.named_modules():
+        place = f"{path}." if path else ""
+        if isinstance(part, MultiHeadAttention | TransformerBlock) and part.dropout:
+            raise ValueError(
+                f"{place}dropout must be 0, got {part.dropout}: each process would draw for itself "
+                "what is left out"
+            )
+        for name in ("num_heads", "num_kv_heads", "d_ff"):
+            number = getattr(part, name, 0) if isinstance(part, parted) else 0
+            if number % processes:
+                raise ValueError(
+                    f"{place}{name} must be divisible by the number of processes, got {number} "
+                    f"over {processes}: processes may be one of {divisors_of(number)}"
+                )

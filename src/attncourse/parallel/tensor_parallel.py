@@ -7,97 +7,80 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor
 
-from attncourse.parallel._checks import require_recipe, require_seed, require_splittable
-from attncourse.parallel._gaps import largest_gap
-from attncourse.parallel.heads import own_numbers, split_heads_over, whole
-from attncourse.parallel.processes import TIMEOUT, from_first, number_of
-from attncourse.parallel.reports import ModelReport, ModelShare
-from attncourse.parallel.traffic import Traffic
-from attncourse.tasks import Batch, pack
-from attncourse.training import RECIPES, Recipe, answer_loss
+from attnlib.checks import require_positive_int
 from attnlib.model import TransformerModel
+from attncourse.parallel.heads import require_splittable, split_heads_over
+from attncourse.parallel.processes import TIMEOUT, run_in_processes
+from attncourse.parallel.report import AllReduces, Report, Share
+from attncourse.tasks import Batch, pack
+from attncourse.training import RECIPES, answer_loss
 
+RECIPE = RECIPES["names"]
 TOLERANCE = 1e-5  # of outputs and gradients in float32, which are rounded in another order
 
 
-def compare_models(
-    processes: int | None = None,
-    *,
-    recipe: Recipe = RECIPES["names"],
-    seed: int = 0,
-    timeout: float = TIMEOUT,
-) -> ModelReport:
-    """Compare a model whose heads are split over local processes with the same model in one.
+def compare_models(processes: int = 2, *, timeout: float = TIMEOUT) -> Report:
+    """Compare a GPT of names whose heads are split over processes with the same one in one.
 
-    In each process the model is made from the seed, asked about the same batch, alone and split,
-    and the gradients of its loss are taken both times.
+    In each process the model is made from seed 0 and asked about one batch, alone and split, and
+    the gradients of its loss are taken both times.
 
     Args:
-        processes: how many; 2 if left out, or those that torchrun has started.
-        recipe: whose model it is, and from whose task the batch is.
-        seed: of the weights and of the batch, from 0 to 2^31 - 1.
+        processes: how many.
         timeout: for how many seconds a process waits for the others.
 
     Raises:
-        TypeError, ValueError: heads or neurons that can't be dealt out evenly, or arguments of
-            another kind.
-        ProcessEndedError: a process died, raised or stood still.
+        TypeError, ValueError: processes that can't share four heads evenly, or no number of them.
+        ProcessException: a process failed, see `run_in_processes`.
     """
-    processes = number_of(processes)
-    require_recipe(recipe)
-    require_seed(seed)
-    require_splittable(_model(recipe, seed), processes)
-    return from_first(_compare_here, processes, recipe, seed, timeout=timeout)
+    require_positive_int("processes", processes)
+    require_splittable(_model(), processes)
+    return run_in_processes(_compare_names, processes, timeout=timeout)[0]
 
 
-def compare_here(model: TransformerModel, batch: Batch) -> ModelReport:
+def compare_here(model: TransformerModel, batch: Batch) -> Report:
     """Compare a model with a copy that is split over all processes; each must call this."""
-    split = split_heads_over(
-        copy.deepcopy(model), init_device_mesh("cpu", (dist.get_world_size(),))
-    )
-    with Traffic() as forward:
-        logits, loss = _asked(split, batch)
-    with Traffic() as backward:
+    processes = dist.get_world_size()
+    split = split_heads_over(copy.deepcopy(model), init_device_mesh("cpu", (processes,)))
+    with AllReduces() as forward:
+        logits, loss = _ask(split, batch)
+    with AllReduces() as backward:
         loss.backward()
-    expected, loss = _asked(model, batch)
+    expected, loss = _ask(model, batch)
     loss.backward()
-
-    outputs = largest_gap((logits[name], expected[name]) for name in expected)
-    pairs = zip(split.parameters(), model.parameters(), strict=True)
-    gradients = largest_gap((_gradient(own), _gradient(single)) for own, single in pairs)
-    share = ModelShare(_heads(split), own_numbers(split), outputs, gradients)
-    shares = [share] * dist.get_world_size()
-    dist.all_gather_object(shares, share)
-    alone = ModelShare(_heads(model), own_numbers(model), 0.0, 0.0)
-    B, T = batch.tokens.shape
-    return ModelReport(
-        alone, shares, len(model.blocks), (B, T, model.d_model), forward.sent, backward.sent,
-        TOLERANCE,
+    pairs = [(logits[name], expected[name]) for name in expected]
+    both = zip(split.parameters(), model.parameters(), strict=True)
+    pairs += [(_whole(own.grad), _whole(single.grad)) for own, single in both]
+    counts = {"on the way forward": forward.count, "on the way back": backward.count}
+    return Report(
+        "heads", "outputs, gradients", Share.of(model, _heads(model)),
+        Share.of(split, _heads(split), pairs).from_all(), counts, TOLERANCE,
     )  # fmt: skip
 
 
-def _compare_here(recipe: Recipe, seed: int) -> ModelReport:
-    batch = pack(recipe.task.sentences(recipe.batch, seed=seed))
-    return compare_here(_model(recipe, seed), batch)
+def _compare_names() -> Report:
+    return compare_here(_model(), pack(RECIPE.task.sentences(RECIPE.batch, seed=0)))
 
 
-def _model(recipe: Recipe, seed: int) -> TransformerModel:
+def _model() -> TransformerModel:
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return TransformerModel.of_sizes(recipe.task, **recipe.model)
+        torch.manual_seed(0)
+        return TransformerModel.of_sizes(RECIPE.task, **RECIPE.model)
 
 
-def _asked(model: TransformerModel, batch: Batch) -> tuple[dict[str, Tensor], Tensor]:
+def _ask(model: TransformerModel, batch: Batch) -> tuple[dict[str, Tensor], Tensor]:
     logits = model(batch.tokens, key_mask=batch.key_mask).logits
     return logits, answer_loss(logits, batch.answers)
-
-
-def _gradient(parameter: Tensor) -> Tensor:
-    assert parameter.grad is not None
-    return whole(parameter.grad)
 
 
 def _heads(model: TransformerModel) -> int:
     block: Any = model.blocks[0]
     return int(block.attention.num_heads)
+
+
+def _whole(gradient: Tensor | None) -> Tensor:
+    """Return a gradient with the parts of all processes."""
+    assert gradient is not None
+    return gradient.full_tensor() if isinstance(gradient, DTensor) else gradient

@@ -246,13 +246,6 @@ def test_what_is_trained_stays_as_it_is():
 def test_our_counts_are_those_that_were_measured():
     results = ROOT / "benchmarks" / "results" / "heads-concord-cpu.json"
     measured = json.loads(results.read_text(encoding="utf-8"))
-    ours = HeadLab().ours
-    assert list(ours) == ["1 head", *(f"{h} heads" for h in (2, 4, 8, 16))]
-    for heads, counts in ours.items():
-        right, shared = measured[heads]["right"], measured[heads]["same best head"]
-        assert list(counts) == list(shared)
-        for pair, (together, models) in counts.items():
-            one, other = (right[name] for name in pair.split(" & "))
-            learned = [i for i in range(len(one)) if one[i] >= 0.9 and other[i] >= 0.9]
-            told = [sum(shared[pair][i] for i in learned), len(learned)]
-            assert [together, models] == told, "run python benchmarks/heads.py sharing"
+    names = ["1 head", *(f"{h} heads" for h in (2, 4, 8, 16))]
+    told = {heads: measured[heads]["same best head"] for heads in names}
+    assert HeadLab().ours == told, "run python benchmarks/heads.py sharing"

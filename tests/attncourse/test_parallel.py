@@ -1,0 +1,232 @@
+"""Heads and batches over several processes: what one process finds, and none is left behind."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+from tools import several_processes
+from tools.refusing import assert_refused
+from torch import nn
+from torch.multiprocessing.spawn import ProcessException
+
+from attnlib import MultiHeadAttention, RMSNorm, TransformerBlock
+from attnlib.model import GPT
+from attncourse.parallel import (
+    Report,
+    Share,
+    compare_models,
+    compare_trainings,
+    run_in_processes,
+    split_heads_over,
+)
+from attncourse.parallel.__main__ import main
+from attncourse.parallel.heads import require_splittable
+from attncourse.training import RECIPES
+
+NAMES = RECIPES["names"].model
+WITH = {
+    "names": {},
+    "six heads": {"d_model": 12, "num_heads": 6, "d_ff": 20},
+    "two layers": {"num_layers": 2, "bias": True},
+    "post-norm": {"norm_position": "post", "bias": True},
+    "no feed-forward network": {"d_ff": 0},
+    "grouped keys": {"num_kv_heads": 2},
+    "modern": {"positions": "rotary", "norm": RMSNorm, "tied": True, "activation": "relu"},
+}
+CASES = {name: {**NAMES, **options} for name, options in WITH.items()}
+
+
+@pytest.fixture(scope="module")
+def over_two():
+    """The reports of all cases, from each of two processes."""
+    return run_in_processes(several_processes.compare_several, 2, CASES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_outputs_and_gradients_are_those_of_one_process(over_two, case):
+    options = CASES[case]
+    sublayers = options.get("num_layers", 1) * (2 if options["d_ff"] else 1)
+    for report in (reports[case] for reports in over_two):
+        assert report.equal and max(share.gap for share in report.shares) < 1e-5
+        assert [share.part for share in report.shares] == [options["num_heads"] // 2] * 2
+        assert [*report.all_reduces.values()] == [sublayers, sublayers]
+
+
+def test_matrices_are_halved_and_the_rest_is_whole(over_two):
+    report = over_two[0]["names"]
+    matrices = 4 * 16 * 16 + 2 * 16 * 64
+    assert report.alone.parameters == 4_288
+    assert [share.parameters for share in report.shares] == [4_288 - matrices // 2] * 2
+
+
+def test_a_spoiled_weight_is_noticed():
+    report = run_in_processes(several_processes.compare_a_spoiled_one, 2)[0]
+    assert not report.equal and all(share.gap > 1e-4 for share in report.shares)
+
+
+def test_each_process_has_its_own_heads_of_the_first_ones_weights():
+    for gaps, heads in run_in_processes(several_processes.own_heads_of_an_attention, 2):
+        assert max(gaps) < 1e-5 and heads == (2, 1)
+
+
+def test_all_reduces_inside_an_operation_are_counted():
+    assert run_in_processes(several_processes.sums_of_parts, 2) == [1, 1]
+
+
+def test_what_cant_be_split_over_a_mesh():
+    for dimensions, again in run_in_processes(several_processes.refusals, 2):
+        assert "one dimension, got 2" in dimensions and "split already" in again
+    assert_refused(lambda: split_heads_over(MultiHeadAttention(8, 4), 2), ["mesh", "int"])
+
+
+def dropping(part):
+    """Return a block that drops out, in its attention or after it."""
+    attention = MultiHeadAttention(8, 2, dropout=0.1 if part == "attention" else 0.0)
+    return TransformerBlock.of_parts(attention, dropout=0.1 if part == "block" else 0.0, norms=[
+        RMSNorm(8)
+    ])  # fmt: skip
+
+
+UNEVEN = {
+    "heads of a model": (GPT(27, 16, 16, 4, 2), 3, ["blocks.0.attention.num_heads", "4 over 3"]),
+    "heads": (MultiHeadAttention(12, 6), 4, ["num_heads", "6 over 4", "[1, 2, 3, 6]"]),
+    "key heads": (MultiHeadAttention(8, 4, num_kv_heads=1), 2, ["num_kv_heads", "1 over 2"]),
+    "neurons": (TransformerBlock(8, 2, d_ff=9), 2, ["feed_forward.d_ff", "9 over 2", "[1, 3, 9]"]),
+    "dropped looks": (dropping("attention"), 2, ["attention.dropout", "0.1"]),
+    "dropped results": (dropping("block"), 2, ["dropout must be 0", "0.1"]),
+    "no attention": (nn.Linear(3, 3), 2, ["module", "MultiHeadAttention", "Linear"]),
+    "no module": ("model", 2, ["module", "str"]),
+}
+
+
+@pytest.mark.parametrize("what", UNEVEN)
+def test_what_cant_be_dealt_out(what):
+    module, processes, words = UNEVEN[what]
+    assert_refused(lambda: require_splittable(module, processes), words)
+
+
+@pytest.mark.parametrize(
+    ("compare", "arguments", "words"),
+    [
+        (compare_models, {"processes": 0}, ["processes", "at least 1", "0"]),
+        (compare_models, {"processes": 3}, ["num_heads", "4 over 3"]),
+        (compare_models, {"timeout": 0}, ["timeout", "above 0", "0"]),
+        (compare_models, {"timeout": "long"}, ["timeout", "str"]),
+        (compare_trainings, {"processes": 2.0}, ["processes", "float"]),
+        (compare_trainings, {"processes": 33}, ["processes", "32 sentences", "33"]),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_start_no_process(compare, arguments, words, monkeypatch):
+    monkeypatch.setattr("attncourse.parallel.processes.start_processes", None)
+    assert_refused(lambda: compare(**arguments), words)
+
+
+def test_each_returns_what_it_found():
+    found = run_in_processes(several_processes.rank_and_sum, 3, 10)
+    assert found == [(0, 60, 1), (1, 60, 1), (2, 60, 1)]
+
+
+@pytest.mark.thorough
+def test_a_training_over_three_gives_the_weights_of_one(capsys):
+    assert main(["data", "--processes", "3"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[:3] for row in rows[1:5]] == [
+        ["alone", "32", "4,288"], *([str(i), n, "4,288"] for i, n in enumerate(("11", "11", "10"))),
+    ]  # fmt: skip
+    assert rows[5] == "all-reduces: 1 in the last step".split() and rows[6][0] == "Equal"
+
+
+@pytest.mark.thorough
+def test_the_mean_of_means_is_another_loss():
+    report = run_in_processes(several_processes.train_with_plain_means, 2)[0]
+    assert not report.equal and report.shares[0].gap > 1e-5
+
+
+@pytest.fixture
+def pids(tmp_path):
+    """A file in which processes note themselves; after the test none of them lives."""
+    file = tmp_path / "pids"
+    yield file
+    noted = file.read_text(encoding="utf-8").split()
+    assert len(noted) == 2
+    for pid in noted:
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), 0)
+            pytest.fail(f"process {pid} lives")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("does", "timeout", "words"),
+    [
+        ("raise", 60, ["Process 1 ", "ZeroDivisionError: by design"]),
+        ("exit", 60, ["process 1 ", "exit code 7"]),
+        ("leave", 60, ["Process 0 ", "Connection closed"]),
+        ("SIGKILL", 60, ["process 1 ", "SIGKILL"]),
+        ("SIGSTOP", 5, ["Process 0 ", "imed out"]),
+        ("sleep", 5, ["Process 0 ", "imed out"]),
+    ],
+)
+def test_one_that_fails_ends_all(does, timeout, words, pids):
+    assert_refused(
+        lambda: run_in_processes(several_processes.the_second, 2, does, str(pids), timeout=timeout),
+        words,
+        ProcessException,
+    )
+
+
+@pytest.mark.thorough
+def test_an_interrupt_ends_all(pids):
+    main_thread = threading.main_thread().ident
+
+    def interrupt():
+        while not pids.exists() or len(pids.read_text(encoding="utf-8").split()) < 2:
+            time.sleep(0.01)
+        signal.pthread_kill(main_thread, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        run_in_processes(several_processes.the_second, 2, "sleep", str(pids))
+
+
+def report_of(gap):
+    return Report("heads", "outputs", Share(4, 9, 0.0), [Share(2, 5, gap)], {"back": 1}, 1e-5)
+
+
+def interrupted():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "out", "err"),
+    [
+        (lambda: report_of(1e-7), 0, "Equal", ""),
+        (lambda: report_of(2e-5), 1, "DIFFERENT", ""),
+        (lambda: report_of(float("nan")), 1, "DIFFERENT", ""),
+        (interrupted, 130, "", "stopped"),
+    ],
+    ids=["equal", "different", "NaN", "interrupted"],
+)
+def test_statuses_of_the_command(outcome, status, out, err, monkeypatch, capsys):
+    monkeypatch.setattr("attncourse.parallel.__main__.compare_models", lambda *_, **__: outcome())
+    assert main(["tensor"]) == status
+    told = capsys.readouterr()
+    assert out in told.out and err in told.err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["tensor", "--processes", "3"], "num_heads must be divisible"),
+        (["data", "--timeout", "0"], "timeout must be"),
+    ],
+    ids=str,
+)
+def test_what_cant_be_followed_is_told(command, words, capsys):
+    assert main(command) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("Not compared: ") and words in told.err and not told.out
