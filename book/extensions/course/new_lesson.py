@@ -1,0 +1,124 @@
+"""Write the bones of a new lesson, and register it.
+
+    python book/extensions/course/new_lesson.py 12 "Sparse Attention"
+
+A page with an exercise, the exercise's check and its test, and the lines in `_toc.yml` and in the
+tables of lessons. What is there already is never written over.
+"""
+
+import re
+import sys
+from pathlib import Path
+from string import Template
+
+ROOT = Path(__file__).parents[3]
+PAGE = Path(__file__).with_name("lesson_bones.md")
+
+CHECK = '''"""A sum. Replace it by this lesson's first exercise."""
+
+from typing import Any
+
+import torch
+
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_values
+from attncourse.checking.mistakes import read_mistakes
+from attncourse.checking.on_page import Numbers
+from attndoctor.check_result import CheckResult
+
+MISTAKES = read_mistakes("add", globals())
+
+
+@exercise(mistakes=MISTAKES, page=Numbers(right=4, labels=["the sum"]))
+def add(answer: Any) -> CheckResult:
+    """Check the sum of 2 and 2."""
+    praise, otherwise = "Two and two are four.", "Count on your fingers."
+    right = torch.tensor(4.0)
+    return check_values(answer, right, MISTAKES, praise=praise, otherwise=otherwise)
+'''
+MISTAKES = """# add
+
+    22
+You put the digits side by side. Add the numbers.
+
+    0
+You subtracted. Add the numbers.
+
+    5
+One too many. Count again.
+"""
+FOLDER = '''"""Checks of {lesson}, {title}."""
+
+from attncourse.checking.lesson import publish
+
+__all__, __getattr__ = publish(__name__)
+'''
+TEST = '''"""What the checks of lesson {lesson} do beyond what every check does."""
+
+from attncourse.lessons import {folder}
+
+
+def test_the_sum_may_be_a_float():
+    assert {folder}.add(4.0)
+'''
+
+
+def files_of(number: int, title: str) -> dict[Path, str]:
+    """Return what is written: path -> text."""
+    lesson, folder = f"L{number:02}", f"l{number:02}"
+    page = f"{lesson}_{'_'.join(re.findall(r'[A-Za-z0-9]+', title))}"
+    words = {"lesson": lesson, "folder": folder, "title": title, "page": page}
+    source = Path("src/attncourse/lessons") / folder
+    return {
+        Path(f"book/{page}.md"): Template(PAGE.read_text(encoding="utf-8")).substitute(words),
+        source / "__init__.py": FOLDER.format(**words),
+        source / "sums.py": CHECK,
+        source / "sums.md": MISTAKES,
+        Path(f"tests/attncourse/lessons/test_exercises_{folder}.py"): TEST.format(**words),
+    }
+
+
+def rows_of(page: str, lesson: str, title: str) -> dict[Path, str]:
+    """Return the lines by which it is found: path -> the line below that of the last lesson."""
+    return {
+        Path("_toc.yml"): f"      - file: book/{page}\n",
+        Path("README.md"): f"| [{lesson} {title}](book/{page}.md) | ... |\n",
+        Path("book/index.md"): f"| **[{lesson} {title}]({page}.md)** | ... | 5 + 1 |\n",
+    }
+
+
+def below_the_last_lesson(text: str, row: str) -> str:
+    """Return a text with a row below the last one that names a lesson as a list or table does."""
+    rows = [*re.finditer(r"^(?:\| .*|      - file: book/)\bL\d\d_\w+(?:\.md\).*)?\n", text, re.M)]
+    end = rows[-1].end()
+    return text[:end] + row + text[end:]
+
+
+def write_lesson(root: Path, number: int, title: str) -> list[Path]:
+    """Write the lesson into a checkout; return the files that were written or changed.
+
+    Raises:
+        FileExistsError: there is one with this number.
+        ValueError: no title.
+    """
+    if not re.search("[A-Za-z]", title):
+        raise ValueError(f"title must have letters, got {title!r}")
+    if found := [*root.glob(f"book/L{number:02}_*.md")]:
+        raise FileExistsError(f"number: there is {found[0].relative_to(root)}")
+    files = files_of(number, title)
+    page = next(iter(files)).stem
+    for path, row in rows_of(page, f"L{number:02}", title).items():
+        files[path] = below_the_last_lesson((root / path).read_text(encoding="utf-8"), row)
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    return [*files]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or not sys.argv[1].isdigit():
+        sys.exit('usage: python book/extensions/course/new_lesson.py NUMBER "Its Title"')
+    try:
+        print(*write_lesson(ROOT, int(sys.argv[1]), sys.argv[2]), sep="\n")
+    except (FileExistsError, ValueError) as error:
+        sys.exit(str(error))
