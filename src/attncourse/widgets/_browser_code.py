@@ -30,6 +30,7 @@ from attnlib import palette
 FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER / "shared"
 ENGINE = FOLDER / "engine"
+NOTEBOOK = FOLDER / "notebook.js"
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:function|const|class) (\w+))", re.MULTILINE)
@@ -45,15 +46,18 @@ def script_of(name: str) -> Path:
 
 
 def browser_code(name: str) -> str:
-    """Return a widget's code as the one module that a notebook runs: what it needs, then itself."""
+    """Return a widget's code as the one module that a notebook runs: what it needs, then itself.
+
+    In a notebook a cell may set any value, so there each view tells what `readState` refuses.
+    """
     entry = script_of(name)
-    parts = [_as_function(path) for path in files_of(entry)]
+    parts = [_as_function(path) for path in [*files_of(entry), NOTEBOOK]]
     return "\n".join(
         [
             "const attnModules = {};",
             f"const attnModule = {MAKE}",
             *parts,
-            f"export default {_module_of(entry)}.default;",
+            f"export default {_module_of(NOTEBOOK)}.tellingRefusals({_module_of(entry)});",
         ]
     )
 

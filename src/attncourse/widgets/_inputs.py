@@ -1,5 +1,7 @@
 """What the widgets share in Python: checking what they are given, turning it into bytes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -10,6 +12,18 @@ from attnlib.checks import require_drawable, require_floating, require_like, sha
 # float32 numbers that a widget may hold. In a page each is 5.3 letters of base64.
 MOST_NUMBERS = 2**19
 LARGEST_NUMBER = 1000.0  # where each number is written out
+
+
+def require_one_of(name: str, value: object, offered: Sequence[object]) -> None:
+    """Raise ValueError unless a value is one of those that a reader can choose."""
+    if value not in offered:
+        raise ValueError(f"{name} must be one of {list(offered)}, got {value!r}")
+
+
+def require_within(name: str, value: float, low: int, high: int) -> None:
+    """Raise ValueError unless a number is from `low` to `high`."""
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be from {low} to {high}, got {value}")
 
 
 def checked_numbers(name: str, value: Tensor) -> Tensor:
@@ -99,8 +113,8 @@ def require_light(what: str, numbers: int, way: str) -> None:
 
 
 def float32_bytes(numbers: Tensor) -> bytes:
-    """Return numbers row by row as little-endian float32."""
-    return numbers.contiguous().numpy().astype("<f4").tobytes()
+    """Return numbers row by row as little-endian float32, from any device and dtype."""
+    return numbers.detach().to("cpu", torch.float32).contiguous().numpy().astype("<f4").tobytes()
 
 
 def from_float32_bytes(value: memoryview, shape: tuple[int, ...]) -> Tensor:

@@ -66,30 +66,6 @@ def test_what_a_reader_does_is_observable(kind, untouched, given):
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"),
-    [
-        ("numbers", ["1"]),
-        ("numbers", ["1", "2", 3]),
-        ("choice", [0]),
-        ("choice", [0, 2]),
-        ("choice", [0, True]),
-        ("lines", [3]),
-        ("lines", [1, 0]),
-        ("lines", [1, 1]),
-        ("order", [0]),
-        ("order", [0, 0]),
-        ("order", [0, "1"]),
-    ],
-)
-def test_what_nobody_can_give_is_refused(kind, given):
-    widget = answer(kind)
-    before = widget.given
-    with pytest.raises(traitlets.TraitError, match=r"given must be .* got "):
-        widget.given = given
-    assert widget.given == before
-
-
-@pytest.mark.parametrize(
     "name", ["kind", "labels", "verdicts", "table", "known", "summary", "kept"]
 )
 def test_what_is_asked_is_fixed(name):

@@ -10,7 +10,7 @@ from attnlib import palette
 
 WIDGETS = [getattr(widgets, name) for name in widgets.__all__]
 NAMES = [widget.__module__.split(".")[-2] for widget in WIDGETS]
-SCRIPTS = sorted(code.FOLDER.rglob("*.js"))
+SCRIPTS = sorted({*code.FOLDER.rglob("*.js")} - {code.NOTEBOOK})
 SHEETS = sorted(code.FOLDER.rglob("*.css"))
 
 

@@ -64,15 +64,6 @@ def test_what_a_reader_moves_is_observable():
     assert set(traits) <= set(widget.keys)  # synced with the browser
 
 
-@pytest.mark.parametrize(("name", "value"), [("depth", 3), ("norm_position", "both")])
-def test_impossible_values_are_refused_and_nothing_changes(name, value):
-    widget = block()
-    before = getattr(widget, name)
-    with pytest.raises(traitlets.TraitError, match=name):
-        setattr(widget, name, value)
-    assert getattr(widget, name) == before
-
-
 @pytest.mark.parametrize("name", ["depths", "variants", "panels", "runs", "values", "origin"])
 def test_what_was_measured_is_fixed(name):
     widget = block()

@@ -70,28 +70,11 @@ def test_python_sees_what_the_browser_changes():
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("matrix", "queries", "matrix"),
-        ("place", [0, 1], r"place must be \[row, head, column\], .* got \[0, 1\]"),
-        ("place", [0, -1, 0], r"place must be .* whole numbers from 0, got \[0, -1, 0\]"),
-        ("num_heads", 3, r"num_heads must be one of \[1, 2, 4\], which divide d=4, got 3"),
-        ("num_heads", 0, "num_heads must be one of"),
-        ("causal", "yes", "causal"),
-        ("sequence", [0], "sequence must name a token for each of 2 places"),
-        ("sequence", [0, 2], r"from 0 to 1, got \[0, 2\]"),
-        ("sequence", [-1, 0], r"from 0 to 1, got \[-1, 0\]"),
-        ("x", b"", "read-only"),
-        ("T", 3, "read-only"),
-    ],
-)
-def test_impossible_values_are_refused_and_nothing_changes(name, value, message):
+@pytest.mark.parametrize("name", ["x", "w_q", "tokens", "T", "trained"])
+def test_what_describes_the_attention_is_fixed(name):
     widget = Flow()
-    before = widget.get_state()
-    with pytest.raises(traitlets.TraitError, match=message):
-        setattr(widget, name, value)
-    assert widget.get_state() == before
+    with pytest.raises(traitlets.TraitError, match="read-only"):
+        setattr(widget, name, getattr(widget, name))
 
 
 X, W = torch.ones(2, 4), [torch.eye(4)] * 4

@@ -101,7 +101,6 @@ def test_state_holds_the_weights_as_float32_bytes():
     assert (widget.token, widget.line, widget.head) == (0, "cache", 0)
     assert (widget.vocabulary, widget.boundary) == ("abcdefghijklmnopqrstuvwxyz.", ".")
     assert widget.spec == model.spec()
-    assert widget.most_letters == 4
     assert repr(widget) == "GptSteps('emma', token 0, head 0, at cache)"
 
 
@@ -109,14 +108,11 @@ def test_the_largest_model_makes_a_small_state():
     model, letters = gpt(40, 99, 32, 8, d_ff=256), map(chr, range(40, 80))
     widget = GptSteps(model, ["A" * 15], vocabulary=letters, boundary="O")
     assert len(widget.weights) < 120_000
-    assert widget.most_letters == 15
 
 
 def test_another_vocabulary_may_have_capitals_and_another_boundary():
-    widget = GptSteps(gpt(4, 6, 2, 1), ["Aab"], vocabulary="aAb|", boundary="|")
-    assert widget.name == "Aab"
-    widget.name = "AB"  # no capital B there
-    assert widget.name == "Ab"
+    widget = GptSteps(gpt(4, 6, 2, 1), ["AaB"], vocabulary="aAb|", boundary="|")
+    assert widget.name == "Aab"  # no capital B there
 
 
 def test_python_sees_what_the_browser_changes():
@@ -131,27 +127,11 @@ def test_python_sees_what_the_browser_changes():
     assert seen == [("line", "scores"), ("token", 3), ("head", 2), ("name", "anna")]
 
 
-@pytest.mark.parametrize(
-    ("trait", "value", "message"),
-    [
-        ("name", "jürgen", "name must hold the model's letters, 'abc"),
-        ("name", "a.b", "got '.' in 'a.b'"),
-        ("name", "", "name must have 1 to 11 letters, got 0"),
-        ("name", "a" * 12, "name must have 1 to 11 letters, got 12"),
-        ("token", -1, "token must be from 0 to 11, got -1"),
-        ("token", 12, "token must be from 0 to 11, got 12"),
-        ("head", 3, "head must be from 0 to 2 (0-based), got 3"),
-        ("line", "mask", "line"),
-        ("weights", b"", "read-only"),
-        ("code", [], "read-only"),
-    ],
-)
-def test_impossible_values_are_refused_and_nothing_changes(trait, value, message):
+@pytest.mark.parametrize("name", ["weights", "code", "names", "vocabulary"])
+def test_what_describes_the_model_is_fixed(name):
     widget = GptSteps(MODELS["the course's"])
-    before = widget.get_state()
-    with pytest.raises(traitlets.TraitError, match=re.escape(message)):
-        setattr(widget, trait, value)
-    assert widget.get_state() == before
+    with pytest.raises(traitlets.TraitError, match="read-only"):
+        setattr(widget, name, getattr(widget, name))
 
 
 def with_parts(**options):

@@ -97,30 +97,8 @@ def test_what_a_reader_moves_is_observable():
     assert {name for name, _ in seen} <= set(widget.keys)  # synced with the browser
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("head", 6, r"head must be one of 0 to 5 \(0-based\), got 6"),
-        ("pinned", -2, r"pinned must be one of 0 to 5 \(0-based\), or -1 for none, got -2"),
-        ("token", 6, "token must be one of 0 to 5"),
-        ("score", 3, "score must be one of 0 to 2"),
-        ("above", 101, "above must be one of 0 to 100"),
-        ("order", "best", "order"),
-    ],
-)
-def test_impossible_choices_are_refused_and_nothing_changes(name, value, message):
-    widget = HeadAtlas(made_atlas()[0])
-    before = getattr(widget, name)
-    with pytest.raises(traitlets.TraitError, match=message):
-        setattr(widget, name, value)
-    assert getattr(widget, name) == before
-
-
 def test_without_values_there_is_no_length_to_take_times():
-    widget = HeadAtlas(made_atlas(has_values=False)[0])
-    assert widget.value_norms == b""
-    with pytest.raises(traitlets.TraitError, match="valued needs value_norms"):
-        widget.valued = True
+    assert HeadAtlas(made_atlas(has_values=False)[0]).value_norms == b""
 
 
 @pytest.mark.parametrize("name", ["maps", "tokens", "patterns", "layers"])

@@ -83,14 +83,6 @@ def test_a_move_in_the_browser_may_change_head_count_and_head_at_once():
     assert (widget.num_heads, widget.head) == (12, 11)
 
 
-@pytest.mark.parametrize(("name", "value"), [("num_heads", 5), ("num_heads", 0), ("head", 4)])
-def test_impossible_values_are_refused_and_nothing_changes(name, value):
-    widget = explorer(num_heads=4)
-    with pytest.raises(traitlets.TraitError, match=name):
-        setattr(widget, name, value)
-    assert (widget.num_heads, widget.head) == (4, 0)
-
-
 @pytest.mark.parametrize("name", ["tokens", "q", "k", "T", "d", "origin"])
 def test_what_describes_the_tensors_is_fixed(name):
     widget = explorer()
@@ -277,29 +269,6 @@ def test_another_source_keeps_the_head_count_if_it_divides_and_all_places_in_ran
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("source", 2, "source must be one of 0 to 1"),
-        ("pinned", 3, r"pinned must be one of 0 to 2 \(0-based\), or -1 for none, got 3"),
-        ("pinned", -2, "got -2"),
-        ("token", 5, "token must be one of 0 to 4"),
-        ("sentence", ["a"] * 17, "sentence must be at most 16 for hand-built heads, got 17"),
-    ],
-)
-def test_impossible_choices_are_refused_and_nothing_changes(name, value, message):
-    widget = HeadExplorer.of_sources(DOG, [ruled(), random_source()])
-    before = getattr(widget, name)
-    with pytest.raises(traitlets.TraitError, match=message):
-        setattr(widget, name, value)
-    assert getattr(widget, name) == before
-
-
-def test_own_words_need_a_source_that_knows_them():
-    with pytest.raises(traitlets.TraitError, match="sentence needs a source"):
-        explorer().sentence = ["other", "words"]
-
-
-@pytest.mark.parametrize(
     ("error", "message", "sources"),
     [
         (TypeError, "sources must be a list", lambda: random_source()),
@@ -340,7 +309,7 @@ def test_the_token_at_the_start_is_given_by_its_place_or_by_itself(token, place)
     [
         (ValueError, "cat", "token must stand once in tokens, got 'cat', which isn't among them"),
         (ValueError, "a", r"got 'a', which stands at \[0, 2\]: give its place"),
-        (traitlets.TraitError, 3, "token must be one of 0 to 2"),
+        (ValueError, 3, "token must be from 0 to 2"),
     ],
 )
 def test_a_token_that_cannot_be_the_start_is_refused_in_words(error, token, message):

@@ -61,14 +61,6 @@ def test_what_a_reader_paints_is_observable():
     assert "mask" in widget.keys  # synced with the browser
 
 
-@pytest.mark.parametrize("value", [[True] * 15, [], [0.5] * 16, None])
-def test_impossible_masks_are_refused_and_nothing_changes(value):
-    widget = painter()
-    with pytest.raises(traitlets.TraitError, match="mask"):
-        widget.mask = value
-    assert widget.mask == [True] * 16
-
-
 @pytest.mark.parametrize("name", ["tokens", "q", "k", "T", "d", "origin"])
 def test_what_describes_the_tensors_is_fixed(name):
     widget = painter()

@@ -48,42 +48,25 @@ def test_what_is_given_is_shown():
 
 
 @pytest.mark.parametrize(
-    ("trait", "value", "message"),
+    ("error", "message", "options"),
     [
-        ("num_heads", 3, "num_heads must be one of [1, 2, 4, 8], got 3"),
-        ("seed", 1000, "seed must be from 0 to 999, got 1000"),
-        ("draw", -1, "draw must be from 0 to 999, got -1"),
-        ("top_k", 0, "top_k must be from 1 to 27, got 0"),
-        ("top_k", 28, "top_k must be from 1 to 27, got 28"),
-        ("temperature", 2.1, "temperature must be from 0 to 2, got 2.1"),
-        ("temperature", float("nan"), "temperature must be from 0 to 2, got nan"),
-        ("beginning", "jürgen", "text must hold letters from a to z, got 'ü' in 'jürgen'"),
-        ("beginning", "a" * 16, "text must have 1 to 15 letters, got 16"),
+        (TypeError, "num_heads must be an int", {"num_heads": 2.0}),
+        (ValueError, "num_heads must be one of [1, 2, 4, 8], got 5", {"num_heads": 5}),
+        (TypeError, "seed must be an int", {"seed": "1"}),
+        (ValueError, "seed must be from 0 to 999, got 1000", {"seed": 1000}),
+        (TypeError, "top_k must be an int", {"top_k": 2.5}),
+        (ValueError, "top_k must be from 1 to 27, got 0", {"top_k": 0}),
+        (ValueError, "top_k must be from 1 to 27, got 28", {"top_k": 28}),
+        (TypeError, "temperature must be a number", {"temperature": "1"}),
+        (ValueError, "temperature must be from 0 to 2, got -0.1", {"temperature": -0.1}),
+        (ValueError, "temperature must be from 0 to 2, got nan", {"temperature": float("nan")}),
+        (TypeError, "beginning must be a string", {"beginning": 3}),
+        (ValueError, "beginning: text must hold letters from a to z", {"beginning": "a b"}),
+        (ValueError, "text must have 1 to 15 letters, got 16", {"beginning": "a" * 16}),
     ],
 )
-def test_what_no_reader_could_choose_is_refused(trait, value, message):
-    widget = NameLab()
-    before = getattr(widget, trait)
-    with pytest.raises(traitlets.TraitError, match=re.escape(message)):
-        setattr(widget, trait, value)
-    assert getattr(widget, trait) == before
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"num_heads": 2.0}, TypeError),
-        ({"num_heads": 5}, traitlets.TraitError),
-        ({"seed": "1"}, TypeError),
-        ({"top_k": 2.5}, TypeError),
-        ({"temperature": "1"}, TypeError),
-        ({"temperature": -0.1}, traitlets.TraitError),
-        ({"beginning": 3}, TypeError),
-        ({"beginning": "a b"}, traitlets.TraitError),
-    ],
-)
-def test_wrong_arguments_are_refused(options, error):
-    with pytest.raises(error, match=next(iter(options))):
+def test_bad_input_is_refused_in_words(error, message, options):
+    with pytest.raises(error, match=re.escape(message)):
         NameLab(**options)
 
 

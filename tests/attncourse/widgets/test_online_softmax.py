@@ -64,27 +64,11 @@ def test_what_a_reader_moves_is_observable():
     assert {"scores", "block", "step", "method"} <= set(widget.keys)  # synced with the browser
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("scores", torch.zeros(4), "scores must stay 3 numbers, got 4"),
-        ("scores", torch.full((3,), torch.nan), "scores must be finite"),
-        ("scores", torch.full((3,), torch.inf), "scores must be finite"),
-        ("scores", torch.full((3,), 1001.0), "scores must hold numbers from -1000 to 1000"),
-        ("scores", [0.0] * 3, "scores"),
-        ("block", 0, "block must be from 1 to 3, got 0"),
-        ("block", 4, "block must be from 1 to 3, got 4"),
-        ("step", 4, "step must be from 0 to 3, got 4"),
-        ("method", "safe", r"method must be one of \['online', .* got 'safe'"),
-        ("values", b"", "read-only"),
-        ("start_scores", b"", "read-only"),
-    ],
-)
-def test_impossible_values_are_refused_and_nothing_changes(name, value, message):
+@pytest.mark.parametrize("name", ["T", "d", "values", "start_scores"])
+def test_what_is_fixed_stays(name):
     widget = OnlineSoftmax(SCORES, VALUES)
-    with pytest.raises(traitlets.TraitError, match=message):
-        setattr(widget, name, value)
-    assert state(widget) == state(OnlineSoftmax(SCORES, VALUES))
+    with pytest.raises(traitlets.TraitError, match="read-only"):
+        setattr(widget, name, getattr(widget, name))
 
 
 @pytest.mark.parametrize(

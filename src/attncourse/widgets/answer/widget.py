@@ -13,6 +13,7 @@ from attncourse.widgets._browser_code import browser_code, style_sheet
 from attndoctor.verdict import Verdict
 from attnlib.checks import checked_texts, require_positive_int, require_text, shape_of
 
+KINDS = ("numbers", "choice", "lines", "order")
 MOST_VERDICTS = 2**16  # that differ from each other: two bytes tell them apart
 
 
@@ -105,47 +106,13 @@ class Answer(anywidget.AnyWidget):
         """Say what is to be answered, and not what is right."""
         return f"Answer({self.kind!r}, {sum(map(len, self.labels))} labels)"
 
-    @traitlets.validate("given")
-    def _given_is_an_answer(self, proposal: dict) -> list:
-        given = proposal["value"]
-        sizes = [len(part) for part in self.labels]
-        if not _is_answer(self.kind, given, sizes):
-            raise traitlets.TraitError(
-                f"given must be {WANTED[self.kind]}; {sizes} are there, got {given!r}"
-            )
-        return given
-
-
-WANTED = {
-    "numbers": "one text for each field",
-    "choice": "one index or None for each part",
-    "lines": "the indices of the picked lines, ascending",
-    "order": "the index of each step once",
-}
-
-
-def _is_answer(kind: str, given: list, sizes: list[int]) -> bool:
-    """Tell whether a list is what a reader of this kind of answer can give."""
-    if kind == "numbers":
-        return len(given) == sum(sizes) and all(isinstance(text, str) for text in given)
-    if kind == "choice":
-        return len(given) == len(sizes) and all(
-            choice is None or _is_index(choice, size)
-            for choice, size in zip(given, sizes, strict=True)
-        )
-    if not all(_is_index(value, sizes[0]) for value in given):
-        return False
-    if kind == "lines":
-        return given == sorted(set(given))
-    return sorted(given) == list(range(sizes[0]))
-
 
 def _checked_parts(
     kind: str, parts: Sequence[tuple[str, Sequence[str]]]
 ) -> tuple[list[str], list[list[str]]]:
     """Return the parts' titles and labels, or raise if nothing can be answered there."""
-    if kind not in WANTED:
-        raise ValueError(f"kind must be one of {', '.join(WANTED)}, got {kind!r}")
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if not parts or (kind in ("lines", "order") and len(parts) > 1):
         wanted = "one part" if kind in ("lines", "order") else "parts"
         raise ValueError(f"{kind} needs {wanted}, got {len(parts)}")
@@ -204,7 +171,3 @@ def _untouched(kind: str, sizes: list[int]) -> list:
     if kind == "choice":
         return [None] * len(sizes)
     return list(range(sizes[0])) if kind == "order" else []
-
-
-def _is_index(value: object, size: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < size

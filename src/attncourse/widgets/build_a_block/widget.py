@@ -24,7 +24,6 @@ from attnlib.checks import (
 Variant = tuple[bool, Literal["pre", "post"] | None]
 NORM_POSITIONS = (None, "pre", "post")
 KINDS = ("size", "cosine")
-LAST_STOP = 14  # of the longest way: the input, six stops in each of two blocks, the last norm
 ROUNDING = 1e-4  # by which a cosine computed in float32 may exceed 1
 
 
@@ -92,7 +91,7 @@ class BuildABlock(anywidget.AnyWidget):
     residual = traitlets.Bool(False).tag(sync=True)
     norm_position = traitlets.Enum(NORM_POSITIONS, None, allow_none=True).tag(sync=True)
     depth = traitlets.Int(1).tag(sync=True)
-    stop = traitlets.Int(0, min=0, max=LAST_STOP).tag(sync=True)
+    stop = traitlets.Int(0).tag(sync=True)
 
     def __init__(
         self,
@@ -125,14 +124,6 @@ class BuildABlock(anywidget.AnyWidget):
         """Say what is shown, without the bytes."""
         wirings = f"{len(self.variants)} of 6 wirings measured"
         return f"BuildABlock(depths {self.depths}, {wirings}, {self.runs} runs each)"
-
-    @traitlets.validate("depth")
-    def _depth_was_measured(self, proposal: dict) -> int:
-        if proposal["value"] not in self.depths:
-            raise traitlets.TraitError(
-                f"depth must be one of {self.depths}, where was measured, got {proposal['value']}"
-            )
-        return proposal["value"]
 
 
 def _checked_depths(depths: Sequence[int]) -> list[int]:

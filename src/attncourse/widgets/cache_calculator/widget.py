@@ -8,13 +8,21 @@ import traitlets
 
 from attncourse.widgets._base import set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._inputs import require_one_of, require_within
 from attnlib.checks import checked_list, divisors_of, require_count, require_positive_int
 
-MOST_LAYERS, MOST_HEADS, WIDEST = 128, 128, 512
+WIDEST = 512  # head
 WIDEST_LATENT = 4 * WIDEST  # DeepSeek-V2's rule for the widest head
-MOST_TOKENS, MOST_SEQUENCES = 2**20, 128
-BYTES = (4, 2, 1)  # per number
-MOST_MEMORY = 1024  # GiB
+BYTES = (4, 2, 1)  # per number: 32 bits, 16, 8
+MOST = {
+    "layers": 128,
+    "num_heads": 128,
+    "num_kv_heads": 128,
+    "d_k": WIDEST,
+    "tokens": 2**20,
+    "sequences": 128,
+    "memory": 1024,  # GiB
+}
 
 
 class CachedModel(NamedTuple):
@@ -145,21 +153,19 @@ class CacheCalculator(anywidget.AnyWidget):
             "d_k": known.d_k if d_k is None else d_k,
             "tokens": known.tokens if tokens is None else tokens,
             "sequences": sequences,
-            "bytes_per_number": bytes_per_number,
             "memory": memory,
         }
         for name, size in sizes.items():
             require_positive_int(name, size)
+            require_within(name, size, 1, MOST[name])
+        require_positive_int("bytes_per_number", bytes_per_number)
+        require_one_of("bytes_per_number", bytes_per_number, BYTES)
         heads = [sizes.pop("num_heads"), sizes.pop("num_kv_heads")]
-        latent = checked_list("latent", known.latent if latent is None else latent)
-        for size in latent:
-            require_count("each of latent", size)
+        _require_shared_evenly(*heads)
+        latent = _checked_latent(known.latent if latent is None else latent)
         models = [entry._asdict() | {"latent": list(entry.latent)} for entry in MODELS]
         set_fixed(self, {"models": models})
-        try:
-            super().__init__(heads=heads, latent=latent, **sizes)
-        except traitlets.TraitError as error:
-            raise ValueError(str(error)) from None
+        super().__init__(heads=heads, latent=latent, bytes_per_number=bytes_per_number, **sizes)
 
     @property
     def bytes_per_token(self) -> int:
@@ -180,65 +186,6 @@ class CacheCalculator(anywidget.AnyWidget):
             f"tokens={self.tokens}: {self.bytes_in_all} bytes)"
         )
 
-    @traitlets.validate("layers", "d_k", "tokens", "sequences", "memory")
-    def _is_a_size(self, proposal: dict) -> int:
-        size, name = proposal["value"], proposal["trait"].name
-        most = {
-            "layers": MOST_LAYERS,
-            "d_k": WIDEST,
-            "tokens": MOST_TOKENS,
-            "sequences": MOST_SEQUENCES,
-            "memory": MOST_MEMORY,
-        }[name]
-        if not 1 <= size <= most:
-            raise traitlets.TraitError(f"{name} must be from 1 to {most}, got {size}")
-        return size
-
-    @traitlets.validate("heads")
-    def _heads_are_shared_evenly(self, proposal: dict) -> list[int]:
-        heads = proposal["value"]
-        if len(heads) != 2:
-            raise traitlets.TraitError(f"heads must be [query heads, key heads], got {heads}")
-        num_heads, num_kv_heads = heads
-        if not 1 <= num_heads <= MOST_HEADS:
-            raise traitlets.TraitError(f"num_heads must be from 1 to {MOST_HEADS}, got {num_heads}")
-        if num_kv_heads < 1 or num_heads % num_kv_heads:
-            raise traitlets.TraitError(
-                f"num_kv_heads must divide num_heads={num_heads}, got {num_kv_heads}: each key "
-                f"head serves as many query heads, so it may be one of {divisors_of(num_heads)}"
-            )
-        return heads
-
-    @traitlets.validate("latent")
-    def _latent_is_a_vector_and_a_key(self, proposal: dict) -> list[int]:
-        latent = proposal["value"]
-        if not latent:
-            return latent
-        if len(latent) != 2:
-            raise traitlets.TraitError(f"latent must be empty or [d_c, d_R], got {latent}")
-        d_c, d_R = latent
-        if not 1 <= d_c <= WIDEST_LATENT:
-            raise traitlets.TraitError(
-                f"latent's d_c must be from 1 to {WIDEST_LATENT}, got {d_c}: the width of the "
-                "vector that is kept"
-            )
-        if not 0 <= d_R <= WIDEST:
-            raise traitlets.TraitError(
-                f"latent's d_R must be from 0 to {WIDEST}, got {d_R}: the width of the key that "
-                "carries the position"
-            )
-        return latent
-
-    @traitlets.validate("bytes_per_number")
-    def _numbers_have_a_size(self, proposal: dict) -> int:
-        size = proposal["value"]
-        if size not in BYTES:
-            raise traitlets.TraitError(
-                f"bytes_per_number must be one of {list(BYTES)}, got {size}: 4 for 32 bits, 2 for "
-                "16, 1 for 8"
-            )
-        return size
-
 
 def _model_named(name: str) -> CachedModel:
     """Return a model of MODELS, or raise if there is none of this name."""
@@ -246,3 +193,25 @@ def _model_named(name: str) -> CachedModel:
         if model.name == name:
             return model
     raise ValueError(f"model must be one of {[model.name for model in MODELS]}, got {name!r}")
+
+
+def _require_shared_evenly(num_heads: int, num_kv_heads: int) -> None:
+    """Raise ValueError unless each key head serves as many query heads."""
+    if num_heads % num_kv_heads:
+        raise ValueError(
+            f"num_kv_heads must divide num_heads={num_heads}, got {num_kv_heads}: each key "
+            f"head serves as many query heads, so it may be one of {divisors_of(num_heads)}"
+        )
+
+
+def _checked_latent(latent: Sequence[int]) -> list[int]:
+    """Return nothing or [d_c, d_R] as a list, or raise if it is neither."""
+    latent = checked_list("latent", latent)
+    for size in latent:
+        require_count("each of latent", size)
+    if len(latent) not in (0, 2):
+        raise ValueError(f"latent must be empty or [d_c, d_R], got {latent}")
+    if latent:
+        require_within("latent's d_c", latent[0], 1, WIDEST_LATENT)
+        require_within("latent's d_R", latent[1], 0, WIDEST)
+    return latent

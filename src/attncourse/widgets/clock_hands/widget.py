@@ -5,6 +5,7 @@ import traitlets
 
 from attncourse.widgets._base import summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._inputs import require_one_of, require_within
 from attnlib.checks import require_count, require_flag, require_positive_int
 
 LAST = 63  # the largest position
@@ -54,30 +55,15 @@ class ClockHands(anywidget.AnyWidget):
     def __init__(
         self, position: int = 3, other: int = 1, *, d: int = 8, rotary: bool = False
     ) -> None:
-        require_count("position", position)
-        require_count("other", other)
+        for name, value in (("position", position), ("other", other)):
+            require_count(name, value)
+            require_within(name, value, 0, LAST)
         require_positive_int("d", d)
+        require_one_of("d", d, WIDTHS)
         require_flag("rotary", rotary)
-        try:
-            super().__init__(position=position, other=other, d=d, rotary=rotary)
-        except traitlets.TraitError as error:
-            raise ValueError(str(error)) from None
+        super().__init__(position=position, other=other, d=d, rotary=rotary)
 
     def __repr__(self) -> str:
         """Say what is shown."""
         kind = "rotary" if self.rotary else "sinusoidal"
         return f"ClockHands({self.position}, {self.other}, d={self.d}, {kind})"
-
-    @traitlets.validate("position", "other")
-    def _is_a_position(self, proposal: dict) -> int:
-        position, name = proposal["value"], proposal["trait"].name
-        if not 0 <= position <= LAST:
-            raise traitlets.TraitError(f"{name} must be from 0 to {LAST}, got {position}")
-        return position
-
-    @traitlets.validate("d")
-    def _is_a_width(self, proposal: dict) -> int:
-        d = proposal["value"]
-        if d not in WIDTHS:
-            raise traitlets.TraitError(f"d must be one of {list(WIDTHS)}, got {d}")
-        return d

@@ -16,7 +16,6 @@ from attncourse.widgets.two_heads.widget import EXAMPLE_HEADS, EXAMPLE_X
 from attnlib.attention import MultiHeadAttention
 from attnlib.checks import (
     checked_texts,
-    divisors_of,
     require_divisible,
     require_flag,
     require_text,
@@ -193,35 +192,6 @@ class Flow(anywidget.AnyWidget):
         """Say what is shown, without the bytes."""
         sizes = f"{self.T} tokens, d={self.d}, num_heads={self.num_heads}"
         return f"Flow({sizes}, causal={self.causal}, at {self.matrix})"
-
-    @traitlets.validate("place")
-    def _place_is_a_place(self, proposal: dict) -> list[int]:
-        place = proposal["value"]
-        if len(place) != 3 or min(place) < 0:
-            raise traitlets.TraitError(
-                f"place must be [row, head, column], whole numbers from 0, got {place}"
-            )
-        return place
-
-    @traitlets.validate("num_heads")
-    def _heads_fit(self, proposal: dict) -> int:
-        possible = divisors_of(self.d)
-        if proposal["value"] not in possible:
-            raise traitlets.TraitError(
-                f"num_heads must be one of {possible}, which divide d={self.d}, "
-                f"got {proposal['value']}"
-            )
-        return proposal["value"]
-
-    @traitlets.validate("sequence")
-    def _tokens_exist(self, proposal: dict) -> list[int]:
-        places = proposal["value"]
-        if len(places) != self.T or not all(0 <= i < self.T for i in places):
-            raise traitlets.TraitError(
-                f"sequence must name a token for each of {self.T} places, from 0 to {self.T - 1}, "
-                f"got {places}"
-            )
-        return places
 
 
 def _example() -> dict[str, Tensor | None]:

@@ -116,34 +116,3 @@ class GptSteps(anywidget.AnyWidget):
     def __repr__(self) -> str:
         """Say what is shown, without the bytes."""
         return f"GptSteps({self.name!r}, token {self.token}, head {self.head}, at {self.line})"
-
-    @property
-    def most_letters(self) -> int:
-        """The most letters that a name may have."""
-        return min(self.spec["length"], LONGEST) - 1
-
-    @traitlets.validate("name")
-    def _name_is_in_the_models_letters(self, proposal: dict) -> str:
-        try:
-            return checked_name(
-                proposal["value"], self.vocabulary, self.boundary, self.most_letters
-            )
-        except ValueError as error:
-            raise traitlets.TraitError(str(error)) from None
-
-    @traitlets.validate("token")
-    def _token_may_be_read(self, proposal: dict) -> int:
-        if not 0 <= proposal["value"] <= self.most_letters:
-            raise traitlets.TraitError(
-                f"token must be from 0 to {self.most_letters}, got {proposal['value']}"
-            )
-        return proposal["value"]
-
-    @traitlets.validate("head")
-    def _head_exists(self, proposal: dict) -> int:
-        h = self.spec["blocks"][0]["num_heads"]
-        if not 0 <= proposal["value"] < h:
-            raise traitlets.TraitError(
-                f"head must be from 0 to {h - 1} (0-based), got {proposal['value']}"
-            )
-        return proposal["value"]

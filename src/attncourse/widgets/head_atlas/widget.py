@@ -13,8 +13,6 @@ from attncourse.widgets._standalone import standalone_page
 from attncourse.widgets.head_atlas.notes import notes_of
 from attncourse.widgets.head_atlas.state import state_of
 
-MOST_STEPS = 100  # of the slider that leaves out heads
-
 
 class HeadAtlas(anywidget.AnyWidget):
     """All heads of a model as small maps: sorted and filtered by a score, looked at, compared.
@@ -119,22 +117,3 @@ class HeadAtlas(anywidget.AnyWidget):
     def __repr__(self) -> str:
         """Say what is shown, without the bytes."""
         return f"HeadAtlas({self.name!r}, {len(self.layers)} x {self.h} heads, {self.T} tokens)"
-
-    @traitlets.validate("score", "head", "token", "above", "pinned")
-    def _is_there(self, proposal: dict) -> int:
-        name, place = proposal["trait"].name, proposal["value"]
-        heads = len(self.layers) * self.h
-        sizes = {"score": len(self.patterns), "token": self.T, "above": MOST_STEPS + 1}
-        first, size = (-1 if name == "pinned" else 0), sizes.get(name, heads)
-        if not first <= place < size:
-            none = ", or -1 for none" if first else ""
-            raise traitlets.TraitError(
-                f"{name} must be one of 0 to {size - 1} (0-based){none}, got {place}"
-            )
-        return place
-
-    @traitlets.validate("valued")
-    def _has_values(self, proposal: dict) -> bool:
-        if proposal["value"] and not self.value_norms:
-            raise traitlets.TraitError("valued needs value_norms, and this atlas has none")
-        return proposal["value"]

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from attncourse.widgets._base import set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import float32_bytes, require_light
+from attncourse.widgets._inputs import float32_bytes, require_light, require_within
 from attncourse.widgets._origins import departure, said_of
 from attncourse.widgets._queries_and_keys import QueriesAndKeys
-from attncourse.widgets.head_explorer.sources import HeadSource, require_few
+from attncourse.widgets.head_explorer.sources import HeadSource
 from attnlib.attention import MultiHeadAttention
-from attnlib.checks import checked_list, checked_texts, require_divisible, require_flag
+from attnlib.checks import checked_list, checked_texts, require_count, require_flag
 
 MOST_TOKENS = 512  # labels of more would make a map wider than anyone scrolls
 MOST_WEIGHTS = 2**25  # of all heads; the browser computes them in some seconds
@@ -204,44 +204,6 @@ class HeadExplorer(QueriesAndKeys):
         d = self.sources[self.source]["d"]
         return f"HeadExplorer({self.T} tokens, d={d}, num_heads={self.num_heads})"
 
-    @traitlets.validate("source")
-    def _source_exists(self, proposal: dict) -> int:
-        return _checked_place("source", proposal["value"], 0, len(self.sources))
-
-    @traitlets.validate("num_heads")
-    def _num_heads_divides_d(self, proposal: dict) -> int:
-        try:
-            require_divisible(self.sources[self.source]["d"], proposal["value"])
-        except ValueError as error:
-            raise traitlets.TraitError(str(error)) from None
-        return proposal["value"]
-
-    @traitlets.validate("head")
-    def _head_exists(self, proposal: dict) -> int:
-        return _checked_place("head", proposal["value"], 0, self.num_heads)
-
-    @traitlets.validate("pinned")
-    def _pinned_exists(self, proposal: dict) -> int:
-        return _checked_place("pinned", proposal["value"], -1, self.num_heads)
-
-    @traitlets.validate("token")
-    def _token_exists(self, proposal: dict) -> int:
-        return _checked_place("token", proposal["value"], 0, len(self._shown_tokens()))
-
-    @traitlets.validate("sentence")
-    def _sentence_is_short(self, proposal: dict) -> list[str]:
-        words = proposal["value"]
-        try:
-            require_few("sentence", words)
-        except ValueError as error:
-            raise traitlets.TraitError(str(error)) from None
-        if words and not any(source["rules"] for source in self.sources):
-            raise traitlets.TraitError(
-                "sentence needs a source that HeadSource.by_rules made: these q and k belong to "
-                "their tokens"
-            )
-        return words
-
     def _shown_tokens(self) -> list[str]:
         own = self.sentence and self.sources[self.source]["rules"]
         return self.sentence if own else self.tokens
@@ -269,22 +231,14 @@ class HeadExplorer(QueriesAndKeys):
         self.token = min(self.token, len(self._shown_tokens()) - 1)
 
 
-def _checked_place(name: str, place: int, first: int, size: int) -> int:
-    """Return a place from `first` to `size - 1`, or raise TraitError."""
-    if not first <= place < size:
-        none = ", or -1 for none" if first < 0 else ""
-        raise traitlets.TraitError(
-            f"{name} must be one of 0 to {size - 1} (0-based){none}, got {place}"
-        )
-    return place
-
-
 def _place_of(token: int | str | None, tokens: Sequence[str]) -> int:
     """Return the place of a token that is given by it or by itself, the last if by neither."""
     if token is None:
         return len(tokens) - 1
     if not isinstance(token, str):
-        return token  # the trait checks it
+        require_count("token", token)
+        require_within("token", token, 0, len(tokens) - 1)
+        return token
     places = [i for i, other in enumerate(tokens) if other == token]
     if len(places) != 1:
         found = f"stands at {places}: give its place" if places else "isn't among them"

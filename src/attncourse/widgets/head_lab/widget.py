@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import anywidget
 import traitlets
@@ -12,9 +11,10 @@ from attncourse.tasks import concord
 from attncourse.training import RECIPES
 from attncourse.widgets._base import set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._inputs import require_one_of, require_within
 from attncourse.widgets._known_digests import known_digests
 from attncourse.widgets.head_lab.model import checked_form, counts_of, weights_of
-from attnlib.checks import checked_list, require_count, require_flag
+from attnlib.checks import checked_list, require_count, require_flag, require_text
 from attnlib.model import TransformerModel
 
 # How many of our models share a best head, and of how many: benchmarks/heads.py writes it.
@@ -104,7 +104,7 @@ class HeadLab(anywidget.AnyWidget):
         TypeError: a number that isn't one; a sentence that isn't text; muted that's no list; mlp or
             small that's neither True nor False; a model that isn't attnlib's own, or has parts that
             aren't.
-        ValueError, traitlets.TraitError: another number of heads, symbols or steps; another task; a
+        ValueError: another number of heads, symbols or steps; another task; a
             seed that's too large; words that are no sentence of the language, with what may stand
             there; a head that no model has; a model for another task, or one that the browser can't
             train, with what came; a model for the smallest form; from_weights without a model.
@@ -183,12 +183,17 @@ class HeadLab(anywidget.AnyWidget):
         numbers = {"num_heads": num_heads, "symbols": symbols, "steps": steps, "seed": seed}
         for name, value in numbers.items():
             require_count(name, value)
+        require_within("seed", seed, 0, MOST_SEEDS - 1)
+        require_one_of("num_heads", num_heads, self.counts)
+        require_one_of("task", task, ["concord"] if small or model is not None else TASKS)
+        require_one_of("symbols", symbols, SYMBOLS)
+        require_one_of("steps", steps, STEPS)
         super().__init__(
             task=task,
             mlp=mlp,
             from_weights=from_weights,
-            sentence=sentence,
-            muted=checked_list("muted", muted),
+            sentence=_checked_sentence(sentence),
+            muted=_checked_heads(muted, self.counts[-1]),
             **numbers,
         )
 
@@ -199,61 +204,20 @@ class HeadLab(anywidget.AnyWidget):
         heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"
         return f"HeadLab({task}{heads}, seed {self.seed}, {state}, muted={self.muted})"
 
-    @traitlets.validate("num_heads", "task", "symbols", "steps")
-    def _is_offered(self, proposal: dict) -> int | str:
-        name, value = proposal["trait"].name, proposal["value"]
-        offered: dict[str, list[Any]] = {
-            "num_heads": self.counts,
-            "task": ["concord"] if self.small or self.weights else TASKS,
-            "symbols": self.symbol_counts,
-            "steps": self.step_counts,
-        }
-        if value not in offered[name]:
-            raise traitlets.TraitError(f"{name} must be one of {offered[name]}, got {value!r}")
-        return value
 
-    @traitlets.validate("seed")
-    def _seed_is_small(self, proposal: dict) -> int:
-        self._require_seed("seed", proposal["value"])
-        return proposal["value"]
+def _checked_sentence(sentence: str) -> str:
+    """Return a sentence as Concord writes it, or raise if it is none of Concord."""
+    require_text("sentence", sentence)
+    try:
+        return str(concord.read(sentence))
+    except ValueError as error:
+        raise ValueError(f"sentence: {error}") from None
 
-    @traitlets.validate("beside")
-    def _model_beside_exists(self, proposal: dict) -> list[int]:
-        beside = proposal["value"]
-        if len(beside) not in (0, 2) or (beside and beside[0] not in self.counts):
-            raise traitlets.TraitError(
-                f"beside must be empty, or one of {self.counts} heads and a seed, got {beside}"
-            )
-        if beside:
-            self._require_seed("the seed in beside", beside[1])
-        return beside
 
-    @traitlets.validate("sentence")
-    def _sentence_is_of_the_language(self, proposal: dict) -> str:
-        try:
-            return str(concord.read(proposal["value"]))
-        except ValueError as error:
-            raise traitlets.TraitError(f"sentence: {error}") from None
-
-    @traitlets.validate("head")
-    def _head_exists(self, proposal: dict) -> int:
-        self._require_heads("head", [proposal["value"]])
-        return proposal["value"]
-
-    @traitlets.validate("muted")
-    def _muted_heads_exist(self, proposal: dict) -> list[int]:
-        heads = sorted(set(proposal["value"]))
-        self._require_heads("muted", heads)
-        return heads
-
-    def _require_seed(self, name: str, seed: int) -> None:
-        if not 0 <= seed < MOST_SEEDS:
-            raise traitlets.TraitError(f"{name} must be from 0 to {MOST_SEEDS - 1}, got {seed}")
-
-    def _require_heads(self, name: str, heads: list[int]) -> None:
-        most = self.counts[-1]
-        wrong = [head for head in heads if not 0 <= head < most]
-        if wrong:
-            raise traitlets.TraitError(
-                f"{name} must name heads from 0 to {most - 1} (0-based), got {wrong[0]}"
-            )
+def _checked_heads(muted: Sequence[int], most: int) -> list[int]:
+    """Return heads in order, each once, or raise if no model has one of them."""
+    heads = checked_list("muted", muted)
+    for head in heads:
+        require_count("each of muted", head)
+        require_within("each of muted", head, 0, most - 1)
+    return sorted(set(heads))

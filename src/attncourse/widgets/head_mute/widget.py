@@ -10,9 +10,15 @@ from torch import Tensor
 
 from attncourse.widgets._base import set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import checked_numbers, checked_rows, float32_bytes, require_light
+from attncourse.widgets._inputs import (
+    checked_numbers,
+    checked_rows,
+    float32_bytes,
+    require_light,
+    require_within,
+)
 from attnlib.attention import MultiHeadAttention
-from attnlib.checks import checked_texts, require_text, shape_of
+from attnlib.checks import checked_texts, require_count, require_text, shape_of
 
 MOST_HEADS, WIDEST = 16, 128  # what can be drawn so that it can be read
 
@@ -98,6 +104,8 @@ class HeadMute(anywidget.AnyWidget):
                     "it is the same for all tokens"
                 )
         require_text("origin", origin)
+        require_count("token", token)
+        require_within("token", token, 0, T - 1)
         fixed = {"tokens": tokens, "labels": labels, "h": h, "T": T, "d": d, "origin": origin}
         fixed["parts"] = float32_bytes(parts)
         fixed["bias"] = b"" if bias is None else float32_bytes(bias)
@@ -146,24 +154,6 @@ class HeadMute(anywidget.AnyWidget):
     def __repr__(self) -> str:
         """Say what is shown, without the bytes."""
         return f"HeadMute({self.h} heads, {self.T} tokens, d={self.d}, muted={self.muted})"
-
-    @traitlets.validate("muted")
-    def _muted_heads_exist(self, proposal: dict) -> list[int]:
-        heads = sorted(set(proposal["value"]))
-        wrong = [head for head in heads if not 0 <= head < self.h]
-        if wrong:
-            raise traitlets.TraitError(
-                f"muted must hold heads from 0 to {self.h - 1} (0-based), got {wrong[0]}"
-            )
-        return heads
-
-    @traitlets.validate("token")
-    def _token_exists(self, proposal: dict) -> int:
-        if not 0 <= proposal["value"] < self.T:
-            raise traitlets.TraitError(
-                f"token must be one of 0 to {self.T - 1} (0-based), got {proposal['value']}"
-            )
-        return proposal["value"]
 
 
 def _checked_parts(parts: Tensor) -> Tensor:

@@ -97,15 +97,6 @@ class MaskPainter(QueriesAndKeys):
         """Say what is shown, without the bytes."""
         return f"MaskPainter({self.T} tokens, d={self.d}, {sum(self.mask)} looks allowed)"
 
-    @traitlets.validate("mask")
-    def _mask_is_square(self, proposal: dict) -> list[bool]:
-        if len(proposal["value"]) != self.T**2:
-            raise traitlets.TraitError(
-                f"mask must be {self.T} * {self.T} = {self.T**2} booleans, row by row, "
-                f"got {len(proposal['value'])}: a tensor becomes that with .flatten().tolist()"
-            )
-        return proposal["value"]
-
 
 def _checked_mask(mask: Tensor, T: int) -> Tensor:
     """Return a mask, or raise unless it is boolean [T, T]."""

@@ -10,6 +10,7 @@ from attncourse.training import RECIPES, held_out_sentences
 from attncourse.training._name_guesses import name_guesses
 from attncourse.widgets._base import set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._inputs import require_one_of, require_within
 from attncourse.widgets._known_digests import known_digests
 from attnlib.checks import require_count, require_number, require_text
 from attnlib.model import TransformerModel
@@ -19,7 +20,7 @@ COUNTS = [1, 2, 4, 8]
 MOST_SEEDS = 1000  # what a reader can tell apart
 HELD_OUT = 300  # names; the browser is asked about them again and again while it trains
 COUNTED = 5_000  # names that guesses which only count have seen
-HOTTEST = 2.0
+HOTTEST = 2
 LETTERS = names.length - 1  # the most that a name has
 BEGINNING = "mel"
 
@@ -62,7 +63,7 @@ class NameLab(anywidget.AnyWidget):
 
     Raises:
         TypeError: a number that isn't one; a beginning that isn't text.
-        ValueError, traitlets.TraitError: another number of heads; a seed, temperature or top_k out
+        ValueError: another number of heads; a seed, temperature or top_k out
             of its range; a beginning with another letter, or too long.
     """
 
@@ -101,7 +102,11 @@ class NameLab(anywidget.AnyWidget):
         for name, value in numbers.items():
             require_count(name, value)
         require_number("temperature", temperature)
-        require_text("beginning", beginning)
+        require_one_of("num_heads", num_heads, COUNTS)
+        require_within("seed", seed, 0, MOST_SEEDS - 1)
+        require_within("top_k", top_k, 1, len(names.vocabulary))
+        require_within("temperature", temperature, 0, HOTTEST)
+        beginning = _checked_beginning(beginning)
         model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": COUNTS[0]})
         set_fixed(self, {"spec": model.spec(), "guesses": dict(_guesses())})
         set_fixed(self, {"digests": known_digests(RECIPE.name)})
@@ -113,35 +118,14 @@ class NameLab(anywidget.AnyWidget):
         state = "trained" if self.trained else "not trained"
         return f"NameLab({heads}, seed {self.seed}, {state}, beginning={self.beginning!r})"
 
-    @traitlets.validate("num_heads")
-    def _is_offered(self, proposal: dict) -> int:
-        if proposal["value"] not in self.counts:
-            raise traitlets.TraitError(
-                f"num_heads must be one of {self.counts}, got {proposal['value']}"
-            )
-        return proposal["value"]
 
-    @traitlets.validate("seed", "draw", "top_k", "temperature")
-    def _is_within_range(self, proposal: dict) -> float:
-        name, value = proposal["trait"].name, proposal["value"]
-        low, high = {
-            "seed": (0, MOST_SEEDS - 1),
-            "draw": (0, MOST_SEEDS - 1),
-            "top_k": (1, len(names.vocabulary)),
-            "temperature": (0, HOTTEST),
-        }[name]
-        if not low <= value <= high:
-            raise traitlets.TraitError(f"{name} must be from {low} to {high:g}, got {value}")
-        return value
-
-    @traitlets.validate("beginning")
-    def _is_the_beginning_of_a_name(self, proposal: dict) -> str:
-        if proposal["value"] == "":
-            return ""
-        try:
-            return names.spelled(names.read(proposal["value"]).ids)
-        except ValueError as error:
-            raise traitlets.TraitError(f"beginning: {error}") from None
+def _checked_beginning(beginning: str) -> str:
+    """Return the beginning of a name in small letters, or raise if no name begins so."""
+    require_text("beginning", beginning)
+    try:
+        return names.spelled(names.read(beginning).ids) if beginning else ""
+    except ValueError as error:
+        raise ValueError(f"beginning: {error}") from None
 
 
 @cache

@@ -9,7 +9,13 @@ from torch import Tensor
 
 from attncourse.widgets._base import set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import float32_bytes, from_float32_bytes, moderate_numbers
+from attncourse.widgets._inputs import (
+    float32_bytes,
+    from_float32_bytes,
+    moderate_numbers,
+    require_one_of,
+    require_within,
+)
 from attnlib.checks import (
     require_count,
     require_drawable,
@@ -118,54 +124,20 @@ class OnlineSoftmax(anywidget.AnyWidget):
         require_text("origin", origin)
         block = min(2, len(scores)) if block is None else block
         require_positive_int("block", block)
+        require_within("block", block, 1, len(scores))
         require_count("step", step)
+        require_within("step", step, 0, len(scores))
+        require_one_of("method", method, METHODS)
         fixed: dict[str, object] = {"T": len(scores), "d": values.shape[1], "origin": origin}
         fixed |= {"values": float32_bytes(values), "start_scores": float32_bytes(scores)}
         set_fixed(self, fixed)
-        try:
-            super().__init__(scores=scores, block=block, step=step, method=method)
-        except traitlets.TraitError as error:
-            raise ValueError(str(error)) from None
+        super().__init__(scores=scores, block=block, step=step, method=method)
 
     def __repr__(self) -> str:
         """Say what is shown, without the numbers."""
         return (
             f"OnlineSoftmax({self.T} scores, block={self.block}, step={self.step}, {self.method})"
         )
-
-    @traitlets.validate("scores")
-    def _keep_their_number(self, proposal: dict) -> Tensor:
-        try:
-            scores = _checked_scores(proposal["value"])
-        except (TypeError, ValueError) as error:
-            raise traitlets.TraitError(str(error)) from None
-        if len(scores) != self.T:
-            raise traitlets.TraitError(
-                f"scores must stay {self.T} numbers, got {len(scores)}: for another number of them "
-                "make a new OnlineSoftmax"
-            )
-        return scores
-
-    @traitlets.validate("block")
-    def _block_fits(self, proposal: dict) -> int:
-        block = proposal["value"]
-        if not 1 <= block <= self.T:
-            raise traitlets.TraitError(f"block must be from 1 to {self.T}, got {block}")
-        return block
-
-    @traitlets.validate("step")
-    def _step_is_there(self, proposal: dict) -> int:
-        step = proposal["value"]
-        if not 0 <= step <= self.T:
-            raise traitlets.TraitError(f"step must be from 0 to {self.T}, got {step}")
-        return step
-
-    @traitlets.validate("method")
-    def _method_is_known(self, proposal: dict) -> str:
-        method = proposal["value"]
-        if method not in METHODS:
-            raise traitlets.TraitError(f"method must be one of {list(METHODS)}, got {method!r}")
-        return method
 
 
 def _checked_scores(scores: Tensor) -> Tensor:

@@ -76,22 +76,6 @@ class Predict(anywidget.AnyWidget):
         """Say what is asked, and not what is right."""
         return f"Predict({self.question!r}, {len(self.choices)} choices)"
 
-    @traitlets.validate("choice")
-    def _choice_exists(self, proposal: dict) -> int | None:
-        choice = proposal["value"]
-        if choice is not None and not 0 <= choice < len(self.choices):
-            raise traitlets.TraitError(
-                f"choice must be None or one of 0 to {len(self.choices) - 1} (0-based), "
-                f"got {choice}"
-            )
-        return choice
-
-    @traitlets.validate("committed")
-    def _commits_to_something(self, proposal: dict) -> bool:
-        if proposal["value"] and self.choice is None:
-            raise traitlets.TraitError("committed can't be True while choice is None: pick one")
-        return proposal["value"]
-
     @traitlets.observe("choice")
     def _no_choice_is_no_commitment(self, change: dict) -> None:
         if change["new"] is None:

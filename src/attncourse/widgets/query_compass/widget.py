@@ -16,6 +16,7 @@ from attnlib.checks import (
     require_dense,
     require_drawable,
     require_flag,
+    require_number,
     require_text,
     shape_of,
 )
@@ -102,34 +103,24 @@ class QueryCompass(anywidget.AnyWidget):
             require_drawable("query", query)
             query = query.tolist()
         query = checked_list("query", query)
+        for number in query:
+            require_number("each of query", number)
+        if len(query) != 2 or not all(map(math.isfinite, query)):
+            raise ValueError(f"query must be two finite numbers, got {query}")
+        require_number("temperature", temperature)
+        if not 0 < temperature < math.inf:
+            raise ValueError(
+                f"temperature must be above 0 and finite, got {temperature}: as it goes to 0, the "
+                "best key takes everything; 0 itself would divide by zero"
+            )
         fixed: dict[str, object] = {"k": float32_bytes(keys), "v": float32_bytes(values)}
         fixed |= {"T": T, "labels": labels, "origin": origin, "details": details}
         set_fixed(self, fixed)
-        try:
-            super().__init__(query=query, temperature=temperature)
-        except traitlets.TraitError as error:
-            raise ValueError(str(error)) from None
+        super().__init__(query=query, temperature=temperature)
 
     def __repr__(self) -> str:
         """Say what is shown, without the bytes."""
         return f"QueryCompass({self.T} keys, query={self.query}, temperature={self.temperature:g})"
-
-    @traitlets.validate("query")
-    def _query_is_a_point(self, proposal: dict) -> list[float]:
-        query = proposal["value"]
-        if len(query) != 2 or not all(map(math.isfinite, query)):
-            raise traitlets.TraitError(f"query must be two finite numbers, got {query}")
-        return query
-
-    @traitlets.validate("temperature")
-    def _temperature_is_positive(self, proposal: dict) -> float:
-        temperature = proposal["value"]
-        if not 0 < temperature < math.inf:
-            raise traitlets.TraitError(
-                f"temperature must be above 0 and finite, got {temperature}: as it goes to 0, the "
-                "best key takes everything; 0 itself would divide by zero"
-            )
-        return temperature
 
 
 def _checked_points(name: str, value: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from torch import Tensor
 from attncourse.tokens import BytePairTokenizer
 from attncourse.widgets._base import set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import float32_bytes
-from attnlib.checks import checked_texts, dense_numbers, require_text, shape_of
+from attncourse.widgets._inputs import float32_bytes, require_within
+from attnlib.checks import checked_texts, dense_numbers, require_count, require_text, shape_of
 
 LONGEST = 200  # UTF-16 units, by which browsers count a field's letters
 MOST_MERGES = 2**12
@@ -85,41 +85,34 @@ class Tokenizer(anywidget.AnyWidget):
             raise ValueError(
                 f"tokenizer must have at most {MOST_MERGES} merges, got {most}: use its first()"
             )
-        require_text("text", text)
+        _require_one_line(text)
+        num_merges = most if num_merges is None else num_merges
+        require_count("num_merges", num_merges)
+        require_within("num_merges", num_merges, 0, most)
         require_text("origin", origin)
         letters = _checked_letters(counts, vocabulary)
         fixed: dict[str, object] = {"most": most, "vocabulary": letters, "origin": origin}
         fixed["merges"] = torch.tensor(tokenizer.merges).numpy().astype("<u2").tobytes()
         fixed["counts"] = b"" if counts is None else _count_bytes(counts, len(letters))
         set_fixed(self, fixed)
-        try:
-            super().__init__(text=text, num_merges=most if num_merges is None else num_merges)
-        except traitlets.TraitError as error:
-            raise ValueError(str(error)) from None
+        super().__init__(text=text, num_merges=num_merges)
 
     def __repr__(self) -> str:
         """Say what is shown, without the bytes."""
         return f"Tokenizer({self.text!r}, num_merges={self.num_merges} of {self.most})"
 
-    @traitlets.validate("text")
-    def _text_is_one_line(self, proposal: dict) -> str:
-        text = proposal["value"]
-        if "\n" in text or "\r" in text:
-            raise traitlets.TraitError(f"text must be one line, got {text!r:.60}")
-        try:
-            length = len(text.encode("utf-16-le")) // 2
-        except UnicodeEncodeError:
-            raise traitlets.TraitError("text must be letters, got half of a pair") from None
-        if length > LONGEST:
-            raise traitlets.TraitError(f"text must have at most {LONGEST} letters, got {length}")
-        return text
 
-    @traitlets.validate("num_merges")
-    def _merges_are_there(self, proposal: dict) -> int:
-        number = proposal["value"]
-        if not 0 <= number <= self.most:
-            raise traitlets.TraitError(f"num_merges must be from 0 to {self.most}, got {number}")
-        return number
+def _require_one_line(text: str) -> None:
+    """Raise unless a text is one that a reader can type into the field."""
+    require_text("text", text)
+    if "\n" in text or "\r" in text:
+        raise ValueError(f"text must be one line, got {text!r:.60}")
+    try:
+        length = len(text.encode("utf-16-le")) // 2
+    except UnicodeEncodeError:
+        raise ValueError("text must be letters, got half of a pair") from None
+    if length > LONGEST:
+        raise ValueError(f"text must have at most {LONGEST} letters, got {length}")
 
 
 def _checked_letters(counts: Tensor | None, vocabulary: Sequence[str] | None) -> list[str]:

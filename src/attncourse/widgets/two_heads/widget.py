@@ -124,21 +124,6 @@ class TwoHeads(anywidget.AnyWidget):
         """Say what is shown, without the numbers."""
         return f"TwoHeads({self.T} tokens, d={self.d}, d_k={self.d_k})"
 
-    @traitlets.validate("x", "heads")
-    def _keeps_its_shape(self, proposal: dict) -> Tensor:
-        name, value = proposal["trait"].name, proposal["value"]
-        shape = [self.T, self.d] if name == "x" else [2, 3, self.d, self.d_k]
-        try:
-            value = moderate_numbers(name, value)
-        except (TypeError, ValueError) as error:
-            raise traitlets.TraitError(str(error)) from None
-        if shape_of(value) != shape:
-            raise traitlets.TraitError(
-                f"{name} must keep its shape {shape}, got {shape_of(value)}: "
-                "for other sizes make a new TwoHeads"
-            )
-        return value
-
 
 def _stacked(heads: Sequence[Sequence[Tensor]] | Tensor) -> Tensor:
     """Return two triples of [d, d_k] matrices as [2, 3, d, d_k], or raise if they aren't that."""
