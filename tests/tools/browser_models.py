@@ -18,11 +18,10 @@ RECIPE = {
 
 def page_source() -> str:
     """A page that loads the engine and shows nothing."""
-    trainers = ("engine/trainer.js", "engine/names_trainer.js", "engine/sampling.js")
     scripts = (
         _browser_code.shared_script(),
         _browser_code.lab_script(),
-        *(_browser_code.own_script(_browser_code.FOLDER / name) for name in trainers),
+        _browser_code.own_script(_browser_code.ENGINE / "sampling.js"),
     )
     tags = "".join(f"<script>{script}</script>" for script in scripts)
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Engine</title>{tags}'

@@ -19,8 +19,7 @@ TRAININGS = {  # recipe and seed
 # Starts a training. `losses` are the page's then, and in the end `ended`: the digest, or an error.
 START = """(message) => {
   [window.losses, window.ended] = [[], ""];
-  const trainer = message.task.name === "names" ? "names_trainer" : "trainer";
-  const {close} = attnModules[`engine/${trainer}.js`].startTraining(message, {
+  const {close} = attnModules["engine/trainer.js"].startTraining(message, {
     losses: (told) => losses.push(...told.losses),
     done: ({digest}) => {
       close();

@@ -8,10 +8,10 @@ file becomes a function that returns what the file exports, behind those of the 
 
 `shared/palette.js` and `shared/palette.css` are no files: they are written from attnlib.palette.
 Neither are `engine/concord.js` and `engine/names_data.js`: they hold the words and numbers of
-attncourse.tasks.concord and names. Nor is any `..._code.js` of a worker, such as
-`engine/worker_code.js`: a worker begins without the page's modules, and a page opened from a folder
-can load no file for it. So each module's function stays with what it returned, as `make`, and that
-file lists those that `engine/worker.js` is made of.
+attncourse.tasks.concord and names. Nor is `engine/worker_code.js`: a worker begins without the
+page's modules, and a page opened from a folder can load no file for it. So each module's function
+stays with what it returned, as `make`, and that file lists those that `engine/worker.js` is made
+of.
 
 What several widgets use stands in the folder `shared`, and every page with widgets loads it. What
 several of those that train models use, such as most of the engine, is in a script of its own.
@@ -243,8 +243,8 @@ def _source(path: Path) -> str:
         return f"export const CONCORD = {json.dumps(concord.data, separators=(',', ':'))};\n"
     if path == ENGINE / "names_data.js":
         return f"export const NAMES = {json.dumps(names.data, separators=(',', ':'))};\n"
-    if path.name.endswith("worker_code.js"):
-        return _worker_module(path.with_name(path.name.replace("_code.js", ".js")))
+    if path == ENGINE / "worker_code.js":
+        return _worker_module()
     if not path.is_file():
         raise ImportError(f"browser code imports {path.name}, but there is no file {path}")
     return path.read_text(encoding="utf-8")
@@ -259,12 +259,12 @@ def _palette_module() -> str:
     return f"export const PALETTE = {json.dumps(colors)};\n"
 
 
-def _worker_module(worker: Path) -> str:
+def _worker_module() -> str:
     """Return a module that lists what a worker is made of, in order: [name, function] of each."""
-    files = [path.relative_to(FOLDER).as_posix() for path in files_of(worker)]
+    files = [path.relative_to(FOLDER).as_posix() for path in files_of(ENGINE / "worker.js")]
     listed = f"{json.dumps(files)}.map((name) => [name, attnModules[name].make])"
     # The import makes those modules stand before this one.
-    return f'import {{ run }} from "./{worker.name}";\nexport const MODULES = {listed};\n'
+    return f'import {{ run }} from "./worker.js";\nexport const MODULES = {listed};\n'
 
 
 def _palette_sheet() -> str:

@@ -60,9 +60,9 @@ def test_what_several_widgets_train_with_is_a_script_of_its_own():
     labs = [name for name in NAMES if code.needs_labs(name)]
     assert labs == ["head_lab", "name_lab"]
     common = code.lab_script()
-    for name in ("engine/model.js", "engine/serving.js", "lab/controls.js"):
+    for name in ("engine/model.js", "engine/trainer.js", "lab/controls.js"):
         assert f'attnModules["{name}"] = ' in common
-    for name in ("engine/language.js", "engine/names.js", "shared/dom.js"):
+    for name in ("engine/sampling.js", "head_lab/tasks.js", "shared/dom.js"):
         assert f'attnModules["{name}"] = ' not in common
 
 
@@ -82,13 +82,11 @@ def test_what_is_needed_comes_first_and_once(tmp_path):
     assert [path.name for path in code.files_of(entry)] == ["c.js", "b.js", "a.js"]
 
 
-@pytest.mark.parametrize("name", ["", "names_"])
-def test_a_worker_is_made_of_what_its_file_needs(name):
-    worker = code.FOLDER / "engine" / f"{name}worker.js"
+def test_a_worker_is_made_of_what_its_file_needs():
+    worker = code.ENGINE / "worker.js"
     files = [path.relative_to(code.FOLDER).as_posix() for path in code.files_of(worker)]
-    assert files[-1] == f"engine/{name}worker.js" and "engine/layers.js" in files
-    assert ("engine/names.js" in files) != ("engine/language.js" in files)  # it carries its own
-    script = code.lab_script() + code.own_script(code.FOLDER / f"engine/{name}trainer.js")
+    assert files[-1] == "engine/worker.js" and "engine/layers.js" in files
+    script = code.lab_script()
     assert f"const MODULES = {json.dumps(files)}.map(" in script
     for name in set(files) - {"shared/state.js", "shared/erf.js"}:
         assert script.index(f'attnModules["{name}"] = ') < script.index("const MODULES = ")

@@ -1,8 +1,8 @@
 // NameLab: a small GPT learns to make up names, and is asked what it expects behind a beginning.
 
 import { names } from "../engine/names.js";
-import { startTraining } from "../engine/names_trainer.js";
 import { checkSpec, should } from "../engine/spec.js";
+import { startTraining } from "../engine/trainer.js";
 import { checkRecipe } from "../engine/training.js";
 import { createTraining } from "../lab/controls.js";
 import { areDigests, areDigits, digestNotes } from "../lab/digest.js";
