@@ -13,7 +13,7 @@ from tools.site_builds import build, small_project
 
 FIGURES = {
     "head_atlas": "HeadAtlas(atlas.of(lambda ids: [weights], [[3, 1, 4]], progress=False))",
-    "head_explorer": "HeadExplorer('the cat sat'.split(), rand(3, 8), rand(3, 8), num_heads=2)",
+    "head_explorer": "HeadExplorer.of_sources(words, [HeadSource.by_rules(words)], token='cat')",
     "cache_calculator": "CacheCalculator()",
     "clock_hands": "ClockHands()",
     "flow": "Flow()",
@@ -38,8 +38,10 @@ from attnlib.model import GPT
 from attncourse import atlas
 from attncourse.tokens import BytePairTokenizer
 from attncourse.widgets import *
+from attncourse.widgets.head_explorer.sources import HeadSource
 torch.manual_seed(0)
 rand = torch.randn
+words = "the cat sat".split()
 weights = rand(1, 2, 3, 3).softmax(-1)"""
 SECOND_COMPASS = FIGURES["query_compass"]
 
@@ -187,12 +189,37 @@ def test_a_link_that_is_pasted_over_another_is_followed(open_at):
     assert shown(figure(page, "query_compass")) == once
 
 
+def packed(values):
+    """Return the values of a link as its text."""
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+
+
+# Links made before these two said what was trained: their mark, values, and what is shown then.
+EXPLORED = {"source": 0, "num_heads": 6, "causal": True, "to_largest": False, "head": 5}
+EXPLORED |= {"pinned": -1, "token": 0, "sentence": []}
+FLOWN = {"matrix": "weights", "place": [1, 0, 0], "num_heads": 4, "causal": True}
+FLOWN |= {"sequence": [1, 0]}
+EARLIER_LINKS = {
+    "head_explorer": ("06c380b154d3", EXPLORED, "6 heads of width 8"),
+    "flow": ("d15cd568fd09", FLOWN, "4 of width 1"),
+}
+
+
+@pytest.mark.parametrize("name", EARLIER_LINKS)
+def test_a_link_made_before_trainings_were_told_is_followed(open_at, name):
+    mark, values, words = EARLIER_LINKS[name]
+    todays = link_to(open_at(), name)
+    linked = open_at(re.sub("-[0-9a-f]+=.*", f"-{mark}={packed(values)}", todays))
+    expect(figure(linked, name)).to_contain_text(words)
+    assert refusal(linked, name).count() == 0
+    assert mark not in link_to(linked, name)
+
+
 def spoiled(hash_, **changes):
     """A link whose values are others."""
     head, _, text = hash_.partition("=")
     values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    packed = base64.urlsafe_b64encode(json.dumps(values | changes).encode()).decode().rstrip("=")
-    return f"{head}={packed}"
+    return f"{head}={packed(values | changes)}"
 
 
 REFUSED = {
@@ -240,8 +267,7 @@ def test_a_link_to_a_model_of_an_earlier_edition_is_followed_and_told_to_be_one(
     values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     assert values.pop("digest") == ""  # nothing is trained
     values |= {"trained": True, "seed": 7}
-    packed = base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
-    linked = open_at(f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed}")
+    linked = open_at(f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed(values)}")
     assert refusal(linked, name).inner_text() == EARLIER
     progress = figure(linked, name).locator(".attn-progress-text")
     expect(progress).to_contain_text("Training")

@@ -184,6 +184,22 @@ def mark_of(entry: dict) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def earlier_state(state: dict) -> dict | None:
+    """Return the state of a Flow or a HeadExplorer as it was before they said what was trained.
+
+    Links of that time have its mark. Other widgets have no such state.
+    """
+    if state["_module"] == "flow":
+        return {name: value for name, value in state.items() if name != "trained"}
+    if state["_module"] == "head_explorer":
+        sources = [dict(source) for source in state["sources"]]
+        for source in sources:
+            del source["causal"]
+        summary = state["summary"].partition(" Weights: ")[0]
+        return state | {"sources": sources, "summary": summary, "token": state["T"] - 1}
+    return None
+
+
 def moved_traits(module: str) -> list[str]:
     """Return the traits that a reader can change, of the widget in this folder of widgets."""
     from attncourse import widgets  # loads torch, so only where a page has widgets
@@ -197,12 +213,14 @@ def moved_traits(module: str) -> list[str]:
 
 
 def mark_figures(app, doctree):
-    """Tell each figure which of its traits can be moved, and its mark."""
+    """Tell each figure which of its traits can be moved, and its marks."""
     with changing_state(app.env, app.env.docname) as entries:
         for entry in entries.values():
             state = entry["state"]
             if "_module" in state and "kept" not in state:
                 state["_mark"] = mark_of(entry)
+                if (earlier := earlier_state(state)) is not None:
+                    state["_earlier_mark"] = mark_of(entry | {"state": earlier})
                 state["_moved"] = moved_traits(state["_module"])
                 note(app, "has_states", True)
 
