@@ -5,6 +5,8 @@ import dataclasses
 import html
 import json
 import re
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -268,3 +270,9 @@ def test_odd_tokens_and_names_stay_text(tmp_path):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         HeadAtlas(made_atlas()[0]).save_html(tmp_path / "nowhere" / "atlas.html")
+
+
+def test_widgets_need_no_atlas_to_be_imported():
+    """attncourse.atlas writes files by HeadAtlas, so its arrow points here."""
+    check = "import sys, attncourse.widgets; sys.exit('attncourse.atlas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check]).returncode == 0

@@ -6,12 +6,12 @@ from importlib.metadata import version
 
 import torch
 
-from attncourse.atlas import Atlas
+from attncourse.widgets.head_atlas.atlas import AtlasLike
 
 LONGEST = 60  # tokens of a text that are told
 
 
-def notes_of(atlas: Atlas) -> str:
+def notes_of(atlas: AtlasLike) -> str:
     """Return the texts of an atlas and how it was made, as HTML."""
     texts = "".join(f"<li>{_beginning(text)}</li>" for text in atlas.texts)
     return (
@@ -28,7 +28,7 @@ def _beginning(tokens: tuple[str, ...]) -> str:
     return f"{len(tokens):,} tokens: {shown}{more}"
 
 
-def _tools(atlas: Atlas) -> list[str]:
+def _tools(atlas: AtlasLike) -> list[str]:
     """Return the programs that an atlas is made with, and their versions."""
     tools = [f"attnlib {version('attnlib')}", f"PyTorch {torch.__version__}"]
     return tools if atlas.library is None else [*tools, f"{atlas.library} {version(atlas.library)}"]

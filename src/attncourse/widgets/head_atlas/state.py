@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from attncourse.atlas import Atlas, PatternScores
 from attncourse.widgets._inputs import checked_numbers, float32_bytes
+from attncourse.widgets.head_atlas.atlas import AtlasLike, ScoresLike
 from attnlib.checks import checked_list, checked_texts, require_whole_numbers, shape_of
 from attnlib.weight_checks import require_attention
 
@@ -16,18 +16,18 @@ MOST_BYTES = 10_000_000  # of maps and rows; compressed and as text they are a f
 NO_KEY = 2**16 - 1
 
 
-def state_of(atlas: Atlas, layers: Iterable[int] | None) -> dict[str, object]:
+def state_of(atlas: AtlasLike, layers: Iterable[int] | None) -> dict[str, object]:
     """Return the fixed traits of a HeadAtlas.
 
     Raises:
         TypeError, ValueError: as HeadAtlas.
     """
-    if not isinstance(atlas, Atlas):
+    if not isinstance(atlas, AtlasLike):
         raise TypeError(
             f"atlas must be an Atlas, got {type(atlas).__name__}: "
             "attncourse.atlas.of(model, texts) makes one"
         )
-    tokens = checked_texts("the shown text of the atlas", atlas.tokens)
+    tokens = checked_texts("the shown text of the atlas", atlas.texts[atlas.shown])
     names = checked_texts("layer_names", atlas.layer_names)
     size = _checked_size(atlas, len(names), len(tokens))
     chosen = _checked_layers(layers, len(names))
@@ -57,7 +57,7 @@ def state_of(atlas: Atlas, layers: Iterable[int] | None) -> dict[str, object]:
     }
 
 
-def _checked_size(atlas: Atlas, L: int, T: int) -> tuple[int, int, int, int, int]:
+def _checked_size(atlas: AtlasLike, L: int, T: int) -> tuple[int, int, int, int, int]:
     """Return L, h, T, cells and k, or raise ValueError unless all tensors have them."""
     if atlas.maps.dim() != 4 or 0 in atlas.maps.shape:
         raise ValueError(f"maps must have shape [L, h, cells, cells], got {shape_of(atlas.maps)}")
@@ -116,7 +116,7 @@ def _require_room(L: int, size: tuple[int, int, int, int, int], *, has_values: b
         )
 
 
-def _checked_scores(name: str, scores: PatternScores, L: int, h: int) -> Tensor:
+def _checked_scores(name: str, scores: ScoresLike, L: int, h: int) -> Tensor:
     """Return mean, spread and baseline of a pattern as float32 [3, L, h], or raise."""
     parts = []
     for part in ("mean", "spread", "baseline"):
@@ -127,7 +127,7 @@ def _checked_scores(name: str, scores: PatternScores, L: int, h: int) -> Tensor:
     return torch.stack(parts)
 
 
-def _told(name: str, scores: PatternScores, layers: list[int]) -> dict[str, object]:
+def _told(name: str, scores: ScoresLike, layers: list[int]) -> dict[str, object]:
     """Return what the browser is told of a pattern besides its numbers."""
     offsets = [] if scores.offsets is None else scores.offsets[layers].flatten().tolist()
     lower = name == "entropy"  # the lower, the more a head has found
@@ -174,9 +174,9 @@ def _uint16_bytes(numbers: Tensor) -> bytes:
     return bytes(numbers.contiguous().numpy().astype("<u2").tobytes())
 
 
-def _about(atlas: Atlas, layers: list[int], T: int) -> list[str]:
+def _about(atlas: AtlasLike, layers: list[int], T: int) -> list[str]:
     """Say in sentences which heads these are, and of which texts."""
-    L, h = atlas.num_layers, atlas.num_heads
+    L, h = atlas.maps.shape[:2]
     heads = f"{_many(L, 'layer')} of {_many(h, 'head')}"
     if len(layers) < L:
         heads += f", {_many(len(layers), 'layer')} of them shown"

@@ -6,10 +6,10 @@ from pathlib import Path
 import anywidget
 import traitlets
 
-from attncourse.atlas import Atlas
 from attncourse.widgets._base import set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
 from attncourse.widgets._standalone import standalone_page
+from attncourse.widgets.head_atlas.atlas import AtlasLike
 from attncourse.widgets.head_atlas.notes import notes_of
 from attncourse.widgets.head_atlas.state import state_of
 
@@ -95,7 +95,7 @@ class HeadAtlas(anywidget.AnyWidget):
     lifted = traitlets.Bool(False).tag(sync=True)
     valued = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, atlas: Atlas, *, layers: Iterable[int] | None = None) -> None:
+    def __init__(self, atlas: AtlasLike, *, layers: Iterable[int] | None = None) -> None:
         set_fixed(self, state_of(atlas, layers))
         self._atlas = atlas
         # In a cell of many tokens a weight that belongs to one of them alone is faint.
