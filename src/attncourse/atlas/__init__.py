@@ -11,8 +11,8 @@
 
 The scores are those of `attnlib.patterns`: how much a head looks at the previous token, at the
 first, at its own token elsewhere, at what followed it before, at its best fixed offset, and how
-widely it looks. Each stands beside what a dumb rule would get. A score says what a head does on
-these texts, not what the model needs it for.
+widely it looks. Each stands beside its baseline, what a simple rule would get. A score says what a
+head does on these texts, not what the model needs it for.
 
 `python -m attncourse.atlas path/to/model --text text.txt -o atlas.html` prints the table and writes
 all heads into a file for a browser. Reading a model of transformers needs that package, which is

@@ -25,7 +25,7 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PatternScores:
-    """What every head scores on one pattern, over texts, beside what a dumb rule would.
+    """What every head scores on one pattern, over texts, beside what a simple rule would.
 
     Attributes:
         pattern: its name, a key of `Atlas.scores`.
@@ -176,7 +176,7 @@ class Atlas:
         return plot_head_atlas(panels, rows, meaning="mean over texts", columns=3)
 
     def alt_text(self) -> str:
-        """Say in words what `figure` shows: for each pattern the best head."""
+        """Return in words what `figure` shows: for each pattern the best head."""
         said = []
         for pattern, scores in self.scores.items():
             (best,) = scores.best(1)

@@ -15,18 +15,14 @@ WAY_OUT = (
 def load_model(where: str | PathLike[str], *, progress: bool) -> Any:
     """Return the model of a folder, or of a name that the hub of transformers knows.
 
-    Code that comes with a model isn't run.
-
-    Args:
-        where: the folder, or the name.
-        progress: whether transformers may show its bars.
+    Code that comes with a model isn't run. With `progress`, transformers may show its bars.
 
     Raises:
         ImportError: transformers is missing.
         FileNotFoundError: a path at which nothing is.
         OSError: neither a folder nor to be had from the hub.
-        ValueError: a folder in which no model is that transformers knows, or a model of which some
-            weights are missing.
+        ValueError: a folder without a model that transformers knows, or a model without some of its
+            weights.
     """
     where = fspath(where)
     with _bars(progress):
@@ -41,15 +37,10 @@ def load_model(where: str | PathLike[str], *, progress: bool) -> Any:
 
 
 def load_tokenizer(where: str | PathLike[str], *, wanted: bool, progress: bool) -> Any:
-    """Return the tokenizer beside a model.
-
-    Args:
-        where: as for `load_model`.
-        wanted: whether it is an error if there is none; else None comes back.
-        progress: as for `load_model`.
+    """Return the tokenizer beside a model; None if there is none.
 
     Raises:
-        ValueError: there is none, and one is wanted.
+        ValueError: there is none, and one is `wanted`.
     """
     with suppress(*(() if wanted else (OSError, ValueError))):
         try:
@@ -100,7 +91,7 @@ def _bars(wanted: bool) -> Iterator[None]:
     """Have transformers show its bars only if they are wanted; then leave its setting as it was."""
     try:
         from transformers.utils import logging
-    except ImportError:  # told by whoever loads
+    except ImportError:  # the caller says so
         yield
         return
     if wanted or not logging.is_progress_bar_enabled():
@@ -114,7 +105,7 @@ def _bars(wanted: bool) -> Iterator[None]:
 
 
 def _looks_like_a_path(where: str) -> bool:
-    """Tell whether a name can't be a hub id, which is `name` or `owner/name`."""
+    """Return whether a name can't be a hub id, which is `name` or `owner/name`."""
     return where.startswith((".", "/", "~")) or where.count("/") > 1 or "\\" in where
 
 

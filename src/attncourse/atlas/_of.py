@@ -1,4 +1,4 @@
-"""Making an atlas: texts go through the model one by one, and what was seen is taken together."""
+"""Make an atlas: the model reads texts one by one, and their scores are put together."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Scores of single texts, taken together: means, spreads, baselines."""
+"""Scores over all texts: means, spreads, baselines."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,17 +13,12 @@ ON_TARGETS = ("previous token", "first token", "same token", "induction")
 
 
 def is_causal(seen: Sequence[Text]) -> bool:
-    """Tell whether no head ever looked to the right."""
+    """Return whether no head ever looked to the right."""
     return not any(layer.looks_right for text in seen for layer in text)
 
 
 def scores_of(seen: Sequence[Text], lengths: Sequence[int]) -> dict[str, PatternScores]:
-    """Return the scores of all patterns that any text has.
-
-    Args:
-        seen: what each text showed.
-        lengths: how many tokens each text has.
-    """
+    """Return the scores of all patterns that any text has; the texts have these lengths."""
     causal = is_causal(seen)
     scores = {}
     for pattern in ON_TARGETS:

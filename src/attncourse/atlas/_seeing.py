@@ -29,7 +29,7 @@ AT_ONCE = 2**22  # weights of a block of rows: 16 MiB in single precision
 
 
 def block_of_rows(heads: int, T: int) -> int:
-    """Return how many rows of a layer are looked at together."""
+    """Return how many rows of a layer are read together."""
     return max(1, AT_ONCE // (heads * T))
 
 
@@ -57,12 +57,9 @@ class Layer:
 
 
 class LayerView:
-    """A layer that is being looked at: give `add` its rows, from the first on, then call `layer`.
+    """A layer of a text: give `add` its rows, from the first on, then call `layer`.
 
-    Args:
-        name: what the model calls it, also in errors.
-        ids: of the text, int64 [T].
-        pictured: whether the text is shown.
+    The text has these ids, int64 [T]; `pictured` if it is the one that is shown.
     """
 
     def __init__(self, name: str, ids: Tensor, pictured: bool) -> None:
@@ -144,12 +141,7 @@ class LayerView:
 
 
 class TextView:
-    """A text that a model reads, whose layers are looked at one after the other.
-
-    Args:
-        ids: int64 [T].
-        pictured: whether the text is shown.
-        advance: called after each layer.
+    """A text that a model reads, layer after layer; `advance` is called after each.
 
     Attributes:
         layers: what was seen of them so far.

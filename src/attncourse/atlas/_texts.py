@@ -19,7 +19,7 @@ class Text:
 
 
 def checked_texts(texts: Any, tokenizer: Any) -> list[Text]:
-    """Return texts that a model can be asked about, or raise TypeError or ValueError."""
+    """Return texts that a model can read, or raise TypeError or ValueError."""
     if isinstance(texts, str):
         raise TypeError("texts must be a list of texts, got one string: put it into a list")
     given = _without_padding(texts) if isinstance(texts, Mapping) else checked_list("texts", texts)
@@ -29,7 +29,7 @@ def checked_texts(texts: Any, tokenizer: Any) -> list[Text]:
 
 
 def needs_tokenizer(texts: Any) -> bool:
-    """Tell whether there are strings among texts."""
+    """Return whether there are strings among texts."""
     return isinstance(texts, Sequence) and any(isinstance(one, str) for one in texts)
 
 

@@ -24,7 +24,7 @@ BY_ROWS = ("position_bias",)  # options that have a row per query, as the mask h
 
 
 class _NotByRowsError(Exception):
-    """An attention has no function of its own for single blocks of rows, or calls it in parts."""
+    """An attention can't be computed block by block of rows."""
 
 
 class _Watch:
@@ -32,7 +32,7 @@ class _Watch:
 
     def __init__(self, model: nn.Module, text: TextView) -> None:
         self.text = text
-        self.query: Tensor | None = None  # the last that was asked about
+        self.query: Tensor | None = None  # of the last call
         self.names = {id(part): name for name, part in model.named_modules()}
 
 
@@ -40,7 +40,7 @@ _watching: ContextVar[_Watch | None] = ContextVar("watching", default=None)
 
 
 def is_transformers_model(model: object) -> bool:
-    """Tell whether a model is of transformers, without importing it."""
+    """Return whether a model is of transformers, without importing it."""
     kinds = {(kind.__module__.split(".")[0], kind.__name__) for kind in type(model).__mro__}
     return ("transformers", "PreTrainedModel") in kinds
 
@@ -122,7 +122,7 @@ def _attend(
 ) -> tuple[Tensor, Tensor | None]:
     """Attend as the module's own file does, block by block of rows, and show the weights."""
     own, watch = _own_attention(module), _watching.get()
-    if watch is None:  # somebody has set our name, and isn't making an atlas
+    if watch is None:  # our name is set, but no atlas is being made
         return own(module, query, key, value, attention_mask, **options)
     _require_no_sink(module, options)
     if query is watch.query or _minds_eager(module):
@@ -159,7 +159,7 @@ def _own_attention(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor | No
 
 
 def _minds_eager(module: nn.Module) -> bool:
-    """Tell whether a forward compares its attention's name with several, "eager" among them.
+    """Return whether a forward compares its attention's name with several, "eager" among them.
 
     Some of sparse attention (DeepSeek-V3.2) put the choice of their indexer into the mask for those
     alone: by any other name they hand over a mask without it.
@@ -178,7 +178,7 @@ def _require_no_sink(module: nn.Module, options: dict[str, Any]) -> None:
 
 
 def _holds_rows(own: Callable, options: dict[str, Any], T: int) -> bool:
-    """Tell whether an option that an attention names itself may hold a row per query."""
+    """Return whether an option that an attention names itself may hold a row per query."""
     named = inspect.signature(own).parameters
     return any(
         isinstance(x, Tensor) and x.dim() > 1 and T in x.shape
@@ -203,7 +203,7 @@ def _shown_to(watch: _Watch) -> Iterator[None]:
 
 @contextmanager
 def _attending_by(model: nn.Module, implementation: str) -> Iterator[None]:
-    """Have all parts of a model attend in one way, and afterwards each in its own again."""
+    """Let all parts of a model attend in one way, and afterwards each in its own again."""
     _register()
     before = [(config, config._attn_implementation) for config in _configs(model)]
     try:
@@ -231,7 +231,7 @@ def _configs(model: nn.Module) -> list[Any]:
 
 
 def _register() -> None:
-    """Tell transformers of our attention, which takes masks as "eager" does."""
+    """Register our attention with transformers; it takes masks as "eager" does."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
@@ -250,6 +250,6 @@ def _positions(model: Any) -> int | None:
         return None
     for name, part in model.named_modules():
         padded = isinstance(part, nn.Embedding) and part.padding_idx is not None
-        if padded and name.endswith("position_embeddings"):  # RoBERTa's begin behind padding's
+        if padded and name.endswith("position_embeddings"):  # RoBERTa's begin after padding's
             return part.num_embeddings - part.padding_idx - 1
     return found

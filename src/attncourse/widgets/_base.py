@@ -1,4 +1,4 @@
-"""What the widgets share in Python: traits that nobody changes."""
+"""Traits that are fixed."""
 
 import traitlets
 
@@ -9,7 +9,7 @@ def summary_trait(sentence: str) -> traitlets.Unicode:
 
 
 def kept_trait(*names: str) -> traitlets.List:
-    """Return the fixed trait that names the traits which a reader's browser keeps, on a page."""
+    """Return the fixed trait that lists which traits a reader's browser keeps, on a page."""
     return traitlets.List(traitlets.Unicode(), list(names), read_only=True).tag(sync=True)
 
 

@@ -1,10 +1,10 @@
-"""The widgets' browser code and style, put together from files that say what they need.
+"""The widgets' browser code and style, joined from files that import each other.
 
 A widget is the folder of its name, and begins with its `widget.js` and `widget.css`. A file names
 what it uses as any module does, `import { element } from "../shared/dom.js";` or, in a style sheet,
 `@import "../shared/widget.css";`. In a notebook a widget's code is one text without
 neighbors, and a published page may be opened from a folder, where browsers refuse modules. So each
-file becomes a function that returns what the file exports, behind those of the files it imports.
+file becomes a function that returns what the file exports, after those of the files it imports.
 
 `shared/palette.js` and `shared/palette.css` are no files: they are written from attnlib.palette.
 Neither are `engine/concord.js` and `engine/names_data.js`: they hold the words and numbers of
@@ -85,17 +85,14 @@ def lab_script() -> str:
 
 
 def needs_labs(name: str) -> bool:
-    """Say whether a widget's code needs that of `lab_script`."""
+    """Return whether a widget's code needs that of `lab_script`."""
     return not {*_in_labs()}.isdisjoint(files_of(script_of(name)))
 
 
 def own_script(entry: Path) -> str:
-    """Return a classic script with a widget's own code, or with another file's.
+    """Return a classic script with the code of a file, such as `script_of` a widget.
 
     It needs that of `shared_script`, and that of `lab_script` where `needs_labs`.
-
-    Args:
-        entry: the file, such as `script_of` a widget.
     """
     common = {*_in_labs()}
     own = (path for path in files_of(entry) if path.parent != SHARED)
@@ -120,7 +117,7 @@ def own_sheet(name: str) -> str:
 
 
 def files_of(entry: Path) -> list[Path]:
-    """Return a file with all that it imports, each behind what it imports itself.
+    """Return a file with all that it imports, each after what it imports itself.
 
     Raises:
         ImportError: a file or name that isn't there, another form of import or export, or a circle.

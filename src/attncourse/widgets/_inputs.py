@@ -1,4 +1,4 @@
-"""What the widgets share in Python: checking what they are given, turning it into bytes."""
+"""Check what widgets are given, and turn tensors into bytes."""
 
 from collections.abc import Sequence
 
@@ -75,11 +75,9 @@ def checked_queries_and_keys(q: Tensor, k: Tensor, T: int) -> tuple[Tensor, Tens
 
 
 def checked_rows(module: MultiHeadAttention, x: Tensor, otherwise: str) -> Tensor:
-    """Return a module's input as one sequence [T, d], or raise if it can't be that.
+    """Return a module's input, [T, d] or [1, T, d], as one sequence [T, d], or raise.
 
-    Args:
-        x: [T, d] or [1, T, d].
-        otherwise: what to do with a module that isn't attnlib's, told in the error.
+    The error says what to do `otherwise`, with a module that isn't attnlib's.
     """
     if not isinstance(module, MultiHeadAttention):
         raise TypeError(
@@ -101,9 +99,7 @@ def checked_rows(module: MultiHeadAttention, x: Tensor, otherwise: str) -> Tenso
 def require_light(what: str, numbers: int, way: str) -> None:
     """Raise ValueError if so many numbers would make a page heavy, or slow in the browser.
 
-    Args:
-        what: which arguments hold them, and their sizes.
-        way: what to do instead.
+    The error says `what` holds them, with its size, and another `way`.
     """
     if numbers > MOST_NUMBERS:
         raise ValueError(

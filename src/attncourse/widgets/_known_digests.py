@@ -1,4 +1,4 @@
-"""Digests of models that the course has trained with torch: what a browser's are held against."""
+"""Digests of models that the course has trained with torch, to compare a browser's with."""
 
 from functools import cache
 

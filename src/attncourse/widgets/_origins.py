@@ -1,4 +1,4 @@
-"""What is said of trained weights that are cut into other heads, or put under another mask."""
+"""Say where trained weights are cut into other heads, or put under another mask."""
 
 CLAIM_NO_TRAINING = ("random", "hand-built", "built by hand", "as given")
 
@@ -13,12 +13,10 @@ def mask_of_training(origin: str, causal: bool) -> bool | None:
 
 
 def departure(trained: dict[str, object], num_heads: int, causal: bool) -> str:
-    """Return how what is shown departs from what was trained, or nothing, as shared/origins.js.
+    """Return how the heads and mask that are shown depart from those that were trained, or nothing.
 
-    Args:
-        trained: num_heads, the heads' names if they have some, and causal as `mask_of_training`
-            returns it. Heads with names that nobody trained were built.
-        num_heads, causal: what is shown.
+    `trained` holds num_heads, the heads' names if they have some, and causal as `mask_of_training`
+    returns it. Heads with names that nobody trained were built. shared/origins.js does the same.
     """
     is_trained = trained["causal"] is not None
     if not is_trained and not trained.get("heads"):
@@ -33,7 +31,7 @@ def departure(trained: dict[str, object], num_heads: int, causal: bool) -> str:
 
 
 def said_of(origin: str, departs: str) -> str:
-    """Return where weights come from, after what no training made of them."""
+    """Return where weights come from, after how they depart from their training."""
     if not departs:
         return f"Weights: {origin}."
     return (

@@ -1,4 +1,4 @@
-"""What widgets share that show tokens looking at each other: tokens, their queries and keys."""
+"""A widget that holds tokens with their queries and keys."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ class QueriesAndKeys(anywidget.AnyWidget):
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
 
     def _hold(self, tokens: Sequence[str], q: Tensor, k: Tensor, origin: str) -> None:
-        """Check and set what is fixed; to be called before `__init__` of ipywidgets."""
+        """Check and set what is fixed; call it before `__init__` of ipywidgets."""
         tokens = checked_texts("tokens", tokens)
         q, k = checked_queries_and_keys(q, k, len(tokens))
         require_text("origin", origin)

@@ -12,20 +12,15 @@ import anywidget
 from attncourse.widgets._browser_code import page_script
 
 MARK = re.compile("<!-- ([a-z]+) -->")
-# What only a notebook asks of a widget.
+# What only a notebook needs of a widget.
 JUPYTERS = {*anywidget.AnyWidget.class_trait_names(sync=True), "_anywidget_id", "_esm", "_css"}
 PAGE = Path(__file__).parent / "_standalone.html"
 
 
 def standalone_page(widget: anywidget.AnyWidget, *, title: str, notes: str = "") -> str:
-    """Return a page with a widget as it stands.
+    """Return a page with one of the course's widgets as it stands, with notes (HTML) below it.
 
     Its bytes travel compressed, one after the other, as base64.
-
-    Args:
-        widget: one of the course's.
-        title: of the page, as text.
-        notes: what stands below the widget, as HTML.
     """
     state = widget.get_state()
     name = state["_anywidget_id"].split(".")[-3]

@@ -23,7 +23,7 @@ class Answer(anywidget.AnyWidget):
     The reader answers, presses "Check", and reads the verdict of the exercise's check, which has
     been asked about all these answers before. The kinds are
 
-    * "numbers": fields, of which several may be in a row. Known numbers are recognized within the
+    * "numbers": fields, several of them in a row perhaps. Known numbers are recognized within the
       tolerance; numbers near the right ones have a verdict too, and so have all others.
     * "choice": one choice for each part.
     * "lines": lines to pick in a listing.

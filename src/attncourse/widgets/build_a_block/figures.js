@@ -37,7 +37,7 @@ export function createDiagram() {
   const node = svgElement("svg", { class: "attn-diagram", viewBox: "0 0 160 342", role: "img" });
   const dot = svgElement("circle", { class: "attn-signal", cx: 0, cy: 0 });
 
-  /** Put the signal behind the part that it has passed; the larger it is, the larger its dot. */
+  /** Put the signal after the part that it has passed; the larger it is, the larger its dot. */
   function pointAt({ layer, slot, size }) {
     const [inside, after] = [BOTTOM - (5 * layer + slot) * SLOT, SLOT / 2];
     const y = layer === 2 ? 46 - after : slot === 0 ? BOTTOM + 26 : inside - after;

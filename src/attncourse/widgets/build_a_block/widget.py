@@ -54,7 +54,7 @@ class BuildABlock(anywidget.AnyWidget):
     panels (list of [name, kind]), runs (int), origin, and values, float64 little endian in the
     order [variants, panels, depths, runs]: a float32 could not hold 1e-46. And signal, float64
     [6 wirings, measured blocks, 8 places, 2 numbers], with its origin, signal_origin; has_signal
-    tells whether it can be sent.
+    says whether it can be sent.
 
     Args:
         depths: the numbers of blocks at which was measured, at least two, increasing.

@@ -51,7 +51,7 @@ export function makeChance(seed, stream = 0) {
     return items[below(items.length)];
   }
 
-  /** Things in an order of which each is equally likely (Fisher and Yates). */
+  /** Things shuffled, each order equally likely (Fisher and Yates). */
   function shuffled(items) {
     const order = [...items];
     for (let last = order.length - 1; last > 0; last--) {

@@ -214,7 +214,7 @@ function planOf(words) {
   }
 }
 
-/** What may stand behind words; throws where they go astray themselves. */
+/** The words that may follow some words; throws where these are no beginning of a sentence. */
 function candidatesBehind(words) {
   const { stuck } = planOf(words);
   if (stuck && stuck.place < words.length) throw new RangeError(objection(words, stuck));

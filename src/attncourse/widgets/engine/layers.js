@@ -237,7 +237,7 @@ export class MultiHeadAttention extends Layer {
     return this.W_o.forward(heads, count);
   }
 
-  /** What one head of a row sees, which has a `place` in q; its weights go to `at` and behind. */
+  /** What one head of a row sees, which has a `place` in q; its weights go to `at` and after. */
   look(heads, head, place, first, end, at) {
     const { q, k, v, weights, width, dOfKeys } = this;
     const mine = place * this.d + head * width;

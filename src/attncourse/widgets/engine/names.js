@@ -5,7 +5,7 @@
 import { NAMES } from "./names_data.js";
 
 const LETTERS = [...NAMES.letters];
-export const BOUNDARY = LETTERS.length; // the token before a name and behind it
+export const BOUNDARY = LETTERS.length; // the token before and after a name
 const KINDS = Object.values(NAMES.vowels);
 const VOWELS = KINDS.join("");
 const A_VOWEL = new RegExp(`[${VOWELS}]`);
@@ -65,7 +65,7 @@ function read(text) {
   };
 }
 
-/** The name that tokens spell, up to the boundary behind it. */
+/** The name that tokens spell, up to the boundary after it. */
 function spelled(ids) {
   const own = ids[0] === BOUNDARY ? ids.slice(1) : ids;
   const end = own.indexOf(BOUNDARY);

@@ -31,13 +31,13 @@ export function drawnFrom(chances, chance) {
   return chances.findLastIndex((share) => share > 0); // they sum to a little less than 1
 }
 
-/** The logits of a model's readout "next" behind the last of some tokens. */
+/** The logits of a model's readout "next" after the last of some tokens. */
 export function logitsBehind(model, ids) {
   const { next } = model.answer({ ids }).logits;
   return next.subarray(next.length - model.spec.readouts.next);
 }
 
-/** Let a model go on behind tokens until `stop` comes or its positions end; returns all tokens. */
+/** Let a model continue tokens until `stop` comes or its positions end; returns all tokens. */
 export function goneOn(model, ids, stop, options, chance) {
   const all = [...ids];
   while (all.length <= model.spec.length) {

@@ -71,7 +71,7 @@ export function makeLookup({ slots = 8, values = 8 } = {}) {
   };
 }
 
-/** Random symbols, of which each row tells those some places back. */
+/** Random symbols; each row is to name those some places back. */
 export function makeDiagonals({ offsets = [1, 3], symbols = 16, length = 16 } = {}) {
   if (offsets.length === 0) throw new RangeError("offsets must hold at least one, got none");
   offsets.forEach((offset, i) => {

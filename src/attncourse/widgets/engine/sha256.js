@@ -10,7 +10,7 @@ function isPrime(number) {
   return true;
 }
 
-/** The first 32 bits behind a number's point. */
+/** The first 32 bits after a number's point. */
 function firstBits(number) {
   return Math.floor((number % 1) * WORD) | 0;
 }

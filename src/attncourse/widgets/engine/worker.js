@@ -33,7 +33,7 @@ export function run(scope) {
   let isRunning = false;
   let isDone = false;
   let isTurnComing = false;
-  const { port1: bell, port2: hearing } = new MessageChannel(); // rings behind the page's messages
+  const { port1: bell, port2: hearing } = new MessageChannel(); // rings after the page's messages
 
   const tell = (kind, content) => scope.postMessage({ kind, ...content });
 
@@ -106,7 +106,7 @@ export function run(scope) {
     tell("done", { steps, seconds: milliseconds / 1000, digest: training.digest() });
   }
 
-  /** Do what an event asks for; tell the page, in words, what that throws. */
+  /** Handle an event; tell the page, in words, what that throws. */
   const guarded = (handle) => (event) => {
     try {
       handle(event);

@@ -26,7 +26,7 @@ import { isAtMask, sayCell, sayLine, sayMask } from "./words.js";
 const TRAITS = ["name", "token", "line", "head"];
 const PAUSE = 1000; // milliseconds for a line, when lines follow by themselves
 const LONGEST = 16; // tokens of a name, as in Python
-const CUT = ["q", "k", "v", "joined", "keys", "values"]; // lists of which each head has a part
+const CUT = ["q", "k", "v", "joined", "keys", "values"]; // lists that are cut into a part for each head
 const IN_PARTS = ["own", "q_h", "k_h", "v_h", "scores", "weights", "mix"]; // lines that read a part
 
 /** The widget's state, checked. */
@@ -58,7 +58,7 @@ export function readState(model) {
     ...form,
     spec,
     name,
-    ids, // with what comes behind the last letter
+    ids, // with what comes after the last letter
     T,
     line,
     token: line === "cache" ? 0 : Math.min(token, T - 1),

@@ -52,7 +52,7 @@ class GptSteps(anywidget.AnyWidget):
             LayerNorm or RMSNorm. Dropout is left out, as by `model.eval()`.
         names: names to choose from; the first is shown.
         vocabulary: a character per token; those of `attncourse.tasks.names` if left out.
-        boundary: the token that stands before a name and behind it.
+        boundary: the token before and after a name.
         origin: where the weights come from, told to the reader: "random (seed 0)", "trained (seed
             3)".
 

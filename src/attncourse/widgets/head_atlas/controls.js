@@ -12,7 +12,7 @@ import { leadsOf } from "./state.js";
 
 const ORDERS = { layers: "layer by layer", highest: "highest first", lowest: "lowest first" };
 
-/** Buttons behind the words that say what they choose. */
+/** Buttons after the words that say what they choose. */
 function createChoice(name, texts, choose) {
   const { node, draw } = createButtonGroup(name, texts, choose);
   return { node: element("div", { class: "attn-choice" }, name, node), draw };

@@ -1,4 +1,4 @@
-// HeadAtlas's numbers: its state, checked, and what is asked of it. A head is layer * h + head.
+// HeadAtlas's numbers: its state, checked, and what a view reads of it. A head is layer * h + head.
 
 import { readerOf } from "../shared/state.js";
 
@@ -102,7 +102,7 @@ export function mayLook({ causal, T }, token) {
   return causal ? token + 1 : T;
 }
 
-/** The tokens of a cell of a map: the first, and the one behind the last. */
+/** The tokens of a cell of a map: the first, and the one after the last. */
 export function tokensOf({ perCell, T }, cell) {
   return [cell * perCell, Math.min(T, (cell + 1) * perCell)];
 }

@@ -128,7 +128,7 @@ def _checked_scores(name: str, scores: ScoresLike, L: int, h: int) -> Tensor:
 
 
 def _told(name: str, scores: ScoresLike, layers: list[int]) -> dict[str, object]:
-    """Return what the browser is told of a pattern besides its numbers."""
+    """Return what the browser needs of a pattern besides its numbers."""
     offsets = [] if scores.offsets is None else scores.offsets[layers].flatten().tolist()
     lower = name == "entropy"  # the lower, the more a head has found
     told = {"name": name, "rule": scores.rule, "texts": scores.texts, "rows": scores.rows}
@@ -175,7 +175,7 @@ def _uint16_bytes(numbers: Tensor) -> bytes:
 
 
 def _about(atlas: AtlasLike, layers: list[int], T: int) -> list[str]:
-    """Say in sentences which heads these are, and of which texts."""
+    """Return sentences that say which heads and which texts these are."""
     L, h = atlas.maps.shape[:2]
     heads = f"{_many(L, 'layer')} of {_many(h, 'head')}"
     if len(layers) < L:

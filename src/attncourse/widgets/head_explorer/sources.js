@@ -5,7 +5,7 @@ import { readerOf } from "../shared/state.js";
 
 export const MOST_WORDS = 16; // also the width of a hand-built head: one column for each place
 export const LONGEST_WORD = 40; // letters
-const STRENGTH = 5; // the score that a rule gives to whom it wants; everybody else's is 0
+const STRENGTH = 5; // the score of the token that a rule wants; all others have 0
 
 const places = (words) => words.map((_, i) => i);
 

@@ -13,7 +13,7 @@ from attnlib.attention import MultiHeadAttention
 from attnlib.checks import checked_texts, require_divisible, require_text
 
 MOST_RULED_TOKENS = 16  # also the width of a hand-built head: one column for each place
-STRENGTH = 5.0  # the score that a rule gives to whom it wants; everybody else's is 0
+STRENGTH = 5.0  # the score of the token that a rule wants; all others have 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class HeadSource:
         """Build one head per rule by hand; a reader may then look at words of their own.
 
         A head is 16 columns wide. Its keys say with a single 1 which token or word this is, and
-        its queries ask for one of them, so that the score q k^T / sqrt(16) is 5 for whom the rule
-        wants and 0 for all others. A query that asks for nobody is 0 and looks at all alike.
+        its queries ask for one of them, so that the score q k^T / sqrt(16) is 5 for the token that
+        the rule wants and 0 for all others. A query that asks for none is 0 and looks at all alike.
 
         Args:
             tokens: at most 16 strings.

@@ -174,7 +174,7 @@ function render({ model, el }) {
     );
   }
 
-  /** Say whom a token looks at most. */
+  /** Say which token a token looks at most. */
   function sayRow(favorites, token) {
     const best = favorites.reduce((a, b) => (b.weight > a.weight ? b : a), { weight: -1 });
     live.replaceChildren(

@@ -1,11 +1,11 @@
-// What trained heads do, found in their weights, and what a dumb rule would get: plain arithmetic.
+// What trained heads do, found in their weights, and what baselines would get: plain arithmetic.
 
 /** A relation in words: "verb → object". */
 export function nameOf(relation) {
   return relation.replace(">", " → ");
 }
 
-/** Concord's chance level, for who knows which relation is asked for: four classes, four adverbs. */
+/** Concord's chance level, where the relation is known: four classes, four adverbs. */
 export const CHANCE = 1 / 4;
 
 /** What is looked for in a relation: "object", or all of its name. */
@@ -74,8 +74,8 @@ export function bestHeads(mass) {
 }
 
 /**
- * What a head is best at: the relation in which it leaves a fixed distance furthest behind; null if
- * it does so in none.
+ * What a head is best at: the relation in which it is furthest above a fixed distance; null if it
+ * is so in none.
  */
 export function specialty(head, mass, baselines) {
   const all = Object.entries(mass).map(([relation, [masses]]) => ({

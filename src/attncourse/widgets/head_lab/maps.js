@@ -38,8 +38,8 @@ export function createPicture() {
 }
 
 /**
- * What the maps of a sentence have in common: which rows are drawn, from `first` on, who of them
- * asks, and for whom. Where one row alone asks, it is drawn alone.
+ * What the maps of a sentence have in common: which rows are drawn, from `first` on, which
+ * of them ask, and for which word. Where one row alone asks, it is drawn alone.
  */
 export function truthOf(sentence, relations) {
   const T = sentence.words.length;

@@ -50,7 +50,7 @@ function createPlot({ name: relation, chance, share }, counts) {
 }
 
 /**
- * How often relations share their best head, in models of each number of heads but one; behind, in
+ * How often relations share their best head, in models of each number of heads but one; then, in
  * parentheses, how often they do so in ours, where there are some.
  */
 function sharingTable(runs, counts, { pairs: ofOneWord, otherPairs, ours }) {

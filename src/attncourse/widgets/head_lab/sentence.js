@@ -1,4 +1,4 @@
-// HeadLab's sentence: its words, what each is asked, and what the model answers.
+// HeadLab's sentence: its words, the questions about each, and the model's answers.
 
 import { concord } from "../engine/language.js";
 import { element, write, writeAttribute } from "../shared/dom.js";
@@ -6,8 +6,8 @@ import { createButton, createForm } from "../shared/parts.js";
 import { answersOf, partOf } from "./findings.js";
 
 /**
- * What is asked of each word of a task's sentence: lists of {readout, relation, what, right}; `right`
- * is an answer's place.
+ * The questions about each word of a task's sentence: lists of {readout, relation, what, right};
+ * `right` is an answer's place.
  */
 export function questionsOf({ words, answers, partners }, { readouts, relations }) {
   return words.map((_, word) =>

@@ -5,7 +5,7 @@ import { makeDiagonals, makeLookup } from "../engine/sequences.js";
 import { specOf } from "../engine/spec.js";
 import { bestOffsets, CHANCE, evenWeights, needsOfOneWord } from "./findings.js";
 
-/** What heads are held against: a rule that knows no words, as `baselines` finds it. */
+/** The baseline of heads: a rule that knows no words, as `baselines` finds it. */
 const BESIDE_DISTANCE = {
   dumb: "best fixed distance",
   instead: "a fixed distance",
@@ -151,8 +151,8 @@ function replaced(words, place, word) {
 
 /** Concord's words that may stand in place of one, itself among them. */
 function wordsFor({ words }, place) {
-  const behind = concord.nextWords(words.slice(0, place).join(" "));
-  return behind.filter((word) => {
+  const next = concord.nextWords(words.slice(0, place).join(" "));
+  return next.filter((word) => {
     if (word === words[place]) return true;
     try {
       return concord.read(replaced(words, place, word)).words.length === words.length;

@@ -67,7 +67,7 @@ class HeadLab(anywidget.AnyWidget):
         task (str): "concord", "lookup" or "diagonals".
         symbols (int): how many values a key may have, or how many symbols there are: 4, 8 or 16.
         steps (int): 400, 1200 or 3000.
-        mlp (bool): whether an MLP stands behind the attention. Concord is always trained for 400
+        mlp (bool): whether an MLP follows the attention. Concord is always trained for 400
             steps, without one.
         num_heads (int): 1, 2, 4, 8 or 16.
         seed (int): which first weights and sentences the training draws, 0 to 999. From a few

@@ -86,7 +86,7 @@ function createHeadSwitches(labels, { mute, swap }) {
   return { node, draw };
 }
 
-/** The numbers behind the bars, in a fold. */
+/** The numbers of the bars, in a fold. */
 function createNumbers(labels) {
   return createFold(({ terms, muted, token }) => {
     const names = terms.map(({ head }) =>

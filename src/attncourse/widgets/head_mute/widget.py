@@ -20,7 +20,7 @@ from attncourse.widgets._inputs import (
 from attnlib.attention import MultiHeadAttention
 from attnlib.checks import checked_texts, require_count, require_text, shape_of
 
-MOST_HEADS, WIDEST = 16, 128  # what can be drawn so that it can be read
+MOST_HEADS, WIDEST = 16, 128  # more can't be told apart in a drawing
 
 
 class HeadMute(anywidget.AnyWidget):

@@ -8,7 +8,7 @@ import { inWords } from "../shared/numbers.js";
 import { createButton, createControls, createHeading, createSlider } from "../shared/parts.js";
 
 const SHOWN = 8; // of the names
-const ALL = 100; // of which the share is told
+const ALL = 100; // names that the share is counted over
 const TURN = 8; // milliseconds of drawing, then the page has the next ones for itself
 const REST = 16;
 const OF_NAMES = 2; // the stream of a seed from which names are drawn

@@ -1,4 +1,4 @@
-// NameLab: a small GPT learns to make up names, and is asked what it expects behind a beginning.
+// NameLab: a small GPT learns to make up names, and shows what it expects after a beginning.
 
 import { names } from "../engine/names.js";
 import { checkSpec, should } from "../engine/spec.js";

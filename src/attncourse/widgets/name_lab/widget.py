@@ -31,7 +31,7 @@ class NameLab(anywidget.AnyWidget):
     The model is that of `RECIPES["names"]`, the names are `attncourse.tasks.names`. The reader
     chooses a number of heads and presses Train. The loss on names that are held out falls past what
     is to be had without looking back (all letters alike; how common each is; the letter before),
-    towards that of who knows the rules. Meanwhile the model makes up names, of which each is
+    towards that of an oracle that knows the rules. Meanwhile the model makes up names, each of them
     checked. A beginning that the reader types shows the chances of the next letter, and where each
     head looks from the last one. The browser trains, bit for bit, what `train` does. In a
     notebook::

@@ -43,7 +43,7 @@ def _from_bytes(value: memoryview, widget: "OnlineSoftmax") -> Tensor:
 
 
 class OnlineSoftmax(anywidget.AnyWidget):
-    """Softmax over a row of scores that comes in blocks, of which none is looked at twice.
+    """Softmax over a row of scores that comes in blocks, each looked at once.
 
     After each block stand the largest score so far, the sum of the exponentials, and the weighted
     sum of the values. When a larger score comes, sum and weighted sum are rescaled by exp(old

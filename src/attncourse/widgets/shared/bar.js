@@ -3,7 +3,7 @@
 import { element } from "./dom.js";
 import { shortNumber } from "./numbers.js";
 
-/** A bar from 0 to 1 with a line where something dumber ends, and its number. */
+/** A bar from 0 to 1 with its number, and a line at a baseline. */
 export function createBar(name) {
   const [bar, line] = [element("span", { class: name }), element("span", { class: "attn-dumb" })];
   const before = element("span", { class: "attn-before" });

@@ -4,7 +4,7 @@ import { element, svgElement } from "./dom.js";
 import { createHeading } from "./parts.js";
 
 /**
- * The curves of all runs, of which one is drawn strongly, over so many `steps` below a `heading`.
+ * The curves of all runs, one of them drawn strongly, over so many `steps` below a `heading`.
  *
  *   nameOf(run)       its name; of several runs with one name, one curve bears it
  *   seriesOf(run)     a list that grows while the run is trained

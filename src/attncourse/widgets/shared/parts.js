@@ -96,7 +96,7 @@ export function createButton(text, press) {
   return node;
 }
 
-/** Buttons of which one is pressed, with these texts: `choose(place)` is told which. */
+/** Buttons with these texts, one of them pressed: `choose(place)` gets its place. */
 export function createButtonGroup(name, texts, choose) {
   const buttons = texts.map((text, i) => createButton(text, () => choose(i)));
   for (const button of buttons) button.dir = "auto";

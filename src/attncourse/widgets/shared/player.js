@@ -4,9 +4,9 @@ import { write } from "./dom.js";
 import { createButton } from "./parts.js";
 
 /**
- * Buttons for one step back, one on, and Play, `pause` milliseconds a step. `isLast()` tells whether
- * there is no step to play, `start()` goes to the first, `go(by)` by one; `told(isPlaying)` is told of
- * each beginning and end. Where motion is unwelcome there is no Play, unless nothing moves in it.
+ * Buttons for one step back, one on, and Play, `pause` milliseconds a step. `isLast()` returns
+ * whether there is no step to play, `start()` goes to the first, `go(by)` by one; `told(isPlaying)`
+ * is called at each beginning and end. Where motion is unwelcome there is no Play, unless nothing moves in it.
  */
 export function createPlayer({ pause, isLast, start, go, told, moves = true }) {
   const still = matchMedia("(prefers-reduced-motion: reduce)");

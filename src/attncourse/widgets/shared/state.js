@@ -18,7 +18,7 @@ export function readerOf(model) {
     const isRight = (value) => Number.isInteger(value) && value >= 1 && value <= to;
     return read(name, isRight, `a whole number from 1 to ${to}`);
   }
-  /** Whole numbers that count something; what is wrong with one is said of all. */
+  /** Whole numbers that count something; an error about one names all. */
   function counts(...names) {
     const values = names.map((name) => model.get(name));
     if (!values.every((value) => Number.isInteger(value) && value >= 1)) {
@@ -33,7 +33,7 @@ export function readerOf(model) {
   function index(name, size) {
     return read(name, (value) => isIndex(value, size), `one of 0 to ${size - 1}`);
   }
-  /** A list of such `items`, each of which `isRight`; of `fewest` at least. */
+  /** A list of at least `fewest` such `items`, where each `isRight`. */
   function list(name, isRight, items, fewest = 1) {
     const areRight = (value) => value.length >= fewest && value.every(isRight);
     const atLeast = fewest ? `, at least ${fewest}` : "";

@@ -1,4 +1,4 @@
-// The numbers behind a drawing, as tables in a fold.
+// The numbers of a drawing, as tables in a fold.
 
 import { element, write } from "./dom.js";
 

@@ -3,7 +3,7 @@
 import { element, showChildren } from "./dom.js";
 
 /**
- * Buttons of which one is in the tab order; arrow keys, Home and End move the focus among them, line
+ * Buttons, one of them in the tab order; arrow keys, Home and End move the focus among them, line
  * by line as they stand on the page.
  */
 export function createToolbar(name, className) {

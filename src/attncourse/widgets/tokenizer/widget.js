@@ -69,7 +69,7 @@ export function encode(text, merges, number) {
 
 /**
  * The letters that may follow a text and how likely each is by the counts, likely ones first; null
- * where nothing was counted behind its last letter. A space and an empty text are the boundary.
+ * where nothing was counted after its last letter. A space and an empty text are the boundary.
  */
 export function nextLetters(text, vocabulary, counts) {
   const size = vocabulary.length;

@@ -40,10 +40,10 @@ class Tokenizer(anywidget.AnyWidget):
         tokenizer: with at most 4,096 merges.
         text: at the start.
         num_merges: at the start; all of them if left out.
-        counts: [V, V], how often each letter (column) comes behind each (row), as
+        counts: [V, V], how often each letter (column) comes after each (row), as
             `attncourse.training.pair_counts` returns them; then `vocabulary` is needed.
-        vocabulary: the V letters; the last is the boundary, which stands before a text and behind
-            it.
+        vocabulary: the V letters; the last is the boundary, which stands before and after a
+            text.
         origin: what tokenizer and counts have learned from, told to the reader.
 
     Raises:

@@ -176,7 +176,7 @@ function createStacked(name, T, width) {
   return { node, draw };
 }
 
-/** At whom a row of weights looks most: "token 1 (.80)", or "both alike (.50)". */
+/** The token that a row of weights looks at most: "token 1 (.80)", or "both alike (.50)". */
 function preference(row) {
   const [most, next] = Array.from(row).sort((a, b) => b - a);
   const tie = most - next < 0.005;
@@ -188,7 +188,7 @@ function preference(row) {
   return `${place} (${shortNumber(most)})`;
 }
 
-/** One sentence a token: whom the heads look at, and whom the big one does. */
+/** One sentence a token: where the heads look, and where the big one does. */
 function sayPreferences(results, T, bigName) {
   if (T === 1) return ["With one token there is nothing to choose: every weight is 1."];
   return Array.from({ length: T }, (_, i) => {
