@@ -12,8 +12,6 @@ from tools.refusing import assert_refused
 from torch import nn
 from torch.multiprocessing.spawn import ProcessException
 
-from attnlib import MultiHeadAttention, RMSNorm, TransformerBlock
-from attnlib.model import GPT
 from attncourse.parallel import (
     Report,
     Share,
@@ -25,6 +23,8 @@ from attncourse.parallel import (
 from attncourse.parallel.__main__ import main
 from attncourse.parallel.heads import require_splittable
 from attncourse.training import RECIPES
+from attnlib import MultiHeadAttention, RMSNorm, TransformerBlock
+from attnlib.model import GPT
 
 NAMES = RECIPES["names"].model
 WITH = {

@@ -10,12 +10,12 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Partial
 
-from attnlib import KVCache, MultiHeadAttention, TransformerBlock
-from attnlib.model import TransformerModel
 from attncourse.parallel import data_parallel, split_heads_over, tensor_parallel
 from attncourse.parallel.report import AllReduces
 from attncourse.tasks import names, pack
 from attncourse.training import RECIPES, answer_loss
+from attnlib import KVCache, MultiHeadAttention, TransformerBlock
+from attnlib.model import TransformerModel
 
 
 def mesh(*shape):

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from torch.multiprocessing.spawn import ProcessException
 
-from attndoctor.cli import say
 from attncourse.parallel.data_parallel import compare_trainings
 from attncourse.parallel.processes import TIMEOUT
 from attncourse.parallel.tensor_parallel import compare_models
+from attndoctor.cli import say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,13 +7,13 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from attnlib.checks import require_positive_int
-from attnlib.model import TransformerModel
 from attncourse.parallel.processes import TIMEOUT, run_in_processes
 from attncourse.parallel.report import AllReduces, Report, Share
 from attncourse.tasks import Batch
 from attncourse.training import RECIPES, answer_loss, held_out_sentences, train
 from attncourse.training.loop import batches, begin, take_step
+from attnlib.checks import require_positive_int
+from attnlib.model import TransformerModel
 
 RECIPE = RECIPES["names"]
 STEPS = 50

@@ -14,9 +14,9 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-from attnlib.checks import divisors_of
 from attnlib.attention import MultiHeadAttention
 from attnlib.blocks import FeedForward, TransformerBlock
+from attnlib.checks import divisors_of
 
 Module = TypeVar("Module", bound=nn.Module)
 

@@ -9,13 +9,13 @@ from torch import Tensor
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor
 
-from attnlib.checks import require_positive_int
-from attnlib.model import TransformerModel
 from attncourse.parallel.heads import require_splittable, split_heads_over
 from attncourse.parallel.processes import TIMEOUT, run_in_processes
 from attncourse.parallel.report import AllReduces, Report, Share
 from attncourse.tasks import Batch, pack
 from attncourse.training import RECIPES, answer_loss
+from attnlib.checks import require_positive_int
+from attnlib.model import TransformerModel
 
 RECIPE = RECIPES["names"]
 TOLERANCE = 1e-5  # of outputs and gradients in float32, which are rounded in another order
