@@ -190,6 +190,7 @@ def assert_torchs(page, model, sentences, masks, numbers, share, floor):
         assert found["weights"][layer] == single
     assert list(found["gradients"]) == list(wanted["gradients"])
     largest = max(gradient.abs().max().item() for gradient in wanted["gradients"].values())
+    largest = max(largest, 1e-3)  # a norm of width 1 leaves gradients that are rounding alone
     for name, gradient in wanted["gradients"].items():
         for way in (found, found["ofDue"]):
             assert_near(way["gradients"][name], gradient, share, floor * largest)
