@@ -28,7 +28,7 @@ from tools.broken_attentions import FOUND_BEFORE, MISSED
 
 from attnlib import MultiHeadAttention, museum
 from attnlib.museum import visitors
-from attnlib.museum.doctor.patient import answer_of_attnlib
+from attnlib.museum.doctor.module_under_test import reference_answer
 from attnlib.museum.doctor.reference import reference
 
 PAIRS = 40
@@ -70,7 +70,7 @@ def candidates(pairs: int) -> dict[str, dict[str, Any]]:
 
 def seconds(diagnose: Callable[[], museum.Diagnosis]) -> float:
     """Return what a first diagnosis costs."""
-    answer_of_attnlib.cache_clear()
+    reference_answer.cache_clear()
     reference.cache_clear()
     start = time.process_time()
     diagnose()

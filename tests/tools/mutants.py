@@ -20,8 +20,8 @@ import torch
 import attnlib
 from attnlib._settings import usual_settings
 from attnlib.museum.doctor.examine import examine
-from attnlib.museum.doctor.naming import Answers
-from attnlib.museum.doctor.told import Told
+from attnlib.museum.doctor.match import Answers
+from attnlib.museum.doctor.options import DiagnoseOptions
 
 FOLDER = Path(attnlib.__file__).parent
 FILES = ("masks", "functional", "attention")  # each imports from those before it
@@ -136,10 +136,10 @@ def _of_attnlib() -> tuple[tuple[str, ...], ...]:
 def _asked(candidate: type[attnlib.MultiHeadAttention]) -> tuple[bool, tuple[tuple[str, ...], ...]]:
     """Return whether a probe failed; what wasn't asked, and what it was taken for."""
     with usual_settings(), torch.random.fork_rng(devices=[]):
-        answers = Answers.of(examine(candidate, Told()))
+        answers = Answers.of(examine(candidate, DiagnoseOptions()))
         return bool(answers.failed), (
-            tuple(probe.name for probe in answers.unasked),
-            answers.patient.taken,
+            tuple(probe.name for probe in answers.not_run),
+            answers.tested.taken,
         )
 
 

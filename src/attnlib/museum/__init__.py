@@ -14,9 +14,8 @@ from attnlib.museum._catalog import EXHIBITS, named
 from attnlib.museum._exhibit import Exhibit, Thread
 from attnlib.museum._steps import SteppedAttention, attend
 from attnlib.museum._symptoms import SYMPTOMS, Symptom, symptoms
-from attnlib.museum.doctor.check import check
-from attnlib.museum.doctor.diagnosis import Diagnosis, diagnose
-from attnlib.museum.doctor.told import CallError
+from attnlib.museum.doctor.diagnosis import Diagnosis, check, diagnose
+from attnlib.museum.doctor.options import CallError
 
 __all__ = [
     "EXHIBITS",

@@ -18,7 +18,7 @@ from torch import nn
 
 from attnlib._saying import say
 from attnlib.museum.doctor.diagnosis import CANNOT_BE_ASKED, diagnose
-from attnlib.museum.doctor.told import CHOICES
+from attnlib.museum.doctor.options import CHOICES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

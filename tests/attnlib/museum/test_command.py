@@ -85,7 +85,7 @@ def test_a_check_fails_with_the_diagnosis():
 def test_a_check_that_cannot_be_asked_is_an_error():
     with pytest.raises(CallError, match="got NoneType") as error:
         check(lambda d_model, num_heads: None)
-    assert [entry.path.name for entry in error.traceback] == ["test_command.py", "check.py"]
+    assert [entry.path.name for entry in error.traceback] == ["test_command.py", "diagnosis.py"]
     with pytest.raises(CallError) as error:
         check(lambda d_model, num_heads: 1 / 0)
     assert isinstance(error.value.__cause__, ZeroDivisionError)

@@ -12,7 +12,7 @@ from torch import nn
 
 from attnlib import MultiHeadAttention
 from attnlib.museum import SteppedAttention, diagnose, named
-from attnlib.museum.doctor.patient import answer_of_attnlib
+from attnlib.museum.doctor.module_under_test import reference_answer
 from attnlib.museum.doctor.reference import reference
 
 
@@ -296,7 +296,7 @@ def test_dropout_in_evaluation_is_found():
 def test_torch_s_settings_change_no_diagnosis(settings):
     """Neither one made within them nor one made later, for which answers are kept."""
     bug = named("NaN only in the gradient")
-    for function in (answer_of_attnlib, reference):
+    for function in (reference_answer, reference):
         function.cache_clear()
     with settings():
         within = diagnose(MultiHeadAttention), diagnose(bug)

@@ -12,11 +12,11 @@ from tools import ROOT
 from attnlib import MultiHeadAttention, causal_mask, museum
 from attnlib.museum import EXHIBITS, diagnose, named
 from attnlib.museum._exhibit import Exhibit
-from attnlib.museum.doctor.comparing import agree
 from attnlib.museum.doctor.examine import examine
-from attnlib.museum.doctor.naming import Answers
+from attnlib.museum.doctor.match import Answers
+from attnlib.museum.doctor.options import DiagnoseOptions
 from attnlib.museum.doctor.probes import PROBES
-from attnlib.museum.doctor.told import Told
+from attnlib.museum.doctor.reference import agree
 
 PAGE = ROOT / "book" / "museum.md"
 by_name = pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
@@ -41,8 +41,8 @@ def test_each_exhibit_is_named_as_itself(exhibit):
 @pytest.fixture(scope="module")
 def behavior():
     """What an exhibit answers to a probe that a MultiHeadAttention is asked."""
-    patient = examine(MultiHeadAttention, Told())
-    return lambda exhibit, probe: Answers(patient, {}).behavior((exhibit,), probe)
+    tested = examine(MultiHeadAttention, DiagnoseOptions())
+    return lambda exhibit, probe: Answers(tested, {}).behavior((exhibit,), probe)
 
 
 def test_no_two_exhibits_behave_alike(behavior):

@@ -14,8 +14,8 @@ from attnlib import MultiHeadAttention, museum
 from attnlib.functional import merge_heads, split_heads
 from attnlib.museum import check, diagnose, named
 from attnlib.museum.__main__ import main
+from attnlib.museum.doctor.conventions import CONVENTIONS as KNOWN
 from attnlib.museum.doctor.diagnosis import UNLESS_MEANT
-from attnlib.museum.doctor.meant import CONVENTIONS as KNOWN
 
 pytestmark = pytest.mark.thorough
 

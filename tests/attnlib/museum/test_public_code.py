@@ -15,9 +15,9 @@ from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
 from attnlib import MultiHeadAttention
 from attnlib.museum import diagnose, named, visitors
-from attnlib.museum.doctor.constructing import LONGEST
-from attnlib.museum.doctor.examine import USUAL
+from attnlib.museum.doctor.build import LONGEST
 from attnlib.museum.doctor.questions import LONGEST as LONGEST_ASKED
+from attnlib.museum.doctor.questions import USUAL
 
 pytestmark = pytest.mark.thorough
 

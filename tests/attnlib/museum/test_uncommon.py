@@ -5,7 +5,7 @@ from tools import uncommon_attentions as uncommon
 
 from attnlib.museum import diagnose
 from attnlib.museum.doctor.diagnosis import CANNOT_BE_ASKED, UNLESS_MEANT
-from attnlib.museum.doctor.told import CallError
+from attnlib.museum.doctor.options import CallError
 
 pytestmark = pytest.mark.thorough
 

@@ -9,7 +9,7 @@ from tools.broken_attentions import Limited, Plain
 from torch import nn
 
 from attnlib.museum import CallError, diagnose, named
-from attnlib.museum.doctor.examine import hints_at_positions
+from attnlib.museum.doctor.not_comparable import hints_at_positions
 
 diagnosed = cache(diagnose)
 

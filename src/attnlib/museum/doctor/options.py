@@ -1,8 +1,10 @@
-"""What the reader tells of a candidate, and errors about how it is called."""
+"""What `diagnose` accepts, and what an error that a candidate raises means."""
 
+import dis
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from torch import nn
@@ -11,7 +13,7 @@ from attnlib._checks import require_flag, require_number, require_positive_int
 from attnlib.attention import MultiHeadAttention
 
 Load = Callable[[nn.Module, MultiHeadAttention], Any]
-Steps = tuple[tuple[str, Any], ...]  # of attention, that replace its own
+Steps = tuple[tuple[str, Any], ...]  # that replace steps of the paper's attention
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "causal": ("always", "when asked"),
@@ -21,6 +23,17 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "qkv": ("blocks", "heads", "interleaved"),
 }
 
+# Errors of code that needs a package, a device or a dtype that a CPU in float32 doesn't offer.
+_ENVIRONMENT = re.compile(
+    r"\b(cuda|gpus?|nvidia|rocm|xpu|mps|triton|xformers|flash[-_ ]?attn)\b"
+    r"|\b(cpu|cuda)' backend|\bon (the )?cpu\b|no available kernel"
+    r"|process group has not been initialized"
+    r"|\bonly supports? .*(fp16|bf16|float16|bfloat16|half)"
+    r"|not implemented for '(half|bfloat16)'",
+    re.IGNORECASE,
+)
+_LIBRARIES = {"attnlib", "torch", "einops"}  # whose errors are about mistakes of their callers
+
 
 class CallError(TypeError, ValueError):
     """A candidate can't be built, loaded or called in the way that was tried.
@@ -29,20 +42,8 @@ class CallError(TypeError, ValueError):
     """
 
 
-def said(error: BaseException) -> str:
-    """Say an error on one line, without the stop at its end."""
-    words = " ".join(str(error).split()).removesuffix(".")
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
-
-
-def some(names: Sequence[str], most: int = 8) -> str:
-    """List names, but not too many."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
-class Options(TypedDict, total=False):
-    """What can be told of a candidate; each is explained at `diagnose`."""
+class DiagnoseArguments(TypedDict, total=False):
+    """The keyword arguments of `diagnose`, which explains them."""
 
     load: Load | None
     num_heads: int | None
@@ -60,8 +61,12 @@ class Options(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Told:
-    """The options of `diagnose`, checked; None where nothing was told."""
+class DiagnoseOptions:
+    """The options of `diagnose`, checked; None means that the caller left it open.
+
+    The last three are no arguments of `diagnose`, which sets them itself: another formula than the
+    paper's; whether gradients flow; whether square raw parameters are used as x @ W.
+    """
 
     load: Load | None = None
     num_heads: int | None = None
@@ -74,10 +79,11 @@ class Told:
     mask_shape: str | None = None
     qkv: str | None = None
     batch_first: bool | None = None
-    arguments: Mapping[str, Any] | None = field(default=None)
+    arguments: Mapping[str, Any] | None = None
     returns: Callable[[Any], Any] | None = None
-    formula: Steps = ()  # another than the paper's; found out, never told
-    gradients: bool = True  # whether any flow through it; the same
+    formula: Steps = ()
+    gradients: bool = True
+    transposed: bool | None = None
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -104,8 +110,8 @@ class Told:
             if value is not None and not callable(value):
                 raise TypeError(f"{name} must be a function, got {type(value).__name__}")
 
-    def stretched(self, d_k: int) -> float:
-        """Return by how much the scale that was told is larger than 1 / sqrt(d_k)."""
+    def scale_ratio(self, d_k: int) -> float:
+        """Return how many times 1 / sqrt(d_k) the given scale is."""
         if self.scale is None:
             return 1.0
         try:
@@ -113,17 +119,58 @@ class Told:
         except Exception as error:
             raise CallError(
                 f"scale must be a number or a function of d_k, but scale({d_k}) raised "
-                f"{said(error)}"
+                f"{error_text(error)}"
             ) from error
         _require_scale(f"scale of d_k={d_k}" if callable(self.scale) else "scale", scale)
         return float(scale) * math.sqrt(d_k)
 
 
 def _require_scale(name: str, scale: object) -> None:
-    """Raise TypeError or ValueError unless it is a number above 0."""
     require_number(name, scale)
     assert isinstance(scale, int | float)
     if not 0 < scale < math.inf:
         raise ValueError(
             f"{name} must be a number above 0, by which dot products are multiplied, got {scale!r}"
         )
+
+
+def name_list(names: Sequence[str], most: int = 8) -> str:
+    """Join names by commas; count those after the first few."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error's type and message on one line, without the stop at its end."""
+    words = " ".join(str(error).split()).removesuffix(".")
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def is_about_environment(error: object) -> bool:
+    """Return whether an error means that a package, a device or a dtype is missing."""
+    if isinstance(error, ImportError):
+        return True
+    return isinstance(error, Exception) and bool(_ENVIRONMENT.search(str(error)))
+
+
+def is_deliberate(error: object) -> bool:
+    """Return whether the candidate's own code raised an error by `raise` or `assert`."""
+    where = error.__traceback__ if isinstance(error, Exception) else None
+    if where is None:
+        return False
+    while where.tb_next is not None:
+        where = where.tb_next
+    code, module = where.tb_frame.f_code, where.tb_frame.f_globals.get("__name__", "")
+    on_purpose = dis.opname[code.co_code[where.tb_lasti]] == "RAISE_VARARGS"
+    return on_purpose and module.partition(".")[0] not in _LIBRARIES
+
+
+def note_size(error: Exception, B: int, T: int) -> None:
+    """Add to an error with how many samples and tokens it was raised."""
+    plural = [f"{n} {what}{'s' if n > 1 else ''}" for n, what in ((B, "sample"), (T, "token"))]
+    error.add_note(" of ".join(plural))
+
+
+def noted_size(error: Exception) -> str:
+    """Return what `note_size` added, such as "13 samples of 1 token"."""
+    return getattr(error, "__notes__", [""])[-1]

@@ -1,12 +1,9 @@
-"""Other formulas that public code has in place of the paper's, to be told from bugs.
-
-Each is held against what a candidate answers on one sequence. A formula with a number in it, which
-nobody told, is tried with many, and the best is made better until it fits or doesn't.
-"""
+"""What is no bug where it is meant: other conventions and formulas by which an answer is right."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,14 +11,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnlib.museum.doctor.asking import PATHS, Pair, ask_of_attnlib
-from attnlib.museum.doctor.comparing import agree, mean_difference
-from attnlib.museum.doctor.naming import Answers
-from attnlib.museum.doctor.probes import PROBES, put
-from attnlib.museum.doctor.reference import stepped
-from attnlib.museum.doctor.told import Steps
+from attnlib.attention import MultiHeadAttention
+from attnlib.museum._catalog import named
+from attnlib.museum._exhibit import Exhibit
+from attnlib.museum.doctor.call import PATHS, NoGradientError, RandomInputs, attnlib_adapter
+from attnlib.museum.doctor.match import FIRST_QUESTION, Answers, Guess
+from attnlib.museum.doctor.module_under_test import ModuleUnderTest, reference_answer
+from attnlib.museum.doctor.options import CallError, DiagnoseOptions, Steps
+from attnlib.museum.doctor.probes import SELF_ATTENTION, run_probe
+from attnlib.museum.doctor.reference import Pair, agree, mean_difference, outputs_agree, stepped
 
-_PLAIN = PROBES[0]
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _STEPS = 30  # of a golden section, after which a number is known to six digits
 Weigh = Callable[[Tensor, Tensor, float], Tensor]  # of scores, what may be seen, and a number
@@ -31,11 +30,9 @@ Weigh = Callable[[Tensor, Tensor, float], Tensor]  # of scores, what may be seen
 class Formula:
     """Another way from queries and keys to weights.
 
-    says: what it is, with a place for its number. weigh: the weights. numbers: those to begin with.
-    score: what is made of queries and keys, if that isn't their scaled dot products. shares:
-    whether rows of weights sum to 1, so that equal tokens come out as by the paper's formula; None
-    where some do. family: what it has in common with others, among which the nearest is taken;
-    empty where it is alone.
+    says: its name, with a place for its number. numbers: the first to try. score: of queries and
+    keys, if not their scaled dot products. shares: rows of weights sum to 1, so that equal tokens
+    come out right; None if some do. family: of similar ones, of which the nearest is taken.
     """
 
     says: str
@@ -46,7 +43,7 @@ class Formula:
     family: str = ""
 
     def steps(self, number: float) -> dict[str, Any]:
-        """Return the steps of attention that it replaces."""
+        """Return the steps that it replaces."""
         everything = torch.tensor(True)
         steps: dict[str, Any] = {
             "softmax": lambda scores: self.weigh(scores, everything, number),
@@ -57,7 +54,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Found:
-    """A formula that answers as a candidate does on one sequence: what it is, and its steps."""
+    """A formula that is right on one sequence."""
 
     says: str
     steps: Steps
@@ -68,7 +65,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Scale:
-    """What dot products are multiplied by, by a module with heads of width d_k."""
+    """A scale of dot products, found in a module with heads of width d_k."""
 
     number: float
     d_k: int
@@ -78,13 +75,13 @@ class Scale:
 
     @property
     def is_likely(self) -> bool:
-        """Whether it isn't the root of d_k, rounded: a mistake that looks like a number."""
+        """Whether it isn't the root of d_k, rounded: that is a bug."""
         rounded = math.floor(math.sqrt(self.d_k)), math.ceil(math.sqrt(self.d_k))
         return not any(math.isclose(self.number * n, 1, rel_tol=1e-4) for n in rounded)
 
     @property
     def times_d_k(self) -> float:
-        """What is divided by d_k, if the scale falls with it."""
+        """The scale times d_k."""
         return _rounded(self.number * self.d_k)
 
 
@@ -113,13 +110,13 @@ def _of_halves(power: float, q: Tensor, k: Tensor) -> Tensor:
 
 
 def _forbid(scores: Tensor, allowed: Tensor) -> Tensor:
-    """Take the largest score of each row off, and make those far less that may not be seen."""
+    """Subtract each row's largest score; make forbidden scores far smaller."""
     scores = scores.masked_fill(~allowed, -1e9)
     return scores - scores.amax(-1, keepdim=True)
 
 
 def _sparsemax(scores: Tensor) -> Tensor:
-    """Take the same number off all scores of a row, so that what is above 0 sums to 1."""
+    """Subtract a number from each row, so that what is above 0 sums to 1."""
     ordered = scores.sort(-1, descending=True).values
     sums, ranks = ordered.cumsum(-1), torch.arange(1, scores.shape[-1] + 1)
     last = (1 + ranks * ordered > sums).sum(-1, keepdim=True)
@@ -127,7 +124,7 @@ def _sparsemax(scores: Tensor) -> Tensor:
 
 
 def _entmax(scores: Tensor) -> Tensor:
-    """Do the same to half the scores, so that the squares of what is above 0 sum to 1."""
+    """Subtract a number from half of each row, so that the squares above 0 sum to 1."""
     ordered = scores.sort(-1, descending=True).values / 2
     ranks = torch.arange(1, scores.shape[-1] + 1)
     means, squares = ordered.cumsum(-1) / ranks, ordered.square().cumsum(-1) / ranks
@@ -142,7 +139,7 @@ def _shares_and_more(more: float, numbers: Tensor, allowed: Tensor, _: float) ->
 
 
 def _of_both_softmaxes(power: float, q: Tensor, k: Tensor) -> Tensor:
-    """Return products of queries' shares among features and keys' shares among tokens."""
+    """Return products of q's softmax over features and k's softmax over tokens."""
     return q.softmax(-1) @ k.softmax(-2).mT / q.shape[-1] ** power
 
 
@@ -170,7 +167,7 @@ FEATURES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _between(low: float, high: float) -> list[float]:
-    """Return numbers that grow by the same factor."""
+    """Return 13 numbers that grow by the same factor."""
     return torch.logspace(math.log10(low), math.log10(high), 13, dtype=torch.float64).tolist()
 
 
@@ -302,8 +299,8 @@ FORMULAS = (
 
 
 def other_formula(answers: Answers) -> Found | None:
-    """Return another formula that answers as the candidate does on one sequence, if one does."""
-    if (_PLAIN, PATHS[0]) not in answers.failed:
+    """Return another formula by which the candidate is right on one sequence, if there is one."""
+    if not answers.wrong_at_once:
         return None
     found: list[tuple[float, Found]] = []
     family = ""
@@ -317,7 +314,7 @@ def other_formula(answers: Answers) -> Found | None:
             continue
         number, distance = fitted
         steps = tuple(sorted(formula.steps(number).items()))
-        if answers.patient.behaves_like(steps, _PLAIN, answers.given[_PLAIN, PATHS[0]]):
+        if answers.tested.behaves_like(steps, SELF_ATTENTION, answers.given[FIRST_QUESTION]):
             one = Found(formula.says.format(f"{round(number, 6):.4g}"), steps)
             if not formula.family:
                 return one
@@ -327,35 +324,32 @@ def other_formula(answers: Answers) -> Found | None:
 
 
 def other_scale(answers: Answers) -> Scale | None:
-    """Return what dot products are multiplied by, if that is another number than 1 / sqrt(d_k)."""
+    """Return the scale by which the candidate is right on one sequence, if there is one."""
     fitted = _fitted(SCALED, answers)
     if fitted is None:
         return None
     number, _ = fitted
-    d_k = answers.patient.first.setting.sizes.d_k
-    return Scale(_rounded(number * answers.patient.first.stretched / math.sqrt(d_k)), d_k)
+    d_k = answers.tested.first.setting.sizes.d_k
+    return Scale(_rounded(number * answers.tested.first.scale_ratio / math.sqrt(d_k)), d_k)
 
 
 def _rounded(number: float) -> float:
-    """Return the shortest number that is as near as the fit goes."""
+    """Return the shortest number within the precision of the fit."""
     near = (float(f"{number:.{digits}g}") for digits in range(1, 10))
     return next(short for short in near if math.isclose(short, number, rel_tol=3e-6))
 
 
 def _fitted(formula: Formula, answers: Answers) -> tuple[float, float] | None:
-    """Return the number with which a formula answers as the first module does, if one does.
-
-    And how far from it the answers are on the average.
-    """
-    given, patient = answers.given[_PLAIN, PATHS[0]], answers.patient
+    """Return the number with which a formula is right, and the mean distance left, if it is."""
+    given, tested = answers.given[FIRST_QUESTION], answers.tested
     if isinstance(given, Exception):
         return None
 
     def answer(number: float) -> list[Pair]:
-        first = patient.first
+        first = tested.first
         module = stepped(first.setting, formula.steps(number))
-        with ask_of_attnlib(module, first.setting, first.takes).on(PATHS[0]) as asked:
-            pairs = put(_PLAIN, asked)
+        with attnlib_adapter(module, first.setting, first.takes).on(PATHS[0]) as adapter:
+            pairs = run_probe(SELF_ATTENTION, adapter)
         assert not isinstance(pairs, Exception)
         return [(output, None) for output, _ in pairs]
 
@@ -365,12 +359,12 @@ def _fitted(formula: Formula, answers: Answers) -> tuple[float, float] | None:
 
     number = _best(distance, formula.numbers)
     theirs = answer(number)
-    agreed = agree(given[: len(theirs)], theirs, _PLAIN.tolerance)
+    agreed = agree(given[: len(theirs)], theirs, SELF_ATTENTION.tolerance)
     return (number, distance(number)) if agreed else None
 
 
 def _best(distance: Callable[[float], float], numbers: Sequence[float]) -> float:
-    """Return the number at the smallest distance, by a golden section beside the best of some."""
+    """Return the number with the smallest distance: a golden section beside the best of these."""
     i = min(range(len(numbers)), key=lambda i: distance(numbers[i]))
     low, high = numbers[max(i - 1, 0)], numbers[min(i + 1, len(numbers) - 1)]
     if low == high:
@@ -387,3 +381,207 @@ def _best(distance: Callable[[float], float], numbers: Sequence[float]) -> float
             b = low + _GOLDEN * (high - low)
             at_b = distance(b)
     return (low + high) / 2
+
+
+_MOST = 3  # conventions at once
+_IF_MEANT = "That differs from the paper, and is fine if it is meant"
+_SAYS_FORMULA = "Its answers are those of another formula: {}. That is fine if it is meant."
+_MASKED = {"a mask", "a mask for each sample", "any number of samples"}  # under its meaning right
+_LIMITED = {  # what is needed by questions that ask limits too, or the name of one
+    "mask", "masks", "key_mask", "a limit", "two limits", "long", "limits in training with dropout",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Convention:
+    """Another convention: the options of `diagnose` for it, and what to say of it."""
+
+    options: dict[str, Any]
+    says: str
+
+
+HIDING = Convention(
+    {"mask": "hide"}, 'If your mask is meant to hide where it is True, say mask="hide".'
+)
+ADDED = Convention(
+    {"mask": "add"}, 'If your mask is meant to be added to the scores, say mask="add".'
+)
+PADDING_HIDES = Convention(
+    {"key_mask": "hide"},
+    'If your padding mask is meant to hide where it is True, say key_mask="hide".',
+)
+PADDING_ADDED = Convention(
+    {"key_mask": "add"},
+    'If your padding mask is meant to be added to the scores, say key_mask="add".',
+)
+FOR_INFERENCE = Convention(
+    {"gradients": False},
+    "Nothing in front of it can be trained, nor its own weights. That is fine if it is for "
+    "inference alone.",
+)
+OUTPUT_ALONE = Convention(
+    {"returns": lambda result: result[0]},
+    "Its output is right, but what it returns beside it isn't its weights [B, h, T, T]. That is "
+    "fine if something else is meant to stand there (a loss, keys and values, a mean): then say "
+    "returns=lambda result: result[0].",
+)
+CONVENTIONS: dict[str, Convention] = {  # by the exhibit that each looks like
+    "no scale": Convention(
+        {"scale": 1},
+        f"{_IF_MEANT} (T5 leaves the scale to its first weights): then say scale=1, and the rest "
+        "is asked.",
+    ),
+    "scale applied twice": Convention(
+        {"scale": lambda d_k: 1 / d_k},
+        f"{_IF_MEANT} (muP divides by d_k): then say scale=lambda d_k: 1 / d_k, and the rest "
+        "is asked.",
+    ),
+    "inverted mask": HIDING,
+    "0/1 mask added": ADDED,
+    "mask crosses batch and heads": Convention(
+        {"mask_shape": "[B, 1, T, T]"},
+        'If your mask is meant to have the axes [B, 1, T, T], say mask_shape="[B, 1, T, T]".',
+    ),
+    "attention across the batch": Convention(
+        {"batch_first": False},
+        "If your tokens are meant to be [T, B, d], say batch_first=False.",
+    ),
+    "averaged heads": Convention(
+        {"returns": lambda result: result[0]},
+        "If a mean is what you want to show, ask for the output alone: "
+        "returns=lambda result: result[0].",
+    ),
+    "forgotten W_o": Convention(
+        {"out_projection": False},
+        "If that projection stands elsewhere by intent, say out_projection=False.",
+    ),
+}
+
+
+def convention_hints(exhibits: Guess, tested: ModuleUnderTest) -> str:
+    """Say which conventions some exhibits may be, of those left open by the options."""
+    return "".join(f" {one.says}" for one in conventions(exhibits, tested))
+
+
+def conventions_that_fit(
+    answers: Answers, exhibits: Guess, most: int = _MOST
+) -> tuple[Convention, ...]:
+    """Return the conventions, left open by the options, by which nothing is wrong.
+
+    attnlib's own modules have attnlib's conventions, and its formula.
+    """
+    if isinstance(answers.tested.first.module, MultiHeadAttention):
+        return ()
+    for convention in _possible(answers, exhibits) if most else ():
+        with suppress(CallError):
+            now = answers.under(**convention.options)
+            if not now.wrong:
+                return (convention,)
+            guess = now.explain(now.wrong[0], limit=1)
+            fewer = len(now.wrong) < len(answers.wrong) or 0 < len(guess) < len(exhibits)
+            if now.wrong[0] == answers.wrong[0] and not fewer and not other_formula(now):
+                continue  # no nearer
+            rest = conventions_that_fit(now, guess, most - 1)
+            if rest:
+                return (convention, *rest)
+    return ()
+
+
+def by_other_formula(answers: Answers) -> tuple[Found, Answers] | None:
+    """Return a formula that is right on one sequence, and all answers held against it."""
+    formula = other_formula(answers)
+    return (formula, answers.under(formula=formula.steps)) if formula else None
+
+
+def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
+    """Yield the conventions that may explain what is wrong."""
+    options = answers.tested.options
+    if options.num_heads is not None:
+        yield from _of_heads(answers)
+    known = conventions(exhibits, answers.tested)
+    yield from known
+    if exhibits and not known:
+        return
+    if not exhibits and options.returns is None and answers.shows_something_else:
+        yield OUTPUT_ALONE
+    if all(isinstance(answers.given[question], NoGradientError) for question in answers.wrong):
+        yield FOR_INFERENCE
+    if answers.wrong_at_once:
+        if exhibits or options.formula:
+            return
+        formula = other_formula(answers)
+        if formula:
+            yield Convention({"formula": formula.steps}, _SAYS_FORMULA.format(formula))
+        elif options.scale is None and (scale := other_scale(answers)):
+            yield from _of_scale(scale, answers)
+        else:
+            yield from conventions(_beside_a_formula(answers), answers.tested)
+    elif all(_LIMITED & {*probe.needs, probe.name} for probe, _ in answers.wrong):
+        roles = answers.tested.first.signature.roles
+        failed = {probe.name for probe, _ in answers.failed}
+        if "mask" in roles and options.mask is None and failed & _MASKED:
+            yield from (HIDING, ADDED)
+        if "key_mask" in roles and options.mask is options.key_mask is None and "padding" in failed:
+            yield from (PADDING_HIDES, PADDING_ADDED)
+
+
+def _beside_a_formula(answers: Answers) -> list[Exhibit]:
+    """Return the exhibits that a convention looks like, seen in spite of another formula.
+
+    Samples that move each other, weights without heads, no W_o.
+    """
+    adapter = answers.tested.first
+    found = []
+    x = RandomInputs(adapter).tokens(2, 7).requires_grad_()
+    with suppress(Exception), adapter.on(PATHS[0]) as on_path:
+        output, weights = on_path(x)
+        (slopes,) = torch.autograd.grad(output[0].square().sum(), x)
+        if slopes[1].any():
+            found.append(named("attention across the batch"))
+        if weights is not None and weights.dim() == 3:
+            found.append(named("averaged heads"))
+    if not any(entry.ours.startswith("W_o") for entry in adapter.weight_map or []):
+        found.append(named("forgotten W_o"))
+    return found
+
+
+def conventions(exhibits: Sequence[Exhibit], tested: ModuleUnderTest) -> list[Convention]:
+    """Return the conventions that look like these exhibits, and are left open by the options."""
+    found = (CONVENTIONS[e.name] for e in exhibits if e.name in CONVENTIONS)
+    says_batch_first = getattr(tested.first.module, "batch_first", None) is not None
+    given, default = tested.options, DiagnoseOptions()
+    return [
+        one
+        for one in found
+        if all(getattr(given, name) == getattr(default, name) for name in one.options)
+        and not ("batch_first" in one.options and says_batch_first)
+    ]
+
+
+def _of_heads(answers: Answers) -> Iterator[Convention]:
+    """Yield other numbers of heads than the given one, by which its outputs are right."""
+    setting, takes = answers.tested.first.setting, answers.tested.first.takes
+    if not answers.wrong_at_once:
+        return
+    d_model, width = setting.sizes.d_model, setting.sizes.all_heads
+    for h in range(1, d_model + 1):
+        head_dim = width // h if width != d_model else 0
+        sizes = replace(setting.sizes, num_heads=h, num_kv_heads=h, head_dim=head_dim)
+        if d_model % h or width % h or sizes == setting.sizes:
+            continue
+        right = reference_answer(SELF_ATTENTION, replace(setting, sizes=sizes), takes)
+        if outputs_agree(answers.given[FIRST_QUESTION], right, SELF_ATTENTION.tolerance):
+            yield Convention({"num_heads": h}, f"If it has {h} heads, say num_heads={h}.")
+
+
+def _of_scale(scale: Scale, answers: Answers) -> Iterator[Convention]:
+    """Yield another scale: a number, or one that falls with d_k."""
+    if not scale.is_likely:
+        return
+    right = f"1 / sqrt(d_k) is {scale.d_k**-0.5:.4g}"
+    says = f"{_IF_MEANT}: dot products are multiplied by {scale} ({right}). Then say scale="
+    yield Convention({"scale": scale.number}, f"{says}{scale}.")
+    share = scale.times_d_k
+    if "second" in answers.tested.adapters:
+        formula = f"lambda d_k: {share:.6g} / d_k"
+        yield Convention({"scale": lambda d_k: share / d_k}, f"{says}{formula}.")
