@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from tools import public_attentions as public
+from tools.broken_attentions import SlicesOfTokens
 from torch import nn
 from transformers import BertConfig, GemmaConfig, GPT2Config, LlamaConfig, Qwen3Config
 from transformers.models.bert.modeling_bert import BertAttention, BertSelfAttention
@@ -135,6 +136,16 @@ def test_what_is_right_where_it_promises_anything_is_healthy(name):
     assert diagnosis.heading.startswith("Healthy")
     assert {exhibit.name for exhibit in diagnosis.exhibits} == edges
     assert words in diagnosis.taken + "." and words in diagnosis.message
+
+
+@pytest.mark.parametrize(
+    "candidate", [SlicesOfTokens, SlicesOfTokens(24, 3), SlicesOfTokens(64, 8)]
+)
+def test_matrices_as_wide_as_one_head_are_found_and_named(candidate):
+    diagnosis = diagnose(candidate)
+    assert diagnosis.heading == "Broken."
+    assert [one.name for one in diagnosis.exhibits] == ["slices of the embedding", "sqrt(d_model)"]
+    assert "gradients," not in diagnosis.message  # these are explained too
 
 
 def test_positions_inside_cannot_be_asked():

@@ -383,13 +383,10 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
         raise CallError(
             f"num_heads of this {type(module).__name__} {which}: say it with num_heads=..."
         )
-    for numbers in module.parameters():
-        widths = sorted(set(numbers.shape)) if numbers.dim() > 1 else []  # a packed one's out last
-        for width in widths:
-            if width % heads == 0:
-                sizes = as_built(module, Sizes(int(width), heads, heads))
-                if sizes:
-                    return sizes
+    for width in _widths(module):
+        sizes = as_built(module, Sizes(width, heads, heads)) if width % heads == 0 else None
+        if sizes:
+            return sizes
     if options.load is None:
         raise CallError(unloadable(module))
     d_model = _attribute(module, "d_model") or _width_in(module)
@@ -399,6 +396,15 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
             "give it an attribute of this name"
         )
     return Sizes(d_model, heads, _attribute(module, "num_kv_heads") or heads)
+
+
+def _widths(module: nn.Module) -> list[int]:
+    """Return the widths that its tokens may have: an attribute says, or W_o's, or any matrix's."""
+    output = _layer(module, "W_o")
+    widths = [_attribute(module, "d_model") or 0, 0 if output is None else len(output)]
+    for numbers in module.parameters():
+        widths += sorted(numbers.shape) if numbers.dim() > 1 else []  # a packed one's out last
+    return [width for width in dict.fromkeys(widths) if width > 0]
 
 
 def as_built(module: nn.Module, sizes: Sizes) -> Sizes | None:

@@ -3,11 +3,12 @@
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations, product
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -52,7 +53,8 @@ class WeightSlice:
 
     ours: the reference's parameter, as "W_q.weight". rows: of it. theirs: the module's parameter.
     select: its part that holds these rows, a view. order: of all projections in that parameter.
-    guessed: whether it is a square raw parameter, which may be used either way.
+    guessed: it is a square raw parameter, which may be used either way. whole: the shape of the
+    reference's parameter if the module has only its first rows and columns, for all heads.
     """
 
     ours: str
@@ -61,6 +63,7 @@ class WeightSlice:
     select: View
     order: str = ""
     guessed: bool = False
+    whole: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class _Matrix:
 
     name: of the layer, or of a raw parameter. weight, bias: names of parameters. view: brings the
     weight to [out, in], or to [..., in]. parts: 3 if a first axis counts the projections in it.
+    of_slices: it is [d_k, d_k], for one head's part of the tokens.
     """
 
     name: str
@@ -79,6 +83,7 @@ class _Matrix:
     out: int
     parts: int = 1
     guessed: bool = False
+    of_slices: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,8 @@ def fill(module: nn.Module, weight_map: WeightMap, reference: MultiHeadAttention
         for entry in weight_map:
             source = reference.get_parameter(entry.ours)[entry.rows]
             target = entry.select(module.get_parameter(entry.theirs))
+            if entry.whole:
+                source = source[tuple(slice(length) for length in target.shape)]
             target.copy_(source.reshape(target.shape))
 
 
@@ -112,6 +119,9 @@ def collect(
     found: dict[str, list[Tensor]] = {}
     for entry in sorted(weight_map, key=lambda entry: entry.rows.start or 0):
         part = entry.select(numbers[entry.theirs])
+        if entry.whole:
+            ends = zip(reversed(entry.whole), reversed(part.shape), strict=True)
+            part = F.pad(part, [n for whole, length in ends for n in (0, whole - length)])
         if entry.ours.endswith("bias"):
             part = part.reshape(-1)
         elif entry.ours == "W_o.weight":  # [d, h, d_k] -> [d, d]
@@ -141,6 +151,8 @@ def find_weights(module: nn.Module, sizes: Sizes, layout: Layout | None = None) 
     weight_map = [entry for matrix in matrices for entry in finder.slices(matrix, named)]
     weight_map += finder.raw_biases(module)
     found = {entry.ours.split(".")[0] for entry in weight_map if entry.ours.endswith("weight")}
+    if any(entry.whole for entry in weight_map) and "W_o" not in found:
+        return None  # nothing else tells that these layers are of one head's width
     each_once = len({(entry.ours, entry.rows.start) for entry in weight_map}) == len(weight_map)
     return weight_map if found >= {"W_q", "W_k", "W_v"} and each_once else None
 
@@ -160,7 +172,12 @@ class _Finder:
             packed_width = self.widths["W_q"] + 2 * self.widths["W_k"]
             role = {self.sizes.d_model: "W_o", packed_width: "qkv"}.get(matrix.out, PLAIN)
             role = PLAIN if role in named else role
-        if role in self.widths and matrix.out == self.widths[role]:
+        if matrix.of_slices:
+            whole = (self.widths[role], self.sizes.d_model)
+            for entry in self._slice(matrix, role, slice(None), _all):
+                shape = whole[:1] if entry.ours.endswith("bias") else whole
+                yield replace(entry, whole=shape)
+        elif role in self.widths and matrix.out == self.widths[role]:
             yield from self._slice(matrix, role, slice(None), _all)
         elif role in self.widths and "." in matrix.name and matrix.out == d_k:  # a list of heads
             parts = reversed(matrix.name.split("."))
@@ -250,7 +267,7 @@ def layouts(weight_map: WeightMap, packing: str | None, transposed: bool | None)
         Layout(packing, order, way)
         for order, packing, way in product(dict.fromkeys(orders), packings, ways)
     ]
-    if not weight_map:
+    if not weight_map or any(entry.whole for entry in weight_map):
         return found
     spread = [
         Layout("blocks", orders[0], way, spread)
@@ -279,11 +296,17 @@ def _matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matr
         weight: Tensor = layer.get_parameter("weight")
         weight = weight.T if transposed else weight
         d, heads = sizes.d_model, sizes.all_heads
+        of_slices = role in INTO_HEADS.split(", ") and weight.shape == (sizes.d_k, sizes.d_k) != (
+            d,
+            d,
+        )
         if weight.shape[1] not in {"W_o": (heads,), PLAIN: (d, heads)}.get(role, (d,)):
-            continue  # it is of other tokens
+            if not of_slices:
+                continue  # it is of other tokens
         bias = f"{name}.bias" if getattr(layer, "bias", None) is not None else None
         view = partial(_flat, transposed)
-        yield _Matrix(name, role, f"{name}.weight", bias, view, len(weight))
+        out = len(weight)
+        yield _Matrix(name, role, f"{name}.weight", bias, view, out, of_slices=of_slices)
     yield from _raw_matrices(module, sizes, layout)
 
 
