@@ -2,7 +2,8 @@
 
 It runs the file, as `python path.py` would. The exit status is 0 if the attention is healthy, 1 if
 it is broken, meant so or not (with --edges also if it differs at the edges), 2 if it can't be
-asked: because of the command, of the file, of how the attention is called, or of what it is.
+asked: because of the command, of the file, of how the attention is called, or of what it is; or if
+the time was over.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from typing import Any
 from torch import nn
 
 from attnlib._saying import say
-from attnlib.museum.doctor.diagnosis import CANNOT_BE_ASKED, diagnose
+from attnlib.museum.doctor.diagnosis import CANNOT_BE_ASKED, NOT_FINISHED, diagnose
 from attnlib.museum.doctor.options import CHOICES
 
 
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(fill(f"Not asked: {error}", 100), file=sys.stderr)
         return 2
     say("\n".join(fill(line, 100, subsequent_indent="  ") for line in repr(diagnosis).split("\n")))
-    if diagnosis.heading == CANNOT_BE_ASKED:
+    if diagnosis.heading in (CANNOT_BE_ASKED, NOT_FINISHED):
         return 2
     return 0 if diagnosis else 1
 
@@ -43,7 +44,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Compare an attention of yours with attnlib's, and say what is wrong with it.",
         epilog="The file is run. Exit status: 0 healthy; 1 broken, meant so or not (with --edges "
         "also where it differs at the edges); 2 it can't be asked, because of the command, of the "
-        "file, of how the attention is called, or of what it is (positions inside, say).",
+        "file, of how the attention is called, or of what it is (positions inside, say), or the time "
+        "was over.",
     )
     parser.add_argument(
         "candidate", metavar="path.py:Name", help="a class, a function that builds one, or a module"
@@ -61,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scale", type=float, help="what dot products are multiplied by, if not 1 / sqrt(d_k)"
     )
+    parser.add_argument("--seconds", type=float, default=60, help="how long it may take (60)")
     parser.add_argument(
         "--edges", action="store_true", help="let a difference at the edges count too"
     )

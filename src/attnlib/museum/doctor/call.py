@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attnlib._checks import require_floating, shape_of
 from attnlib.museum.doctor.build import copy_of
 from attnlib.museum.doctor.names import ROLES, known_as, parameters_of, takes_anything
-from attnlib.museum.doctor.options import CallError, DiagnoseOptions, error_text, note_size
+from attnlib.museum.doctor.options import CallError, Clock, DiagnoseOptions, error_text, note_size
 from attnlib.museum.doctor.reference import PROJECTIONS, Pair, Setting
 from attnlib.museum.doctor.weights import WeightMap, collect, own_weights
 
@@ -479,7 +479,7 @@ class Adapter:
     its weights are, if that is known. untouched: its parameters that hold no weights of the
     reference. residual: its output has its input added. of_attnlib: it must be told to be causal.
     scale_ratio: how many times 1 / sqrt(d_k) its scale is; its W_q is divided by that. fresh: a
-    copy that was never called.
+    copy that was never called. clock: ticks before each call.
     """
 
     module: nn.Module
@@ -493,11 +493,14 @@ class Adapter:
     of_attnlib: bool = False
     scale_ratio: float = 1.0
     fresh: nn.Module | None = None
+    clock: Clock | None = None
 
     def __call__(
         self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, **options: Any
     ) -> Result:
         """Call the module with `MultiHeadAttention`'s arguments; return output and weights."""
+        if self.clock:
+            self.clock.tick()
         if "need_weights" in self.takes:
             options["need_weights"] = self.path.weights
         if "causal" in self.takes:

@@ -24,15 +24,18 @@ from attnlib.museum.doctor.match import FIRST_QUESTION, Answers
 from attnlib.museum.doctor.not_comparable import why_not_comparable
 from attnlib.museum.doctor.options import (
     CallError,
+    Clock,
     DiagnoseArguments,
     DiagnoseOptions,
     Load,
+    OutOfTimeError,
     is_about_environment,
 )
 from attnlib.museum.doctor.weights import guessed
 
 CANNOT_BE_ASKED = "This can't be asked."
 BROKEN = "Broken."
+NOT_FINISHED = "Not finished."
 UNLESS_MEANT = "Broken, unless it is meant so."
 
 
@@ -52,7 +55,7 @@ class Diagnosis(Verdict):
         taken: what the candidate was taken for: how it is called, what its masks mean and so on.
         heading: "Healthy.", "Healthy, but it differs at the edges.", "Broken."; "Broken, unless it
             is meant so." if it is right under another convention or formula; "This can't be asked."
-            if it can't be compared.
+            if it can't be compared; "Not finished." if the time was over.
     """
 
     exhibits: tuple[Exhibit, ...] = ()
@@ -86,6 +89,7 @@ def diagnose(
     batch_first: bool | None = None,
     arguments: Mapping[str, Any] | None = None,
     returns: Callable[[Any], Any] | None = None,
+    seconds: float | None = 60,
     edges: bool = False,
 ) -> Diagnosis:
     """Compare an attention with attnlib's, and say which exhibit it behaves like.
@@ -121,6 +125,7 @@ def diagnose(
         batch_first: False for tokens [T, B, d].
         arguments: further arguments of `forward`, by name, passed at every call.
         returns: a function from what `forward` returns to the output, or the output and weights.
+        seconds: how long it may take; then it tells what it knows. None sets no limit.
         edges: whether a difference at the edges makes the diagnosis falsy too.
 
     Raises:
@@ -133,10 +138,26 @@ def diagnose(
     options = DiagnoseOptions(
         load=load, num_heads=num_heads, causal=causal, bias=bias, out_projection=out_projection,
         scale=scale, mask=mask, key_mask=key_mask, mask_shape=mask_shape, qkv=qkv,
-        batch_first=batch_first, arguments=arguments, returns=returns,
+        batch_first=batch_first, arguments=arguments, returns=returns, clock=Clock(seconds),
     )  # fmt: skip
+    answers = None
     with usual_settings(), torch.random.fork_rng(devices=[]):
-        return _diagnosis(Answers.of(examine(candidate, options)), edges)
+        try:
+            answers = Answers(examine(candidate, options), {})
+            answers.run()
+            return _diagnosis(answers, edges)
+        except OutOfTimeError:
+            return _unfinished(options.clock, answers)
+
+
+def _unfinished(clock: Clock, answers: Answers | None) -> Diagnosis:
+    """Tell what is known when the time is over."""
+    reason = report.out_of_time(clock)
+    if answers is None or not answers.given:
+        return Diagnosis(False, reason, heading=NOT_FINISHED)
+    clock.stop()
+    reason = f"{reason} {report.so_far(answers)}"
+    return _with_limits(answers, NOT_FINISHED, reason, passed=False)
 
 
 def _diagnosis(answers: Answers, edges: bool) -> Diagnosis:

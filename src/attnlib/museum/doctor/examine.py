@@ -53,6 +53,7 @@ _SAME_NUMBER = _BY_NAME["a mask for each sample"]  # of samples and heads
 EQUAL = Probe(
     "equal tokens", "", lambda run, inputs: [(run(inputs.tokens(2, 1).repeat(1, 7, 1))[0], None)]
 )
+LAYOUTS_SHARE = 0.3  # of the time, in which layouts are tried
 _RARE = {"head masks", "defaults"}  # right code of others may raise an error for them
 _AXES = ("[T, T]", "[B, T, T]", "[B, 1, T, T]")
 _AXES_OF_SEVERAL = ("[B, T, T]", "[B, 1, T, T]", "[B h, T, T]")
@@ -67,6 +68,7 @@ def examine(candidate: Candidate, options: DiagnoseOptions) -> ModuleUnderTest:
         CallError: it can't be built, loaded or called.
     """
     tested = _with_queries_of_the_second(_choose_layout(in_each_layout(candidate, options)))
+    options.clock.doing = "finding out how it is called"
     signature = tested.first.signature
     _require_mask(signature, options)
     if "mask" in signature.roles:
@@ -148,6 +150,8 @@ def _choose_layout(in_layouts: Iterator[ModuleUnderTest]) -> ModuleUnderTest:
         found.append(always_causal(tested) if always else tested)
         if found[-1].right(SELF_ATTENTION):
             return found[-1]
+        if tested.options.clock.spent(LAYOUTS_SHARE):
+            break
     tried: list[ModuleUnderTest] = []
     if may_be_causal(found[0]) and _looks_one_way(found[0].first):
         tried = found = [always_causal(tested) for tested in found]

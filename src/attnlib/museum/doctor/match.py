@@ -55,17 +55,27 @@ class Answers:
 
     tested: ModuleUnderTest
     given: dict[Question, Answer]
+    finished: bool = False
 
     @classmethod
     def of(cls, tested: ModuleUnderTest) -> "Answers":
         """Run all probes that a module can run."""
-        given: dict[Question, Answer] = {}
-        for probe, path in _questions(tested):
-            answer = tested.answer(probe, path)
-            if not given and is_about_environment(answer):  # and so is every other
-                return cls(tested, dict.fromkeys(_questions(tested), answer))
-            given[probe, path] = answer
-        return cls(tested, given)
+        answers = cls(tested, {})
+        answers.run()
+        return answers
+
+    def run(self) -> None:
+        """Run all probes that the module can run, and keep each answer as it comes."""
+        questions = list(_questions(self.tested))
+        for i, (probe, path) in enumerate(questions, 1):
+            self.tested.options.clock.doing = f"asking {probe.name!r} ({i} of {len(questions)})"
+            answer = self.tested.answer(probe, path)
+            self.given[probe, path] = answer
+            if i == 1 and is_about_environment(answer):  # and so is every other
+                self.given |= dict.fromkeys(questions, answer)
+                break
+        self.finished = True
+        self.tested.options.clock.doing = "looking for what explains its answers"
 
     @classmethod
     def at_once(cls, tested: ModuleUnderTest) -> "Answers":
@@ -121,6 +131,8 @@ class Answers:
     def not_run(self) -> list[Probe]:
         """The probes that a module can't run, but for those of a rare convention."""
         run = {probe for probe, _ in self.given}
+        if not self.finished:
+            return []
         return [probe for probe in PROBES if probe not in run and not probe.optional]
 
     def names(self, questions: list[Question]) -> tuple[str, ...]:

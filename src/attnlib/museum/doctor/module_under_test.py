@@ -122,6 +122,7 @@ class ModuleUnderTest:
 
     def behaves_like(self, steps: Steps, probe: Probe, given: Answer) -> bool:
         """Return whether these steps give an answer, error messages included."""
+        self.options.clock.tick()
         start = 0
         for adapter in self._for(probe):  # one size after the other: most fail on the first
             answer = self._reference_answer(probe, adapter, steps)
@@ -274,7 +275,8 @@ def in_each_layout(candidate: Candidate, options: DiagnoseOptions) -> Iterator[M
     unwell = {name for name, numbers in own_numbers if not numbers.isfinite().all()}
     frozen = {name for name, p in modules["first"].named_parameters() if not p.requires_grad}
     tried = [Layout(options.qkv or "blocks", transposed=options.transposed is not False)]
-    for layout in tried:  # the first one's weight map tells which others there are
+    for i, layout in enumerate(tried, 1):  # the first one's weight map tells which others there are
+        options.clock.doing = f"looking for the layout of its weights ({i} of {len(tried)})"
         adapters = {}
         for name, module in modules.items():
             one = _loaded(copy_of(module), sizes[name], options, layout)
@@ -409,7 +411,7 @@ def _loaded(
     module.eval()
     return Adapter(
         module, setting, signature, signature.takes, weight_map, tuple(untouched),
-        scale_ratio=scale_ratio, fresh=copy_of(module),
+        scale_ratio=scale_ratio, fresh=copy_of(module), clock=options.clock,
     )  # fmt: skip
 
 

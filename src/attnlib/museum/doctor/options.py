@@ -3,8 +3,10 @@
 import dis
 import math
 import re
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from torch import nn
@@ -23,6 +25,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "qkv": ("blocks", "heads", "interleaved"),
 }
 
+_FIRST_SIGN = 15  # seconds without a word; the next sign comes after twice as many
 # Errors of code that needs a package, a device or a dtype that a CPU in float32 doesn't offer.
 _ENVIRONMENT = re.compile(
     r"\b(cuda|gpus?|nvidia|rocm|xpu|mps|triton|xformers|flash[-_ ]?attn)\b"
@@ -42,6 +45,43 @@ class CallError(TypeError, ValueError):
     """
 
 
+class OutOfTimeError(BaseException):
+    """A diagnosis may take no longer; no Exception, so that nothing on the way suppresses it."""
+
+
+class Clock:
+    """How long a diagnosis may take; it says what it is doing, on stderr, if that takes long."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        if seconds is not None:
+            require_number("seconds", seconds)
+            if not 0 < seconds < math.inf:
+                raise ValueError(f"seconds must be a number above 0, or None, got {seconds!r}")
+        self.seconds, self.doing = seconds, "building it"
+        self._start, self._next_sign = time.monotonic(), _FIRST_SIGN
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    def spent(self, share: float) -> bool:
+        """Return whether this share of the time is over."""
+        return self.seconds is not None and self.elapsed > share * self.seconds
+
+    def stop(self) -> None:
+        """Set no limit any more."""
+        self.seconds = None
+
+    def tick(self) -> None:
+        """Raise OutOfTimeError if the time is over; say what is going on if it takes long."""
+        if self.spent(1.0):
+            raise OutOfTimeError
+        if self.elapsed > self._next_sign:
+            print(f"diagnose: {self.elapsed:.0f} s so far, {self.doing}", file=sys.stderr)
+            self._next_sign *= 2
+
+
 class DiagnoseArguments(TypedDict, total=False):
     """The keyword arguments of `diagnose`, which explains them."""
 
@@ -58,14 +98,15 @@ class DiagnoseArguments(TypedDict, total=False):
     batch_first: bool | None
     arguments: Mapping[str, Any] | None
     returns: Callable[[Any], Any] | None
+    seconds: float | None
 
 
 @dataclass(frozen=True)
 class DiagnoseOptions:
     """The options of `diagnose`, checked; None means that the caller left it open.
 
-    The last three are no arguments of `diagnose`, which sets them itself: another formula than the
-    paper's; whether gradients flow; whether square raw parameters are used as x @ W.
+    The last four are no arguments of `diagnose`, which sets them itself: another formula than the
+    paper's; whether gradients flow; whether square raw parameters are used as x @ W; the clock.
     """
 
     load: Load | None = None
@@ -84,6 +125,7 @@ class DiagnoseOptions:
     formula: Steps = ()
     gradients: bool = True
     transposed: bool | None = None
+    clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():

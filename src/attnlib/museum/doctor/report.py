@@ -18,7 +18,7 @@ from attnlib.museum.doctor.match import (
 )
 from attnlib.museum.doctor.module_under_test import ModuleUnderTest
 from attnlib.museum.doctor.names import ROLES, known_as
-from attnlib.museum.doctor.options import CHOICES, error_text, name_list, noted_size
+from attnlib.museum.doctor.options import CHOICES, Clock, error_text, name_list, noted_size
 from attnlib.museum.doctor.probes import SELF_ATTENTION, Probe
 from attnlib.museum.doctor.questions import LONGEST, USUAL
 from attnlib.museum.doctor.reference import Answer, agree, difference, outputs_agree
@@ -120,6 +120,24 @@ def keeps_something(answers: Answers) -> str:
         "many there were), and uses it where it is asked something else. What is kept must be kept "
         f"for one input only.{f'{ASKED_ONCE_MORE}.' if answers.varies else ''}"
     )
+
+
+def out_of_time(clock: Clock) -> str:
+    """Say what was going on when the time was over."""
+    return (
+        f"Its {clock.seconds:g} seconds were over while {clock.doing}. Hand in a smaller or a "
+        "faster one, or say seconds=..., with None for no limit."
+    )
+
+
+def so_far(answers: Answers) -> str:
+    """Say what was found in the questions that were asked."""
+    number = len({probe for probe, _ in answers.given})
+    ways = f"asked in {number} way{'s' if number > 1 else ''}"
+    if not answers.wrong:
+        return f"So far, {ways}, nothing is wrong."
+    first = answers.wrong[0]
+    return f"So far, {ways}, it is wrong {_says(first)}: {_difference(first, answers)}"
 
 
 def in_no_known_way(answers: Answers) -> str:
