@@ -377,7 +377,7 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
     module = unwrapped(module)
     _require_numbers(module)
     module = with_plain_weights(copy_of(module))
-    heads = options.num_heads or _attribute(module, "num_heads")
+    heads = options.num_heads or _heads(module)
     if heads is None or heads < 1:
         which = "isn't to be found" if heads is None else f"is {heads}"
         raise CallError(
@@ -396,6 +396,19 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
             "give it an attribute of this name"
         )
     return Sizes(d_model, heads, _attribute(module, "num_kv_heads") or heads)
+
+
+def _heads(module: nn.Module) -> int | None:
+    """Return the number of heads; a module's own width of a head goes before a config's number."""
+    heads = _attribute(module, "num_heads", configs=False)
+    if heads is not None:
+        return heads
+    heads, d_k = _attribute(module, "num_heads"), _attribute(module, "d_k", configs=False)
+    queries = _layer(module, "W_q")
+    if heads and d_k and queries is not None and heads * d_k != len(queries):
+        fitting = len(queries) // d_k if len(queries) % d_k == 0 else 0
+        return fitting if fitting > 1 else heads
+    return heads
 
 
 def _widths(module: nn.Module) -> list[int]:
@@ -430,10 +443,10 @@ def _width_in(module: nn.Module) -> int | None:
     return widths.pop() if len(widths) == 1 else None
 
 
-def _attribute(module: nn.Module, size: str) -> int | None:
-    """Find a size among the attributes of a module, its parts and its config."""
+def _attribute(module: nn.Module, size: str, *, configs: bool = True) -> int | None:
+    """Find a size among the attributes of a module and its parts, and of their configs."""
     for part in module.modules():
-        for holder in (part, getattr(part, "config", None)):
+        for holder in (part, getattr(part, "config", None) if configs else None):
             for name in SIZES[size]:
                 value = getattr(holder, name, None)
                 if isinstance(value, int) and not isinstance(value, bool):

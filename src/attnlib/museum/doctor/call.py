@@ -79,6 +79,7 @@ _AXES_OF_WEIGHTS = {  # where returned weights have the axes of [B, h, T_q, T_k]
 }
 SHOWN = ("weights", "weights [h B, T, T]", "scores before the softmax", *_AXES_OF_WEIGHTS)
 _QUERY_KEY_VALUE = ("query", "key", "value")
+_TURNING_NOTHING = {"cos": "torch.ones(1, 1)", "sin": "torch.zeros(1, 1)"}
 PASTS = ("past", "keeps_past")  # roles for a cache of another kind than attnlib's
 _BETWEEN = {"mask": "mask_between", "key_mask": "key_mask_between"}  # roles for two sequences
 
@@ -143,7 +144,7 @@ class CallSignature:
         result = _called(module, first, named)
         if self.returns is not None:
             result = self._selected(result, options.get("need_weights", True))
-        output, weights = _output_and_weights(result)
+        output, weights = _output_and_weights(result, query)
         if weights is not None:
             weights = self._plain_weights(weights, query, key, num_heads)
         axes = self._swapped
@@ -244,7 +245,7 @@ def _called(module: nn.Module, first: list[Any], named: dict[str, Any]) -> Any:
     return result
 
 
-def _output_and_weights(result: Any) -> Result:
+def _output_and_weights(result: Any, query: Tensor) -> Result:
     """Return the output and the weights in a result.
 
     Raises:
@@ -257,7 +258,7 @@ def _output_and_weights(result: Any) -> Result:
     if not isinstance(values, list) or not 1 <= len(values) <= 2:
         raise CallError(
             f"forward must return the output, or the output and the weights, {_came(result)}: "
-            f"say where they are with returns=lambda result: {_where(result)}"
+            f"say where they are with returns=lambda result: {_where(result, query)}"
         )
     output, weights = (*values, None)[:2]
     given: Any  # by somebody else's code
@@ -295,17 +296,24 @@ def _came(result: Any) -> str:
     return f"got {type(result).__name__}"
 
 
-def _where(result: Any) -> str:
-    """Say where in a result the output and the weights seem to be."""
+def _where(result: Any, query: Tensor) -> str:
+    """Say where in a result the output and the weights for these tokens seem to be."""
     if isinstance(result, Mapping):
         return f"result[{next(iter(result), '...')!r}]"
     if not isinstance(result, tuple | list):
         return "(result[...], result[...])"
     axes = [one.dim() if isinstance(one, Tensor) else 0 for one in result]
-    output, weights = (axes.index(n) if n in axes else None for n in (3, 4))
-    if output is None:
+    if 3 not in axes:
         return "(result[...], result[...])"
+    output, shown = axes.index(3), [i for i, n in enumerate(axes) if n == 4]
+    weights = next((i for i in shown if _may_be_weights(result[i], query)), None)
     return f"result[{output}]" if weights is None else f"(result[{output}], result[{weights}])"
+
+
+def _may_be_weights(shown: Tensor, query: Tensor) -> bool:
+    """Return whether it has the batch of these tokens, and rows that sum to 1."""
+    sums = shown.sum(-1, dtype=torch.float64)
+    return len(shown) == len(query) and torch.allclose(sums, torch.ones_like(sums), atol=1e-3)
 
 
 # --- reading a signature -------------------------------------------------------------------------
@@ -424,10 +432,11 @@ def _require_tokens(roles: dict[str, str], module: nn.Module, needed: list[str])
         )
     foreign = [name for name in needed if name not in roles.values()]
     if foreign:
-        lines = ", ".join(f"{name!r}: ..." for name in foreign)
+        lines = ", ".join(f"{name!r}: {_TURNING_NOTHING.get(name, '...')}" for name in foreign)
+        turning = ", which turns nothing" if _TURNING_NOTHING.keys() & set(foreign) else ""
         raise CallError(
             f"forward of {type(module).__name__} needs {' and '.join(map(repr, foreign))}, of "
-            f"which nothing is known here: hand it over with arguments={{{lines}}}"
+            f"which nothing is known here: hand it over with arguments={{{lines}}}{turning}"
         )
 
 

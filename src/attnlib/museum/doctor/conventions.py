@@ -17,6 +17,7 @@ from attnlib.museum._exhibit import Exhibit
 from attnlib.museum.doctor.call import PATHS, NoGradientError, RandomInputs, attnlib_adapter
 from attnlib.museum.doctor.match import FIRST_QUESTION, Answers, Guess
 from attnlib.museum.doctor.module_under_test import ModuleUnderTest, reference_answer
+from attnlib.museum.doctor.names import SCALES
 from attnlib.museum.doctor.options import CallError, DiagnoseOptions, Steps
 from attnlib.museum.doctor.probes import SELF_ATTENTION, run_probe
 from attnlib.museum.doctor.reference import Pair, agree, mean_difference, outputs_agree, stepped
@@ -516,6 +517,7 @@ def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
             yield from _of_scale(scale, answers)
         else:
             yield from conventions(_beside_a_formula(answers), answers.tested)
+            yield from _of_scale_attribute(answers)
     elif all(_LIMITED & {*probe.needs, probe.name} for probe, _ in answers.wrong):
         roles = answers.tested.first.signature.roles
         failed = {probe.name for probe, _ in answers.failed}
@@ -572,6 +574,17 @@ def _of_heads(answers: Answers) -> Iterator[Convention]:
         right = reference_answer(SELF_ATTENTION, replace(setting, sizes=sizes), takes)
         if outputs_agree(answers.given[FIRST_QUESTION], right, SELF_ATTENTION.tolerance):
             yield Convention({"num_heads": h}, f"If it has {h} heads, say num_heads={h}.")
+
+
+def _of_scale_attribute(answers: Answers) -> Iterator[Convention]:
+    """Yield the scale that an attribute of the module tells, beside which it may have a formula."""
+    d_k = answers.tested.first.setting.sizes.d_k
+    if answers.tested.options.scale is not None:
+        return
+    for name, value in vars(answers.tested.first.module).items():
+        if name in SCALES and isinstance(value, float) and 0 < value < math.inf:
+            if not math.isclose(value, d_k**-0.5, rel_tol=1e-6):
+                yield from _of_scale(Scale(_rounded(value), d_k), answers)
 
 
 def _of_scale(scale: Scale, answers: Answers) -> Iterator[Convention]:

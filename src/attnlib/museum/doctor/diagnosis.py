@@ -1,7 +1,10 @@
 """`diagnose` an attention, and `check` one in a test."""
 
+import platform
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from typing import Any, Unpack
 
 import torch
@@ -68,9 +71,34 @@ class Diagnosis(Verdict):
     def __repr__(self) -> str:
         return self.heading + ("\n" if self.message.startswith(report.ITEM) else " ") + self.message
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, as `python -m attnlib.museum --json` prints it."""
+        first = next((name for name in self.failed if name not in self.edges), None)
+        return {
+            "healthy": self.passed,
+            "heading": self.heading,
+            "exhibits": [
+                {"name": one.name, "cause": one.cause, "hint": one.hint} for one in self.exhibits
+            ],
+            "first_seen_on": first or next(iter(self.failed), None),
+            "failed": list(self.failed),
+            "edges": list(self.edges),
+            "not_tested": list(self.untried),
+            "taken": self.taken.split("; ") if self.taken else [],
+            "advice": self.message.split("\n"),
+            "versions": _versions(),
+        }
+
     def _repr_html_(self) -> str:
         """Show the findings as a list, and the other lines below."""
         return report.as_html(self.heading, self.message, self.passed)
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    with suppress(metadata.PackageNotFoundError):  # a copy that wasn't installed
+        versions["attnlib"] = metadata.version("attnlib")
+    return versions
 
 
 def diagnose(

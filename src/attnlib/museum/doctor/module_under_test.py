@@ -247,6 +247,30 @@ class ModuleUnderTest:
             return tuple(n for n, slope in zip(names, slopes, strict=True) if slope is not None)
         return ()
 
+    def idle_arguments(self, probe: Probe) -> tuple[str, ...]:
+        """Return the roles of the arguments that a probe is about, and that change nothing."""
+        about = {"causal"}
+        if "two sequences" in probe.needs:
+            about = {"key", "value", "key_value"}
+        elif probe.needs:
+            about |= {"mask", "key_mask"}
+        inputs = RandomInputs(self.first)
+        x, one, other = inputs.tokens(2, 7), inputs.tokens(2, 5), inputs.tokens(2, 5)
+        real = torch.arange(7) < torch.tensor([[5], [6]])
+        limits = {"mask": inputs.mask(7, 7), "key_mask": real, "causal": True}
+        tokens = {"key": (x, other, one), "value": (x, one, other), "key_value": (x, other)}
+        idle = []
+        for role in self.first.signature.roles:
+            if role not in about & self.first.takes:
+                continue
+            with suppress(Exception), self.first.on(PATHS[0]) as adapter:
+                before, _ = adapter(*((x,) if role in limits else (x, one, one)))
+                limit = {role: limits[role]} if role in limits else {}
+                after, _ = adapter(*tokens.get(role, (x,)), **limit)
+                if torch.equal(before, after):
+                    idle.append(role)
+        return tuple(idle)
+
 
 class _Precisions(TorchFunctionMode):
     """Records in which dtypes with fewer digits than float32 anything inside is computed."""
@@ -371,8 +395,9 @@ def _stored(weight_map: WeightMap, layout: Layout) -> Iterator[str]:
     if layout.spread:
         yield f"the numbers of a head spread, (d h), in {' and '.join(layout.spread)}"
     if order:
-        which = "queries, keys and values" if len(order) == 3 else "keys and values"
-        usual = order in ("qkv", "kv")
+        made = [word for word in ("queries", "keys", "values") if word[0] in order]
+        which = " and ".join((", ".join(made[:-1]), made[-1]))
+        usual = order in ("qkv", "kv", "qk")
         in_order = "" if usual else f", in the order {', '.join(order)}"
         yield f"{which} made by one projection ({layout.packing}{in_order})"
     if guessed(weight_map):

@@ -71,11 +71,12 @@ SIZES: dict[str, tuple[str, ...]] = {
 _PLAIN = (
     "w", "fc", "lin", "linear", "linears", "proj", "projection", "projections", "project", "dense",
     "layer", "layers", "attn", "attention", "net", "nets", "conv", "weight", "weights", "matrix",
-    "matrices", "mat", "transform", "kernel", "param", "parameter",
+    "matrices", "mat", "transform", "trans", "transformation", "kernel", "param", "parameter",
 )  # fmt: skip
 _BIAS = ("b", "bias", "biases")
 _BESIDE = (*_PLAIN, "c", "to", "cast", "tmp", "embeddings", "x", "input", "self", "multi", "head")
 OF_EITHER_KIND = ("encoder_hidden_states", "key_value_states")  # in transformers
+SCALES = ("scaling", "scale", "softmax_scale", "sm_scale", "norm_factor")  # attributes
 CAUSAL_FLAGS = ("causal", "is_causal", "masked", "mask_flag", "is_decoder")  # attributes
 PLAIN = "plain"  # the role of a layer whose name tells no projection
 PROJECTIONS: dict[str, tuple[str, ...]] = {
@@ -85,6 +86,7 @@ PROJECTIONS: dict[str, tuple[str, ...]] = {
     "W_o": ("o", "out", "output", "final", "unify", "unifyheads", "concat", "combine", "wo"),
     "qkv": ("in",),
 }
+_SEVERAL = (["k", "q", "v"], ["k", "v"], ["k", "q"])  # letters of projections in one parameter
 _OF_ONE = {"W_q": "q", "W_k": "k", "W_v": "v"}
 
 
@@ -109,7 +111,7 @@ def bias_named(name: str) -> str | None:
 def _named(words: list[str], all_words: list[str]) -> str | None:
     found = list(dict.fromkeys(_projection(word) for word in words))
     letters = "".join(_OF_ONE.get(role or "", " ") for role in found)
-    if sorted(letters) in (["k", "q", "v"], ["k", "v"]):
+    if sorted(letters) in _SEVERAL:
         return letters
     if not found and set(all_words) & set(_PLAIN):
         return PLAIN
@@ -118,7 +120,7 @@ def _named(words: list[str], all_words: list[str]) -> str | None:
 
 def _projection(word: str) -> str | None:
     letters = word.removeprefix("w")
-    if sorted(letters) in (["k", "q", "v"], ["k", "v"]):
+    if sorted(letters) in _SEVERAL:
         return letters
     return known_as(word, PROJECTIONS)
 

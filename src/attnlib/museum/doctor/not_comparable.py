@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,14 +19,26 @@ from attnlib.museum.doctor.names import SIZES, known_as, words_of
 from attnlib.museum.doctor.options import CallError, error_text, is_deliberate, name_list
 from attnlib.museum.doctor.probes import SELF_ATTENTION, Probe
 from attnlib.museum.doctor.questions import USUAL
-from attnlib.museum.doctor.reference import Answer, Sizes
+from attnlib.museum.doctor.reference import Answer, Results, Sizes
 from attnlib.museum.doctor.weights import find_weights, guessed
 
 _OTHER_ANSWER = "Its answer isn't attention's"
-# What Python and convolutions say where tokens are taken for a tuple or for images.
-ABOUT_OTHER_FORMS = ("values to unpack", "expected input[", "Expected 4D", "or 4D (batched)")
+# What Python, convolutions and einops say where tokens are taken for a tuple or for images.
+ABOUT_OTHER_FORMS = (
+    "values to unpack", "expected input[", "Expected 4D", "or 4D (batched)",
+    "Wrong shape: expected",
+)  # fmt: skip
 ABOUT_NORMS = "'Identity' object has no attribute"  # where a normalization was set aside
 ABOUT_DTYPES = re.compile("same dtype|dtype.*did not match|expected scalar type")
+_ONE_SEQUENCE = (
+    "It takes one sequence [T, d], and is right on it: attention takes a batch [B, T, d]. Hand "
+    "in a module around it, whose forward(self, x) returns torch.vmap(self.inner)(x)."
+)
+_JOINED = (
+    "Its keys and values are made of both sequences, joined: torch.cat([x, context], 1). That is "
+    "another attention than the paper's, and fine if it is meant. Hand in a module around it that "
+    "takes one sequence, whose attention can be compared."
+)
 _ORDER_INSIDE = (
     f"{_OTHER_ANSWER}, and depends on the order of the tokens: equal tokens come out "
     "right, but when some change places, another one's output moves. If that is meant (positions, "
@@ -42,8 +55,17 @@ _RESIDUAL_INSIDE = (
     f"{_OTHER_ANSWER}, but it is with the tokens taken off: x is added inside. That is "
     "the residual of the block around attention. Hand it in without, and ask again."
 )
+JOINED = Probe("two sequences, joined", "", lambda run, inputs: _joins_both(run, inputs))
 _MOST_TOKENS = 4096  # of all samples together, when certain sizes are tried
 _WIDTHS = (64, 32, 16)  # of heads, for which kernels are written
+_OTHER_FORMULA = (
+    f"{_OTHER_ANSWER}, and a name in it says {{!r}}: another formula seems to be meant than the "
+    "paper's, none that is known here, and can't be compared with it."
+)
+_OTHER_FORMULAS = {  # words of names
+    "performer", "favor", "nystrom", "nystromformer", "linformer", "reformer", "channel", "xca",
+    "cosformer", "fnet", "synthesizer", "hyena", "retention",
+}  # fmt: skip
 _POSITIONAL = {  # words of names
     "rot", "rotary", "rotate", "rotation", "rotemb", "rope", "freq", "freqs", "frequencies",
     "position", "positions", "positional", "pos", "posemb", "alibi", "relative", "rel", "relpos",
@@ -67,6 +89,8 @@ def why_not_comparable(answers: Answers, named: bool) -> str | None:
     if answers.takes_no_mask:
         return report.other_masks(answers)
     given = answers.given[answers.wrong[0]]
+    if answers.wrong[0][0].name == "two sequences" and answers.tested.right(JOINED):
+        return _JOINED
     if isinstance(given, Exception):
         reason = _why_it_raises(given, answers)
         if reason or not isinstance(given, ABOUT_SHAPES):
@@ -79,7 +103,15 @@ def why_not_comparable(answers: Answers, named: bool) -> str | None:
 def _why_it_raises(error: Exception, answers: Answers) -> str | None:
     """Say why a module raises an error though it may be right."""
     if answers.wrong_at_once:
-        by_message = _why_by_message(str(error), answers.tested.first)
+        adapter = answers.tested.first
+        if ABOUT_NORMS in str(error):
+            return (
+                "Its normalization is used otherwise than by calling it, so that it can't be set "
+                f"aside to ask the attention alone. {_hand_in(adapter)}, and ask again."
+            )
+        if _takes_one_sequence(answers.tested):
+            return _ONE_SEQUENCE
+        by_message = _why_by_message(str(error), adapter)
         reason = by_message or _why_by_size(error, answers.tested)
         if reason:
             return f"It raises {error_text(error)}{reason}"
@@ -95,11 +127,6 @@ def _why_it_raises(error: Exception, answers: Answers) -> str | None:
 def _why_by_message(message: str, adapter: Adapter) -> str | None:
     """Go on after an error whose message tells why."""
     unused = adapter.signature.unused
-    if ABOUT_NORMS in message:
-        return (
-            ": a normalization was set aside to ask the attention alone, and it is needed "
-            f"otherwise than by calling it. {_hand_in(adapter)}, and ask again."
-        )
     if ABOUT_DTYPES.search(message):
         return (
             ". It is asked with weights and tokens in float32, and turns some of them into another "
@@ -174,7 +201,10 @@ def _why_wrong_at_once(answers: Answers, extra: tuple[str, ...], given: Answer) 
         return _RESIDUAL_INSIDE
     if _normalizes_inside(adapter):
         return _NORMALIZED_INSIDE
-    return _ORDER_INSIDE if _depends_on_order(tested) else None
+    if _depends_on_order(tested):
+        return _ORDER_INSIDE
+    formula = _formula_named(adapter.module)
+    return formula and _OTHER_FORMULA.format(formula)
 
 
 def _positions_inside(module: nn.Module, given: Answer) -> str | None:
@@ -198,6 +228,40 @@ def _hand_in(adapter: Adapter) -> str:
     inside = next((n for n, part in parts if find_weights(part, adapter.setting.sizes)), None)
     part = f", which seems to be its .{inside}" if inside else ""
     return f"Hand in the attention alone{part}"
+
+
+class _OneByOne(nn.Module):
+    """Calls a module with one sample after the other, without the axis of the batch."""
+
+    def __init__(self, inside: nn.Module) -> None:
+        super().__init__()
+        self.inside = inside
+
+    def forward(self, *first: Tensor, **named: Any) -> Any:
+        """Stack what comes for each sample."""
+        batch = [x for x in (*first, *named.values()) if isinstance(x, Tensor) and x.dim() == 3]
+        results = []
+        for i in range(len(batch[0])):
+            one = [x[i] if isinstance(x, Tensor) and x.dim() == 3 else x for x in first]
+            others = {
+                n: x[i] if isinstance(x, Tensor) and x.dim() == 3 else x for n, x in named.items()
+            }
+            results.append(self.inside(*one, **others))
+        if isinstance(results[0], tuple):
+            return tuple(torch.stack(each) for each in zip(*results, strict=True))
+        return torch.stack(results)
+
+
+def _takes_one_sequence(tested: ModuleUnderTest) -> bool:
+    """Return whether a module is right on tokens [T, d]."""
+    one_by_one = replace(tested.first, module=_OneByOne(tested.first.module))
+    return replace(tested, adapters={"first": one_by_one}).right(SELF_ATTENTION)
+
+
+def _joins_both(run: Adapter, inputs: RandomInputs) -> Results:
+    """Two sequences; the reference's keys are made of both, joined."""
+    x, context = inputs.tokens(2, 7), inputs.tokens(2, 5)
+    return [run(x, torch.cat([x, context], 1) if run.of_attnlib else context)]
 
 
 def _width_taken(tested: ModuleUnderTest) -> int | None:
@@ -270,6 +334,13 @@ def _normalizes_inside(adapter: Adapter) -> bool:
         near = torch.allclose(given, longer, atol=1e-3, rtol=1e-3)
         return near and not torch.allclose(given, after(torch.neg), atol=1e-3, rtol=1e-3)
     return False
+
+
+def _formula_named(module: nn.Module) -> str | None:
+    """Return the word by which a class or a file of a module names another formula, if one does."""
+    kinds = [type(part) for part in module.modules()]
+    words = [word for kind in kinds for word in words_of(f"{kind.__module__} {kind.__name__}")]
+    return next((word for word in words if word in _OTHER_FORMULAS), None)
 
 
 def hints_at_positions(module: nn.Module) -> str | None:

@@ -152,6 +152,8 @@ def in_no_known_way(answers: Answers) -> str:
         f"Wrong {_says(first)}{where}, in a way that no exhibit is: {_difference(first, answers)}"
         f"{_of_limits(first, combination, answers)}"
     )
+    if not (combination and combination.dropped):
+        message += _of_idle_arguments(first[0], answers.tested)
     elsewhere = _right_elsewhere(first, answers)
     message += f" {elsewhere}" if elsewhere else ""
     at_once = first[0] is SELF_ATTENTION
@@ -205,6 +207,18 @@ def _of_limits(question: Question, combination: WrongCombination | None, answers
             "what comes after them. Put the triangle and the mask together (mask & triangle), and "
             "hand over both."
         )
+    return message
+
+
+def _of_idle_arguments(probe: Probe, tested: ModuleUnderTest) -> str:
+    """Say which arguments have no effect."""
+    roles, idle = tested.first.signature.roles, tested.idle_arguments(probe)
+    if not idle:
+        return ""
+    names = " and ".join(f"`{roles[role]}`" for role in idle)
+    message = f" Its {names} {'have' if len(idle) > 1 else 'has'} no effect."
+    if "causal" in idle and tested.changed(always_causal=True).right(SELF_ATTENTION):
+        message += ' If it is always causal on purpose, say causal="always".'
     return message
 
 
