@@ -265,7 +265,7 @@ class ModuleUnderTest:
                 continue
             with suppress(Exception), self.first.on(PATHS[0]) as adapter:
                 before, _ = adapter(*((x,) if role in limits else (x, one, one)))
-                limit = {role: limits[role]} if role in limits else {}
+                limit: dict[str, Any] = {role: limits[role]} if role in limits else {}
                 after, _ = adapter(*tokens.get(role, (x,)), **limit)
                 if torch.equal(before, after):
                     idle.append(role)
