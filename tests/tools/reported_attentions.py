@@ -54,7 +54,8 @@ class WithoutABatch(Plain):
             linear(x).view(T, self.num_heads, self.d_k).transpose(0, 1)
             for linear in (self.W_q, self.W_k, self.W_v)
         )
-        return self.W_o((self.weigh(self.scores(q, k), None) @ v).transpose(0, 1).reshape(T, d))
+        weights = self.weigh(self.scores(q, k), None)
+        return self.W_o((weights @ v).transpose(0, 1).reshape(T, d)), weights
 
 
 class JoinsBoth(Plain):
@@ -90,6 +91,18 @@ class HeadsOfItsOwn(nn.Module):
         )
         weights = (q @ k.mT / self.head_dim**0.5).softmax(-1)
         return self.o_proj((weights @ v).transpose(1, 2).flatten(2)), weights
+
+
+class OfFactoryArguments(Plain):
+    """Hands all further arguments on to its layers, which take no dropout."""
+
+    def __init__(self, d_model, num_heads, **factory):
+        super().__init__(d_model, num_heads)
+        self.W_q = nn.Linear(d_model, d_model, **factory)
+
+    def forward(self, query, key=None):
+        """Values are made of the keys' tokens."""
+        return self.attend(query, key)
 
 
 class IgnoresItsValues(Plain):

@@ -103,7 +103,7 @@ def _load(where: str, parser: argparse.ArgumentParser) -> Any:
 
 
 def _may_be_asked(name: str, value: Any) -> bool:
-    """Tell whether it is a module, or a class or a function that may build some."""
+    """Return whether it is a module, or a class or a function that may build some."""
     if name.startswith("__"):
         return False
     return isinstance(value, nn.Module | type | FunctionType)

@@ -18,6 +18,11 @@ def test_names_of_layers_are_known(candidate):
     assert diagnose(candidate).heading == "Healthy."
 
 
+def test_arguments_handed_on_and_keys_without_values_are_taken():
+    diagnosis = diagnose(reported.OfFactoryArguments)
+    assert diagnosis.heading == "Healthy." and "two sequences" in diagnosis.message
+
+
 def test_two_projections_in_one_are_told():
     taken = diagnose(reported.TwoInOne(48, 4)).taken
     assert "queries and keys made by one projection (blocks)" in taken

@@ -88,7 +88,7 @@ def _construction_failed(
     return CallError(
         f"{raised}. If it wants other arguments, "
         f"hand in a function: diagnose(lambda d_model, num_heads: {name}(...)); if it can't "
-        "have these sizes, hand in a built module, which is asked at its own"
+        "have these sizes, hand in a built module, which is tested at its own"
     )
 
 
@@ -126,8 +126,8 @@ def _constructor_roles(candidate: Callable) -> dict[str, str | None]:
     if unknown:
         lines = ", ".join(f"{name}=..." for name in unknown)
         raise CallError(
-            f"{_name(candidate)} needs {' and '.join(map(repr, unknown))}, of which nothing is "
-            f"known here: hand in a function, diagnose(lambda d_model, num_heads: "
+            f"{_name(candidate)} needs {' and '.join(map(repr, unknown))}, unknown here: hand "
+            f"in a function, diagnose(lambda d_model, num_heads: "
             f"{_name(candidate)}(..., {lines}))"
         )
     return roles

@@ -377,13 +377,10 @@ def _signature_of_torch(
 
 
 def _argument_roles(parameters: list[inspect.Parameter], needed: list[str]) -> dict[str, str]:
-    """Return {role: name} of a forward's arguments, by their names and positions."""
+    """Return {role: name} of a forward's arguments, by their names."""
     names = [p.name for p in parameters]
     unnamed = [name for name in names if known_as(name, ROLES) is None]
-    roles = {}
-    others = any(word in name for name in needed[:3] for word in ("len", "mask", "size"))
-    if len(needed) >= 3 and unnamed[:3] == needed[:3] == names[:3] and not others:  # (a, b, c)
-        roles = dict(zip(_QUERY_KEY_VALUE, needed[:3], strict=True))
+    roles: dict[str, str] = {}
     for name in names:
         role = known_as(name, ROLES)
         if role and role not in roles:
@@ -435,8 +432,8 @@ def _require_tokens(roles: dict[str, str], module: nn.Module, needed: list[str])
         lines = ", ".join(f"{name!r}: {_TURNING_NOTHING.get(name, '...')}" for name in foreign)
         turning = ", which turns nothing" if _TURNING_NOTHING.keys() & set(foreign) else ""
         raise CallError(
-            f"forward of {type(module).__name__} needs {' and '.join(map(repr, foreign))}, of "
-            f"which nothing is known here: hand it over with arguments={{{lines}}}{turning}"
+            f"forward of {type(module).__name__} needs {' and '.join(map(repr, foreign))}, "
+            f"unknown here: hand it over with arguments={{{lines}}}{turning}"
         )
 
 

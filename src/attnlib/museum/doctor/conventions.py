@@ -177,126 +177,70 @@ SCALED = Formula(
     lambda scores, allowed, c: _softmax(c * scores, allowed),
     _between(0.01, 100),
 )
-FORMULAS = (
-    Formula(
-        "a sigmoid of the scores in place of the softmax",
-        lambda scores, allowed, _: scores.sigmoid() * allowed,
-        shares=False,
-    ),
-    Formula(
-        "softcapped scores (c tanh(s / c) with c = {}, as Gemma 2 has them, arXiv:2408.00118)",
-        lambda scores, allowed, c: _softmax(c * torch.tanh(scores / c), allowed),
-        _between(0.1, 2000),
-    ),
-    Formula(
-        "a sigmoid of the scores in place of the softmax, with {} added (arXiv:2409.04431)",
-        lambda scores, allowed, c: (scores + c).sigmoid() * allowed,
-        [-12.0, -10.0, -8.0, -6.0, -4.0, -2.0, 0.0, 2.0],
-        shares=False,
-    ),
-    Formula(
-        "a sigmoid of the scores in place of the softmax, with the logarithm of the number of keys "
-        "taken off (arXiv:2409.04431)",
-        lambda scores, allowed, _: (scores - math.log(scores.shape[-1])).sigmoid() * allowed,
-        shares=False,
-    ),
-    Formula(
-        'a softmax with 1 added to its sum ("off by one", E. Miller 2023)',
-        _with_one_added,
-        shares=False,
-    ),
-    Formula(
-        "ReLU of the scores, divided by the number of keys (arXiv:2309.08586)",
-        lambda scores, allowed, _: scores.relu() * allowed / scores.shape[-1],
-        shares=False,
-    ),
-    Formula(
-        "ReLU of the scores, divided by the number of keys that may be seen",
-        lambda scores, allowed, _: scores.relu() * allowed / _count(allowed, scores),
-        shares=False,
-    ),
-    Formula(
-        "ReLU of the scores, squared, divided by the number of keys (arXiv:2309.08586)",
-        lambda scores, allowed, _: scores.relu() ** 2 * allowed / scores.shape[-1],
-        shares=False,
-    ),
-    Formula(
-        "ReLU of the scores, divided by its sum",
-        lambda scores, allowed, _: _shares(scores.relu(), allowed),
-        shares=None,
-    ),
-    *(
-        Formula(
-            f"linear attention with the features {says}",
-            lambda products, allowed, _: _shares(products, allowed),
-            score=partial(_products, features),
-            shares=None,
-            family=says,
-        )
-        for says, features in FEATURES.items()
-    ),
-    *(
-        Formula(
-            f"linear attention with the features {says}, with {more:g} added to each sum",
-            partial(_shares_and_more, more),
-            score=partial(_products, features),
-            shares=None,
-            family=says,
-        )
-        for more in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-        for says, features in FEATURES.items()
-    ),
-    *(
-        Formula(
-            "efficient attention, with one softmax of each query over its features, and one of "
-            f"each feature over the keys{scaled} (arXiv:1812.01243)",
-            lambda products, allowed, _: products * allowed,
-            score=partial(_of_both_softmaxes, power),
-            shares=None,
-        )
-        for power, scaled in ((0.0, ""), (0.5, ", scaled"))
-    ),
-    *(
-        Formula(
-            f"{says} dot products, divided by the number of keys, without a softmax",
-            lambda scores, allowed, _: scores * allowed / scores.shape[-1],
-            score=score,
-            shares=False,
-        )
-        for says, score in (("scaled", None), ("unscaled", partial(_products, torch.Tensor.clone)))
-    ),
-    Formula(
-        "sparsemax in place of the softmax (arXiv:1602.02068)",
-        lambda scores, allowed, _: _sparsemax(_forbid(scores, allowed)),
-    ),
-    Formula(
-        "entmax with alpha = 1.5 in place of the softmax (arXiv:1905.05702)",
-        lambda scores, allowed, _: _entmax(_forbid(scores, allowed)),
-    ),
-    *(
-        Formula(
-            f"a softmax of the {most} largest scores of a query (arXiv:1912.11637)",
-            partial(_of_the_largest, most),
-        )
-        for most in range(1, 9)
-    ),
-    Formula(
-        "a softmax of the larger half of a query's scores (arXiv:1912.11637)", _of_the_larger_half
-    ),
-    *(
-        Formula(
-            f"a difference of two softmaxes, the second one taken {{}} times, {says} "
-            "(differential attention, arXiv:2410.05258)",
-            lambda scores, allowed, c: (
-                _softmax(scores[0], allowed) - c * _softmax(scores[1], allowed)
-            ),
-            _between(0.05, 5),
-            shares=False,
-            score=partial(_of_halves, power),
-        )
-        for power, says in ((0.5, "each of half a head"), (0.0, "each of half a head, unscaled"))
-    ),
+_SIGMOID = "a sigmoid of the scores in place of the softmax"
+_LINEAR = "linear attention with the features {}"
+_EFFICIENT = (
+    "efficient attention, with one softmax of each query over its features, and one of each "
+    "feature over the keys{} (arXiv:1812.01243)"
 )
+_DIFFERENCE = (
+    "a difference of two softmaxes, the second one taken {{}} times, {} (differential attention, "
+    "arXiv:2410.05258)"
+)
+FORMULAS = (
+    Formula(_SIGMOID, lambda scores, allowed, _: scores.sigmoid() * allowed, shares=False),
+    Formula("softcapped scores (c tanh(s / c) with c = {}, as Gemma 2 has them, arXiv:2408.00118)",
+            lambda scores, allowed, c: _softmax(c * torch.tanh(scores / c), allowed),
+            _between(0.1, 2000)),
+    Formula(f"{_SIGMOID}, with {{}} added (arXiv:2409.04431)",
+            lambda scores, allowed, c: (scores + c).sigmoid() * allowed,
+            [-12.0, -10.0, -8.0, -6.0, -4.0, -2.0, 0.0, 2.0], shares=False),
+    Formula(f"{_SIGMOID}, with the logarithm of the number of keys taken off (arXiv:2409.04431)",
+            lambda scores, allowed, _: (scores - math.log(scores.shape[-1])).sigmoid() * allowed,
+            shares=False),
+    Formula('a softmax with 1 added to its sum ("off by one", E. Miller 2023)', _with_one_added,
+            shares=False),
+    Formula("ReLU of the scores, divided by the number of keys (arXiv:2309.08586)",
+            lambda scores, allowed, _: scores.relu() * allowed / scores.shape[-1], shares=False),
+    Formula("ReLU of the scores, divided by the number of keys that may be seen",
+            lambda scores, allowed, _: scores.relu() * allowed / _count(allowed, scores),
+            shares=False),
+    Formula("ReLU of the scores, squared, divided by the number of keys (arXiv:2309.08586)",
+            lambda scores, allowed, _: scores.relu() ** 2 * allowed / scores.shape[-1],
+            shares=False),
+    Formula("ReLU of the scores, divided by its sum",
+            lambda scores, allowed, _: _shares(scores.relu(), allowed), shares=None),
+    *(Formula(_LINEAR.format(says), lambda products, allowed, _: _shares(products, allowed),
+              score=partial(_products, features), shares=None, family=says)
+      for says, features in FEATURES.items()),
+    *(Formula(f"{_LINEAR.format(says)}, with {more:g} added to each sum",
+              partial(_shares_and_more, more), score=partial(_products, features), shares=None,
+              family=says)
+      for more in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+      for says, features in FEATURES.items()),
+    *(Formula(_EFFICIENT.format(scaled), lambda products, allowed, _: products * allowed,
+              score=partial(_of_both_softmaxes, power), shares=None)
+      for power, scaled in ((0.0, ""), (0.5, ", scaled"))),
+    *(Formula(f"{says} dot products, divided by the number of keys, without a softmax",
+              lambda scores, allowed, _: scores * allowed / scores.shape[-1], score=score,
+              shares=False)
+      for says, score in (("scaled", None), ("unscaled", partial(_products, torch.Tensor.clone)))),
+    Formula("sparsemax in place of the softmax (arXiv:1602.02068)",
+            lambda scores, allowed, _: _sparsemax(_forbid(scores, allowed))),
+    Formula("entmax with alpha = 1.5 in place of the softmax (arXiv:1905.05702)",
+            lambda scores, allowed, _: _entmax(_forbid(scores, allowed))),
+    *(Formula(f"a softmax of the {most} largest scores of a query (arXiv:1912.11637)",
+              partial(_of_the_largest, most))
+      for most in range(1, 9)),
+    Formula("a softmax of the larger half of a query's scores (arXiv:1912.11637)",
+            _of_the_larger_half),
+    *(Formula(_DIFFERENCE.format(says),
+              lambda scores, allowed, c: (
+                  _softmax(scores[0], allowed) - c * _softmax(scores[1], allowed)
+              ),
+              _between(0.05, 5), shares=False, score=partial(_of_halves, power))
+      for power, says in ((0.5, "each of half a head"), (0.0, "each of half a head, unscaled"))),
+)  # fmt: skip
 
 
 def other_formula(answers: Answers) -> Found | None:
@@ -530,18 +474,16 @@ def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
 def _beside_a_formula(answers: Answers) -> list[Exhibit]:
     """Return the exhibits that a convention looks like, seen in spite of another formula.
 
-    Samples that move each other, weights without heads, no W_o.
+    Samples that move each other, no W_o.
     """
     adapter = answers.tested.first
     found = []
     x = RandomInputs(adapter).tokens(2, 7).requires_grad_()
     with suppress(Exception), adapter.on(PATHS[0]) as on_path:
-        output, weights = on_path(x)
+        output, _ = on_path(x)
         (slopes,) = torch.autograd.grad(output[0].square().sum(), x)
         if slopes[1].any():
             found.append(named("attention across the batch"))
-        if weights is not None and weights.dim() == 3:
-            found.append(named("averaged heads"))
     if not any(entry.ours.startswith("W_o") for entry in adapter.weight_map or []):
         found.append(named("forgotten W_o"))
     return found

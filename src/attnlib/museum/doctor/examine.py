@@ -387,7 +387,7 @@ def _with_open_masks(tested: ModuleUnderTest) -> ModuleUnderTest:
     if not needed or tested.right(SELF_ATTENTION):
         return tested
     found = tested
-    for styles in product(*(_open_styles(role, signature, tested.options) for role in needed)):
+    for styles in product(*(_open_styles(role, tested.options) for role in needed)):
         opened = replace(signature, open=dict(zip(needed, styles, strict=True)))
         tried = tested.changed(signature=opened)
         if not _tells_tokens_apart(tried.first):
@@ -398,12 +398,9 @@ def _with_open_masks(tested: ModuleUnderTest) -> ModuleUnderTest:
     return found
 
 
-def _open_styles(role: str, signature: CallSignature, options: DiagnoseOptions) -> list[MaskStyle]:
+def _open_styles(role: str, options: DiagnoseOptions) -> list[MaskStyle]:
     """Return the styles in which a mask that hides nothing may be written."""
     known = getattr(options, role) or (options.mask if role == "key_mask" else None)
-    of_class = getattr(signature, role)
-    if known is None and of_class != ATTNLIB_STYLE:
-        known = of_class.meaning
     axes = (*_AXES, "[B h, T, T]", PADDING, ANY) if role == "mask" else (PADDING,)
     return [
         MaskStyle(meaning, dtype, one)
@@ -527,8 +524,6 @@ def _with_key_mask_style(tested: ModuleUnderTest) -> ModuleUnderTest:
     """Find the meaning of a module's padding mask."""
     signature = tested.first.signature
     name = signature.roles["key_mask"]
-    if name in ROLES["mask"]:  # found to be padding, by what was told
-        return tested
     of_name = ["keep"] if name == "key_mask" else ["keep", "hide"]
     if name.endswith("key_padding_mask"):  # torch's
         of_name = ["hide", "keep"]

@@ -29,6 +29,7 @@ from attnlib.museum.doctor.questions import SAYS, Group, MaskCombinations, Situa
 from attnlib.museum.doctor.reference import (
     NEAR,
     Answer,
+    Results,
     Sizes,
     agree,
     largest_difference,
@@ -434,20 +435,15 @@ class WrongCombination:
     @property
     def is_near(self) -> bool:
         """Whether most numbers are nearly right, as where a little leaks through a limit."""
-        given, right = self.answers.given[self.question], self._behavior(self.question[0])
-        if isinstance(given, Exception) or isinstance(right, Exception):
-            return False
-        return third_quartile(given[self.part], right[self.part]) < NEAR
+        given, right = self._parts()
+        return third_quartile(given, right) < NEAR
 
     @property
     def spoils_whole_samples(self) -> bool:
         """Whether a sample that has no padding is wrong too, though padding is all that limits."""
-        given, right = self.answers.given[self.question], self._behavior(self.question[0])
-        if isinstance(given, Exception) or isinstance(right, Exception):
-            return False
         if self.group != ("key_mask",) or self.situation.says:  # elsewhere it may be another thing
             return False
-        (ours, _), (theirs, _) = given[self.part][0], right[self.part][0]
+        ((ours, _), *_), ((theirs, _), *_) = self._parts()
         if ours is None or theirs is None or ours.shape != theirs.shape:
             return False
         whole = self.situation.real.all(1)
@@ -469,6 +465,13 @@ class WrongCombination:
 
     def _behavior(self, probe: Probe) -> Answer:
         return self.answers.behavior((), probe)
+
+    def _parts(self) -> tuple[Results, Results]:
+        """Return this combination's part of the answers and of the right ones."""
+        given, right = self.answers.given[self.question], self._behavior(self.question[0])
+        assert not isinstance(given, Exception)
+        assert not isinstance(right, Exception)
+        return given[self.part], right[self.part]
 
     def _answers_as(self, other: Answer) -> bool:
         given = self.answers.given[self.question]

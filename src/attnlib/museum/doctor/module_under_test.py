@@ -401,7 +401,7 @@ def _stored(weight_map: WeightMap, layout: Layout) -> Iterator[str]:
         in_order = "" if usual else f", in the order {', '.join(order)}"
         yield f"{which} made by one projection ({layout.packing}{in_order})"
     if guessed(weight_map):
-        yield f"its bare parameters used as {'x @ W' if layout.transposed else 'x @ W.T'}"
+        yield f"its raw parameters used as {'x @ W' if layout.transposed else 'x @ W.T'}"
 
 
 def _loaded(
@@ -430,27 +430,17 @@ def _loaded(
     except CallError:
         raise
     except Exception as error:
-        if sizes.num_kv_heads != sizes.num_heads:
+        if options.load is None or sizes.num_kv_heads != sizes.num_heads:
             return None
-        raise _loading_failed(module, options.load, error) from error
+        raise CallError(
+            "load must copy the weights of the second module, a MultiHeadAttention, into the "
+            f"first, a {type(module).__name__}, but it raised {error_text(error)}"
+        ) from error
     module.eval()
     return Adapter(
         module, setting, signature, signature.takes, weight_map, tuple(untouched),
         scale_ratio=scale_ratio, fresh=copy_of(module), clock=options.clock,
     )  # fmt: skip
-
-
-def _loading_failed(module: nn.Module, load: Load | None, error: Exception) -> CallError:
-    if load is not None:
-        return CallError(
-            "load must copy the weights of the second module, a MultiHeadAttention, into the "
-            f"first, a {type(module).__name__}, but it raised {error_text(error)}"
-        )
-    return CallError(
-        "candidate must take the weights W_q, W_k, W_v and W_o of MultiHeadAttention, but "
-        f"loading them failed ({error_text(error)}): if your parameters have other names, pass "
-        "load=..., a function of (your module, the reference) that copies them"
-    )
 
 
 def _own_or_found(module: nn.Module, sizes: Sizes, layout: Layout) -> WeightMap | None:

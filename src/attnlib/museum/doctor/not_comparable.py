@@ -119,8 +119,8 @@ def _why_it_raises(error: Exception, answers: Answers) -> str | None:
     if context is None:
         return None
     return (
-        f"It raises an error, and has a triangle for {context} tokens only: it is asked with up to "
-        f"{USUAL}. Hand in one that is built for as many."
+        f"It raises an error, and has a triangle for {context} tokens only: it is called with up "
+        f"to {USUAL}. Hand in one that is built for as many."
     )
 
 
@@ -129,8 +129,8 @@ def _why_by_message(message: str, adapter: Adapter) -> str | None:
     unused = adapter.signature.unused
     if ABOUT_DTYPES.search(message):
         return (
-            ". It is asked with weights and tokens in float32, and turns some of them into another "
-            "dtype inside: hand in one that computes in the dtype of its tokens."
+            ". It is called with weights and tokens in float32, and turns some of them into "
+            "another dtype inside: hand in one that computes in the dtype of its tokens."
         )
     if any(words in message for words in ABOUT_OTHER_FORMS):
         return (
@@ -141,7 +141,7 @@ def _why_by_message(message: str, adapter: Adapter) -> str | None:
     if "NoneType" in message and unused:
         listed = ", ".join(f"{name!r}: ..." for name in unused)
         return (
-            f", and was asked without {name_list(unused)}, of which nothing is known here: if it "
+            f", and was called without {name_list(unused)}, unknown here: if it "
             f"needs one of them, hand it over with arguments={{{listed}}}, and ask again."
         )
     return None
@@ -160,7 +160,7 @@ def _why_by_size(error: Exception, tested: ModuleUnderTest) -> str | None:
         return None
     return (
         f". That was with heads of {tested.first.setting.sizes.d_k} numbers; with heads of {width} "
-        "it answers. Hand in a built module, which is asked at its own sizes."
+        "it answers. Hand in a built module, which is tested at its own sizes."
     )
 
 

@@ -117,7 +117,7 @@ def keeps_something(answers: Answers) -> str:
     return (
         f"Right at first, and wrong {_says(first)} once other things were asked: "
         f"{_difference(first, answers)} So it keeps something of earlier calls (a mask, keys, how "
-        "many there were), and uses it where it is asked something else. What is kept must be kept "
+        "many there were), and uses it for other inputs. What is kept must be kept "
         f"for one input only.{f'{ASKED_ONCE_MORE}.' if answers.varies else ''}"
     )
 
@@ -306,7 +306,7 @@ def environment_lacks(error: Answer) -> str:
     assert isinstance(error, Exception)
     return (
         f"It raises {error_text(error)}. That is about the machine, and not about the attention: "
-        "it is asked on the CPU, with weights and tokens in float32, and for gradients. Install "
+        "it is tested on the CPU, with weights and tokens in float32, and for gradients. Install "
         "what is missing, or hand in the path through it that runs so (its eager one), and ask "
         "again."
     )
@@ -395,10 +395,7 @@ def limits(answers: Answers, passed: bool) -> str:
         )
     unused = [n for n in tested.first.signature.unused if known_as(n, ROLES) not in PASTS]
     if unused:
-        lines.append(
-            f"Left at their defaults: {name_list(unused)} of its forward, of which nothing is "
-            "known here."
-        )
+        lines.append(f"Left at their defaults: {name_list(unused)} of its forward, unknown here.")
     if any("normalization" in words for words in tested.taken):
         lines.append("Not tested: where its normalization acts, for it was set aside.")
     if tested.first.setting.mask_replaces:
