@@ -8,7 +8,7 @@ a bug, unless an option says otherwise.
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import product
+from itertools import product, takewhile
 from typing import get_args
 
 import torch
@@ -152,16 +152,25 @@ def _choose_layout(in_layouts: Iterator[ModuleUnderTest]) -> ModuleUnderTest:
             return found[-1]
         if tested.options.clock.spent(LAYOUTS_SHARE):
             break
-    tried: list[ModuleUnderTest] = []
+    causal: list[ModuleUnderTest] = []
     if may_be_causal(found[0]) and _looks_one_way(found[0].first):
-        tried = found = [always_causal(tested) for tested in found]
+        causal = found = [always_causal(tested) for tested in found]
     usual = [tested for tested in found if not tested.rare]
     residual: list[ModuleUnderTest] = []
     if any("normalization" in words for words in found[0].taken):  # a whole sub-layer
         residual = [p.changed(residual=True).with_note("its residual taken off") for p in usual]
-    others = [other for tested in (*usual, *residual) for other in _shown_otherwise(tested)]
-    right = (tested for tested in (*tried, *residual, *others) if tested.right(SELF_ATTENTION))
-    return next(right, (others or found)[0])
+    shown: list[ModuleUnderTest] = []
+    for tested in _while_there_is_time([*usual, *residual]):
+        shown += _shown_otherwise(tested)
+    for tested in _while_there_is_time([*causal, *residual, *shown]):
+        if tested.right(SELF_ATTENTION):
+            return tested
+    return (shown or found)[0]
+
+
+def _while_there_is_time(trials: list[ModuleUnderTest]) -> Iterator[ModuleUnderTest]:
+    """Yield trials until a share of the time is over, so that the probes still run."""
+    return takewhile(lambda tested: not tested.options.clock.spent(LAYOUTS_SHARE), trials)
 
 
 def always_causal(tested: ModuleUnderTest) -> ModuleUnderTest:
