@@ -28,8 +28,8 @@ from tools.broken_attentions import FOUND_BEFORE, MISSED
 
 import attndoctor
 from attndoctor import museum
+from attndoctor.module_under_test import reference_answer
 from attndoctor.museum import visitors
-from attndoctor.patient import answer_of_attnlib
 from attndoctor.reference import reference
 from attnlib import MultiHeadAttention
 
@@ -72,7 +72,7 @@ def candidates(pairs: int) -> dict[str, dict[str, Any]]:
 
 def seconds(diagnose: Callable[[], attndoctor.Diagnosis]) -> float:
     """Return what a first diagnosis costs."""
-    answer_of_attnlib.cache_clear()
+    reference_answer.cache_clear()
     reference.cache_clear()
     start = time.process_time()
     diagnose()

@@ -8,26 +8,24 @@
 `diagnose` asks an attention, compares its answers with those of `attnlib.MultiHeadAttention` and of
 each exhibit in `attndoctor.museum`, and names the bug; `check` does so in a test.
 
-told, names            what the reader says of it, and names that public code gives to things
-constructing, build    making modules of a candidate, or copying one
-places, bare, loading  where its weights are; the reference's are copied there
-forward, mask_style    calling it as attnlib's attention is called
-reference              what it is compared with: attnlib's attention, right or with an exhibit
-machine, refusing      errors that are about the machine alone, or raised on purpose
-asking, draw           asking a module on each path that it has; random inputs
-questions, dropping    what is asked: without limits, of masks, of dropout
-crossings              limits in each situation in which one may be forgotten
-probes                 all questions in turn, and what a difference means
-comparing, cells       when two answers are the same; what a crossing goes wrong on
-patient                a candidate that can be asked, beside the reference
-examine, find_masks    what kind of module it is
-naming                 which exhibits it behaves like
-report, diagnosis      what is said of it
-check                  the same for tests
+options            what `diagnose` accepts, and what an error means
+names              the names that public code gives to arguments, sizes and layers
+reference          the attention to compare with, and when two answers agree
+build              construct modules from a candidate, or copy one
+weights            find the projections' weights, and copy the reference's into them
+call               call a forward the way it wants to be called: arguments, masks, outputs
+questions          the inputs of the probes, and all combinations of masks
+probes             the list of probes, in order; those of dropout
+module_under_test  the candidate's modules at several sizes, loaded and ready to run
+examine            find out its calling conventions by trying
+match              run all probes, and find the exhibits that give the same answers
+not_comparable     why an answer may differ though nothing is broken
+conventions        other conventions and formulas under which an answer is right
+report             the sentences of a diagnosis
+diagnosis          `diagnose` and `check`
 """
 
-from attndoctor.check import check
-from attndoctor.diagnosis import Diagnosis, diagnose
-from attndoctor.told import CallError
+from attndoctor.diagnosis import Diagnosis, check, diagnose
+from attndoctor.options import CallError
 
 __all__ = ["CallError", "Diagnosis", "check", "diagnose"]

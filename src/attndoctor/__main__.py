@@ -2,11 +2,13 @@
 
 It runs the file, as `python path.py` would. The exit status is 0 if the attention is healthy, 1 if
 it is broken, meant so or not (with --edges also if it differs at the edges), 2 if it can't be
-asked: because of the command, of the file, of how the attention is called, or of what it is.
+asked: because of the command, of the file, of how the attention is called, or of what it is; or if
+the time was over.
 """
 
 import argparse
 import importlib.util
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,22 +19,26 @@ from typing import Any
 from torch import nn
 
 from attndoctor.cli import say
-from attndoctor.diagnosis import CANNOT_BE_ASKED, diagnose
-from attndoctor.told import CHOICES
+from attndoctor.diagnosis import CANNOT_BE_ASKED, NOT_FINISHED, diagnose
+from attndoctor.options import CHOICES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
     parser = _parser()
-    asked = vars(parser.parse_args(arguments))
-    candidate = _load(asked.pop("candidate"), parser)
+    options = vars(parser.parse_args(arguments))
+    as_json = options.pop("json")
+    candidate = _load(options.pop("candidate"), parser)
     try:
-        diagnosis = diagnose(candidate, **asked)
+        diagnosis = diagnose(candidate, **options)
     except (TypeError, ValueError) as error:
         print(fill(f"Not asked: {error}", 100), file=sys.stderr)
+        if as_json:
+            say(json.dumps({"healthy": False, "heading": "Not asked.", "advice": [str(error)]}))
         return 2
-    say("\n".join(fill(line, 100, subsequent_indent="  ") for line in repr(diagnosis).split("\n")))
-    if diagnosis.heading == CANNOT_BE_ASKED:
+    lines = (fill(line, 100, subsequent_indent="  ") for line in repr(diagnosis).split("\n"))
+    say(json.dumps(diagnosis.as_dict(), indent=2) if as_json else "\n".join(lines))
+    if diagnosis.heading in (CANNOT_BE_ASKED, NOT_FINISHED):
         return 2
     return 0 if diagnosis else 1
 
@@ -43,7 +49,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Compare an attention of yours with attnlib's, and say what is wrong with it.",
         epilog="The file is run. Exit status: 0 healthy; 1 broken, meant so or not (with --edges "
         "also where it differs at the edges); 2 it can't be asked, because of the command, of the "
-        "file, of how the attention is called, or of what it is (positions inside, say).",
+        "file, of how the attention is called, or of what it is (positions inside), or the time "
+        "was over.",
     )
     parser.add_argument(
         "candidate", metavar="path.py:Name", help="a class, a function that builds one, or a module"
@@ -61,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scale", type=float, help="what dot products are multiplied by, if not 1 / sqrt(d_k)"
     )
+    parser.add_argument("--json", action="store_true", help="print the diagnosis as JSON")
+    parser.add_argument("--seconds", type=float, default=60, help="how long it may take (60)")
     parser.add_argument(
         "--edges", action="store_true", help="let a difference at the edges count too"
     )
@@ -94,7 +103,7 @@ def _load(where: str, parser: argparse.ArgumentParser) -> Any:
 
 
 def _may_be_asked(name: str, value: Any) -> bool:
-    """Tell whether it is a module, or a class or a function that may build some."""
+    """Return whether it is a module, or a class or a function that may build some."""
     if name.startswith("__"):
         return False
     return isinstance(value, nn.Module | type | FunctionType)

@@ -1,4 +1,4 @@
-"""Getting modules out of a candidate: a class, a function that builds one, or a built module."""
+"""Construct modules from a candidate: a class, a function that builds one, or a built module."""
 
 import copy
 import inspect
@@ -11,11 +11,10 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 from torch.nn.utils.parametrize import is_parametrized
 
-from attndoctor.constructing import construct
-from attndoctor.names import SIZES, known_as, parameters_of, projection_named
-from attndoctor.places import find_places
+from attndoctor.names import ROLES, SIZES, known_as, parameters_of, projection_named, takes_anything
+from attndoctor.options import CallError, DiagnoseOptions, error_text, name_list
 from attndoctor.reference import Sizes
-from attndoctor.told import CallError, Told, said, some
+from attndoctor.weights import find_weights
 
 Candidate = nn.Module | Callable[..., nn.Module]
 
@@ -25,37 +24,238 @@ SECOND = Sizes(d_model=56, num_heads=4, num_kv_heads=4)
 GROUPED = Sizes(d_model=60, num_heads=6, num_kv_heads=3)
 ONE_HEAD = Sizes(d_model=22, num_heads=1, num_kv_heads=1)
 ODD = Sizes(d_model=33, num_heads=3, num_kv_heads=3)
-DROPPED = 0.25  # dropout, where it is asked for
+DROPPED = 0.25  # dropout of the modules that the probes of dropout run
+LONGEST = 128  # tokens that constructors are told to allow; no probe has as many
+
+
+# --- calling constructors ------------------------------------------------------------------------
+
+
+def construct(
+    candidate: Callable[..., nn.Module], sizes: Sizes, untold: tuple[str, ...] = ()
+) -> nn.Module | None:
+    """Return a module of these sizes; None if the constructor takes no grouping or dropout.
+
+    The arguments in `untold` keep their defaults.
+
+    Raises:
+        CallError: the call fails, or returns no module.
+    """
+    roles = _constructor_roles(candidate)
+    known = set(roles.values())
+    anything = takes_anything(candidate)
+    grouped = sizes.num_kv_heads != sizes.num_heads
+    if grouped and not anything and not known & {"num_kv_heads", "config"}:
+        return None
+    numbers = _numbers(sizes)
+    if not grouped:  # left out where None means so
+        none = [p.name for p in parameters_of(candidate) if p.default is None]
+        roles = {n: r for n, r in roles.items() if not (r == "num_kv_heads" and n in none)}
+    named = {n: numbers[role] for n, role in roles.items() if role in numbers.keys() - set(untold)}
+    extra = {"dropout", "num_kv_heads"} - known - set(untold) if anything else set()
+    try:
+        module = _call(candidate, named | {role: numbers[role] for role in extra})
+    except (Exception, SystemExit) as error:
+        if extra and isinstance(error, TypeError) and "unexpected keyword" in str(error):
+            special = sizes.dropout or grouped
+            return None if special else _call(candidate, named)  # **kwargs that take neither
+        raise _construction_failed(candidate, named, error) from error
+    if not isinstance(module, nn.Module):
+        raise CallError(
+            f"{_name(candidate)} must build a torch.nn.Module, got {type(module).__name__}: "
+            "hand in a class of modules, or a function of (d_model, num_heads) that returns the "
+            "module"
+        )
+    of_config = not anything and "num_kv_heads" not in known
+    return None if grouped and of_config and not numbers["config"].read_groups else module
+
+
+def _construction_failed(
+    candidate: Callable, named: dict[str, Any], error: BaseException
+) -> CallError:
+    name = _name(candidate)
+    given = ", ".join(f"{argument}={value!r}" for argument, value in named.items())
+    raised = f"{name}({given}) raised {error_text(error)}"
+    if "Module.__init__() call" in str(error):
+        return CallError(f"{raised}: write super().__init__() on the first line of its __init__")
+    return CallError(
+        f"{raised}. If it wants other arguments, "
+        f"hand in a function: diagnose(lambda d_model, num_heads: {name}(...)); if it can't "
+        "have these sizes, hand in a built module, which is tested at its own"
+    )
+
+
+def _constructor_roles(candidate: Callable) -> dict[str, str | None]:
+    """Return the role of each argument of a constructor, by its name or its position.
+
+    Raises:
+        CallError: it needs an argument of unknown meaning.
+    """
+    parameters = parameters_of(candidate)
+    _require_constructor(candidate, parameters)
+    roles = {parameter.name: known_as(parameter.name, SIZES) for parameter in parameters}
+    if "d_model" in roles.values():  # a config beside it would be another thing
+        roles = {name: None if role == "config" else role for name, role in roles.items()}
+    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    foreign = [name for name in needed if roles[name] is None]
+    wanted = [size for size in ("d_model", "num_heads") if size not in roles.values()]
+    if len(foreign) == 1 and not set(roles.values()) - {None}:
+        raise CallError(
+            f"candidate must be a module or build one, but {_name(candidate)} takes {foreign[0]!r} "
+            "and no sizes: if it is an attention itself, hand in the nn.Module that it is of; if "
+            "it builds one, hand in a function of (d_model, num_heads)"
+        )
+    if len(wanted) == 2 and list(roles)[:2] == foreign[:2] and foreign:  # (a, b), however named
+        roles |= dict(zip(list(roles)[:2], wanted, strict=True))
+    elif len(wanted) == len(foreign) == 1 and len(needed) == 2:
+        roles[foreign[0]] = wanted[0]
+    unlimited = takes_anything(candidate) or {"config", "d_k"} & set(roles.values())
+    if "d_model" in roles.values() and "num_heads" not in roles.values() and not unlimited:
+        raise CallError(
+            f"{_name(candidate)} takes d_model but no number of heads: hand in a built module, and "
+            "say how many it has: num_heads=..."
+        )
+    unknown = [name for name in needed if roles[name] in (None, "bias")]
+    if unknown:
+        lines = ", ".join(f"{name}=..." for name in unknown)
+        raise CallError(
+            f"{_name(candidate)} needs {' and '.join(map(repr, unknown))}, unknown here: hand "
+            f"in a function, diagnose(lambda d_model, num_heads: "
+            f"{_name(candidate)}(..., {lines}))"
+        )
+    return roles
+
+
+def _require_constructor(candidate: Callable, parameters: list[inspect.Parameter]) -> None:
+    """Raise CallError if a function computes attention, or builds one module only."""
+    if {"query", "key", "value"} <= {known_as(parameter.name, ROLES) for parameter in parameters}:
+        raise CallError(
+            f"candidate must be a module or build one, but {_name(candidate)} takes queries, keys "
+            "and values itself: hand in the module that calls it"
+        )
+    if not inspect.signature(candidate).parameters:
+        raise CallError(
+            f"{_name(candidate)} takes no sizes, so it builds one module only: hand in that module"
+        )
+
+
+def _numbers(sizes: Sizes) -> dict[str, Any]:
+    numbers: dict[str, Any] = {
+        "d_model": sizes.d_model, "num_heads": sizes.num_heads, "dropout": sizes.dropout,
+        "num_kv_heads": sizes.num_kv_heads, "d_k": sizes.d_k,
+        "length": LONGEST, "layer": 0, "device": "cpu",
+    }  # fmt: skip
+    return numbers | {"config": Config(numbers)}
+
+
+def _call(candidate: Callable[..., nn.Module], named: dict[str, Any]) -> nn.Module:
+    """Pass arguments by name, except positional-only ones."""
+    by_position = [
+        p.name for p in parameters_of(candidate) if p.kind is inspect.Parameter.POSITIONAL_ONLY
+    ]
+    return candidate(
+        *(named[name] for name in by_position if name in named),
+        **{name: value for name, value in named.items() if name not in by_position},
+    )
+
+
+def _name(candidate: Callable) -> str:
+    return getattr(candidate, "__name__", type(candidate).__name__)
+
+
+class UnknownSizeError(AttributeError, CallError):
+    """A config has no such size; an AttributeError, so that getattr with a default goes on."""
+
+
+class Config:
+    """A config object, as many constructors take one: sizes by all their usual names."""
+
+    def __init__(self, numbers: dict[str, Any]) -> None:
+        self._numbers = numbers
+        self.read_groups = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_attn_implementation":  # of transformers
+            return "eager"
+        role = known_as(name, SIZES) if not name.startswith("__") else None
+        if role == "num_kv_heads":
+            self.read_groups = True
+        if role == "bias":
+            return True
+        if "drop" in name:
+            role = "dropout"
+        if role is None or role not in self._numbers:
+            raise UnknownSizeError(
+                f"config has no {name!r} here: hand in a built module, or a function, "
+                "diagnose(lambda d_model, num_heads: ...), that builds one with your own config"
+            )
+        return self._numbers[role]
+
+    def __repr__(self) -> str:
+        return "config"
+
+
+# --- modules to run ------------------------------------------------------------------------------
+
+
+def require_candidate(candidate: object, num_heads: int | None) -> None:
+    """Raise unless a candidate is a module, or may build modules with any number of heads."""
+    if not callable(candidate):
+        raise TypeError(
+            "candidate must be a module, a class or a function that builds a module, "
+            f"got {type(candidate).__name__}"
+        )
+    if not isinstance(candidate, nn.Module | type):
+        try:
+            inspect.signature(candidate)
+        except ValueError:
+            raise CallError(
+                f"candidate must be a module or build one, but {_name(candidate)} is built into C, "
+                "and nothing is known of its arguments: hand in the module that calls it"
+            ) from None
+    if isinstance(candidate, nn.ModuleDict | nn.ModuleList):
+        raise CallError(
+            f"candidate must be a module that can be called, got a {type(candidate).__name__}: "
+            "hand in one of the modules in it"
+        )
+    if num_heads is not None and not isinstance(candidate, nn.Module):
+        raise ValueError(
+            "num_heads must be left out where candidate builds modules, which are built with "
+            f"several, got {num_heads}: hand in a built module to ask it with this many"
+        )
 
 
 def build(candidate: Candidate, sizes: Sizes) -> nn.Module | None:
-    """Return a module of these sizes, or None if there is none with this dropout or grouping.
+    """Return a module of these sizes; None if there is none with this dropout or grouping.
 
     Raises:
         CallError: it can't be built.
     """
     if isinstance(candidate, nn.Module):
-        _require_numbers(candidate)
-        own = with_plain_weights(copy_of(unwrapped(candidate)).float())
+        own = _prepared(candidate)
         return own if set_dropout(own, sizes.dropout) or not sizes.dropout else None
     module = construct(candidate, sizes)
     if module is None:
         return None
-    module = unwrapped(module)
-    _require_numbers(module)
-    module = with_plain_weights(copy_of(module).float())  # a config may be the reader's own
+    module = _prepared(module)
     if not sizes.dropout:
         set_dropout(module, 0.0)  # some have a dropout that isn't 0 unless told so
         return module
-    named = {known_as(parameter.name, SIZES) for parameter in parameters_of(candidate)}
-    if "dropout" in named:
+    if "dropout" in {known_as(parameter.name, SIZES) for parameter in parameters_of(candidate)}:
         return module
     drops = any(share for *_, share in _dropouts(module))  # some have one that can't be told
     return module if drops and set_dropout(module, sizes.dropout) else None
 
 
+def _prepared(module: nn.Module) -> nn.Module:
+    """Return a copy in float32, in which no weight is computed from others."""
+    module = unwrapped(module)
+    _require_numbers(module)
+    return with_plain_weights(copy_of(module).float())
+
+
 def unwrapped(module: nn.Module) -> nn.Module:
-    """Return what stands in a module of torch.compile or nn.DataParallel, whose forward hides it.
+    """Return the module inside one of torch.compile or nn.DataParallel.
 
     Raises:
         CallError: it is scripted, and its forward tells too little of its arguments.
@@ -71,18 +271,18 @@ def unwrapped(module: nn.Module) -> nn.Module:
 
 
 def refused_default(candidate: Candidate) -> str | None:
-    """Say what a constructor raises over its own default of dropout, if it does.
+    """Return the error that a constructor raises over its own default of dropout, if it does.
 
-    A diagnosis tells the dropout itself, and would never meet it.
+    A diagnosis passes the dropout itself, and would never see it.
     """
     if isinstance(candidate, nn.Module):
         return None
-    told = [p for p in parameters_of(candidate) if known_as(p.name, SIZES) == "dropout"]
-    if all(p.default is not p.empty for p in told):
+    shares = [p for p in parameters_of(candidate) if known_as(p.name, SIZES) == "dropout"]
+    if all(p.default is not p.empty for p in shares):
         try:
             construct(candidate, FIRST, untold=("dropout",))
         except CallError as error:
-            return said(error.__cause__) if isinstance(error.__cause__, Exception) else None
+            return error_text(error.__cause__) if isinstance(error.__cause__, Exception) else None
     return None
 
 
@@ -95,7 +295,7 @@ def set_dropout(module: nn.Module, dropout: float) -> bool:
 
 
 def _dropouts(module: nn.Module) -> list[tuple[dict[str, Any], str, float]]:
-    """Return where a module, a part or a config of it keeps a share to drop, and which."""
+    """Return each attribute of a module, its parts and configs that is a share to drop."""
     holders = [vars(part) for part in module.modules()]
     for attributes in list(holders):
         configs = (x for name, x in attributes.items() if known_as(name, SIZES) == "config")
@@ -109,7 +309,7 @@ def _dropouts(module: nn.Module) -> list[tuple[dict[str, Any], str, float]]:
 
 
 def _is_filled(config: object) -> bool:
-    """Tell whether it is a dict or an object with attributes of its own; a class is shared."""
+    """Return whether it is a dict or an object with attributes of its own; a class is shared."""
     return isinstance(config, dict) or (
         hasattr(config, "__dict__") and not isinstance(config, type)
     )
@@ -120,7 +320,7 @@ def _require_numbers(module: nn.Module) -> None:
     lazy = [name for name, p in module.named_parameters() if isinstance(p, UninitializedParameter)]
     if lazy:
         raise CallError(
-            f"candidate must have numbers to be asked, but {some(lazy)} of this "
+            f"candidate must have numbers to be asked, but {name_list(lazy)} of this "
             f"{type(module).__name__} get their shapes at the first call: use nn.Linear in place "
             "of nn.LazyLinear, or hand in a module that was called once"
         )
@@ -128,29 +328,59 @@ def _require_numbers(module: nn.Module) -> None:
         raise CallError("candidate must have numbers to be asked, but it is on the device meta")
 
 
-def own_sizes(module: nn.Module, told: Told) -> Sizes:
+def copy_of(module: nn.Module) -> nn.Module:
+    """Copy a module, even one that keeps tensors of its last run, which deepcopy refuses."""
+    kept = [x for part in module.modules() for x in vars(part).values() if isinstance(x, Tensor)]
+    return copy.deepcopy(module, {id(x): x.detach() for x in kept if not x.is_leaf})
+
+
+def with_plain_weights(module: nn.Module) -> nn.Module:
+    """Replace weights that are computed from others, as by weight_norm, by plain parameters."""
+    for part in list(module.modules()):
+        if is_parametrized(part):  # its class is shared with the module that it is a copy of
+            named = dict.fromkeys(part.get_submodule("parametrizations")._modules)
+            values = {name: getattr(part, name).detach().clone() for name in named}
+            del part.parametrizations
+            part.__class__ = type(part).__bases__[0]
+            for name, numbers in values.items():
+                part.register_parameter(name, nn.Parameter(numbers))
+    return module
+
+
+def set_norms_aside(module: nn.Module) -> list[str]:
+    """Replace the normalizations inside a module by identities; return their names."""
+    found = [
+        name for name, part in module.named_modules()
+        if name and "norm" in type(part).__name__.lower() and not list(part.children())
+    ]  # fmt: skip
+    for name in found:
+        module.set_submodule(name, nn.Identity())
+    return found
+
+
+# --- sizes of built modules ----------------------------------------------------------------------
+
+
+def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
     """Find out the sizes of a built module.
 
     Raises:
-        CallError: the number of heads or the width isn't to be found.
+        CallError: the number of heads or the width isn't found.
     """
     module = unwrapped(module)
     _require_numbers(module)
     module = with_plain_weights(copy_of(module))
-    heads = told.num_heads or _attribute(module, "num_heads")
+    heads = options.num_heads or _heads(module)
     if heads is None or heads < 1:
         which = "isn't to be found" if heads is None else f"is {heads}"
         raise CallError(
             f"num_heads of this {type(module).__name__} {which}: say it with num_heads=..."
         )
-    for numbers in module.parameters():
-        widths = sorted(set(numbers.shape)) if numbers.dim() > 1 else []  # a packed one's out last
-        for width in widths:
-            if width % heads == 0:
-                sizes = as_built(module, Sizes(int(width), heads, heads))
-                if sizes:
-                    return sizes
-    if told.load is None:
+    for width in _widths(module):
+        sizes = as_built(module, Sizes(width, heads, heads)) if width % heads == 0 else None
+        if sizes:
+            return sizes
+    if options.load is None:
         raise CallError(unloadable(module))
     d_model = _attribute(module, "d_model") or _width_in(module)
     if d_model is None:
@@ -159,6 +389,28 @@ def own_sizes(module: nn.Module, told: Told) -> Sizes:
             "give it an attribute of this name"
         )
     return Sizes(d_model, heads, _attribute(module, "num_kv_heads") or heads)
+
+
+def _heads(module: nn.Module) -> int | None:
+    """Return the number of heads; a module's own width of a head goes before a config's number."""
+    heads = _attribute(module, "num_heads", configs=False)
+    if heads is not None:
+        return heads
+    heads, d_k = _attribute(module, "num_heads"), _attribute(module, "d_k", configs=False)
+    queries = _layer(module, "W_q")
+    if heads and d_k and queries is not None and heads * d_k != len(queries):
+        fitting = len(queries) // d_k if len(queries) % d_k == 0 else 0
+        return fitting if fitting > 1 else heads
+    return heads
+
+
+def _widths(module: nn.Module) -> list[int]:
+    """Return the widths that its tokens may have: an attribute says, or W_o's, or any matrix's."""
+    output = _layer(module, "W_o")
+    widths = [_attribute(module, "d_model") or 0, 0 if output is None else len(output)]
+    for numbers in module.parameters():
+        widths += sorted(numbers.shape) if numbers.dim() > 1 else []  # a packed one's out last
+    return [width for width in dict.fromkeys(widths) if width > 0]
 
 
 def as_built(module: nn.Module, sizes: Sizes) -> Sizes | None:
@@ -173,21 +425,21 @@ def as_built(module: nn.Module, sizes: Sizes) -> Sizes | None:
     for head_dim in dict.fromkeys([sizes.head_dim, *others]):
         for kv_heads in range(sizes.num_kv_heads, 0, -1):
             own = replace(sizes, num_kv_heads=kv_heads, head_dim=head_dim)
-            if sizes.num_heads % kv_heads == 0 and find_places(module, own):
+            if sizes.num_heads % kv_heads == 0 and find_weights(module, own):
                 return own
     return None
 
 
 def _width_in(module: nn.Module) -> int | None:
-    """Return how many numbers all its matrices take, if that is one number."""
+    """Return the input width that all matrices of a module share, if they do."""
     widths = {parameter.shape[1] for parameter in module.parameters() if parameter.dim() == 2}
     return widths.pop() if len(widths) == 1 else None
 
 
-def _attribute(module: nn.Module, size: str) -> int | None:
-    """Find a size among the attributes of a module, its parts and its config."""
+def _attribute(module: nn.Module, size: str, *, configs: bool = True) -> int | None:
+    """Find a size among the attributes of a module and its parts, and of their configs."""
     for part in module.modules():
-        for holder in (part, getattr(part, "config", None)):
+        for holder in (part, getattr(part, "config", None) if configs else None):
             for name in SIZES[size]:
                 value = getattr(holder, name, None)
                 if isinstance(value, int) and not isinstance(value, bool):
@@ -196,24 +448,24 @@ def _attribute(module: nn.Module, size: str) -> int | None:
 
 
 def unloadable(module: nn.Module, sizes: Sizes | None = None) -> str:
-    """Say what to do about weights that aren't to be found."""
+    """Say what to do when the projections aren't found."""
     never = _never_comparable(module)
     if never:
         return f"candidate must have the shapes of MultiHeadAttention, but {never}"
     shapes = [f"{name} {list(numbers.shape)}" for name, numbers in module.named_parameters()]
-    asked = f", at d_model={sizes.d_model} and num_heads={sizes.num_heads}," if sizes else ""
+    at = f", at d_model={sizes.d_model} and num_heads={sizes.num_heads}," if sizes else ""
     square = f" [{sizes.d_model}, {sizes.d_model}]" if sizes else ""
     return (
-        f"candidate must take the weights W_q, W_k, W_v and W_o{square}, but these{asked} aren't "
+        f"candidate must take the weights W_q, W_k, W_v and W_o{square}, but these{at} aren't "
         f"to be found among the parameters of this {type(module).__name__} "
-        f"({some(shapes) or 'none'}): pass load=..., a function of (your module, a "
+        f"({name_list(shapes) or 'none'}): pass load=..., a function of (your module, a "
         "MultiHeadAttention) that copies the second one's weights into the first; if keys and "
         "values are made of tokens of another width, build it with one width for all"
     )
 
 
 def _never_comparable(module: nn.Module) -> str | None:
-    """Say what no function that loads can change about a module's shapes, if its names tell."""
+    """Say what no `load` can change about a module's shapes, if its names tell."""
     if isinstance(module, nn.MultiheadAttention) and module.in_proj_weight is None:
         return (
             f"its keys are made of tokens {module.kdim} wide and its values of {module.vdim}, with "
@@ -238,82 +490,19 @@ def _never_comparable(module: nn.Module) -> str | None:
     narrow = [name for name, W in layers.items() if W.shape[1] < d_model and roles[name] != "W_o"]
     if narrow:
         return (
-            f"{some(narrow)} doesn't take its tokens [.., {d_model}]: keys and values that are "
-            "made in two steps (latent attention) can't be asked"
+            f"{name_list(narrow)} doesn't take its tokens [.., {d_model}]: keys and values that "
+            "are made in two steps (latent attention) can't be asked"
         )
     return None
 
 
 def _linears(module: nn.Module) -> tuple[dict[str, Tensor], dict[str, str | None]]:
-    """Return the weights of a module's linear layers, and which projections their names say."""
+    """Return the weights of a module's linear layers, and the projections that their names tell."""
     layers = {n: part.weight for n, part in module.named_modules() if isinstance(part, nn.Linear)}
     return layers, {name: projection_named(name.split(".")[-1]) for name in layers}
 
 
 def _layer(module: nn.Module, projection: str) -> Tensor | None:
-    """Return the weight of the linear layer that a projection is, by its name."""
+    """Return the weight of the linear layer whose name tells this projection."""
     layers, roles = _linears(module)
     return next((layers[name] for name, role in roles.items() if role == projection), None)
-
-
-def copy_of(module: nn.Module) -> nn.Module:
-    """Copy a module, even one that keeps tensors of its last run, which deepcopy refuses."""
-    kept = [x for part in module.modules() for x in vars(part).values() if isinstance(x, Tensor)]
-    return copy.deepcopy(module, {id(x): x.detach() for x in kept if not x.is_leaf})
-
-
-def has_bias(module: nn.Module) -> bool:
-    """Tell whether a module adds any bias: a parameter of one dimension."""
-    return any(p.dim() == 1 for p in module.parameters())
-
-
-def with_plain_weights(module: nn.Module) -> nn.Module:
-    """Put numbers in place of weights that are computed from others, as by weight_norm."""
-    for part in list(module.modules()):
-        if is_parametrized(part):  # its class is shared with the module that it is a copy of
-            named = dict.fromkeys(part.get_submodule("parametrizations")._modules)
-            values = {name: getattr(part, name).detach().clone() for name in named}
-            del part.parametrizations
-            part.__class__ = type(part).__bases__[0]
-            for name, numbers in values.items():
-                part.register_parameter(name, nn.Parameter(numbers))
-    return module
-
-
-def set_norms_aside(module: nn.Module) -> list[str]:
-    """Replace normalizations inside a module by nothing; return their names."""
-    found = [
-        name for name, part in module.named_modules()
-        if name and "norm" in type(part).__name__.lower() and not list(part.children())
-    ]  # fmt: skip
-    for name in found:
-        module.set_submodule(name, nn.Identity())
-    return found
-
-
-def require_candidate(candidate: object, num_heads: int | None) -> None:
-    """Raise unless modules may come of it, with their own numbers of heads."""
-    if not callable(candidate):
-        raise TypeError(
-            "candidate must be a module, a class or a function that builds a module, "
-            f"got {type(candidate).__name__}"
-        )
-    if not isinstance(candidate, nn.Module | type):
-        try:
-            inspect.signature(candidate)
-        except ValueError:
-            name = getattr(candidate, "__name__", type(candidate).__name__)
-            raise CallError(
-                f"candidate must be a module or build one, but {name} is built into C, and nothing "
-                "is known of its arguments: hand in the module that calls it"
-            ) from None
-    if isinstance(candidate, nn.ModuleDict | nn.ModuleList):
-        raise CallError(
-            f"candidate must be a module that can be called, got a {type(candidate).__name__}: "
-            "hand in one of the modules in it"
-        )
-    if num_heads is not None and not isinstance(candidate, nn.Module):
-        raise ValueError(
-            "num_heads must be left out where candidate builds modules, which are built with "
-            f"several, got {num_heads}: hand in a built module to ask it with this many"
-        )

@@ -1,42 +1,44 @@
-"""Naming what is wrong with an attention."""
+"""`diagnose` an attention, and `check` one in a test."""
 
+import platform
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from importlib import metadata
+from typing import Any, Unpack
 
 import torch
 
 from attndoctor import report
-from attndoctor.asking import PATHS
 from attndoctor.build import Candidate, require_candidate
-from attndoctor.examine import (
-    USUAL,
-    always_causal,
-    attention_inside,
-    depends_on_order,
-    examine,
-    hints_at_positions,
-    may_be_causal,
-    normalizes_inside,
-    seems_causal,
-    short_context,
-    sizes_taken,
-    width_taken,
+from attndoctor.call import ATTNLIB_STYLE
+from attndoctor.conventions import (
+    by_other_formula,
+    convention_hints,
+    conventions,
+    conventions_that_fit,
 )
-from attndoctor.machine import is_missing
-from attndoctor.mask_style import OWN
-from attndoctor.meant import by_other_formula, conventions, hints, right_if_meant
+from attndoctor.examine import always_causal, examine, may_be_causal, seems_causal
+from attndoctor.match import FIRST_QUESTION, Answers
 from attndoctor.museum._exhibit import Exhibit
-from attndoctor.naming import ABOUT_DTYPES, ABOUT_NORMS, ABOUT_OTHER_FORMS, ABOUT_SHAPES, Answers
-from attndoctor.places import guessed
-from attndoctor.probes import PROBES
-from attndoctor.refusing import is_refusal
-from attndoctor.told import Load, Told
+from attndoctor.not_comparable import why_not_comparable
+from attndoctor.options import (
+    CallError,
+    Clock,
+    DiagnoseArguments,
+    DiagnoseOptions,
+    Load,
+    OutOfTimeError,
+    is_about_environment,
+)
 from attndoctor.torch_settings import usual_settings
 from attndoctor.verdict import Verdict
+from attndoctor.weights import guessed
 from attnlib.checks import require_flag
 
 CANNOT_BE_ASKED = "This can't be asked."
+BROKEN = "Broken."
+NOT_FINISHED = "Not finished."
 UNLESS_MEANT = "Broken, unless it is meant so."
 
 
@@ -44,20 +46,19 @@ UNLESS_MEANT = "Broken, unless it is meant so."
 class Diagnosis(Verdict):
     """What `diagnose` found; truthy if nothing is wrong.
 
-    Its message has a line for what was found, or for each of several findings, then lines for what
-    wasn't asked and for what the candidate was taken for.
+    Its message has a line for each finding, then lines for what wasn't tested and for what the
+    candidate was taken for.
 
     Attributes:
-        exhibits: those that the candidate behaves like; none if it is right or wrong in another
-            way.
+        exhibits: those that the candidate behaves like.
         failed: names of the probes on which it is wrong.
-        untried: names of the probes that it can't be asked.
-        edges: names of those of the failed probes that are about an edge: where rows may look
-            nowhere, what stands where the padding is, half precision, weights while it trains.
+        untried: names of the probes that it can't run.
+        edges: names of the failed probes that are about an edge: rows that may look nowhere,
+            outputs of padding, half precision, weights in training.
         taken: what the candidate was taken for: how it is called, what its masks mean and so on.
-        heading: the diagnosis in a few words: "Healthy.", "Healthy, but it differs at the edges.",
-            "Broken."; "Broken, unless it is meant so." where it is right under another convention
-            or by another formula; or, where its attention can't be compared, "This can't be asked."
+        heading: "Healthy.", "Healthy, but it differs at the edges.", "Broken."; "Broken, unless it
+            is meant so." if it is right under another convention or formula; "This can't be asked."
+            if it can't be compared; "Not finished." if the time was over.
     """
 
     exhibits: tuple[Exhibit, ...] = ()
@@ -70,9 +71,34 @@ class Diagnosis(Verdict):
     def __repr__(self) -> str:
         return self.heading + ("\n" if self.message.startswith(report.ITEM) else " ") + self.message
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, as `python -m attndoctor --json` prints it."""
+        first = next((name for name in self.failed if name not in self.edges), None)
+        return {
+            "healthy": self.passed,
+            "heading": self.heading,
+            "exhibits": [
+                {"name": one.name, "cause": one.cause, "hint": one.hint} for one in self.exhibits
+            ],
+            "first_seen_on": first or next(iter(self.failed), None),
+            "failed": list(self.failed),
+            "edges": list(self.edges),
+            "not_tested": list(self.untried),
+            "taken": self.taken.split("; ") if self.taken else [],
+            "advice": self.message.split("\n"),
+            "versions": _versions(),
+        }
+
     def _repr_html_(self) -> str:
-        """Show each finding as an item of a list, and what was asked below them."""
+        """Show the findings as a list, and the other lines below."""
         return report.as_html(self.heading, self.message, self.passed)
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    with suppress(metadata.PackageNotFoundError):  # a copy that wasn't installed
+        versions["attnlib"] = metadata.version("attnlib")
+    return versions
 
 
 def diagnose(
@@ -91,41 +117,43 @@ def diagnose(
     batch_first: bool | None = None,
     arguments: Mapping[str, Any] | None = None,
     returns: Callable[[Any], Any] | None = None,
+    seconds: float | None = 60,
     edges: bool = False,
 ) -> Diagnosis:
     """Compare an attention with attnlib's, and say which exhibit it behaves like.
 
-    The candidate is asked in many ways: one sequence and two, gradients, training, a cache and so
-    on; what its arguments allow. A mask, padding and causal are asked alone and together, on one
-    sample and many, one query and another sequence, with padding anywhere. Of padded queries
-    nothing is promised, so that a difference there is at an edge.
+    It runs all that the candidate's arguments allow: one sequence and two, gradients, training, a
+    cache and so on; a mask, padding and causal alone and together, on one sample and many, with one
+    query and another sequence, with padding anywhere. Outputs of padded queries have no convention,
+    so a difference there is at an edge.
 
-    How it is called, where its weights are and what its masks mean is found out where that is safe,
-    and told in the diagnosis; what isn't found out can be said here.
+    It finds out how the candidate is called, where its weights are and what its masks mean, and
+    says so in the diagnosis. Options say what it can't find out.
 
     Args:
-        candidate: a module, of which a copy is asked at its own sizes; or a class or a function
-            that builds modules, called with d_model and num_heads (under any of their usual names)
-            and asked at several sizes.
+        candidate: a module, a copy of which is tested at its own sizes; or a class or a function
+            that builds modules, called with d_model and num_heads (by any of their usual names) and
+            tested at several sizes.
         load: copies the weights of the second module, a MultiHeadAttention, into the first, a
-            candidate. Left out, W_q, W_k, W_v and W_o are looked for under their usual names.
+            candidate. None looks for W_q, W_k, W_v and W_o under their usual names.
         num_heads: h of a built module that has no attribute for it.
-        causal: "always" if no argument turns it off, "when asked" if it must not be so by itself.
-            Left out, it is always causal if it is right under that.
-        bias: whether the projections add biases. Left out, those count whose parameters are there.
-        out_projection: False if the candidate has none by intent, and returns the joined heads.
-        scale: what dot products are multiplied by if that isn't 1 / sqrt(d_k) by intent: a number
-            (1 in T5) or a function of d_k (lambda d_k: 1 / d_k in muP).
+        causal: "always" if no argument turns it off, "when asked" if it isn't causal by itself.
+            None takes it for always causal if it is right so.
+        bias: whether the projections add biases. None looks which biases there are.
+        out_projection: False if the candidate has none on purpose, and returns the joined heads.
+        scale: the factor of dot products if it isn't 1 / sqrt(d_k) on purpose: a number (1 in T5)
+            or a function of d_k (lambda d_k: 1 / d_k in muP).
         mask: what True or 1 means in its mask: "keep" (may look), "hide"; or "add" for numbers that
             are added to the scores. An argument called `mask` keeps unless told otherwise.
-        key_mask: the same for the mask of padding, [B, T].
+        key_mask: the same for the padding mask, [B, T].
         mask_shape: the only axes that its mask may have: "[T, T]", "[B, T, T]", "[B, 1, T, T]" or
             "[B h, T, T]".
         qkv: the layout of one packed projection: W_q, W_k and W_v as "blocks", head by head
             ("heads"), or "interleaved" number by number.
         batch_first: False for tokens [T, B, d].
-        arguments: what else `forward` needs, by name; handed over at every call.
-        returns: takes what `forward` returns, and gives the output, or the output and the weights.
+        arguments: further arguments of `forward`, by name, passed at every call.
+        returns: a function from what `forward` returns to the output, or the output and weights.
+        seconds: how long it may take; then it tells what it knows. None sets no limit.
         edges: whether a difference at the edges makes the diagnosis falsy too.
 
     Raises:
@@ -135,215 +163,191 @@ def diagnose(
     """
     require_candidate(candidate, num_heads)
     require_flag("edges", edges)
-    told = Told(
+    options = DiagnoseOptions(
         load=load, num_heads=num_heads, causal=causal, bias=bias, out_projection=out_projection,
         scale=scale, mask=mask, key_mask=key_mask, mask_shape=mask_shape, qkv=qkv,
-        batch_first=batch_first, arguments=arguments, returns=returns,
+        batch_first=batch_first, arguments=arguments, returns=returns, clock=Clock(seconds),
     )  # fmt: skip
+    answers = None
     with usual_settings(), torch.random.fork_rng(devices=[]):
-        patient = examine(candidate, told)
-        answers = Answers.of(patient)
-        missing = [question for question in answers.wrong if is_missing(answers.given[question])]
-        if missing and ((PROBES[0], PATHS[0]) in missing or missing == answers.wrong):
-            error = answers.given[missing[0]]
-            assert isinstance(error, Exception)
-            reason = report.machine_lacks(error)
-            return _told(answers, CANNOT_BE_ASKED, reason, passed=False)
-        if missing:
-            given = {q: answer for q, answer in answers.given.items() if q not in missing}
-            answers = replace(answers, given=given)
-        if not answers.wrong:
-            return _not_wrong(answers, candidate, told, edges)
-        by_axes = _by_other_axes(answers, candidate, told)
-        if by_axes:
-            return _not_wrong(by_axes, candidate, told, edges)
-        if answers.only_refused:
-            return _told(answers, CANNOT_BE_ASKED, report.refuses(answers), passed=False)
-        if answers.keeps_something:
-            return _told(answers, "Broken.", report.keeps_something(answers), passed=False)
-        causally = _if_causal(answers, told)
-        for reading, limit in _readings(answers, causally, candidate, told):
-            exhibits = reading.explain(reading.wrong[0], limit) if reading.wrong else ()
-            if exhibits:
-                return _wrong(reading, exhibits, candidate, told)
-        if causally and causally.mostly_right((PROBES[0], PATHS[0])):
-            # A number that is too small for minus infinity lets a little of the future through.
-            answers = Answers.of(causally.patient)
-        return _wrong(answers, (), candidate, told)
+        try:
+            answers = Answers(examine(candidate, options), {})
+            answers.run()
+            return _diagnosis(answers, edges)
+        except OutOfTimeError:
+            return _unfinished(options.clock, answers)
 
 
-def _if_causal(answers: Answers, told: Told) -> Answers | None:
-    """Return the first answers as those of an always causal one, if they are wrong without."""
-    wrong_at_once = (PROBES[0], PATHS[0]) in answers.failed
-    if not wrong_at_once or not may_be_causal(answers.patient, told):
+def _unfinished(clock: Clock, answers: Answers | None) -> Diagnosis:
+    """Tell what is known when the time is over."""
+    reason = report.out_of_time(clock)
+    if answers is None or not answers.given:
+        return Diagnosis(False, reason, heading=NOT_FINISHED)
+    clock.stop()
+    reason = f"{reason} {report.so_far(answers)}"
+    return _with_limits(answers, NOT_FINISHED, reason, passed=False)
+
+
+def _diagnosis(answers: Answers, edges: bool) -> Diagnosis:
+    """Decide which kind of diagnosis it is, from the harmless to the unknown."""
+    missing = [q for q in answers.wrong if is_about_environment(answers.given[q])]
+    if missing and (FIRST_QUESTION in missing or missing == answers.wrong):
+        reason = report.environment_lacks(answers.given[missing[0]])
+        return _with_limits(answers, CANNOT_BE_ASKED, reason, passed=False)
+    if missing:
+        given = {q: answer for q, answer in answers.given.items() if q not in missing}
+        answers = replace(answers, given=given)
+    if not answers.wrong:
+        return _not_wrong(answers, edges)
+    by_axes = _by_other_axes(answers)
+    if by_axes:
+        return _not_wrong(by_axes, edges)
+    if answers.only_refused:
+        return _with_limits(answers, CANNOT_BE_ASKED, report.refuses(answers), passed=False)
+    if answers.keeps_something:
+        return _with_limits(answers, BROKEN, report.keeps_something(answers), passed=False)
+    causally = _if_causal(answers)
+    for reading, limit in _readings(answers, causally):
+        exhibits = reading.explain(reading.wrong[0], limit) if reading.wrong else ()
+        if exhibits:
+            return _wrong(reading, exhibits)
+    if causally and causally.mostly_right(FIRST_QUESTION):
+        # Too high a number in place of minus infinity lets a little of the future through.
+        answers = Answers.of(causally.tested)
+    return _wrong(answers, ())
+
+
+def _if_causal(answers: Answers) -> Answers | None:
+    """Return the first answer as an always causal module's, if it is wrong otherwise."""
+    if not answers.wrong_at_once or not may_be_causal(answers.tested):
         return None
-    return Answers.at_once(always_causal(answers.patient))
+    return Answers.at_once(always_causal(answers.tested))
 
 
-def _by_other_axes(answers: Answers, candidate: Candidate, told: Told) -> Answers | None:
-    """Return what is answered with masks on the axes of one for each sample, if nothing is wrong.
+def _by_other_axes(answers: Answers) -> Answers | None:
+    """Return the answers with masks on the axes of one for each sample, if none is wrong.
 
     Code for such masks may take [T, T] too where its sizes fit by luck, and raises an error where
     they don't.
     """
-    mask = answers.patient.first.forward.mask
+    mask = answers.tested.first.signature.mask
+    usual = answers.tested.options.mask_shape or mask == ATTNLIB_STYLE
     raised = all(isinstance(answers.given[question], Exception) for question in answers.wrong)
-    if told.mask_shape or mask == OWN or mask.one != "[T, T]" or not mask.several or not raised:
+    if usual or mask.one != "[T, T]" or not mask.several or not raised:
         return None
-    now = Answers.of(examine(candidate, replace(told, mask_shape=mask.several)))
-    if now.wrong or "mask" not in now.patient.first.takes:
+    now = answers.under(mask_shape=mask.several)
+    if now.wrong or "mask" not in now.tested.first.takes:
         return None
-    return replace(now, patient=now.patient.noting("a mask [T, T] taken at some sizes only"))
+    return replace(now, tested=now.tested.with_note("a mask [T, T] taken at some sizes only"))
 
 
-def _readings(
-    answers: Answers, causally: Answers | None, candidate: Candidate, told: Told
-) -> Iterator[tuple[Answers, int]]:
-    """Yield what the candidate answers, taken for what it may be; and how many bugs to look for.
+def _readings(answers: Answers, causally: Answers | None) -> Iterator[tuple[Answers, int]]:
+    """Yield the answers under each reading of the candidate, and how many bugs to look for.
 
-    A matrix that is read the wrong way looks like a bug: one exhibit is looked for under both
-    readings before two at once.
+    A matrix that is read the wrong way looks like a bug: look for one exhibit under both readings
+    before looking for two.
     """
-    patient, plain = answers.patient, (PROBES[0], PATHS[0])
-    if plain not in answers.failed:
+    if not answers.wrong_at_once:
         yield answers, 2
         return
     readings = [answers]
-    if guessed(patient.first.places or []):
-        readings.append(Answers.of(examine(candidate, told, turned=False)))
+    if guessed(answers.tested.first.weight_map or []):
+        readings.append(answers.under(transposed=False))
         yield from ((reading, 1) for reading in readings)
     yield from ((reading, 2) for reading in readings)
     if causally:  # a bug may hide that it looks left only
         if not causally.wrong or causally.explain(causally.wrong[0], limit=1):
-            yield Answers.of(causally.patient), 1
+            yield Answers.of(causally.tested), 1
 
 
-def _not_wrong(answers: Answers, candidate: Candidate, told: Told, edges: bool) -> Diagnosis:
-    patient, sign = answers.patient, None
-    if not patient.first.setting.always_causal and "causal" not in patient.first.forward.roles:
-        answers = replace(answers, patient=replace(patient, taken=("not causal", *patient.taken)))
-        sign = seems_causal(patient, candidate) if may_be_causal(patient, told) else None
+def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:
+    tested, sign = answers.tested, None
+    if not tested.first.setting.always_causal and "causal" not in tested.first.signature.roles:
+        answers = replace(answers, tested=replace(tested, taken=("not causal", *tested.taken)))
+        sign = seems_causal(tested) if may_be_causal(tested) else None
     exhibits: tuple[Exhibit, ...] = ()
     heading, message = "Healthy.", report.healthy(answers)
     if answers.failed:
-        exhibits, message = report.at_the_edges(answers, told, in_full=edges)
+        exhibits, message = report.at_the_edges(answers, in_full=edges)
         heading = "Healthy, but it differs at the edges."
     if sign:
         message = report.not_causal(sign, message)
-    if sign and not patient.first.forward.takes & {"mask", "masks"}:  # by which it may be meant
-        return _told(answers, UNLESS_MEANT, message, exhibits, passed=False)
-    return _told(answers, heading, message, exhibits, passed=not (answers.failed and edges))
+    if sign and not tested.first.signature.takes & {"mask", "masks"}:  # by which it may be meant
+        return _with_limits(answers, UNLESS_MEANT, message, exhibits, passed=False)
+    return _with_limits(answers, heading, message, exhibits, passed=not (answers.failed and edges))
 
 
-def _wrong(
-    answers: Answers, exhibits: tuple[Exhibit, ...], candidate: Candidate, told: Told
-) -> Diagnosis:
-    meant = right_if_meant(answers, exhibits, candidate, told)
+def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
+    meant = conventions_that_fit(answers, exhibits)
     if meant:
         message = report.if_meant(answers, exhibits, meant)
-        return _told(answers, UNLESS_MEANT, message, exhibits, passed=False)
-    reason = _why_not_comparable(answers, bool(exhibits), candidate, told)
-    reason = reason or _if_tokens_come_first(answers, exhibits, candidate, told)
+        return _with_limits(answers, UNLESS_MEANT, message, exhibits, passed=False)
+    reason = why_not_comparable(answers, named=bool(exhibits))
+    reason = reason or _if_tokens_come_first(answers, exhibits)
     if reason:
-        return _told(answers, CANNOT_BE_ASKED, reason, passed=False)
+        return _with_limits(answers, CANNOT_BE_ASKED, reason, passed=False)
     if exhibits:
-        message = report.behaves_like(exhibits, answers) + hints(exhibits, answers.patient, told)
+        message = report.behaves_like(exhibits, answers)
+        message += convention_hints(exhibits, answers.tested)
         message += report.what_more(exhibits, answers)
     else:
-        other = by_other_formula(answers, candidate, told)
+        other = by_other_formula(answers)
         message = report.in_no_known_way(answers)
         if other and other[1].wrong:
             message = report.wrong_by_another_formula(*other)
-    return _told(answers, "Broken.", message, exhibits, passed=False)
+    return _with_limits(answers, BROKEN, message, exhibits, passed=False)
 
 
-def _if_tokens_come_first(
-    answers: Answers, exhibits: tuple[Exhibit, ...], candidate: Candidate, told: Told
-) -> str | None:
-    """Say which masks aren't taken by what would be right with tokens [T, B, d], if that is so."""
+def _if_tokens_come_first(answers: Answers, exhibits: tuple[Exhibit, ...]) -> str | None:
+    """Say which masks fail, if the module is right with tokens [T, B, d] but for masks."""
     if not any(isinstance(answers.given[question], Exception) for question in answers.wrong):
         return None
-    for convention in conventions(exhibits, answers.patient, told):
+    for convention in conventions(exhibits, answers.tested):
         if "batch_first" in convention.options:
-            now = Answers.of(examine(candidate, replace(told, **convention.options)))
+            now = answers.under(**convention.options)
             if now.takes_no_mask:
                 return f"{convention.says} {report.other_masks(now)}"
     return None
 
 
-def _why_not_comparable(
-    answers: Answers, named: bool, candidate: Candidate, told: Told
-) -> str | None:
-    """Say why an answer may be another than attention's though nothing is broken, if it may."""
-    asked, plain = answers.patient.first, (PROBES[0], PATHS[0])
-    besides = answers.patient.besides if plain in answers.failed else ()
-    if besides and asked.places is None:
-        return report.left_by_load(besides)
-    if named:
-        return None
-    if answers.takes_no_mask:
-        return report.other_masks(answers)
-    raised = answers.given[answers.wrong[0]]
-    if isinstance(raised, Exception):
-        inside = attention_inside(asked)
-        if plain in answers.failed and ABOUT_NORMS in str(raised):
-            return report.norm_otherwise(raised, inside)
-        if plain in answers.failed and ABOUT_DTYPES.search(str(raised)):
-            return report.other_dtype(raised)
-        if plain in answers.failed and any(words in str(raised) for words in ABOUT_OTHER_FORMS):
-            return report.other_form(raised)
-        if plain in answers.failed and "NoneType" in str(raised) and asked.forward.unused:
-            return report.left_out(raised, asked.forward.unused)
-        sizes = sizes_taken(answers.patient, raised) if plain in answers.failed else None
-        if sizes:
-            return report.certain_sizes(raised, sizes)
-        if plain in answers.failed and is_refusal(raised):
-            width = width_taken(candidate, told)
-            if width:
-                return report.certain_widths(raised, asked.setting.sizes.d_k, width)
-        context = short_context(asked.module, USUAL)
-        if context or not isinstance(raised, ABOUT_SHAPES):
-            return report.short_context(context, USUAL) if context else None
-    bare = guessed(asked.places or [])
-    if bare and plain in answers.failed:
-        return report.bare_parameters(bare)
-    length = answers.other_length
-    if length:
-        return report.other_length(*length)
-    if plain in answers.failed and answers.varies:
-        return None
-    low = answers.patient.low_precisions if plain in answers.failed else ()
-    if low and answers.nearly_right:
-        return report.low_precision(low)
-    positions = hints_at_positions(asked.module)
-    if positions:
-        return report.positions_inside(positions, raised)
-    if besides:
-        return report.more_than_attention(besides, attention_inside(asked))
-    if plain in answers.failed and answers.patient.changed(residual=True).right(PROBES[0]):
-        return report.RESIDUAL_INSIDE
-    if plain in answers.failed and normalizes_inside(asked):
-        return report.NORMALIZED_INSIDE
-    return (
-        report.ORDER_INSIDE
-        if plain in answers.failed and depends_on_order(answers.patient)
-        else None
-    )
-
-
-def _told(
-    answers: Answers,
-    heading: str,
-    message: str,
-    exhibits: tuple[Exhibit, ...] = (),
-    *,
+def _with_limits(
+    answers: Answers, heading: str, message: str, exhibits: tuple[Exhibit, ...] = (), *,
     passed: bool = True,
-) -> Diagnosis:
+) -> Diagnosis:  # fmt: skip
     """Add what every diagnosis says, whatever was found."""
     message = f"{message}\n{report.limits(answers, passed)}"
     return Diagnosis(
         passed, message, exhibits, answers.names(answers.failed),
-        tuple(probe.name for probe in answers.unasked),
+        tuple(probe.name for probe in answers.not_run),
         answers.names([q for q in answers.failed if answers.edge(q)]),
-        "; ".join(answers.patient.taken), heading,
+        "; ".join(answers.tested.taken), heading,
     )  # fmt: skip
+
+
+def check(
+    candidate: Candidate, *, edges: bool = False, **options: Unpack[DiagnoseArguments]
+) -> Diagnosis:
+    """Diagnose an attention, and raise unless it is healthy.
+
+    It makes a test of one line::
+
+        def test_attention():
+            museum.check(MyAttention, causal="always")
+
+    Args:
+        candidate: as for `diagnose`.
+        edges: whether a difference at the edges counts too.
+        **options: those of `diagnose`.
+
+    Raises:
+        AssertionError: it isn't healthy, or can't be asked; the message is the diagnosis.
+        TypeError, ValueError: as for `diagnose`.
+    """
+    __tracebackhide__ = True  # pytest shows the caller's line
+    try:
+        diagnosis = diagnose(candidate, edges=edges, **options)
+    except CallError as error:  # keep the candidate's traceback, drop the doctor's
+        raise error.with_traceback(None) from error.__cause__
+    if not diagnosis:
+        raise AssertionError(repr(diagnosis))
+    return diagnosis

@@ -1,139 +1,200 @@
-"""Finding out what kind of module a candidate is, before it is diagnosed.
+"""Find out by trying what kind of module a candidate is, and in which style it wants its masks.
 
-Nothing that is found out here excuses a bug: a convention is taken only where the module is right
-under it, and the diagnosis says what was taken.
+This excuses no bug: a convention is taken only where the module is right under it, and the
+diagnosis says what was taken. An argument called `mask` keeps what is True: to hide it instead is
+a bug, unless an option says otherwise.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from itertools import product, takewhile
 from typing import get_args
 
 import torch
 from torch import Tensor, nn
 
-from attndoctor.asking import NO_GRADIENTS, PATHS, Asked
-from attndoctor.build import Candidate, copy_of, refused_default
-from attndoctor.constructing import construct
-from attndoctor.draw import Draw
-from attndoctor.find_masks import with_key_mask_style, with_mask_style, with_open_masks
-from attndoctor.forward import ONE_MORE, SHOWN, Forward, Result
-from attndoctor.loading import in_each_layout
-from attndoctor.mask_style import OWN
-from attndoctor.names import (
-    CAUSAL_FLAGS,
-    OF_EITHER_KIND,
-    ROLES,
-    SIZES,
-    known_as,
-    parameters_of,
-    words_of,
+from attndoctor.build import Candidate, refused_default
+from attndoctor.call import (
+    ANY,
+    ATTNLIB_STYLE,
+    NO_GRADIENTS,
+    ONE_MORE,
+    PADDING,
+    PATHS,
+    SHOWN,
+    Adapter,
+    CallSignature,
+    MaskStyle,
+    RandomInputs,
 )
-from attndoctor.patient import Patient
-from attndoctor.places import find_places
-from attndoctor.probes import PROBES, Probe, takes_all
+from attndoctor.module_under_test import ModuleUnderTest, in_each_layout
+from attndoctor.names import CAUSAL_FLAGS, OF_EITHER_KIND, ROLES, known_as, parameters_of, words_of
+from attndoctor.options import CallError, DiagnoseOptions
+from attndoctor.probes import PROBES, SELF_ATTENTION, Probe, takes_all
 from attndoctor.questions import LONGEST
-from attndoctor.reference import Sizes
-from attndoctor.told import CallError, Told
+from attndoctor.reference import NEAR, third_quartile
 from attnlib.cache import KVCache
 
-_PLAIN = PROBES[0]
-_TWO = next(probe for probe in PROBES if probe.name == "two sequences")
+_BY_NAME = {probe.name: probe for probe in PROBES}
+
+_TWO, _ONE, _SEVERAL, _PADDING, _CACHE = (
+    _BY_NAME[name]
+    for name in ("two sequences", "a mask", "any number of samples", "padding", "a cache")
+)
+_SAME_NUMBER = _BY_NAME["a mask for each sample"]  # of samples and heads
 EQUAL = Probe(
-    "equal tokens", "", lambda ask, draw: [(ask(draw.tokens(2, 1).repeat(1, 7, 1))[0], None)]
+    "equal tokens", "", lambda run, inputs: [(run(inputs.tokens(2, 1).repeat(1, 7, 1))[0], None)]
 )
-OF_EIGHTS = Probe(
-    "lengths of eights",
-    "",
-    lambda ask, draw: [ask(draw.tokens(2, T)) for T in (8, 16)],
-)
-_MOST_TOKENS = 4096  # of all samples together, in a question about a certain size
-_WIDTHS = (64, 32, 16)  # of heads, for which kernels are written
-USUAL = 9  # tokens at most, by all probes but the one for long sequences
+LAYOUTS_SHARE = 0.3  # of the time, in which layouts are tried
 _RARE = {"head masks", "defaults"}  # right code of others may raise an error for them
-_POSITIONAL = {  # words of names
-    "rot", "rotary", "rotate", "rotation", "rotemb", "rope", "freq", "freqs", "frequencies",
-    "position", "positions", "positional", "pos", "posemb", "alibi", "relative", "rel", "relpos",
-}  # fmt: skip
+_AXES = ("[T, T]", "[B, T, T]", "[B, 1, T, T]")
+_AXES_OF_SEVERAL = ("[B, T, T]", "[B, 1, T, T]", "[B h, T, T]")
+_DTYPES = (torch.bool, torch.int64, torch.float32)
+_KEEP_NAMES = ("mask", "src_mask", "tgt_mask", "trg_mask", "allowed")  # of masks that keep
 
 
-def examine(candidate: Candidate, told: Told, turned: bool | None = None) -> Patient:
+def examine(candidate: Candidate, options: DiagnoseOptions) -> ModuleUnderTest:
     """Build, load and try a candidate, and say what it was taken for.
-
-    Args:
-        candidate, told: as `diagnose` gets them.
-        turned: whether square parameters without a layer are used as x @ W; tried if left out.
 
     Raises:
         CallError: it can't be built, loaded or called.
     """
-    in_layouts = in_each_layout(candidate, told, turned)
-    patient = _settle((replace(one, formula=told.formula) for one in in_layouts), told)
-    patient = _with_queries_of_the_second(patient)
-    forward = patient.first.forward
-    _require_mask(forward, told)
-    if "mask" in forward.roles:
-        patient = with_mask_style(patient, told)
-    _require_padding(patient, told)
-    if "key_mask" in forward.roles:
-        patient = with_key_mask_style(patient, told)
-    patient = _without_keys_that_it_refuses(_without_a_foreign_cache(patient))
-    patient = _with_what_it_also_takes(patient, told)
+    tested = _with_queries_of_the_second(_choose_layout(in_each_layout(candidate, options)))
+    options.clock.doing = "finding out how it is called"
+    signature = tested.first.signature
+    _require_mask(signature, options)
+    if "mask" in signature.roles:
+        tested = _with_mask_style(tested)
+    _require_padding(tested)
+    if "key_mask" in signature.roles:
+        tested = _with_key_mask_style(tested)
+    tested = _with_what_it_also_takes(_without_refused_keys(_without_foreign_cache(tested)))
     in_training = next(path for path in PATHS if path.training)
-    by_chance = patient.varies(in_training) and not patient.counts_calls(in_training)
-    patient = replace(patient, random_in_training=by_chance)
+    by_chance = tested.varies(in_training) and not tested.counts_calls(in_training)
+    tested = replace(tested, random_in_training=by_chance)
     refusal = refused_default(candidate)
     if refusal:
-        patient = patient.noting(f"told its dropout, for the default raises {refusal}")
-    return replace(patient, taken=(_called(patient.first.forward), *patient.taken))
+        tested = tested.with_note(f"told its dropout, for the default raises {refusal}")
+    return replace(tested, taken=(_called(tested.first.signature), *tested.taken))
 
 
-def _require_mask(forward: Forward, told: Told) -> None:
-    """Raise if something is told of a mask that isn't there."""
+def _require_mask(signature: CallSignature, options: DiagnoseOptions) -> None:
+    """Raise CallError if an option is about a mask that the module doesn't take."""
     for option in ("mask", "mask_shape", "key_mask"):
         roles = ("key_mask", "mask") if option == "key_mask" else ("mask",)
-        if getattr(told, option) is not None and not set(roles) & forward.roles.keys():
-            arguments = ", ".join(forward.roles.values())
+        if getattr(options, option) is not None and not set(roles) & signature.roles.keys():
+            arguments = ", ".join(signature.roles.values())
             raise CallError(
-                f"{option} says how a mask is handed over, got {getattr(told, option)!r}, but "
+                f"{option} says how a mask is handed over, got {getattr(options, option)!r}, but "
                 f"forward({arguments}) has no argument called {' or '.join(ROLES[roles[0]][:3])}: "
                 "leave it out, or hand in a module that takes one"
             )
 
 
-def _require_padding(patient: Patient, told: Told) -> None:
-    """Raise if something is told of a mask of padding, and its mask is none."""
-    forward = patient.first.forward
-    if told.key_mask is not None and "key_mask" not in forward.roles:
+def _require_padding(tested: ModuleUnderTest) -> None:
+    """Raise CallError if an option is about padding, and the mask was found to be none."""
+    signature, told = tested.first.signature, tested.options.key_mask
+    if told is not None and "key_mask" not in signature.roles:
         raise CallError(
-            f"key_mask says what a mask of padding, [B, T], means, got {told.key_mask!r}, but "
-            f"{forward.roles['mask']} was found to be {forward.mask}: leave it out, or say mask=..."
+            f"key_mask says what a mask of padding, [B, T], means, got {told!r}, but "
+            f"{signature.roles['mask']} was found to be {signature.mask}: leave it out, or say "
+            "mask=..."
         )
 
 
-def always_causal(patient: Patient) -> Patient:
-    """Return the patient, asked as one that is always causal."""
-    return patient.changed(always_causal=True).noting("always causal")
+def _called(signature: CallSignature) -> str:
+    """Say how a module is called."""
+    arguments = ", ".join(name for role, name in signature.roles.items() if role != "average")
+    words = [f"forward({arguments})"]
+    if "mask" in signature.roles and signature.mask != ATTNLIB_STYLE:
+        words.append(f"its {signature.roles['mask']} {signature.mask}")
+    if "key_mask" in signature.roles:
+        name = signature.roles["key_mask"]
+        style = replace(signature.key_mask, one="[B, T]", several=None)
+        as_torch = name.endswith("padding_mask")  # whose True = hidden
+        if name not in ROLES["key_mask"] or style.meaning == "hide":
+            words.append(f"its {name} {style}")
+        elif as_torch and style.meaning == "keep":
+            words.append(f"its {name} {style}, unlike torch's own key_padding_mask")
+    if "no_turn" in signature.roles:
+        words.append(f"its {signature.roles['no_turn']} turning nothing (cos = 1, sin = 0)")
+    if signature.shown == ONE_MORE:
+        words.append("its weights without those of the key that it adds")
+    if not signature.batch_first:
+        words.append("tokens first, [T, B, d]")
+    if signature.channels_first:
+        words.append("channels first, [B, d, T]")
+    return ", ".join(words)
 
 
-def seems_causal(patient: Patient, candidate: Candidate) -> str | None:
-    """Say what of a module, or of its constructor, speaks of a triangle, if anything does."""
-    for part in patient.first.module.modules():
+# --- layout, causality, residual -----------------------------------------------------------------
+
+
+def _choose_layout(in_layouts: Iterator[ModuleUnderTest]) -> ModuleUnderTest:
+    """Return the first layout that is right as it is, or always causal, or with a residual."""
+    found: list[ModuleUnderTest] = []
+    for tested in in_layouts:
+        if found:
+            tested = tested.changed(signature=found[0].first.signature)
+        else:
+            tested = _with_open_masks(_with_channels_first(_turning_nothing(tested)))
+        always = tested.options.causal == "always"
+        found.append(always_causal(tested) if always else tested)
+        if found[-1].right(SELF_ATTENTION):
+            return found[-1]
+        if tested.options.clock.spent(LAYOUTS_SHARE):
+            break
+    causal: list[ModuleUnderTest] = []
+    if may_be_causal(found[0]) and _looks_one_way(found[0].first):
+        causal = found = [always_causal(tested) for tested in found]
+    usual = [tested for tested in found if not tested.rare]
+    residual: list[ModuleUnderTest] = []
+    if any("normalization" in words for words in found[0].taken):  # a whole sub-layer
+        residual = [p.changed(residual=True).with_note("its residual taken off") for p in usual]
+    shown: list[ModuleUnderTest] = []
+    for tested in _while_there_is_time([*usual, *residual]):
+        shown += _shown_otherwise(tested)
+    for tested in _while_there_is_time([*causal, *residual, *shown]):
+        if tested.right(SELF_ATTENTION):
+            return tested
+    return (shown or found)[0]
+
+
+def _while_there_is_time(trials: list[ModuleUnderTest]) -> Iterator[ModuleUnderTest]:
+    """Yield trials until a share of the time is over, so that the probes still run."""
+    return takewhile(lambda tested: not tested.options.clock.spent(LAYOUTS_SHARE), trials)
+
+
+def always_causal(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Take a module for one that is always causal."""
+    return tested.changed(always_causal=True).with_note("always causal")
+
+
+def may_be_causal(tested: ModuleUnderTest) -> bool:
+    """Return whether it may be always causal, as far as options and arguments tell."""
+    adapter = tested.first
+    settled = adapter.setting.always_causal or tested.options.causal is not None
+    return not settled and "causal" not in adapter.signature.roles
+
+
+def seems_causal(tested: ModuleUnderTest) -> str | None:
+    """Say what in a module, or in its constructor, suggests a triangle, if anything does."""
+    for part in tested.first.module.modules():
         there = {**vars(part), **dict(part.named_buffers(recurse=False))}
         for name, value in there.items():
             if isinstance(value, Tensor) and _is_triangle(value):
                 return f"it has a triangle ({name!r})"
             if value is True and name in CAUSAL_FLAGS:
                 return f"its {name!r} is True"
-    parameters = [] if isinstance(candidate, nn.Module) else parameters_of(candidate)
+    built = isinstance(tested.candidate, nn.Module)
+    parameters = [] if built else parameters_of(tested.candidate)
     flags = [p.name for p in parameters if p.default is True and p.name in CAUSAL_FLAGS]
     return f"it is built with {flags[0]}=True" if flags else None
 
 
 def _is_triangle(numbers: Tensor) -> bool:
-    """Tell whether a tensor is a causal mask, of ones and zeros or of -inf, by any convention."""
+    """Return whether it is a causal mask, of ones and zeros or of -inf, by any convention."""
     if numbers.dim() < 2 or numbers.shape[-1] != numbers.shape[-2] or numbers.shape[-1] < 2:
         return False
     matrix = numbers.detach().flatten(0, -3)[0] if numbers.dim() > 2 else numbers.detach()
@@ -142,84 +203,20 @@ def _is_triangle(numbers: Tensor) -> bool:
     return torch.equal(marked, above) or torch.equal(marked, ~above)
 
 
-def may_be_causal(patient: Patient, told: Told) -> bool:
-    """Tell whether nothing speaks against its being always causal."""
-    asked = patient.first
-    settled = asked.setting.always_causal or told.causal is not None
-    return not settled and "causal" not in asked.forward.roles
-
-
-def _settle(in_layouts: Iterator[Patient], told: Told) -> Patient:
-    """Return the first patient that is right as it is, or always causal, or with a residual."""
-    patients: list[Patient] = []
-    for patient in in_layouts:
-        if patients:
-            patient = patient.changed(forward=patients[0].first.forward)
-        else:
-            patient = with_open_masks(_with_channels_first(_turning_nothing(patient)), told)
-        patients.append(always_causal(patient) if told.causal == "always" else patient)
-        if patients[-1].right(_PLAIN):
-            return patients[-1]
-    tried: list[Patient] = []
-    if may_be_causal(patients[0], told) and _looks_one_way(patients[0].first):
-        tried = patients = [always_causal(patient) for patient in patients]
-    usual = [patient for patient in patients if not patient.rare]
-    residual: list[Patient] = []
-    if any("normalization" in words for words in patients[0].taken):  # a whole sub-layer
-        residual = [p.changed(residual=True).noting("its residual taken off") for p in usual]
-    others = [other for patient in (*usual, *residual) for other in _shown_otherwise(patient)]
-    right = (patient for patient in (*tried, *residual, *others) if patient.right(_PLAIN))
-    return next(right, (others or patients)[0])
-
-
-def _turning_nothing(patient: Patient) -> Patient:
-    """Return a patient that gets cosines and sines that it can't do without, though it may seem."""
-    forward = patient.first.forward
-    name = next((name for name in forward.unused if known_as(name, ROLES) == "no_turn"), None)
-    error = patient.answer(_PLAIN) if name else None
-    if name is None or not isinstance(error, TypeError) or "NoneType" not in str(error):
-        return patient
-    forward = replace(
-        forward,
-        roles={**forward.roles, "no_turn": name},
-        required=forward.required | {"no_turn"},
-        unused=tuple(other for other in forward.unused if other != name),
-    )
-    return patient.changed(forward=forward)
-
-
-def _with_channels_first(patient: Patient) -> Patient:
-    """Return a patient that gets tokens [B, d, T] if it has convolutions and takes no others."""
-    if not any(isinstance(part, nn.Conv1d) for part in patient.first.module.modules()):
-        return patient
-    tried = patient.changed(forward=replace(patient.first.forward, channels_first=True))
-    return tried if patient.raises(_PLAIN) and tried.gives_outputs(_PLAIN) else patient
-
-
-def _shown_otherwise(patient: Patient) -> Iterator[Patient]:
-    """Yield a patient as one that shows its weights otherwise, if they are right so."""
-    one_size = replace(patient, asked={"first": patient.first})
-    if not one_size.right_weights(_PLAIN):
-        for shown in SHOWN[1:]:
-            tried = patient.changed(forward=replace(patient.first.forward, shown=shown))
-            if tried.right_weights(_PLAIN):
-                yield tried.noting(f"returning {shown} beside its output")
-
-
-def _looks_one_way(asked: Asked) -> bool:
-    """Tell whether a token moves outputs on one side of it only, up to one token beyond."""
+def _looks_one_way(adapter: Adapter) -> bool:
+    """Return whether a token moves outputs on one side of it only, up to one token beyond."""
     T = 6
-    x = Draw(asked).tokens(1, T)
+    x = RandomInputs(adapter).tokens(1, T)
     try:
         with torch.no_grad():
-            before, _ = asked(x)
+            before, _ = adapter(x)
             moved = torch.zeros(T, T, dtype=torch.bool)
             for j in (0, T - 1, *range(1, T - 1)):  # the ends first, for most look both ways
                 if moved[0, -1] and moved[-1, 0]:
                     return False
                 other = x.clone()
                 other[0, j] += 1
-                after, _ = asked(other)
+                after, _ = adapter(other)
                 moved[:, j] = (after - before)[0].abs().amax(-1) > 1e-6
     except CallError:
         raise
@@ -230,228 +227,317 @@ def _looks_one_way(asked: Asked) -> bool:
     return any(torch.equal(moved & others, shape) for shape in shapes)
 
 
-def _without_a_foreign_cache(patient: Patient) -> Patient:
-    """Return a patient that isn't asked with a cache of attnlib's if it takes another kind.
+def _shown_otherwise(tested: ModuleUnderTest) -> Iterator[ModuleUnderTest]:
+    """Yield a module as one that returns its weights otherwise, if they are right so."""
+    one_size = replace(tested, adapters={"first": tested.first})
+    if not one_size.right_weights(SELF_ATTENTION):
+        for shown in SHOWN[1:]:
+            tried = tested.changed(signature=replace(tested.first.signature, shown=shown))
+            if tried.right_weights(SELF_ATTENTION):
+                yield tried.with_note(f"returning {shown} beside its output")
+
+
+# --- arguments -----------------------------------------------------------------------------------
+
+
+def _turning_nothing(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Pass cosines and sines to a module that has a default for them, and fails without."""
+    signature = tested.first.signature
+    name = next((name for name in signature.unused if known_as(name, ROLES) == "no_turn"), None)
+    error = tested.answer(SELF_ATTENTION) if name else None
+    if name is None or not isinstance(error, TypeError) or "NoneType" not in str(error):
+        return tested
+    signature = replace(
+        signature,
+        roles={**signature.roles, "no_turn": name},
+        required=signature.required | {"no_turn"},
+        unused=tuple(other for other in signature.unused if other != name),
+    )
+    return tested.changed(signature=signature)
+
+
+def _with_channels_first(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Pass tokens [B, d, T] to a module with convolutions that takes no others."""
+    if not any(isinstance(part, nn.Conv1d) for part in tested.first.module.modules()):
+        return tested
+    tried = tested.changed(signature=replace(tested.first.signature, channels_first=True))
+    return (
+        tried if tested.raises(SELF_ATTENTION) and tried.gives_outputs(SELF_ATTENTION) else tested
+    )
+
+
+def _with_queries_of_the_second(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Make queries of y, and keys of x, if a module is right only so.
+
+    The order of x and y isn't specified anywhere.
+    """
+    signature = tested.first.signature
+    if (signature.roles.get("query"), signature.roles.get("key_value")) != ("x", "y"):
+        return tested
+    roles = {**signature.roles, "query": "y", "key_value": "x"}
+    tried = tested.changed(signature=replace(signature, roles=roles))
+    if tested.right(_TWO) or not tried.right(_TWO):
+        return tested
+    return tried.with_note("its queries made of y, its keys and values of x")
+
+
+def _without_foreign_cache(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Leave the cache out if a module takes another kind than attnlib's.
 
     A forward whose annotation names attnlib's takes attnlib's, whatever error it raises.
     """
-    forward = patient.first.forward
-    if _is_annotated(patient.first.module, forward.roles.get("cache"), KVCache):
-        return patient
-    by_name = {probe.name: probe for probe in PROBES}
-    error = patient.answer(by_name["a cache"]) if {"causal", "cache"} <= forward.takes else None
+    signature = tested.first.signature
+    if _is_annotated(tested.first.module, signature.roles.get("cache"), KVCache):
+        return tested
+    error = tested.answer(_CACHE) if {"causal", "cache"} <= signature.takes else None
     if isinstance(error, Exception) and KVCache.__name__ in str(error):
-        left = {role: name for role, name in forward.roles.items() if role != "cache"}
-        forward = replace(forward, roles=left, foreign_cache=True)
-        patient = patient.changed(forward=forward)
-    return patient
-
-
-def _with_queries_of_the_second(patient: Patient) -> Patient:
-    """Return a patient whose keys are made of x and its queries of y, if it is right only so.
-
-    Nobody is promised which of them is which.
-    """
-    forward = patient.first.forward
-    if (forward.roles.get("query"), forward.roles.get("key_value")) != ("x", "y"):
-        return patient
-    turned = {**forward.roles, "query": "y", "key_value": "x"}
-    tried = patient.changed(forward=replace(forward, roles=turned))
-    if patient.right(_TWO) or not tried.right(_TWO):
-        return patient
-    return tried.noting("its queries made of y, its keys and values of x")
+        left = {role: name for role, name in signature.roles.items() if role != "cache"}
+        return tested.changed(signature=replace(signature, roles=left, foreign_cache=True))
+    return tested
 
 
 def _is_annotated(module: nn.Module, name: str | None, wanted: type) -> bool:
-    """Tell whether a class is what forward's argument of this name is annotated with."""
+    """Return whether a class annotates forward's argument of this name."""
     annotations = (p.annotation for p in parameters_of(module.forward) if p.name == name)
     return any(wanted in (annotation, *get_args(annotation)) for annotation in annotations)
 
 
-def _without_keys_that_it_refuses(patient: Patient) -> Patient:
-    """Return a patient that isn't asked of two sequences if it was built for one, and says so.
+def _without_refused_keys(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Leave a second sequence out if a module says that it was built for one.
 
     One class is often built for either, with the same arguments.
     """
-    forward = patient.first.forward
-    name = forward.roles.get("key_value")
-    if name not in OF_EITHER_KIND or "key_value" in forward.required:
-        return patient
-    parts = patient.first.module.modules()
+    signature = tested.first.signature
+    name = signature.roles.get("key_value")
+    if name not in OF_EITHER_KIND or "key_value" in signature.required:
+        return tested
+    parts = tested.first.module.modules()
     built_for_one = any(getattr(part, "is_cross_attention", None) is False for part in parts)
     refusals = (ValueError, AttributeError, NotImplementedError)
-    if not built_for_one and not isinstance(patient.answer(_TWO), refusals):
-        return patient
-    left = {
-        role: name for role, name in forward.roles.items()
-        if role not in ("key_value", "mask_between", "key_mask_between")
-    }  # fmt: skip
-    unused = tuple(n for role, n in forward.roles.items() if role not in left)
-    return patient.changed(forward=replace(forward, roles=left, unused=(*forward.unused, *unused)))
+    if not built_for_one and not isinstance(tested.answer(_TWO), refusals):
+        return tested
+    of_two = ("key_value", "mask_between", "key_mask_between")
+    left = {role: name for role, name in signature.roles.items() if role not in of_two}
+    unused = tuple(n for role, n in signature.roles.items() if role not in left)
+    unused = (*signature.unused, *unused)
+    return tested.changed(signature=replace(signature, roles=left, unused=unused))
 
 
-def _with_what_it_also_takes(patient: Patient, told: Told) -> Patient:
-    """Return a patient that is asked what right code of others often doesn't take, if it can be."""
-    also = {"differentiable weights"} if _has_differentiable_weights(patient.first) else set()
-    if not told.gradients:
+def _with_what_it_also_takes(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Add what right code of others often doesn't take, if a module does."""
+    also = {"differentiable weights"} if _has_differentiable_weights(tested.first) else set()
+    if not tested.options.gradients:
         also.add(NO_GRADIENTS)
-    if not short_context(patient.first.module, LONGEST):
+    if not short_context(tested.first.module, LONGEST):
         also.add("long")
-    words = [set(words_of(name)) for name in patient.first.forward.unused]
+    words = [set(words_of(name)) for name in tested.first.signature.unused]
     if not any("mask" in each and "head" not in each for each in words):
         also.add("padding of keys")  # or another argument is for theirs
-    if not _cuts_masks(patient.first):
+    if not _cuts_masks(tested.first):
         also.add("masks of keys")
     for probe in PROBES:
         for what in _RARE & set(probe.needs):
-            tried = _also_taking(patient, {what})
+            tried = _also_taking(tested, {what})
             if takes_all(probe, tried.first.takes) and tried.gives_outputs(probe):
                 also.add(what)
-    return _also_taking(patient, also)
+    return _also_taking(tested, also)
 
 
-def _cuts_masks(asked: Asked) -> bool:
-    """Tell whether it cuts a mask to its own tokens, as one that is made once for the longest.
+def _also_taking(tested: ModuleUnderTest, also: set[str]) -> ModuleUnderTest:
+    return tested.changed(signature=replace(tested.first.signature, also=frozenset(also)))
 
-    Such a mask is for tokens that look at themselves.
-    """
+
+def _cuts_masks(adapter: Adapter) -> bool:
+    """Return whether it cuts a longer mask to its own tokens, which must then be one sequence."""
     T = 7
-    if not {"mask", "two sequences"} <= asked.takes:
+    if not {"mask", "two sequences"} <= adapter.takes:
         return False
-    draw = Draw(asked)
-    x, mask = draw.tokens(2, T), draw.mask(T + 3, T + 3) | torch.eye(T + 3, dtype=torch.bool)
-    with suppress(Exception), asked.on(PATHS[0]) as on_path:
+    inputs = RandomInputs(adapter)
+    x, mask = inputs.tokens(2, T), inputs.mask(T + 3, T + 3) | torch.eye(T + 3, dtype=torch.bool)
+    with suppress(Exception), adapter.on(PATHS[0]) as on_path:
         (whole, _), (cut, _) = on_path(x, mask=mask), on_path(x, mask=mask[:T, :T].clone())
         return torch.equal(whole, cut)
     return False
 
 
-def _has_differentiable_weights(asked: Asked) -> bool:
-    """Tell whether it returns weights that gradients flow through."""
+def _has_differentiable_weights(adapter: Adapter) -> bool:
+    """Return whether gradients flow through the weights that it returns."""
     with suppress(Exception):
-        _, weights = asked(Draw(asked).tokens(2, 7))
+        _, weights = adapter(RandomInputs(adapter).tokens(2, 7))
         return weights is not None and weights.requires_grad
     return False
 
 
-def _also_taking(patient: Patient, also: set[str]) -> Patient:
-    return patient.changed(forward=replace(patient.first.forward, also=frozenset(also)))
-
-
-def _called(forward: Forward) -> str:
-    arguments = ", ".join(name for role, name in forward.roles.items() if role != "average")
-    words = [f"forward({arguments})"]
-    if "mask" in forward.roles and forward.mask != OWN:
-        words.append(f"its {forward.roles['mask']} {forward.mask}")
-    if "key_mask" in forward.roles:
-        name = forward.roles["key_mask"]
-        style = replace(forward.key_mask, one="[B, T]", several=None)
-        as_torch = name.endswith("padding_mask")  # whose True = hidden
-        if name not in ROLES["key_mask"] or style.meaning == "hide":
-            words.append(f"its {name} {style}")
-        elif as_torch and style.meaning == "keep":
-            words.append(f"its {name} {style}, unlike torch's own key_padding_mask")
-    if "no_turn" in forward.roles:
-        words.append(f"its {forward.roles['no_turn']} turning nothing (cos = 1, sin = 0)")
-    if forward.shown == ONE_MORE:
-        words.append("its weights without those of the key that it adds")
-    if not forward.batch_first:
-        words.append("tokens first, [T, B, d]")
-    if forward.channels_first:
-        words.append("channels first, [B, d, T]")
-    return ", ".join(words)
-
-
-def short_context(module: nn.Module, asked: int) -> int | None:
-    """Return for how many tokens a module keeps a triangle, if that is fewer than it is asked."""
+def short_context(module: nn.Module, tokens: int) -> int | None:
+    """Return for how many tokens a module keeps a triangle, if that is fewer than these."""
     shapes = [buffer.shape for buffer in module.buffers() if buffer.dim() > 1]
-    shortest = min((shape[-1] for shape in shapes if shape[-1] == shape[-2]), default=asked)
-    return shortest if shortest < asked else None
+    shortest = min((shape[-1] for shape in shapes if shape[-1] == shape[-2]), default=tokens)
+    return shortest if shortest < tokens else None
 
 
-def width_taken(candidate: Candidate, told: Told) -> int | None:
-    """Return a usual width of heads at which a candidate's modules answer, if there is one."""
-    if isinstance(candidate, nn.Module):
-        return None
-    for d_k in _WIDTHS:
-        with suppress(CallError):
-            module = construct(candidate, Sizes(2 * d_k, 2, 2))
-            if module and examine(module, replace(told, num_heads=2)).gives_outputs(_PLAIN):
-                return d_k
-    return None
+# --- masks ---------------------------------------------------------------------------------------
 
 
-def sizes_taken(patient: Patient, error: Exception) -> str | None:
-    """Return on how many samples and tokens a patient is right that takes certain sizes only.
+def _with_open_masks(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Pass masks that hide nothing to a module that requires masks.
 
-    Its error may tell, and so may an attribute that says how long sequences are.
+    What True means isn't known yet, and a mask that hides everything leaves nothing to compare. A
+    meaning is taken for these masks alone; `_with_mask_style` finds that of others.
     """
-    told = re.search(r"shape '\[(\d+), (\d+)[,\]]", str(error))
-    sizes = [(int(told[1]), int(told[2]))] if told else []
-    for part in patient.first.module.modules():
-        lengths = (x for name, x in vars(part).items() if known_as(name, SIZES) == "length")
-        sizes += [(2, T) for T in lengths if isinstance(T, int)]
-    probes = {"8 and 16 tokens": OF_EIGHTS}
-    for B, T in dict.fromkeys(sizes):
-        if 0 < B * T <= _MOST_TOKENS:
-            ask = partial(_of_size, B, T)
-            probes[f"{B} samples of {T} tokens"] = Probe("certain sizes", "", ask)
-    return next((words for words, probe in probes.items() if patient.right(probe)), None)
+    signature = tested.first.signature
+    needed = [role for role in ("mask", "key_mask") if role in signature.required]
+    if not needed or tested.right(SELF_ATTENTION):
+        return tested
+    found = tested
+    for styles in product(*(_open_styles(role, tested.options) for role in needed)):
+        opened = replace(signature, open=dict(zip(needed, styles, strict=True)))
+        tried = tested.changed(signature=opened)
+        if not _tells_tokens_apart(tried.first):
+            continue
+        if tried.right(SELF_ATTENTION):
+            return tried
+        found = tried if found is tested else found
+    return found
 
 
-def _of_size(B: int, T: int, ask: Asked, draw: Draw) -> list[Result]:
-    return [ask(draw.tokens(B, T))]
-
-
-def depends_on_order(patient: Patient) -> bool:
-    """Tell whether what stands between projections and values depends on the tokens' order.
-
-    Equal tokens come out right, whatever their weights are; but the last one's output moves when
-    those before it change places.
-    """
-    if not patient.right(EQUAL):
-        return False
-    asked = patient.first
-    x = Draw(asked).tokens(1, 7)
-    other = torch.cat([x[:, :-1].flip(1), x[:, -1:]], 1)
-    with suppress(Exception), asked.on(PATHS[0]) as on_path:
-        before, after = (on_path(tokens)[0][:, -1] for tokens in (x, other))
-        return not torch.allclose(before, after, atol=1e-4)
-    return False
-
-
-def normalizes_inside(asked: Asked) -> bool:
-    """Tell whether only the direction of queries matters, and not how long they are."""
-    W_q = [place for place in asked.places or [] if place.ours.startswith("W_q")]
-    module = copy_of(asked.module)
-    x = Draw(asked).tokens(2, 7)
-
-    def after(change: Callable[[Tensor], Tensor]) -> Tensor:
-        for place in W_q:
-            numbers = place.select(module.get_parameter(place.theirs))
-            numbers.copy_(change(numbers))
-        return replace(asked, module=module)(x)[0]
-
-    with suppress(Exception), torch.no_grad():
-        given, longer = after(torch.clone), after(lambda W: 2 * W)
-        near = torch.allclose(given, longer, atol=1e-3, rtol=1e-3)
-        return near and not torch.allclose(given, after(torch.neg), atol=1e-3, rtol=1e-3)
-    return False
-
-
-def attention_inside(asked: Asked) -> str | None:
-    """Return the name of a part of a module that seems to be its attention."""
-    parts = [
-        (name, part)
-        for name, part in list(asked.module.named_modules())[1:]
-        if set(dict(part.named_parameters())) - {"weight", "bias"}  # no single layer
+def _open_styles(role: str, options: DiagnoseOptions) -> list[MaskStyle]:
+    """Return the styles in which a mask that hides nothing may be written."""
+    known = getattr(options, role) or (options.mask if role == "key_mask" else None)
+    axes = (*_AXES, "[B h, T, T]", PADDING, ANY) if role == "mask" else (PADDING,)
+    return [
+        MaskStyle(meaning, dtype, one)
+        for one in axes
+        for meaning in ([known] if known else ["keep", "hide", "add"])
+        for dtype in _dtypes(meaning)
     ]
-    return next((name for name, part in parts if find_places(part, asked.setting.sizes)), None)
 
 
-def hints_at_positions(module: nn.Module) -> str | None:
-    """Return the name of a part that looks as if it turned queries and keys by position."""
-    names = [name for name, _ in [*module.named_modules(), *module.named_buffers()]]
-    plain = (bool, int, float, str, type(None))  # settings, which turn nothing by themselves
-    names += [name for name, value in vars(module).items() if not isinstance(value, plain)]
-    return next((name for name in names if _POSITIONAL & set(words_of(name))), None)
+def _dtypes(meaning: str) -> tuple[torch.dtype, ...]:
+    return _DTYPES if meaning != "add" else (torch.float32,)
+
+
+def _tells_tokens_apart(adapter: Adapter) -> bool:
+    """Return whether outputs are finite and differ, as they don't where all is hidden."""
+    with suppress(Exception), adapter.on(PATHS[0]) as on_path:
+        output, _ = on_path(RandomInputs(adapter).tokens(2, 7))
+        return bool(output.isfinite().all()) and not torch.allclose(output, output[:, :1])
+    return False
+
+
+def _with_mask_style(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Find the style of a module's mask."""
+    best, most = tested, 0
+    for style, mask_replaces in _styles(tested):
+        tried = _with_axes(_with(tested, style, mask_replaces))
+        found = tried.first.signature.mask
+        right = (found.one and tried.right(_ONE)) or (found.several and tried.right(_SEVERAL))
+        quality = 2 if right else 1 if found.one or found.several else 0
+        if quality > most:  # 0: it raises an error in every style, which is to be seen
+            best, most = tried, quality
+        if right:
+            break
+    roles, options = tested.first.signature.roles, tested.options
+    if most < 2 and "key_mask" not in roles and not options.mask_shape:
+        padding = _as_padding(tested)
+        silent = most == 0 and not padding.raises(_PADDING)
+        if padding.right(_PADDING) or silent or options.key_mask:
+            best = padding
+    if best.first.setting.mask_replaces:
+        return best.with_note("a mask replaces its triangle")
+    return best
+
+
+def _styles(tested: ModuleUnderTest) -> Iterator[tuple[MaskStyle, bool]]:
+    """Yield meanings and dtypes, each also with a mask that replaces the triangle."""
+    signature, causal = tested.first.signature, tested.first.setting.always_causal
+    if tested.options.mask:
+        meanings = [tested.options.mask]
+    elif signature.mask != ATTNLIB_STYLE:  # known from the module's class
+        meanings = [signature.mask.meaning]
+    else:
+        meanings = ["keep"] if _means_keep(signature) else ["keep", "hide", "add"]
+    for meaning in meanings:
+        for dtype in _dtypes(meaning):
+            for mask_replaces in (False, True) if causal else (False,):
+                yield MaskStyle(meaning, dtype, None, None), mask_replaces
+
+
+def _means_keep(signature: CallSignature) -> bool:
+    return signature.roles["mask"] in _KEEP_NAMES
+
+
+def _with_axes(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Choose the axes of a mask for all samples, then those of a mask for each."""
+    only = tested.options.mask_shape
+    for axes in [only] if only else _AXES:
+        tried = _with(tested, replace(tested.first.signature.mask, one=axes))
+        if tried.right(_ONE) or (not tried.raises(_ONE) and axes == "[T, T]"):
+            tested = tried
+            break
+    if only:
+        several = [only] if only != "[T, T]" else []
+    elif _means_keep(tested.first.signature):
+        several = list(_AXES_OF_SEVERAL)
+    else:  # as F.scaled_dot_product_attention has it
+        several = ["[B, 1, T, T]", "[B, T, T]", "[B h, T, T]"]
+    as_ours = near = None
+    for axes in several:
+        one = tested.first.signature.mask.one or axes  # for all samples, the same for each
+        tried = _with(tested, replace(tested.first.signature.mask, one=one, several=axes))
+        if tried.right(_SEVERAL):
+            silent = as_ours is not None and as_ours.raises(_SEVERAL)
+            signature = replace(tried.first.signature, masks_without_heads=silent)
+            return tried.changed(signature=signature) if silent or as_ours is None else as_ours
+        if axes == "[B, T, T]" and not tried.raises(_SAME_NUMBER):
+            as_ours = tried  # it gives numbers, which are to be looked at
+        if not near and third_quartile(tried.answer(_SEVERAL), tried.compared(_SEVERAL)) < NEAR:
+            near = tried
+    return near or as_ours or tested
+
+
+def _with(
+    tested: ModuleUnderTest, style: MaskStyle, mask_replaces: bool | None = None
+) -> ModuleUnderTest:
+    if mask_replaces is None:
+        mask_replaces = tested.first.setting.mask_replaces
+    signature = replace(tested.first.signature, mask=style)
+    return tested.changed(signature=signature, mask_replaces=mask_replaces)
+
+
+def _as_padding(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Take a mask for one of keys, [B, T], of a dtype that it takes."""
+    signature = tested.first.signature
+    other = {"mask": "key_mask", "mask_between": "key_mask_between"}
+    signature = replace(
+        signature,
+        roles={other.get(role, role): name for role, name in signature.roles.items()},
+        required=frozenset(other.get(role, role) for role in signature.required),
+    )
+    meaning = tested.options.key_mask or tested.options.mask or "keep"
+    kinds = [
+        tested.changed(signature=replace(signature, key_mask=MaskStyle(meaning, dtype)))
+        for dtype in _DTYPES
+    ]
+    taken = [tried for tried in kinds if not tried.raises(_PADDING)]
+    return next((tried for tried in taken if tried.right(_PADDING)), (taken or kinds)[0])
+
+
+def _with_key_mask_style(tested: ModuleUnderTest) -> ModuleUnderTest:
+    """Find the meaning of a module's padding mask."""
+    signature = tested.first.signature
+    name = signature.roles["key_mask"]
+    of_name = ["keep"] if name == "key_mask" else ["keep", "hide"]
+    if name.endswith("key_padding_mask"):  # torch's
+        of_name = ["hide", "keep"]
+    tried = [
+        tested.changed(
+            signature=replace(signature, key_mask=replace(signature.key_mask, meaning=m))
+        )
+        for m in ([tested.options.key_mask] if tested.options.key_mask else of_name)
+    ]
+
+    def right(one: ModuleUnderTest) -> bool:
+        causal = tested.first.setting.always_causal  # padding may switch the triangle off
+        return (causal and one.changed(always_causal=False).right(_PADDING)) or one.right(_PADDING)
+
+    return next((one for one in tried if right(one)), tried[0])

@@ -1,4 +1,4 @@
-"""The names that public code has for the arguments and the parts of attention."""
+"""The names that public code gives to the arguments, sizes and layers of attention."""
 
 import inspect
 import re
@@ -67,17 +67,18 @@ SIZES: dict[str, tuple[str, ...]] = {
     "device": ("device",),
 }  # fmt: skip
 
-# What a name of a layer has to say besides which layer it is.
+# Words in a layer's name that don't tell which projection it is.
 _PLAIN = (
     "w", "fc", "lin", "linear", "linears", "proj", "projection", "projections", "project", "dense",
     "layer", "layers", "attn", "attention", "net", "nets", "conv", "weight", "weights", "matrix",
-    "matrices", "mat", "transform", "kernel", "param", "parameter",
+    "matrices", "mat", "transform", "trans", "transformation", "kernel", "param", "parameter",
 )  # fmt: skip
 _BIAS = ("b", "bias", "biases")
 _BESIDE = (*_PLAIN, "c", "to", "cast", "tmp", "embeddings", "x", "input", "self", "multi", "head")
 OF_EITHER_KIND = ("encoder_hidden_states", "key_value_states")  # in transformers
-CAUSAL_FLAGS = ("causal", "is_causal", "masked", "mask_flag", "is_decoder")  # of a module itself
-PLAIN = "plain"  # of a layer whose name says nothing
+SCALES = ("scaling", "scale", "softmax_scale", "sm_scale", "norm_factor")  # attributes
+CAUSAL_FLAGS = ("causal", "is_causal", "masked", "mask_flag", "is_decoder")  # attributes
+PLAIN = "plain"  # the role of a layer whose name tells no projection
 PROJECTIONS: dict[str, tuple[str, ...]] = {
     "W_q": ("q", "query", "queries", "querys", "qs", "wq", "toqueries"),
     "W_k": ("k", "key", "keys", "ks", "wk", "tokeys"),
@@ -85,20 +86,21 @@ PROJECTIONS: dict[str, tuple[str, ...]] = {
     "W_o": ("o", "out", "output", "final", "unify", "unifyheads", "concat", "combine", "wo"),
     "qkv": ("in",),
 }
+_SEVERAL = (["k", "q", "v"], ["k", "v"], ["k", "q"])  # letters of projections in one parameter
 _OF_ONE = {"W_q": "q", "W_k": "k", "W_v": "v"}
 
 
 def projection_named(name: str) -> str | None:
-    """Return which projection a layer's name says it is, or None.
+    """Return the projection that a layer's name tells, or None.
 
-    Several in one are named by their letters in the order of the name, as "qkv" or "kv"; a name
-    that leaves it open is `PLAIN`.
+    Several in one give their letters in the name's order, as "qkv" or "kv"; a name such as "proj",
+    which leaves it open, gives `PLAIN`.
     """
     return _named([word for word in words_of(name) if word not in _BESIDE], words_of(name))
 
 
 def bias_named(name: str) -> str | None:
-    """Return which projection's bias a parameter's name says it is, or None."""
+    """Return the projection whose bias a parameter's name tells, or None."""
     words = words_of(name)
     if len(words) == 1:  # bq
         words = ["b", words[0].removeprefix("b")] if words[0].startswith("b") else words
@@ -109,7 +111,7 @@ def bias_named(name: str) -> str | None:
 def _named(words: list[str], all_words: list[str]) -> str | None:
     found = list(dict.fromkeys(_projection(word) for word in words))
     letters = "".join(_OF_ONE.get(role or "", " ") for role in found)
-    if sorted(letters) in (["k", "q", "v"], ["k", "v"]):
+    if sorted(letters) in _SEVERAL:
         return letters
     if not found and set(all_words) & set(_PLAIN):
         return PLAIN
@@ -118,18 +120,18 @@ def _named(words: list[str], all_words: list[str]) -> str | None:
 
 def _projection(word: str) -> str | None:
     letters = word.removeprefix("w")
-    if sorted(letters) in (["k", "q", "v"], ["k", "v"]):
+    if sorted(letters) in _SEVERAL:
         return letters
     return known_as(word, PROJECTIONS)
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a name, whether capitals, dots or underscores part them."""
+    """Split a name into words, at capitals, dots and underscores."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
 
 
 def known_as(name: str, table: dict[str, tuple[str, ...]]) -> str | None:
-    """Return what public code means by a name, or None."""
+    """Return the key of the table that has this name, or None."""
     plain = name.strip("_").lower()
     return next((role for role, names in table.items() if plain in names), None)
 
@@ -142,6 +144,6 @@ def parameters_of(function: Callable) -> list[inspect.Parameter]:
 
 
 def takes_anything(function: Callable) -> bool:
-    """Tell whether a function has **kwargs."""
+    """Return whether a function has **kwargs."""
     parameters = inspect.signature(function).parameters.values()
     return any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)

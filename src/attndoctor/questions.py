@@ -1,251 +1,401 @@
-"""What is asked without a limit, of masks, and of scores that lie far apart.
+"""The inputs of the probes, and all combinations of limits: a mask, padding, causal.
 
-Wherever one of the questions could hide a bug, B, T, h and d_k all differ; where a bug needs sizes
-that agree, they do.
+B, T, h and d_k all differ wherever equal sizes could hide a bug, and agree where a bug needs that.
+Outputs of padded queries aren't compared, for no convention says what they are; one probe alone
+compares them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attndoctor.asking import Asked, Pair
-from attndoctor.crossings import ON_THE_RIGHT, alone_and_together, argument_of, limits_in, rows_of
-from attndoctor.draw import Draw
-from attndoctor.forward import Result
+from attndoctor.call import Adapter, RandomInputs, Result
+from attndoctor.reference import Pair, Results
 from attnlib.cache import KVCache
 from attnlib.masks import padding_mask
 
-Results = Sequence[Pair]
+SAYS = {
+    "mask": "a mask", "masks": "a mask for each sample", "key_mask": "padding",
+    "causal": "causal=True",
+}  # fmt: skip
+Group = tuple[str, ...]  # limits that are passed together
 
-# How many times as long a token is made that shouts: scores with its key are some hundreds. That is
-# beyond what an exponential in float32 bridges (e^88 is infinite, e^-104 is 0), and far from -1e4,
-# the highest number that people fill in for minus infinity.
+
+@dataclass(frozen=True)
+class Situation:
+    """Tokens to which limits apply.
+
+    says: the same in words. padding: the keys of each sample, x for a token and - for padding.
+    queries: of another sequence; None where tokens look at themselves. transposed: masks aren't
+    contiguous in memory.
+    """
+
+    says: str
+    padding: str
+    queries: int | None = None
+    transposed: bool = False
+
+    @property
+    def real(self) -> Tensor:
+        """Which keys are tokens: [B, T_k]."""
+        samples = self.padding.split()
+        return torch.tensor([[token == "x" for token in sample] for sample in samples])
+
+
+def alone(there: Group) -> list[Group]:
+    """Each limit alone."""
+    return [(limit,) for limit in there]
+
+
+def alone_and_together(there: Group) -> list[Group]:
+    """Each limit alone, then all of them."""
+    return alone(there) + ([there] if len(there) > 1 else [])
+
+
+def together(there: Group) -> list[Group]:
+    """Each two limits, then all three."""
+    return [group for n in (2, 3) for group in combinations(there, n)]
+
+
+def all_together(there: Group) -> list[Group]:
+    """All limits at once."""
+    return [there]
+
+
+def only(limit: str) -> Callable[[Group], list[Group]]:
+    """Return what chooses one limit alone."""
+    return lambda there: [(limit,)] if limit in there else []
+
+
+def beside_others(limit: str) -> Callable[[Group], list[Group]]:
+    """Return what chooses one limit alone, beside each other, and beside all."""
+    return lambda there: [
+        group for n in (1, 2, 3) for group in combinations(there, n) if limit in group
+    ]
+
+
+@dataclass(frozen=True)
+class MaskCombinations:
+    """A probe's inputs: all groups of limits that a module takes, in each of some situations.
+
+    gradients: compare these, and not the outputs. of_padding: compare the outputs of padded queries
+    alone. masks: "mask" for one or "masks" for one of each sample. forgets: limits to leave out, to
+    see what comes without.
+    """
+
+    situations: tuple[Situation, ...]
+    groups: Callable[[Group], list[Group]]
+    gradients: bool = False
+    of_padding: bool = False
+    masks: str = "mask"
+    forgets: frozenset[str] = field(default=frozenset())
+
+    def combinations(self, takes: frozenset[str]) -> list[tuple[Situation, Group]]:
+        """Return the combinations for a module that takes this, in order."""
+        return [
+            (situation, group)
+            for situation in self.situations
+            if situation.queries is None or "two sequences" in takes
+            for group in self.groups(self._there(situation, takes))
+        ]
+
+    def __call__(self, run: Adapter, inputs: RandomInputs) -> list[Pair]:
+        """Run all combinations."""
+        answers: list[Pair] = []
+        for situation, group in self.combinations(run.takes):
+            answers += self._run_one(run, inputs, situation, group)
+        return answers
+
+    def _run_one(
+        self, run: Adapter, inputs: RandomInputs, situation: Situation, group: Group
+    ) -> list[Pair]:
+        real, tokens = situation.real, inputs.tokens
+        B, T = real.shape
+        query = tokens(B, situation.queries or T).requires_grad_(self.gradients)
+        key = None if situation.queries is None else tokens(B, T)
+        limits = limits_in(situation, inputs)
+        handed = {argument_of(name): limits[name] for name in group if name not in self.forgets}
+        output, weights = run(query, key, key, **handed)
+        if key is None and "key_mask" in group:
+            output, weights = rows_of(~real if self.of_padding else real, (output, weights))
+        return run.gradients(output, query) if self.gradients else [(output, weights)]
+
+    def _there(self, situation: Situation, takes: frozenset[str]) -> Group:
+        """Return the limits that apply in a situation; causal applies to one sequence alone."""
+        left_out = {"mask", "masks"} - {self.masks}
+        if situation.queries is not None:
+            left_out |= {"causal"} if "padding of keys" in takes else {"causal", "key_mask"}
+            left_out |= set() if "masks of keys" in takes else {"mask", "masks"}
+        return tuple(limit for limit in SAYS if limit in takes - left_out)
+
+
+def argument_of(limit: str) -> str:
+    """Return the argument by which a limit is passed."""
+    return "mask" if limit == "masks" else limit
+
+
+def limits_in(situation: Situation, inputs: RandomInputs) -> dict[str, Any]:
+    """Return all limits; each hides something, and every real query may look at a real key."""
+    real = situation.real
+    B, T_k = real.shape
+    T_q = situation.queries or T_k
+    masks = {"mask": inputs.mask(T_q, T_k), "masks": inputs.mask(B, T_q, T_k)}
+    for name, mask in masks.items():
+        if situation.queries is None:
+            masks[name] = mask = mask | torch.eye(T_k, dtype=torch.bool)
+            mask[..., -1, 0] = False
+        else:
+            tokens = real.all(0).nonzero()  # in all samples
+            mask[..., tokens[0]], mask[..., -1, tokens[-1]] = True, False
+        if situation.transposed:
+            masks[name] = mask.mT.contiguous().mT
+    return {**masks, "key_mask": real, "causal": True}
+
+
+def rows_of(queries: Tensor, answer: Result) -> Result:
+    """Set an answer to 0 but for the rows of some queries, [B, T_q]."""
+    output, weights = answer
+    B, T = queries.shape
+    if output.shape[:2] == (B, T):
+        output = output.masked_fill(~queries[..., None], 0.0)
+    if weights is not None and weights.dim() == 4 and weights.shape[2] == T:
+        weights = weights.masked_fill(~queries[:, None, :, None], 0.0)
+    return output, weights
+
+
+ON_THE_RIGHT = Situation("", "xxxx--- xxxxxxx")
+# As many samples and tokens as ON_THE_RIGHT: what a module keeps of one is wrong for the other.
+NOWHERE = Situation("where nothing is padded", "xxxxxxx xxxxxxx")
+ANYWHERE = Situation("anywhere, and not in the first sample", "xxxxxxx --xxxxx x-xx--x xxxx---")
+ONE_SAMPLE = Situation("on one sample", "xxxxx--")
+THIRTEEN_SAMPLES = Situation("on 13 samples", "-xx xxx xx- x-x " * 3 + "xxx")
+ONE_QUERY = Situation("on one query of another sequence", "xxxxx-- -xxxxxx", queries=1)
+AS_MANY_TOKENS = Situation(
+    "not contiguous, on as many samples as tokens", "xxxx xxx- -xxx x--x", transposed=True
+)
+MORE_KEYS = Situation("with more keys than queries", "xxxxx--- xxxxxxxx", queries=5)
+MORE_QUERIES = Situation("with more queries than keys", "xx--xx xxxxx-", queries=7)
+
+
+# How many times as long a shouting token is: scores with its key are some hundreds. An exponential
+# in float32 can't bridge that (e^88 is infinite, e^-104 is 0), and it is far from -1e4, the highest
+# number that people fill in for minus infinity.
 LOUD = 40
-# And one that is left alone with itself: its score is some hundreds, below 0 in half of all heads.
+# And one that may look at itself alone: its score is some hundreds, below 0 in half of all heads.
 LOUD_ALONE = 10
-# In how many samples the last token shouts where it is forbidden, and in how many the first: by
-# chance a score with one may be small.
+# Samples in which the last token shouts and is forbidden, and in which the first: by chance a score
+# with one may be small.
 SHOUTING = 4
 LONGEST = 70  # tokens: beyond the blocks, buffers and tables of 64 that code is written with
+USUAL = 9  # tokens at most, in all probes but the one for long sequences
 MANY_SAMPLES = 13  # more than the few that code takes shortcuts for
 
 
-def self_attention(ask: Asked, draw: Draw) -> Results:
+def self_attention(run: Adapter, inputs: RandomInputs) -> Results:
     """Two batches, all of whose sizes differ."""
-    return [ask(draw.tokens(2, 7)), ask(draw.tokens(5, 9))]
+    return [run(inputs.tokens(2, 7)), run(inputs.tokens(5, 9))]
 
 
-def grouped(ask: Asked, draw: Draw) -> Results:
-    """Also as many samples or tokens as heads, where one may be taken for the other.
-
-    And of two sequences.
-    """
-    h, h_kv = ask.setting.sizes.num_heads, ask.setting.sizes.num_kv_heads
+def grouped(run: Adapter, inputs: RandomInputs) -> Results:
+    """As many samples or tokens as heads too, which may be confused; and two sequences."""
+    h, h_kv = run.setting.sizes.num_heads, run.setting.sizes.num_kv_heads
     sizes = ((1, 7), (5, 9), (h, h_kv), (h_kv, h))
-    answers = [ask(draw.tokens(B, T)) for B, T in sizes]
-    return [*answers, *two_sequences(ask, draw)] if "two sequences" in ask.takes else answers
+    answers = [run(inputs.tokens(B, T)) for B, T in sizes]
+    return [*answers, *two_sequences(run, inputs)] if "two sequences" in run.takes else answers
 
 
-def masks_of_groups(ask: Asked, draw: Draw) -> Results:
+def masks_of_groups(run: Adapter, inputs: RandomInputs) -> Results:
     """As many samples as heads, as key heads, and another number."""
-    h, h_kv = ask.setting.sizes.num_heads, ask.setting.sizes.num_kv_heads
-    return [ask(draw.tokens(B, 7), mask=draw.mask(B, 7, 7)) for B in (h, h_kv, 2)]
+    h, h_kv = run.setting.sizes.num_heads, run.setting.sizes.num_kv_heads
+    return [run(inputs.tokens(B, 7), mask=inputs.mask(B, 7, 7)) for B in (h, h_kv, 2)]
 
 
-def other_sizes(ask: Asked, draw: Draw) -> Results:
-    """More samples than usual. One head's weights may come without its axis: outputs alone."""
-    return [(ask(draw.tokens(MANY_SAMPLES, 3))[0], None)]
+def other_sizes(run: Adapter, inputs: RandomInputs) -> Results:
+    """Many samples; outputs alone, for one head's weights may come without its axis."""
+    return [(run(inputs.tokens(MANY_SAMPLES, 3))[0], None)]
 
 
-def one_of_each(ask: Asked, draw: Draw) -> Results:
+def one_of_each(run: Adapter, inputs: RandomInputs) -> Results:
     """One sample, one token, and both."""
-    return [ask(draw.tokens(B, T)) for B, T in ((1, 7), (MANY_SAMPLES, 1), (1, 1))]
+    return [run(inputs.tokens(B, T)) for B, T in ((1, 7), (MANY_SAMPLES, 1), (1, 1))]
 
 
-def asked_again(ask: Asked, draw: Draw) -> Results:
-    """The same shape twice, and once more after each limit, whose own answers don't count."""
-    answers = [ask(draw.tokens(2, 7))]
-    limits = limits_in(ON_THE_RIGHT, draw)
-    there = tuple(name for name in limits if name in ask.takes - {"masks"})
+def asked_again(run: Adapter, inputs: RandomInputs) -> Results:
+    """The same shape twice, and once more after each limit, whose own outputs don't count."""
+    answers = [run(inputs.tokens(2, 7))]
+    limits = limits_in(ON_THE_RIGHT, inputs)
+    there = tuple(name for name in limits if name in run.takes - {"masks"})
     for group in alone_and_together(there):
         with suppress(Exception):  # which other probes tell
-            ask(draw.tokens(2, 7), **{name: limits[name] for name in group})
-        answers.append(ask(draw.tokens(2, 7)))
-    return [*answers, ask(draw.tokens(2, 7))]
+            run(inputs.tokens(2, 7), **{name: limits[name] for name in group})
+        answers.append(run(inputs.tokens(2, 7)))
+    return [*answers, run(inputs.tokens(2, 7))]
 
 
-def not_contiguous(ask: Asked, draw: Draw) -> Results:
+def not_contiguous(run: Adapter, inputs: RandomInputs) -> Results:
     """Sequence first in memory, then feature first."""
-    sequence_first = draw.tokens(7, 2).transpose(0, 1)
-    feature_first = draw.tokens(2, 7).mT.contiguous().mT
-    return [ask(sequence_first), ask(feature_first)]
+    sequence_first = inputs.tokens(7, 2).transpose(0, 1)
+    feature_first = inputs.tokens(2, 7).mT.contiguous().mT
+    return [run(sequence_first), run(feature_first)]
 
 
-def long(ask: Asked, draw: Draw) -> Results:
-    """Without a limit, and behind each one that is taken."""
+def long(run: Adapter, inputs: RandomInputs) -> Results:
+    """Without a limit, and with each one."""
     T = LONGEST
-    x = draw.tokens(2, T)
+    x = inputs.tokens(2, T)
     real = padding_mask(torch.tensor([T - 3, T]), T)
-    limits: dict[str, Any] = {"mask": draw.mask(T, T), "key_mask": real, "causal": True}
-    answers = {name: ask(x, **{name: limits[name]}) for name in limits if name in ask.takes}
+    limits: dict[str, Any] = {"mask": inputs.mask(T, T), "key_mask": real, "causal": True}
+    answers = {name: run(x, **{name: limits[name]}) for name in limits if name in run.takes}
     if "key_mask" in answers:
         answers["key_mask"] = rows_of(real, answers["key_mask"])
-    return [ask(x), *answers.values()]
+    return [run(x), *answers.values()]
 
 
-def handed_over(ask: Asked, draw: Draw) -> Results:
-    """Whether tokens and masks are changed in place, without a limit, behind each one and all.
-
-    Also those of another sequence.
-    """
-    limits = limits_in(ON_THE_RIGHT, draw)
-    there = tuple(name for name in limits if name in ask.takes - {"masks"})
+def handed_over(run: Adapter, inputs: RandomInputs) -> Results:
+    """Whether it changes tokens or masks in place: without limits, with each, with all, of two."""
+    limits = limits_in(ON_THE_RIGHT, inputs)
+    there = tuple(name for name in limits if name in run.takes - {"masks"})
     changed = []
-    of_each_sample = [("masks",)] if "masks" in ask.takes else []
+    of_each_sample = [("masks",)] if "masks" in run.takes else []
     for group in [(), *alone_and_together(there), *of_each_sample]:
         now = {argument_of(name): limit.clone() if isinstance(limit, Tensor) else limit
                for name, limit in limits.items() if name in group}  # fmt: skip
-        changed.append(ask.changes(draw.tokens(2, 7), **now))
-    if "two sequences" in ask.takes:
-        key, value = draw.tokens(2, 5), draw.tokens(2, 5)
-        changed.append(ask.changes(draw.tokens(2, 7), key, _values(ask, key, value)))
+        changed.append(run.changes(inputs.tokens(2, 7), **now))
+    if "two sequences" in run.takes:
+        key, value = inputs.tokens(2, 5), inputs.tokens(2, 5)
+        changed.append(run.changes(inputs.tokens(2, 7), key, _values(run, key, value)))
     return [(torch.tensor(float(each)), None) for each in changed]
 
 
-def _values(ask: Asked, key: Tensor, value: Tensor) -> Tensor:
+def _values(run: Adapter, key: Tensor, value: Tensor) -> Tensor:
     """Return values, or the keys where both are made of the same tokens."""
-    return key if "key_value" in ask.takes else value
+    return key if "key_value" in run.takes else value
 
 
-def dtype(ask: Asked, draw: Draw) -> Results:
-    """Whether the output has the dtype of the tokens; what is in it is asked elsewhere."""
-    x = draw.tokens(1, 2)
-    return [(torch.tensor(float(ask(x)[0].dtype == x.dtype)), None)]
+def dtype(run: Adapter, inputs: RandomInputs) -> Results:
+    """Whether the output has the dtype of the tokens."""
+    x = inputs.tokens(1, 2)
+    return [(torch.tensor(float(run(x)[0].dtype == x.dtype)), None)]
 
 
-def gradients(ask: Asked, draw: Draw) -> Results:
+def gradients(run: Adapter, inputs: RandomInputs) -> Results:
     """Of one sequence, and of queries, keys and values of three."""
-    x = draw.tokens(2, 7).requires_grad_()
-    answers = ask.gradients(ask(x)[0], x)
-    if "two sequences" in ask.takes:
-        x = draw.tokens(2, 14).requires_grad_()
+    x = inputs.tokens(2, 7).requires_grad_()
+    answers = run.gradients(run(x)[0], x)
+    if "two sequences" in run.takes:
+        x = inputs.tokens(2, 14).requires_grad_()
         query, key, value = x.split((6, 4, 4), 1)
-        answers += ask.gradients(ask(query, key, _values(ask, key, value))[0], x)
+        answers += run.gradients(run(query, key, _values(run, key, value))[0], x)
     return answers
 
 
-def two_sequences(ask: Asked, draw: Draw) -> Results:
-    """Queries, keys and values of three sources, where values aren't made of keys.
-
-    Also of equal lengths, which may be taken for one sequence.
-    """
+def two_sequences(run: Adapter, inputs: RandomInputs) -> Results:
+    """Three sources, or two where values are made of keys; also of equal lengths."""
     lengths = ((2, 7, 9), (MANY_SAMPLES, 8, 5), (2, 1, 7), (2, 6, 6))
     results: list[Result] = []
     for B, T_q, T_k in lengths:
-        query, key, value = draw.tokens(B, T_q), draw.tokens(B, T_k), draw.tokens(B, T_k)
-        results.append(ask(query, key, _values(ask, key, value)))
+        query, key, value = inputs.tokens(B, T_q), inputs.tokens(B, T_k), inputs.tokens(B, T_k)
+        results.append(run(query, key, _values(run, key, value)))
     return results
 
 
-def mask_between_two(ask: Asked, draw: Draw) -> Results:
+def mask_between_two(run: Adapter, inputs: RandomInputs) -> Results:
     """More keys than queries, then fewer."""
     results = []
     for T_q, T_k in ((5, 8), (7, 6)):
-        query, key = draw.tokens(2, T_q), draw.tokens(2, T_k)
-        results.append(ask(query, key, key, mask=draw.mask(T_q, T_k)))
+        query, key = inputs.tokens(2, T_q), inputs.tokens(2, T_k)
+        results.append(run(query, key, key, mask=inputs.mask(T_q, T_k)))
     return results
 
 
-def left_out(ask: Asked, draw: Draw) -> Results:
-    """Keys and values, then values alone; and that nothing is to be causal."""
-    query, key = draw.tokens(2, 7), draw.tokens(2, 9)
+def left_out(run: Adapter, inputs: RandomInputs) -> Results:
+    """Leave out keys and values, then values alone; and that nothing is causal."""
+    query, key = inputs.tokens(2, 7), inputs.tokens(2, 9)
     none, one = ("key", "value", "key_value", "causal"), ("value", "causal")
-    together = "key_value" in ask.takes
-    return [ask(query, left_out=none), *([] if together else [ask(query, key, left_out=one)])]
+    one_source = "key_value" in run.takes
+    return [run(query, left_out=none), *([] if one_source else [run(query, key, left_out=one)])]
 
 
-def one_mask(ask: Asked, draw: Draw) -> Results:
+def one_mask(run: Adapter, inputs: RandomInputs) -> Results:
     """A mask for all samples."""
-    return [ask(draw.tokens(2, 7), mask=draw.mask(7, 7))]
+    return [run(inputs.tokens(2, 7), mask=inputs.mask(7, 7))]
 
 
-def mask_a_sample(ask: Asked, draw: Draw) -> Results:
+def mask_a_sample(run: Adapter, inputs: RandomInputs) -> Results:
     """As many samples as heads, then another number."""
-    h = ask.setting.sizes.num_heads
-    return [ask(draw.tokens(B, 7), mask=draw.mask(B, 7, 7)) for B in (h, h + 1)]
+    h = run.setting.sizes.num_heads
+    return [run(inputs.tokens(B, 7), mask=inputs.mask(B, 7, 7)) for B in (h, h + 1)]
 
 
-def mask_a_sample_silent(ask: Asked, draw: Draw) -> Results:
+def mask_a_sample_silent(run: Adapter, inputs: RandomInputs) -> Results:
     """As many samples as heads, where a mask on the wrong axis raises no error."""
-    h = ask.setting.sizes.num_heads
-    return [ask(draw.tokens(h, 7), mask=draw.mask(h, 7, 7))]
+    h = run.setting.sizes.num_heads
+    return [run(inputs.tokens(h, 7), mask=inputs.mask(h, 7, 7))]
 
 
-def mask_a_head(ask: Asked, draw: Draw) -> Results:
+def mask_a_head(run: Adapter, inputs: RandomInputs) -> Results:
     """The axis of samples, of heads, or both."""
-    B, h, T = 2, ask.setting.sizes.num_heads, 7
+    B, h, T = 2, run.setting.sizes.num_heads, 7
     shapes = ((B, h, T, T), (1, h, T, T), (B, 1, T, T))
-    return [ask(draw.tokens(B, T), mask=draw.mask(*shape)) for shape in shapes]
+    return [run(inputs.tokens(B, T), mask=inputs.mask(*shape)) for shape in shapes]
 
 
-def bare_mask(ask: Asked, draw: Draw) -> Results:
+def mask_without_head_axis(run: Adapter, inputs: RandomInputs) -> Results:
     """Masks without an axis for heads."""
-    return mask_a_sample_silent(ask.with_bare_masks(), draw)
+    return mask_a_sample_silent(run.with_masks_without_heads(), inputs)
 
 
-def causal(ask: Asked, draw: Draw) -> Results:
+def causal(run: Adapter, inputs: RandomInputs) -> Results:
     """A triangle."""
-    return [ask(draw.tokens(2, 7), causal=True)]
+    return [run(inputs.tokens(2, 7), causal=True)]
 
 
-def shouting(ask: Asked, draw: Draw) -> Results:
-    """What the tokens that shout see themselves isn't asked.
-
-    But where nothing else is left to the first token: behind a triangle.
-    """
-    x = _loud(draw)
-    both = draw.tokens(1, 7)  # one of them half as loud: no clamped score tells them apart
+def shouting(run: Adapter, inputs: RandomInputs) -> Results:
+    """Compare the tokens that don't shout; with a triangle also a first one that does."""
+    x = _loud(inputs)
+    both = inputs.tokens(1, 7)  # one of them half as loud: no clamped score tells them apart
     both[:, 0] *= LOUD
     both[:, -1] *= LOUD / 2
-    answers = [_but_the_ends(ask(torch.cat([x, both])))]
-    return [*answers, _of_the_first(ask(_alone(draw)))] if ask.setting.always_causal else answers
+    answers = [_but_the_ends(run(torch.cat([x, both])))]
+    return [*answers, _of_the_first(run(_alone(inputs)))] if run.setting.always_causal else answers
 
 
-def shouting_forbidden(ask: Asked, draw: Draw) -> Results:
-    """Behind each limit that is taken.
+def shouting_forbidden(run: Adapter, inputs: RandomInputs) -> Results:
+    """With each limit.
 
     The mask forbids the keys at both ends in every other row, and allows the first one alone in the
-    rows between. So some rows are left with scores far below the forbidden ones. Padding is what
-    shouts.
+    rows between: some rows keep only scores far below the forbidden ones. Padding is what shouts.
     """
-    x = _loud(draw, SHOUTING)
+    x = _loud(inputs, SHOUTING)
     mask = torch.ones(7, 7, dtype=torch.bool)
     mask[2:-1:2, [0, -1]] = False
     mask[1:-1:2, 1:] = False
     key_mask = torch.ones(2 * SHOUTING, 7, dtype=torch.bool)
     key_mask[:SHOUTING, -1] = key_mask[SHOUTING:, 0] = False
     limits: dict[str, Any] = {"mask": mask, "key_mask": key_mask, "causal": True}
-    there = [name for name in limits if name in ask.takes]
-    answers = [_but_the_ends(ask(x, **{name: limits[name]})) for name in there]
+    there = [name for name in limits if name in run.takes]
+    answers = [_but_the_ends(run(x, **{name: limits[name]})) for name in there]
     if "causal" in there:
-        answers.append(_of_the_first(ask(_alone(draw), causal=True)))
+        answers.append(_of_the_first(run(_alone(inputs), causal=True)))
     return answers
 
 
-def _loud(draw: Draw, each: int = 1) -> Tensor:
-    """Tokens of which in the first samples the last one shouts, in as many others the first one."""
-    x = draw.tokens(2 * each, 7)
+def _loud(inputs: RandomInputs, each: int = 1) -> Tensor:
+    """Tokens; the last one shouts in the first samples, the first one in as many others."""
+    x = inputs.tokens(2 * each, 7)
     x[:each, -1] *= LOUD
     x[each:, 0] *= LOUD
     return x
 
 
-def _alone(draw: Draw) -> Tensor:
-    """Tokens of which the first one shouts, in several samples."""
-    x = draw.tokens(8, 3)
+def _alone(inputs: RandomInputs) -> Tensor:
+    """Tokens, the first of which shouts."""
+    x = inputs.tokens(8, 3)
     x[:, 0] *= LOUD_ALONE
     return x
 
@@ -259,59 +409,59 @@ def _but_the_ends(answer: Result) -> Result:
 
 
 def _of_queries(answer: Result, queries: slice) -> Result:
-    """Return an answer's rows of some queries; what has other axes than weights stays whole."""
+    """Return an answer's rows of some queries; weights of other axes stay whole."""
     output, weights = answer
     if weights is not None and weights.dim() == 4:
         weights = weights[..., queries, :]
     return output[:, queries], weights
 
 
-def _blind(ask: Asked, draw: Draw, x: Tensor) -> Result:
-    mask = draw.mask(7, 7)
+def _blind(run: Adapter, inputs: RandomInputs, x: Tensor) -> Result:
+    mask = inputs.mask(7, 7)
     mask[1] = False
-    return ask(x, mask=mask)
+    return run(x, mask=mask)
 
 
-def fully_masked_row(ask: Asked, draw: Draw) -> Results:
-    """What a query sees that may look nowhere."""
-    return [_blind(ask, draw, draw.tokens(2, 7))]
+def fully_masked_row(run: Adapter, inputs: RandomInputs) -> Results:
+    """A query that may look nowhere."""
+    return [_blind(run, inputs, inputs.tokens(2, 7))]
 
 
-def fully_masked_gradient(ask: Asked, draw: Draw) -> Results:
-    """The gradient through such a query."""
-    x = draw.tokens(2, 7).requires_grad_()
-    output, _ = _blind(ask, draw, x)
-    return ask.gradients(output, x)
+def fully_masked_gradient(run: Adapter, inputs: RandomInputs) -> Results:
+    """The gradient through a query that may look nowhere."""
+    x = inputs.tokens(2, 7).requires_grad_()
+    output, _ = _blind(run, inputs, x)
+    return run.gradients(output, x)
 
 
-def weights_gradients(ask: Asked, draw: Draw) -> Results:
-    """Of the weights that are shown, also behind a mask."""
-    x = draw.tokens(2, 7).requires_grad_()
+def weights_gradients(run: Adapter, inputs: RandomInputs) -> Results:
+    """Gradients of the returned weights, also with a mask."""
+    x = inputs.tokens(2, 7).requires_grad_()
     answers: list[Pair] = []
-    for masks in ({}, {"mask": draw.mask(7, 7)}) if "mask" in ask.takes else ({},):
-        _, weights = ask(x, **masks)
+    for masks in ({}, {"mask": inputs.mask(7, 7)}) if "mask" in run.takes else ({},):
+        _, weights = run(x, **masks)
         if weights is None:
             raise ValueError("no weights came")
-        answers += ask.gradients(weights, x)
+        answers += run.gradients(weights, x)
     return answers
 
 
-def half(ask: Asked, draw: Draw) -> Results:
+def half(run: Adapter, inputs: RandomInputs) -> Results:
     """The answer, and whether its dtype is that of the tokens."""
-    x = draw.tokens(2, 7).half() / 4  # no exponential of a score may be too large
-    answer = ask.half()(x, mask=draw.mask(7, 7))
+    x = inputs.tokens(2, 7).half() / 4  # no exponential of a score may be too large
+    answer = run.half()(x, mask=inputs.mask(7, 7))
     return [answer, (torch.tensor(float(answer[0].dtype == x.dtype)), None)]
 
 
-def ones_and_zeros(ask: Asked, draw: Draw) -> Results:
-    """Whether a mask of whole numbers is taken, and not taken as the boolean one is."""
-    x, limits = draw.tokens(2, 7), limits_in(ON_THE_RIGHT, draw)
+def ones_and_zeros(run: Adapter, inputs: RandomInputs) -> Results:
+    """Whether it takes a mask of whole numbers, and otherwise than a boolean one."""
+    x, limits = inputs.tokens(2, 7), limits_in(ON_THE_RIGHT, inputs)
     answers: list[Pair] = []
     for name in ("mask", "key_mask"):
-        if name not in ask.takes:
+        if name not in run.takes:
             continue
-        with_numbers = ask.with_masks_of(torch.int64)
-        boolean, _ = rows_of(limits["key_mask"], ask(x, **{name: limits[name]}))
+        with_numbers = run.with_masks_of(torch.int64)
+        boolean, _ = rows_of(limits["key_mask"], run(x, **{name: limits[name]}))
         same = True
         with suppress(Exception):  # to refuse it is right
             given, _ = with_numbers(x, **{name: limits[name]})
@@ -321,34 +471,34 @@ def ones_and_zeros(ask: Asked, draw: Draw) -> Results:
     return answers
 
 
-def causal_between_two(ask: Asked, draw: Draw) -> Results:
-    """Whether the first query is moved by the last key, wherever the triangle's corner is."""
-    query, key = draw.tokens(1, 3), draw.tokens(1, 5)
+def causal_between_two(run: Adapter, inputs: RandomInputs) -> Results:
+    """Whether the last key moves the first query's output, wherever the triangle's corner is."""
+    query, key = inputs.tokens(1, 3), inputs.tokens(1, 5)
     other = torch.cat([key[:, :-1], key[:, -1:] + 1], 1)
     moved = False
     with suppress(Exception):  # to refuse it is right
-        (before, _), (after, _) = (ask(query, x, x, causal=True) for x in (key, other))
+        (before, _), (after, _) = (run(query, x, x, causal=True) for x in (key, other))
         moved = not torch.allclose(before[:, 0], after[:, 0], atol=1e-4)
     return [(torch.tensor(float(moved)), None)]
 
 
-def cached(ask: Asked, draw: Draw) -> Results:
+def cached(run: Adapter, inputs: RandomInputs) -> Results:
     """Three tokens, two and one."""
     cache = KVCache()
-    return [ask(part, causal=True, cache=cache) for part in draw.tokens(2, 6).split([3, 2, 1], 1)]
+    return [run(part, causal=True, cache=cache) for part in inputs.tokens(2, 6).split([3, 2, 1], 1)]
 
 
-def limits_with_cache(ask: Asked, draw: Draw) -> Results:
-    """The same chunks behind a mask and behind padding, which speak of all keys so far."""
+def limits_with_cache(run: Adapter, inputs: RandomInputs) -> Results:
+    """The same chunks with a mask and with padding, both of all keys so far."""
     chunks, T = [3, 2, 1], 6
     real = torch.tensor([[False, True, True, True, True, True], [True] * T])
-    limits = {"mask": draw.mask(T, T).index_fill(1, torch.tensor([0]), True), "key_mask": real}
+    limits = {"mask": inputs.mask(T, T).index_fill(1, torch.tensor([0]), True), "key_mask": real}
     answers: list[Pair] = []
-    for name in sorted(limits.keys() & ask.takes):
+    for name in sorted(limits.keys() & run.takes):
         cache, stop = KVCache(), 0
-        for part in draw.tokens(2, T).split(chunks, 1):
+        for part in inputs.tokens(2, T).split(chunks, 1):
             start, stop = stop, stop + part.shape[1]
             now = limits[name][start:stop] if name == "mask" else real
-            answer = ask(part, causal=True, cache=cache, **{name: now[:, :stop]})
+            answer = run(part, causal=True, cache=cache, **{name: now[:, :stop]})
             answers.append(rows_of(real[:, start:stop], answer) if name == "key_mask" else answer)
     return answers

@@ -1,25 +1,30 @@
-"""What a candidate is compared with: attnlib's attention, right or with steps of exhibits."""
+"""The attention to compare with, attnlib's, and when two answers agree."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attndoctor.museum.steps import SteppedAttention
+from attndoctor.options import error_text
 from attnlib.attention import MultiHeadAttention
 
 PROJECTIONS = ("W_q", "W_k", "W_v", "W_o")
 Attention = TypeVar("Attention", bound=MultiHeadAttention)
 
+Pair = tuple[Tensor | None, Tensor | None]  # an output and its weights; None: not compared
+Results = Sequence[Pair]
+Answer = Results | Exception
+NEAR = 0.05  # lets through what leaks when minus infinity is replaced by too high a number
+
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a module, and the dropout that it is built with.
-
-    head_dim: the width of a head, where that isn't d_model / num_heads; 0 where it is.
-    """
+    """Sizes of a module, and its dropout; head_dim is 0 where it is d_model / num_heads."""
 
     d_model: int
     num_heads: int
@@ -34,17 +39,17 @@ class Sizes:
 
     @property
     def all_heads(self) -> int:
-        """Width of all heads together, which W_q gives and W_o takes."""
+        """Width of all heads together, the output of W_q and the input of W_o."""
         return self.num_heads * self.d_k
 
 
 @dataclass(frozen=True)
 class Setting:
-    """All that a candidate's module and those it is compared with have in common.
+    """What a candidate's module and the reference have in common.
 
-    biases: which of `PROJECTIONS` add one. always_causal: each question is asked causally.
-    mask_replaces: whether such a module leaves the triangle to the mask where one is given.
-    out_projection: whether W_o is there; it is the identity otherwise.
+    biases: the projections that add one. always_causal: every probe runs causally.
+    mask_replaces: a mask replaces the triangle of an always causal module. out_projection: whether
+    there is a W_o; without one it is the identity.
     """
 
     sizes: Sizes
@@ -54,31 +59,23 @@ class Setting:
     out_projection: bool = True
 
 
-def _built(kind: type[Attention], sizes: Sizes, **options: Any) -> Attention:
-    kv_heads, dropout = sizes.num_kv_heads, sizes.dropout
-    return kind(sizes.d_model, sizes.num_heads, num_kv_heads=kv_heads, dropout=dropout, **options)
-
-
-def _with_own_heads(module: Attention, setting: Setting) -> Attention:
-    """Give a module heads of another width than d_model / num_heads, if a setting has such."""
+def _built(kind: type[Attention], setting: Setting, **options: Any) -> Attention:
     sizes = setting.sizes
+    kv_heads, dropout = sizes.num_kv_heads, sizes.dropout
+    module = kind(sizes.d_model, sizes.num_heads, num_kv_heads=kv_heads, dropout=dropout, **options)
     if sizes.head_dim:
         d, wide, narrow = sizes.d_model, sizes.all_heads, sizes.num_kv_heads * sizes.d_k
-        module.W_q, module.W_k, module.W_v, module.W_o = (
-            nn.Linear(*widths)
-            for widths in (
-                (d, wide), (d, narrow), (d, narrow), (wide, d if setting.out_projection else wide)
-            )
-        )  # fmt: skip
+        module.W_q, module.W_k, module.W_v = (nn.Linear(d, out) for out in (wide, narrow, narrow))
+        module.W_o = nn.Linear(wide, d if setting.out_projection else wide)
         module.reset_parameters()
     return module
 
 
 @lru_cache(maxsize=64)
 def reference(setting: Setting) -> MultiHeadAttention:
-    """Return the right module; its biases are random, so that a forgotten one shows."""
+    """Return the right module, with random biases, so that a forgotten one shows."""
     torch.manual_seed(0)
-    module = _with_own_heads(_built(MultiHeadAttention, setting.sizes), setting)
+    module = _built(MultiHeadAttention, setting)
     with torch.no_grad():
         for name in PROJECTIONS:
             bias = getattr(module, name).bias
@@ -93,13 +90,107 @@ def reference(setting: Setting) -> MultiHeadAttention:
 
 @lru_cache(maxsize=64)
 def _in_steps(setting: Setting) -> SteppedAttention:
-    module = _with_own_heads(_built(SteppedAttention, setting.sizes, steps={}), setting)
+    module = _built(SteppedAttention, setting, steps={})
     module.load_state_dict(reference(setting).state_dict())
     return module.eval()
 
 
 def stepped(setting: Setting, steps: dict[str, Any]) -> SteppedAttention:
-    """Return the module with these steps and the reference's weights, until the next call."""
+    """Return the reference with some steps replaced; valid until the next call."""
     module = _in_steps(setting)
     module.steps = steps
     return module
+
+
+def agree(given: Answer, other: Answer, tolerance: float) -> bool:
+    """Return whether two answers are the same; weights count where both have them."""
+    if isinstance(given, Exception) or isinstance(other, Exception):
+        return type(given) is type(other)
+    return all(_same(a, b, tolerance) for a, b in zip(given, other, strict=True))
+
+
+def outputs_agree(given: Answer, other: Answer, tolerance: float) -> bool:
+    """Return whether the outputs of two answers are the same, whatever their weights are."""
+    if isinstance(given, Exception) or isinstance(other, Exception):
+        return False
+    ours, theirs = ([(output, None) for output, _ in answer] for answer in (given, other))
+    return agree(ours, theirs, tolerance)
+
+
+def largest_difference(given: Answer, right: Answer) -> float:
+    """Return the largest difference between the outputs of two answers."""
+    return _differences(given, right).max().item()
+
+
+def mean_difference(given: Answer, right: Answer) -> float:
+    """Return the mean difference between the outputs of two answers."""
+    return _differences(given, right).mean().item()
+
+
+def third_quartile(given: Answer, right: Answer) -> float:
+    """Return the difference that three of four outputs stay below."""
+    gaps = _differences(given, right)
+    return gaps.kthvalue(1 + round(0.75 * (len(gaps) - 1))).values.item()
+
+
+def _differences(given: Answer, right: Answer) -> Tensor:
+    unlike = torch.tensor([math.inf])
+    if isinstance(given, Exception) or isinstance(right, Exception):
+        return unlike
+    pairs = [(a, b) for (a, _), (b, _) in zip(given, right, strict=True)]
+    if any(a is None or b is None or a.shape != b.shape for a, b in pairs):
+        return unlike
+    gaps = [(a - b).abs().flatten() for a, b in pairs if a is not None and b is not None]
+    return torch.cat(gaps).nan_to_num(math.inf)
+
+
+def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:
+    """Say what an answer (an output, or a gradient) has instead of the right one."""
+    if isinstance(right, Exception):
+        raise right
+    if isinstance(given, Exception):
+        return f"it raises {error_text(given)}."
+    for ours, theirs in zip(given, right, strict=True):
+        pairs = zip((of, "the weights"), ours, theirs, strict=True)
+        for name, a, b in reversed(list(pairs)):  # weights say more
+            if a is None or b is None or _same((a, None), (b, None), tolerance):
+                continue
+            return _describe(name, a, b)
+    raise ValueError("no difference: both agree")
+
+
+def _same(left: Pair, right: Pair, tolerance: float) -> bool:
+    for ours, theirs in zip(left, right, strict=True):
+        if ours is None or theirs is None:
+            continue
+        if ours.shape != theirs.shape:
+            return False
+        if ours.dtype != theirs.dtype:  # weights may be float32 in half precision
+            ours, theirs = ours.double(), theirs.double()
+        if not _close(ours, theirs, tolerance):
+            return False
+    return True
+
+
+def _close(ours: Tensor, theirs: Tensor, tolerance: float) -> bool:
+    # The largest difference settles most cases, in a tenth of the time.
+    if ours.numel() and (ours - theirs).abs().amax() <= tolerance:
+        return True
+    return torch.allclose(ours, theirs, atol=tolerance, rtol=tolerance, equal_nan=True)
+
+
+def _describe(name: str, ours: Tensor, theirs: Tensor) -> str:
+    ours, theirs = ours.double(), theirs.double()
+    plural = name == "the weights"
+    if ours.shape != theirs.shape:
+        have = "have" if plural else "has"
+        return f"{name} {have} shape {list(ours.shape)} instead of {list(theirs.shape)}."
+    if ours.isnan().any() and not theirs.isnan().any():
+        return f"{name} {'hold' if plural else 'holds'} NaN."
+    sums = ours.sum(-1)
+    if plural and not torch.allclose(sums, theirs.sum(-1), atol=1e-3):
+        low, high = f"{sums.min():.3g}", f"{sums.max():.3g}"
+        between = f"to {low}" if low == high else f"to between {low} and {high}"
+        return f"rows of the weights sum {between}."
+    largest = (ours - theirs).abs().max().item()
+    return f"{name} {'differ' if plural else 'differs'} by up to {largest:.3g}."

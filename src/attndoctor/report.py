@@ -5,20 +5,23 @@ from collections.abc import Sequence
 from html import escape
 from itertools import cycle
 
-from attndoctor.asking import PATHS
-from attndoctor.cells import Cell
-from attndoctor.comparing import agree, difference
-from attndoctor.examine import USUAL
-from attndoctor.formulas import Found, other_scale
-from attndoctor.forward import PASTS
-from attndoctor.meant import Convention, hints
+from attndoctor.call import PASTS, PATHS
+from attndoctor.conventions import Convention, Found, convention_hints, other_scale
+from attndoctor.match import (
+    AMBIGUOUS,
+    FIRST_QUESTION,
+    NARROW,
+    Answers,
+    Guess,
+    Question,
+    WrongCombination,
+)
+from attndoctor.module_under_test import ModuleUnderTest
 from attndoctor.names import ROLES, known_as
-from attndoctor.naming import AMBIGUOUS, NARROW, Answers, Guess, Question
-from attndoctor.patient import Patient
-from attndoctor.probes import PROBES, Answer, Probe
-from attndoctor.questions import LONGEST
-from attndoctor.refusing import noted_size
-from attndoctor.told import CHOICES, Told, said, some
+from attndoctor.options import CHOICES, Clock, error_text, name_list, noted_size
+from attndoctor.probes import SELF_ATTENTION, Probe
+from attndoctor.questions import LONGEST, USUAL
+from attndoctor.reference import Answer, agree, difference, outputs_agree
 
 ITEM = "* "  # before each of several findings
 _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its module
@@ -26,28 +29,12 @@ _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its m
     "key_mask": "padding", "causal": "causal", "two limits": "two limits at once",
     "a limit": "masks",
     "weights": "weights", "cache": "a cache", "grouped": "fewer key heads than query heads",
-    "dropping": "dropout",
+    "dropout": "dropout",
     "head masks": "masks for each head", "defaults": "keys or values left out",
     "differentiable weights": "weights that gradients flow through",
     "long": f"{LONGEST} tokens", "padding of keys": "padding of a second sequence",
     "masks of keys": "masks of a second sequence",
 }  # fmt: skip
-ORDER_INSIDE = (
-    "Its answer isn't attention's, and depends on the order of the tokens: equal tokens come out "
-    "right, but when some change places, another one's output moves. If that is meant (positions, "
-    "relative biases, a window), hand it in without, and ask again. If it isn't, tokens are mixed "
-    "up somewhere between the projections and the softmax."
-)
-NORMALIZED_INSIDE = (
-    "Its answer isn't attention's, and stays the same when W_q is made twice as long: queries are "
-    "normalized before the dot product (QK-norm). That differs from the paper, and is fine if it "
-    "is meant. To have the rest asked, hand it in without, or with that normalization as a module "
-    "(nn.RMSNorm, nn.LayerNorm), which is set aside."
-)
-RESIDUAL_INSIDE = (
-    "Its answer isn't attention's, but it is with the tokens taken off: x is added inside. That is "
-    "the residual of the block around attention. Hand it in without, and ask again."
-)
 _LEAKING = (
     " If the number that stands for minus infinity isn't low enough, a little comes through of "
     "what is forbidden: mask the scores with -inf."
@@ -63,12 +50,12 @@ _LIMITS = {"mask", "masks", "key_mask", "causal", "a limit", "two limits"}
 
 def healthy(answers: Answers) -> str:
     """Say that no difference was found."""
-    asked = answers.names(list(answers.given))
-    return f"The same as attnlib's attention, asked in {len(asked)} ways: {'; '.join(asked)}."
+    names = answers.names(list(answers.given))
+    return f"The same as attnlib's attention, asked in {len(names)} ways: {'; '.join(names)}."
 
 
 def not_causal(sign: str, message: str) -> str:
-    """Say that nothing keeps tokens from those after them, though there is a sign of a triangle."""
+    """Say that tokens see those after them, though something suggests a triangle."""
     says = (
         f"Not causal: tokens see those that come after them, though {sign}. If they must not, the "
         "triangle is lost on the way (masked_fill returns a new tensor, which must be kept): say "
@@ -88,7 +75,7 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
 
 
 def _right_elsewhere(question: Question, answers: Answers) -> str:
-    """Say on which other path a question is answered rightly, if there is one."""
+    """Say on which other path an answer is right, if there is one."""
     if isinstance(answers.given[question], Exception):
         return ""
     other = next((path for path in PATHS if answers.right_on(question[0], path)), None)
@@ -104,7 +91,7 @@ def what_more(exhibits: Guess, answers: Answers) -> str:
 
 
 def if_meant(answers: Answers, exhibits: Guess, conventions: Sequence[Convention]) -> str:
-    """Say what must be meant for all to be right."""
+    """Say by which conventions all is right."""
     first = answers.wrong[0]
     if exhibits:
         message = behaves_like(exhibits, answers)
@@ -125,70 +112,121 @@ def wrong_by_another_formula(formula: Found, answers: Answers) -> str:
 
 
 def keeps_something(answers: Answers) -> str:
-    """Say that an answer hangs on what was asked before."""
+    """Say that an answer depends on earlier calls."""
     first = answers.wrong[0]
     return (
         f"Right at first, and wrong {_says(first)} once other things were asked: "
         f"{_difference(first, answers)} So it keeps something of earlier calls (a mask, keys, how "
-        "many there were), and uses it where it is asked something else. What is kept must be kept "
+        "many there were), and uses it for other inputs. What is kept must be kept "
         f"for one input only.{f'{ASKED_ONCE_MORE}.' if answers.varies else ''}"
     )
 
 
-def in_no_known_way(answers: Answers) -> str:
-    """Say what differs where no exhibit does."""
+def out_of_time(clock: Clock) -> str:
+    """Say what was going on when the time was over."""
+    return (
+        f"Its {clock.seconds:g} seconds were over while {clock.doing}. Hand in a smaller or a "
+        "faster one, or say seconds=..., with None for no limit."
+    )
+
+
+def so_far(answers: Answers) -> str:
+    """Say what was found in the questions that were asked."""
+    number = len({probe for probe, _ in answers.given})
+    ways = f"asked in {number} way{'s' if number > 1 else ''}"
+    if not answers.wrong:
+        return f"So far, {ways}, nothing is wrong."
     first = answers.wrong[0]
-    error = answers.given[first]
-    raised = isinstance(error, Exception)
-    way = "" if raised else ", in a way that no exhibit is"
-    cell = None if raised else Cell.first_wrong(first, answers)
-    where = f" ({cell.says})" if cell else ""
-    if isinstance(error, Exception) and first[0] is not PROBES[0] and noted_size(error):
-        where = f" ({noted_size(error)})"
-    message = f"Wrong {_says(first)}{where}{way}: {_difference(first, answers)}"
-    if raised and AMBIGUOUS in str(error):
-        message += (
-            " A tensor of several numbers is neither true nor false: ask `if mask is not None`, "
-            "and not `if mask`."
-        )
-    dropped = cell.dropped if cell else None
-    near = not raised and first[0].of == "the output"
-    near = near and (cell.is_near if cell else answers.mostly_right(first))
-    spoils = cell is not None and cell.spoils_whole_samples
-    if dropped:
-        message += f" {dropped}"
-    elif not raised and _weights_alone(first, answers):
-        message += (
-            " Its output is right: the weights that it returns aren't those that it uses. Return "
-            "what the values are weighted with, after the mask."
-        )
-    elif spoils:
-        message += _OF_OTHER_SAMPLES
-    elif near and _LIMITS & set(first[0].needs) and "cache" not in first[0].needs:
-        message += _LEAKING
-    if not raised and _switched_off(first, answers.patient):
-        message += (
-            " It is right without the triangle: whoever hands over this mask switches causality "
-            "off, and tokens see what comes after them. Put the triangle and the mask together "
-            "(mask & triangle), and hand over both."
-        )
+    return f"So far, {ways}, it is wrong {_says(first)}: {_difference(first, answers)}"
+
+
+def in_no_known_way(answers: Answers) -> str:
+    """Say what differs if no exhibit does the same."""
+    first = answers.wrong[0]
+    given = answers.given[first]
+    if isinstance(given, Exception):
+        return _raises(first, given, answers) + _reservations(answers)
+    combination = WrongCombination.first(first, answers)
+    where = f" ({combination.says})" if combination else ""
+    message = (
+        f"Wrong {_says(first)}{where}, in a way that no exhibit is: {_difference(first, answers)}"
+        f"{_of_limits(first, combination, answers)}"
+    )
+    if not (combination and combination.dropped):
+        message += _of_idle_arguments(first[0], answers.tested)
     elsewhere = _right_elsewhere(first, answers)
     message += f" {elsewhere}" if elsewhere else ""
-    if first[0] is PROBES[0] and not raised and answers.heads_off:
+    at_once = first[0] is SELF_ATTENTION
+    if at_once and answers.heads_off:
         message += f" {_of_heads(answers.heads_off)}"
     shape = _of_shape(first, answers)
     if shape is not None:
         return message + shape
-    if first[0] is PROBES[0] and not raised and not answers.shows_weights:
+    if at_once and not answers.shows_weights:
         message += (
             " Return the weights beside the output, and a diagnosis tells whether they are right."
         )
-    if first[0].often and not raised:
+    if first[0].often:
         message += f" {first[0].often}"
-    if first[0] is PROBES[0] and not raised and not _weights_alone(first, answers):
+    if at_once and not _weights_alone(first, answers):
         message += _of_another_formula(answers)
+    return message + _reservations(answers)
+
+
+def _raises(question: Question, error: Exception, answers: Answers) -> str:
+    """Say which error was raised, and where."""
+    size = "" if question[0] is SELF_ATTENTION else noted_size(error)
+    where = f" ({size})" if size else ""
+    message = f"Wrong {_says(question)}{where}: {_difference(question, answers)}"
+    if AMBIGUOUS in str(error):
+        message += (
+            " A tensor of several numbers is neither true nor false: ask `if mask is not None`, "
+            "and not `if mask`."
+        )
+    return message
+
+
+def _of_limits(question: Question, combination: WrongCombination | None, answers: Answers) -> str:
+    """Say what seems to be wrong with a limit, or with the returned weights alone."""
+    message, probe = "", question[0]
+    near = combination.is_near if combination else answers.mostly_right(question)
+    if combination and combination.dropped:
+        message = f" {combination.dropped}"
+    elif _weights_alone(question, answers):
+        message = (
+            " Its output is right: the weights that it returns aren't those that it uses. Return "
+            "what the values are weighted with, after the mask."
+        )
+    elif combination and combination.spoils_whole_samples:
+        message = _OF_OTHER_SAMPLES
+    elif near and probe.of == "the output" and _LIMITS & set(probe.needs):
+        message = "" if "cache" in probe.needs else _LEAKING
+    if _switched_off(question, answers.tested):
+        message += (
+            " It is right without the triangle: this mask switches causality off, and tokens see "
+            "what comes after them. Put the triangle and the mask together (mask & triangle), and "
+            "hand over both."
+        )
+    return message
+
+
+def _of_idle_arguments(probe: Probe, tested: ModuleUnderTest) -> str:
+    """Say which arguments have no effect."""
+    roles, idle = tested.first.signature.roles, tested.idle_arguments(probe)
+    if not idle:
+        return ""
+    names = " and ".join(f"`{roles[role]}`" for role in idle)
+    message = f" Its {names} {'have' if len(idle) > 1 else 'has'} no effect."
+    if "causal" in idle and tested.changed(always_causal=True).right(SELF_ATTENTION):
+        message += ' If it is always causal on purpose, say causal="always".'
+    return message
+
+
+def _reservations(answers: Answers) -> str:
+    """Say that answers vary, or that not all exhibits were tried."""
+    message = ""
     if answers.varies:
-        message += f"{ASKED_ONCE_MORE}: something in it is random in eval(), or made each time."
+        message = f"{ASKED_ONCE_MORE}: something in it is random in eval(), or made each time."
     if not answers.narrow:
         message += (
             f" Two bugs at once are looked for up to d_model={NARROW}: hand in the class, or "
@@ -212,39 +250,36 @@ def _of_shape(question: Question, answers: Answers) -> str | None:
 
 
 def _of_heads(heads: list[int]) -> str:
-    """Say which heads alone are off."""
+    """Say which heads alone are wrong."""
     which = ", ".join(map(str, heads))
     are = "head {} alone is" if len(heads) == 1 else "heads {} alone are"
     return f"Counted from 0, {are.format(which)} wrong: what is done to heads differs among them."
 
 
 def _weights_alone(question: Question, answers: Answers) -> bool:
-    """Tell whether an answer is right but for the weights."""
+    """Return whether an answer is right but for the weights."""
     probe, _ = question
-    given, right = answers.given[question], answers.behavior((), probe)
-    if isinstance(given, Exception) or isinstance(right, Exception) or probe.of != "the output":
+    if probe.of != "the output":
         return False
-    ours, theirs = ([(output, None) for output, _ in answer] for answer in (given, right))
-    return agree(ours, theirs, probe.tolerance)
+    return outputs_agree(answers.given[question], answers.behavior((), probe), probe.tolerance)
 
 
-def _switched_off(question: Question, patient: Patient) -> bool:
-    """Tell whether an always causal module is right on a limit if it isn't causal behind it."""
-    if not patient.first.setting.always_causal or not _LIMITS & set(question[0].needs):
+def _switched_off(question: Question, tested: ModuleUnderTest) -> bool:
+    """Return whether an always causal module is right with a limit if taken for not causal."""
+    if not tested.first.setting.always_causal or not _LIMITS & set(question[0].needs):
         return False
-    return patient.changed(always_causal=False).right(*question)
+    return tested.changed(always_causal=False).right(*question)
 
 
 def _of_another_formula(answers: Answers) -> str:
-    """Say what may be behind an answer that is wrong on one sequence already."""
-    patient, plain = answers.patient, (PROBES[0], PATHS[0])
-    if plain not in answers.failed or answers.varies:
+    """Say what may explain an answer that is wrong on one sequence already."""
+    if not answers.wrong_at_once or answers.varies:
         return ""
-    if patient.first.setting.always_causal and answers.mostly_right(plain):
+    if answers.tested.first.setting.always_causal and answers.mostly_right(FIRST_QUESTION):
         return " Causal attention gives nearly the same." + _LEAKING
     scale = other_scale(answers)
     everywhere = not answers.heads_off and all(
-        question in answers.failed for question in answers.given if question[0] is PROBES[0]
+        question in answers.failed for question in answers.given if question[0] is SELF_ATTENTION
     )
     if answers.nearly_right and everywhere and not scale:
         return (
@@ -266,83 +301,14 @@ def _of_another_formula(answers: Answers) -> str:
     )
 
 
-def positions_inside(part: str, given: Answer) -> str:
-    """Say why a module with positions inside can't be compared."""
-    what = "Its answer isn't attention's"
-    if isinstance(given, Exception):
-        what = f"It raises {said(given)}"
+def environment_lacks(error: Answer) -> str:
+    """Say that a module needs a package, a device or a dtype that is missing."""
+    assert isinstance(error, Exception)
     return (
-        f"{what}, and {part!r} looks as if positions had a part in it (queries and keys turned, "
-        "scores with a bias for each distance): hand in the module without them (cos = 1 and "
-        "sin = 0 by arguments=..., a table of biases filled with 0), and ask again."
-    )
-
-
-def other_form(error: Exception) -> str:
-    """Say that a module may take its tokens in another form."""
-    return (
-        f"It raises {said(error)}. If it takes its tokens in another form, such as several "
-        "sequences in a tuple or images [B, C, H, W], hand in a module around it, whose "
-        "forward(self, x) takes x [B, T, d] and hands it over so: return self.inner((x, x, x))."
-    )
-
-
-def machine_lacks(error: Exception) -> str:
-    """Say that a module needs something that isn't there where it is asked."""
-    return (
-        f"It raises {said(error)}. That is about the machine, and not about the attention: it is "
-        "asked on the CPU, with weights and tokens in float32, and for gradients. Install what is "
-        "missing, or hand in the path through it that runs so (its eager one), and ask again."
-    )
-
-
-def left_out(error: Exception, names: tuple[str, ...]) -> str:
-    """Say that a module may need what nothing is known of here."""
-    listed = ", ".join(f"{name!r}: ..." for name in names)
-    return (
-        f"It raises {said(error)}, and was asked without {some(names)}, of which nothing is known "
-        f"here: if it needs one of them, hand it over with arguments={{{listed}}}, and ask again."
-    )
-
-
-def norm_otherwise(error: Exception, inside: str | None) -> str:
-    """Say that a normalization can't be set aside."""
-    return (
-        f"It raises {said(error)}: a normalization was set aside to ask the attention alone, and "
-        f"it is needed otherwise than by calling it. {_hand_in(inside)}, and ask again."
-    )
-
-
-def other_dtype(error: Exception) -> str:
-    """Say that a module doesn't stay in the dtype of its weights."""
-    return (
-        f"It raises {said(error)}. It is asked with weights and tokens in float32, and turns some "
-        "of them into another dtype inside: hand in one that computes in the dtype of its tokens."
-    )
-
-
-def low_precision(dtypes: tuple[str, ...]) -> str:
-    """Say that a module computes with fewer digits than its tokens have."""
-    return (
-        f"Its answer is attention's but for some digits, and it computes in {' and '.join(dtypes)} "
-        "inside, whose roundings give as much: no smaller bug would show. Hand in one that "
-        "computes in the dtype of its tokens, and ask again."
-    )
-
-
-def certain_sizes(error: Exception, sizes: str) -> str:
-    """Say that a module takes certain numbers of samples or tokens only."""
-    return (
-        f"It raises {said(error)}, and is right on {sizes}: it takes certain sizes only. "
-        "Hand in a module around it that pads its tokens to such a size, and ask again."
-    )
-
-
-def certain_widths(error: Exception, d_k: int, taken: int) -> str:
-    """Say that a module takes certain widths of heads only."""
-    return (
-        f"It raises {said(error)}. That was with heads of {d_k} numbers; with heads of {taken} it "
-        "answers. Hand in a built module, which is asked at its own sizes."
+        f"It raises {error_text(error)}. That is about the machine, and not about the attention: "
+        "it is tested on the CPU, with weights and tokens in float32, and for gradients. Install "
+        "what is missing, or hand in the path through it that runs so (its eager one), and ask "
+        "again."
     )
 
 
@@ -352,8 +318,8 @@ def refuses(answers: Answers) -> str:
     assert isinstance(error, Exception)
     right = len({probe for probe, _ in answers.given} - {probe for probe, _ in answers.wrong})
     return (
-        f"It raises {said(error)}, on purpose, first on {noted_size(error)}. That is loud, and "
-        f"gives nobody wrong numbers. Asked in {right} other ways it is right; what it refuses "
+        f"It raises {error_text(error)}, on purpose, first on {noted_size(error)}. That is loud, "
+        f"and gives nobody wrong numbers. Asked in {right} other ways it is right; what it refuses "
         f"couldn't be asked ({_names(answers.wrong, answers)}). Hand in a module without this "
         "limit, and ask again."
     )
@@ -370,58 +336,10 @@ def other_masks(answers: Answers) -> str:
     )
 
 
-def other_length(given: list[int], wanted: list[int]) -> str:
-    """Say that an output for other tokens than the queries can't be compared."""
-    return (
-        f"Its output is {given} for tokens {wanted}: attention gives as many as there are queries. "
-        "Hand in the part that does, or one that returns all of them."
-    )
+def at_the_edges(answers: Answers, *, in_full: bool) -> tuple[Guess, str]:
+    """Say what differs at the edges only: like which exhibit, what it means, how to fix it.
 
-
-def left_by_load(names: tuple[str, ...]) -> str:
-    """Say that the reader's function copied nothing into some parameters."""
-    return (
-        f"Its answer isn't attention's, but load left {some(names)} as before: let it copy "
-        "into them too, and ask again."
-    )
-
-
-def bare_parameters(names: tuple[str, ...]) -> str:
-    """Say that square parameters without a layer don't tell how they are used."""
-    return (
-        f"Its answer isn't attention's, and {some(names)} are parameters without a layer, whose "
-        "shape doesn't tell how they are used: neither x @ W nor x @ W.T is right. Pass load=..., "
-        "a function of (your module, a MultiHeadAttention) that copies the second one's weights "
-        "into the first (its W_q.weight is used as x @ W_q.weight.T), and ask again."
-    )
-
-
-def more_than_attention(names: tuple[str, ...], inside: str | None) -> str:
-    """Say which parameters the module has that attention hasn't."""
-    return (
-        f"Its answer isn't attention's, and it has parameters that attention hasn't "
-        f"({some(names)}). {_hand_in(inside)}, or fill them with numbers that change nothing, and "
-        "ask again."
-    )
-
-
-def _hand_in(inside: str | None) -> str:
-    part = f", which seems to be its .{inside}" if inside else ""
-    return f"Hand in the attention alone{part}"
-
-
-def short_context(tokens: int, asked: int) -> str:
-    """Say why a module that takes few tokens can't be compared."""
-    return (
-        f"It raises an error, and has a triangle for {tokens} tokens only: it is asked with up to "
-        f"{asked}. Hand in one that is built for as many."
-    )
-
-
-def at_the_edges(answers: Answers, told: Told, *, in_full: bool) -> tuple[Guess, str]:
-    """Say what differs at the edges only: like which exhibit, what that means, how to fix it.
-
-    The cause too is told `in_full` to those for whom edges count.
+    Say the cause too, `in_full`, if edges count.
     """
     groups: dict[Guess, list[Question]] = {}
     for question in answers.failed:
@@ -436,7 +354,7 @@ def at_the_edges(answers: Answers, told: Told, *, in_full: bool) -> tuple[Guess,
             like = f"It behaves like {_listed(guess)} ({_names(questions, answers)})."
             means = answers.edge(questions[0])
             why = f"{guess[0].cause} " if in_full else ""
-            why += f"{guess[0].hint}{hints(guess, answers.patient, told)}"
+            why += f"{guess[0].hint}{convention_hints(guess, answers.tested)}"
             sentences.append(f"{like} {means} {why}")
         else:
             sentences += [
@@ -452,8 +370,8 @@ def at_the_edges(answers: Answers, told: Told, *, in_full: bool) -> tuple[Guess,
 
 def limits(answers: Answers, passed: bool) -> str:
     """Say in a line each what wasn't tested, and what the candidate was taken for."""
-    lines, patient = [], answers.patient
-    if patient.random_in_training:
+    lines, tested = [], answers.tested
+    if tested.random_in_training:
         lines.append("Not tested in train(), where it is random though its dropout is 0.")
     if passed:
         long = any(probe.name == "a long sequence" for probe, _ in answers.given)
@@ -461,46 +379,41 @@ def limits(answers: Answers, passed: bool) -> str:
             f"Tested with random weights, on 1 to {LONGEST if long else USUAL} tokens, on the CPU: "
             "longer sequences, trained weights and a GPU's kernels may show more."
         )
-        if patient.besides:
+        if tested.extra_parameters:
             lines.append(
-                f"As built, its output doesn't depend on {some(patient.besides)}: what they add "
-                "once they are trained was not tested."
+                f"As built, its output doesn't depend on {name_list(tested.extra_parameters)}: "
+                "what they add once they are trained was not tested."
             )
-    missing = Counter(_lacking(probe, patient) for probe in answers.unasked)
-    if patient.first.forward.foreign_cache:
+    missing = Counter(_lacking(probe, tested) for probe in answers.not_run)
+    if tested.first.signature.foreign_cache:
         del missing[_LACKING["cache"]]
-        lines.append(
-            f"Not tested: a cache of another kind than attnlib's KVCache{_pasts(patient)}."
-        )
+        lines.append(f"Not tested: a cache of another kind than attnlib's KVCache{_pasts(tested)}.")
     if missing:
         counted = (f"{what} ({n} questions)" if n > 1 else what for what, n in missing.items())
         lines.append(
             f"Not tested, because it doesn't offer them under a known name: {', '.join(counted)}."
         )
-    unused = [n for n in patient.first.forward.unused if known_as(n, ROLES) not in PASTS]
+    unused = [n for n in tested.first.signature.unused if known_as(n, ROLES) not in PASTS]
     if unused:
-        lines.append(
-            f"Left at their defaults: {some(unused)} of its forward, of which nothing is known "
-            "here."
-        )
-    if any("normalization" in words for words in patient.taken):
+        lines.append(f"Left at their defaults: {name_list(unused)} of its forward, unknown here.")
+    if any("normalization" in words for words in tested.taken):
         lines.append("Not tested: where its normalization acts, for it was set aside.")
-    if patient.first.setting.mask_replaces:
+    if tested.first.setting.mask_replaces:
         lines.append(
             "Without a mask it is causal, and with one it isn't: that is right where every mask "
             "has the triangle in it. Where one hasn't, tokens see what comes after them, as in the "
             'exhibit "a mask switches causality off".'
         )
-    if "second" not in patient.asked:
-        sizes = patient.first.setting.sizes
+    if "second" not in tested.adapters:
+        sizes = tested.first.setting.sizes
         lines.append(
             f"Tested at one size only: d_model={sizes.d_model}, num_heads={sizes.num_heads}."
         )
-    return "\n".join([*lines, f"Taken as: {'; '.join(patient.taken)}."])
+    return "\n".join([*lines, f"Taken as: {'; '.join(tested.taken)}."])
 
 
 def as_html(heading: str, message: str, passed: bool) -> str:
-    """Write a diagnosis for pages: its findings as a list, and a paragraph for each other line."""
+    """Return a diagnosis as HTML: a list of findings, a paragraph for each other line."""
     lines = message.split("\n")
     items = [line.removeprefix(ITEM) for line in lines if line.startswith(ITEM)]
     first, *others = [line for line in lines if not line.startswith(ITEM)]
@@ -513,19 +426,19 @@ def as_html(heading: str, message: str, passed: bool) -> str:
     )
 
 
-def _lacking(probe: Probe, patient: Patient) -> str:
-    """Name what a probe needs and a patient doesn't take."""
-    forward = patient.first.forward
-    needs = [need for need in probe.needs if need not in patient.first.takes]
-    if needs and needs[0] in ("mask", "masks") and "mask" not in forward.roles:
+def _lacking(probe: Probe, tested: ModuleUnderTest) -> str:
+    """Name what a probe needs and a module doesn't take."""
+    signature = tested.first.signature
+    needs = [need for need in probe.needs if need not in tested.first.takes]
+    if needs and needs[0] in ("mask", "masks") and "mask" not in signature.roles:
         return _LACKING["mask"]
-    sizes = [size for size in probe.sizes if size not in patient.asked]
+    sizes = [size for size in probe.sizes if size not in tested.adapters]
     return _LACKING[(needs or sizes or ["weights"])[-1]]
 
 
-def _pasts(patient: Patient) -> str:
+def _pasts(tested: ModuleUnderTest) -> str:
     """Name the arguments for such a cache, which are left at their defaults."""
-    unused = patient.first.forward.unused
+    unused = tested.first.signature.unused
     names = [name for name in unused if known_as(name, ROLES) in PASTS]
     return f" ({', '.join(names)})" if names else ""
 

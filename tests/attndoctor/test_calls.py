@@ -129,7 +129,7 @@ CALLS = {
     "an unknown argument": (NeedsPositions, ["'freqs_cis'", "arguments={'freqs_cis': ...}"]),
     "two unknown arguments": (NeedsTheImage, ["'H' and 'W'", "arguments={'H': ..., 'W': ...}"]),
     "lengths": (NeedsLengths, ["needs 'key_value_sequences' and 'key_value_sequence_lengths'"]),
-    "a config and more": (NeedsAConfigAndMore, ["needs 'vis', of", "(..., vis=...))"]),
+    "a config and more": (NeedsAConfigAndMore, ["needs 'vis'", "(..., vis=...))"]),
     "no tokens": (NeedsNothing, ["forward of NeedsNothing must take tokens"]),
     "an unknown size": (NeedsSomethingElse, ["'flavor'", "diagnose(lambda d_model, num_heads:"]),
     "a refusal": (Refuses, ["d_model=30", "AssertionError: d_model must be divisible by 64",

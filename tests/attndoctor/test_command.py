@@ -1,9 +1,11 @@
 """The diagnosis as a test and as a command."""
 
+import json
 import subprocess
 import sys
 
 import pytest
+import torch
 from tools import ROOT
 from tools.broken_attentions import Plain, scaled_by
 
@@ -85,7 +87,7 @@ def test_a_check_fails_with_the_diagnosis():
 def test_a_check_that_cannot_be_asked_is_an_error():
     with pytest.raises(CallError, match="got NoneType") as error:
         check(lambda d_model, num_heads: None)
-    assert [entry.path.name for entry in error.traceback] == ["test_command.py", "check.py"]
+    assert [entry.path.name for entry in error.traceback] == ["test_command.py", "diagnosis.py"]
     with pytest.raises(CallError) as error:
         check(lambda d_model, num_heads: 1 / 0)
     assert isinstance(error.value.__cause__, ZeroDivisionError)
@@ -107,6 +109,22 @@ def test_the_command_passes_its_options_on(capsys, file):
     assert run(capsys, f"{file}:Attention", "--no-batch-first")[0] == 1
     assert run(capsys, f"{file}:built", "--num-heads", 2)[0] == 1
     assert run(capsys, f"{file}:Unscaled", "--scale", "1")[0] == 0
+
+
+def test_the_command_prints_json(capsys, file):
+    assert main([f"{file}:Unscaled", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["healthy"], found["first_seen_on"]) == (False, "self-attention")
+    assert [one["name"] for one in found["exhibits"]] == ["no scale"]
+    assert "forward(x)" in found["taken"] and "say scale=1" in found["advice"][0]
+    assert found["versions"]["torch"] == torch.__version__
+
+    assert main([f"{file}:Attention", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["healthy"] and found["first_seen_on"] is None and found["exhibits"] == []
+
+    assert main([f"{file}:Sizes", "--json"]) == 2
+    assert not json.loads(capsys.readouterr().out)["healthy"]
 
 
 def test_what_cannot_be_asked_has_a_status_of_its_own(capsys, file):

@@ -11,8 +11,8 @@ from tools.broken_attentions import MadeAnew, scaled_by
 from torch import nn
 
 from attndoctor import diagnose
+from attndoctor.module_under_test import reference_answer
 from attndoctor.museum import SteppedAttention, named
-from attndoctor.patient import answer_of_attnlib
 from attndoctor.reference import reference
 from attnlib import MultiHeadAttention
 
@@ -297,7 +297,7 @@ def test_dropout_in_evaluation_is_found():
 def test_torch_s_settings_change_no_diagnosis(settings):
     """Neither one made within them nor one made later, for which answers are kept."""
     bug = named("NaN only in the gradient")
-    for function in (answer_of_attnlib, reference):
+    for function in (reference_answer, reference):
         function.cache_clear()
     with settings():
         within = diagnose(MultiHeadAttention), diagnose(bug)

@@ -10,13 +10,13 @@ import torch
 from tools import ROOT
 
 from attndoctor import diagnose, museum
-from attndoctor.comparing import agree
 from attndoctor.examine import examine
+from attndoctor.match import Answers
 from attndoctor.museum import EXHIBITS, named
 from attndoctor.museum._exhibit import Exhibit
-from attndoctor.naming import Answers
+from attndoctor.options import DiagnoseOptions
 from attndoctor.probes import PROBES
-from attndoctor.told import Told
+from attndoctor.reference import agree
 from attnlib import MultiHeadAttention, causal_mask
 
 PAGE = ROOT / "book" / "museum.md"
@@ -42,8 +42,8 @@ def test_each_exhibit_is_named_as_itself(exhibit):
 @pytest.fixture(scope="module")
 def behavior():
     """What an exhibit answers to a probe that a MultiHeadAttention is asked."""
-    patient = examine(MultiHeadAttention, Told())
-    return lambda exhibit, probe: Answers(patient, {}).behavior((exhibit,), probe)
+    tested = examine(MultiHeadAttention, DiagnoseOptions())
+    return lambda exhibit, probe: Answers(tested, {}).behavior((exhibit,), probe)
 
 
 def test_no_two_exhibits_behave_alike(behavior):

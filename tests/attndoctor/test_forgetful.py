@@ -25,30 +25,30 @@ from tools.forgetful_attentions import (
 )
 
 from attndoctor import diagnose
-from attndoctor.crossings import (
+from attndoctor.call import RandomInputs
+from attndoctor.examine import examine
+from attndoctor.museum import named
+from attndoctor.options import DiagnoseOptions
+from attndoctor.probes import PROBES
+from attndoctor.questions import (
     ANYWHERE,
     AS_MANY_TOKENS,
-    MANY_SAMPLES,
     MORE_KEYS,
     MORE_QUERIES,
     ON_THE_RIGHT,
     ONE_QUERY,
     ONE_SAMPLE,
-    Crossing,
+    THIRTEEN_SAMPLES,
+    MaskCombinations,
     limits_in,
 )
-from attndoctor.draw import Draw
-from attndoctor.examine import examine
-from attndoctor.museum import named
-from attndoctor.probes import PROBES
-from attndoctor.told import Told
 from attnlib import MultiHeadAttention
 
 pytestmark = pytest.mark.thorough
 
 diagnosed = cache(diagnose)
 SITUATIONS = (
-    ON_THE_RIGHT, ANYWHERE, ONE_SAMPLE, MANY_SAMPLES, ONE_QUERY, AS_MANY_TOKENS, MORE_KEYS,
+    ON_THE_RIGHT, ANYWHERE, ONE_SAMPLE, THIRTEEN_SAMPLES, ONE_QUERY, AS_MANY_TOKENS, MORE_KEYS,
     MORE_QUERIES,
 )  # fmt: skip
 
@@ -89,9 +89,11 @@ def test_what_is_kept_is_not_taken_for_another_bug(candidate):
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.says)
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_real_query_has_a_key_left_and_no_limit_is_idle(situation, causal):
-    asked = examine(MISSED["AlwaysCausalFilled"] if causal else MultiHeadAttention, Told()).first
+    adapter = examine(
+        MISSED["AlwaysCausalFilled"] if causal else MultiHeadAttention, DiagnoseOptions()
+    ).first
     for seed in range(1, 40):
-        limits = limits_in(situation, Draw(asked, seed))
+        limits = limits_in(situation, RandomInputs(adapter, seed))
         real = limits["key_mask"]
         assert not real.all()
         for mask in (limits["mask"], limits["masks"]):
@@ -202,14 +204,14 @@ def test_code_without_padding_inside_needs_no_option():
     assert "attention_mask [B, T] where True = may look" in diagnosed(TakesPaddingOut).taken
 
 
-def test_crossings_ask_what_is_taken_and_nothing_else():
+def test_combinations_cover_what_is_taken_and_nothing_else():
     (probe,) = (probe for probe in PROBES if probe.name == "limits on few and many")
-    assert isinstance(probe.ask, Crossing)
-    cells = probe.ask.cells(frozenset({"causal", "key_mask", "two sequences"}))
+    assert isinstance(probe.run, MaskCombinations)
+    cells = probe.run.combinations(frozenset({"causal", "key_mask", "two sequences"}))
     assert [(situation, group) for situation, group in cells] == [
         (ONE_SAMPLE, ("key_mask",)), (ONE_SAMPLE, ("causal",)),
-        (ONE_SAMPLE, ("key_mask", "causal")), (MANY_SAMPLES, ("key_mask",)),
-        (MANY_SAMPLES, ("causal",)), (MANY_SAMPLES, ("key_mask", "causal")),
+        (ONE_SAMPLE, ("key_mask", "causal")), (THIRTEEN_SAMPLES, ("key_mask",)),
+        (THIRTEEN_SAMPLES, ("causal",)), (THIRTEEN_SAMPLES, ("key_mask", "causal")),
     ]  # fmt: skip
 
 

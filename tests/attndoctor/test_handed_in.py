@@ -864,7 +864,7 @@ def test_keys_and_values_that_are_returned_are_no_weights(candidate, names):
     diagnosis = diagnose(candidate)
     assert diagnosis.heading == "Healthy.", diagnosis
     assert f"a cache of another kind than attnlib's KVCache ({names})." in diagnosis.message
-    assert "nothing is known here" not in diagnosis.message
+    assert "unknown here" not in diagnosis.message
 
     class Unscaled(candidate):
         def scores(self, q, k):

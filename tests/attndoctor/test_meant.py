@@ -12,8 +12,8 @@ from torch import nn
 
 from attndoctor import check, diagnose, museum
 from attndoctor.__main__ import main
+from attndoctor.conventions import CONVENTIONS as KNOWN
 from attndoctor.diagnosis import UNLESS_MEANT
-from attndoctor.meant import CONVENTIONS as KNOWN
 from attndoctor.museum import named
 from attnlib import MultiHeadAttention
 from attnlib.functional import merge_heads, split_heads

@@ -14,10 +14,10 @@ from tools.uncommon_attentions import SharedDropout
 from attndoctor import diagnose
 from attndoctor.build import FIRST, SECOND
 from attndoctor.examine import examine
+from attndoctor.match import Answers
 from attndoctor.museum import EXHIBITS
-from attndoctor.naming import Answers
+from attndoctor.options import DiagnoseOptions
 from attndoctor.probes import PROBES
-from attndoctor.told import Told
 
 pytestmark = pytest.mark.thorough
 
@@ -64,7 +64,7 @@ def test_what_matters_to_few_is_told_and_passes(probe):
 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_no_formula_of_the_sizes_passes_for_the_root_of_d_k(formula):
-    answers = Answers.of(examine(scaled_by(FORMULAS[formula]), Told()))
+    answers = Answers.of(examine(scaled_by(FORMULAS[formula]), DiagnoseOptions()))
     assert answers.wrong  # which diagnose() would then explain, three times as long
 
 
@@ -161,10 +161,10 @@ def test_a_forbidden_key_shouts_further_than_an_exponential_reaches():
             gaps.append(above)
             return super().weigh(scores, allowed)
 
-    patient = examine(Recorded, Told())
+    tested = examine(Recorded, DiagnoseOptions())
     (probe,) = (probe for probe in PROBES if probe.name == "a forbidden key that shouts")
     gaps.clear()
-    patient.answer(probe)
+    tested.answer(probe)
     assert len(gaps) == 4  # behind a mask, padding, the triangle; and one that is left alone
     for above in gaps[:3]:
         above = above[:, :, 1:-1]

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from tools import public_attentions as public
+from tools.broken_attentions import SlicesOfTokens
 from torch import nn
 from transformers import BertConfig, GemmaConfig, GPT2Config, LlamaConfig, Qwen3Config
 from transformers.models.bert.modeling_bert import BertAttention, BertSelfAttention
@@ -14,10 +15,10 @@ from transformers.models.llama.modeling_llama import LlamaAttention
 from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
 from attndoctor import diagnose
-from attndoctor.constructing import LONGEST
-from attndoctor.examine import USUAL
+from attndoctor.build import LONGEST
 from attndoctor.museum import named, visitors
 from attndoctor.questions import LONGEST as LONGEST_ASKED
+from attndoctor.questions import USUAL
 from attnlib import MultiHeadAttention
 
 pytestmark = pytest.mark.thorough
@@ -83,14 +84,14 @@ KINDS = {
         "its mask [B, T, T] where True = hidden; returning weights [h B, T, T]"),
     "padding called mask": (public.PaddingCalledMask, {}, set(),
         "its mask [B, T] where True = may look"),
-    "bare matrices": (public.BareMatrices, {}, FILLED, "its bare parameters used as x @ W."),
+    "bare matrices": (public.BareMatrices, {}, FILLED, "its raw parameters used as x @ W."),
     "bare matrices, built": (public.BareMatrices(48, 4), {}, FILLED, "used as x @ W."),
-    "bare layers": (public.BareLayers, {}, set(), "its bare parameters used as x @ W.T"),
+    "bare layers": (public.BareLayers, {}, set(), "its raw parameters used as x @ W.T"),
     "a matrix for each head": (public.PerHead, {}, set(), "always causal"),
     "kernels of Flax": (public.KernelsOfFlax, {}, set(), "forward(inputs_q, inputs_kv)"),
     "keys first": (public.KeysFirst, {}, set(), "(blocks, in the order k, q, v)"),
     "values first, of three": (public.ValuesFirstOfThree, {}, set(),
-        "in the order v, k, q); its bare parameters used as x @ W"),
+        "in the order v, k, q); its raw parameters used as x @ W"),
     "lists of matrices": (public.ListsOfMatrices, {}, set(), "used as x @ W"),
     "biases apart": (public.BiasesApart, {}, set(), "without a bias in W_k"),
     "one key head": (public.MultiQuery, {}, set(), "forward(x)"),
@@ -136,6 +137,16 @@ def test_what_is_right_where_it_promises_anything_is_healthy(name):
     assert diagnosis.heading.startswith("Healthy")
     assert {exhibit.name for exhibit in diagnosis.exhibits} == edges
     assert words in diagnosis.taken + "." and words in diagnosis.message
+
+
+@pytest.mark.parametrize(
+    "candidate", [SlicesOfTokens, SlicesOfTokens(24, 3), SlicesOfTokens(64, 8)]
+)
+def test_matrices_as_wide_as_one_head_are_found_and_named(candidate):
+    diagnosis = diagnose(candidate)
+    assert diagnosis.heading == "Broken."
+    assert [one.name for one in diagnosis.exhibits] == ["slices of the embedding", "sqrt(d_model)"]
+    assert "gradients," not in diagnosis.message  # these are explained too
 
 
 def test_positions_inside_cannot_be_asked():

@@ -5,7 +5,7 @@ from tools import uncommon_attentions as uncommon
 
 from attndoctor import diagnose
 from attndoctor.diagnosis import CANNOT_BE_ASKED, UNLESS_MEANT
-from attndoctor.told import CallError
+from attndoctor.options import CallError
 
 pytestmark = pytest.mark.thorough
 

@@ -9,8 +9,8 @@ from tools.broken_attentions import Limited, Plain
 from torch import nn
 
 from attndoctor import CallError, diagnose
-from attndoctor.examine import hints_at_positions
 from attndoctor.museum import named
+from attndoctor.not_comparable import hints_at_positions
 
 diagnosed = cache(diagnose)
 

@@ -55,6 +55,29 @@ def fit(mask=None, key_mask=None, causal=False, T=None):
     return allowed & torch.ones(T, T, dtype=torch.bool).tril() if causal else allowed
 
 
+class SlicesOfTokens(nn.Module):
+    """SelfAttention of a popular video, as it is there: each head sees its part of the tokens."""
+
+    def __init__(self, embed_size, heads):
+        super().__init__()
+        self.embed_size, self.heads, self.head_dim = embed_size, heads, embed_size // heads
+        self.values, self.keys, self.queries = (
+            nn.Linear(self.head_dim, self.head_dim, bias=False) for _ in range(3)
+        )
+        self.fc_out = nn.Linear(heads * self.head_dim, embed_size)
+
+    def forward(self, values, keys, query, mask):
+        v, k, q = (
+            linear(x.reshape(len(x), -1, self.heads, self.head_dim))
+            for linear, x in ((self.values, values), (self.keys, keys), (self.queries, query))
+        )
+        energy = torch.einsum("nqhd,nkhd->nhqk", q, k)
+        if mask is not None:
+            energy = energy.masked_fill(mask == 0, float("-1e20"))
+        weights = torch.softmax(energy / self.embed_size**0.5, dim=3)
+        return self.fc_out(torch.einsum("nhql,nlhd->nqhd", weights, v).flatten(2))
+
+
 class Limited(Plain):
     """With a mask, padding and causal, all right."""
 

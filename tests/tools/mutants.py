@@ -19,8 +19,8 @@ import torch
 
 import attnlib
 from attndoctor.examine import examine
-from attndoctor.naming import Answers
-from attndoctor.told import Told
+from attndoctor.match import Answers
+from attndoctor.options import DiagnoseOptions
 from attndoctor.torch_settings import usual_settings
 
 FOLDER = Path(attnlib.__file__).parent
@@ -136,10 +136,10 @@ def _of_attnlib() -> tuple[tuple[str, ...], ...]:
 def _asked(candidate: type[attnlib.MultiHeadAttention]) -> tuple[bool, tuple[tuple[str, ...], ...]]:
     """Return whether a probe failed; what wasn't asked, and what it was taken for."""
     with usual_settings(), torch.random.fork_rng(devices=[]):
-        answers = Answers.of(examine(candidate, Told()))
+        answers = Answers.of(examine(candidate, DiagnoseOptions()))
         return bool(answers.failed), (
-            tuple(probe.name for probe in answers.unasked),
-            answers.patient.taken,
+            tuple(probe.name for probe in answers.not_run),
+            answers.tested.taken,
         )
 
 

@@ -6,7 +6,7 @@
 
 An exhibit is the right attention (`SteppedAttention`, a plain one in steps) with one step replaced
 by a broken one. It is built like `MultiHeadAttention`, and carries its story, its cause, how one
-would notice, and the hint that exercises give to whoever writes it again.
+would notice, and the hint that exercises give to those who write it again.
 """
 
 from attndoctor.museum._catalog import EXHIBITS, named

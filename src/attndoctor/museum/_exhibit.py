@@ -45,7 +45,7 @@ class Exhibit:
         cause: why it goes wrong, in one sentence.
         story: how people come to write it.
         notice: how one would notice.
-        hint: what to tell whoever wrote it.
+        hint: what to tell its author.
         killed_by: the name of the first probe of `diagnose` on which it is wrong.
         thread: where it happened in public, or None where no thread or file is known.
         only_loaded: whether only loaded weights show it, since the right attention with its

@@ -1,0 +1,515 @@
+"""The candidate's modules at several sizes, loaded with the reference's weights, ready to run."""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from attndoctor.build import (
+    DROPPED,
+    FIRST,
+    GROUPED,
+    ODD,
+    ONE_HEAD,
+    SECOND,
+    Candidate,
+    as_built,
+    build,
+    copy_of,
+    own_sizes,
+    set_norms_aside,
+    unloadable,
+    unwrapped,
+)
+from attndoctor.call import PATHS, Adapter, Path, RandomInputs, attnlib_adapter, read_signature
+from attndoctor.options import CallError, DiagnoseOptions, Load, Steps, error_text, name_list
+from attndoctor.probes import Probe, run_probe
+from attndoctor.reference import (
+    PROJECTIONS,
+    Answer,
+    Pair,
+    Setting,
+    Sizes,
+    agree,
+    reference,
+    stepped,
+)
+from attndoctor.weights import (
+    NUMBERS,
+    Layout,
+    WeightMap,
+    fill,
+    find_weights,
+    guessed,
+    layouts,
+    own_weights,
+    packed,
+    uses_transposed,
+)
+from attnlib.attention import MultiHeadAttention
+
+
+@lru_cache(maxsize=1024)  # a diagnosis needs some hundreds, of wide modules a megabyte each
+def reference_answer(
+    probe: Probe, setting: Setting, takes: frozenset[str], steps: Steps = ()
+) -> Answer:
+    """Return what the reference answers, or one with some steps replaced."""
+    module = stepped(setting, dict(steps)) if steps else reference(setting)
+    with attnlib_adapter(module, setting, takes).on(PATHS[0]) as adapter:
+        return run_probe(probe, adapter)
+
+
+@dataclass(frozen=True)
+class ModuleUnderTest:
+    """A candidate's modules, by the names of their sizes, and the reference beside them.
+
+    taken: what the candidate was taken for, in a few words each. random_in_training: two calls in
+    training differ though its dropout is 0. rare: its weights have a rare layout.
+    """
+
+    candidate: Candidate
+    options: DiagnoseOptions
+    adapters: dict[str, Adapter]
+    taken: tuple[str, ...] = ()
+    random_in_training: bool = False
+    rare: bool = False
+
+    @property
+    def first(self) -> Adapter:
+        """The module that is examined."""
+        return self.adapters["first"]
+
+    def answer(self, probe: Probe, path: Path = PATHS[0]) -> Answer:
+        """Run a probe on all modules that it is for."""
+        results: list[Pair] = []
+        for adapter in self._for(probe):
+            with adapter.on(path) as on_path:
+                answer = run_probe(probe, on_path)
+            if isinstance(answer, Exception):
+                return answer
+            results += answer
+        return results
+
+    def compared(self, probe: Probe, steps: Steps = ()) -> Answer:
+        """Return the reference's answers, or those of one with these steps."""
+        results: list[Pair] = []
+        for adapter in self._for(probe):
+            answer = self._reference_answer(probe, adapter, steps)
+            if isinstance(answer, Exception):
+                return answer
+            results += answer
+        return results
+
+    def behaves_like(self, steps: Steps, probe: Probe, given: Answer) -> bool:
+        """Return whether these steps give an answer, error messages included."""
+        self.options.clock.tick()
+        start = 0
+        for adapter in self._for(probe):  # one size after the other: most fail on the first
+            answer = self._reference_answer(probe, adapter, steps)
+            if isinstance(answer, Exception):
+                return type(given) is type(answer) and str(given) == str(answer)
+            if isinstance(given, Exception):
+                continue
+            if not agree(given[start : start + len(answer)], answer, probe.tolerance):
+                return False
+            start += len(answer)
+        return not isinstance(given, Exception)
+
+    def right(self, probe: Probe, path: Path = PATHS[0]) -> bool:
+        """Return whether its answers to a probe are right, one size after the other."""
+        for adapter in self._for(probe):
+            with adapter.on(path) as on_path:
+                given = run_probe(probe, on_path)
+            if not agree(given, self._reference_answer(probe, adapter), probe.tolerance):
+                return False
+        return True
+
+    def right_when_fresh(self, probe: Probe, path: Path) -> bool:
+        """Return whether copies that were never called are right."""
+        adapters = {size: one.fresh_copy() for size, one in self.adapters.items()}
+        return replace(self, adapters=adapters).right(probe, path)
+
+    def right_weights(self, probe: Probe) -> bool:
+        """Return whether the weights that it returns are right, whatever its outputs are."""
+        given, right = self.answer(probe), self.compared(probe)
+        if isinstance(given, Exception) or isinstance(right, Exception):
+            return False
+        shown, weights = ([(None, weights) for _, weights in answer] for answer in (given, right))
+        return agree(shown, weights, probe.tolerance)
+
+    def gives_outputs(self, probe: Probe) -> bool:
+        """Return whether its outputs have the right shapes, whatever is in them."""
+        given, right = self.answer(probe), self.compared(probe)
+        if isinstance(given, Exception) or isinstance(right, Exception):
+            return False
+        pairs = zip(given, right, strict=True)
+        return all(a is None or b is None or a.shape == b.shape for (a, _), (b, _) in pairs)
+
+    def raises(self, probe: Probe) -> bool:
+        """Return whether a probe makes it raise an error."""
+        return isinstance(self.answer(probe), Exception)
+
+    def has(self, probe: Probe) -> bool:
+        """Return whether there is a module for a probe."""
+        return bool(self._for(probe))
+
+    def _for(self, probe: Probe) -> list[Adapter]:
+        return [self.adapters[size] for size in probe.sizes if size in self.adapters]
+
+    def _reference_answer(self, probe: Probe, adapter: Adapter, steps: Steps = ()) -> Answer:
+        if self.options.formula:
+            steps = tuple(sorted((dict(self.options.formula) | dict(steps)).items()))
+        return reference_answer(probe, adapter.setting, adapter.takes, steps)
+
+    def with_note(self, words: str) -> "ModuleUnderTest":
+        """Add to what the candidate is taken for."""
+        return replace(self, taken=(*self.taken, words))
+
+    def changed(self, **changes: Any) -> "ModuleUnderTest":
+        """Return the same modules, called in another way."""
+        setting = {k: v for k, v in changes.items() if k in ("always_causal", "mask_replaces")}
+        rest = {k: v for k, v in changes.items() if k not in setting}
+        adapters = {}
+        for size, one in self.adapters.items():
+            one = replace(one, setting=replace(one.setting, **setting), **rest)
+            takes = one.signature.takes
+            if one.setting.always_causal:
+                takes -= {"two sequences", "causal"}
+            adapters[size] = replace(one, takes=takes)
+        return replace(self, adapters=adapters)
+
+    def varies(self, path: Path) -> bool:
+        """Return whether two equal calls give two outputs."""
+        x = RandomInputs(self.first).tokens(2, 7)
+        with suppress(Exception), self.first.on(path) as adapter:
+            (one, _), (other, _) = adapter(x.clone()), adapter(x.clone())
+            return not torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
+        return False
+
+    def counts_calls(self, path: Path) -> bool:
+        """Return whether its outputs vary with earlier calls, and not by chance.
+
+        Fresh copies agree, and two calls of one copy with the same seed don't.
+        """
+        x = RandomInputs(self.first).tokens(2, 7)
+
+        def answers(adapter: Adapter, calls: int) -> list[Tensor]:
+            found = []
+            with adapter.on(path) as on_path:
+                for _ in range(calls):
+                    torch.default_generator.manual_seed(1)
+                    found.append(on_path(x.clone())[0].detach())
+            return found
+
+        with suppress(Exception):
+            (one,), (other,) = (answers(self.first.fresh_copy(), 1) for _ in range(2))
+            first, second = answers(self.first.fresh_copy(), 2)
+            return torch.equal(one, other) and not torch.equal(first, second)
+        return False
+
+    @property
+    def low_precisions(self) -> tuple[str, ...]:
+        """Names of the dtypes with fewer digits than float32 in which it computes."""
+        with suppress(Exception), self.first.on(PATHS[0]) as adapter, _Precisions() as seen:
+            adapter(RandomInputs(adapter).tokens(2, 7))
+            return tuple(sorted(str(dtype).removeprefix("torch.") for dtype in seen.low))
+        return ()
+
+    @property
+    def extra_parameters(self) -> tuple[str, ...]:
+        """Names of parameters that move its output, and hold none of attention's weights."""
+        parameters = dict(self.first.module.named_parameters())
+        names = [name for name in self.first.untouched if parameters[name].requires_grad]
+        with suppress(Exception), self.first.on(PATHS[0]) as adapter:
+            output, _ = adapter(RandomInputs(adapter).tokens(2, 7))
+            numbers = [parameters[name] for name in names]
+            slopes = torch.autograd.grad(output.square().sum(), numbers, allow_unused=True)
+            return tuple(n for n, slope in zip(names, slopes, strict=True) if slope is not None)
+        return ()
+
+    def idle_arguments(self, probe: Probe) -> tuple[str, ...]:
+        """Return the roles of the arguments that a probe is about, and that change nothing."""
+        about = {"causal"}
+        if "two sequences" in probe.needs:
+            about = {"key", "value", "key_value"}
+        elif probe.needs:
+            about |= {"mask", "key_mask"}
+        inputs = RandomInputs(self.first)
+        x, one, other = inputs.tokens(2, 7), inputs.tokens(2, 5), inputs.tokens(2, 5)
+        real = torch.arange(7) < torch.tensor([[5], [6]])
+        limits = {"mask": inputs.mask(7, 7), "key_mask": real, "causal": True}
+        tokens = {"key": (x, other, one), "value": (x, one, other), "key_value": (x, other)}
+        idle = []
+        for role in self.first.signature.roles:
+            if role not in about & self.first.takes:
+                continue
+            with suppress(Exception), self.first.on(PATHS[0]) as adapter:
+                before, _ = adapter(*((x,) if role in limits else (x, one, one)))
+                limit: dict[str, Any] = {role: limits[role]} if role in limits else {}
+                after, _ = adapter(*tokens.get(role, (x,)), **limit)
+                if torch.equal(before, after):
+                    idle.append(role)
+        return tuple(idle)
+
+
+class _Precisions(TorchFunctionMode):
+    """Records in which dtypes with fewer digits than float32 anything inside is computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.low: set[torch.dtype] = set()
+
+    def __torch_function__(
+        self, function: Callable, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and result.dtype in (torch.float16, torch.bfloat16):
+            self.low.add(result.dtype)
+        return result
+
+
+# --- loading the reference's weights -------------------------------------------------------------
+
+
+def in_each_layout(candidate: Candidate, options: DiagnoseOptions) -> Iterator[ModuleUnderTest]:
+    """Yield the candidate's modules, loaded in each layout that its weights may have."""
+    modules, sizes = _modules(candidate, options)
+    taken = _taken_as_built(candidate, modules)
+    own_numbers = modules["first"].named_parameters() if isinstance(candidate, nn.Module) else ()
+    unwell = {name for name, numbers in own_numbers if not numbers.isfinite().all()}
+    frozen = {name for name, p in modules["first"].named_parameters() if not p.requires_grad}
+    tried = [Layout(options.qkv or "blocks", transposed=options.transposed is not False)]
+    for i, layout in enumerate(tried, 1):  # the first one's weight map tells which others there are
+        options.clock.doing = f"looking for the layout of its weights ({i} of {len(tried)})"
+        adapters = {}
+        for name, module in modules.items():
+            one = _loaded(copy_of(module), sizes[name], options, layout)
+            if one is not None:
+                adapters[name] = one
+            elif name == "first":
+                raise CallError(unloadable(module, sizes[name]))
+        first = adapters["first"]
+        weight_map = first.weight_map or []
+        if options.qkv and not packed(weight_map):
+            raise CallError(
+                f"qkv={options.qkv!r} is for queries, keys and values made by one projection, but "
+                f"this {type(first.module).__name__} has none: leave it out"
+            )
+        if len(tried) == 1:
+            tried += layouts(weight_map, options.qkv, options.transposed)[1:]
+        words = (*taken, *_taken_as_loaded(first, options, unwell, frozen))
+        words = (*words, *_stored(weight_map, layout))
+        rare = bool(layout.spread) or layout.packing == NUMBERS
+        yield ModuleUnderTest(candidate, options, adapters, words, rare=rare)
+
+
+def _modules(
+    candidate: Candidate, options: DiagnoseOptions
+) -> tuple[dict[str, nn.Module], dict[str, Sizes]]:
+    """Build modules of all sizes that the candidate offers."""
+    if isinstance(candidate, nn.Module):
+        sizes = {"first": own_sizes(candidate, options)}
+    else:
+        sizes = {"first": FIRST, "second": SECOND, "grouped": GROUPED}
+        sizes |= {"one head": ONE_HEAD, "odd": ODD}
+    sizes["dropout"] = replace(sizes["first"], dropout=DROPPED)
+    modules: dict[str, nn.Module] = {}
+    for name, size in tuple(sizes.items()):
+        try:
+            module = build(candidate, size)
+        except CallError:
+            if name == "first":
+                raise
+            continue
+        if module is not None:
+            modules[name] = module
+            if options.load is None:  # a class may have one key head, or wider heads, by itself
+                sizes[name] = as_built(module, size) or size
+    return modules, sizes
+
+
+def _taken_as_built(candidate: Candidate, modules: dict[str, nn.Module]) -> list[str]:
+    """Set norms aside; say that, and what was unwrapped."""
+    wrapped = isinstance(candidate, nn.Module) and unwrapped(candidate) is not candidate
+    taken = [f"what stands in a {type(candidate).__name__}"] if wrapped else []
+    norms, *_ = [set_norms_aside(module) for module in modules.values()]
+    return [*taken, f"its normalization ({', '.join(norms)}) set aside"] if norms else taken
+
+
+def _taken_as_loaded(
+    first: Adapter, options: DiagnoseOptions, unwell: set[str], frozen: set[str]
+) -> Iterator[str]:
+    """Say which sizes, biases and weights a module was taken to have."""
+    sizes, weight_map = first.setting.sizes, first.weight_map or ()
+    if sizes.head_dim:
+        yield f"its {sizes.num_heads} heads {sizes.d_k} wide, with d_model={sizes.d_model}"
+    missing = [W for W in PROJECTIONS if W not in first.setting.biases]
+    if missing:
+        without = "biases" if len(missing) == 4 else f"a bias in {', '.join(missing)}"
+        yield f"without {without}"
+    filled = dict.fromkeys(entry.theirs for entry in weight_map)
+    odd = [name for name in filled if name in unwell]
+    if odd:
+        yield f"its {name_list(odd)}, not all of them numbers, filled anew"
+    still = [name for name in filled if name in frozen]
+    if still:
+        yield f"its frozen weights ({name_list(still)}) free to learn"
+    biases = [entry.theirs for entry in weight_map if entry.ours.endswith("bias")]
+    if options.bias is False and biases:
+        yield f"its biases ({name_list(biases)}) filled with 0, for bias=False was told"
+    if options.scale is not None:
+        yield "with the scale that was told"
+    if not options.out_projection:
+        yield "without a projection out of the heads"
+        W_o = [entry.theirs for entry in weight_map if entry.ours == "W_o.weight"]
+        if W_o:
+            yield (
+                f"its {name_list(W_o)} filled with the identity, for out_projection=False says "
+                "that it has none"
+            )
+
+
+def _stored(weight_map: WeightMap, layout: Layout) -> Iterator[str]:
+    """Say how weights are stored, where that was found by trying."""
+    order = packed(weight_map)
+    if layout.spread:
+        yield f"the numbers of a head spread, (d h), in {' and '.join(layout.spread)}"
+    if order:
+        made = [word for word in ("queries", "keys", "values") if word[0] in order]
+        which = " and ".join((", ".join(made[:-1]), made[-1]))
+        usual = order in ("qkv", "kv", "qk")
+        in_order = "" if usual else f", in the order {', '.join(order)}"
+        yield f"{which} made by one projection ({layout.packing}{in_order})"
+    if guessed(weight_map):
+        yield f"its raw parameters used as {'x @ W' if layout.transposed else 'x @ W.T'}"
+
+
+def _loaded(
+    module: nn.Module, sizes: Sizes, options: DiagnoseOptions, layout: Layout
+) -> Adapter | None:
+    """Copy the reference's weights into a module; None if that fails at these sizes."""
+    signature = read_signature(module, options)
+    if options.batch_first is not None:
+        signature = replace(signature, batch_first=options.batch_first)
+    weight_map = None
+    if options.load is None:
+        weight_map = _own_or_found(module, sizes, layout)
+        if weight_map is None:
+            return None
+    setting = Setting(
+        sizes, _biases(module, sizes, options, weight_map), options.causal == "always", False,
+        options.out_projection,
+    )  # fmt: skip
+    right = copy.deepcopy(reference(setting))  # `load` may change it
+    scale_ratio = options.scale_ratio(sizes.d_k)
+    with torch.no_grad():
+        for numbers in right.W_q.parameters():
+            numbers.div_(scale_ratio)
+    try:
+        untouched = _copied(module, right, options.load, weight_map)
+    except CallError:
+        raise
+    except Exception as error:
+        if options.load is None or sizes.num_kv_heads != sizes.num_heads:
+            return None
+        raise CallError(
+            "load must copy the weights of the second module, a MultiHeadAttention, into the "
+            f"first, a {type(module).__name__}, but it raised {error_text(error)}"
+        ) from error
+    module.eval()
+    return Adapter(
+        module, setting, signature, signature.takes, weight_map, tuple(untouched),
+        scale_ratio=scale_ratio, fresh=copy_of(module), clock=options.clock,
+    )  # fmt: skip
+
+
+def _own_or_found(module: nn.Module, sizes: Sizes, layout: Layout) -> WeightMap | None:
+    """Return where a module's weights are: as attnlib names them, or where they are found."""
+    own = [] if layout.spread else own_weights(module)
+    shapes = {name: p.shape for name, p in reference(Setting(sizes)).named_parameters()}
+    there = dict(module.named_parameters())
+    fits = all(there[entry.theirs].shape == shapes[entry.ours] for entry in own)
+    found = {entry.ours.removesuffix(".weight") for entry in own}
+    layers = (module.get_submodule(W) for W in PROJECTIONS if W in found)
+    usual = all(uses_transposed(layer) is False for layer in layers)
+    if fits and usual and {"W_q", "W_k", "W_v"} <= found:
+        return own
+    return find_weights(module, sizes, layout)
+
+
+def _biases(
+    module: nn.Module, sizes: Sizes, options: DiagnoseOptions, weight_map: WeightMap | None
+) -> frozenset[str]:
+    """Return the projections that add a bias."""
+    if options.bias is not None:
+        return frozenset(PROJECTIONS if options.bias else ())
+    if options.load is not None:
+        return _biases_copied(module, reference(Setting(sizes)), options.load)
+    there = {entry.ours for entry in weight_map or ()}
+    return frozenset(W for W in PROJECTIONS if f"{W}.bias" in there or f"{W}.weight" not in there)
+
+
+def _biases_copied(module: nn.Module, right: MultiHeadAttention, load: Load) -> frozenset[str]:
+    """Return the projections whose bias `load` copies: those that change something."""
+
+    def loaded(changed: str = "") -> dict[str, Tensor]:
+        one, other = copy_of(module), copy.deepcopy(right)
+        if changed:
+            with torch.no_grad():
+                other.get_parameter(f"{changed}.bias").add_(1)
+        load(one, other)
+        return {name: x.detach().clone() for name, x in one.state_dict().items()}
+
+    if all(p.dim() != 1 for p in module.parameters()):
+        return frozenset()
+    try:
+        usual = loaded()
+        return frozenset(
+            W for W in PROJECTIONS
+            if any(not torch.equal(x, usual[name]) for name, x in loaded(W).items())
+        )  # fmt: skip
+    except Exception:  # reported where `load` is called in earnest
+        return frozenset(PROJECTIONS)
+
+
+def _copied(
+    module: nn.Module, right: MultiHeadAttention, load: Load | None, weight_map: WeightMap | None
+) -> list[str]:
+    """Copy the reference's weights; return the names of the parameters that stay as they were."""
+    if load is not None:
+        return _copied_by(load, module, right)
+    fill(module, weight_map or [], right)
+    theirs = {entry.theirs for entry in weight_map or ()}
+    for name in theirs:
+        module.get_parameter(name).requires_grad_()
+    return [name for name, _ in module.named_parameters() if name not in theirs]
+
+
+def _copied_by(load: Load, module: nn.Module, right: MultiHeadAttention) -> list[str]:
+    """Let `load` copy weights; return the names of the parameters that stay as they were.
+
+    Raises:
+        CallError: all of them do.
+    """
+    there = module.state_dict(keep_vars=True)
+    before = {name: (x, x._version, x.clone()) for name, x in there.items()}
+    load(module, right)
+    untouched = [
+        name for name, x in module.state_dict(keep_vars=True).items()
+        if name in before and x is before[name][0] and x._version == before[name][1]
+        and torch.equal(x, before[name][2])
+    ]  # fmt: skip
+    if before and len(untouched) == len(before):
+        raise CallError(
+            "load must copy the weights of the second module into the first, but it changed none "
+            f"of {name_list(untouched)}: copy in place, as by "
+            "yours.weight.data.copy_(reference.W_q.weight)"
+        )
+    parameters = dict(module.named_parameters())
+    return [name for name in untouched if name in parameters]
