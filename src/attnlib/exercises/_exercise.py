@@ -24,13 +24,13 @@ Check = Callable[[Any], Verdict]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A usual mistake: what a reader who makes it hands in, and the hint that helps.
+    """What a reader who makes a usual mistake hands in, and the hint that helps.
 
-    `answer` has the form that the check expects: a function, a tensor, a list of numbers. If
-    `whole`, the hint speaks of all rows of numbers, and is not for an answer that shares one.
+    Several answers may be the same mistake, and share its hint. `answer` has the form that the
+    check expects: a function, a tensor, a list of numbers. If `whole`, the hint speaks of all rows
+    of numbers, and is not for an answer that shares one.
     """
 
-    name: str
     answer: Any
     hint: str
     whole: bool = False
@@ -48,7 +48,7 @@ class Mistake:
 
 def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:
     """Return the mistake that an exhibit of the museum is, with its hint."""
-    return Mistake(exhibit.name, answer, exhibit.hint)
+    return Mistake(answer, exhibit.hint)
 
 
 @contextmanager
@@ -104,7 +104,7 @@ class Exercise:
             raise ValueError(
                 f"{name} has no page: @exercise(..., page=Numbers(...)) says how it is answered"
             )
-        mistakes = {mistake.name: (mistake.answer, mistake.hint) for mistake in self.mistakes}
+        mistakes = [(mistake.answer, mistake.hint) for mistake in self.mistakes]
         try:
             with _undisturbed():  # once, for thousands of answers, which are numbers and words
                 return put_on_page(self._judge, self.page, mistakes)

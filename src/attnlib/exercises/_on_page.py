@@ -320,23 +320,25 @@ class Order(Form):
             raise ValueError("steps must stand in some wrong order: the page begins with it")
 
 
-def put_on_page(ask: Ask, form: Form, mistakes: Mapping[str, tuple[Any, str]]) -> "Answer":
+def put_on_page(ask: Ask, form: Form, mistakes: Sequence[tuple[Any, str]]) -> "Answer":
     """Return the widget in which an exercise is answered without Python.
 
     Args:
         ask: the exercise.
-        mistakes: the answer and the hint of each usual mistake, by its name.
+        mistakes: the answer and the hint of each usual mistake.
 
     Raises:
         ValueError: the check and the form don't fit each other, or there are too many answers.
     """
     from attnlib.widgets import Answer  # only a page that shows it needs the widgets' packages
 
-    for name, (answer, hint) in mistakes.items():
+    for answer, hint in mistakes:
         verdict = ask(answer)
         if verdict != Verdict(False, hint):
-            raise ValueError(f"the mistake {name!r} must get its own hint, not: {verdict!r}")
-    wrong = [answer for answer, _ in mistakes.values()]
+            raise ValueError(
+                f"the mistake {answer!r} must get its hint, {hint!r}, not: {verdict!r}"
+            )
+    wrong = [answer for answer, _ in mistakes]
     if form.count(wrong) > MOST_ANSWERS:
         raise ValueError(
             f"a page can tell {MOST_ANSWERS} answers apart at most, not {form.count(wrong)}: "

@@ -21,42 +21,34 @@ def _pair(share: float, cost: float) -> torch.Tensor:
 
 CHANCE_MISTAKES = (
     Mistake(
-        "of all names",
         _pair(THEN_A / 32033, -math.log(THEN_A / 32033)),
         "You divided by all names. *Given* that mm was read, only the 168 cases behind mm count.",
     ),
     Mistake(
-        "one of 27",
         _pair(1 / 27, math.log(27)),
         "1/27 is what somebody says who knows no counts. Here they are known.",
     ),
     Mistake(
-        "of all others",
         _pair(1 - SHARE, -math.log(1 - SHARE)),
         "That is how likely it is that something *else* than a follows.",
     ),
     Mistake(
-        "odds",
         _pair(THEN_A / (AFTER_MM - THEN_A), -math.log(THEN_A / (AFTER_MM - THEN_A))),
         "You divided the cases with a by those without. A probability divides by *all* cases.",
     ),
     Mistake(
-        "in bits",
         _pair(SHARE, -math.log2(SHARE)),
         "Your cost is in bits: a logarithm to base 2. For nats take the natural one, ln.",
     ),
     Mistake(
-        "base ten",
         _pair(SHARE, -math.log10(SHARE)),
         "Your logarithm has base 10. For nats take the natural one, ln (math.log in Python).",
     ),
     Mistake(
-        "without the minus",
         _pair(SHARE, math.log(SHARE)),
         "The logarithm of a number below 1 is negative. The cost is *minus* it.",
     ),
     Mistake(
-        "one minus",
         _pair(SHARE, 1 - SHARE),
         "1 - p is how often something else comes. The cost is -ln p.",
     ),

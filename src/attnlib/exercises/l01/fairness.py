@@ -16,19 +16,16 @@ READINGS = {
 }
 FAIRNESS_MISTAKES = (
     Mistake(
-        "per token",
         "letters",
         "A token of the second model is 2.1 letters on average, and has to be guessed once. What "
         "does the first model pay for as much text?",
     ),
     Mistake(
-        "by the uniform loss",
         "vocabulary",
         "That compares each with a guesser who knows nothing of *its own* tokens, and these two "
         "guessers differ. But the text is the same: what does each model pay for it?",
     ),
     Mistake(
-        "never",
         "never",
         "Not per token, that is right. But both tell the same text, and its cost is a sum over its "
         "tokens. Divide that by something that both texts share.",

@@ -33,23 +33,19 @@ def _all_letters(ids: Sequence[int]) -> str:
 
 CODEC_MISTAKES = (
     Mistake(
-        "no boundary",
         [lambda text: encode(text)[1:-1], _all_letters],
         "Your ids hold the letters alone. The boundary, 26, stands before them and behind them.",
     ),
     Mistake(
-        "boundary in front only",
         [lambda text: encode(text)[:-1], lambda ids: _all_letters(ids[1:])],
         "The boundary behind the name is missing: without it nothing says that the name is over.",
     ),
     Mistake(
-        "boundary at the end only",
         [lambda text: encode(text)[1:], lambda ids: _all_letters(ids[:-1])],
         "The boundary before the name is missing: the first letter must stand behind something, "
         "too.",
     ),
     Mistake(
-        "counted from 1",
         [
             lambda text: [i if i == BOUNDARY else i + 1 for i in encode(text)],
             lambda ids: "".join(LETTERS[i - 1] for i in ids[1:-1]),
@@ -58,7 +54,6 @@ CODEC_MISTAKES = (
         "is 0.",
     ),
     Mistake(
-        "boundary first in the list",
         [
             lambda text: [(i + 1) % len(LETTERS) for i in encode(text)],
             lambda ids: "".join(LETTERS[i - 1] for i in ids[1:-1]),
@@ -67,7 +62,6 @@ CODEC_MISTAKES = (
         "stands behind z.",
     ),
     Mistake(
-        "numbers of Unicode",
         [
             lambda text: [BOUNDARY, *map(ord, text), BOUNDARY],
             lambda ids: "".join(map(chr, ids[1:-1])),
@@ -76,7 +70,6 @@ CODEC_MISTAKES = (
         "place in our short list, `letters`.",
     ),
     Mistake(
-        "letters of this name only",
         [
             lambda text: [BOUNDARY, *map(sorted(set(text)).index, text), BOUNDARY],
             lambda ids: _all_letters(ids[1:-1]),
@@ -85,7 +78,6 @@ CODEC_MISTAKES = (
         "look each letter up in `letters`.",
     ),
     Mistake(
-        "boundary kept",
         [encode, _all_letters],
         "Your decoder keeps the boundaries: emma comes back as .emma. and not as it was.",
     ),

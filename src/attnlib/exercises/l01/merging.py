@@ -88,56 +88,46 @@ def _in_a_text(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
 
 MERGE_MISTAKES = (
     Mistake(
-        "a list is no tuple",
         lambda ids, pair, new: list(ids),
         "No pair is merged. Do you compare a slice with the pair? A slice of a list is a list, and "
         "[1, 2] == (1, 2) is False: make it a tuple, or compare number by number.",
     ),
     Mistake(
-        "first occurrence only",
         _first_only,
         "Only the first occurrence is merged. The pair goes everywhere, from left to right.",
     ),
     Mistake(
-        "second half kept",
         _inserted,
         "The new id stands there, but the second half of the pair as well: after a merge, go on "
         "two places further.",
     ),
     Mistake(
-        "a for loop",
         _for_loop,
         "The second half of the pair is still there: a `for` loop goes to the next i, whatever you "
         "add to it. Use `while`. And the last id of the list must be visited, too.",
     ),
     Mistake(
-        "pair taken out",
         _taken_out,
         "The pair is gone, and nothing stands in its place. Put the new id there.",
     ),
     Mistake(
-        "from the right",
         _from_the_right,
         "You merge from right to left: of 7, 7, 7 the *last* two became one. Begin at the left.",
     ),
     Mistake(
-        "replaced in a text",
         _in_a_text,
         "You replace in a text. There the pair 7 8 is found in 17 8 as well: compare ids.",
     ),
     Mistake(
-        "one token used twice",
         _overlapping,
         "In 7, 7, 7 the middle token is merged twice. From left to right: the first two become "
         "one, and the third stays.",
     ),
     Mistake(
-        "order ignored",
         _either_order,
         "(1, 2) and (2, 1) are different pairs: th is not ht.",
     ),
     Mistake(
-        "last token lost",
         _without_the_last,
         "The last id gets lost where no pair ends the list. It has no neighbor, and stays.",
     ),
@@ -193,9 +183,9 @@ def _merges(first: str, second: str, tokens: int) -> dict[str, Any]:
 
 
 MERGES_MISTAKES = (
-    *(Mistake(f"{pair} first", RIGHT | {"first": pair}, hint) for pair, hint in FIRST.items()),
-    *(Mistake(f"{pair} second", RIGHT | {"second": pair}, hint) for pair, hint in SECOND.items()),
-    *(Mistake(f"{n} tokens", RIGHT | {"tokens": n}, hint) for n, hint in TOKENS.items()),
+    *(Mistake(RIGHT | {"first": pair}, hint) for pair, hint in FIRST.items()),
+    *(Mistake(RIGHT | {"second": pair}, hint) for pair, hint in SECOND.items()),
+    *(Mistake(RIGHT | {"tokens": n}, hint) for n, hint in TOKENS.items()),
 )
 
 

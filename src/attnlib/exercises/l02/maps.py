@@ -24,24 +24,20 @@ def _exchanged(*names: str) -> dict[str, str]:
 
 MAP_MISTAKES = (
     Mistake(
-        "the two relative ones exchanged",
         _exchanged("rotary", "alibi"),
         "Both of these are alike along each diagonal. But one falls evenly on both sides, as a "
         "straight line does, and the other goes up and down, as hands of clocks do.",
     ),
     Mistake(
-        "learned taken for rotary",
         _exchanged("learned", "rotary"),
         "Look along the diagonals. Vectors that nobody has trained have no reason to be alike "
         "there; clocks have.",
     ),
     Mistake(
-        "learned taken for none",
         _exchanged("learned", "none"),
         "The token is the same everywhere. If nobody tells where it stands, what can differ?",
     ),
     Mistake(
-        "all of them rotary",
         dict.fromkeys(RIGHT, "rotary"),
         "Each kind comes once.",
     ),

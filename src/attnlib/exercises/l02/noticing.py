@@ -24,27 +24,22 @@ def _said(noticing: set[str]) -> dict[str, str]:
 RIGHT = _said(NOTICES)
 NOTICE_MISTAKES = (
     Mistake(
-        "all of them",
         _said(set(READERS)),
         "Not all. A sum doesn't change when its terms change places, and a mean is a sum, divided.",
     ),
     Mistake(
-        "attention knows",
         _said(set(READERS) - {"mean"}),
         "Plain attention is a weighted mean. Each word takes its weight along wherever it stands.",
     ),
     Mistake(
-        "positions alone",
         _said({"positions"}),
         "One is missing. Whom may bites look at in either sentence, if it looks to the left only?",
     ),
     Mistake(
-        "whatever looks to the left",
         _said({"positions", "causal", "period"}),
         "The period sees the same three words in both sentences. Nobody tells it in which order.",
     ),
     Mistake(
-        "nobody",
         _said(set()),
         "Somebody does. Where positions are added, dog at 0 is another row than dog at 2.",
     ),

@@ -26,37 +26,31 @@ def _from_one(ids: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
 
 LOOKUP_MISTAKES = (
     Mistake(
-        "places as columns",
         lambda ids, table: (_one_hot(ids, len(table)).T, table[ids]),
         "Your one-hot matrix lies on its side. It has one row per token of the text, and one "
         "column per row of the table: [T, V].",
     ),
     Mistake(
-        "as wide as the largest id",
         lambda ids, table: (_one_hot(ids, int(ids.max()) + 1), table[ids]),
         "Your one-hot rows are as long as this text needs. They need a place for every token of "
         "the vocabulary, also for those that the text doesn't have: len(table).",
     ),
     Mistake(
-        "length left to the text",
         lambda ids, table: (F.one_hot(ids).float(), F.one_hot(ids).float() @ table),
         "`F.one_hot(ids)` makes rows that just hold the largest id of this text. Where the last "
         "token of the vocabulary doesn't come, the product with the table fails. Say how long: "
         "F.one_hot(ids, len(table)).",
     ),
     Mistake(
-        "exchanged",
         lambda ids, table: _lookup(ids, table)[::-1],
         "Both are there, in the other order: first the one-hot rows, then the embeddings.",
     ),
     Mistake(
-        "counted from 1",
         _from_one,
         "You take the row above the right one. Ids count from 0: id 2 has its 1 in the third "
         "place.",
     ),
     Mistake(
-        "a bag",
         lambda ids, table: (
             _one_hot(ids, len(table)).sum(0, keepdim=True),
             table[ids].sum(0, keepdim=True),
@@ -64,7 +58,6 @@ LOOKUP_MISTAKES = (
         "You added all tokens up. Each token of the text keeps a row of its own.",
     ),
     Mistake(
-        "one-hot rows alone",
         lambda ids, table: (_one_hot(ids, len(table)), _one_hot(ids, len(table))),
         "The one-hot matrix is right. What is still missing is its product with the table.",
     ),

@@ -39,35 +39,29 @@ _TURNED = turned(QUERY, PLACES[0]), turned(KEY, PLACES[1])
 RIGHT = _answer(*_TURNED)
 ROTARY_MISTAKES = (
     Mistake(
-        "a sign lost",
         _answer(*_TURNED, 5.0),
         "The turned pairs are right. Multiply number by number and add up; mind the signs.",
     ),
     Mistake(
-        "scores by place",
         _answer(*_TURNED, later=_score(turned(QUERY, 2), turned(KEY, 15))),
         "The first score is right. For the other places both have moved on by ten, so both are "
         "turned by as much more.",
     ),
     Mistake(
-        "clockwise",
         _answer(turned(QUERY, -2), turned(KEY, -5)),
         "You turned clockwise. A quarter turn makes (-y, x) of (x, y).",
     ),
     Mistake(
-        "not turned at all",
         _answer(QUERY, KEY),
         "These are the pairs before they are turned: at position p a pair makes p quarter turns.",
         whole=True,
     ),
     Mistake(
-        "places exchanged",
         _answer(turned(QUERY, PLACES[1]), turned(KEY, PLACES[0])),
         "You turned the query by the key's position, and the key by the query's.",
         whole=True,
     ),
     Mistake(
-        "the key by the distance",
         _answer(QUERY, turned(KEY, PLACES[1] - PLACES[0])),
         "The score comes out right, as only the distance counts. But the pairs that were asked for "
         "are those that the model computes: each turned by its own position.",

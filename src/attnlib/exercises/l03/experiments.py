@@ -16,24 +16,20 @@ RUNS = {
 }
 
 _LONGER = Mistake(
-    "trained longer",
     "longer",
     "That shows where the head arrives, not what held it up.",
 )
 _NARROW = Mistake(
-    "another width",
     "narrow",
     "The figure has this run already. Another width changes the first scores and how fast they "
     "change: either could be why.",
 )
 _SEEDS = Mistake(
-    "more seeds",
     "seeds",
     "More seeds tell whether the delay was luck. In three out of three runs it hardly was, and "
     "its cause stays unknown.",
 )
 _BOTH = Mistake(
-    "two changes at once",
     "both",
     "That changes two things. If the run is faster, or slower, which of them did it?",
 )

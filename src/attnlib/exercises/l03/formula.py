@@ -105,7 +105,6 @@ def _scaled_by_tokens(axis_of: int) -> Callable:
 # The stages are checked one after the other, so that a wrong scale gets its hint before anything
 # is said about masks.
 _TOKENS = Mistake(
-    "divided by sqrt(T)",
     _scaled_by_tokens(1),
     "You divided by the root of the number of tokens. The scale comes from the width of a query: "
     "the last axis.",
@@ -119,7 +118,6 @@ _FORMULA = (
     _from(scale.FLOORED),
     _from(scale.SCALE_AFTER_SOFTMAX),
     Mistake(
-        "divided by sqrt(d_v)",
         lambda q, k, v, mask=None: attend(
             q, k, v, mask, score=lambda q, k: q @ k.mT / math.sqrt(v.shape[-1])
         ),
@@ -127,20 +125,17 @@ _FORMULA = (
         "take their width.",
     ),
     Mistake(
-        "forgot the transpose",
         _with_score(_scaled),
         "Q @ K doesn't fit: score i, j is row i of Q times *row* j of K. Transpose the last two "
         "axes of K.",
     ),
     _from(scores.RESHAPED_KEYS),
     Mistake(
-        "transposed axes 0 and 1",
         _with_score(lambda q, k: _scaled(q, k.transpose(0, 1))),
         "You transposed the first axes of K (as K.T does too). That fits a single sequence; with a "
         "batch and heads in front, count the axes from the end.",
     ),
     Mistake(
-        "transposed axes 1 and 2",
         _with_score(lambda q, k: _scaled(q, k.transpose(1, 2))),
         "You transposed axes 1 and 2 of K. That fits [B, T, d_k] alone; count the axes from the "
         "end, so that any number of axes may stand in front.",
@@ -148,46 +143,38 @@ _FORMULA = (
     _from(scores.SOFTMAX_OVER_QUERIES),
     _from(scores.SOFTMAX_OVER_HEADS),
     Mistake(
-        "softmax over axis 0",
         _softmax_over(0),
         "You took the softmax over axis 0, the first one. The keys are the last axis: -1.",
     ),
     Mistake(
-        "softmax over axis 2",
         _softmax_over(2),
         "You took the softmax over axis 2. That is the keys for [B, T, d_k] alone: count from the "
         "end.",
     ),
     Mistake(
-        "softmax over axis 3",
         _softmax_over(3),
         "You took the softmax over axis 3. That is there only if a batch and heads stand in front: "
         "count from the end.",
     ),
     Mistake(
-        "no softmax",
         partial(attend, softmax=lambda scores: scores),
         "The scores are used as weights. The softmax is missing.",
     ),
     Mistake(
-        "returned only the output",
         _only_output,
         "The output is right, but return two things: output, weights. (PyTorch's own "
         "function returns the output alone, and unpacking it would split the batch.)",
     ),
     Mistake(
-        "returned the weights first",
         _swapped,
         "Both results are right, in the wrong order: first the output, then the weights.",
     ),
     Mistake(
-        "returned the scores",
         lambda q, k, v, mask=None: (attend(q, k, v, mask)[0], _scaled(q, k.mT)),
         "The output is right, but the second result holds the scores. Return what the softmax made "
         "of them.",
     ),
     Mistake(
-        "mixed the keys",
         _mixed_keys,
         "The weights are right, but you mixed the rows of K. What is handed over are the values.",
     ),
@@ -197,19 +184,16 @@ _FORMULA_TOO = (replace(_TOKENS, answer=_scaled_by_tokens(0)),)
 
 _MASK = (
     Mistake(
-        "ignored the mask",
         partial(attend, weigh=lambda scores, mask: scores.softmax(-1)),
         "Right without a mask. With one, it has no effect yet.",
     ),
     _from(masks.INVERTED),
     Mistake(
-        "inverted with -inf",
         _inverted(-math.inf),
         "You fill where the mask is True, so it works the wrong way round: True means that a query "
         "*may* look. (A query that may look everywhere then has 0 / 0, not a number.)",
     ),
     Mistake(
-        "inverted with -1e9",
         _inverted(-1e9),
         "You fill where the mask is True, which hides what a query *may* look at. It works the "
         "wrong way round: fill where the mask is False.",
@@ -220,26 +204,22 @@ _MASK = (
 )
 
 _INFINITE = Mistake(
-    "minus infinity times the mask",
     _added(-math.inf),
     "You multiplied infinity by the mask, and 0 times infinity is not a number. Fill in minus "
     "infinity where the mask is False, by masked_fill or torch.where.",
 )
 _RENORMALIZED = Mistake(
-    "mask after the softmax, renormalized",
     _renormalized(),
     "Nearly right: on paper, weights that are masked and divided by their sum are the same. But "
     "where a forbidden key scores far above the others (200, say), the softmax has rounded theirs "
     "to 0 already, and 0 / 0 or zeros are left. Mask the scores, before the softmax.",
 )
 _TOO_LITTLE = Mistake(
-    "not low enough",
     _filled(-100.0),
     "The number in forbidden places isn't low enough: where scores are large, a forbidden key "
     "still gets the weight. Only minus infinity lies below every score.",
 )
 _BY_HAND = Mistake(
-    "exponentials of all scores",
     partial(attend, softmax=_exponentials, weigh=_exponentials),
     "Right where scores are near each other. A thousand apart, exponentials are infinite or 0, and "
     "shares of them aren't numbers: mask the scores with minus infinity, and leave the rest to "
@@ -257,13 +237,11 @@ _FULLY_MASKED = (
     _from(rows.NAN_ROWS),
     _from(rows.FINITE_MINIMUM),
     Mistake(
-        "a number added to forbidden scores",
         _added(-1e4),
         "In a row that may look nowhere you add the same number to every score, and a softmax sees "
         "differences only: it looks as if nothing were forbidden. Its weights should be 0.",
     ),
     Mistake(
-        "only the weights repaired",
         _output_not_repaired,
         "The weights of a row that may look nowhere are 0 now, but its output is still made of the "
         "ones from before: mix the values when the weights are finished.",

@@ -17,59 +17,49 @@ def _beyond(v: Tensor) -> Tensor:
 
 
 _REACHED = Mistake(
-    "one of the values",
     lambda v: (v[0], v[0] - v.mean(0)),
     "Your target can be reached: there are weights that give it. (All weight on one token "
     "gives that token's value.)",
 )
 _NEAR = Mistake(
-    "twice a value",
     lambda v: (2 * v[0], v[0]),
     "Far away from one value may be close to another: for some V your target is still a mix "
     "of the values. Go beyond *all* of them.",
 )
 _FIXED = Mistake(
-    "one fixed target",
     lambda v: (v.new_full((v.shape[1],), 100.0), v.new_ones(v.shape[1])),
     "Your target is the same for every V. Some V reach it; choose it by looking at V.",
 )
 _STEP = Mistake(
-    "a fixed step from the mean",
     lambda v: (v.mean(0) + 100, v.new_ones(v.shape[1])),
     "You go a fixed way from the middle. Values that lie a thousand apart still have your target "
     "between them: let V say how far is far enough.",
 )
 _MULTIPLIED = Mistake(
-    "twice the largest number",
     lambda v: (2 * v.amax(0), v.new_ones(v.shape[1])),
     "The step by which you go beyond is made of the values' own numbers. Where all values are 0 it "
     "is 0 too, and your target is one of them; and twice a negative number lies before it. Add a "
     "step of your own.",
 )
 _TURNED = Mistake(
-    "direction turned around",
     lambda v: (_beyond(v), -v.new_ones(v.shape[1])),
     "Your target is out of reach, but your direction points the wrong way: along it, the "
     "target comes before the values, not after them.",
 )
 _SWAPPED = Mistake(
-    "the direction first",
     lambda v: (v.new_ones(v.shape[1]), _beyond(v)),
     "Both are there, in the wrong order: first the target, then the direction.",
 )
 _ZEROS = Mistake(
-    "direction of zeros",
     lambda v: (_beyond(v), v.new_zeros(v.shape[1])),
     "A direction of zeros tells nothing apart: every dot product with it is 0.",
 )
 _UNPROVED = Mistake(
-    "a direction that doesn't separate",
     lambda v: (_beyond(v), (torch.arange(v.shape[1]) == 0) * 2.0 - 1),
     "Your target seems out of reach, but the direction doesn't prove it: some value lies as "
     "far along it as the target does.",
 )
 _ONE_RESULT = Mistake(
-    "only a target",
     _beyond,
     "Return two results: the target, and the direction that proves it out of reach.",
 )

@@ -16,7 +16,6 @@ CAUSES = {
 _RIGHT = {"row 2": "twice", "row 5": "missing"}
 
 _SWAPPED = Mistake(
-    "the other way round",
     {"row 2": "missing", "row 5": "twice"},
     "For one of the rows two entries match well, for the other none does. Which is which? A name "
     "that stands twice has the same score in two columns, or nearly.",
@@ -38,10 +37,7 @@ _HINTS = {
 }
 _MISTAKES = (
     _SWAPPED,
-    *(
-        Mistake(f"{row} {cause}", _RIGHT | {row: cause}, hint)
-        for (row, cause), hint in _HINTS.items()
-    ),
+    *(Mistake(_RIGHT | {row: cause}, hint) for (row, cause), hint in _HINTS.items()),
 )
 
 

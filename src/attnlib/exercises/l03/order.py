@@ -33,31 +33,26 @@ def _is_equivariant(layer: Layer, x: Tensor) -> bool:
 
 
 _ONE_SHUFFLE = Mistake(
-    "one shuffle",
     lambda layer, x: _follows(layer, x, torch.randperm(len(x))),
     "You said yes after a single shuffle, and that one may be lucky: a layer that cares about one "
     "token alone passes whenever this token stays where it is. Try several before you say yes.",
 )
 _EXACT = Mistake(
-    "compared exactly",
     lambda layer, x: all(torch.equal(layer(x[p]), layer(x)[p]) for p in _shuffles(len(x))),
     "Adding the same numbers in another order rounds differently: compare with a tolerance, such "
     "as atol=1e-4. (torch.allclose allows much less if it isn't told.)",
 )
 _TABLE = Mistake(
-    "a table of comparisons",
     lambda layer, x: layer(x[p := torch.randperm(len(x))]) == layer(x)[p],
     "You return a table that compares number by number. Return one verdict, True or False, "
     "about all of them: torch.allclose gives it, with a tolerance for rounding.",
 )
 _AGAIN = Mistake(
-    "shuffled again instead of back",
     lambda layer, x: all(_same(layer(x[p])[p], layer(x)) for p in _cycles(len(x))),
     "You shuffle the output with the same places once more, which doesn't undo the shuffle. "
     "Compare with layer(x), shuffled.",
 )
 _UNCHANGED = Mistake(
-    "unchanged instead of shuffled along",
     lambda layer, x: all(_same(layer(x[p]), layer(x)) for p in _cycles(len(x))),
     "You ask whether the output stays the same, though the tokens have moved. It should be "
     "shuffled as they are: by the same places.",
@@ -66,42 +61,35 @@ EQUIVARIANT_MISTAKES = (
     _UNCHANGED,
     _AGAIN,
     Mistake(
-        "shuffled twice the output",
         lambda layer, x: all(_same(layer(x)[p], layer(x)[p]) for p in _shuffles(len(x))),
         "Your function never says no. Does the layer get to see the shuffled tokens?",
     ),
     Mistake(
-        "never yes",
         lambda layer, x: False,
         "Your function never says yes. For some of the layers layer(x[shuffle]) and "
         "layer(x)[shuffle] are the same, up to rounding.",
     ),
     Mistake(
-        "the answer turned around",
         lambda layer, x: not _is_equivariant(layer, x),
         "You answer the opposite: True where a shuffle of the rows just shuffles the result.",
     ),
     Mistake(
-        "only turned around",
         lambda layer, x: _same(layer(x.flip(0)), layer(x).flip(0)),
         "Turning the sequence around is one shuffle among many. A layer that averages each token "
         "with its two neighbors passes that one; try random shuffles.",
     ),
     Mistake(
-        "only rolled",
         lambda layer, x: _same(layer(x.roll(1, 0)), layer(x).roll(1, 0)),
         "Rolling keeps neighbors together, and the last token becomes a neighbor of the first. A "
         "layer that averages each token with the one before it, all around, passes that; try "
         "random shuffles.",
     ),
     Mistake(
-        "only swapped two tokens",
         lambda layer, x: _follows(layer, x, _swap(len(x))),
         "Swapping the first two tokens is one shuffle among many. A layer may treat these two "
         "alike and the others not; try random shuffles.",
     ),
     Mistake(
-        "shuffled the features",
         lambda layer, x: all(_same(layer(x[:, p]), layer(x)[:, p]) for p in _shuffles(x.shape[1])),
         "You moved the columns of x, which are features (a roll without an axis moves them too). "
         "Tokens are its rows.",

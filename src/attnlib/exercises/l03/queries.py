@@ -12,34 +12,28 @@ from attnlib.exercises._numbers import as_tensor
 _KEYS = torch.tensor([[0.0, 1, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0]], dtype=torch.float64)
 
 _SHORT = Mistake(
-    "the key itself",
     [0.0, 1, 0, 1],
     "Token 0 already gets the largest weight. What makes a softmax sharper without changing "
     "the order of the scores?",
 )
 _UNSCALED = Mistake(
-    "forgot the scale",
     [0.0, 0, 0, 7],
     "Enough without the division by sqrt(d_k) = 2, but the head does divide.",
 )
 _SHARED = Mistake(
-    "shared with token 2",
     [0.0, 20, 0, 0],
     "Token 0 has to share: its best rival's score is just as high. Reward something that only "
     "token 0's key has.",
 )
 _OTHER = Mistake(
-    "the wrong token",
     [20.0, 0, 20, 0],
     "Another key matches your query best. Write down your query's three dot products.",
 )
 _AWAY = Mistake(
-    "the wrong sign",
     [0.0, -10, 0, -10],
     "Token 0 gets the smallest weight of all: your query points away from its key.",
 )
 _WEIGHTS = Mistake(
-    "weights instead of a query",
     [1.0, 0, 0],
     "A query has as many numbers as a key: four. You can't set the weights themselves.",
 )

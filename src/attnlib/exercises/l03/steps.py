@@ -17,29 +17,24 @@ STEPS = {
 }
 
 _LATE_MASK = Mistake(
-    "mask after the softmax",
     ["project", "match", "scale", "softmax", "mask", "mix"],
     "After the softmax there are weights, no scores: minus infinity among them is no share of "
     "anything. The mask has to work on scores, so that the others still sum to 1.",
 )
 _LATE_SCALE = Mistake(
-    "scale after the softmax",
     ["project", "match", "mask", "softmax", "scale", "mix"],
     "Weights that are divided no longer sum to 1, and are as far apart as before. The scale works "
     "on scores.",
 )
 _EARLY_MIX = Mistake(
-    "mixed with scores",
     ["project", "match", "scale", "mask", "mix", "softmax"],
     "To mix the values you need the weights, and only the softmax makes them.",
 )
 _EARLY_SCORES = Mistake(
-    "worked on scores before there were any",
     ["project", "mask", "scale", "match", "softmax", "mix"],
     "One of your steps works on scores, but queries and keys haven't met yet.",
 )
 _LATE_PROJECTION = Mistake(
-    "projected last",
     ["match", "scale", "mask", "softmax", "mix", "project"],
     "Begin with what the tokens bring: every other step needs queries, keys or values.",
 )

@@ -85,10 +85,7 @@ def _builder(exhibit: Exhibit) -> Callable[[int, int], nn.Module]:
 
 
 def _on_level(level: int, *exhibits: Exhibit) -> list[Mistake]:
-    return [
-        Mistake(exhibit.name, _builder(exhibit), _REACHED[level] + exhibit.hint)
-        for exhibit in exhibits
-    ]
+    return [Mistake(_builder(exhibit), _REACHED[level] + exhibit.hint) for exhibit in exhibits]
 
 
 def _renormalize(scores: Tensor, allowed: Tensor) -> Tensor:
@@ -100,24 +97,20 @@ _D, _H = 12, 3  # the check looks at a module of these sizes itself, with two sa
 _WEIGHTS_FIRST = [(2, _H, 5, 5), (2, 5, _D)]  # shapes
 _LEARNED = 4 * (_D * _D + _D)  # numbers in four nn.Linear(d, d)
 _SWAPPED = Mistake(
-    "the weights first",
     lambda d, h: _WeightsFirst(d, h, steps={}),
     "You return the weights first. The output comes first, [B, T, d], and then the weights.",
 )
 _ALONE = Mistake(
-    "the output alone",
     lambda d, h: _OutputAlone(d, h, steps={}),
     _REACHED[0] + "the output is right, but it comes alone. Return two things, the output and each "
     "head's weights [B, h, T, T]: without them nobody can look at a head.",
 )
 _NO_BIAS = Mistake(
-    "no biases",
     lambda d, h: _MaskedOnly(d, h, steps={}, bias=False),
     _REACHED[0] + "the output is right for layers without biases. Those that are wanted, "
     "nn.Linear(d, d), add one: where a trained one is loaded, it must have a place.",
 )
 _IGNORED = Mistake(
-    "ignored the mask",
     _builder(THROWN_AWAY),
     _REACHED[1] + "it has no effect yet. (If you call masked_fill: it returns a new tensor.)",
 )
@@ -129,14 +122,12 @@ MODULE_MISTAKES = (
         0, VIEW, MERGE, HEADS_OF_ONE_TOKEN, NO_SCALE, SQRT_D_MODEL, SOFTMAX_OVER_QUERIES, NO_W_O
     ),
     Mistake(
-        "no mask",
         lambda d, h: _WithoutMask(d, h, steps={}),
         _REACHED[1] + _UNASKED[1],
     ),
     _IGNORED,
     *_on_level(1, INVERTED, AFTER_SOFTMAX),
     Mistake(
-        "mask after the softmax, renormalized",
         lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}),
         _LOUD,
     ),

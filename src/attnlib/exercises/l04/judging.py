@@ -12,19 +12,16 @@ from attnlib.exercises._on_page import Choice
 
 IDLE_BIAS_MISTAKES = (
     Mistake(
-        "the queries' bias",
         "b_q",
         "It adds b_q · k_j to the score of key j. That differs from key to key, so the "
         "row changes.",
     ),
     Mistake(
-        "the values' bias",
         "b_v",
         "Each row sums to 1, so b_v arrives whole in every output. You could move it into b_o, as "
         "b_v W_o, but not drop it.",
     ),
     Mistake(
-        "the output's bias",
         "b_o",
         "It is added last, to every output. Nothing takes it away again.",
     ),
@@ -48,18 +45,15 @@ def idle_bias(answer: Any) -> Verdict:
 
 MEAN_MAP_MISTAKES = (
     Mistake(
-        "the mean taken for each sequence",
         "halves",
         "A mean of a half may come from rows that are all halves, or from rows of 0.3 and of 0.7. "
         "The mean map can't tell which.",
     ),
     Mistake(
-        "equal weights taken for confusion",
         "confused",
         "Two models of the figure have this mean map. Compare what they score.",
     ),
     Mistake(
-        "the right places taken for the right answers",
         "solved",
         "It looks at the right places. Whether the readout can use what arrives is not in the map: "
         "see what the first of the three models scores.",
@@ -107,48 +101,41 @@ def _too_many_changes(names: Sequence[str]) -> str:
     )
 
 
-COMPARISON_MISTAKES = (
-    Mistake(
-        "two changes at once",
+COMPARISON_MISTAKES = {
+    "two changes at once": Mistake(
         _runs((1, 16, 400), (1, 8, 800)),
         _too_many_changes(["symbols", "steps"]),
     ),
-    Mistake(
-        "nothing to compare with",
+    "nothing to compare with": Mistake(
         _runs((1, 8, 400)),
         "All your runs have the same setting. What will you compare them with?",
     ),
-    Mistake(
-        "a single seed",
+    "a single seed": Mistake(
         _runs((1, 16, 400), (1, 8, 400), seeds=[0]),
         "The settings are right. But seeds alone move the score of one head a good deal: hand in "
         "three for each at least.",
     ),
-    Mistake(
-        "other seeds for each",
+    "other seeds for each": Mistake(
         _runs((1, 16, 400)) + _runs((1, 8, 400), seeds=[3, 4, 5]),
         "Take the same seeds for both settings, so that nobody can choose them afterward.",
     ),
-    Mistake(
-        "the question about steps",
+    "the question about steps": Mistake(
         _runs((1, 8, 400), (1, 8, 1200)),
         "This tells what more steps do. The question was about the number of symbols.",
     ),
-    Mistake(
-        "the question about heads",
+    "the question about heads": Mistake(
         _runs((1, 16, 400), (2, 16, 400)),
         "This tells what a second head does. The question was about the number of symbols.",
     ),
-    Mistake(
-        "numbers in another order",
+    "numbers in another order": Mistake(
         [(symbols, 1, 400, seed) for symbols in (16, 8) for seed in _SEEDS],
         "The right numbers seem to be there, in another order: a run is (heads, symbols, steps, "
         "seed).",
     ),
-)
+}
 
 
-@exercise(mistakes=COMPARISON_MISTAKES)
+@exercise(mistakes=COMPARISON_MISTAKES.values())
 def comparison(answer: Any) -> Verdict:
     """Check runs (heads, symbols, steps, seed) that tell what fewer symbols do to one head."""
     if answer is None or answer is ...:
@@ -174,7 +161,7 @@ def comparison(answer: Any) -> Verdict:
 
 
 def _hint(name: str) -> str:
-    return next(mistake.hint for mistake in COMPARISON_MISTAKES if mistake.name == name)
+    return COMPARISON_MISTAKES[name].hint
 
 
 def _is_run(run: Any) -> bool:

@@ -66,7 +66,6 @@ def _loader(
 
 
 _THEIRS = Mistake(
-    "their module returned",
     lambda theirs: theirs,
     "You returned the module that you were given, or one of its kind. Return attnlib's "
     "MultiHeadAttention, with its weights.",
@@ -91,92 +90,77 @@ def _outputs_of(load: Callable) -> Callable:
     return outputs
 
 
+_ROTATED = Mistake(
+    _loader("kvq"),
+    "None of the three blocks went to its own projection. The first d rows are the queries'; "
+    "and then?",
+)
 LOADED_MISTAKES = (
     Mistake(
-        "nothing copied",
         lambda theirs: MultiHeadAttention(theirs.embed_dim, theirs.num_heads),
         "Your module still has its random start: none of the four tensors was copied into it.",
     ),
     Mistake(
-        "queries and keys swapped",
         _loader("kqv"),
         "Queries and keys are swapped: the packed matrix holds q, then k, then v.",
     ),
     Mistake(
-        "keys and values swapped",
         _loader("qvk"),
         "The queries are right. Keys and values are swapped: the packed matrix holds q, then k, "
         "then v.",
     ),
     Mistake(
-        "queries and values swapped",
         _loader("vkq"),
         "The first and the last block went to the wrong projections: the first d rows belong to "
         "the queries.",
     ),
+    _ROTATED,
     Mistake(
-        "order k, v, q",
-        _loader("kvq"),
-        "None of the three blocks went to its own projection. The first d rows are the queries'; "
-        "and then?",
-    ),
-    Mistake(
-        "no biases",
         _loader(biases=False),
         "The matrices are right; in_proj_bias wasn't copied to the three projections.",
     ),
     Mistake(
-        "transposed",
         _loader(transpose=True),
         "The blocks are transposed. Both libraries keep nn.Linear's layout [out, in], "
         "so nothing needs turning. (A square matrix doesn't complain when you turn it.)",
     ),
     Mistake(
-        "no output projection",
         _loader(out=False),
         "The weights agree, the output doesn't: out_proj wasn't copied to W_o.",
     ),
     Mistake(
-        "no bias at all",
         _loader(biases=False, out_bias=False),
         "The four matrices are right, and none of the biases was copied: in_proj_bias holds three "
         "of them, out_proj.bias is the fourth.",
     ),
     Mistake(
-        "no bias of the output",
         _loader(out_bias=False),
         "All is right but the last addition: out_proj.bias wasn't copied to W_o.bias.",
     ),
     from_museum(UNTRANSPOSED, _loader(out_transpose=True)),
     Mistake(
-        "all transposed",
         _loader(transpose=True, out_transpose=True),
         "All four matrices are transposed. Both libraries keep nn.Linear's layout [out, in]: copy "
         "them as they are.",
     ),
     Mistake(
-        "only the input matrices",
         _loader(biases=False, out=False),
         "W_q, W_k and W_v are right. Their biases and the output projection are still random.",
     ),
     Mistake(
-        "every third row",
         _loader(cut=_every_third),
         "You took every third row. The blocks stand one below the other, d rows each.",
     ),
     Mistake(
-        "cut into columns",
         _loader(cut=_columns, biases_like_weights=False),
         "You read the packed matrix as [d, 3 d] and cut its columns. It is [3 d, d]: nothing needs "
         "another shape, the three blocks stand one below the other.",
     ),
     Mistake(
-        "the first rows three times",
         _loader(cut=_first_rows),
         "All three projections got the same rows, the first d of 3 d.",
     ),
 )
-_ROTATED = next(mistake for mistake in LOADED_MISTAKES if mistake.name == "order k, v, q")
 # The same mistakes in other clothes.
 _TOO = (replace(_ROTATED, answer=_loader("vqk")),)
 

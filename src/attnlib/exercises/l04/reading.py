@@ -61,106 +61,89 @@ def _raises_on_average(size: str) -> Callable:
 
 
 _NO_BOOLEANS = Mistake(
-    "zeros and ones",
     lambda head, heads_of, x: _reads(head, heads_of, x).float(),
     "The right places, but return True and False: compare with 0, by !=.",
 )
-READS_MISTAKES = (
-    Mistake(
-        "heads counted from 1",
+READS_MISTAKES = {
+    "heads counted from 1": Mistake(
         _answer("heads counted from 1"),
         "This is what the head before it reads: `head` counts from 0, so take heads[:, head].",
     ),
-    Mistake(
-        "counted beyond",
+    "counted beyond": Mistake(
         _answer("counted beyond"),
         "This is what the next head reads: `head` counts from 0 already, so nothing is added.",
     ),
-    Mistake(
-        "assumed a slice",
+    "assumed a slice": Mistake(
         lambda head, heads_of, x: (
             torch.arange(x.shape[-1]) // heads_of(x).shape[-1] == head
         ),
         "You assumed a slice. Measure instead: ask autograd what moves the head's output.",
     ),
-    Mistake(
-        "everything",
+    "everything": Mistake(
         lambda head, heads_of, x: torch.ones(x.shape[-1], dtype=torch.bool),
         "You say that a head reads everything. Not every impostor does: measure it.",
     ),
-    Mistake(
-        "all heads at once",
+    "all heads at once": Mistake(
         _answer("all heads at once"),
         "You found everything even where a head is cut off from the rest. Take the gradient of "
         "heads[:, head] alone, not of all heads together.",
     ),
-    Mistake(
-        "a sample instead of a head",
+    "a sample instead of a head": Mistake(
         _answer("a sample instead of a head"),
         "heads[head] is a sample: the first axis is the batch. Take heads[:, head].",
     ),
-    Mistake(
-        "a token instead of a head",
+    "a token instead of a head": Mistake(
         _answer("a token instead of a head"),
         "heads[:, :, head] is a token: its axes are batch, head, token. Take heads[:, head].",
     ),
-    Mistake(
-        "a number instead of a head",
+    "a number instead of a head": Mistake(
         _answer("a number instead of a head"),
         "heads[..., head] is one number of every head: the last axis is the width of a head. Take "
         "heads[:, head].",
     ),
-    Mistake(
-        "a plain sum",
+    "a plain sum": Mistake(
         _answer(size="a plain sum"),
         "You took the gradient of a plain sum. A number may raise one number of the head's output "
         "and lower another by as much: the sum doesn't move, the output does. Square before you "
         "add up.",
     ),
-    Mistake(
-        "only what raises it",
+    "only what raises it": Mistake(
         _answer(conclusion="only what raises it"),
         "You count positive gradients only. What lowers the output is read as well: compare by !=.",
     ),
-    Mistake(
-        "all instead of any",
+    "all instead of any": Mistake(
         _answer(conclusion="all instead of any"),
         "You ask whether *every* token's number matters. Some heads look at one token alone; one "
         "is enough: any, not all.",
     ),
-    Mistake(
-        "the first token alone",
+    "the first token alone": Mistake(
         _answer(conclusion="the first token alone"),
         "You looked at the first token alone. A head may read another one: any sample, any token.",
     ),
-    Mistake(
-        "places",
+    "places": Mistake(
         _answer(conclusion="places"),
         "You list the places of the numbers that are read. Return True or False for each number "
         "of the embedding.",
     ),
-    Mistake(
-        "gradients themselves",
+    "gradients themselves": Mistake(
         _answer(conclusion="gradients themselves"),
         "You returned the gradient [B, T, d]. Return one answer per input number: "
         "is it non-zero for any sample and token?",
     ),
-    Mistake(
-        "an answer per token",
+    "an answer per token": Mistake(
         _answer(conclusion="an answer per token"),
         "You answer for every token by itself, [B, T, d]. Return one answer per number of the "
         "embedding: does it matter in any sample, for any token?",
     ),
-)  # fmt: skip
-_HINTS = {mistake.name: mistake.hint for mistake in READS_MISTAKES}
+}  # fmt: skip
 # Several mistakes at once: the first one is told. And signs that are lost in another way.
 _SEVERAL = tuple(
-    Mistake("", _answer(*steps), next(_HINTS[step] for step in steps if step != "right"))
+    Mistake(_answer(*steps), next(READS_MISTAKES[step].hint for step in steps if step != "right"))
     for steps in product(_LOOKS, _SIZES, _CONCLUSIONS)
     if steps.count("right") < 2
 )
 _OTHER_SIGNS = tuple(
-    Mistake("", _raises_on_average(size), _HINTS["only what raises it"]) for size in _SIZES
+    Mistake(_raises_on_average(size), READS_MISTAKES["only what raises it"].hint) for size in _SIZES
 )
 
 
@@ -202,7 +185,7 @@ def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Cal
     return heads_of
 
 
-@exercise(mistakes=(*READS_MISTAKES, _NO_BOOLEANS))
+@exercise(mistakes=(*READS_MISTAKES.values(), _NO_BOOLEANS))
 def reads(answer: Any) -> Verdict:
     """Check `reads(head, heads_of, x)`: which of the d input numbers head `head` depends on.
 
@@ -219,7 +202,7 @@ def reads(answer: Any) -> Verdict:
         answer,
         _reads,
         cases,
-        (*READS_MISTAKES, *_OTHER_SIGNS, *_SEVERAL),
+        (*READS_MISTAKES.values(), *_OTHER_SIGNS, *_SEVERAL),
         output_names=["your answer"],
         praise="All of the embedding for real heads, one slice for one impostor, and for the other "
         "the half that it reads.",

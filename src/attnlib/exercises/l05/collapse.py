@@ -12,18 +12,15 @@ TELLING = "token cosine"
 EVEN_MAP_MISTAKES = (
     Mistake(
         "gradient norm",
-        "gradient norm",
         "A gradient says what the weights could learn. It can be healthy in both cases, and small "
         "in both.",
     ),
     Mistake(
         "root mean square",
-        "root mean square",
         "That is a size. Tokens of one size may all be different, and equal tokens may have any "
         "size.",
     ),
     Mistake(
-        "row sums",
         "row sums",
         "Every row of a softmax sums to 1, whatever the tokens are and whatever the queries are.",
     ),

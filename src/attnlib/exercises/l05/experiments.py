@@ -57,71 +57,60 @@ def _not_the_skip(differences: Sequence[str], *, skip: bool) -> str:
     )
 
 
-DESIGN_MISTAKES = (
-    Mistake(
-        "three changes",
+DESIGN_MISTAKES = {
+    "three changes": Mistake(
         DESIGN | {"compare": ("norm only", "pre-norm")},
         _several_changes(["the skip", _PLACE, _FINAL]),
     ),
-    Mistake(
-        "two changes",
+    "two changes": Mistake(
         DESIGN | {"compare": ("neither", "post-norm")},
         _several_changes(["the skip", _HAS_NORM]),
     ),
-    Mistake(
-        "the norm changed",
+    "the norm changed": Mistake(
         DESIGN | {"compare": ("residual only", "post-norm")},
         _not_the_skip([_HAS_NORM], skip=True),
     ),
-    Mistake(
-        "the norm changed, without a skip",
+    "the norm changed, without a skip": Mistake(
         DESIGN | {"compare": ("neither", "norm only")},
         _not_the_skip([_HAS_NORM], skip=False),
     ),
-    Mistake(
-        "the same twice",
+    "the same twice": Mistake(
         DESIGN | {"compare": ("post-norm", "post-norm")},
         "That is one stack, named twice. What does it differ from?",
     ),
-    Mistake(
-        "a gradient",
+    "a gradient": Mistake(
         DESIGN | {"measure": FIRST},
         "A gradient can be healthy while all tokens are alike. The claim speaks of tokens that are "
         "kept apart.",
     ),
-    Mistake(
-        "the last gradient",
+    "the last gradient": Mistake(
         DESIGN | {"measure": LAST},
         "The last matrix's gradient tells how the end of the stack learns. The claim speaks of "
         "tokens that are kept apart.",
     ),
-    Mistake(
-        "a size",
+    "a size": Mistake(
         DESIGN | {"measure": SIZE},
         "Sizes don't tell whether tokens are alike: equal tokens may have any size, and behind a "
         "norm all have size 1.",
     ),
-    Mistake(
-        "too deep",
+    "too deep": Mistake(
         DESIGN | {"depth": 24},
         "So deep, the cosines of both stacks are 1, or nearly, and a measurement at its upper end "
         "can't tell anything apart. Look in the figure for a depth at which the two curves lie "
         "apart.",
     ),
-    Mistake(
-        "at the upper end",
+    "at the upper end": Mistake(
         DESIGN | {"depth": 12},
         "At this depth one of the two has a cosine of 1, and the other more than 0.99. Such a "
         "difference shows next to nothing: look for a depth at which one of them is still well "
         "below.",
     ),
-    Mistake(
-        "too few seeds",
+    "too few seeds": Mistake(
         DESIGN | {"seeds": 1},
         "From so few seeds you can't see whether the difference is larger than luck. This page "
         "takes three.",
     ),
-)
+}
 
 
 def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[str, Any]:
@@ -129,7 +118,7 @@ def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[
 
 
 @exercise(
-    mistakes=DESIGN_MISTAKES,
+    mistakes=DESIGN_MISTAKES.values(),
     page=Choices(
         {
             "One stack": tuple(VARIANTS),
@@ -165,10 +154,9 @@ def design(answer: Any) -> Verdict:
         "at the upper end": differences and answer["depth"] > DEEPEST[norm],
         "too few seeds": answer["seeds"] < FEWEST_SEEDS,
     }
-    hints = {mistake.name: mistake.hint for mistake in DESIGN_MISTAKES}
     for name, applies in made.items():
         if applies:
-            return not_yet(hints[name])
+            return not_yet(DESIGN_MISTAKES[name].hint)
     return correct("One thing differs, and it is measured where it can be seen.")
 
 

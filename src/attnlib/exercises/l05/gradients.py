@@ -16,36 +16,30 @@ THROUGH = torch.stack([BELOW, FROM_ABOVE + BELOW])
 
 THROUGH_MISTAKES = (
     Mistake(
-        "not transposed",
         torch.stack([FROM_ABOVE @ W, FROM_ABOVE + FROM_ABOVE @ W]),
         "You sent the gradient up: that is g W. On its way down it meets the transpose, so each "
         "number below collects from its own row of W.",
     ),
     Mistake(
-        "no skip",
         torch.stack([BELOW, BELOW]),
         "The second row is the first again. By x + f(x) the gradient has a second way down, on "
         "which nothing is multiplied.",
     ),
     Mistake(
-        "only the skip",
         torch.stack([BELOW, FROM_ABOVE]),
         "With the skip you handed down g alone. The way through the layer is still there; the two "
         "are added.",
     ),
     Mistake(
-        "multiplied",
         torch.stack([BELOW, FROM_ABOVE * BELOW + BELOW * BELOW]),
         "The skip isn't another factor: the derivative of x + f(x) is a sum, I + J.",
     ),
     Mistake(
-        "rows swapped",
         THROUGH.flip(0),
         "Both rows are there, but in each other's place: without the skip comes first.",
         whole=True,
     ),
     Mistake(
-        "signs lost",
         torch.stack([FROM_ABOVE @ W.abs().T, FROM_ABOVE + FROM_ABOVE @ W.abs().T]),
         "One number of W is negative: the second row of W is 1, -1.",
     ),

@@ -47,75 +47,62 @@ def _shrink(block: TransformerBlock) -> None:
 
 
 _IDENTITY_MATRIX = Mistake(
-    "the identity matrix",
     _identity_matrix,
     "With the identity matrix W_o hands the heads' output on, and it is added to x. The *block* "
     "should be the identity: which matrix adds nothing?",
 )
 _NEARLY_ZERO = Mistake(
-    "nearly zero",
     _shrink,
     "Small numbers come nearer, but the output should equal the input exactly, for every input. "
     "Which number adds nothing at all?",
 )
 IDENTITY_MISTAKES = (
     Mistake(
-        "nothing changed",
         lambda block: None,
         "No parameter of the block has changed. (Another module in its place, or another forward, "
         "wouldn't learn.) Which matrix is the last thing that attention's answer passes?",
     ),
     Mistake(
-        "biases forgotten",
         _zero("W_o.weight", "W_2.weight"),
         "The right two matrices are zero, but a Linear also adds its bias: zero times anything, "
         "plus something, is something.",
     ),
     Mistake(
-        "only attention",
         _zero("W_o.weight", "W_o.bias"),
         "Attention adds nothing any more. The feed-forward part still does.",
     ),
     Mistake(
-        "only feed-forward",
         _zero("W_2.weight", "W_2.bias"),
         "The feed-forward part adds nothing any more. Attention still does.",
     ),
     Mistake(
-        "values instead of output",
         _zero("W_v.weight", "W_v.bias", "W_2.weight", "W_2.bias"),
         "You zeroed the values. They are not the last step: W_o still adds its bias after them.",
     ),
     Mistake(
-        "first matrix instead of second",
         _zero("W_o.weight", "W_o.bias", "W_1.weight", "W_1.bias"),
         "You zeroed the feed-forward part's first matrix; the second one still adds its bias.",
     ),
     Mistake(
-        "norms",
         _zero("norm_1.gain", "norm_1.bias", "norm_2.gain", "norm_2.bias"),
         "With the norms at zero the sub-layers read nothing, but their biases still come out of "
         "them. Stop what a sub-layer writes, not what it reads.",
     ),
     Mistake(
-        "gains of the norms",
         _zero("norm_1.gain", "norm_2.gain"),
         "With their gains at zero the norms give their biases, whatever comes in, and the "
         "sub-layers make something of those. Stop what a sub-layer writes, not what it reads.",
     ),
     Mistake(
-        "biases alone",
         _zero("W_o.bias", "W_2.bias"),
         "Only the biases of the last matrices are zero. The matrices still pass something on.",
     ),
     Mistake(
-        "first steps of the sub-layers",
         _zero("W_v.weight", "W_v.bias", "W_1.weight", "W_1.bias"),
         "You zeroed what the sub-layers begin with. After it W_o and W_2 come, and each adds its "
         "bias. What comes last?",
     ),
     Mistake(
-        "queries and keys",
         _zero("W_q.weight", "W_q.bias", "W_k.weight", "W_k.bias"),
         "Without queries and keys all weights are equal: a token gets the mean of the values, "
         "which is something. Stop what is written, not who is looked at.",
@@ -123,7 +110,6 @@ IDENTITY_MISTAKES = (
     _IDENTITY_MATRIX,
     _NEARLY_ZERO,
     Mistake(
-        "everything",
         _zero(),
         "The output equals the input, but nothing is left that could learn: when every matrix is "
         "zero, every matrix's gradient is zero too. Zero as little as possible.",

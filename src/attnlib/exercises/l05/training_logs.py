@@ -12,37 +12,31 @@ CHOICES = tuple(sorted(DIAGNOSIS.values()))
 
 DIAGNOSIS_MISTAKES = (
     Mistake(
-        "A lacks the norm",
         DIAGNOSIS | {"A": "norm"},
         "Log A: without a norm, sizes drift with depth, and the gradient with them. Is its first "
         "gradient far from 1?",
     ),
     Mistake(
-        "A lacks both",
         DIAGNOSIS | {"A": "both"},
         "Log A: the loss looks as in log C, but compare the gradients at step 0. Something in A "
         "keeps the sizes healthy.",
     ),
     Mistake(
-        "B lacks the residual",
         DIAGNOSIS | {"B": "residual"},
         "Log B: a loss so far above that of a guess means huge outputs. Can that happen where a "
         "norm has the last word in each block?",
     ),
     Mistake(
-        "B lacks both",
         DIAGNOSIS | {"B": "both"},
         "Log B: with neither part, each block shrinks what it gets. Here something has grown: what "
         "adds up and is never brought back to size?",
     ),
     Mistake(
-        "C lacks the residual",
         DIAGNOSIS | {"C": "residual"},
         "Log C: the tokens are equal as without a residual, but look at the gradient at step 0. "
         "Would a norm let it get that small?",
     ),
     Mistake(
-        "C lacks the norm",
         DIAGNOSIS | {"C": "norm"},
         "Log C: a residual carries the gradient past every block. Has anything carried this one?",
     ),

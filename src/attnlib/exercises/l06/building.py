@@ -34,13 +34,11 @@ def _as_wide(mask: Tensor, real: Tensor) -> Tensor:
 
 
 FLOATS = Mistake(
-    "ones and zeros",
     lambda real: causal_among_real(real).float(),
     "The mask holds numbers. PyTorch adds such a mask to the scores, where 1 and 0 forbid "
     "nothing. Return booleans.",
 )
 NUMBERS = Mistake(
-    "numbers to add",
     lambda real: torch.zeros(1).masked_fill(~causal_among_real(real), -math.inf),
     "These are numbers to be added to scores: 0, and minus infinity or a large negative number. A "
     "boolean mask was wanted: True = may look.",
@@ -48,82 +46,67 @@ NUMBERS = Mistake(
 MASK_MISTAKES = (
     NUMBERS,
     Mistake(
-        "padding on the queries",
         lambda real: _triangle(real) & real[:, None, :, None],
         "You forbid padding to look. It should be forbidden to be looked at: the axis of the keys "
         "is the last one, real[:, None, None, :].",
     ),
     Mistake(
-        "padding on both axes",
         lambda real: causal_among_real(real) & real[:, None, :, None],
         "Padding may not be looked at, which is right; and you also forbid it to look. That makes "
         "rows without any key, and nobody asked for them.",
     ),
     Mistake(
-        "no padding",
         lambda real: _as_wide(_triangle(real), real),
         "Nobody looks ahead, but padding is read like a word. Where does `real` come in?",
     ),
     Mistake(
-        "no triangle",
         lambda real: _as_wide(_keys(real), real),
         "Padding is hidden, but tokens look ahead. Both must allow a look.",
     ),
     Mistake(
-        "either allows it",
         lambda real: _triangle(real) | _keys(real),
         "A look is allowed in your mask if *either* rule allows it. Both must: &, not |.",
     ),
     Mistake(
-        "True = hidden",
         lambda real: ~causal_among_real(real),
         "Your mask says True where a look is forbidden. Here True means that it is allowed.",
     ),
     Mistake(
-        "padding for words",
         lambda real: _triangle(real) & _keys(~real),
         "You took True in `real` for padding: your words are hidden, and the padding is read.",
     ),
     Mistake(
-        "the other triangle",
         lambda real: _triangle(real).mT & _keys(real),
         "Your tokens look to the right. Rows look, columns are looked at: tril, not triu.",
     ),
     Mistake(
-        "without the token itself",
         lambda real: _triangle(real).tril(-1) & _keys(real),
         "The diagonal is missing: a token may look at itself.",
     ),
     Mistake(
-        "itself whatever it is",
         lambda real: causal_among_real(real) | torch.eye(real.shape[1], dtype=torch.bool),
         "You let every token look at itself, padding too. That saves rows that may look nowhere, "
         "but then padding is read by itself. Nobody may look at it.",
     ),
     Mistake(
-        "blind rows see everything",
         lambda real: causal_among_real(real) | ~causal_among_real(real).any(-1, keepdim=True),
         "A row that may look nowhere sees everything in your mask, padding and what comes later. "
         "Leave it blind: nobody asked for more.",
     ),
     Mistake(
-        "padding on the right alone",
         lambda real: _triangle(real) & _keys(real.sort(1, descending=True).values),
         "You count the real tokens, and take the first so many for real. Padding may stand on the "
         "left and between them, too: `real` says where.",
     ),
     Mistake(
-        "rows and columns exchanged",
         lambda real: causal_among_real(real).mT,
         "Your mask lies on its side: its columns look and its rows are looked at. Here rows look.",
     ),
     Mistake(
-        "one ahead",
         lambda real: torch.ones(real.shape[1], real.shape[1]).tril(1).bool() & _keys(real),
         "Each token sees the next one. The last diagonal that is allowed is the main one.",
     ),
     Mistake(
-        "no axis for heads",
         lambda real: _triangle(real) & real[:, None, :],
         "The mask is right, but it is [B, T, T]. In front of scores [B, h, T, T] its B would meet "
         "the heads: give it an axis for them, [B, 1, T, T].",

@@ -24,48 +24,40 @@ def _weights(allowed: Tensor = PAST, dim: int = -1) -> Tensor:
 RIGHT = _weights()
 ROW_MISTAKES = (
     Mistake(
-        "without a mask",
         _weights(torch.ones_like(PAST)),
         "These rows look to the right. Strike out what stands above the diagonal first: token 0 "
         "has one score left, token 1 two.",
     ),
     Mistake(
-        "masked afterward",
         _weights(torch.ones_like(PAST)) * PAST,
         "You divided by the sum of *all* exponentials of the row, and struck out weights "
         "afterward. A forbidden score must be gone before the sum is taken.",
     ),
     Mistake(
-        "forbidden scores set to 0",
         EXPONENTIALS.masked_fill(~PAST, 1.0) / EXPONENTIALS.masked_fill(~PAST, 1.0).sum(-1, True),
         "A forbidden score became 0, and e to the power 0 is 1: it still gets a share. The score "
         "that gets none is minus infinity.",
     ),
     Mistake(
-        "the other triangle",
         _weights(PAST.T),
         "This is the other triangle: your tokens look at themselves and to the right. Rows look, "
         "and they look to the left.",
     ),
     Mistake(
-        "without the token itself",
         _weights(PAST.tril(-1)),
         "The diagonal is allowed as well: a token may look at itself.",
         whole=True,
     ),
     Mistake(
-        "scores",
         EXPONENTIALS.log() * PAST,
         "These are the scores that are left. Weights are their softmax, row by row.",
         whole=True,
     ),
     Mistake(
-        "down the columns",
         _weights(dim=0),
         "Your columns sum to 1. Each *row* is divided by its own sum: rows are those who look.",
     ),
     Mistake(
-        "exponentials",
         EXPONENTIALS * PAST,
         "These are the exponentials that are left. Divide each row by its sum.",
     ),

@@ -33,9 +33,7 @@ _SAFE = {
     8: "Line 8 is safe: this class adds a mask of numbers too, and minus infinity forbids.",
 }
 
-CALL_MISTAKES = tuple(
-    Mistake(f"line {line} in place of line 3", [2, 6, line], hint) for line, hint in _SAFE.items()
-)
+CALL_MISTAKES = tuple(Mistake([2, 6, line], hint) for line, hint in _SAFE.items())
 
 
 def _missing(lines: Collection[int]) -> str:

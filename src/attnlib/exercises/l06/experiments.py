@@ -18,24 +18,20 @@ EXPERIMENTS = {
 EXPERIMENT_MISTAKES = (
     Mistake(
         "maps",
-        "maps",
         "These maps are zero above the diagonal in every sentence: they were masked. What leaks "
         "here isn't a look.",
     ),
     Mistake(
-        "jacobian",
         "jacobian",
         "That tells once more that the block leaks. Of the whole block nothing tells which part "
         "it is.",
     ),
     Mistake(
         "without",
-        "without",
         "That costs three trainings, and a loss changes for many reasons: a model without its "
         "attention is worse whether or not that leaked.",
     ),
     Mistake(
-        "deeper",
         "deeper",
         "A deeper stack leaks as well, and mixes the parts more. Take the block apart.",
     ),

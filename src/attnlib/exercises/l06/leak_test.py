@@ -85,77 +85,64 @@ def _by_features(layer: Layer, x: Tensor) -> bool:
 
 LEAK_MISTAKES = (
     Mistake(
-        "never yes",
         lambda layer, x: False,
         "Your function never says yes. Is the layer called with the changed tokens, and is the "
         "change large enough to be seen?",
     ),
     Mistake(
-        "never no",
         lambda layer, x: True,
         "Your function never says no. When token j changes, its own output may move, and so may "
         "later ones: compare the outputs *before* it alone.",
     ),
     Mistake(
-        "the answer turned around",
         lambda layer, x: not leaks_ahead(layer, x),
         "You answer the opposite: True is for a layer that leaks.",
     ),
     Mistake(
-        "from the token on",
         lambda layer, x: any(_replaced_at(layer, x, j, slice(j + 1, None)) for j in range(len(x))),
         "You look at the outputs behind the changed token. They may move: they see their past. A "
         "leak moves an output *before* it.",
     ),
     Mistake(
-        "the last token alone",
         lambda layer, x: _replaced_at(layer, x, len(x) - 1, slice(len(x) - 1)),
         "You change the last token alone. A layer in which token 0 sees token 1 and nobody else "
         "sees ahead gets through: change each token in turn.",
     ),
     Mistake(
-        "the second token alone",
         lambda layer, x: _replaced_at(layer, x, 1, slice(1)),
         "You change token 1 alone, or return after it (does a `return False` stand in your loop?). "
         "A layer whose outputs see the last token only gets through: change each token in turn.",
     ),
     Mistake(
-        "the first output alone",
         lambda layer, x: any(_replaced_at(layer, x, j, slice(1)) for j in range(1, len(x))),
         "You look at the first output alone. A layer in which it is honest, and another one isn't, "
         "gets through: compare all outputs before the changed token.",
     ),
     Mistake(
-        "the output just before",
         lambda layer, x: any(_replaced_at(layer, x, j, slice(j - 1, j)) for j in range(1, len(x))),
         "You look at the output just before the changed token alone. A layer that looks further "
         "ahead gets through: compare all outputs before it.",
     ),
     Mistake(
-        "shuffled",
         _by_shuffle,
         "You put later tokens in another order. Plain attention doesn't notice that: it adds them "
         "up, and a sum has no order. Replace a token by another one.",
     ),
     Mistake(
-        "moved by a constant",
         _by_change(lambda token: token + 1),
         "You add the same number to all features of a token. A layer that begins with a LayerNorm "
         "takes it away again, and gets through. Put random numbers there.",
     ),
     Mistake(
-        "made longer",
         _by_change(lambda token: 2 * token),
         "You multiply a token by a number. A layer that begins with a norm divides by the size, "
         "and gets through. Put random numbers there.",
     ),
     Mistake(
-        "features",
         _by_features,
         "You exchange columns of x, which are features. Tokens are its rows.",
     ),
     Mistake(
-        "by the gradient alone",
         _by_gradient,
         "A gradient says what a very small change would do. A layer that rounds has gradient 0 and "
         "lets the future through all the same: change tokens, and by a lot.",

@@ -26,35 +26,29 @@ _WRONG = {
 }
 MAP_MISTAKES = (
     Mistake(
-        "turned around",
         DRAWN | {"B": "turned"},
         "Map B: a triangle that is turned around forbids the past. Here tokens see the past and "
         "the future.",
     ),
     Mistake(
-        "thrown away",
         DRAWN | {"B": "thrown"},
         "Map B: if the mask had been thrown away, padding would be read too.",
     ),
     Mistake(
-        "padding thrown away",
         DRAWN | {"A": "thrown"},
         "Map A: without any mask tokens would look ahead. These don't, and two rows are wholly "
         "forbidden: somebody did use the padding.",
     ),
     Mistake(
-        "C and D",
         DRAWN | {"C": "ahead", "D": "itself"},
         "You have C and D the wrong way round: which of them has a diagonal too many, and which "
         "one too few?",
     ),
     Mistake(
-        "A and B",
         DRAWN | {"A": "off", "B": "axis"},
         "You have A and B the wrong way round: in which of them does a token look to its right?",
     ),
     Mistake(
-        "itself turned",
         DRAWN | {"C": "turned"},
         "Map C: nobody looks to the right in it. Under a triangle that is turned around tokens "
         "look at themselves and to their right.",

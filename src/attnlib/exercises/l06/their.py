@@ -16,19 +16,16 @@ READINGS = {
 }
 READING_MISTAKES = (
     Mistake(
-        "rounded away",
         "rounded",
         "It might be below .005. But even then the row would hold a number for it, if only .00: "
         "here it has no column. Which kind of model has none for what comes later?",
     ),
     Mistake(
         "either",
-        "either",
         "Add the numbers up. They share out all of 1, and a softmax gives every word that may be "
         "looked at a share.",
     ),
     Mistake(
-        "neither",
         "neither",
         "A row names the words that may be looked at. Under a causal mask these are the ones up "
         "to the word itself.",

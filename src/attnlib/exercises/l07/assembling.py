@@ -100,35 +100,29 @@ def _normed_before_and_behind(
 
 ASSEMBLY_MISTAKES = (
     Mistake(
-        "no mask",
         _without_mask,
         "Your tokens look ahead: without causal=True a block lets each token read the next one, "
         "which it is to tell.",
     ),
     Mistake(
-        "no positions",
         lambda ids, tokens, places, *rest: assembled(ids, tokens, 0 * places, *rest),
         "The model isn't told where its tokens stand: `places` is not used yet.",
     ),
     Mistake(
-        "positions alone",
         lambda ids, tokens, places, *rest: assembled(ids, 0 * tokens, places, *rest),
         "The model knows where its tokens stand, but not which ones they are: look ids up in "
         "`tokens`.",
     ),
     Mistake(
-        "positions multiplied",
         _multiplied,
         "You multiply a token's row by that of its place. They are added.",
     ),
     Mistake(
-        "positions looked up by id",
         _places_of_ids,
         "You looked places up by the tokens' ids. Token t of a text stands at place t, whatever "
         "its id is.",
     ),
     Mistake(
-        "tokens' rows scaled",
         lambda ids, tokens, places, *rest: assembled(
             ids, tokens * tokens.shape[1] ** 0.5, places, *rest
         ),
@@ -136,17 +130,14 @@ ASSEMBLY_MISTAKES = (
         "are taken as they are.",
     ),
     Mistake(
-        "the last places",
         lambda ids, tokens, places, *rest: assembled(ids, tokens, places[-ids.shape[1] :], *rest),
         "You take the last T rows of `places`. A text begins at place 0.",
     ),
     Mistake(
-        "places counted from 1",
         lambda ids, tokens, places, *rest: assembled(ids, tokens, places[1:], *rest),
         "Your first token stands at place 1. Places are counted from 0.",
     ),
     Mistake(
-        "one place for all",
         lambda ids, tokens, places, *rest: assembled(
             ids, tokens, places[ids.shape[1]].expand_as(places), *rest
         ),
@@ -154,19 +145,16 @@ ASSEMBLY_MISTAKES = (
         "`places[:T]`.",
     ),
     Mistake(
-        "positions in every block",
         _places_in_every_block,
         "You add the positions before every block. They are added once, where the tokens come in; "
         "the skips carry them on.",
     ),
     Mistake(
-        "added once more",
         _added_again,
         "You add each block's output to its input. A block has done that itself: its skips are "
         "inside.",
     ),
     Mistake(
-        "each block reads the embeddings",
         lambda ids, tokens, places, blocks, *rest: assembled(
             ids, tokens, places, blocks[-1:], *rest
         ),
@@ -174,27 +162,23 @@ ASSEMBLY_MISTAKES = (
         "block before it has returned.",
     ),
     Mistake(
-        "the first block only",
         lambda ids, tokens, places, blocks, *rest: assembled(
             ids, tokens, places, blocks[:1], *rest
         ),
         "Only the first block has run: does your function return within the loop?",
     ),
     Mistake(
-        "no block",
         lambda ids, tokens, places, blocks, *rest: assembled(ids, tokens, places, [], *rest),
         "No block has changed anything. Does your loop keep the rows that a block returns? `x` "
         "stays as it is until it is given a new value.",
     ),
     Mistake(
-        "in reverse order",
         lambda ids, tokens, places, blocks, *rest: assembled(
             ids, tokens, places, blocks[::-1], *rest
         ),
         "The blocks run from the last to the first.",
     ),
     Mistake(
-        "no final norm",
         lambda ids, tokens, places, blocks, final_norm, readout: assembled(
             ids, tokens, places, blocks, lambda x: x, readout
         ),
@@ -202,45 +186,37 @@ ASSEMBLY_MISTAKES = (
         "between the last block and the readout.",
     ),
     Mistake(
-        "final norm after each block",
         _normed_in_the_loop,
         "The final norm runs after every block. It comes once, when all blocks are done.",
     ),
     Mistake(
-        "final norm before each block",
         _normed_before_each_block,
         "You normalize before every block. Pre-norm blocks do so inside, with norms of their own. "
         "`final_norm` comes once, when all blocks are done.",
     ),
     Mistake(
-        "final norm at both ends",
         _normed_before_and_behind,
         "`final_norm` runs twice: before the blocks, too. It comes once, behind the last one.",
     ),
     Mistake(
-        "norm behind the embeddings",
         lambda ids, tokens, places, blocks, final_norm, readout: readout(
             _through(final_norm(_start(ids, tokens, places)), blocks)
         ),
         "Your norm stands before the blocks, as it does in microgpt. Here it comes after them.",
     ),
     Mistake(
-        "probabilities",
         lambda *parts: assembled(*parts).softmax(-1),
         "These are probabilities. The logits were wanted, as the readout gives them.",
     ),
     Mistake(
-        "log-probabilities",
         lambda *parts: assembled(*parts).log_softmax(-1),
         "These are logarithms of probabilities. The logits were wanted, as the readout gives them.",
     ),
     Mistake(
-        "the last token alone",
         lambda *parts: assembled(*parts)[:, -1],
         "You return the last token's logits. In training every token is asked: [B, T, V].",
     ),
     Mistake(
-        "read out with the tokens' table",
         lambda ids, tokens, places, blocks, final_norm, readout: assembled(
             ids, tokens, places, blocks, final_norm, lambda x: x @ tokens.T
         ),

@@ -39,48 +39,39 @@ def _with(
 
 BY_HAND_MISTAKES = (
     Mistake(
-        "logits divided",
         _with(plain=LOGITS / LOGITS.sum()),
         "You divided the logits by their sum. First take e to the power of each.",
     ),
     Mistake(
-        "powers not divided",
         _with(plain=LOGITS.exp()),
         "These are the powers of e. Divide by their sum, so that the row sums to 1.",
     ),
     Mistake(
-        "multiplied by the temperature",
         _with(cold=chances(LOGITS, 2, 3)),
         "This row is flatter than the first, so you multiplied by 1/2. Logits are *divided* by the "
         "temperature: by 1/2 makes them twice as large.",
     ),
     Mistake(
-        "chances divided",
         _with(cold=PLAIN / 0.5),
         "You divided the chances, and they sum to 2. The logits are divided, before the softmax.",
     ),
     Mistake(
-        "temperature without effect",
         _with(cold=PLAIN),
         "This is the first row again. Twice ln 2 is ln 4, and twice ln 4 is ln 16.",
     ),
     Mistake(
-        "not shared anew",
         _with(top=torch.tensor([0, PLAIN[1], PLAIN[2]], dtype=torch.float64)),
         "The row no longer sums to 1. What is left after the cut is shared out anew.",
     ),
     Mistake(
-        "the two smallest",
         _with(top=LOGITS.exp().mul(torch.tensor([1, 1, 0])) / 3),
         "You kept the two least likely tokens.",
     ),
     Mistake(
-        "two cut away",
         _with(top=torch.tensor([0.0, 0, 1], dtype=torch.float64)),
         "You cut two tokens away. Two are kept.",
     ),
     Mistake(
-        "half each",
         _with(top=torch.tensor([0, 0.5, 0.5], dtype=torch.float64)),
         "Those that are kept aren't equally likely: their ratio stays what it was.",
     ),
@@ -113,30 +104,25 @@ def chances_by_hand(answer: Any) -> Verdict:
 
 CHANCE_MISTAKES = (
     Mistake(
-        "multiplied",
         lambda logits, temperature, top_k: chances(logits, 1 / temperature, top_k),
         "This is what comes of multiplying by the temperature, or of taking chances to its power. "
         "Dividing the logits makes a low one sharper.",
     ),
     Mistake(
-        "no temperature",
         lambda logits, temperature, top_k: chances(logits, 1.0, top_k),
         "Your chances are the same at every temperature. Divide the *logits* by it: what chances "
         "are divided by falls out again as soon as they are shared out anew.",
     ),
     Mistake(
-        "chances divided by it",
         lambda logits, temperature, top_k: chances(logits, 1.0, top_k) / temperature,
         "You divide the chances by the temperature, so they no longer sum to 1. Divide the logits, "
         "before the softmax.",
     ),
     Mistake(
-        "no top-k",
         lambda logits, temperature, top_k: chances(logits, temperature, len(logits)),
         "Every token can still be drawn: top_k isn't used.",
     ),
     Mistake(
-        "not shared anew",
         lambda logits, temperature, top_k: (
             (logits / temperature).softmax(-1) * (logits >= logits.topk(top_k).values[-1])
         ),
@@ -144,7 +130,6 @@ CHANCE_MISTAKES = (
         "or divide by the sum afterward.",
     ),
     Mistake(
-        "masked by 0",
         lambda logits, temperature, top_k: (
             (logits / temperature)
             .masked_fill(logits < logits.topk(top_k).values[-1], 0.0)
@@ -154,7 +139,6 @@ CHANCE_MISTAKES = (
         "Which number becomes 0?",
     ),
     Mistake(
-        "softmax twice",
         lambda logits, temperature, top_k: (
             (logits / temperature)
             .softmax(-1)
@@ -165,13 +149,11 @@ CHANCE_MISTAKES = (
         "are kept by their sum.",
     ),
     Mistake(
-        "softmax twice, with the temperature between",
         lambda logits, temperature, top_k: chances(logits.softmax(-1), temperature, top_k),
         "You divide chances by the temperature, and take the softmax of that. Divide the logits, "
         "and let the softmax come last, once.",
     ),
     Mistake(
-        "likely ones in front",
         lambda logits, temperature, top_k: nn.functional.pad(
             (logits / temperature).topk(top_k).values.softmax(-1), (0, len(logits) - top_k)
         ),
@@ -179,14 +161,12 @@ CHANCE_MISTAKES = (
         "of its own token.",
     ),
     Mistake(
-        "the least likely",
         lambda logits, temperature, top_k: (
             (logits / temperature).masked_fill(~_smallest(logits, top_k), -math.inf).softmax(-1)
         ),
         "You kept the least likely tokens.",
     ),
     Mistake(
-        "the others",
         lambda logits, temperature, top_k: (
             (logits / temperature)
             .masked_fill(logits >= logits.topk(top_k).values[-1], -math.inf)
@@ -195,20 +175,17 @@ CHANCE_MISTAKES = (
         "Your mask is the wrong way round: it cuts the k likeliest tokens and keeps the others.",
     ),
     Mistake(
-        "the likeliest alone",
         lambda logits, temperature, top_k: chances(logits, temperature, 1),
         "Only the likeliest token is left, whatever top_k is. What `topk` returns begins with the "
         "largest; the k-th stands at the end.",
     ),
     Mistake(
-        "one too many",
         lambda logits, temperature, top_k: chances(
             logits, temperature, min(top_k + 1, len(logits))
         ),
         "One token too many is kept.",
     ),
     Mistake(
-        "one too few",
         lambda logits, temperature, top_k: (
             (logits / temperature)
             .masked_fill(logits <= logits.topk(top_k).values[-1], -math.inf)
@@ -218,21 +195,18 @@ CHANCE_MISTAKES = (
         "logit is *below* that one's.",
     ),
     Mistake(
-        "no softmax",
         lambda logits, temperature, top_k: (logits / temperature).masked_fill(
             logits < logits.topk(top_k).values[-1], -math.inf
         ),
         "These are logits, with minus infinity for what is cut. Take their softmax.",
     ),
     Mistake(
-        "equal among them",
         lambda logits, temperature, top_k: (
             (logits >= logits.topk(top_k).values[-1]).to(logits) / top_k
         ),
         "All tokens that are kept are equally likely. They should keep the softmax's ratios.",
     ),
     Mistake(
-        "the first k tokens",
         lambda logits, temperature, top_k: (
             (logits / temperature)
             .masked_fill(torch.arange(len(logits)) >= top_k, -math.inf)

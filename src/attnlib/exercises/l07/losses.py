@@ -43,8 +43,7 @@ _HINTS = {
     "asked. See how many of its names are right.",
 }
 LOSS_MISTAKES = tuple(
-    Mistake(f"{model}: {CAUSES[said]}", DIAGNOSIS | {model: said}, hint)
-    for (model, said), hint in _HINTS.items()
+    Mistake(DIAGNOSIS | {model: said}, hint) for (model, said), hint in _HINTS.items()
 )
 
 

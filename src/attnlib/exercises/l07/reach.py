@@ -17,28 +17,23 @@ RIGHT = {"doubling": "2", "harmony": "3", "ending": "all"}
 
 REACH_MISTAKES = (
     Mistake(
-        "one letter too few",
         {"doubling": "1", "harmony": "2", "ending": "all"},
         "You counted the letters in between. The letter that decides must be read as well.",
     ),
     Mistake(
-        "over one consonant",
         RIGHT | {"harmony": "2"},
         "Two letters reach the last vowel over one consonant. After e and o there are two of them.",
     ),
     Mistake(
-        "the ending's neighbor",
         RIGHT | {"ending": "1"},
         "The letter before the ending is a vowel, and any vowel may stand there. Which letter "
         "tells whether n, r, l or s comes, and how many must be read to have it among them?",
     ),
     Mistake(
-        "all for all",
         dict.fromkeys(RULES, "all"),
         "All letters are enough for any rule. Asked is for the fewest.",
     ),
     Mistake(
-        "exchanged",
         RIGHT | {"doubling": "3", "harmony": "2"},
         "You have exchanged two. In bol? the o decides whether another l comes. In boll? the same "
         "o decides the vowel, and stands one letter further back.",

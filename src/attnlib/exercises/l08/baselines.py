@@ -32,45 +32,37 @@ def _with(**changes: float) -> torch.Tensor:
 
 GAIN_MISTAKES = (
     Mistake(
-        "the sign lost",
         _with(offset=2),
         "The partner stands *before* the word that asks: partner minus asking place is below 0.",
     ),
     Mistake(
-        "the mean distance",
         _with(offset=-2.25),
         "This is the mean distance. No head can look two and a quarter places back: which distance "
         "comes most often?",
     ),
     Mistake(
-        "counts",
         _with(baseline=6, head=7, gain=1),
         "These are counts. Divide by the eight words that ask.",
     ),
     Mistake(
-        "percents",
         _with(baseline=75, head=87.5, gain=12.5),
         "These are percents. Write shares: 0.5 for a half.",
     ),
     Mistake(
-        "the head's errors",
         _with(head=0.125, gain=-0.625),
         "This is how often the head is wrong. Count the words where its largest weight is on the "
         "true partner.",
     ),
     Mistake(
-        "an even head as baseline",
         _with(baseline=1 / 11, gain=0.875 - 1 / 11),
         "A head that looks anywhere is too weak a rival. The baseline is the best *fixed offset*: "
         "look two back, always, and count how often that hits.",
     ),
     Mistake(
-        "no baseline",
         _with(gain=0.875),
         "That is the accuracy itself. The gain is what the head has beyond the fixed offset.",
     ),
     Mistake(
-        "a ratio",
         _with(gain=0.875 / 0.75),
         "You divided. The gain is a difference: accuracy minus baseline.",
     ),

@@ -46,69 +46,57 @@ def _mute_with_bias(module: MultiHeadAttention, head: int) -> None:
 
 MUTE_MISTAKES = (
     Mistake(
-        "nothing changed",
         lambda module, head: None,
         "The module's output is what it was. Change module.W_o.weight in place, inside "
         "torch.no_grad().",
     ),
     Mistake(
-        "the other axis",
         _mute_rows,
         "You zeroed rows of module.W_o.weight. torch's Linear keeps W_o transposed, [d out, d in]: "
         "the rows of W_o which a head meets are *columns* there.",
     ),
     Mistake(
-        "heads counted from 1",
         lambda module, head: mute(module, head - 1),
         "You muted the head before: `head` counts from 0.",
     ),
     Mistake(
-        "all heads",
         lambda module, head: _zero(module.W_o.weight),
         "You muted every head. Each has d_k columns of its own: which are they?",
     ),
     Mistake(
-        "one number of the head",
         lambda module, head: _zero(module.W_o.weight[:, head]),
         "You zeroed a single column. A head has d_k numbers, so d_k columns of the weight.",
     ),
     Mistake(
-        "h numbers of the head",
         lambda module, head: _zero(
             module.W_o.weight[:, head * module.num_heads : (head + 1) * module.num_heads]
         ),
         "You took num_heads columns per head. A head has d_k = d_model / num_heads of them.",
     ),
     Mistake(
-        "all other heads",
         _mute_others,
         "You muted all heads but this one.",
     ),
     Mistake(
-        "every h-th number",
         lambda module, head: _zero(module.W_o.weight[:, head :: module.num_heads]),
         "You took every h-th column. Heads are joined one after the other, so a head's columns "
         "stand side by side.",
     ),
     Mistake(
-        "the bias as well",
         _mute_with_bias,
         "The head is muted, but the bias of W_o is gone as well. It belongs to no head.",
     ),
     Mistake(
-        "the values' matrix alone",
         lambda module, head: _zero(module.W_v.weight[_columns(module, head)]),
         "You zeroed the head's part of W_v. The values still have their bias, so something comes "
         "out. Zero what comes last.",
     ),
     Mistake(
-        "its queries' matrix alone",
         lambda module, head: _zero(module.W_q.weight[_columns(module, head)]),
         "With W_q zeroed all queries are alike, but the head still looks, and adds what it sees. "
         "Stop what it adds.",
     ),
     Mistake(
-        "its queries",
         lambda module, head: _zero(
             module.W_q.weight[_columns(module, head)], module.W_q.bias[_columns(module, head)]
         ),

@@ -9,41 +9,34 @@ from attnlib.exercises._on_page import Choice
 
 INDUCTION_MISTAKES = (
     Mistake(
-        "the previous token",
         "1.1",
         "Each row looks one place back, whatever stands there. An induction head needs such a head "
         "below it.",
     ),
     Mistake(
-        "the first token",
         "1.2",
         "Each row looks at the start: the head rests. Nothing depends on what comes again.",
     ),
     Mistake(
-        "the same token",
         "1.3",
         "Take the second `a`: it looks at the first `a` itself. An induction head looks at what "
         "*followed* it.",
     ),
     Mistake(
-        "all alike",
         "1.4",
         "Each row looks at all tokens so far alike. Nothing is chosen.",
     ),
     Mistake(
-        "three back",
         "2.1",
         "It is right for the second `a` and the second `b`. Now take the second `c`: three back is "
         "a fixed offset, which hits where the distance happens to be three.",
     ),
     Mistake(
-        "one too far",
         "2.3",
         "Take the second `a`: what followed the first one is `b`. This head looks one place "
         "further, at `c`.",
     ),
     Mistake(
-        "what came last",
         "2.4",
         "Each row looks two back. Compare the rows of the second `a` and of the second `d`.",
     ),
@@ -72,31 +65,26 @@ def induction_head(answer: Any) -> Verdict:
 
 SWEEP_MISTAKES = (
     Mistake(
-        "the best run",
         "best",
         "One run of five has that loss, and another run of the same setting is above runs with "
         "four heads. Whoever picks the best seed finds a winner in any noise.",
     ),
     Mistake(
-        "a trend",
         "trend",
         "From one to two heads it falls, in every seed. From four to eight the seeds lie among "
         "each other: a line through the means is no trend.",
     ),
     Mistake(
         "equal",
-        "equal",
         "That no difference is seen in five seeds doesn't show that there is none: a small one "
         "would drown in this scatter.",
     ),
     Mistake(
-        "a cause",
         "cause",
         "The sweep tells *that* a second head helps, not why. For the why, look at what the heads "
         "do, and change it.",
     ),
     Mistake(
-        "all models",
         "all",
         "One task and one kind of model were tried. Another model may do with one head, say with a "
         "second layer.",

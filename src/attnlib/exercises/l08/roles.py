@@ -22,7 +22,7 @@ CHOICES = {
 REPAIRED = {3: "measured", 5: "measured", 7: "measured", 9: "none", 11: "rest"}
 
 ROLE_MISTAKES = tuple(
-    Mistake(f"row {head}: {verdict}", REPAIRED | {head: verdict}, f"Head {head}: {hint}")
+    Mistake(REPAIRED | {head: verdict}, f"Head {head}: {hint}")
     for head, verdict, hint in (
         (3, "rest", "it looks at a noun, and the pronoun's answer depends on it. Look for what "
                     "was measured of BERT's layer 5."),

@@ -23,58 +23,48 @@ def _is_largest(weights: Tensor) -> Tensor:
 
 PREVIOUS_MISTAKES = (
     Mistake(
-        "the token after",
         lambda weights: weights.diagonal(1, -2, -1).mean((0, 2)),
         "This is the weight on the token *after*. Rows are queries: of row i you want the column "
         "i - 1.",
     ),
     Mistake(
-        "the token itself",
         lambda weights: weights.diagonal(0, -2, -1).mean((0, 2)),
         "This is the weight on the token itself, on the main diagonal. The diagonal that you want "
         "lies one below.",
     ),
     Mistake(
-        "the first row counted",
         lambda weights: weights.diagonal(-1, -2, -1).sum(-1).mean(0) / weights.shape[-1],
         "You divide by T rows. The first token has no token before it, so T - 1 rows count: a "
         "perfect head must score 1.",
     ),
     Mistake(
-        "around the corner",
         lambda weights: weights.roll(1, -1).diagonal(0, -2, -1).mean((0, 2)),
         "Row 0 has no token before it: its column -1 is the *last* one. Begin with row 1.",
     ),
     Mistake(
-        "the diagonal of other axes",
         lambda weights: weights.diagonal(-1).mean((0, 2)),
         "`diagonal` takes the first two axes, here B and h, unless it is told dim1 and dim2. Rows "
         "and columns are the last two.",
     ),
     Mistake(
-        "a sum",
         lambda weights: weights.diagonal(-1, -2, -1).sum(-1).mean(0),
         "You added up the weights. Take their mean, so that a perfect head scores 1, however long "
         "the text is.",
     ),
     Mistake(
-        "a score per sample",
         lambda weights: weights.diagonal(-1, -2, -1).mean(-1),
         "You return a score for each sample and head, [B, h]. Take the mean over the samples, too.",
     ),
     Mistake(
-        "all heads in one",
         lambda weights: weights.diagonal(-1, -2, -1).mean(),
         "You return one number for all heads together. Which head is it, then? One score per head "
         "was wanted: [h].",
     ),
     Mistake(
-        "heads averaged, samples kept",
         lambda weights: weights.diagonal(-1, -2, -1).mean((1, 2)),
         "You took the mean over the heads, and kept the samples. The axes are [B, h, T, T].",
     ),
     Mistake(
-        "how often it is the largest",
         _is_largest,
         "You count in how many rows the token before has the *largest* weight. That is a fair "
         "score, too, but asked for is the mean weight.",

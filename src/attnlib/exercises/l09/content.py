@@ -17,50 +17,42 @@ VALUES = torch.tensor([[0.0, 0], [1, 1], [0, 1]], dtype=torch.float64)  # of 0, 
 ELSEWHERE = 2  # the place of its score and its value
 
 FIXED = Mistake(
-    "fixed weights",
     lambda first, second: torch.tensor([1.0, 0.5, 0.0]),
     "Your scores are the same for all four contents. These are fixed weights, and the proof says "
     "that they can't do it: let the scores change with the digits.",
 )
 WEIGHTS = Mistake(
-    "weights for scores",
     lambda first, second: torch.tensor(
         [8.0 if first else -8.0, -8.0 if second else 8.0, 0.0]
     ).softmax(-1),
     "These add up to 1, as weights do. Scores were wanted: the softmax is done for you.",
 )
 PEEKING = Mistake(
-    "a key that knows too much",
     lambda first, second: 8.0 * torch.tensor([first, 1 - second, (1 - first) * second]),
     "The score of a box may depend on this box's own digit alone, that of elsewhere on none: a key "
     "is made of its own token.",
 )
 NEVER_AWAY = Mistake(
-    "never elsewhere",
     lambda first, second: torch.tensor([8.0 if first else -8.0, -8.0 if second else 8.0, -30.0]),
     "Elsewhere never gets a weight. Mixtures of the two boxes alone lie on one line, and there the "
     "proof holds whatever the weights: one of the four contents must look away.",
 )
 ONES = Mistake(
-    "where there is a 1",
     lambda first, second: torch.tensor([8.0 if first else -8.0, 8.0 if second else -8.0, 0.0]),
     "You look at a box if it holds a 1. Then (0, 1) and (1, 0) bring back the same: which of the "
     "two boxes it was is lost.",
 )
 ZEROS = Mistake(
-    "where there is a 0",
     lambda first, second: torch.tensor([-8.0 if first else 8.0, -8.0 if second else 8.0, 0.0]),
     "You look at a box if it holds a 0. Then (0, 1) and (1, 0) bring back the same, 0, and nothing "
     "tells them apart.",
 )
 TURNED = Mistake(
-    "turned around",
     lambda first, second: torch.tensor([-8.0 if first else 8.0, 8.0 if second else -8.0, 0.0]),
     "It is (1, 0) for which you look elsewhere. But the value there is (0, 1), which the readouts "
     "take for 0 and then 1: exchange what the digits do.",
 )
 WEAK = Mistake(
-    "scores too close",
     lambda first, second: torch.tensor([0.2 if first else -0.2, -0.2 if second else 0.2, 0.0]),
     "The idea is right, but the scores are so close that the softmax mixes all three. Take them "
     "further apart.",

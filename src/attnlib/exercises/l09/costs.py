@@ -7,7 +7,8 @@ import torch
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_rows
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
 
 WIDTH, KEYS = 16, 10  # d, and how many keys one query has
@@ -35,79 +36,7 @@ def _table(of_parameters: Count = parameters, of_work: Count = multiplications) 
 RIGHT = _table()
 LABELS = {"Parameters": list(HEADS), "Multiplications of one query": list(HEADS)}
 # Who errs does so in all three layers alike: so each mistake is known by its row of three numbers.
-COST_MISTAKES = (
-    Mistake(
-        "one head's",
-        _table(lambda h, d_k: 4 * WIDTH * d_k, lambda h, d_k: 2 * KEYS * d_k),
-        "You counted one head. Multiply by their number.",
-    ),
-    Mistake(
-        "all as dear",
-        _table(lambda h, d_k: 4 * WIDTH**2, lambda h, d_k: 2 * KEYS * WIDTH),
-        "The same three times: that holds while h times d_k stays 16. Four heads of 16 have 64 "
-        "columns.",
-    ),
-    Mistake(
-        "each head as wide as the layer",
-        _table(lambda h, d_k: 4 * WIDTH * h * WIDTH, lambda h, d_k: 2 * KEYS * h * WIDTH),
-        "You gave each of the narrow heads all 16 numbers. A head of 4 has queries, keys and "
-        "values of 4 numbers.",
-    ),
-    Mistake(
-        "always as many",
-        _table(of_parameters=lambda h, d_k: 4 * WIDTH**2),
-        "As many parameters whatever the heads: that holds while h times d_k stays 16. Four heads "
-        "of 16 have 64 columns.",
-    ),
-    Mistake(
-        "one matrix",
-        _table(of_parameters=lambda h, d_k: WIDTH * h * d_k),
-        "This is one matrix. Four were asked for, W_q, W_k, W_v and W_o, of as many numbers each.",
-    ),
-    Mistake(
-        "without W_o",
-        _table(of_parameters=lambda h, d_k: 3 * WIDTH * h * d_k),
-        "One matrix is missing. Four were asked for: W_q, W_k, W_v and W_o.",
-    ),
-    Mistake(
-        "a square W_o",
-        _table(of_parameters=lambda h, d_k: 3 * WIDTH * h * d_k + WIDTH**2),
-        "Of W_o you counted 16 x 16. It takes all heads side by side, so it has h times d_k rows.",
-    ),
-    Mistake(
-        "with biases",
-        _table(of_parameters=lambda h, d_k: 4 * WIDTH * h * d_k + 3 * h * d_k + WIDTH),
-        "You counted biases. These layers have none.",
-    ),
-    Mistake(
-        "scores alone",
-        _table(of_work=lambda h, d_k: KEYS * h * d_k),
-        "This is half of it: scores alone, or mixtures alone. Each number of a key is multiplied "
-        "for its score, and each number of a value by its weight.",
-    ),
-    Mistake(
-        "one key",
-        _table(of_work=lambda h, d_k: 2 * h * d_k),
-        "This is for a single key and its value. The query has ten.",
-    ),
-    Mistake(
-        "ten queries",
-        _table(of_work=lambda h, d_k: 2 * KEYS**2 * h * d_k),
-        "This is for ten queries. One was asked for, with ten keys.",
-    ),
-    Mistake(
-        "additions as well",
-        _table(of_work=lambda h, d_k: 4 * KEYS * h * d_k),
-        "This is twice as many. Did you count additions, too? Multiplications alone were asked "
-        "for.",
-    ),
-    Mistake(
-        "squares",
-        _table(of_work=lambda h, d_k: h * d_k**2),
-        "You squared the width of a head. A score is a product of a query and a key, d_k "
-        "multiplications, for each of the ten keys; the mixture takes as many again.",
-    ),
-)
+COST_MISTAKES = read_mistakes("cost_of_heads", globals())
 
 
 @exercise(

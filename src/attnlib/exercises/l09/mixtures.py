@@ -6,7 +6,8 @@ import torch
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_rows
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
 
 # The logit of 7 minus the logit of 3, by what the first and the second box hold.
@@ -23,47 +24,7 @@ def _with(difference: float = -0.5, first: float = 0.75, second: float = 0.25) -
     return torch.tensor([difference, first, second], dtype=torch.float64)
 
 
-MIXTURE_MISTAKES = (
-    Mistake(
-        "mirrored",
-        _with(difference=-2.5),
-        "You took the opposite of 2.5. Exchanging the digits doesn't exchange the signs: the other "
-        "boxes' part stays. Start at (3, 3), and put a 7 into one box at a time.",
-    ),
-    Mistake(
-        "order ignored",
-        _with(difference=2.5),
-        "The same digits, but not the same mixture: the boxes have different weights.",
-    ),
-    Mistake(
-        "halfway",
-        _with(difference=1),
-        "This is halfway between (3, 3) and (7, 7): so it would be if both boxes had the same "
-        "weight. What did the 7 in the first box alone change?",
-    ),
-    Mistake(
-        "differences divided",
-        _with(first=2.5 / 4, second=1.5 / 4),
-        "You divided the logits. The other boxes' part must go first: compare *changes* from "
-        "(3, 3), that by one 7 with that by both.",
-    ),
-    Mistake(
-        "boxes exchanged",
-        _with(first=0.25, second=0.75),
-        "These are shares of the wrong boxes: which one got its 7 in (7, 3)?",
-    ),
-    Mistake(
-        "percents",
-        _with(first=75, second=25),
-        "These are percents. Write shares: 0.5 for a half.",
-    ),
-    Mistake(
-        "half each",
-        _with(first=0.5, second=0.5),
-        "With half each, a 7 in the first box would have brought half of the way from -2 to 4. It "
-        "brought more.",
-    ),
-)
+MIXTURE_MISTAKES = read_mistakes("fourth_content", globals())
 
 
 @exercise(

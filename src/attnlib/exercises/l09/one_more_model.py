@@ -42,43 +42,37 @@ def _several_changes(model: tuple[int, int]) -> str:
     )
 
 
-RUN_MISTAKES = (
-    Mistake(
-        "the row again",
+RUN_MISTAKES = {
+    "the row again": Mistake(
         RUN | {"heads": 16},
         "This model is in the row already. More seeds of it would tell how much is luck, but not "
         "whether it is the number or the width.",
     ),
-    Mistake(
-        "further along the row",
+    "further along the row": Mistake(
         RUN | {"heads": 64, "d_k": 8},
         "This goes on along the row, where number and width change together, always. Here h times "
         "d_k needn't be 512.",
     ),
-    Mistake("two changes", RUN | {"heads": 8}, _several_changes((8, 32))),
-    Mistake(
-        "the number's result",
+    "two changes": Mistake(RUN | {"heads": 8}, _several_changes((8, 32))),
+    "the number's result": Mistake(
         RUN | {"bleu": 25.4},
         "Then the *number* would have done it: of the two models in the row the new one would be "
         "as good as the one with as many heads, whatever their width.",
     ),
-    Mistake(
-        "halfway",
+    "halfway": Mistake(
         RUN | {"bleu": 25.6},
         "Halfway between them, each would have its part: the number, and the width.",
     ),
-    Mistake(
-        "nothing unequal",
+    "nothing unequal": Mistake(
         RUN | {"unequal": "nothing"},
         "Count again: W_q, W_k, W_v and W_o have 4 x 512 x h d_k parameters. Here h is the same in "
         "both models, and d_k isn't.",
     ),
-    Mistake(
-        "the maps",
+    "the maps": Mistake(
         RUN | {"unequal": "maps"},
         "One map per head: with as many heads there are as many maps. What else grows with d_k?",
     ),
-)
+}
 
 
 def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
@@ -86,7 +80,7 @@ def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
 
 
 @exercise(
-    mistakes=RUN_MISTAKES,
+    mistakes=RUN_MISTAKES.values(),
     page=Choices(
         {
             "Heads": SIZES,
@@ -104,20 +98,21 @@ def number_or_width(answer: Any) -> Verdict:
     """
     if complaint := _unfinished(answer):
         return not_yet(complaint)
-    hints = {mistake.name: mistake.hint for mistake in RUN_MISTAKES}
     heads, d_k = model = answer["heads"], answer["d_k"]
     if model in BLEU:
-        return not_yet(hints["the row again"])
+        return not_yet(RUN_MISTAKES["the row again"].hint)
     if heads * d_k == FEWER[0] * FEWER[1]:
-        return not_yet(hints["further along the row"])
+        return not_yet(RUN_MISTAKES["further along the row"].hint)
     if several := _several_changes(model):
         return not_yet(several)
     [as_wide] = [bleu for (_, width), bleu in BLEU.items() if width == d_k]
     if answer["bleu"] != as_wide:
-        return not_yet(hints["halfway" if answer["bleu"] not in BLEU.values() else
-                             "the number's result"])  # fmt: skip
+        return not_yet(RUN_MISTAKES["halfway" if answer["bleu"] not in BLEU.values() else
+                             "the number's result"].hint)  # fmt: skip
     if answer["unequal"] != "parameters":
-        return not_yet(hints["the maps" if answer["unequal"] == "maps" else "nothing unequal"])
+        return not_yet(
+            RUN_MISTAKES["the maps" if answer["unequal"] == "maps" else "nothing unequal"].hint
+        )
     return correct(
         "It shares its number with one model of the row and its width with the other. What it "
         "can't keep equal as well is the parameters: a second experiment would have to."

@@ -46,45 +46,37 @@ def _of_small_product(module: MultiHeadAttention, head: int) -> int:
 
 RANK_MISTAKES = (
     Mistake(
-        "d_k",
         lambda module, head: module.d_model // module.num_heads,
         "d_k is the *most* that the rank can be. This head's matrices may use less of it: compute "
         "the rank.",
     ),
     Mistake(
-        "all heads at once",
         lambda module, head: _rank(module.W_q.weight.T @ module.W_k.weight),
         "This is the rank for all heads together. Take this head's d_k columns of each.",
     ),
     Mistake(
-        "heads counted from 1",
         lambda module, head: score_rank(module, head - 1 if head else module.num_heads - 1),
         "This is the head before: `head` counts from 0.",
     ),
     Mistake(
-        "columns of weight",
         _of_columns,
         "You took columns of `weight`. torch's Linear keeps W transposed, [d out, d in]: a head's "
         "columns of W are *rows* there.",
     ),
     Mistake(
-        "h numbers of the head",
         _of_h_numbers,
         "You took num_heads columns per head. A head has d_k = d_model / num_heads of them.",
     ),
     Mistake(
-        "the small product",
         _of_small_product,
         "You multiplied the other way round, [d_k, d] by [d, d_k]. Scores are x W_q W_k^T x^T, so "
         "what stands between the tokens is [d, d].",
     ),
     Mistake(
-        "the smaller of two ranks",
         lambda module, head: min(_rank(W) for W in _parts(module, head)),
         "The smaller of the two ranks is the *most* that the product can have: multiply first.",
     ),
     Mistake(
-        "of the queries alone",
         lambda module, head: _rank(_parts(module, head)[0]),
         "This is the rank of W_q. A score needs both matrices: what the keys lack, no query finds.",
     ),

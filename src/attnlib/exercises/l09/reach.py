@@ -20,29 +20,24 @@ def _said(reached: str) -> dict[str, str]:
 
 REACH_MISTAKES = (
     Mistake(
-        "all of them",
         _said("abcdef"),
         "Not all. Try d, which lies in the middle: along whatever direction you look, another key "
         "lies further out.",
     ),
     Mistake(
-        "the long ones",
         _said("abce"),
         "You went by length. What counts is who lies furthest out in *some* direction: e lies "
         "behind the line from b to c, however long it is, and f has a direction of its own.",
     ),
     Mistake(
-        "a triangle",
         _said("abc"),
         "One is missing. Ask with (0.3, -1): which key has the largest product?",
     ),
     Mistake(
-        "two alone",
         _said("ac"),
         "Two are all there would be with keys of one number. In the plane a query can turn around.",
     ),
     Mistake(
-        "the inner ones",
         _said("de"),
         "It is the other way round: those inside are never the furthest out.",
     ),

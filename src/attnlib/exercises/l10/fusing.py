@@ -108,50 +108,41 @@ def _outputs_of(fuse: Callable) -> Callable:
 
 FUSING_MISTAKES = (
     Mistake(
-        "three in a row",
         _OneAfterTheOther,
         "The numbers are right, but your layer still computes three products. Put the matrices "
         "into one, once, and not each time.",
     ),
     Mistake(
-        "keys first",
         _in_order([1, 0, 2]),
         "Queries and keys are exchanged: the first columns of the output belong to W_q.",
     ),
     Mistake(
-        "values before keys",
         _in_order([0, 2, 1]),
         "Keys and values are exchanged: the order is q, k, v.",
     ),
     Mistake(
-        "backwards",
         _in_order([2, 1, 0]),
         "The order is turned around: q comes first, v last.",
     ),
     Mistake(
-        "without biases",
         _without_biases,
         "The matrices are right. Where the three layers have biases, these belong side by side as "
         "well: copy them in the same order.",
     ),
     Mistake(
-        "biases in another order",
         _with_biases_backwards,
         "The matrices are right, the biases stand in another order. Theirs is the same: q, k, v.",
     ),
     Mistake(
-        "a bias where there is none",
         _with_a_bias_always,
         "Right where the three layers have biases. Where they have none, yours still adds the one "
         "that nn.Linear starts with: make it with bias=False there.",
     ),
     Mistake(
-        "the first for all",
         _first_for_all,
         "All of your columns come from W_q. Take rows of the three `weight`s.",
     ),
     Mistake(
-        "untrained",
         _untrained,
         "Your layer still has its random start: copy the three matrices into it.",
     ),

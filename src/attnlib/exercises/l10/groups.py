@@ -50,24 +50,20 @@ def _tiled_values(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 GROUP_MISTAKES = (
     from_museum(TILED_GROUPS, _shared(_tiled)),
     Mistake(
-        "the values tiled",
         _tiled_values,
         "The keys are spread rightly, the values are tiled (0, 1, 0, 1): a query head needs the "
         "values of the tokens whose keys it met.",
     ),
     Mistake(
-        "the first for all",
         _shared(lambda x, times: x[:, :1]),
         "All query heads have the first head of keys and values. That is right for g = 1 alone.",
     ),
     Mistake(
-        "queries averaged",
         _mean_queries,
         "You averaged the query heads of a group, so that g heads are left. All h query heads stay "
         "as they are, with a map each: what they share are keys and values.",
     ),
     Mistake(
-        "no scale",
         _shared(_interleaved, scale=1.0),
         "The heads are shared rightly. The scale is missing: divide the scores by the root of d_k.",
     ),

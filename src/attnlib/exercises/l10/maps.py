@@ -31,29 +31,24 @@ FIELDS = {
 }
 MAP_MISTAKES = (
     Mistake(
-        "numbers for bytes",
         _memory(size=1),
         "This is half. Each number takes two bytes; and a map is a whole square, as the zeros of "
         "its forbidden half take their room, too.",
     ),
     Mistake(
-        "four bytes",
         _memory(size=4),
         "These are four bytes per number. Here a number has 16 bits, which are two bytes.",
     ),
     Mistake(
-        "powers of 10",
         _memory() * torch.tensor([MIB / 1e6, GIB / 1e9, MIB / 1e6], dtype=torch.float64),
         "You divided by powers of 10. A MiB has 1024 x 1024 bytes, and a GiB 1024 MiB.",
     ),
     Mistake(
-        "as wide as a head",
         _memory(size=BYTES * WIDTH),
         "You multiplied by the 128 numbers of a head. A map has one number per query and key, "
         "however wide the head is.",
     ),
     Mistake(
-        "one layer",
         _memory(layers=1),
         "This is one layer. There are 96 of them, with 96 heads each.",
     ),

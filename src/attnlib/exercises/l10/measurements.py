@@ -23,24 +23,20 @@ RIGHT = {"loop": "calls", "fused": "maps", "shared": "reading", "late": "more"}
 
 EXPLAIN_MISTAKES = (
     Mistake(
-        "multiplications explain everything",
         dict.fromkeys(FOUND, "more"),
         "Count them: in three of these pairs both sides multiply equally often.",
     ),
     Mistake(
-        "memory explains everything",
         RIGHT | {"loop": "reading", "late": "reading"},
         "With 16 tokens everything fits next to the processor. And token 1,024 has to meet 64 "
         "times as many keys: that is more work, whatever the memory.",
     ),
     Mistake(
-        "maps and reading exchanged",
         RIGHT | {"fused": "reading", "shared": "maps"},
         "You have exchanged two. A single query's map has one row: nothing large is written there. "
         "And both ways of the softmax read the same q, k and v.",
     ),
     Mistake(
-        "a softmax per head",
         RIGHT | {"loop": "maps"},
         "With 16 tokens a map has 256 numbers, and both ways write all eight of them. What does "
         "the loop have more of?",

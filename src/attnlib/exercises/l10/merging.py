@@ -30,47 +30,40 @@ def _merged(of_sum: float = 0.5, of_mix: float = 0.5, scale: float = 1.0) -> tor
 RIGHT = _merged()
 MERGE_MISTAKES = (
     Mistake(
-        "nothing rescaled",
         _merged(1.0, 1.0),
         "The old sum and mix were measured against the old largest score, 0, the new ones against "
         "ln 2. Bring the old ones to the new measure before you add.",
         whole=True,
     ),
     Mistake(
-        "the sum alone",
         _merged(of_mix=1.0),
         "You rescaled the sum. The mix is made of the same exponentials: it needs the same factor.",
         whole=True,
     ),
     Mistake(
-        "the mix alone",
         _merged(of_sum=1.0),
         "You rescaled the mix. The sum is made of the same exponentials: it needs the same factor.",
         whole=True,
     ),
     Mistake(
-        "the wrong way round",
         _merged(2.0, 2.0),
         "You made the old ones larger. The largest score rose, so that what was measured against "
         "the old one shrinks: by e to the power of 0 - ln 2.",
         whole=True,
     ),
     Mistake(
-        "against the old largest",
         _merged(1.0, 1.0, scale=2.0),
         "You kept 0 as the measure. The output comes out right, but so might 0 have been followed "
         "by 1000, and e to its power overflows. Measure against the largest score so far.",
         whole=True,
     ),
     Mistake(
-        "two measures",
         _merged(scale=2.0),
         "You rescaled the old ones, and then took the new scores as they are. They are measured "
         "against ln 2 as well.",
         whole=True,
     ),
     Mistake(
-        "the new block alone",
         _merged(0.0, 0.0),
         "This is the second block alone. What the first one brought belongs to it.",
         whole=True,

@@ -116,20 +116,17 @@ class _Watch(TorchFunctionMode):
 
 _WHOLE = {
     "softmax": Mistake(
-        "torch's own",
         attended,
         "The numbers are right, but this is torch's own softmax of a whole row. Here it is to be "
         "made of exp, the largest score so far and sums.",
     ),
     "exponentials": Mistake(
-        "the whole row",
         lambda scores, values, block: _online()(scores, values, max(scores.shape[1], 1)),
         "The numbers are right, but you take exponentials of a whole row at once, or keep a result "
         "of each block until the end. Go through the keys `block` at a time, scores.split(block, "
         "dim=1) and values.split(block), and carry one largest score, one sum and one mix along.",
     ),
     "largest": Mistake(
-        "the largest of the whole row",
         lambda scores, values, block: _online(largest=lambda part: scores.amax(-1, keepdim=True))(
             scores, values, block
         ),
@@ -138,7 +135,6 @@ _WHOLE = {
         "a larger one comes.",
     ),
     "scores before values": Mistake(
-        "two passes",
         _two_passes,
         "The numbers are right, but you go through all scores before you touch the first value, so "
         "that they are read twice. Once is enough: carry the mix along from block to block, and "
@@ -146,78 +142,65 @@ _WHOLE = {
     ),
 }
 _NO_CARE = Mistake(
-    "nothing but -inf",
     _online(safe=False),
     "Right, until a row has met nothing but -inf: then the largest score so far is -inf, and -inf "
     "minus -inf isn't a number. Measure such a row against 0, and don't divide by a sum of 0.",
 )
 ONLINE_MISTAKES = (
     Mistake(
-        "nothing rescaled",
         _online(old_sum=torch.ones_like, old_mix=torch.ones_like),
         "When a larger score comes, what was added up so far is measured against the old one. "
         "Multiply sum and mix by e to the power of (old largest - new largest) first.",
     ),
     Mistake(
-        "the sum alone",
         _online(old_mix=torch.ones_like),
         "You rescale the sum, but not the mix. Both are made of the same exponentials.",
     ),
     Mistake(
-        "the mix alone",
         _online(old_sum=torch.ones_like),
         "You rescale the mix, but not the sum. Both are made of the same exponentials.",
     ),
     Mistake(
-        "the wrong way round",
         _online(old_sum=torch.reciprocal, old_mix=torch.reciprocal),
         "Everything is nan, from the first block on: there the largest score so far is -inf. "
         "Multiply sum and mix by e to the power of (old largest - new largest), which is 0 then, "
         "and measure the block's own scores against the new largest.",
     ),
     Mistake(
-        "the largest isn't kept",
         _online(keep=False),
         "This is the last block alone: all before it was multiplied by e to the power of -inf. "
         "Keep the new largest score for the block that follows.",
     ),
     Mistake(
-        "the first block's largest",
         _online(follow=False),
         "Right while no later score is much larger than the first block's: measured against that "
         "one, a large score overflows. Follow the largest score from block to block.",
     ),
     Mistake(
-        "from 0",
         _online(start=0.0),
         "Your largest score begins at 0. Where all scores lie far below, no exponential is left, "
         "and the sum is 0. Begin with -inf, or with the first block's own.",
     ),
     Mistake(
-        "no largest",
         _online(largest=lambda part: torch.zeros_like(part[:, :1]), start=0.0),
         "Right while scores are small: e to the power of 100 overflows. Take exponentials of score "
         "minus largest score so far.",
     ),
     Mistake(
-        "one largest for all rows",
         _online(largest=torch.amax),
         "You take one largest score for all rows. Of a row that lies far below it no exponential "
         "is left: each row needs its own, amax(-1, keepdim=True).",
     ),
     Mistake(
-        "not divided",
         _online(divide=False),
         "The mix is right. Divide it by the sum at the end, so that the weights sum to 1.",
     ),
     Mistake(
-        "each block alone",
         _each_block_alone,
         "You took a softmax in each block and then the mean of the blocks. A block with large "
         "scores must count more: carry sums along, and divide at the end.",
     ),
     Mistake(
-        "whole blocks",
         _online(whole_blocks=True),
         "The last block may be shorter than the others. Yours is left out.",
     ),

@@ -32,40 +32,33 @@ def _numbers(layer: int, columns: list[int], row: int) -> torch.Tensor:
 RIGHT = _place()
 ADDRESS_MISTAKES = (
     Mistake(
-        "all counted from 1",
         _place(LAYER, HEAD),
         "The paper counts layers and heads from 1, the file and its columns from 0: the first head "
         "begins at column 0.",
     ),
     Mistake(
-        "the layer counted from 1",
         _place(layer=LAYER),
         "The file counts its layers from 0, so the paper's first layer is h.0.",
     ),
     Mistake(
-        "layer and head exchanged",
         _place(HEAD - 1, LAYER - 1),
         "Layer and head are exchanged: in such names the layer stands first.",
     ),
     Mistake(
-        "head by head",
         _numbers(LAYER - 1, [(3 * (HEAD - 1) + part) * D_K for part in range(3)], (HEAD - 1) * D_K),
         "You let each head have its q, k and v side by side. In c_attn all queries come first, of "
         "all heads, then all keys, then all values.",
     ),
     Mistake(
-        "a head as wide as there are heads",
         _place(width=HEADS),
         "You gave a head 12 columns. There are 12 heads; a head has 768 / 12 columns.",
     ),
     Mistake(
-        "keys and values counted within their part",
         _numbers(LAYER - 1, [(HEAD - 1) * D_K] * 3, (HEAD - 1) * D_K),
         "These are the columns within the keys and within the values. Before the keys stand 768 "
         "columns of queries.",
     ),
     Mistake(
-        "c_proj read as c_attn's values",
         _numbers(
             LAYER - 1, [part * WIDTH + (HEAD - 1) * D_K for part in range(3)],
             2 * WIDTH + (HEAD - 1) * D_K,

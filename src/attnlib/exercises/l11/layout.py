@@ -93,76 +93,62 @@ def _outputs_of(load: Loader) -> Callable[[State, int, int, Tensor], tuple[Tenso
 
 LAYER_MISTAKES = (
     Mistake(
-        "c_proj not turned",
         _loader(proj_turned=False),
         "Every weight of every head is right, and the output isn't. c_proj is square, so nothing "
         "complains: its matrix is kept [in, out] as well, and has to be turned.",
     ),
     Mistake(
-        "nothing turned",
         _loader(cut=_unturned, proj_turned=False),
         "You copied the matrices as they are. Conv1D keeps [in, out], nn.Linear [out, in]: all "
         "four have to be turned. (A square piece doesn't complain.)",
     ),
     Mistake(
-        "q, k and v not turned",
         _loader(cut=_unturned),
         "c_proj is right. The three pieces of c_attn are kept [in, out] too: turn each of them.",
     ),
     Mistake(
-        "reshaped instead of turned",
         _loader(cut=_reshaped),
         "You read [d, 3 d] as [3 d, d] by view or reshape. That changes no number's place in "
         "memory, so rows and columns are mixed. A transpose is wanted.",
     ),
     Mistake(
-        "head by head",
         _loader(cut=None),
         "You let each head have its q, k and v side by side. In c_attn all queries come first, "
         "then all keys, then all values.",
     ),
     Mistake(
-        "queries and keys exchanged",
         _loader(order="kqv"),
         "Queries and keys are exchanged: in c_attn the order is q, k, v.",
     ),
     Mistake(
-        "keys and values exchanged",
         _loader(order="qvk"),
         "Keys and values are exchanged: in c_attn the order is q, k, v.",
     ),
     Mistake(
-        "no biases of c_attn",
         _loader(biases=False),
         "The matrices are right. c_attn has a bias as well, [3 d], in the same order.",
     ),
     Mistake(
-        "no bias of c_proj",
         _loader(proj_bias=False),
         "All is right but the last addition: c_proj has a bias, too.",
     ),
     Mistake(
-        "no biases at all",
         _loader(biases=False, proj_bias=False),
         "The four matrices are right, and both biases are missing: those of c_attn and of c_proj.",
     ),
     Mistake(
-        "no c_proj",
         _loader(proj=False),
         "The weights agree, the output doesn't: c_proj wasn't copied to W_o.",
     ),
     Mistake(
-        "always the first layer",
         _loader(layer_of=lambda layer: 0),
         "This is the layer h.0. Which one is wanted is said by `layer`.",
     ),
     Mistake(
-        "layers counted from 1",
         _loader(layer_of=lambda layer: layer - 1),
         "This is the layer before: `layer` counts from 0, as the names do.",
     ),
     Mistake(
-        "names that begin alike",
         _loader(layer_of=lambda layer: MANY - 1 if layer == 1 else layer),
         "Right for few layers. The names of h.10 and h.11 begin as those of h.1 do: ask for the "
         "point behind the number as well, `h.1.`",

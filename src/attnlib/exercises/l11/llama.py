@@ -38,56 +38,46 @@ def _counts(
 RIGHT = _counts()
 LLAMA_MISTAKES = (
     Mistake(
-        "two matrices",
         _counts(feed_forward=2 * WIDTH * INSIDE),
         "You counted two matrices in the feed-forward network. A SwiGLU has three: one for the "
         "gate, one for what passes it, one that leads back.",
     ),
     Mistake(
-        "four times as wide",
         _counts(feed_forward=3 * WIDTH * 4 * WIDTH),
         "That network is 4d wide inside. LLaMA's is 11,008 wide, about two thirds of that.",
     ),
     Mistake(
-        "GPT-2's network",
         _counts(feed_forward=2 * WIDTH * 4 * WIDTH),
         "So many have two matrices 4d wide, as in GPT-2, or three of just two thirds of 4d. "
         "LLaMA's has three matrices, 11,008 wide. (It comes out nearly alike, and that is why it "
         "is so narrow.)",
     ),
     Mistake(
-        "shared keys and values",
         _counts(attention=2 * WIDTH**2 + 2 * WIDTH * WIDTH // 4),
         "You shared keys and values among query heads. The 7B model doesn't: it has 32 heads of "
         "each.",
     ),
     Mistake(
-        "W_o forgotten",
         _counts(attention=3 * WIDTH**2),
         "Attention has four matrices: queries, keys, values, and W_o behind the heads.",
     ),
     Mistake(
-        "per head",
         _counts(attention=4 * WIDTH * WIDTH // 32),
         "That is one head's share. There are 32 heads in a block.",
     ),
     Mistake(
-        "a tied readout",
         _counts(tables=TOKENS * WIDTH),
         "That is one table. This readout isn't tied: it has as many numbers again.",
     ),
     Mistake(
-        "a table of positions",
         _counts(tables=(2 * TOKENS + 2048) * WIDTH),
         "You counted a table of positions. Rotary positions have no numbers to learn.",
     ),
     Mistake(
-        "norms forgotten",
         _counts(whole=WHOLE - NORMS),
         "The whole lacks its norms: two per block and the last one, with 4,096 gains each.",
     ),
     Mistake(
-        "one block",
         _counts(whole=2 * TOKENS * WIDTH + 4 * WIDTH**2 + 3 * WIDTH * INSIDE + NORMS),
         "That is the tables and one block. There are 32 blocks.",
     ),

@@ -45,44 +45,36 @@ def _numbers_of_heads_mixed(packed: Tensor, num_heads: int) -> Heads:
 
 SPLIT_MISTAKES = (
     Mistake(
-        "head by head",
         _head_by_head,
         "You gave each head its q, k and v side by side. In c_attn all queries come first, of all "
         "heads, then all keys, then all values. (Some models do pack head by head, as GPT-NeoX's.)",
     ),
     Mistake(
-        "every third number",
         _every_third,
         "You took every third number. Queries, keys and values are three blocks of d numbers.",
     ),
     Mistake(
-        "keys first",
         lambda packed, num_heads: tuple(unpacked(packed, num_heads)[i] for i in (1, 0, 2)),
         "Queries and keys are exchanged. The order is q, k, v.",
     ),
     Mistake(
-        "values first",
         lambda packed, num_heads: unpacked(packed, num_heads)[::-1],
         "The order is turned around. It is q, k, v.",
     ),
     Mistake(
-        "view instead of transpose",
         _viewed,
         "The shapes are right, but tokens and heads are mixed: reading [T, d] as [h, T, d_k] gives "
         "the first head the first tokens. Cut d into [h, d_k], then move the heads' axis.",
     ),
     Mistake(
-        "heads behind the tokens",
         _untransposed,
         "Your heads stand behind the tokens, [B, T, h, d_k]. Move them in front: [B, h, T, d_k].",
     ),
     Mistake(
-        "numbers dealt out",
         _numbers_of_heads_mixed,
         "You dealt a token's numbers out to the heads one by one. A head has d_k neighbors.",
     ),
     Mistake(
-        "not split into heads",
         lambda packed, num_heads: packed.chunk(3, dim=-1),
         "These are q, k and v of all heads side by side, [B, T, d]. Split each into heads as well.",
     ),

@@ -90,76 +90,63 @@ def _sharpest(weights: Tensor, partners: Tensor) -> Place:
 
 PARTNER_MISTAKES = (
     Mistake(
-        "counted from 1",
         lambda *given: tuple(number + 1 for number in most_on_partners(*given)),
         "It is the right head, but you count from 1. Code counts from 0.",
     ),
     Mistake(
-        "head before layer",
         lambda *given: most_on_partners(*given)[::-1],
         "It is the right head, but the layer comes first: (layer, head).",
     ),
     Mistake(
-        "columns for rows",
         _as_columns,
         "You look at what the partner gives to the word. Rows are queries: a word's row, and the "
         "column of its partner.",
     ),
     Mistake(
-        "rows without a partner",
         _with_missing,
         "-1 says that a word has no partner. As an index it is the last column: leave these rows "
         "out.",
     ),
     Mistake(
-        "column 0 for a missing partner",
         _missing_at_0,
         "Rows with -1 count with what they give to column 0. They have no partner: leave them out.",
     ),
     Mistake(
-        "partners at column 0 left out",
         _without_column_0,
         "You left out the rows whose partner stands at column 0. That is a column like the others: "
         "only -1 says that there is none.",
     ),
     Mistake(
-        "counted hits",
         _most_hits,
         "You counted how often the largest weight lies on the partner. Take the mean of the "
         "weights themselves.",
     ),
     Mistake(
-        "divided by the layers",
         _cut_by_layers,
         "It is the right head, but its place is read wrongly: in [L, h] flattened, a layer is h "
         "numbers long. Divide by h, not by L.",
     ),
     Mistake(
-        "the largest single weight",
         _largest,
         "You took the head with the largest single weight on a partner. One lucky row tells "
         "little: take the mean over all rows with a partner.",
     ),
     Mistake(
-        "the first text alone",
         _first_text,
         "You looked at the first text only. Take the mean over the rows of all texts.",
     ),
     Mistake(
-        "the last text alone",
         _last_text,
         "What you found is that of the last text. Does a loop over texts begin anew each time? "
         "Take the mean over the rows of all texts.",
     ),
     Mistake(
-        "the axis of the layers for that of the rows",
         _layers_for_rows,
         "You took the mean over the layers. Where a slice stands between indices, as in "
         "`weights[:, text, :, row, column]`, torch puts the axis of the indices in front: "
         "[rows, L, h]. Take the mean over axis 0.",
     ),
     Mistake(
-        "the sharpest head",
         _sharpest,
         "This is the head with the largest weights. Ask what it gives to the *partners*.",
     ),
