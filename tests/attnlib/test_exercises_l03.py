@@ -345,13 +345,13 @@ def test_only_one_pair_of_causes_explains_the_map():
     right = [pair for pair in product(causes, repeat=2)
              if l03.odd_rows(dict(zip(("row 2", "row 5"), pair, strict=True)))]  # fmt: skip
     assert right == [("twice", "missing")]
-    assert "A dict is wanted" in l03.odd_rows({"row 2": "twice"}).message
-    assert "to choose from" in l03.odd_rows({"row 2": "twice", "row 5": []}).message
+    assert "A dictionary with these keys" in l03.odd_rows({"row 2": "twice"}).message
+    assert "row 5: one of these" in l03.odd_rows({"row 2": "twice", "row 5": []}).message
 
 
 def test_the_telling_run_is_chosen_by_its_name():
     assert l03.telling_run("louder")
-    assert "longer, narrow" in l03.telling_run("with the scale").message
+    assert "'longer', 'louder'" in l03.telling_run("with the scale").message
 
 
 def test_reach_as_a_tensor():

@@ -9,7 +9,7 @@ from torch import nn
 
 from attnlib import KVCache, MultiHeadAttention, scaled_dot_product_attention
 from attnlib.exercises import l10
-from attnlib.exercises.l10.fusing import FUSING_MISTAKES, Products, fused_layer
+from attnlib.exercises.l10.fusing import Products, fused_layer
 from attnlib.exercises.l10.maps import BYTES, HEADS, LAYERS, TOKENS
 from attnlib.exercises.l10.maps import RIGHT as MEMORY
 from attnlib.exercises.l10.measurements import RIGHT as CAUSES
@@ -169,12 +169,10 @@ def test_products_are_counted():
 
 
 def test_three_products_are_not_one():
-    (three,) = [mistake for mistake in FUSING_MISTAKES if mistake.name == "three in a row"]
-
     def as_function(*layers):
         return lambda x: torch.cat([layer(x) for layer in layers], dim=-1)
 
-    assert l10.fuse(as_function).message == three.hint
+    assert "still computes three products" in l10.fuse(as_function).message
 
 
 def test_what_is_no_layer_is_told():

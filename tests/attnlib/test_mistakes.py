@@ -26,7 +26,7 @@ You halved it.
 
 # numbers
 
-    [TWO, 1]
+    first = [TWO, 1]
 The first is wrong.
 
     whole([1, TWO])
@@ -50,12 +50,12 @@ def test_functions_are_expressions_of_the_arguments_or_written_whole(read):
     assert [mistake.answer(6) for mistake in (square, half)] == [36, 3]
     assert power.answer(torch.tensor(6)) == 36
     assert square.hint == power.hint == "You squared it. Add it to itself."
-    assert half.hint == "You halved it."
+    assert (half.hint, half.name) == ("You halved it.", "half")
 
 
 def test_answers_without_arguments_are_values(read):
     assert read("numbers", TEXT) == (
-        Mistake([2, 1], "The first is wrong."),
+        Mistake([2, 1], "The first is wrong.", name="first"),
         Mistake([1, 2], "They are swapped.", whole=True),
     )
 

@@ -48,13 +48,16 @@ def check_choices(
     choices: Collection[str],
     mistakes: Sequence[Mistake],
     *,
-    wrong: Mapping[str, str],
+    wrong: Mapping[str, str] | None = None,
     praise: str,
 ) -> Verdict:
     """Compare a dict of choices, one for each of several things, with the right one.
 
+    Mistakes are tried first. Where none explains all choices, the first wrong one gets a hint.
+
     Args:
-        wrong: what to say of each thing where its choice is wrong and no mistake explains them all.
+        wrong: the hint on each thing. If it isn't given, each wrong choice alone is a mistake, and
+            has its hint.
     """
     if not isinstance(answer, dict) or set(answer) != set(right):
         return not_yet(f"A dictionary with these keys was wanted: {', '.join(right)}.")
@@ -66,8 +69,13 @@ def check_choices(
             return not_yet(mistake.hint)
     for key, choice in right.items():
         if answer[key] != choice:
-            return not_yet(wrong[key])
+            alone = {**right, key: answer[key]}
+            return not_yet(wrong[key] if wrong else _hint_on(alone, mistakes))
     return correct(praise)
+
+
+def _hint_on(answer: Any, mistakes: Sequence[Mistake]) -> str:
+    return next(mistake.hint for mistake in mistakes if mistake.answer == answer)
 
 
 def check_values(

@@ -28,12 +28,14 @@ class Mistake:
 
     Several answers may be the same mistake, and share its hint. `answer` has the form that the
     check expects: a function, a tensor, a list of numbers. If `whole`, the hint speaks of all rows
-    of numbers, and is not for an answer that shares one.
+    of numbers, and is not for an answer that shares one. A check that chooses a mistake by itself
+    asks for its `name`.
     """
 
     answer: Any
     hint: str
     whole: bool = False
+    name: str = ""
 
     @cached_property
     def numbers(self) -> torch.Tensor | None:
@@ -44,6 +46,11 @@ class Mistake:
     def flat(self) -> list[float]:
         """`numbers` in one list, which is empty where the answer is something else."""
         return [] if self.numbers is None else self.numbers.flatten().tolist()
+
+
+def hints_by_name(mistakes: Iterable[Mistake]) -> dict[str, str]:
+    """Return the hints of the mistakes that have a name, by that name."""
+    return {mistake.name: mistake.hint for mistake in mistakes if mistake.name}
 
 
 def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:

@@ -13,6 +13,8 @@
   of what `norms.py` has defined so far. It goes on in lines that are indented further. A function
   that needs several statements is written whole, `def` and all. Of numbers in rows,
   `whole(numbers)` are a mistake only where all rows are theirs.
+* The name of a function, or that in `name = answer`, is the mistake's. Checks that choose hints by
+  themselves ask for it.
 * The text below is the hint for each of the answers above it. A blank line ends it.
 """
 
@@ -33,6 +35,7 @@ from attnlib.exercises._exercise import Mistake
 
 INDENT = "    "
 HEADING = re.compile(r"# (?P<name>\w+)(?:\((?P<arguments>.+)\))?")
+NAME = re.compile(r"(?P<name>\w+) = ")
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,11 @@ def read_mistakes(section: str, module: Mapping[str, Any]) -> tuple[Mistake, ...
     mistakes = []
     for codes, hint in sections[section].mistakes:
         for line, code in codes.items():
-            answer = _evaluate(code, arguments, names, path, line)
+            name, answer = _evaluate(code, arguments, names, path, line)
             if isinstance(answer, Whole):
-                mistakes.append(Mistake(answer.answer, hint, whole=True))
+                mistakes.append(Mistake(answer.answer, hint, whole=True, name=name))
             else:
-                mistakes.append(Mistake(answer, hint))
+                mistakes.append(Mistake(answer, hint, name=name))
     return tuple(mistakes)
 
 
@@ -135,16 +138,18 @@ def _codes_and_hint(lines: list[str], path: Path, start: int) -> tuple[dict[int,
 
 def _evaluate(
     code: str, arguments: str | None, names: dict[str, Any], path: Path, line: int
-) -> Any:
-    """Return the function, or the value, that the code of an answer makes."""
+) -> tuple[str, Any]:
+    """Return the name of an answer, or "", and the function or value that its code makes."""
     code, above = dedent(code), "\n" * (line - 2)  # as many lines as in the file, for tracebacks
     try:
         if code.startswith("def "):
             made: dict[str, Any] = {}
             exec(compile(f"{above}\n{code}", path, "exec"), names, made)
-            return made.popitem()[1]
+            return made.popitem()
+        named = NAME.match(code)
+        name, expression = ("", code) if named is None else (named["name"], code[named.end() :])
         function = "" if arguments is None else f"lambda {arguments}: "
-        return eval(compile(f"{above}{function}(\n{code}\n)", path, "eval"), names)
+        return name, eval(compile(f"{above}{function}(\n{expression}\n)", path, "eval"), names)
     except Exception as error:
         wanted = "a value" if arguments is None else f"an expression of {arguments}"
         told = f"{code!r}, which raises {type(error).__name__}: {error}"

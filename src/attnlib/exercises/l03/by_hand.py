@@ -8,7 +8,8 @@ from torch import Tensor
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_rows
-from attnlib.exercises._exercise import Mistake, exercise, from_museum
+from attnlib.exercises._exercise import exercise, from_museum
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
 from attnlib.museum.scale import SCALE_TWICE
 
@@ -26,55 +27,8 @@ _WEIGHTS = _SCORES.softmax(0)
 _OVERLOOKED = _SCORES.exp() * (_SCORES > 0)
 
 ROW_MISTAKES = (
-    Mistake(
-        _row_and_output(_DOT_PRODUCTS.softmax(0)),
-        "These are the weights of the raw dot products. The queries are d_k = 4 numbers wide: "
-        "divide by the square root of that first.",
-    ),
+    *read_mistakes("softmax_row", globals()),
     from_museum(SCALE_TWICE, _row_and_output((_DOT_PRODUCTS / 4).softmax(0))),
-    Mistake(
-        _row_and_output(_SCORES / _SCORES.sum()),
-        "You divided the scores by their sum. Take e to the power of each score first.",
-    ),
-    Mistake(
-        _row_and_output(_OVERLOOKED / _OVERLOOKED.sum()),
-        "Key 0 gets a share as well: e to the power 0 is 1, not 0.",
-    ),
-    Mistake(
-        _row_and_output(_SCORES.exp()),
-        "The exponentials are right, but weights are shares: divide by their sum.",
-    ),
-    Mistake(
-        _row_and_output(100 * _WEIGHTS, (_WEIGHTS @ _VALUES).item()),
-        "The weights are right, in percent. Give them as shares of 1: a half is 0.5.",
-    ),
-    Mistake(
-        _row_and_output(_WEIGHTS.flip(0)),
-        "The three weights are there, but turned around: key 0's comes first.",
-    ),
-    Mistake(
-        _row_and_output(torch.tensor([0.0, 0.0, 1.0]).double()),
-        "You gave everything to the best key. The softmax leaves the others a share.",
-    ),
-    Mistake(
-        _row_and_output(_WEIGHTS, _VALUES.mean().item()),
-        "The weights are right. The output is their *weighted* average of the values; yours "
-        "counts all three alike.",
-    ),
-    Mistake(
-        _row_and_output(_WEIGHTS, _VALUES.sum().item()),
-        "The weights are right. In the output, each value counts only with its weight.",
-    ),
-    Mistake(
-        _row_and_output(_WEIGHTS, _VALUES.max().item()),
-        "The weights are right. The output isn't the value of the best key alone; the others "
-        "count with their weights.",
-    ),
-    Mistake(
-        _row_and_output(_WEIGHTS, (_SCORES.exp() @ _VALUES).item()),
-        "The weights are right. For the output you mixed the values with the exponentials: take "
-        "the weights.",
-    ),
 )
 
 
@@ -121,45 +75,7 @@ _REACHES = _reaches(_CORNERS @ _ALONG)
 
 _TOLERANCE = 1e-2  # two decimals of a distance are enough to know it by
 
-REACH_MISTAKES = (
-    Mistake(
-        _reaches(_CORNERS.norm(dim=1)),
-        "These are lengths. What counts along a direction is the dot product with it: here the "
-        "sum of both numbers.",
-    ),
-    Mistake(
-        _reaches(_CORNERS.prod(1)),
-        "You multiplied the two numbers of each point. Multiply each by the direction's number, "
-        "and add up.",
-    ),
-    Mistake(
-        _reaches(_CORNERS @ _ALONG / 2**0.5),
-        "You divided by the length of the direction. That is right for distances, and not needed "
-        "here: give the dot products themselves.",
-    ),
-    Mistake(
-        _reaches(_CORNERS[:, 0]),
-        "You read off the first numbers, which is how far along [1, 0]. The direction is [1, 1].",
-    ),
-    Mistake(
-        _reaches(_CORNERS[:, 1]),
-        "You read off the second numbers, which is how far along [0, 1]. The direction is [1, 1].",
-    ),
-    Mistake(
-        _reaches(_CORNERS @ _ALONG, 3.0),
-        "Your average counts all three values alike. Other weights reach farther: what if one "
-        "value gets nearly all of them?",
-    ),
-    Mistake(
-        _reaches(_CORNERS @ _ALONG, 9.0),
-        "You added the values up. The weights of an average sum to 1, so a value can get more only "
-        "if others get less.",
-    ),
-    Mistake(
-        _reaches(_CORNERS @ _ALONG, 6.0),
-        "That is how far the target lies. How far do the values come, however they are weighted?",
-    ),
-)
+REACH_MISTAKES = read_mistakes("reach", globals())
 
 
 @exercise(

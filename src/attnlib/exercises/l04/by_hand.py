@@ -9,7 +9,8 @@ from torch import Tensor
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_rows
-from attnlib.exercises._exercise import Mistake, exercise, from_museum
+from attnlib.exercises._exercise import exercise, from_museum
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
 from attnlib.museum.scale import NO_SCALE, SCALE_UPSIDE_DOWN
 from attnlib.museum.scores import SOFTMAX_OVER_QUERIES
@@ -63,99 +64,9 @@ _QUERIES, _KEYS, _VALUES = (_EXERCISE_TOKENS @ W for W in _HEAD_2)
 
 HEAD_BY_HAND_MISTAKES = (
     from_museum(NO_SCALE, _six_numbers(scale=1.0)),
-    Mistake(
-        _six_numbers(scale=2.0),
-        "Your scores are divided by 2. That is d_k itself, or the root of the width of a token. It "
-        "is the root of d_k that counts: a score adds up d_k products.",
-    ),
-    Mistake(
-        _six_numbers(scale=4.0),
-        "Your scores are divided by 4, the width of a token. Queries and keys are narrower, and of "
-        "their width the root is taken.",
-    ),
     from_museum(SCALE_UPSIDE_DOWN, _six_numbers(scale=1 / math.sqrt(2))),
     from_museum(SOFTMAX_OVER_QUERIES, _six_numbers(axis=0)),
-    Mistake(
-        _six_numbers(transpose=False),
-        "The scores look like Q K. Score i, j is row i of Q times *row* j of K, which is Q K^T.",
-    ),
-    Mistake(
-        _six_numbers(matrices=(_HEAD_2[1], _HEAD_2[0], _HEAD_2[2])),
-        "Queries and keys have changed places. A row belongs to the token that asks: row i is made "
-        "of *its* query, with W_q, and of everybody's keys, with W_k.",
-    ),
-    Mistake(
-        _six_numbers(share=lambda scores: scores / scores.sum(-1, keepdim=True)),
-        "You divided the scores by their sum. Take e to the power of each score first: also a "
-        "score of 0 gets a share.",
-    ),
-    Mistake(
-        _six_numbers(share=torch.exp),
-        "The exponentials are right, but weights are shares: divide each by the sum of its row.",
-    ),
-    Mistake(
-        _with_output(_EXERCISE_TOKENS[:, :2]),
-        "The weights are right. The output mixes the rows of V, not the rows of X.",
-    ),
-    Mistake(
-        _with_output(_KEYS),
-        "The weights are right, but the output mixes the rows of K. Keys are there to be found; "
-        "what is handed over are the values.",
-    ),
-    Mistake(
-        _with_output(_QUERIES),
-        "The weights are right, but the output mixes the rows of Q. What is handed over are the "
-        "values.",
-    ),
-    Mistake(
-        _with_output(_VALUES, torch.full((2,), 0.5)),
-        "The weights are right. The output is their *weighted* average of the values; yours counts "
-        "both alike.",
-    ),
-    Mistake(
-        _with_output(_VALUES, torch.ones(2)),
-        "The weights are right. In the output, each row of V counts only with its weight.",
-    ),
-    Mistake(
-        _with_output(_VALUES, _SIX_NUMBERS[[0, 2]]),
-        "The weights are right. For the output you went down a column of them, which is what both "
-        "tokens give to token 0. Go along token 0's own row.",
-    ),
-    Mistake(
-        _six_numbers(token=1),
-        "The weights are right. The output is token 1's; token 0's was asked for.",
-    ),
-    Mistake(
-        _six_numbers(X=_PAGE_TOKENS),
-        "These are the numbers of the page. The exercise has other tokens.",
-    ),
-    Mistake(
-        _six_numbers(X=_PAGE_TOKENS, matrices=_HEAD_1),
-        "These are head 1's numbers of the page. The exercise has other tokens, and asks for "
-        "head 2.",
-        whole=True,
-    ),
-    Mistake(
-        _six_numbers(matrices=_HEAD_1),
-        "You took the matrices of head 1. The exercise is about head 2.",
-    ),
-    Mistake(
-        _SIX_NUMBERS[[2, 3, 0, 1, 4, 5]],
-        "All six numbers are there, but the rows are swapped: token 0's two weights come first.",
-        whole=True,
-    ),
-    Mistake(
-        _SIX_NUMBERS[[1, 0, 3, 2, 4, 5]],
-        "The columns are swapped: in each row the weight of token 0 comes first, then token 1's.",
-    ),
-    Mistake(
-        _SIX_NUMBERS[[0, 1, 2, 3, 5, 4]],
-        "The weights are right. The two numbers of the output stand in the wrong order.",
-    ),
-    Mistake(
-        _SIX_NUMBERS * torch.tensor([100.0, 100, 100, 100, 1, 1]),
-        "The weights are right, in percent. Give them as shares of 1: a half is 0.5.",
-    ),
+    *read_mistakes("head_by_hand", globals()),
 )
 
 
@@ -205,29 +116,7 @@ def _joined(*matrices: Tensor) -> Tensor:
 
 _JOINED = _joined(_HEAD_1[2], _HEAD_2[2])
 
-ONE_TOKEN_MISTAKES = (
-    Mistake(
-        _JOINED / 2,
-        "You halved the values. With one token there is one score, and its softmax is 1.",
-    ),
-    Mistake(
-        _JOINED.roll(2),
-        "The heads are swapped: head 1's two numbers come first.",
-        whole=True,
-    ),
-    Mistake(
-        _joined(_HEAD_1[0], _HEAD_2[0]),
-        "These are the queries. What a head returns is a mix of *values*.",
-    ),
-    Mistake(
-        _joined(_HEAD_1[1], _HEAD_2[1]),
-        "These are the keys. What a head returns is a mix of *values*.",
-    ),
-    Mistake(
-        _ONE_TOKEN,
-        "That is the token as it came. A head mixes values: the token times its W_v.",
-    ),
-)
+ONE_TOKEN_MISTAKES = read_mistakes("one_token", globals())
 
 
 @exercise(

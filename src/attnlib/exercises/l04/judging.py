@@ -7,25 +7,11 @@ from typing import Any
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_choice, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._numbers import as_list
 from attnlib.exercises._on_page import Choice
 
-IDLE_BIAS_MISTAKES = (
-    Mistake(
-        "b_q",
-        "It adds b_q · k_j to the score of key j. That differs from key to key, so the "
-        "row changes.",
-    ),
-    Mistake(
-        "b_v",
-        "Each row sums to 1, so b_v arrives whole in every output. You could move it into b_o, as "
-        "b_v W_o, but not drop it.",
-    ),
-    Mistake(
-        "b_o",
-        "It is added last, to every output. Nothing takes it away again.",
-    ),
-)
+IDLE_BIAS_MISTAKES = read_mistakes("idle_bias", globals())
 
 
 @exercise(
@@ -43,22 +29,7 @@ def idle_bias(answer: Any) -> Verdict:
     )
 
 
-MEAN_MAP_MISTAKES = (
-    Mistake(
-        "halves",
-        "A mean of a half may come from rows that are all halves, or from rows of 0.3 and of 0.7. "
-        "The mean map can't tell which.",
-    ),
-    Mistake(
-        "confused",
-        "Two models of the figure have this mean map. Compare what they score.",
-    ),
-    Mistake(
-        "solved",
-        "It looks at the right places. Whether the readout can use what arrives is not in the map: "
-        "see what the first of the three models scores.",
-    ),
-)
+MEAN_MAP_MISTAKES = read_mistakes("mean_map", globals())
 
 
 @exercise(

@@ -1,7 +1,6 @@
 """Loading another library's weights."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,7 +9,8 @@ from torch import Tensor, nn
 from attnlib._verdict import Verdict
 from attnlib.attention import MultiHeadAttention
 from attnlib.exercises._checking import check_function, not_yet
-from attnlib.exercises._exercise import Mistake, exercise, from_museum
+from attnlib.exercises._exercise import exercise, from_museum, hints_by_name
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.museum.outputs import UNTRANSPOSED
 
 
@@ -65,11 +65,12 @@ def _loader(
     return load
 
 
-_THEIRS = Mistake(
-    lambda theirs: theirs,
-    "You returned the module that you were given, or one of its kind. Return attnlib's "
-    "MultiHeadAttention, with its weights.",
+MISTAKES = (
+    *read_mistakes("loaded", globals()),
+    from_museum(UNTRANSPOSED, _loader(out_transpose=True)),
 )
+NOTICED = read_mistakes("noticed", globals())  # before its module can be called
+HINTS = hints_by_name(NOTICED)
 
 
 def _outputs_of(load: Callable) -> Callable:
@@ -84,88 +85,13 @@ def _outputs_of(load: Callable) -> Callable:
         if not isinstance(ours, nn.Module):
             raise TypeError(f"a module was wanted, but a {type(ours).__name__} came")
         if isinstance(ours, nn.MultiheadAttention):
-            raise TypeError(_THEIRS.hint)
+            raise TypeError(HINTS["theirs"])
         return ours(x, need_weights=True)
 
     return outputs
 
 
-_ROTATED = Mistake(
-    _loader("kvq"),
-    "None of the three blocks went to its own projection. The first d rows are the queries'; "
-    "and then?",
-)
-LOADED_MISTAKES = (
-    Mistake(
-        lambda theirs: MultiHeadAttention(theirs.embed_dim, theirs.num_heads),
-        "Your module still has its random start: none of the four tensors was copied into it.",
-    ),
-    Mistake(
-        _loader("kqv"),
-        "Queries and keys are swapped: the packed matrix holds q, then k, then v.",
-    ),
-    Mistake(
-        _loader("qvk"),
-        "The queries are right. Keys and values are swapped: the packed matrix holds q, then k, "
-        "then v.",
-    ),
-    Mistake(
-        _loader("vkq"),
-        "The first and the last block went to the wrong projections: the first d rows belong to "
-        "the queries.",
-    ),
-    _ROTATED,
-    Mistake(
-        _loader(biases=False),
-        "The matrices are right; in_proj_bias wasn't copied to the three projections.",
-    ),
-    Mistake(
-        _loader(transpose=True),
-        "The blocks are transposed. Both libraries keep nn.Linear's layout [out, in], "
-        "so nothing needs turning. (A square matrix doesn't complain when you turn it.)",
-    ),
-    Mistake(
-        _loader(out=False),
-        "The weights agree, the output doesn't: out_proj wasn't copied to W_o.",
-    ),
-    Mistake(
-        _loader(biases=False, out_bias=False),
-        "The four matrices are right, and none of the biases was copied: in_proj_bias holds three "
-        "of them, out_proj.bias is the fourth.",
-    ),
-    Mistake(
-        _loader(out_bias=False),
-        "All is right but the last addition: out_proj.bias wasn't copied to W_o.bias.",
-    ),
-    from_museum(UNTRANSPOSED, _loader(out_transpose=True)),
-    Mistake(
-        _loader(transpose=True, out_transpose=True),
-        "All four matrices are transposed. Both libraries keep nn.Linear's layout [out, in]: copy "
-        "them as they are.",
-    ),
-    Mistake(
-        _loader(biases=False, out=False),
-        "W_q, W_k and W_v are right. Their biases and the output projection are still random.",
-    ),
-    Mistake(
-        _loader(cut=_every_third),
-        "You took every third row. The blocks stand one below the other, d rows each.",
-    ),
-    Mistake(
-        _loader(cut=_columns, biases_like_weights=False),
-        "You read the packed matrix as [d, 3 d] and cut its columns. It is [3 d, d]: nothing needs "
-        "another shape, the three blocks stand one below the other.",
-    ),
-    Mistake(
-        _loader(cut=_first_rows),
-        "All three projections got the same rows, the first d of 3 d.",
-    ),
-)
-# The same mistakes in other clothes.
-_TOO = (replace(_ROTATED, answer=_loader("vqk")),)
-
-
-@exercise(mistakes=(*LOADED_MISTAKES, _THEIRS))
+@exercise(mistakes=(*MISTAKES, *NOTICED))
 def loaded(answer: Any) -> Verdict:
     """Check `load(theirs)`, which returns an attnlib module with a torch module's weights."""
     cases = []
@@ -182,9 +108,9 @@ def loaded(answer: Any) -> Verdict:
         answer,
         reference,
         cases,
-        (*LOADED_MISTAKES, *_TOO),
+        MISTAKES,
         output_names=["the output of your module", "the weights of your module"],
         as_function=_outputs_of,
         praise="Output and every head's weights equal those of nn.MultiheadAttention.",
     )
-    return not_yet(_THEIRS.hint) if _THEIRS.hint in verdict.message else verdict
+    return not_yet(HINTS["theirs"]) if HINTS["theirs"] in verdict.message else verdict

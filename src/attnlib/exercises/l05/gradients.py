@@ -6,7 +6,8 @@ import torch
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_rows
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
 
 W = torch.tensor([[0.5, 0.0], [1.0, -1.0]], dtype=torch.float64)
@@ -14,36 +15,7 @@ FROM_ABOVE = torch.ones(2, dtype=torch.float64)
 BELOW = FROM_ABOVE @ W.T
 THROUGH = torch.stack([BELOW, FROM_ABOVE + BELOW])
 
-THROUGH_MISTAKES = (
-    Mistake(
-        torch.stack([FROM_ABOVE @ W, FROM_ABOVE + FROM_ABOVE @ W]),
-        "You sent the gradient up: that is g W. On its way down it meets the transpose, so each "
-        "number below collects from its own row of W.",
-    ),
-    Mistake(
-        torch.stack([BELOW, BELOW]),
-        "The second row is the first again. By x + f(x) the gradient has a second way down, on "
-        "which nothing is multiplied.",
-    ),
-    Mistake(
-        torch.stack([BELOW, FROM_ABOVE]),
-        "With the skip you handed down g alone. The way through the layer is still there; the two "
-        "are added.",
-    ),
-    Mistake(
-        torch.stack([BELOW, FROM_ABOVE * BELOW + BELOW * BELOW]),
-        "The skip isn't another factor: the derivative of x + f(x) is a sum, I + J.",
-    ),
-    Mistake(
-        THROUGH.flip(0),
-        "Both rows are there, but in each other's place: without the skip comes first.",
-        whole=True,
-    ),
-    Mistake(
-        torch.stack([FROM_ABOVE @ W.abs().T, FROM_ABOVE + FROM_ABOVE @ W.abs().T]),
-        "One number of W is negative: the second row of W is 1, -1.",
-    ),
-)
+THROUGH_MISTAKES = read_mistakes("through", globals())
 
 
 @exercise(

@@ -9,7 +9,7 @@ from torch import Tensor
 from attnlib._verdict import Verdict
 from attnlib.exercises._calling import call
 from attnlib.exercises._checking import check_function, not_a_function, not_yet
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
 from attnlib.exercises._mistakes import read_mistakes
 
 Part = Callable[[Tensor], Tensor]  # a norm, or a sub-layer
@@ -67,30 +67,10 @@ def _pre_norm(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
     return final_norm(x)
 
 
-def _post_norm(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
-    for attention, norm_1, feed_forward, norm_2 in layers:
-        x = norm_1(x + attention(x))
-        x = norm_2(x + feed_forward(x))
-    return x
+MISTAKES = read_mistakes("pre_norm", globals())
 
 
-def _final_norm_in_the_loop(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
-    for layer in layers:
-        x = _pre_norm(x, [layer], final_norm)
-    return x
-
-
-def _one_skip(x: Tensor, layers: Layers, final_norm: Part, *, of_attention: bool) -> Tensor:
-    for attention, norm_1, feed_forward, norm_2 in layers:
-        x = attention(norm_1(x)) + (x if of_attention else 0)
-        x = feed_forward(norm_2(x)) + (0 if of_attention else x)
-    return final_norm(x)
-
-
-PRE_NORM_MISTAKES = read_mistakes("pre_norm", globals())
-
-
-@exercise(mistakes=PRE_NORM_MISTAKES)
+@exercise(mistakes=MISTAKES)
 def pre_norm(answer: Callable) -> Verdict:
     """Check a function stack(x, layers, final_norm) that runs pre-norm layers.
 
@@ -101,14 +81,15 @@ def pre_norm(answer: Callable) -> Verdict:
     stack = _Stack()
     x = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     verdict = check_function(
-        stack.through(answer),
+        answer,
         stack.through(_pre_norm),
         [(x,), (10 * x[:1],)],
-        [Mistake(stack.through(m.answer), m.hint) for m in PRE_NORM_MISTAKES],
+        MISTAKES,
         output_names=["the stack's output"],
+        as_function=stack.through,
         praise="Norms at the sub-layers' inputs, sums left alone, one norm at the end.",
     )
-    if verdict or any(verdict.message == m.hint for m in PRE_NORM_MISTAKES):
+    if verdict or any(verdict.message == m.hint for m in MISTAKES):
         return verdict
     stack.order.clear()
     call(stack.through(answer), (x,))

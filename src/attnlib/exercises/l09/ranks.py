@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from attnlib._verdict import Verdict
 from attnlib.attention import MultiHeadAttention
 from attnlib.exercises._checking import check_function
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 
 
 def _parts(module: MultiHeadAttention, head: int) -> tuple[Tensor, Tensor]:
@@ -28,59 +29,7 @@ def score_rank(module: MultiHeadAttention, head: int) -> int:
     return _rank(W_q @ W_k.T)
 
 
-def _of_columns(module: MultiHeadAttention, head: int) -> int:
-    d_k = module.d_model // module.num_heads
-    columns = slice(head * d_k, (head + 1) * d_k)
-    return _rank(module.W_q.weight[:, columns] @ module.W_k.weight[:, columns].T)
-
-
-def _of_h_numbers(module: MultiHeadAttention, head: int) -> int:
-    rows = slice(head * module.num_heads, (head + 1) * module.num_heads)
-    return _rank(module.W_q.weight[rows].T @ module.W_k.weight[rows])
-
-
-def _of_small_product(module: MultiHeadAttention, head: int) -> int:
-    W_q, W_k = _parts(module, head)
-    return _rank(W_q.T @ W_k)
-
-
-RANK_MISTAKES = (
-    Mistake(
-        lambda module, head: module.d_model // module.num_heads,
-        "d_k is the *most* that the rank can be. This head's matrices may use less of it: compute "
-        "the rank.",
-    ),
-    Mistake(
-        lambda module, head: _rank(module.W_q.weight.T @ module.W_k.weight),
-        "This is the rank for all heads together. Take this head's d_k columns of each.",
-    ),
-    Mistake(
-        lambda module, head: score_rank(module, head - 1 if head else module.num_heads - 1),
-        "This is the head before: `head` counts from 0.",
-    ),
-    Mistake(
-        _of_columns,
-        "You took columns of `weight`. torch's Linear keeps W transposed, [d out, d in]: a head's "
-        "columns of W are *rows* there.",
-    ),
-    Mistake(
-        _of_h_numbers,
-        "You took num_heads columns per head. A head has d_k = d_model / num_heads of them.",
-    ),
-    Mistake(
-        _of_small_product,
-        "You multiplied the other way round, [d_k, d] by [d, d_k]. Scores are x W_q W_k^T x^T, so "
-        "what stands between the tokens is [d, d].",
-    ),
-    Mistake(
-        lambda module, head: min(_rank(W) for W in _parts(module, head)),
-        "The smaller of the two ranks is the *most* that the product can have: multiply first.",
-    ),
-    Mistake(
-        lambda module, head: _rank(_parts(module, head)[0]),
-        "This is the rank of W_q. A score needs both matrices: what the keys lack, no query finds.",
-    ),
-)
+RANK_MISTAKES = read_mistakes("head_rank", globals())
 
 
 def _low(d: int, d_k: int, rank: int) -> Tensor:

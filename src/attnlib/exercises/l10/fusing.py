@@ -9,7 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_function
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 
 Layers = Sequence[nn.Linear]
 PRODUCTS = {getattr(torch.ops.aten, name) for name in ("mm", "addmm", "bmm", "baddbmm", "addbmm")}
@@ -56,32 +57,6 @@ def _in_order(order: Sequence[int]) -> Callable[..., nn.Linear]:
     return lambda *layers: fused_layer(*(layers[place] for place in order))
 
 
-def _without_biases(*layers: nn.Linear) -> nn.Linear:
-    return _packed([layer.weight for layer in layers], [None] * len(layers))
-
-
-def _with_biases_backwards(*layers: nn.Linear) -> nn.Linear:
-    biases = [layer.bias for layer in reversed(layers)]
-    return _packed([layer.weight for layer in layers], biases)
-
-
-def _with_a_bias_always(*layers: nn.Linear) -> nn.Linear:
-    if layers[0].bias is not None:
-        return fused_layer(*layers)
-    layer = _untrained(*layers)
-    with torch.no_grad():
-        layer.weight.copy_(torch.cat([own.weight for own in layers]))
-    return layer
-
-
-def _first_for_all(*layers: nn.Linear) -> nn.Linear:
-    """Take as many rows as all have from the first layer, again and again."""
-    wanted = sum(layer.out_features for layer in layers)
-    rows = torch.arange(wanted) % layers[0].out_features
-    bias = None if layers[0].bias is None else layers[0].bias[rows]
-    return _packed([layers[0].weight[rows]], [bias])
-
-
 def _untrained(*layers: nn.Linear) -> nn.Linear:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -106,47 +81,7 @@ def _outputs_of(fuse: Callable) -> Callable:
     return outputs
 
 
-FUSING_MISTAKES = (
-    Mistake(
-        _OneAfterTheOther,
-        "The numbers are right, but your layer still computes three products. Put the matrices "
-        "into one, once, and not each time.",
-    ),
-    Mistake(
-        _in_order([1, 0, 2]),
-        "Queries and keys are exchanged: the first columns of the output belong to W_q.",
-    ),
-    Mistake(
-        _in_order([0, 2, 1]),
-        "Keys and values are exchanged: the order is q, k, v.",
-    ),
-    Mistake(
-        _in_order([2, 1, 0]),
-        "The order is turned around: q comes first, v last.",
-    ),
-    Mistake(
-        _without_biases,
-        "The matrices are right. Where the three layers have biases, these belong side by side as "
-        "well: copy them in the same order.",
-    ),
-    Mistake(
-        _with_biases_backwards,
-        "The matrices are right, the biases stand in another order. Theirs is the same: q, k, v.",
-    ),
-    Mistake(
-        _with_a_bias_always,
-        "Right where the three layers have biases. Where they have none, yours still adds the one "
-        "that nn.Linear starts with: make it with bias=False there.",
-    ),
-    Mistake(
-        _first_for_all,
-        "All of your columns come from W_q. Take rows of the three `weight`s.",
-    ),
-    Mistake(
-        _untrained,
-        "Your layer still has its random start: copy the three matrices into it.",
-    ),
-)
+FUSING_MISTAKES = read_mistakes("fuse", globals())
 
 
 def _cases() -> list[tuple]:

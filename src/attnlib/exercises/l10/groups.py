@@ -8,7 +8,8 @@ from torch import Tensor
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_function
-from attnlib.exercises._exercise import Mistake, exercise, from_museum
+from attnlib.exercises._exercise import exercise, from_museum
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.museum.heads import TILED_GROUPS
 
 
@@ -38,35 +39,9 @@ def _tiled(x: Tensor, times: int) -> Tensor:
 grouped_attention = _shared(_interleaved)
 
 
-def _mean_queries(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return _attend(q.unflatten(1, (k.shape[1], -1)).mean(2), k, v)
-
-
-def _tiled_values(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    times = q.shape[1] // k.shape[1]
-    return _attend(q, _interleaved(k, times), _tiled(v, times))
-
-
 GROUP_MISTAKES = (
     from_museum(TILED_GROUPS, _shared(_tiled)),
-    Mistake(
-        _tiled_values,
-        "The keys are spread rightly, the values are tiled (0, 1, 0, 1): a query head needs the "
-        "values of the tokens whose keys it met.",
-    ),
-    Mistake(
-        _shared(lambda x, times: x[:, :1]),
-        "All query heads have the first head of keys and values. That is right for g = 1 alone.",
-    ),
-    Mistake(
-        _mean_queries,
-        "You averaged the query heads of a group, so that g heads are left. All h query heads stay "
-        "as they are, with a map each: what they share are keys and values.",
-    ),
-    Mistake(
-        _shared(_interleaved, scale=1.0),
-        "The heads are shared rightly. The scale is missing: divide the scores by the root of d_k.",
-    ),
+    *read_mistakes("grouped", globals()),
 )
 
 

@@ -6,7 +6,8 @@ import torch
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_rows
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
 
 LAYERS, HEADS, WIDTH = 96, 96, 128  # of GPT-3 175B
@@ -29,30 +30,7 @@ FIELDS = {
     "All maps of a text": ["GiB"],
     "All rows of one new query": ["MiB"],
 }
-MAP_MISTAKES = (
-    Mistake(
-        _memory(size=1),
-        "This is half. Each number takes two bytes; and a map is a whole square, as the zeros of "
-        "its forbidden half take their room, too.",
-    ),
-    Mistake(
-        _memory(size=4),
-        "These are four bytes per number. Here a number has 16 bits, which are two bytes.",
-    ),
-    Mistake(
-        _memory() * torch.tensor([MIB / 1e6, GIB / 1e9, MIB / 1e6], dtype=torch.float64),
-        "You divided by powers of 10. A MiB has 1024 x 1024 bytes, and a GiB 1024 MiB.",
-    ),
-    Mistake(
-        _memory(size=BYTES * WIDTH),
-        "You multiplied by the 128 numbers of a head. A map has one number per query and key, "
-        "however wide the head is.",
-    ),
-    Mistake(
-        _memory(layers=1),
-        "This is one layer. There are 96 of them, with 96 heads each.",
-    ),
-)
+MAP_MISTAKES = read_mistakes("map_memory", globals())
 
 
 @exercise(mistakes=MAP_MISTAKES, page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True))

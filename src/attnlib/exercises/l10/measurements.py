@@ -4,7 +4,8 @@ from typing import Any
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_choices
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Choice
 
 FOUND = {
@@ -21,27 +22,7 @@ CAUSES = {
 }
 RIGHT = {"loop": "calls", "fused": "maps", "shared": "reading", "late": "more"}
 
-EXPLAIN_MISTAKES = (
-    Mistake(
-        dict.fromkeys(FOUND, "more"),
-        "Count them: in three of these pairs both sides multiply equally often.",
-    ),
-    Mistake(
-        RIGHT | {"loop": "reading", "late": "reading"},
-        "With 16 tokens everything fits next to the processor. And token 1,024 has to meet 64 "
-        "times as many keys: that is more work, whatever the memory.",
-    ),
-    Mistake(
-        RIGHT | {"fused": "reading", "shared": "maps"},
-        "You have exchanged two. A single query's map has one row: nothing large is written there. "
-        "And both ways of the softmax read the same q, k and v.",
-    ),
-    Mistake(
-        RIGHT | {"loop": "maps"},
-        "With 16 tokens a map has 256 numbers, and both ways write all eight of them. What does "
-        "the loop have more of?",
-    ),
-)
+EXPLAIN_MISTAKES = read_mistakes("explained", globals())
 WRONG = {
     "loop": "The loop: 16 tokens are little work. What is there eight times that the other way "
     "has once?",

@@ -6,7 +6,8 @@ import torch
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_rows
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
 
 # After the first block: largest score 0, sum 1.5, mix 6. The second block: scores ln 2 and 0.
@@ -28,47 +29,7 @@ def _merged(of_sum: float = 0.5, of_mix: float = 0.5, scale: float = 1.0) -> tor
 
 
 RIGHT = _merged()
-MERGE_MISTAKES = (
-    Mistake(
-        _merged(1.0, 1.0),
-        "The old sum and mix were measured against the old largest score, 0, the new ones against "
-        "ln 2. Bring the old ones to the new measure before you add.",
-        whole=True,
-    ),
-    Mistake(
-        _merged(of_mix=1.0),
-        "You rescaled the sum. The mix is made of the same exponentials: it needs the same factor.",
-        whole=True,
-    ),
-    Mistake(
-        _merged(of_sum=1.0),
-        "You rescaled the mix. The sum is made of the same exponentials: it needs the same factor.",
-        whole=True,
-    ),
-    Mistake(
-        _merged(2.0, 2.0),
-        "You made the old ones larger. The largest score rose, so that what was measured against "
-        "the old one shrinks: by e to the power of 0 - ln 2.",
-        whole=True,
-    ),
-    Mistake(
-        _merged(1.0, 1.0, scale=2.0),
-        "You kept 0 as the measure. The output comes out right, but so might 0 have been followed "
-        "by 1000, and e to its power overflows. Measure against the largest score so far.",
-        whole=True,
-    ),
-    Mistake(
-        _merged(scale=2.0),
-        "You rescaled the old ones, and then took the new scores as they are. They are measured "
-        "against ln 2 as well.",
-        whole=True,
-    ),
-    Mistake(
-        _merged(0.0, 0.0),
-        "This is the second block alone. What the first one brought belongs to it.",
-        whole=True,
-    ),
-)
+MERGE_MISTAKES = read_mistakes("merged_block", globals())
 
 
 @exercise(mistakes=MERGE_MISTAKES, page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True))

@@ -10,7 +10,8 @@ from torch import Tensor
 from attnlib._verdict import Verdict
 from attnlib.exercises._calling import as_outputs
 from attnlib.exercises._checking import check_function
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.masks import causal_mask
 
 LONGEST = 12  # tokens
@@ -80,46 +81,7 @@ def _over_a_text(step: Callable) -> Callable:
     return outputs
 
 
-NEXT_MISTAKES = (
-    Mistake(
-        next_row(look=lambda q, k, v: v[:1].clone()),
-        "Each token sees the first one alone. `is_causal=True` counts from the top left, where one "
-        "query has one key: a new token may look at all keys so far, so leave it out.",
-    ),
-    Mistake(
-        next_row(look=lambda q, k, v: _attend(q, k[:-1], v[:-1]) if len(k) > 1 else v),
-        "The new token looks at those before it, and not at itself. Put its own key and value to "
-        "the others first.",
-    ),
-    Mistake(
-        next_row(keep=False),
-        "You hand back the keys and values that you were given. The next token needs the new ones "
-        "as well.",
-    ),
-    Mistake(
-        next_row(join=lambda old, new: new),
-        "Each token has nothing but its own key and value. Put them behind the old ones "
-        "(torch.cat).",
-    ),
-    Mistake(
-        next_row(join=lambda old, new: torch.cat([new, old])),
-        "The outputs are right, as no position is told here. But you put new rows in front: keys "
-        "and values stand in the order of the tokens, or no mask and no position will fit them.",
-    ),
-    Mistake(
-        next_row(look=lambda q, k, v: (q @ k.T).softmax(-1) @ v),
-        "The scale is missing: divide the scores by the root of d_k.",
-    ),
-    Mistake(
-        next_row(look=lambda q, k, v: (q @ k.T / math.sqrt(len(k))).softmax(-1) @ v),
-        "You divide by the root of the number of keys. The scale is that of d_k, the width of a "
-        "query.",
-    ),
-    Mistake(
-        next_row(values_of=1),
-        "Your values are made by W_k. They have a matrix of their own.",
-    ),
-)
+NEXT_MISTAKES = read_mistakes("next_token", globals())
 
 
 def _cases() -> list[tuple[Tensor, ...]]:

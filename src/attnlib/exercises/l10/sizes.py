@@ -5,7 +5,8 @@ from typing import Any
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_function
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 
 # layers, heads, KV heads and width of a head; or the width of the code that is kept, with rotary
 # numbers beside it. Sources: GPT-2's code, Brown et al. 2020 (table 2.1), Llama 2's settings,
@@ -51,60 +52,7 @@ def _for_code(count: Callable[[Model], float]) -> Callable[[Model, int], float]:
     return _with(lambda model: count(model) if "code" in model else numbers_per_token(model))
 
 
-SIZE_MISTAKES = (
-    Mistake(
-        _with(numbers_per_token, 1),
-        "You counted numbers. Each takes two bytes.",
-    ),
-    Mistake(
-        _with(numbers_per_token, 4),
-        "These are four bytes per number. Two were asked for.",
-    ),
-    Mistake(
-        _with(numbers_per_token, BYTES / 1024),
-        "You divided by 1024. Bytes were asked for.",
-    ),
-    Mistake(
-        _unless_code(lambda model: numbers_per_token(model) / 2),
-        "You counted the keys, or the values. Both are kept.",
-    ),
-    Mistake(
-        _unless_code(lambda model: 2 * model["layers"] * model["heads"] * model["d_k"]),
-        "You counted query heads. Kept are keys and values, of which there are kv_heads.",
-    ),
-    Mistake(
-        _with(lambda model: 2 * model["layers"] * model["heads"] * model["d_k"]),
-        "You counted a key and a value per query head, in every model. Kept are those of kv_heads; "
-        "and where there is a code, it is kept in their place, with its rotary numbers.",
-    ),
-    Mistake(
-        lambda model, tokens: cache_size(model, tokens) / model["layers"],
-        "This is one layer. Each keeps its own keys and values.",
-    ),
-    Mistake(
-        lambda model, tokens: cache_size(model, 1),
-        "This is one token. Each of them is kept.",
-    ),
-    Mistake(
-        _for_code(lambda model: 2 * model["layers"] * model["heads"] * model["d_k"]),
-        "Where there is a code, keys and values aren't kept: they are made of it anew. Count the "
-        "code and its rotary numbers, once per layer.",
-    ),
-    Mistake(
-        _for_code(lambda model: 2 * _code(model)),
-        "One code serves keys and values: it is kept once, not twice.",
-    ),
-    Mistake(
-        _for_code(lambda model: model["layers"] * model["code"]),
-        "Beside the code stand the rotary numbers, which are kept as well.",
-    ),
-    Mistake(
-        _for_code(
-            lambda model: model["layers"] * (model["code"] + model["heads"] * model["rotary"])
-        ),
-        "All heads share one set of rotary numbers: count it once per layer.",
-    ),
-)
+SIZE_MISTAKES = read_mistakes("cache_bytes", globals())
 
 
 @exercise(mistakes=SIZE_MISTAKES)
