@@ -6,7 +6,7 @@ from typing import Any
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_choice, correct, not_yet
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import Mistake, exercise, hints_by_name
 from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._numbers import as_list
 from attnlib.exercises._on_page import Choice
@@ -72,41 +72,17 @@ def _too_many_changes(names: Sequence[str]) -> str:
     )
 
 
-COMPARISON_MISTAKES = {
-    "two changes at once": Mistake(
+COMPARISON_MISTAKES = (
+    Mistake(
         _runs((1, 16, 400), (1, 8, 800)),
         _too_many_changes(["symbols", "steps"]),
     ),
-    "nothing to compare with": Mistake(
-        _runs((1, 8, 400)),
-        "All your runs have the same setting. What will you compare them with?",
-    ),
-    "a single seed": Mistake(
-        _runs((1, 16, 400), (1, 8, 400), seeds=[0]),
-        "The settings are right. But seeds alone move the score of one head a good deal: hand in "
-        "three for each at least.",
-    ),
-    "other seeds for each": Mistake(
-        _runs((1, 16, 400)) + _runs((1, 8, 400), seeds=[3, 4, 5]),
-        "Take the same seeds for both settings, so that nobody can choose them afterward.",
-    ),
-    "the question about steps": Mistake(
-        _runs((1, 8, 400), (1, 8, 1200)),
-        "This tells what more steps do. The question was about the number of symbols.",
-    ),
-    "the question about heads": Mistake(
-        _runs((1, 16, 400), (2, 16, 400)),
-        "This tells what a second head does. The question was about the number of symbols.",
-    ),
-    "numbers in another order": Mistake(
-        [(symbols, 1, 400, seed) for symbols in (16, 8) for seed in _SEEDS],
-        "The right numbers seem to be there, in another order: a run is (heads, symbols, steps, "
-        "seed).",
-    ),
-}
+    *read_mistakes("comparison", globals()),
+)
+HINTS = hints_by_name(COMPARISON_MISTAKES)
 
 
-@exercise(mistakes=COMPARISON_MISTAKES.values())
+@exercise(mistakes=COMPARISON_MISTAKES)
 def comparison(answer: Any) -> Verdict:
     """Check runs (heads, symbols, steps, seed) that tell what fewer symbols do to one head."""
     if answer is None or answer is ...:
@@ -120,19 +96,15 @@ def comparison(answer: Any) -> Verdict:
         )
     settings = {run[:3] for run in runs}
     if settings != _HALVED and _stand_in_another_order(runs):
-        return not_yet(_hint("numbers in another order"))
+        return not_yet(HINTS["another_order"])
     if hint := _wrong_settings(settings):
         return not_yet(hint)
     first, second = ({run[3] for run in runs if run[:3] == setting} for setting in settings)
     if min(len(first), len(second)) < _FEWEST_SEEDS:
-        return not_yet(_hint("a single seed"))
+        return not_yet(HINTS["single_seed"])
     if first != second:
-        return not_yet(_hint("other seeds for each"))
+        return not_yet(HINTS["other_seeds"])
     return correct("One thing differs, everything else and the seeds are the same.")
-
-
-def _hint(name: str) -> str:
-    return COMPARISON_MISTAKES[name].hint
 
 
 def _is_run(run: Any) -> bool:
@@ -155,11 +127,11 @@ def _wrong_settings(settings: set[tuple[int, ...]]) -> str:
     if settings == _HALVED:
         return ""
     if len(settings) == 1:
-        return _hint("nothing to compare with")
+        return HINTS["nothing_to_compare"]
     values = zip(*settings, strict=True)
     changed = [name for name, given in zip(_NAMES, values, strict=True) if len(set(given)) > 1]
     if "symbols" not in changed:
-        return _hint(f"the question about {changed[0]}")
+        return HINTS[changed[0]]
     if len(changed) > 1:
         return _too_many_changes(changed)
     return "The question is about one head, 400 steps, and 16 symbols against 8; no other runs."

@@ -12,6 +12,7 @@ from torch import Tensor
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_function, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise, from_museum
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._numbers import as_list
 from attnlib.exercises._on_page import Lines
 from attnlib.museum import attend
@@ -80,50 +81,25 @@ def _merge_with_a_transpose(heads: Tensor) -> Tensor:
     return heads.transpose(1, 2).reshape(B, T, h * d_k)
 
 
+_ONE_TOKEN = HEADS_OF_ONE_TOKEN.steps
 MENDED_MISTAKES = (
     *(
         Mistake(_with_bugs(bugs), _hint(bugs))
         for count in range(1, len(_BUGS) + 1)
         for bugs in combinations(_BUGS, count)
     ),
-    Mistake(
-        _with_steps(HEADS_OF_ONE_TOKEN.steps | {"merge": _merge_with_a_transpose}),
-        "The view is right, but its axes T and h aren't swapped yet: as it is, the scores compare "
-        "the heads of one token instead of the tokens of one head.",
-    ),
-    Mistake(
-        _with_steps(HEADS_OF_ONE_TOKEN.steps),
-        "Scale and softmax are right. The scores compare the heads of one token, though: a "
-        "transpose is missing after the view, and then one before the merge.",
-    ),
+    *read_mistakes("mended", globals()),
     *(
         from_museum(exhibit, _with_steps(exhibit.steps))
         for exhibit in (
-            NO_SCALE, SCALE_TWICE, SCALE_UPSIDE_DOWN, HALVED, FLOORED, SCALE_AFTER_SOFTMAX,
+            NO_SCALE,
+            SCALE_TWICE,
+            SCALE_UPSIDE_DOWN,
+            HALVED,
+            FLOORED,
+            SCALE_AFTER_SOFTMAX,
             SOFTMAX_OVER_HEADS,
         )
-    ),
-    Mistake(
-        _with_steps({"softmax": lambda scores: scores.softmax(0)}),
-        "You took the softmax over axis 0, the batch. The keys are the last axis: -1.",
-    ),
-    Mistake(
-        _with_steps({"merge": lambda heads: heads.permute(0, 2, 3, 1).flatten(2)}),
-        "After the merge a token's numbers are interleaved: all d_k numbers of head 1 come first, "
-        "then head 2's. Swap h and T, nothing else.",
-    ),
-    Mistake(
-        _with_steps({"split": lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)}),
-        "Each head got every h-th number of a token. View as [B, T, h, d_k]: heads are neighbors.",
-    ),
-    Mistake(
-        _with_steps({"score": lambda q, k: q @ k.mT / math.sqrt(q.shape[-2])}),
-        "You divided by the root of the number of tokens. A score is a dot product of d_k numbers.",
-    ),
-    Mistake(
-        _with_steps({"score": lambda q, k: q @ k.mT / math.sqrt(q.shape[-3])}),
-        "You divided by the root of the number of heads. Each score is made within one head: how "
-        "many products does it add up?",
     ),
     *(
         Mistake(
@@ -133,17 +109,7 @@ MENDED_MISTAKES = (
         )
         for turned in ("W_q", "W_k", "W_v", "W_o")
     ),
-    Mistake(
-        _with_steps({"split": lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2)}),
-        "You cut each token into d_k pieces of h numbers. There are h heads, each d_k wide: "
-        "[B, T, h, d_k].",
-    ),
-    Mistake(
-        _with_steps({"rescale": lambda weights, d_k: weights.mT}),
-        "The weights are turned when they meet the values. Rows are queries already: line 9 was "
-        "right.",
-    ),
-)  # fmt: skip
+)
 # Bugs beside a scale that was changed, and is still wrong.
 _OTHER_SCALES = tuple(
     Mistake(_with_steps(_steps_of(bugs) | exhibit.steps), _hint(["the scale", *bugs]))

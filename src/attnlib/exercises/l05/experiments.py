@@ -6,7 +6,8 @@ from typing import Any
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import correct, not_yet
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import Mistake, exercise, hints_by_name
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._numbers import as_list
 from attnlib.exercises._on_page import Choices
 
@@ -57,60 +58,26 @@ def _not_the_skip(differences: Sequence[str], *, skip: bool) -> str:
     )
 
 
-DESIGN_MISTAKES = {
-    "three changes": Mistake(
+MISTAKES = (
+    Mistake(
         DESIGN | {"compare": ("norm only", "pre-norm")},
         _several_changes(["the skip", _PLACE, _FINAL]),
     ),
-    "two changes": Mistake(
+    Mistake(
         DESIGN | {"compare": ("neither", "post-norm")},
         _several_changes(["the skip", _HAS_NORM]),
     ),
-    "the norm changed": Mistake(
+    Mistake(
         DESIGN | {"compare": ("residual only", "post-norm")},
         _not_the_skip([_HAS_NORM], skip=True),
     ),
-    "the norm changed, without a skip": Mistake(
+    Mistake(
         DESIGN | {"compare": ("neither", "norm only")},
         _not_the_skip([_HAS_NORM], skip=False),
     ),
-    "the same twice": Mistake(
-        DESIGN | {"compare": ("post-norm", "post-norm")},
-        "That is one stack, named twice. What does it differ from?",
-    ),
-    "a gradient": Mistake(
-        DESIGN | {"measure": FIRST},
-        "A gradient can be healthy while all tokens are alike. The claim speaks of tokens that are "
-        "kept apart.",
-    ),
-    "the last gradient": Mistake(
-        DESIGN | {"measure": LAST},
-        "The last matrix's gradient tells how the end of the stack learns. The claim speaks of "
-        "tokens that are kept apart.",
-    ),
-    "a size": Mistake(
-        DESIGN | {"measure": SIZE},
-        "Sizes don't tell whether tokens are alike: equal tokens may have any size, and behind a "
-        "norm all have size 1.",
-    ),
-    "too deep": Mistake(
-        DESIGN | {"depth": 24},
-        "So deep, the cosines of both stacks are 1, or nearly, and a measurement at its upper end "
-        "can't tell anything apart. Look in the figure for a depth at which the two curves lie "
-        "apart.",
-    ),
-    "at the upper end": Mistake(
-        DESIGN | {"depth": 12},
-        "At this depth one of the two has a cosine of 1, and the other more than 0.99. Such a "
-        "difference shows next to nothing: look for a depth at which one of them is still well "
-        "below.",
-    ),
-    "too few seeds": Mistake(
-        DESIGN | {"seeds": 1},
-        "From so few seeds you can't see whether the difference is larger than luck. This page "
-        "takes three.",
-    ),
-}
+    *read_mistakes("design", globals()),
+)
+HINTS = hints_by_name(MISTAKES)
 
 
 def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[str, Any]:
@@ -118,7 +85,7 @@ def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[
 
 
 @exercise(
-    mistakes=DESIGN_MISTAKES.values(),
+    mistakes=MISTAKES,
     page=Choices(
         {
             "One stack": tuple(VARIANTS),
@@ -146,17 +113,17 @@ def design(answer: Any) -> Verdict:
     if differences and "the skip" not in differences:
         return not_yet(_not_the_skip(differences, skip=skip))
     made = {
-        "the same twice": not differences,
-        "a gradient": answer["measure"] == FIRST,
-        "the last gradient": answer["measure"] == LAST,
-        "a size": answer["measure"] == SIZE,
-        "too deep": answer["depth"] > max(DEEPEST.values()),
-        "at the upper end": differences and answer["depth"] > DEEPEST[norm],
-        "too few seeds": answer["seeds"] < FEWEST_SEEDS,
+        "same_twice": not differences,
+        "first_gradient": answer["measure"] == FIRST,
+        "last_gradient": answer["measure"] == LAST,
+        "size": answer["measure"] == SIZE,
+        "too_deep": answer["depth"] > max(DEEPEST.values()),
+        "upper_end": differences and answer["depth"] > DEEPEST[norm],
+        "too_few_seeds": answer["seeds"] < FEWEST_SEEDS,
     }
     for name, applies in made.items():
         if applies:
-            return not_yet(DESIGN_MISTAKES[name].hint)
+            return not_yet(HINTS[name])
     return correct("One thing differs, and it is measured where it can be seen.")
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import correct, not_yet
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import Mistake, exercise, hints_by_name
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Choices
 
 # Two models of the row (A) of Vaswani et al. 2017, table 3: (h, d_k), and its BLEU.
@@ -42,37 +43,11 @@ def _several_changes(model: tuple[int, int]) -> str:
     )
 
 
-RUN_MISTAKES = {
-    "the row again": Mistake(
-        RUN | {"heads": 16},
-        "This model is in the row already. More seeds of it would tell how much is luck, but not "
-        "whether it is the number or the width.",
-    ),
-    "further along the row": Mistake(
-        RUN | {"heads": 64, "d_k": 8},
-        "This goes on along the row, where number and width change together, always. Here h times "
-        "d_k needn't be 512.",
-    ),
-    "two changes": Mistake(RUN | {"heads": 8}, _several_changes((8, 32))),
-    "the number's result": Mistake(
-        RUN | {"bleu": 25.4},
-        "Then the *number* would have done it: of the two models in the row the new one would be "
-        "as good as the one with as many heads, whatever their width.",
-    ),
-    "halfway": Mistake(
-        RUN | {"bleu": 25.6},
-        "Halfway between them, each would have its part: the number, and the width.",
-    ),
-    "nothing unequal": Mistake(
-        RUN | {"unequal": "nothing"},
-        "Count again: W_q, W_k, W_v and W_o have 4 x 512 x h d_k parameters. Here h is the same in "
-        "both models, and d_k isn't.",
-    ),
-    "the maps": Mistake(
-        RUN | {"unequal": "maps"},
-        "One map per head: with as many heads there are as many maps. What else grows with d_k?",
-    ),
-}
+MISTAKES = (
+    Mistake(RUN | {"heads": 8}, _several_changes((8, 32))),
+    *read_mistakes("number_or_width", globals()),
+)
+HINTS = hints_by_name(MISTAKES)
 
 
 def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
@@ -80,7 +55,7 @@ def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
 
 
 @exercise(
-    mistakes=RUN_MISTAKES.values(),
+    mistakes=MISTAKES,
     page=Choices(
         {
             "Heads": SIZES,
@@ -100,19 +75,16 @@ def number_or_width(answer: Any) -> Verdict:
         return not_yet(complaint)
     heads, d_k = model = answer["heads"], answer["d_k"]
     if model in BLEU:
-        return not_yet(RUN_MISTAKES["the row again"].hint)
+        return not_yet(HINTS["in_the_row"])
     if heads * d_k == FEWER[0] * FEWER[1]:
-        return not_yet(RUN_MISTAKES["further along the row"].hint)
+        return not_yet(HINTS["along_the_row"])
     if several := _several_changes(model):
         return not_yet(several)
     [as_wide] = [bleu for (_, width), bleu in BLEU.items() if width == d_k]
     if answer["bleu"] != as_wide:
-        return not_yet(RUN_MISTAKES["halfway" if answer["bleu"] not in BLEU.values() else
-                             "the number's result"].hint)  # fmt: skip
+        return not_yet(HINTS["number_did_it" if answer["bleu"] in BLEU.values() else "halfway"])
     if answer["unequal"] != "parameters":
-        return not_yet(
-            RUN_MISTAKES["the maps" if answer["unequal"] == "maps" else "nothing unequal"].hint
-        )
+        return not_yet(HINTS["maps" if answer["unequal"] == "maps" else "nothing_unequal"])
     return correct(
         "It shares its number with one model of the row and its width with the other. What it "
         "can't keep equal as well is the parameters: a second experiment would have to."
