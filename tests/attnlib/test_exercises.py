@@ -297,6 +297,24 @@ def test_a_changed_setting_does_not_reach_the_next_call():
     assert call(lambda: torch.ones(2, requires_grad=True) * 2).outputs.requires_grad
 
 
+def sections_of_texts() -> list[tuple[Path, str]]:
+    """Return the sections of the texts beside the exercises: the file and the name."""
+    texts = sorted(Path(exercises.__file__).parent.glob("l*/*.md"))
+    headings = re.compile(r"^# (\w+)", re.M)
+    return [(text, name) for text in texts for name in headings.findall(text.read_text("utf-8"))]
+
+
+def test_each_section_of_a_text_is_read():
+    sections = sections_of_texts()
+    assert len(sections) > 20
+    unread = [
+        f"{text.name}: {name}"
+        for text, name in sections
+        if f'read_mistakes("{name}", globals())' not in text.with_suffix(".py").read_text("utf-8")
+    ]
+    assert not unread, f"no check reads {unread}"
+
+
 # --- what is wrong is told -----------------------------------------------------------------------
 
 RIGHT = (Mistake(2, "No."), Mistake(3, "Off."), Mistake(4, "Far."))

@@ -13,7 +13,7 @@ from attnlib._verdict import Verdict
 from attnlib.exercises._calling import Outcome, as_outputs, call, describe
 from attnlib.exercises._exercise import Mistake
 from attnlib.exercises._numbers import as_tensor, holds, plain_numbers
-from attnlib.exercises._on_page import NEAR
+from attnlib.exercises._on_page import NEAR, Numbers
 
 
 def correct(message: str) -> Verdict:
@@ -150,6 +150,25 @@ def check_rows(
             return not_yet(otherwise)
         start += size
     return not_yet(f"Very close. Give more digits: within {tolerance:g} counts as equal.")
+
+
+def check_numbers(
+    answer: Any,
+    page: Numbers,
+    mistakes: Sequence[Mistake] = (),
+    *,
+    otherwise: Sequence[str],
+    praise: str,
+) -> Verdict:
+    """Compare numbers with those that the page asks for, row by row as `check_rows` does.
+
+    Args:
+        otherwise: what to say of each row of fields that is wrong in no usual way.
+    """
+    sizes = [len(labels) for _, labels in page.parts()]
+    rows = list(zip(sizes, otherwise, strict=True))
+    right = torch.as_tensor(page.right)
+    return check_rows(answer, right, mistakes, rows=rows, tolerance=page.tolerance, praise=praise)
 
 
 def _unreadable(answer: Any) -> str:

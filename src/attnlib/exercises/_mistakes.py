@@ -4,18 +4,20 @@
 
         x / x.norm(dim=-1, keepdim=True) * gain
         x / (x.norm(dim=-1, keepdim=True) + eps) * gain
-    `x.norm` is the length: the root of a sum of squares. RMSNorm takes the root of their mean, and
-    adds eps under it.
+    `x.norm` is the length. RMSNorm takes the root of a mean, and adds eps under it.
+
+        ready_made = F.rms_norm(x, x.shape[-1:], gain, eps)
+    The numbers are right, but a ready-made norm made them.
 
 * A heading begins a section, which `norms.py` reads by its name. In parentheses it has the
   arguments of the functions below; without them, the answers below are values: numbers, a choice.
-* A line that is indented by four spaces is a wrong answer, a Python expression of the arguments and
+* A line that is indented by four spaces is a wrong answer: a Python expression of the arguments and
   of what `norms.py` has defined so far. It goes on in lines that are indented further. A function
   that needs several statements is written whole, `def` and all. Of numbers in rows,
   `whole(numbers)` are a mistake only where all rows are theirs.
-* The name of a function, or that in `name = answer`, is the mistake's. Checks that choose hints by
-  themselves ask for it.
 * The text below is the hint for each of the answers above it. A blank line ends it.
+* The name of a function, or that in `name = answer`, is the mistake's. Checks that choose a hint by
+  themselves ask for it.
 """
 
 import math

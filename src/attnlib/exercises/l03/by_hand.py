@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_rows
+from attnlib.exercises._checking import check_numbers
 from attnlib.exercises._exercise import exercise, from_museum
 from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
@@ -30,32 +30,26 @@ ROW_MISTAKES = (
     *read_mistakes("softmax_row", globals()),
     from_museum(SCALE_TWICE, _row_and_output((_DOT_PRODUCTS / 4).softmax(0))),
 )
-
-
-@exercise(
-    mistakes=ROW_MISTAKES,
-    page=Numbers(
-        right=_row_and_output(_WEIGHTS),
-        labels={"The weights": ["key 0", "key 1", "key 2"], "The output": ["one number"]},
-        tolerance=2e-3,
-        rows_apart=True,
-    ),
+SOFTMAX_ROW_PAGE = Numbers(
+    right=_row_and_output(_WEIGHTS),
+    labels={"The weights": ["key 0", "key 1", "key 2"], "The output": ["one number"]},
+    tolerance=2e-3,
+    rows_apart=True,
 )
+
+
+@exercise(mistakes=ROW_MISTAKES, page=SOFTMAX_ROW_PAGE)
 def softmax_row(answer: Any) -> Verdict:
     """Check four numbers: the three weights of a row, then its output."""
-    return check_rows(
+    return check_numbers(
         answer,
-        _row_and_output(_WEIGHTS),
+        SOFTMAX_ROW_PAGE,
         ROW_MISTAKES,
-        rows=[
-            (
-                3,
-                "Go step by step: dot product / sqrt(d_k), then e to that power (a whole number "
-                "each time), then each one's share of the sum.",
-            ),
-            (1, "The weights are right, the output isn't: weight times value, and add all three."),
+        otherwise=[
+            "Go step by step: dot product / sqrt(d_k), then e to that power (a whole number "
+            "each time), then each one's share of the sum.",
+            "The weights are right, the output isn't: weight times value, and add all three.",
         ],
-        tolerance=2e-3,
         praise="The weights sum to 1, and the output lies between the smallest and the largest "
         "value.",
     )
@@ -76,41 +70,32 @@ _REACHES = _reaches(_CORNERS @ _ALONG)
 _TOLERANCE = 1e-2  # two decimals of a distance are enough to know it by
 
 REACH_MISTAKES = read_mistakes("reach", globals())
-
-
-@exercise(
-    mistakes=REACH_MISTAKES,
-    page=Numbers(
-        right=_REACHES,
-        labels={
-            "The values": ["[0, 0]", "[4, 1]", "[1, 3]"],
-            "The target": ["[3, 3]"],
-            "An average of the values": ["at most"],
-        },
-        tolerance=_TOLERANCE,
-        rows_apart=True,
-    ),
+REACH_PAGE = Numbers(
+    right=_REACHES,
+    labels={
+        "The values": ["[0, 0]", "[4, 1]", "[1, 3]"],
+        "The target": ["[3, 3]"],
+        "An average of the values": ["at most"],
+    },
+    tolerance=_TOLERANCE,
+    rows_apart=True,
 )
+
+
+@exercise(mistakes=REACH_MISTAKES, page=REACH_PAGE)
 def reach(answer: Any) -> Verdict:
     """Check how far three values, a target and any average of the values lie along [1, 1]."""
-    return check_rows(
+    return check_numbers(
         answer,
-        _REACHES,
+        REACH_PAGE,
         REACH_MISTAKES,
-        rows=[
-            (
-                3,
-                "One of the values at least isn't right. How far a point lies along [1, 1] is "
-                "their dot product: its two numbers, added.",
-            ),
-            (1, "The values are right, the target isn't: its two numbers, added."),
-            (
-                1,
-                "The dot products are right. An average lies between the things that it averages, "
-                "along any direction: so what is the most that it can be?",
-            ),
+        otherwise=[
+            "One of the values at least isn't right. How far a point lies along [1, 1] is "
+            "their dot product: its two numbers, added.",
+            "The values are right, the target isn't: its two numbers, added.",
+            "The dot products are right. An average lies between the things that it averages, "
+            "along any direction: so what is the most that it can be?",
         ],
-        tolerance=_TOLERANCE,
         praise="The target lies farther than any average of the values: no weights reach it. (With "
         "keys the same thought solves the puzzle at the top: the key of *was* is an average of "
         "other keys, so its score never lies above all of theirs.)",

@@ -114,7 +114,7 @@ _IGNORED = Mistake(
     _builder(THROWN_AWAY),
     _REACHED[1] + "it has no effect yet. (If you call masked_fill: it returns a new tensor.)",
 )
-MODULE_MISTAKES = (
+MISTAKES = (
     _SWAPPED,
     _ALONE,
     _NO_BIAS,
@@ -136,7 +136,7 @@ MODULE_MISTAKES = (
 )
 
 
-@exercise(mistakes=MODULE_MISTAKES)
+@exercise(mistakes=MISTAKES)
 def module(answer: Any) -> Verdict:
     """Check a class `Module(d, h)` whose modules are called with (x, mask=None).
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_rows
+from attnlib.exercises._checking import check_numbers
 from attnlib.exercises._exercise import exercise, from_museum
 from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
@@ -68,42 +68,31 @@ HEAD_BY_HAND_MISTAKES = (
     from_museum(SOFTMAX_OVER_QUERIES, _six_numbers(axis=0)),
     *read_mistakes("head_by_hand", globals()),
 )
-
-
-@exercise(
-    mistakes=HEAD_BY_HAND_MISTAKES,
-    page=Numbers(
-        right=_SIX_NUMBERS,
-        labels={
-            "Weights of token 0": ["on token 0", "on token 1"],
-            "Weights of token 1": ["on token 0", "on token 1"],
-            "Output of token 0": ["column 0", "column 1"],
-        },
-        rows_apart=True,
-    ),
+HEAD_BY_HAND_PAGE = Numbers(
+    right=_SIX_NUMBERS,
+    labels={
+        "Weights of token 0": ["on token 0", "on token 1"],
+        "Weights of token 1": ["on token 0", "on token 1"],
+        "Output of token 0": ["column 0", "column 1"],
+    },
+    rows_apart=True,
 )
+
+
+@exercise(mistakes=HEAD_BY_HAND_MISTAKES, page=HEAD_BY_HAND_PAGE)
 def head_by_hand(answer: Any) -> Verdict:
     """Check six numbers: weights row 0, weights row 1, then the output of token 0."""
-    return check_rows(
+    return check_numbers(
         answer,
-        _SIX_NUMBERS,
+        HEAD_BY_HAND_PAGE,
         HEAD_BY_HAND_MISTAKES,
-        rows=[
-            (
-                2,
-                "Write Q, K and V down first (two rows of two numbers each), then the four scores. "
-                "Does each pair of weights sum to 1?",
-            ),
-            (
-                2,
-                "Token 0's weights are right, token 1's aren't. Its query is its own, the keys are "
-                "the same.",
-            ),
-            (
-                2,
-                "The weights are right, the output isn't: token 0's two weights, times the two "
-                "rows of V, added.",
-            ),
+        otherwise=[
+            "Write Q, K and V down first (two rows of two numbers each), then the four scores. "
+            "Does each pair of weights sum to 1?",
+            "Token 0's weights are right, token 1's aren't. Its query is its own, the keys are "
+            "the same.",
+            "The weights are right, the output isn't: token 0's two weights, times the two "
+            "rows of V, added.",
         ],
         praise="Both rows sum to 1, and the output is a mix of the two value rows.",
     )
@@ -117,29 +106,24 @@ def _joined(*matrices: Tensor) -> Tensor:
 _JOINED = _joined(_HEAD_1[2], _HEAD_2[2])
 
 ONE_TOKEN_MISTAKES = read_mistakes("one_token", globals())
-
-
-@exercise(
-    mistakes=ONE_TOKEN_MISTAKES,
-    page=Numbers(
-        right=_JOINED,
-        labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)},
-        rows_apart=True,
-    ),
+ONE_TOKEN_PAGE = Numbers(
+    right=_JOINED,
+    labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)},
+    rows_apart=True,
 )
+
+
+@exercise(mistakes=ONE_TOKEN_MISTAKES, page=ONE_TOKEN_PAGE)
 def one_token(answer: Any) -> Verdict:
     """Check four numbers: what both heads return for a single token, joined."""
-    return check_rows(
+    return check_numbers(
         answer,
-        _JOINED,
+        ONE_TOKEN_PAGE,
         ONE_TOKEN_MISTAKES,
-        rows=[
-            (
-                2,
-                "Head 1: how many scores does the token have? Take the softmax of so many numbers, "
-                "then mix the values.",
-            ),
-            (2, "Head 1 is right, head 2 isn't: the same token, with its own W_v."),
+        otherwise=[
+            "Head 1: how many scores does the token have? Take the softmax of so many numbers, "
+            "then mix the values.",
+            "Head 1 is right, head 2 isn't: the same token, with its own W_v.",
         ],
         praise="The weight is 1 whatever the query and the key are, so a head returns its value.",
     )

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_rows
+from attnlib.exercises._checking import check_numbers
 from attnlib.exercises._exercise import exercise
 from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
@@ -15,34 +15,26 @@ FROM_ABOVE = torch.ones(2, dtype=torch.float64)
 BELOW = FROM_ABOVE @ W.T
 THROUGH = torch.stack([BELOW, FROM_ABOVE + BELOW])
 
-THROUGH_MISTAKES = read_mistakes("through", globals())
-
-
-@exercise(
-    mistakes=THROUGH_MISTAKES,
-    page=Numbers(
-        right=THROUGH,
-        labels={row: ["column 0", "column 1"] for row in ("Without the skip", "With the skip")},
-        rows_apart=True,
-    ),
+MISTAKES = read_mistakes("through", globals())
+PAGE = Numbers(
+    right=THROUGH,
+    labels={row: ["column 0", "column 1"] for row in ("Without the skip", "With the skip")},
+    rows_apart=True,
 )
+
+
+@exercise(mistakes=MISTAKES, page=PAGE)
 def through(answer: Any) -> Verdict:
     """Check the gradients below x W and below x + x W for g = [1, 1]: two rows of two numbers."""
-    return check_rows(
+    return check_numbers(
         answer,
-        THROUGH,
-        THROUGH_MISTAKES,
-        rows=[
-            (
-                2,
-                "Without the skip: multiply [1, 1] with each row of W and add up. That is what the "
-                "layer hands down.",
-            ),
-            (
-                2,
-                "The first row is right, the second isn't. With the skip, add the gradient itself "
-                "to what the layer hands down.",
-            ),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "Without the skip: multiply [1, 1] with each row of W and add up. That is what the "
+            "layer hands down.",
+            "The first row is right, the second isn't. With the skip, add the gradient itself "
+            "to what the layer hands down.",
         ],
         praise="The skip hands the gradient down as it came, whatever the layer does with it.",
     )

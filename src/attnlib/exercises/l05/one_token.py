@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_rows
+from attnlib.exercises._checking import check_numbers
 from attnlib.exercises._exercise import exercise
 from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
@@ -15,36 +15,27 @@ TOKEN = torch.tensor([2.0, 4.0, 4.0, 6.0], dtype=torch.float64)
 BY_HAND = torch.stack([F.layer_norm(TOKEN, (4,), eps=0), F.rms_norm(TOKEN, (4,), eps=0)])
 CENTERED = TOKEN - TOKEN.mean()
 
-BY_HAND_MISTAKES = read_mistakes("by_hand", globals())
-
-
-@exercise(
-    mistakes=BY_HAND_MISTAKES,
-    page=Numbers(
-        right=BY_HAND,
-        labels={norm: [f"column {i}" for i in range(4)] for norm in ("LayerNorm", "RMSNorm")},
-        tolerance=2e-3,
-        rows_apart=True,
-    ),
+MISTAKES = read_mistakes("by_hand", globals())
+PAGE = Numbers(
+    right=BY_HAND,
+    labels={norm: [f"column {i}" for i in range(4)] for norm in ("LayerNorm", "RMSNorm")},
+    tolerance=2e-3,
+    rows_apart=True,
 )
+
+
+@exercise(mistakes=MISTAKES, page=PAGE)
 def by_hand(answer: Any) -> Verdict:
     """Check LayerNorm and RMSNorm of [2, 4, 4, 6] (no eps, gain 1, bias 0), two rows of four."""
-    return check_rows(
+    return check_numbers(
         answer,
-        BY_HAND,
-        BY_HAND_MISTAKES,
-        rows=[
-            (
-                4,
-                "The first row isn't right: write down the mean, the four distances from it, the "
-                "mean of their squares, its root. Then divide.",
-            ),
-            (
-                4,
-                "The second row isn't right: write down the four squares, their mean, its root. "
-                "Then divide.",
-            ),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "The first row isn't right: write down the mean, the four distances from it, the "
+            "mean of their squares, its root. Then divide.",
+            "The second row isn't right: write down the four squares, their mean, its root. "
+            "Then divide.",
         ],
-        tolerance=2e-3,
         praise="Mean and spread for LayerNorm, size alone for RMSNorm.",
     )

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_rows
+from attnlib.exercises._checking import check_numbers
 from attnlib.exercises._exercise import exercise
 from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
@@ -36,26 +36,24 @@ def _table(of_parameters: Count = parameters, of_work: Count = multiplications) 
 RIGHT = _table()
 LABELS = {"Parameters": list(HEADS), "Multiplications of one query": list(HEADS)}
 # Who errs does so in all three layers alike: so each mistake is known by its row of three numbers.
-COST_MISTAKES = read_mistakes("cost_of_heads", globals())
+MISTAKES = read_mistakes("cost_of_heads", globals())
+PAGE = Numbers(right=RIGHT, labels=LABELS, rows_apart=True)
 
 
-@exercise(
-    mistakes=COST_MISTAKES,
-    page=Numbers(right=RIGHT, labels=LABELS, rows_apart=True),
-)
+@exercise(mistakes=MISTAKES, page=PAGE)
 def cost_of_heads(answer: Any) -> Verdict:
     """Check three layers' parameters and one query's multiplications in each, [2, 3]."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        COST_MISTAKES,
-        rows=[
-            (3, "Parameters: W_q, W_k and W_v have 16 rows, and for each head d_k columns. W_o has "
-                "it the other way round. How many columns do 4 heads of 4 have together, and how "
-                "many 4 heads of 16?"),
-            (3, "Multiplications: in one head, a score takes d_k for each of the ten keys, and the "
-                "mixture as many again. How many are that in all heads?"),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "Parameters: W_q, W_k and W_v have 16 rows, and for each head d_k columns. W_o has "
+            "it the other way round. How many columns do 4 heads of 4 have together, and how "
+            "many 4 heads of 16?",
+            "Multiplications: in one head, a score takes d_k for each of the ten keys, and the "
+            "mixture as many again. How many are that in all heads?",
         ],
         praise="Cutting one wide head into four narrow ones costs nothing but softmaxes. Four wide "
         "ones cost four times as much.",
-    )  # fmt: skip
+    )

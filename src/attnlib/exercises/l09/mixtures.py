@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_rows
+from attnlib.exercises._checking import check_numbers
 from attnlib.exercises._exercise import exercise
 from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
@@ -24,25 +24,23 @@ def _with(difference: float = -0.5, first: float = 0.75, second: float = 0.25) -
     return torch.tensor([difference, first, second], dtype=torch.float64)
 
 
-MIXTURE_MISTAKES = read_mistakes("fourth_content", globals())
+MISTAKES = read_mistakes("fourth_content", globals())
+PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 
 
-@exercise(
-    mistakes=MIXTURE_MISTAKES,
-    page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True),
-)
+@exercise(mistakes=MISTAKES, page=PAGE)
 def fourth_content(answer: Any) -> Verdict:
     """Check a fourth logit difference and the two boxes' shares of their weight: three numbers."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        MIXTURE_MISTAKES,
-        rows=[
-            (1, "The difference: from (3, 3) to (7, 7) it grows by what both boxes bring. How much "
-                "of it does the first box's 7 bring? What is left for the second box?"),
-            (1, "The first box's share: what its 7 changes, as a part of what both change."),
-            (1, "The second box's share: what the first one doesn't have of the two."),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "The difference: from (3, 3) to (7, 7) it grows by what both boxes bring. How much "
+            "of it does the first box's 7 bring? What is left for the second box?",
+            "The first box's share: what its 7 changes, as a part of what both change.",
+            "The second box's share: what the first one doesn't have of the two.",
         ],
         praise="The order -2, -0.5, 2.5, 4 is that of the proof. It makes this readout right about "
         "the first box, and would be wrong for the second.",
-    )  # fmt: skip
+    )

@@ -29,7 +29,7 @@ def score_rank(module: MultiHeadAttention, head: int) -> int:
     return _rank(W_q @ W_k.T)
 
 
-RANK_MISTAKES = read_mistakes("head_rank", globals())
+MISTAKES = read_mistakes("head_rank", globals())
 
 
 def _low(d: int, d_k: int, rank: int) -> Tensor:
@@ -67,14 +67,14 @@ def _cases() -> list[tuple[MultiHeadAttention, int]]:
     return [*cases, (apart, 4), (crossed, 1)]
 
 
-@exercise(mistakes=RANK_MISTAKES)
+@exercise(mistakes=MISTAKES)
 def head_rank(answer: Callable) -> Verdict:
     """Check `head_rank(module, head)`: the rank of W_q W_k^T of a MultiHeadAttention's head."""
     return check_function(
         answer,
         score_rank,
         _cases(),
-        RANK_MISTAKES,
+        MISTAKES,
         output_names=["the rank"],
         praise="However many tokens come, a head's scores, [T, T], have no larger rank than that.",
     )

@@ -81,7 +81,7 @@ def _outputs_of(fuse: Callable) -> Callable:
     return outputs
 
 
-FUSING_MISTAKES = read_mistakes("fuse", globals())
+MISTAKES = read_mistakes("fuse", globals())
 
 
 def _cases() -> list[tuple]:
@@ -93,7 +93,7 @@ def _cases() -> list[tuple]:
     return cases
 
 
-@exercise(mistakes=FUSING_MISTAKES)
+@exercise(mistakes=MISTAKES)
 def fuse(answer: Callable) -> Verdict:
     """Check `fuse(W_q, W_k, W_v)`: one layer for three that read the same tokens.
 
@@ -103,7 +103,7 @@ def fuse(answer: Callable) -> Verdict:
         answer,
         _outputs_of(fused_layer),
         _cases(),
-        FUSING_MISTAKES,
+        MISTAKES,
         output_names=["the output", "the number of matrix products"],
         praise="One product instead of three, with the same numbers. It works as well where keys "
         "and values are narrower than queries.",

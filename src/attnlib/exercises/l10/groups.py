@@ -39,7 +39,7 @@ def _tiled(x: Tensor, times: int) -> Tensor:
 grouped_attention = _shared(_interleaved)
 
 
-GROUP_MISTAKES = (
+MISTAKES = (
     from_museum(TILED_GROUPS, _shared(_tiled)),
     *read_mistakes("grouped", globals()),
 )
@@ -55,7 +55,7 @@ def _cases() -> list[tuple[Tensor, Tensor, Tensor]]:
     return cases
 
 
-@exercise(mistakes=GROUP_MISTAKES)
+@exercise(mistakes=MISTAKES)
 def grouped(answer: Callable) -> Verdict:
     """Check `grouped(q, k, v)`: q [B, h, T_q, d_k] with k, v [B, g, T_k, d_k] -> [B, h, T_q, d_k].
 
@@ -65,7 +65,7 @@ def grouped(answer: Callable) -> Verdict:
         answer,
         grouped_attention,
         _cases(),
-        GROUP_MISTAKES,
+        MISTAKES,
         output_names=["the output"],
         praise="g = h is multi-head attention, g = 1 multi-query attention, and all between is "
         "grouped.",

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_rows
+from attnlib.exercises._checking import check_numbers
 from attnlib.exercises._exercise import exercise
 from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
@@ -30,20 +30,21 @@ FIELDS = {
     "All maps of a text": ["GiB"],
     "All rows of one new query": ["MiB"],
 }
-MAP_MISTAKES = read_mistakes("map_memory", globals())
+MISTAKES = read_mistakes("map_memory", globals())
+PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 
 
-@exercise(mistakes=MAP_MISTAKES, page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True))
+@exercise(mistakes=MISTAKES, page=PAGE)
 def map_memory(answer: Any) -> Verdict:
     """Check the memory of one map (MiB), of all maps (GiB) and of one query's rows (MiB)."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        MAP_MISTAKES,
-        rows=[
-            (1, "One map: 2,048 queries by 2,048 keys, two bytes each. Divide by 1024 twice."),
-            (1, "All maps: 96 layers with 96 heads each have 9,216 of them. 1,024 MiB are a GiB."),
-            (1, "One new query has a single row of 2,048 weights in each of the 9,216 maps."),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "One map: 2,048 queries by 2,048 keys, two bytes each. Divide by 1024 twice.",
+            "All maps: 96 layers with 96 heads each have 9,216 of them. 1,024 MiB are a GiB.",
+            "One new query has a single row of 2,048 weights in each of the 9,216 maps.",
         ],
         praise="A single text's maps would fill a large GPU. A new query's rows are nothing beside "
         "them: whoever writes token by token is short of something else.",

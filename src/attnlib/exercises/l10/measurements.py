@@ -22,7 +22,7 @@ CAUSES = {
 }
 RIGHT = {"loop": "calls", "fused": "maps", "shared": "reading", "late": "more"}
 
-EXPLAIN_MISTAKES = read_mistakes("explained", globals())
+MISTAKES = read_mistakes("explained", globals())
 WRONG = {
     "loop": "The loop: 16 tokens are little work. What is there eight times that the other way "
     "has once?",
@@ -33,14 +33,14 @@ WRONG = {
 }
 
 
-@exercise(mistakes=EXPLAIN_MISTAKES, page=Choice(CAUSES, each=FOUND))
+@exercise(mistakes=MISTAKES, page=Choice(CAUSES, each=FOUND))
 def explained(answer: Any) -> Verdict:
     """Check which cause explains each of four measurements: {"loop": "calls", ...}."""
     return check_choices(
         answer,
         RIGHT,
         CAUSES,
-        EXPLAIN_MISTAKES,
+        MISTAKES,
         wrong=WRONG,
         praise="Calls, traffic, reading and work: whoever wants something faster asks first which "
         "of the four it is short of.",

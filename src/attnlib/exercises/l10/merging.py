@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from attnlib._verdict import Verdict
-from attnlib.exercises._checking import check_rows
+from attnlib.exercises._checking import check_numbers
 from attnlib.exercises._exercise import exercise
 from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Numbers
@@ -29,22 +29,23 @@ def _merged(of_sum: float = 0.5, of_mix: float = 0.5, scale: float = 1.0) -> tor
 
 
 RIGHT = _merged()
-MERGE_MISTAKES = read_mistakes("merged_block", globals())
+MISTAKES = read_mistakes("merged_block", globals())
+PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 
 
-@exercise(mistakes=MERGE_MISTAKES, page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True))
+@exercise(mistakes=MISTAKES, page=PAGE)
 def merged_block(answer: Any) -> Verdict:
     """Check sum, mix and output after a second block: three numbers."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        MERGE_MISTAKES,
-        rows=[
-            (1, "The sum: the old one times e to the power of 0 - ln 2, and for each new score e "
-                "to the power of score - ln 2."),
-            (1, "The mix: the old one times the same factor, and each new value times what its "
-                "score gave to the sum."),
-            (1, "The output: the mix divided by the sum, once, at the end."),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "The sum: the old one times e to the power of 0 - ln 2, and for each new score e "
+            "to the power of score - ln 2.",
+            "The mix: the old one times the same factor, and each new value times what its "
+            "score gave to the sum.",
+            "The output: the mix divided by the sum, once, at the end.",
         ],
         praise="Two blocks, and nothing of the first one was looked at again.",
-    )  # fmt: skip
+    )

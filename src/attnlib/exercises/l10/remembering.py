@@ -81,7 +81,7 @@ def _over_a_text(step: Callable) -> Callable:
     return outputs
 
 
-NEXT_MISTAKES = read_mistakes("next_token", globals())
+MISTAKES = read_mistakes("next_token", globals())
 
 
 def _cases() -> list[tuple[Tensor, ...]]:
@@ -89,7 +89,7 @@ def _cases() -> list[tuple[Tensor, ...]]:
     return [(torch.randn(T, 6), W_q, W_k, W_v) for T in range(1, LONGEST + 1)]
 
 
-@exercise(mistakes=NEXT_MISTAKES)
+@exercise(mistakes=MISTAKES)
 def next_token(answer: Callable) -> Verdict:
     """Check `next_token(x, W_q, W_k, W_v, keys, values)`: a new token's output, and what to keep.
 
@@ -100,7 +100,7 @@ def next_token(answer: Callable) -> Verdict:
         answer,
         causal_head,
         _cases(),
-        NEXT_MISTAKES,
+        MISTAKES,
         output_names=["the outputs", "the keys", "the values"],
         praise="Token by token what one pass gives, for every length from 1 to 12: what is kept is "
         "exact.",

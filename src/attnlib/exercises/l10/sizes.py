@@ -52,10 +52,10 @@ def _for_code(count: Callable[[Model], float]) -> Callable[[Model, int], float]:
     return _with(lambda model: count(model) if "code" in model else numbers_per_token(model))
 
 
-SIZE_MISTAKES = read_mistakes("cache_bytes", globals())
+MISTAKES = read_mistakes("cache_bytes", globals())
 
 
-@exercise(mistakes=SIZE_MISTAKES)
+@exercise(mistakes=MISTAKES)
 def cache_bytes(answer: Callable[[dict, int], Any]) -> Verdict:
     """Check `cache_bytes(model, tokens)`: what a model keeps, in bytes of two per number.
 
@@ -70,7 +70,7 @@ def cache_bytes(answer: Callable[[dict, int], Any]) -> Verdict:
         answer,
         cache_size,
         cases,
-        SIZE_MISTAKES,
+        MISTAKES,
         output_names=["the number of bytes"],
         praise="Right for all five models, and for two that nobody has built.",
     )
