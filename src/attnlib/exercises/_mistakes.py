@@ -24,6 +24,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from textwrap import dedent
@@ -47,7 +48,7 @@ class Whole:
     answer: Any
 
 
-COMMON = {"F": F, "math": math, "nn": nn, "torch": torch, "whole": Whole}
+COMMON = {"F": F, "math": math, "nn": nn, "partial": partial, "torch": torch, "whole": Whole}
 
 
 @dataclass
