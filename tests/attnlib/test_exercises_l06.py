@@ -15,10 +15,8 @@ from attnlib.exercises import l06
 from attnlib.exercises.l06.building import causal_among_real
 from attnlib.exercises.l06.by_hand import EXPONENTIALS, RIGHT
 from attnlib.exercises.l06.calls import CALLS, LEAKING
-from attnlib.exercises.l06.experiments import EXPERIMENT_MISTAKES
 from attnlib.exercises.l06.leak_test import SIZES, _layers, leaks_ahead
 from attnlib.exercises.l06.maps import BUGS, DRAWN
-from attnlib.exercises.l06.their import READING_MISTAKES
 
 PAGE = (ROOT / "book/L06_The_Causal_Mask.md").read_text(encoding="utf-8")
 
@@ -285,7 +283,7 @@ def test_only_one_answer_about_the_maps_passes():
         (DRAWN | {"D": "off"}, "Map D: one diagonal"),
         (DRAWN | {"C": "off"}, "Map C: compare its diagonal"),
         (DRAWN | {"C": "nothing"}, "C: one of these was wanted"),
-        ({"A": "off"}, "with the keys A to D"),
+        ({"A": "off"}, "wanted: A, B, C, D"),
     ],
 )
 def test_the_first_wrong_map_is_told(said, words):
@@ -293,6 +291,6 @@ def test_the_first_wrong_map_is_told(said, words):
 
 
 def test_every_choice_but_one_is_a_known_mistake():
-    assert len(EXPERIMENT_MISTAKES) == 4 and len(READING_MISTAKES) == 3
+    assert len(l06.telling_experiment.mistakes) == 4 and len(l06.left_out.mistakes) == 3
     assert l06.telling_experiment(3).message.startswith("One of these was wanted: ")
     assert l06.left_out("BERT").message.startswith("One of these was wanted: ")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlib.exercises import lessons
-from attnlib.exercises._checking import check_values, correct, not_yet
+from attnlib.exercises._checking import check_numbers, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
 from attnlib.exercises._on_page import Choice, Choices, Lines, Numbers, Order
 
@@ -28,7 +28,8 @@ def making(page, check, *mistakes):
 
 
 def is_seven(answer):
-    return check_values(answer, torch.tensor([7.0]), SEVEN, praise="Fine.", otherwise="Look again.")
+    page = Numbers([7.0], ["x"])
+    return check_numbers(answer, page, SEVEN, otherwise=["Look again."], praise="Fine.")
 
 
 SEVEN = (Mistake([6.0], "One more."), Mistake(torch.tensor([8]), "One less."))
@@ -183,7 +184,8 @@ def always(answer):
 
 def strict(answer):
     """Wants more digits than the page thinks."""
-    return check_values(answer, torch.tensor([7.0]), tolerance=1e-4, praise="F.", otherwise="L.")
+    page = Numbers([7.0], ["x"], tolerance=1e-4)
+    return check_numbers(answer, page, otherwise=["L."], praise="F.")
 
 
 def lenient(answer):

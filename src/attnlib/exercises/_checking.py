@@ -44,11 +44,11 @@ def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: s
 
 def check_choices(
     answer: Any,
-    right: Mapping[str, str],
+    right: Mapping[Any, str],
     choices: Collection[str],
     mistakes: Sequence[Mistake],
     *,
-    wrong: Mapping[str, str] | None = None,
+    wrong: Mapping[Any, str] | None = None,
     praise: str,
 ) -> Verdict:
     """Compare a dict of choices, one for each of several things, with the right one.
@@ -60,7 +60,7 @@ def check_choices(
             has its hint.
     """
     if not isinstance(answer, dict) or set(answer) != set(right):
-        return not_yet(f"A dictionary with these keys was wanted: {', '.join(right)}.")
+        return not_yet(f"A dictionary with these keys was wanted: {', '.join(map(str, right))}.")
     for key, said in answer.items():
         if not isinstance(said, str) or said not in choices:
             return not_yet(f"{key}: one of these was wanted: {', '.join(choices)}.")
@@ -78,42 +78,25 @@ def _hint_on(answer: Any, mistakes: Sequence[Mistake]) -> str:
     return next(mistake.hint for mistake in mistakes if mistake.answer == answer)
 
 
-def check_values(
+def check_numbers(
     answer: Any,
-    expected: torch.Tensor,
+    page: Numbers,
     mistakes: Sequence[Mistake] = (),
     *,
-    tolerance: float = 1e-3,
-    praise: str,
-    otherwise: str,
-) -> Verdict:
-    """Compare numbers that a reader worked out with `expected`.
-
-    Mistakes are tried first, so that a typical wrong result gets its own hint; any other wrong
-    result gets `otherwise`, which should say where to look, never the number.
-    """
-    rows = [(expected.numel(), otherwise)]
-    return check_rows(answer, expected, mistakes, rows=rows, tolerance=tolerance, praise=praise)
-
-
-def check_rows(
-    answer: Any,
-    expected: torch.Tensor,
-    mistakes: Sequence[Mistake] = (),
-    *,
-    rows: Sequence[tuple[int, str]],
-    tolerance: float = 1e-3,
+    otherwise: Sequence[str],
     praise: str,
 ) -> Verdict:
-    """Compare numbers as `check_values` does, row by row where no mistake explains them all.
+    """Compare numbers that a reader worked out with those that the page asks for.
 
-    The first row that is wrong then gets the hint of the mistake that it holds, whatever stands in
-    the others; or its own.
+    Mistakes are tried first, so that a typical wrong result gets its own hint. Where none explains
+    all numbers, the first row of fields that is wrong gets the hint of the mistake that it holds,
+    whatever stands in the others; or its own.
 
     Args:
-        rows: how many numbers each row holds, and what to say of a row that is wrong in no usual
-            way.
+        otherwise: the hint on each row that is wrong in no usual way. It should say where to look,
+            never the number.
     """
+    expected, tolerance = torch.as_tensor(page.right), page.tolerance
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your numbers.")
     given = as_tensor(plain_numbers(answer))
@@ -141,34 +124,15 @@ def check_rows(
         if _are_near(ours, wrong, tolerance):
             return not_yet(mistake.hint)
     start = 0
-    for size, otherwise in rows:
-        row = slice(start, start + size)
+    for (_, fields), hint in zip(page.parts(), otherwise, strict=True):
+        row = slice(start, start + len(fields))
         if not _are_near(ours[row], right[row], NEAR * tolerance):
             for mistake, wrong in known:
                 if not mistake.whole and _are_near(ours[row], wrong[row], tolerance):
                     return not_yet(mistake.hint)
-            return not_yet(otherwise)
-        start += size
+            return not_yet(hint)
+        start += len(fields)
     return not_yet(f"Very close. Give more digits: within {tolerance:g} counts as equal.")
-
-
-def check_numbers(
-    answer: Any,
-    page: Numbers,
-    mistakes: Sequence[Mistake] = (),
-    *,
-    otherwise: Sequence[str],
-    praise: str,
-) -> Verdict:
-    """Compare numbers with those that the page asks for, row by row as `check_rows` does.
-
-    Args:
-        otherwise: what to say of each row of fields that is wrong in no usual way.
-    """
-    sizes = [len(labels) for _, labels in page.parts()]
-    rows = list(zip(sizes, otherwise, strict=True))
-    right = torch.as_tensor(page.right)
-    return check_rows(answer, right, mistakes, rows=rows, tolerance=page.tolerance, praise=praise)
 
 
 def _unreadable(answer: Any) -> str:

@@ -8,6 +8,7 @@ import torch
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_function, correct, not_yet
 from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Choices
 from attnlib.tokens import merge
 
@@ -24,114 +25,7 @@ CASES = [
 ]
 
 
-def _first_only(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    for i in range(len(ids) - 1):
-        if (ids[i], ids[i + 1]) == pair:
-            return [*ids[:i], new, *ids[i + 2 :]]
-    return list(ids)
-
-
-def _inserted(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    found = []
-    for i, token in enumerate(ids):
-        found.append(new if tuple(ids[i : i + 2]) == pair else token)
-    return found
-
-
-def _overlapping(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    pairs = [i for i in range(len(ids) - 1) if (ids[i], ids[i + 1]) == pair]
-    covered = {i + 1 for i in pairs} - set(pairs)
-    return [new if i in pairs else t for i, t in enumerate(ids) if i not in covered]
-
-
-def _either_order(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    found, i = [], 0
-    while i < len(ids):
-        is_pair = tuple(ids[i : i + 2]) in (pair, pair[::-1])
-        found.append(new if is_pair else ids[i])
-        i += 1 + is_pair
-    return found
-
-
-def _without_the_last(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    found, i = [], 0
-    while i < len(ids) - 1:
-        is_pair = (ids[i], ids[i + 1]) == pair
-        found.append(new if is_pair else ids[i])
-        i += 1 + is_pair
-    return found
-
-
-def _for_loop(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    found = []
-    for i in range(len(ids) - 1):
-        if (ids[i], ids[i + 1]) == pair:
-            found.append(new)
-            i += 1  # by which readers hope to skip a place
-        else:
-            found.append(ids[i])
-    return found
-
-
-def _taken_out(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    return [token for token in merge(ids, pair, -1) if token != -1]
-
-
-def _from_the_right(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    return merge(ids[::-1], pair[::-1], new)[::-1]
-
-
-def _in_a_text(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    text = " ".join(map(str, ids)).replace(f"{pair[0]} {pair[1]}", str(new))
-    return [int(word) for word in text.split()]
-
-
-MERGE_MISTAKES = (
-    Mistake(
-        lambda ids, pair, new: list(ids),
-        "No pair is merged. Do you compare a slice with the pair? A slice of a list is a list, and "
-        "[1, 2] == (1, 2) is False: make it a tuple, or compare number by number.",
-    ),
-    Mistake(
-        _first_only,
-        "Only the first occurrence is merged. The pair goes everywhere, from left to right.",
-    ),
-    Mistake(
-        _inserted,
-        "The new id stands there, but the second half of the pair as well: after a merge, go on "
-        "two places further.",
-    ),
-    Mistake(
-        _for_loop,
-        "The second half of the pair is still there: a `for` loop goes to the next i, whatever you "
-        "add to it. Use `while`. And the last id of the list must be visited, too.",
-    ),
-    Mistake(
-        _taken_out,
-        "The pair is gone, and nothing stands in its place. Put the new id there.",
-    ),
-    Mistake(
-        _from_the_right,
-        "You merge from right to left: of 7, 7, 7 the *last* two became one. Begin at the left.",
-    ),
-    Mistake(
-        _in_a_text,
-        "You replace in a text. There the pair 7 8 is found in 17 8 as well: compare ids.",
-    ),
-    Mistake(
-        _overlapping,
-        "In 7, 7, 7 the middle token is merged twice. From left to right: the first two become "
-        "one, and the third stays.",
-    ),
-    Mistake(
-        _either_order,
-        "(1, 2) and (2, 1) are different pairs: th is not ht.",
-    ),
-    Mistake(
-        _without_the_last,
-        "The last id gets lost where no pair ends the list. It has no neighbor, and stays.",
-    ),
-)
+MERGE_MISTAKES = read_mistakes("merge_pair", globals())
 
 
 def _as_ids(function: Any) -> Any:

@@ -4,7 +4,8 @@ from typing import Any
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_choices
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Choice
 
 KINDS = {
@@ -22,26 +23,7 @@ def _exchanged(*names: str) -> dict[str, str]:
     return {name: other.get(kind, kind) for name, kind in RIGHT.items()}
 
 
-MAP_MISTAKES = (
-    Mistake(
-        _exchanged("rotary", "alibi"),
-        "Both of these are alike along each diagonal. But one falls evenly on both sides, as a "
-        "straight line does, and the other goes up and down, as hands of clocks do.",
-    ),
-    Mistake(
-        _exchanged("learned", "rotary"),
-        "Look along the diagonals. Vectors that nobody has trained have no reason to be alike "
-        "there; clocks have.",
-    ),
-    Mistake(
-        _exchanged("learned", "none"),
-        "The token is the same everywhere. If nobody tells where it stands, what can differ?",
-    ),
-    Mistake(
-        dict.fromkeys(RIGHT, "rotary"),
-        "Each kind comes once.",
-    ),
-)
+MISTAKES = read_mistakes("score_maps", globals())
 WRONG = {
     "A": "A is alike along each diagonal, so only the distance counts. And it doesn't just fall "
     "with the distance: it comes back up.",
@@ -51,14 +33,14 @@ WRONG = {
 }
 
 
-@exercise(mistakes=MAP_MISTAKES, page=Choice(KINDS, each={name: f"map {name}" for name in RIGHT}))
+@exercise(mistakes=MISTAKES, page=Choice(KINDS, each={name: f"map {name}" for name in RIGHT}))
 def score_maps(answer: Any) -> Verdict:
     """Check which positions made which of four maps of scores: {"A": "rotary", ...}."""
     return check_choices(
         answer,
         RIGHT,
         KINDS,
-        MAP_MISTAKES,
+        MISTAKES,
         wrong=WRONG,
         praise="Diagonals tell of distances; how they differ tells which positions these are.",
     )

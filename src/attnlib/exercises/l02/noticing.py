@@ -4,7 +4,8 @@ from typing import Any
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_choices
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Choice
 
 READERS = {
@@ -22,28 +23,7 @@ def _said(noticing: set[str]) -> dict[str, str]:
 
 
 RIGHT = _said(NOTICES)
-NOTICE_MISTAKES = (
-    Mistake(
-        _said(set(READERS)),
-        "Not all. A sum doesn't change when its terms change places, and a mean is a sum, divided.",
-    ),
-    Mistake(
-        _said(set(READERS) - {"mean"}),
-        "Plain attention is a weighted mean. Each word takes its weight along wherever it stands.",
-    ),
-    Mistake(
-        _said({"positions"}),
-        "One is missing. Whom may bites look at in either sentence, if it looks to the left only?",
-    ),
-    Mistake(
-        _said({"positions", "causal", "period"}),
-        "The period sees the same three words in both sentences. Nobody tells it in which order.",
-    ),
-    Mistake(
-        _said(set()),
-        "Somebody does. Where positions are added, dog at 0 is another row than dog at 2.",
-    ),
-)
+MISTAKES = read_mistakes("notices", globals())
 WRONG = {
     "mean": "The mean of three rows is the same in any order.",
     "attention": "Attention alone: the same three rows, the same weights, another order of the "
@@ -55,14 +35,14 @@ WRONG = {
 }
 
 
-@exercise(mistakes=NOTICE_MISTAKES, page=Choice({"yes": "yes", "no": "no"}, each=READERS))
+@exercise(mistakes=MISTAKES, page=Choice({"yes": "yes", "no": "no"}, each=READERS))
 def notices(answer: Any) -> Verdict:
     """Check who can tell two orders of three words apart: {"mean": "yes", ...}."""
     return check_choices(
         answer,
         RIGHT,
         ("yes", "no"),
-        NOTICE_MISTAKES,
+        MISTAKES,
         wrong=WRONG,
         praise="Order must be told: by positions, or by who may look at whom.",
     )

@@ -33,7 +33,7 @@ _SAFE = {
     8: "Line 8 is safe: this class adds a mask of numbers too, and minus infinity forbids.",
 }
 
-CALL_MISTAKES = tuple(Mistake([2, 6, line], hint) for line, hint in _SAFE.items())
+MISTAKES = tuple(Mistake([2, 6, line], hint) for line, hint in _SAFE.items())
 
 
 def _missing(lines: Collection[int]) -> str:
@@ -44,7 +44,7 @@ def _missing(lines: Collection[int]) -> str:
     )
 
 
-@exercise(mistakes=CALL_MISTAKES, page=Lines(CALLS, pick=len(LEAKING)))
+@exercise(mistakes=MISTAKES, page=Lines(CALLS, pick=len(LEAKING)))
 def leaking_calls(answer: Any) -> Verdict:
     """Check the numbers of the lines of `CALLS` that let a token see a later one, from 1."""
     listed = as_list(answer)

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from attnlib._verdict import Verdict
 from attnlib.blocks import TransformerBlock
 from attnlib.exercises._checking import check_function
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.norms import LayerNorm
 
 Blocks = Sequence[TransformerBlock]
@@ -34,196 +35,7 @@ def assembled(
     return readout(final_norm(_through(_start(ids, tokens, places), blocks)))
 
 
-def _without_mask(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _through(_start(ids, tokens, places), blocks, causal=False)
-    return readout(final_norm(x))
-
-
-def _multiplied(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _through(tokens[ids] * places[: ids.shape[1]], blocks)
-    return readout(final_norm(x))
-
-
-def _places_of_ids(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _through(tokens[ids] + places[ids], blocks)
-    return readout(final_norm(x))
-
-
-def _places_in_every_block(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = tokens[ids]
-    for block in blocks:
-        x = _through(x + places[: ids.shape[1]], [block])
-    return readout(final_norm(x))
-
-
-def _added_again(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _start(ids, tokens, places)
-    for block in blocks:
-        x = x + _through(x, [block])
-    return readout(final_norm(x))
-
-
-def _normed_in_the_loop(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _start(ids, tokens, places)
-    for block in blocks:
-        x = final_norm(_through(x, [block]))
-    return readout(x)
-
-
-def _normed_before_each_block(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _start(ids, tokens, places)
-    for block in blocks:
-        x = _through(final_norm(x), [block])
-    return readout(final_norm(x))
-
-
-def _normed_before_and_behind(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _through(final_norm(_start(ids, tokens, places)), blocks)
-    return readout(final_norm(x))
-
-
-ASSEMBLY_MISTAKES = (
-    Mistake(
-        _without_mask,
-        "Your tokens look ahead: without causal=True a block lets each token read the next one, "
-        "which it is to tell.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, *rest: assembled(ids, tokens, 0 * places, *rest),
-        "The model isn't told where its tokens stand: `places` is not used yet.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, *rest: assembled(ids, 0 * tokens, places, *rest),
-        "The model knows where its tokens stand, but not which ones they are: look ids up in "
-        "`tokens`.",
-    ),
-    Mistake(
-        _multiplied,
-        "You multiply a token's row by that of its place. They are added.",
-    ),
-    Mistake(
-        _places_of_ids,
-        "You looked places up by the tokens' ids. Token t of a text stands at place t, whatever "
-        "its id is.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, *rest: assembled(
-            ids, tokens * tokens.shape[1] ** 0.5, places, *rest
-        ),
-        "You multiply the tokens' rows by the root of d, as the first Transformer did. Here they "
-        "are taken as they are.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, *rest: assembled(ids, tokens, places[-ids.shape[1] :], *rest),
-        "You take the last T rows of `places`. A text begins at place 0.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, *rest: assembled(ids, tokens, places[1:], *rest),
-        "Your first token stands at place 1. Places are counted from 0.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, *rest: assembled(
-            ids, tokens, places[ids.shape[1]].expand_as(places), *rest
-        ),
-        "All your tokens stand at the same place: `places[T]` is one row. The first T rows are "
-        "`places[:T]`.",
-    ),
-    Mistake(
-        _places_in_every_block,
-        "You add the positions before every block. They are added once, where the tokens come in; "
-        "the skips carry them on.",
-    ),
-    Mistake(
-        _added_again,
-        "You add each block's output to its input. A block has done that itself: its skips are "
-        "inside.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, blocks, *rest: assembled(
-            ids, tokens, places, blocks[-1:], *rest
-        ),
-        "This is what the last block alone makes of the embeddings. Each block must read what the "
-        "block before it has returned.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, blocks, *rest: assembled(
-            ids, tokens, places, blocks[:1], *rest
-        ),
-        "Only the first block has run: does your function return within the loop?",
-    ),
-    Mistake(
-        lambda ids, tokens, places, blocks, *rest: assembled(ids, tokens, places, [], *rest),
-        "No block has changed anything. Does your loop keep the rows that a block returns? `x` "
-        "stays as it is until it is given a new value.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, blocks, *rest: assembled(
-            ids, tokens, places, blocks[::-1], *rest
-        ),
-        "The blocks run from the last to the first.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, blocks, final_norm, readout: assembled(
-            ids, tokens, places, blocks, lambda x: x, readout
-        ),
-        "The readout gets the bare sum. Pre-norm blocks leave it as it is, so `final_norm` comes "
-        "between the last block and the readout.",
-    ),
-    Mistake(
-        _normed_in_the_loop,
-        "The final norm runs after every block. It comes once, when all blocks are done.",
-    ),
-    Mistake(
-        _normed_before_each_block,
-        "You normalize before every block. Pre-norm blocks do so inside, with norms of their own. "
-        "`final_norm` comes once, when all blocks are done.",
-    ),
-    Mistake(
-        _normed_before_and_behind,
-        "`final_norm` runs twice: before the blocks, too. It comes once, behind the last one.",
-    ),
-    Mistake(
-        lambda ids, tokens, places, blocks, final_norm, readout: readout(
-            _through(final_norm(_start(ids, tokens, places)), blocks)
-        ),
-        "Your norm stands before the blocks, as it does in microgpt. Here it comes after them.",
-    ),
-    Mistake(
-        lambda *parts: assembled(*parts).softmax(-1),
-        "These are probabilities. The logits were wanted, as the readout gives them.",
-    ),
-    Mistake(
-        lambda *parts: assembled(*parts).log_softmax(-1),
-        "These are logarithms of probabilities. The logits were wanted, as the readout gives them.",
-    ),
-    Mistake(
-        lambda *parts: assembled(*parts)[:, -1],
-        "You return the last token's logits. In training every token is asked: [B, T, V].",
-    ),
-    Mistake(
-        lambda ids, tokens, places, blocks, final_norm, readout: assembled(
-            ids, tokens, places, blocks, final_norm, lambda x: x @ tokens.T
-        ),
-        "You read out with the tokens' own table, as GPT-2 does. This model has a readout with "
-        "weights of its own.",
-    ),
-)
+MISTAKES = read_mistakes("assembly", globals())
 
 
 def _cases() -> list[tuple[Tensor, Tensor, Tensor, list[TransformerBlock], LayerNorm, nn.Linear]]:
@@ -243,7 +55,7 @@ def _cases() -> list[tuple[Tensor, Tensor, Tensor, list[TransformerBlock], Layer
     return cases
 
 
-@exercise(mistakes=ASSEMBLY_MISTAKES)
+@exercise(mistakes=MISTAKES)
 def assembly(answer: Function) -> Verdict:
     """Check `my_gpt(ids, tokens, places, blocks, final_norm, readout)`: ids [B, T] -> [B, T, V].
 
@@ -254,7 +66,7 @@ def assembly(answer: Function) -> Verdict:
         answer,
         assembled,
         _cases(),
-        ASSEMBLY_MISTAKES,
+        MISTAKES,
         output_names=["the logits"],
         praise="Two tables, a loop, a norm and a matrix: that is all of a GPT.",
     )

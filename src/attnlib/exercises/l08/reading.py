@@ -4,43 +4,11 @@ from typing import Any
 
 from attnlib._verdict import Verdict
 from attnlib.exercises._checking import check_choice
-from attnlib.exercises._exercise import Mistake, exercise
+from attnlib.exercises._exercise import exercise
+from attnlib.exercises._mistakes import read_mistakes
 from attnlib.exercises._on_page import Choice
 
-INDUCTION_MISTAKES = (
-    Mistake(
-        "1.1",
-        "Each row looks one place back, whatever stands there. An induction head needs such a head "
-        "below it.",
-    ),
-    Mistake(
-        "1.2",
-        "Each row looks at the start: the head rests. Nothing depends on what comes again.",
-    ),
-    Mistake(
-        "1.3",
-        "Take the second `a`: it looks at the first `a` itself. An induction head looks at what "
-        "*followed* it.",
-    ),
-    Mistake(
-        "1.4",
-        "Each row looks at all tokens so far alike. Nothing is chosen.",
-    ),
-    Mistake(
-        "2.1",
-        "It is right for the second `a` and the second `b`. Now take the second `c`: three back is "
-        "a fixed offset, which hits where the distance happens to be three.",
-    ),
-    Mistake(
-        "2.3",
-        "Take the second `a`: what followed the first one is `b`. This head looks one place "
-        "further, at `c`.",
-    ),
-    Mistake(
-        "2.4",
-        "Each row looks two back. Compare the rows of the second `a` and of the second `d`.",
-    ),
-)
+INDUCTION_MISTAKES = read_mistakes("induction_head", globals())
 
 
 @exercise(
@@ -63,33 +31,7 @@ def induction_head(answer: Any) -> Verdict:
     )
 
 
-SWEEP_MISTAKES = (
-    Mistake(
-        "best",
-        "One run of five has that loss, and another run of the same setting is above runs with "
-        "four heads. Whoever picks the best seed finds a winner in any noise.",
-    ),
-    Mistake(
-        "trend",
-        "From one to two heads it falls, in every seed. From four to eight the seeds lie among "
-        "each other: a line through the means is no trend.",
-    ),
-    Mistake(
-        "equal",
-        "That no difference is seen in five seeds doesn't show that there is none: a small one "
-        "would drown in this scatter.",
-    ),
-    Mistake(
-        "cause",
-        "The sweep tells *that* a second head helps, not why. For the why, look at what the heads "
-        "do, and change it.",
-    ),
-    Mistake(
-        "all",
-        "One task and one kind of model were tried. Another model may do with one head, say with a "
-        "second layer.",
-    ),
-)
+SWEEP_MISTAKES = read_mistakes("sweep_sentence", globals())
 
 
 @exercise(
