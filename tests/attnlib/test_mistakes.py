@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlib.exercises._exercise import Mistake
+from attnlib.exercises._exercise import Mistake, hints_by_name
 from attnlib.exercises._mistakes import read_mistakes
 
 TEXT = """\
@@ -51,6 +51,7 @@ def test_functions_are_expressions_of_the_arguments_or_written_whole(read):
     assert power.answer(torch.tensor(6)) == 36
     assert square.hint == power.hint == "You squared it. Add it to itself."
     assert (half.hint, half.name) == ("You halved it.", "half")
+    assert hints_by_name((square, power, half)) == {"half": "You halved it."}
 
 
 def test_answers_without_arguments_are_values(read):

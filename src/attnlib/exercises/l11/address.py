@@ -31,7 +31,7 @@ def _numbers(layer: int, columns: list[int], row: int) -> torch.Tensor:
 
 
 RIGHT = _place()
-MISTAKES = read_mistakes("head_in_the_file", globals())  # fmt: skip
+MISTAKES = read_mistakes("head_in_the_file", globals())
 PAGE = Numbers(right=RIGHT, labels=LABELS, rows_apart=True)
 
 
