@@ -27,7 +27,7 @@ def _pe(p: int, d: int) -> Tensor:
 
 
 def _clocks(d: int, angle_of: Callable[[int], float]) -> Tensor:
-    """Return the hands of all clocks in Python's own numbers, of 64 bits."""
+    """Return the hands of all clocks in numbers of 64 bits: at large angles 32 give other sines."""
     angles = [angle_of(i) for i in range(d // 2)]
     return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)])
 
