@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import nn
 
-from attndoctor.cli import say
+from attndoctor.cli import echo
 from attndoctor.diagnosis import CANNOT_BE_ASKED, NOT_FINISHED, diagnose
 from attndoctor.options import CHOICES
 
@@ -34,10 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (TypeError, ValueError) as error:
         print(fill(f"Not asked: {error}", 100), file=sys.stderr)
         if as_json:
-            say(json.dumps({"healthy": False, "heading": "Not asked.", "advice": [str(error)]}))
+            echo(json.dumps({"healthy": False, "heading": "Not asked.", "advice": [str(error)]}))
         return 2
     lines = (fill(line, 100, subsequent_indent="  ") for line in repr(diagnosis).split("\n"))
-    say(json.dumps(diagnosis.as_dict(), indent=2) if as_json else "\n".join(lines))
+    echo(json.dumps(diagnosis.as_dict(), indent=2) if as_json else "\n".join(lines))
     if diagnosis.heading in (CANNOT_BE_ASKED, NOT_FINISHED):
         return 2
     return 0 if diagnosis else 1

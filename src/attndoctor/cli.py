@@ -4,8 +4,8 @@ import os
 import sys
 
 
-def say(text: str) -> None:
-    """Print text to whoever still reads: `head`, for one, has soon seen enough and goes."""
+def echo(text: str) -> None:
+    """Print a line; ignore a closed pipe, as of `... | head`."""
     try:
         print(text, flush=True)
     except BrokenPipeError:

@@ -12,6 +12,7 @@ import torch
 from attndoctor import report
 from attndoctor.build import Candidate, require_candidate
 from attndoctor.call import ATTNLIB_STYLE
+from attndoctor.check_result import CheckResult
 from attndoctor.conventions import (
     by_other_formula,
     convention_hints,
@@ -32,7 +33,6 @@ from attndoctor.options import (
     is_about_environment,
 )
 from attndoctor.torch_settings import usual_settings
-from attndoctor.verdict import Verdict
 from attndoctor.weights import guessed
 from attnlib.checks import require_flag
 
@@ -43,7 +43,7 @@ UNLESS_MEANT = "Broken, unless it is meant so."
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis(Verdict):
+class Diagnosis(CheckResult):
     """What `diagnose` found; truthy if nothing is wrong.
 
     Its message has a line for each finding, then lines for what wasn't tested and for what the

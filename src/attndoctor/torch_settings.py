@@ -1,4 +1,4 @@
-"""The settings of torch under which somebody else's code is asked: a museum's or a reader's."""
+"""Run other people's code under torch's default settings."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

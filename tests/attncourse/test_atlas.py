@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from attncourse import atlas
-from attncourse.atlas import _seeing
 from attncourse.tokens import BytePairTokenizer
 from attnlib import patterns
 from attnlib.heatmap import attention_heatmap
@@ -111,7 +110,7 @@ TEXTS = [IDS, [1, 2, 1, 4, 2, 1], list(range(20, 29)) * 2]
 @pytest.mark.parametrize("at_once", [1, 100, 10**6])
 @pytest.mark.parametrize("causal", [True, False], ids=["causal", "both ways"])
 def test_scores_are_those_of_patterns(monkeypatch, at_once, causal):
-    monkeypatch.setattr(_seeing, "AT_ONCE", at_once)
+    monkeypatch.setattr(_layer_scores, "AT_ONCE", at_once)
     maps, model = several(TEXTS, causal)
     book = book_of(model, TEXTS)
     assert book.causal == causal
@@ -158,7 +157,7 @@ def test_a_pattern_that_no_text_has_is_left_out():
 
 @pytest.mark.parametrize("at_once", [1, 10**6])
 def test_maps_are_those_of_heatmap(monkeypatch, at_once):
-    monkeypatch.setattr(_seeing, "AT_ONCE", at_once)
+    monkeypatch.setattr(_layer_scores, "AT_ONCE", at_once)
     q, k = torch.randn(2, 1, 3, 150, 8)
     weights = (q @ k.mT / math.sqrt(8)).softmax(-1)
     book = book_of(lambda ids: [weights, weights.flip(1)], [list(range(150))])

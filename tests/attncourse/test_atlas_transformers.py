@@ -15,7 +15,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attncourse import atlas
-from attncourse.atlas import _seeing
 from attncourse.atlas.__main__ import main
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -110,18 +109,18 @@ def book_of(model, texts=(IDS,), **options):
 @pytest.fixture
 def by_rows(monkeypatch):
     """Look at five rows of queries at a time."""
-    monkeypatch.setattr(_seeing, "AT_ONCE", 5 * HEADS * T)
+    monkeypatch.setattr(_layer_scores, "AT_ONCE", 5 * HEADS * T)
 
 
 def watched(monkeypatch):
     """Return a list of the rows that are looked at, with the name of their layer."""
-    rows, add = [], _seeing.LayerView.add
+    rows, add = [], _layer_scores.LayerView.add
 
     def keep(view, weights):
         rows.append((view.name, weights.clone()))
         add(view, weights)
 
-    monkeypatch.setattr(_seeing.LayerView, "add", keep)
+    monkeypatch.setattr(_layer_scores.LayerView, "add", keep)
     return rows
 
 
@@ -281,7 +280,7 @@ class Memory(TorchDispatchMode):
 
 def test_memory_is_some_rows_of_one_layer(monkeypatch):
     long, rows = 384, 8
-    monkeypatch.setattr(_seeing, "AT_ONCE", rows * HEADS * long)
+    monkeypatch.setattr(_layer_scores, "AT_ONCE", rows * HEADS * long)
     ids = torch.randint(V, (long,)).tolist()
     held = {}
     for layers in (2, 8):

@@ -14,7 +14,7 @@ from textwrap import fill
 
 from attncourse.atlas._atlas import table_of
 from attncourse.atlas._of import made
-from attndoctor.cli import say
+from attndoctor.cli import echo
 
 INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
 
@@ -29,10 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         most = None if asked.output is None else _most_shown(asked.output, asked.text)
         atlas = made(asked.model, texts, name=asked.name, progress=not asked.quiet, most_shown=most)
-        say(table_of(atlas, asked.best))
+        echo(table_of(atlas, asked.best))
         if asked.output is not None:
             atlas.save_html(asked.output)
-            say(f"saved: {asked.output}, {Path(asked.output).stat().st_size:,} bytes")
+            echo(f"saved: {asked.output}, {Path(asked.output).stat().st_size:,} bytes")
     except (TypeError, ValueError, ImportError, OSError) as error:
         told = re.sub(r"\btexts\[(\d+)\]", lambda text: places[int(text[1])], str(error))
         print(fill(told, 100, break_long_words=False, break_on_hyphens=False), file=sys.stderr)

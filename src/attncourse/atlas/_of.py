@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from attncourse._progress import opened_bar
+from attncourse.atlas._aggregate import is_causal, scores_of
 from attncourse.atlas._atlas import Atlas
+from attncourse.atlas._backends import FunctionReader, OwnReader, Reader
+from attncourse.atlas._layer_scores import Layer, TextView
 from attncourse.atlas._loading import load_model, load_tokenizer
-from attncourse.atlas._over_texts import is_causal, scores_of
-from attncourse.atlas._readers import FunctionReader, OwnReader, Reader
-from attncourse.atlas._seeing import Layer, TextView
 from attncourse.atlas._texts import Text, checked_texts, needs_tokenizer
 from attncourse.atlas._transformers import TransformersReader, is_transformers_model
 from attnlib.checks import checked_list, require_count, require_flag, require_text

@@ -12,28 +12,30 @@ import torch
 from attncourse.checking.calling import READERS_ERRORS, shortened
 from attncourse.checking.numbers import as_tensor
 from attncourse.checking.on_page import Form, put_on_page
+from attndoctor.check_result import CheckResult
 from attndoctor.museum import Exhibit
 from attndoctor.torch_settings import usual_settings
-from attndoctor.verdict import Verdict
 
 if TYPE_CHECKING:
     from attncourse.widgets import Answer
 
-Check = Callable[[Any], Verdict]
+Check = Callable[[Any], CheckResult]
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A usual mistake: what a reader who makes it hands in, and the hint that helps.
+    """What a reader who makes a usual mistake hands in, and the hint that helps.
 
-    `answer` has the form that the check expects: a function, a tensor, a list of numbers. If
-    `whole`, the hint speaks of all rows of numbers, and is not for an answer that shares one.
+    Several answers may be the same mistake, and share its hint. `answer` has the form that the
+    check expects: a function, a tensor, a list of numbers. If `whole`, the hint speaks of all rows
+    of numbers, and is not for an answer that shares one. A check that chooses a mistake by itself
+    asks for its `name`.
     """
 
-    name: str
     answer: Any
     hint: str
     whole: bool = False
+    name: str = ""
 
     @cached_property
     def numbers(self) -> torch.Tensor | None:
@@ -46,9 +48,14 @@ class Mistake:
         return [] if self.numbers is None else self.numbers.flatten().tolist()
 
 
+def hints_by_name(mistakes: Iterable[Mistake]) -> dict[str, str]:
+    """Return the hints of the mistakes that have a name, by that name."""
+    return {mistake.name: mistake.hint for mistake in mistakes if mistake.name}
+
+
 def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:
     """Return the mistake that an exhibit of the museum is, with its hint."""
-    return Mistake(exhibit.name, answer, exhibit.hint)
+    return Mistake(answer, exhibit.hint)
 
 
 @contextmanager
@@ -78,16 +85,16 @@ class Exercise:
         self.mistakes = tuple(mistakes)
         self.page = page
 
-    def __call__(self, answer: Any) -> Verdict:
+    def __call__(self, answer: Any) -> CheckResult:
         """Check a reader's answer."""
         with _undisturbed():
             return self._judge(answer)
 
-    def _judge(self, answer: Any) -> Verdict:
+    def _judge(self, answer: Any) -> CheckResult:
         try:
             return self.check(answer)
         except READERS_ERRORS as error:
-            return Verdict(
+            return CheckResult(
                 False,
                 "Your answer is of a kind that can't be checked: looking at it raised "
                 f"{type(error).__name__}: {shortened(error)}",
@@ -104,7 +111,7 @@ class Exercise:
             raise ValueError(
                 f"{name} has no page: @exercise(..., page=Numbers(...)) says how it is answered"
             )
-        mistakes = {mistake.name: (mistake.answer, mistake.hint) for mistake in self.mistakes}
+        mistakes = [(mistake.answer, mistake.hint) for mistake in self.mistakes]
         try:
             with _undisturbed():  # once, for thousands of answers, which are numbers and words
                 return put_on_page(self._judge, self.page, mistakes)

@@ -1,7 +1,7 @@
-"""What checks are made of: verdicts, and comparing numbers or functions with the right ones.
+"""Compare answers with the right ones: numbers, choices, functions.
 
-A check never raises for a wrong answer and never prints the solution. It returns a `Verdict` whose
-message names the mistake when the answer is exactly what that mistake would produce.
+A check never raises for a wrong answer and never prints the solution. It returns a `CheckResult`.
+Its message names the mistake when the answer is exactly what that mistake would produce.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,21 +12,21 @@ import torch
 from attncourse.checking.calling import Outcome, as_outputs, call, describe
 from attncourse.checking.exercise import Mistake
 from attncourse.checking.numbers import as_tensor, holds, plain_numbers
-from attncourse.checking.on_page import NEAR
-from attndoctor.verdict import Verdict
+from attncourse.checking.on_page import NEAR, Numbers
+from attndoctor.check_result import CheckResult
 
 
-def correct(message: str) -> Verdict:
+def correct(message: str) -> CheckResult:
     """Return a passing verdict."""
-    return Verdict(True, message)
+    return CheckResult(True, message)
 
 
-def not_yet(hint: str) -> Verdict:
+def not_yet(hint: str) -> CheckResult:
     """Return a failing verdict with a hint."""
-    return Verdict(False, hint)
+    return CheckResult(False, hint)
 
 
-def not_a_function(answer: Any) -> Verdict:
+def not_a_function(answer: Any) -> CheckResult:
     """Return the verdict on an answer that should be a function, and can't be called."""
     return not_yet(
         f"A function was wanted, but a {type(answer).__name__} came. "
@@ -34,7 +34,7 @@ def not_a_function(answer: Any) -> Verdict:
     )
 
 
-def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: str) -> Verdict:
+def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: str) -> CheckResult:
     """Compare a choice, one of a few texts, with the right one."""
     hints = {mistake.answer: mistake.hint for mistake in mistakes}
     if not isinstance(answer, str) or answer not in {right, *hints}:
@@ -44,20 +44,23 @@ def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: s
 
 def check_choices(
     answer: Any,
-    right: Mapping[str, str],
+    right: Mapping[Any, str],
     choices: Collection[str],
     mistakes: Sequence[Mistake],
     *,
-    wrong: Mapping[str, str],
+    wrong: Mapping[Any, str] | None = None,
     praise: str,
-) -> Verdict:
+) -> CheckResult:
     """Compare a dict of choices, one for each of several things, with the right one.
 
+    Mistakes are tried first. Where none explains all choices, the first wrong one gets a hint.
+
     Args:
-        wrong: what to say of each thing where its choice is wrong and no mistake explains them all.
+        wrong: the hint on each thing. If it isn't given, each wrong choice alone is a mistake, and
+            has its hint.
     """
     if not isinstance(answer, dict) or set(answer) != set(right):
-        return not_yet(f"A dictionary with these keys was wanted: {', '.join(right)}.")
+        return not_yet(f"A dictionary with these keys was wanted: {', '.join(map(str, right))}.")
     for key, said in answer.items():
         if not isinstance(said, str) or said not in choices:
             return not_yet(f"{key}: one of these was wanted: {', '.join(choices)}.")
@@ -66,46 +69,34 @@ def check_choices(
             return not_yet(mistake.hint)
     for key, choice in right.items():
         if answer[key] != choice:
-            return not_yet(wrong[key])
+            alone = {**right, key: answer[key]}
+            return not_yet(wrong[key] if wrong else _hint_on(alone, mistakes))
     return correct(praise)
 
 
-def check_values(
+def _hint_on(answer: Any, mistakes: Sequence[Mistake]) -> str:
+    return next(mistake.hint for mistake in mistakes if mistake.answer == answer)
+
+
+def check_numbers(
     answer: Any,
-    expected: torch.Tensor,
+    page: Numbers,
     mistakes: Sequence[Mistake] = (),
     *,
-    tolerance: float = 1e-3,
+    otherwise: Sequence[str],
     praise: str,
-    otherwise: str,
-) -> Verdict:
-    """Compare numbers that a reader worked out with `expected`.
+) -> CheckResult:
+    """Compare numbers that a reader worked out with those that the page asks for.
 
-    Mistakes are tried first, so that a typical wrong result gets its own hint; any other wrong
-    result gets `otherwise`, which should say where to look, never the number.
-    """
-    rows = [(expected.numel(), otherwise)]
-    return check_rows(answer, expected, mistakes, rows=rows, tolerance=tolerance, praise=praise)
-
-
-def check_rows(
-    answer: Any,
-    expected: torch.Tensor,
-    mistakes: Sequence[Mistake] = (),
-    *,
-    rows: Sequence[tuple[int, str]],
-    tolerance: float = 1e-3,
-    praise: str,
-) -> Verdict:
-    """Compare numbers as `check_values` does, row by row where no mistake explains them all.
-
-    The first row that is wrong then gets the hint of the mistake that it holds, whatever stands in
-    the others; or its own.
+    Mistakes are tried first, so that a typical wrong result gets its own hint. Where none explains
+    all numbers, the first row of fields that is wrong gets the hint of the mistake that it holds,
+    whatever stands in the others; or its own.
 
     Args:
-        rows: how many numbers each row holds, and what to say of a row that is wrong in no usual
-            way.
+        otherwise: the hint on each row that is wrong in no usual way. It should say where to look,
+            never the number.
     """
+    expected, tolerance = torch.as_tensor(page.right), page.tolerance
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your numbers.")
     given = as_tensor(plain_numbers(answer))
@@ -133,14 +124,14 @@ def check_rows(
         if _are_near(ours, wrong, tolerance):
             return not_yet(mistake.hint)
     start = 0
-    for size, otherwise in rows:
-        row = slice(start, start + size)
+    for (_, fields), hint in zip(page.parts(), otherwise, strict=True):
+        row = slice(start, start + len(fields))
         if not _are_near(ours[row], right[row], NEAR * tolerance):
             for mistake, wrong in known:
                 if not mistake.whole and _are_near(ours[row], wrong[row], tolerance):
                     return not_yet(mistake.hint)
-            return not_yet(otherwise)
-        start += size
+            return not_yet(hint)
+        start += len(fields)
     return not_yet(f"Very close. Give more digits: within {tolerance:g} counts as equal.")
 
 
@@ -190,7 +181,7 @@ def check_function(
     tolerance: float = 1e-5,
     praise: str,
     as_function: Callable[[Any], Callable] = lambda answer: answer,
-) -> Verdict:
+) -> CheckResult:
     """Compare a reader's function with `reference` on every case (a sequence of arguments).
 
     When something differs, each mistake is run on the same cases; the one that behaves like the

@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from attncourse.checking.numbers import as_tensor
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 from attnlib.checks import require_positive_int, require_text
 
 if TYPE_CHECKING:
     from attncourse.widgets import Answer
 
-Ask = Callable[[Any], Verdict]
+Ask = Callable[[Any], CheckResult]
 
 MOST_ANSWERS = 2**13  # each is checked while the page is made; seven steps have 5040 orders
 NEAR = 6  # so many tolerances off is still called close
@@ -320,23 +320,25 @@ class Order(Form):
             raise ValueError("steps must stand in some wrong order: the page begins with it")
 
 
-def put_on_page(ask: Ask, form: Form, mistakes: Mapping[str, tuple[Any, str]]) -> "Answer":
+def put_on_page(ask: Ask, form: Form, mistakes: Sequence[tuple[Any, str]]) -> "Answer":
     """Return the widget in which an exercise is answered without Python.
 
     Args:
         ask: the exercise.
-        mistakes: the answer and the hint of each usual mistake, by its name.
+        mistakes: the answer and the hint of each usual mistake.
 
     Raises:
         ValueError: the check and the form don't fit each other, or there are too many answers.
     """
     from attncourse.widgets import Answer  # only a page that shows it needs the widgets' packages
 
-    for name, (answer, hint) in mistakes.items():
+    for answer, hint in mistakes:
         verdict = ask(answer)
-        if verdict != Verdict(False, hint):
-            raise ValueError(f"the mistake {name!r} must get its own hint, not: {verdict!r}")
-    wrong = [answer for answer, _ in mistakes.values()]
+        if verdict != CheckResult(False, hint):
+            raise ValueError(
+                f"the mistake {answer!r} must get its hint, {hint!r}, not: {verdict!r}"
+            )
+    wrong = [answer for answer, _ in mistakes]
     if form.count(wrong) > MOST_ANSWERS:
         raise ValueError(
             f"a page can tell {MOST_ANSWERS} answers apart at most, not {form.count(wrong)}: "

@@ -14,7 +14,7 @@ from torch.multiprocessing.spawn import ProcessException
 from attncourse.parallel.data_parallel import compare_trainings
 from attncourse.parallel.processes import TIMEOUT
 from attncourse.parallel.tensor_parallel import compare_models
-from attndoctor.cli import say
+from attndoctor.cli import echo
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130  # as a shell says of what Ctrl-C has ended
-    say(str(report))
+    echo(str(report))
     return 0 if report.equal else 1
 
 

@@ -22,7 +22,7 @@ from attncourse.training.recipes import RECIPES
 from attncourse.training.sampling import sample_names, share_of_names
 from attncourse.training.saving import Comparison, compare, save
 from attncourse.training.sweeps import EARLY, SWEEPS, differences, run
-from attndoctor.cli import say
+from attndoctor.cli import echo
 
 INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
 EVERY = 25  # steps after each of which a card tells what is right
@@ -45,10 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )  # fmt: skip
         if asked.save:
             card = save(trained)
-            say(f"saved: {card.size} bytes, digest {card.digest}")
+            echo(f"saved: {card.size} bytes, digest {card.digest}")
         elif (asked.recipe, asked.seed) not in data.saved() or asked.heads is not None:
             _print_final(trained)
-            say("No weights of this model are saved: there is nothing to compare.")
+            echo("No weights of this model are saved: there is nothing to compare.")
             return 0
         rows = compare(trained, data.read_card(asked.recipe, asked.seed))
     except (TypeError, ValueError, ImportError, FileNotFoundError) as error:
@@ -83,7 +83,7 @@ def _sweep(asked: argparse.Namespace) -> int:
         run(sweep)
         return 0
     found = differences(sweep, data.load_sweep(sweep.name))
-    say("\n".join(found) or f"The first {EARLY} losses of each training are the saved ones.")
+    echo("\n".join(found) or f"The first {EARLY} losses of each training are the saved ones.")
     return 1 if found else 0
 
 
@@ -109,24 +109,24 @@ def _parser() -> argparse.ArgumentParser:
 def _print_rows(rows: list[Comparison]) -> None:
     """Print numbers beside those of the card, a line each; digests below each other."""
     width = max(len(row.what) for row in rows)
-    say(f"{'':{width}}       now     saved")
+    echo(f"{'':{width}}       now     saved")
     for row in rows:
         verdict = "" if row.agrees else "  DIFFERS"
         if isinstance(row.found, str):
-            say(f"{row.what:{width}}  {row.found}{verdict}")
+            echo(f"{row.what:{width}}  {row.found}{verdict}")
             if not row.agrees:
-                say(f"{'saved':{width}}  {row.saved}")
+                echo(f"{'saved':{width}}  {row.saved}")
         else:
-            say(f"{row.what:{width}}  {row.found:.6f}  {row.saved:.6f}{verdict}")
+            echo(f"{row.what:{width}}  {row.found:.6f}  {row.saved:.6f}{verdict}")
 
 
 def _print_final(trained: Trained) -> None:
-    say(f"{len(trained.losses)} steps in {trained.seconds:.1f} seconds")
-    say(f"digest {trained.digest}")
+    echo(f"{len(trained.losses)} steps in {trained.seconds:.1f} seconds")
+    echo(f"digest {trained.digest}")
     for name, value in asdict(trained.final).items():
         shares = value if isinstance(value, dict) else {"": value}
         for own, share in shares.items():
-            say(f"{f'{name} {own}'.strip():34} {share:.4f}")
+            echo(f"{f'{name} {own}'.strip():34} {share:.4f}")
     if trained.recipe.task is names:
         _print_names(trained)
 
@@ -142,9 +142,9 @@ def _print_names(trained: Trained) -> None:
         f"bigram of {COUNTED} names": losses["bigram"],
         "who knows the rules": losses["floor"],
     }.items():
-        say(f"{f'loss of {guess}':34} {loss:.4f}")
-    say(f"{'names that keep all rules':34} {share_of_names(trained.model):.4f}")
-    say(f"such as {', '.join(sample_names(trained.model, 8, seed=trained.seed))}")
+        echo(f"{f'loss of {guess}':34} {loss:.4f}")
+    echo(f"{'names that keep all rules':34} {share_of_names(trained.model):.4f}")
+    echo(f"such as {', '.join(sample_names(trained.model, 8, seed=trained.seed))}")
 
 
 if __name__ == "__main__":

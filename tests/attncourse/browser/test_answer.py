@@ -11,7 +11,7 @@ from tools.widget_pages import target_sizes
 
 from attncourse.lessons import lessons
 from attncourse.widgets import Answer
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 ON_PAGES = {
     f"{lesson}.{name}": getattr(module, name)
@@ -23,7 +23,7 @@ STEPS = ["merge", "project", "split"]
 
 
 def verdict(passed, words=""):
-    return Verdict(passed, f"{'Yes' if passed else 'No'}: {words}.")
+    return CheckResult(passed, f"{'Yes' if passed else 'No'}: {words}.")
 
 
 def numbers():
@@ -66,12 +66,14 @@ KINDS = [numbers, choice, lines, order]
 def example(text):
     """An exercise for the tests of what every widget does."""
     labels = [f"*{text}*", f"`{text}`", text]
-    return Answer("choice", [(text, labels)], [Verdict(i == 1, " ".join(labels)) for i in range(3)])
+    return Answer(
+        "choice", [(text, labels)], [CheckResult(i == 1, " ".join(labels)) for i in range(3)]
+    )
 
 
 def largest(text):
     titled = [(text, [text, f"{text} 2"]), (f"`{text}`", [text])]
-    verdicts = [Verdict(i == 0, text) for i in range(3)]
+    verdicts = [CheckResult(i == 0, text) for i in range(3)]
     known = [torch.tensor([[1.0, 2.0, 3.0]])]
     return Answer("numbers", titled, verdicts, known=known, tolerance=0.1, near=0.2)
 
@@ -167,7 +169,7 @@ def read(text: str) -> float:
     return float(above) / float(below or 1)
 
 
-def as_shown(verdict: Verdict) -> str:
+def as_shown(verdict: CheckResult) -> str:
     return INLINE.sub(lambda match: match[1] or match[2], repr(verdict))
 
 

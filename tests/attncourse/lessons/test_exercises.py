@@ -19,7 +19,7 @@ from attncourse.checking.exercise import Exercise, Mistake, exercise
 from attncourse.checking.functions import correct, not_yet
 from attncourse.checking.on_page import Numbers
 from attncourse.lessons import lessons
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 LESSONS = lessons()
 EXERCISES = {
@@ -28,7 +28,7 @@ EXERCISES = {
     for name in module.__all__
 }
 FEWEST_EXERCISES = 4  # in a lesson
-FEWEST_MISTAKES = 3  # of an exercise
+FEWEST_HINTS = 3  # of an exercise
 
 
 def problems_with_lesson(
@@ -72,22 +72,15 @@ def problems_with(exercise: Exercise) -> list[str]:
     problems = []
     if not (exercise.__doc__ or "").strip():
         problems.append(f"{name} has no docstring, which is its entry on the API page")
-    if len(exercise.mistakes) < FEWEST_MISTAKES:
-        problems.append(
-            f"{name} knows {len(exercise.mistakes)} mistakes; at least {FEWEST_MISTAKES} are wanted"
-        )
-    hints = [mistake.hint for mistake in exercise.mistakes]
-    problems += [
-        f"two mistakes share a hint: {hint}"
-        for hint in dict.fromkeys(hints)
-        if hints.count(hint) > 1
-    ]
+    hints = {mistake.hint for mistake in exercise.mistakes}
+    if len(hints) < FEWEST_HINTS:
+        problems.append(f"{name} has {len(hints)} hints; at least {FEWEST_HINTS} are wanted")
     for mistake in exercise.mistakes:
         verdict = exercise(mistake.answer)
         if verdict.passed:
-            problems.append(f"the mistake {mistake.name!r} passes")
+            problems.append(f"a mistake passes, whose hint is: {mistake.hint}")
         elif verdict.message != mistake.hint:
-            problems.append(f"the mistake {mistake.name!r} gets another hint: {verdict.message}")
+            problems.append(f"instead of {mistake.hint!r} a mistake is told {verdict.message!r}")
     return problems
 
 
@@ -184,7 +177,7 @@ class TestEveryExercise:
     )  # fmt: skip
     def test_nonsense_is_not_yet(self, exercise, nonsense):
         verdict = exercise(nonsense)
-        assert isinstance(verdict, Verdict) and not verdict
+        assert isinstance(verdict, CheckResult) and not verdict
 
     @pytest.mark.parametrize(
         "function",
@@ -196,7 +189,7 @@ class TestEveryExercise:
     )  # fmt: skip
     def test_a_broken_function_is_not_yet(self, exercise, function):
         verdict = exercise(function)
-        assert isinstance(verdict, Verdict) and not verdict
+        assert isinstance(verdict, CheckResult) and not verdict
         assert repr(verdict).startswith("Not yet. ") and 20 < len(verdict.message) < 600
 
     def test_the_reader_s_random_numbers_stay_the_same(self, exercise):
@@ -304,9 +297,27 @@ def test_a_changed_setting_does_not_reach_the_next_call():
     assert call(lambda: torch.ones(2, requires_grad=True) * 2).outputs.requires_grad
 
 
+def sections_of_texts() -> list[tuple[Path, str]]:
+    """Return the sections of the texts beside the exercises: the file and the name."""
+    texts = sorted(Path(attncourse.lessons.__file__).parent.glob("l*/*.md"))
+    headings = re.compile(r"^# (\w+)", re.M)
+    return [(text, name) for text in texts for name in headings.findall(text.read_text("utf-8"))]
+
+
+def test_each_section_of_a_text_is_read():
+    sections = sections_of_texts()
+    assert len(sections) > 20
+    unread = [
+        f"{text.name}: {name}"
+        for text, name in sections
+        if f'read_mistakes("{name}", globals())' not in text.with_suffix(".py").read_text("utf-8")
+    ]
+    assert not unread, f"no check reads {unread}"
+
+
 # --- what is wrong is told -----------------------------------------------------------------------
 
-RIGHT = (Mistake("two", 2, "No."), Mistake("three", 3, "Off."), Mistake("four", 4, "Far."))
+RIGHT = (Mistake(2, "No."), Mistake(3, "Off."), Mistake(4, "Far."))
 HINTS = {mistake.answer: mistake.hint for mistake in RIGHT}
 
 
@@ -327,13 +338,17 @@ def test_a_sound_exercise_has_no_problems():
     ("check", "mistakes", "problem"),
     [
         (undocumented, RIGHT, "undocumented has no docstring, which is its entry on the API page"),
-        (is_one, RIGHT[:2], "is_one knows 2 mistakes; at least 3 are wanted"),
-        (is_one, (*RIGHT, Mistake("3.0", 3.0, "Off.")), "two mistakes share a hint: Off."),
-        (is_one, (*RIGHT, Mistake("one", 1, "One.")), "the mistake 'one' passes"),
+        (is_one, RIGHT[:2], "is_one has 2 hints; at least 3 are wanted"),
         (
             is_one,
-            (*RIGHT[:2], Mistake("four", 4, "Near.")),
-            "the mistake 'four' gets another hint: Far.",
+            (*RIGHT[:2], Mistake(3.0, "Off.")),
+            "is_one has 2 hints; at least 3 are wanted",
+        ),
+        (is_one, (*RIGHT, Mistake(1, "One.")), "a mistake passes, whose hint is: One."),
+        (
+            is_one,
+            (*RIGHT[:2], Mistake(4, "Near.")),
+            "instead of 'Near.' a mistake is told 'Far.'",
         ),
     ],
 )
@@ -381,13 +396,13 @@ BY_HAND = dedent('''
 
     from typing import Any
 
-    from attndoctor.verdict import Verdict
+    from attndoctor.check_result import CheckResult
     from attncourse.checking.functions import correct, not_yet
     from attncourse.checking.exercise import Mistake, exercise
 
 
-    @exercise(mistakes=[Mistake("two", 2, "One less.")])
-    def one(answer: Any) -> Verdict:
+    @exercise(mistakes=[Mistake(2, "One less.")])
+    def one(answer: Any) -> CheckResult:
         """Check that the answer is 1."""
         return correct("Fine.") if answer == 1 else not_yet("One less.")
     ''')
@@ -414,8 +429,8 @@ def test_the_folder_of_a_new_lesson_is_found(new_lesson):
     l98 = lessons()["l98"]
     assert l98.__all__ == ["one"]
     assert l98.one(1) and l98.one(2).message == "One less."
-    assert l98.one.mistakes == (Mistake("two", 2, "One less."),)
-    assert problems_with(l98.one) == ["one knows 1 mistakes; at least 3 are wanted"]
+    assert l98.one.mistakes == (Mistake(2, "One less."),)
+    assert problems_with(l98.one) == ["one has 1 hints; at least 3 are wanted"]
 
 
 def test_an_exercise_that_is_not_there_is_named():
@@ -445,9 +460,9 @@ def test_a_lesson_in_a_single_file_is_refused(new_lesson):
 
 def test_a_verdict_s_marks_become_elements_and_products_and_angles_stay():
     message = "*You* have `i * d_k`, and i * d_k < j * d_k; *all of it*."
-    shown = Verdict(False, message)._repr_html_()
+    shown = CheckResult(False, message)._repr_html_()
     assert shown == (
         '<p class="verdict verdict-open"><strong>Not yet.</strong> <em>You</em> have '
         "<code>i * d_k</code>, and i * d_k &lt; j * d_k; <em>all of it</em>.</p>"
     )
-    assert repr(Verdict(True, message)) == f"Correct. {message}"
+    assert repr(CheckResult(True, message)) == f"Correct. {message}"

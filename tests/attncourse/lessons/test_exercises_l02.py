@@ -99,31 +99,13 @@ def test_those_notice_the_order_whose_output_differs():
 # --- hints --------------------------------------------------------------------------------------
 
 
-def by_clocks(angle_of):
-    """A reader's `pe`, in Python's own numbers: sine and cosine of an angle for each clock."""
-
-    def pe(p, d):
-        angles = [angle_of(p, i, d) for i in range(d // 2)]
+def test_a_loop_over_clocks_in_python_s_own_numbers_gets_the_hint_of_its_mistake():
+    def quicker(p, d):
+        angles = [p * 10_000 ** (2 * i / d) for i in range(d // 2)]
         return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)])
 
-    return pe
-
-
-@pytest.mark.parametrize(
-    ("angle_of", "words"),
-    [
-        (lambda p, i, d: p * 10_000 ** (2 * i / d), "quicker"),
-        (lambda p, i, d: p / 10_000 ** (i / d), "you left out the 2"),
-        (lambda p, i, d: p / 10_000 ** (4 * i / d), "i counts *clocks*"),
-        (lambda p, i, d: p / 10_000**2 * i / d, "parentheses around the exponent"),
-        (lambda p, i, d: p / 10_000 ** (2 * i // d), "equally fast"),
-        (lambda p, i, d: math.radians(p) / 10_000 ** (2 * i / d), "radians"),
-    ],
-    ids=["times", "half", "twice", "precedence", "whole quotient", "degrees"],
-)
-def test_a_loop_over_clocks_gets_the_hint_of_its_mistake(angle_of, words):
-    verdict = l02.pe(by_clocks(angle_of))
-    assert not verdict and words in verdict.message
+    verdict = l02.pe(quicker)
+    assert not verdict and "quicker" in verdict.message
 
 
 def test_a_second_clock_that_is_a_little_too_quick_is_not_called_close():
@@ -139,8 +121,6 @@ def test_a_second_clock_that_is_a_little_too_quick_is_not_called_close():
         ([-3, -1, -2, -1, -5, -5], "the key isn't: five quarter turns"),
         ([-3, -1, 1, 2, -4, -5], "the score isn't: number times number"),
         ([-3, -1, 1, 2, -5, 4], "How far apart"),
-        ([-3, -1, -1, -2, 5, 5], "You turned clockwise"),
-        ([-3, -1, 1, 2, 5, 5], "mind the signs"),
     ],
 )
 def test_the_first_row_that_is_wrong_is_named(numbers, words):

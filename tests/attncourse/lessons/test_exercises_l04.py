@@ -10,7 +10,6 @@ from torch import nn
 
 from attncourse.lessons import l04
 from attncourse.lessons.l04.by_hand import _six_numbers
-from attncourse.lessons.l04.loading import _loader
 from attncourse.lessons.l04.repair import BUGGY_LISTING
 from attnlib import MultiHeadAttention, merge_heads, split_heads
 
@@ -33,10 +32,7 @@ def test_numbers_in_rows_are_read_as_well():
         ([*BY_HAND[:4], 1, 1], "The weights are right, the output isn't"),
         ([*BY_HAND[:2], 0.4, 0.6, *BY_HAND[4:]], "token 1's aren't"),
         ([0.5, 0.5, *BY_HAND[2:]], "Write Q, K and V down first"),
-        ([*BY_HAND[:4], 0.5, 4.5], "counts both alike"),
-        ([*BY_HAND[:4], 1, 9], "only with its weight"),
         ([*_six_numbers(scale=1.0).tolist()[:4], 9, 9], "The scale is missing"),
-        ([100 * number for number in BY_HAND[:4]] + BY_HAND[4:], "in percent"),
     ],
 )
 def test_the_first_row_that_is_wrong_is_told(numbers, words):
@@ -98,13 +94,11 @@ class TestReads:
 
 
 def test_split_heads_is_not_to_be_called():
-    for answer in (split_heads, lambda x, h: split_heads(x, h)):
-        assert "`split_heads` made them" in l04.split(answer).message
+    assert "`split_heads` made them" in l04.split(split_heads).message
 
 
 def test_merge_heads_is_not_to_be_called():
-    for answer in (merge_heads, lambda x: merge_heads(x)):
-        assert "`merge_heads` made them" in l04.merge(answer).message
+    assert "`merge_heads` made them" in l04.merge(merge_heads).message
 
 
 def test_a_view_of_a_transpose_is_told():
@@ -115,10 +109,6 @@ def test_a_view_of_a_transpose_is_told():
 def test_split_and_merge_in_other_words_pass():
     assert l04.split(lambda x, h: torch.stack(x.chunk(h, -1), 1))
     assert l04.merge(lambda x: torch.cat(x.unbind(1), -1))
-
-
-def test_a_list_of_heads_is_not_one_tensor():
-    assert "A list counts as several" in l04.split(lambda x, h: x.chunk(h, -1)).message
 
 
 def test_nan_is_named():
@@ -158,13 +148,6 @@ def test_loading_by_sharing_passes():
         return ours
 
     assert l04.loaded(share)
-
-
-def test_every_wrong_order_of_the_blocks_is_told():
-    for order in permutations("qkv"):
-        verdict = l04.loaded(_loader("".join(order)))
-        assert bool(verdict) == (order == ("q", "k", "v"))
-        assert verdict or "queries" in verdict.message.lower()
 
 
 def test_a_plain_tensor_is_no_parameter():

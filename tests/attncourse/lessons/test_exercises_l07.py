@@ -10,11 +10,11 @@ from torch import nn
 
 from attncourse.lessons import l07
 from attncourse.lessons.l07.assembling import _cases, assembled
-from attncourse.lessons.l07.counting import PART_MISTAKES, SIZES, parameters_of_gpt2
 from attncourse.lessons.l07.counting import RIGHT as PARTS
+from attncourse.lessons.l07.counting import SIZES, parameters_of_gpt2
 from attncourse.lessons.l07.drawing import RIGHT as CHANCES
 from attncourse.lessons.l07.drawing import chances
-from attncourse.lessons.l07.losses import CAUSES, DIAGNOSIS, LOSS_MISTAKES
+from attncourse.lessons.l07.losses import CAUSES, DIAGNOSIS
 from attncourse.lessons.l07.reach import RIGHT as REACH
 from attncourse.tasks import names
 from attnlib import RMSNorm, TransformerBlock
@@ -173,7 +173,7 @@ def test_the_first_wrong_part_is_told(part):
     numbers = PARTS.clone()
     numbers[part] += 1000
     message = l07.parts_of_microgpt(numbers).message
-    assert message not in {mistake.hint for mistake in PART_MISTAKES}
+    assert message not in {mistake.hint for mistake in l07.parts_of_microgpt.mistakes}
     name = ("token table", "position table", "Attention", "feed-forward", "readout")[part]
     assert name in message
 
@@ -201,13 +201,13 @@ def test_a_hint_says_all_that_gives_the_same_count():
 
 
 def test_every_wrong_cause_has_its_hint():
-    assert len(LOSS_MISTAKES) == len(DIAGNOSIS) * (len(CAUSES) - 1)
-    hints = {mistake.hint for mistake in LOSS_MISTAKES}
+    hints = {mistake.hint for mistake in l07.four_models.mistakes}
+    assert len(hints) == len(DIAGNOSIS) * (len(CAUSES) - 1)
     for causes in itertools.product(CAUSES, repeat=4):
         verdict = l07.four_models(dict(zip(DIAGNOSIS, causes, strict=True)))
         assert verdict.passed or verdict.message in hints
     assert "A: one of these" in l07.four_models(DIAGNOSIS | {"A": "broken"}).message
-    assert 'keys "A" to "D"' in l07.four_models({"A": "fine"}).message
+    assert "wanted: A, B, C, D" in l07.four_models({"A": "fine"}).message
 
 
 # --- drawing -------------------------------------------------------------------------------------

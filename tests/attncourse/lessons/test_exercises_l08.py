@@ -9,7 +9,6 @@ from torch import nn
 
 from attncourse.lessons import l08
 from attncourse.lessons.l08.baselines import LOOKS, RIGHT
-from attncourse.lessons.l08.reading import INDUCTION_MISTAKES, SWEEP_MISTAKES
 from attncourse.lessons.l08.roles import REPAIRED
 
 
@@ -81,16 +80,16 @@ def test_what_is_no_choice_is_told_the_choices(check, answer):
 
 
 def test_every_choice_but_the_right_one_is_a_known_mistake():
-    assert len(INDUCTION_MISTAKES) == 7 and len(SWEEP_MISTAKES) == 5
+    assert len(l08.induction_head.mistakes) == 7 and len(l08.sweep_sentence.mistakes) == 5
 
 
 @pytest.mark.parametrize(
     ("verdicts", "words"),
     [
-        (REPAIRED | {3: ...}, "Head 3: choose one of"),
-        (REPAIRED | {9: "maybe"}, "Head 9: choose one of"),
-        ({3: "measured"}, "with the keys 3, 5, 7, 9 and 11"),
-        (None, "with the keys 3, 5, 7, 9 and 11"),
+        (REPAIRED | {3: ...}, "3: one of these was wanted"),
+        (REPAIRED | {9: "maybe"}, "9: one of these was wanted"),
+        ({3: "measured"}, "wanted: 3, 5, 7, 9, 11"),
+        (None, "wanted: 3, 5, 7, 9, 11"),
         (REPAIRED | {3: "none", 9: "rest"}, "BERT's head for coreference"),
     ],
 )

@@ -62,8 +62,6 @@ def test_the_fourth_content_is_that_of_a_mixture_with_fixed_weights():
         ([-0.5, 0.9, 0.25], "The first box's share: what"),
         ([-0.5, 0.75, 0.1], "The second box's share: what"),
         ([-2.5, 0.25, 0.75], "the opposite of 2.5"),
-        ([-0.5, 75, 25], "percents"),
-        ([-0.5, 0.25, 0.75], "of the wrong boxes"),
     ],
 )
 def test_the_first_wrong_number_of_a_mixture_is_told(numbers, words):
@@ -84,14 +82,10 @@ def test_costs_are_those_of_the_module():
     [
         ([1, 1024, 4096, 320, 320, 1280], "Parameters: W_q, W_k and W_v"),
         ([1024, 1024, 4096, 320, 320, 999], "Multiplications: in one head"),
-        ([1024, 1024, 4096, 64, 256, 1024], "You squared"),
         ([256, 1024, 1024, 320, 320, 1280], "You counted one head"),
         ([768, 768, 3072, 160, 160, 640], "One matrix is missing"),
-        ([1024, 1024, 4096, 160, 160, 640], "This is half of it"),
         ([256, 256, 1024, 32, 32, 128], "This is one matrix"),
         ([4096, 1024, 4096, 320, 320, 1280], "each of the narrow heads all 16"),
-        ([1088, 1088, 4304, 320, 320, 1280], "You counted biases"),
-        ([1024, 1024, 4096, 3200, 3200, 12800], "for ten queries"),
     ],
 )
 def test_the_first_wrong_row_of_costs_is_told(numbers, words):
@@ -178,8 +172,8 @@ def test_the_rank_is_that_of_the_scores():
     [
         (REACHED | {"e": "yes"}, "e lies just behind"),
         (REACHED | {"a": "no"}, "a lies furthest out"),
-        (REACHED | {"b": "perhaps"}, 'b: say "yes" or "no"'),
-        ({"a": "yes"}, "with the keys a to f"),
+        (REACHED | {"b": "perhaps"}, "b: one of these was wanted: yes, no"),
+        ({"a": "yes"}, "wanted: a, b, c"),
     ],
 )
 def test_the_first_wrong_key_is_told(said, words):

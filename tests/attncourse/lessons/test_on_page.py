@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_values, correct, not_yet
+from attncourse.checking.functions import check_numbers, correct, not_yet
 from attncourse.checking.on_page import Choice, Choices, Lines, Numbers, Order
 from attncourse.lessons import lessons
 
@@ -28,10 +28,11 @@ def making(page, check, *mistakes):
 
 
 def is_seven(answer):
-    return check_values(answer, torch.tensor([7.0]), SEVEN, praise="Fine.", otherwise="Look again.")
+    page = Numbers([7.0], ["x"])
+    return check_numbers(answer, page, SEVEN, otherwise=["Look again."], praise="Fine.")
 
 
-SEVEN = (Mistake("six", [6.0], "One more."), Mistake("eight", torch.tensor([8]), "One less."))
+SEVEN = (Mistake([6.0], "One more."), Mistake(torch.tensor([8]), "One less."))
 
 
 @pytest.mark.parametrize("name", ON_PAGES)
@@ -87,7 +88,7 @@ def test_a_wrong_row_gets_other_words_than_a_wrong_answer(name):
 
 
 def test_numbers_of_another_shape_are_no_answer_of_the_page():
-    long = Mistake("two", [1.0, 2.0], "The shape should be [1], but yours is [2].")
+    long = Mistake([1.0, 2.0], "The shape should be [1], but yours is [2].")
     assert making(Numbers([7.0], ["x"]), is_seven, *SEVEN, long).on_page().groups == [[3, 1]]
 
 
@@ -107,7 +108,7 @@ def rows(answer):
 
 
 def test_rows_may_be_told_apart():
-    turned = Mistake("turned", torch.tensor([2.0, 1, 3]).double(), "Row 0 is turned around.")
+    turned = Mistake(torch.tensor([2.0, 1, 3]).double(), "Row 0 is turned around.")
     page = Numbers([1.0, 2, 3], {"a": ["x", "y"], "b": ["z"]}, 0.01, near=0.01, rows_apart=True)
     widget = making(page, rows, turned).on_page()
     assert widget.groups == [[2, 2], [1, 1]]
@@ -183,7 +184,8 @@ def always(answer):
 
 def strict(answer):
     """Wants more digits than the page thinks."""
-    return check_values(answer, torch.tensor([7.0]), tolerance=1e-4, praise="F.", otherwise="L.")
+    page = Numbers([7.0], ["x"], tolerance=1e-4)
+    return check_numbers(answer, page, otherwise=["L."], praise="F.")
 
 
 def lenient(answer):
@@ -207,7 +209,7 @@ def chatty(answer):
         (Numbers([7.0], ["x"], near=1e-3), is_seven, (), "must be the check's: the page takes "),
         (Numbers([7.0], ["x"]), lenient, SEVEN, "must be the check's: the page takes "),
         (Numbers([7.0], ["x"]), chatty, SEVEN, "'A weight is never negative.'"),
-        (Numbers([7.0], ["x"]), is_seven, (Mistake("nine", [9.0], "No."),), "'nine' must get its"),
+        (Numbers([7.0], ["x"]), is_seven, (Mistake([9.0], "No."),), "its hint, 'No.', not: "),
         (Choice("pq"), never, (), "some answers .* must pass and some not, but of 2 none do"),
         (Choice("pq"), always, (), "but of 2 all do"),
         (Order("pq"), always, (), "steps must stand in some wrong order"),

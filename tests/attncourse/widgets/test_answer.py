@@ -5,9 +5,9 @@ import torch
 import traitlets
 
 from attncourse.widgets import Answer
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
-YES, NO = Verdict(True, "Fine."), Verdict(False, "Look again.")
+YES, NO = CheckResult(True, "Fine."), CheckResult(False, "Look again.")
 
 
 def answer(kind):

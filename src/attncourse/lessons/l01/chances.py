@@ -5,10 +5,11 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_rows
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 AFTER_MM, THEN_A = 168, 72  # in the list of 32,033 names
 SHARE = THEN_A / AFTER_MM
@@ -19,69 +20,21 @@ def _pair(share: float, cost: float) -> torch.Tensor:
     return torch.tensor([share, cost], dtype=torch.float64)
 
 
-CHANCE_MISTAKES = (
-    Mistake(
-        "of all names",
-        _pair(THEN_A / 32033, -math.log(THEN_A / 32033)),
-        "You divided by all names. *Given* that mm was read, only the 168 cases behind mm count.",
-    ),
-    Mistake(
-        "one of 27",
-        _pair(1 / 27, math.log(27)),
-        "1/27 is what somebody says who knows no counts. Here they are known.",
-    ),
-    Mistake(
-        "of all others",
-        _pair(1 - SHARE, -math.log(1 - SHARE)),
-        "That is how likely it is that something *else* than a follows.",
-    ),
-    Mistake(
-        "odds",
-        _pair(THEN_A / (AFTER_MM - THEN_A), -math.log(THEN_A / (AFTER_MM - THEN_A))),
-        "You divided the cases with a by those without. A probability divides by *all* cases.",
-    ),
-    Mistake(
-        "in bits",
-        _pair(SHARE, -math.log2(SHARE)),
-        "Your cost is in bits: a logarithm to base 2. For nats take the natural one, ln.",
-    ),
-    Mistake(
-        "base ten",
-        _pair(SHARE, -math.log10(SHARE)),
-        "Your logarithm has base 10. For nats take the natural one, ln (math.log in Python).",
-    ),
-    Mistake(
-        "without the minus",
-        _pair(SHARE, math.log(SHARE)),
-        "The logarithm of a number below 1 is negative. The cost is *minus* it.",
-    ),
-    Mistake(
-        "one minus",
-        _pair(SHARE, 1 - SHARE),
-        "1 - p is how often something else comes. The cost is -ln p.",
-    ),
-)
+MISTAKES = read_mistakes("chance_from_counts", globals())
+PAGE = Numbers(right=RIGHT, labels={"Probability": ["of a"], "Cost": ["in nats"]}, rows_apart=True)
 
 
-@exercise(
-    mistakes=CHANCE_MISTAKES,
-    page=Numbers(
-        right=RIGHT, labels={"Probability": ["of a"], "Cost": ["in nats"]}, rows_apart=True
-    ),
-)
-def chance_from_counts(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=PAGE)
+def chance_from_counts(answer: Any) -> CheckResult:
     """Check the probability of a behind mm, and its cost in nats, [2]."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        CHANCE_MISTAKES,
-        rows=[
-            (
-                1,
-                "The probability: of all times that mm was followed by something, how often by a? "
-                "Not in percent: it lies between 0 and 1.",
-            ),
-            (1, "The probability is right. Its cost is minus its natural logarithm."),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "The probability: of all times that mm was followed by something, how often by a? "
+            "Not in percent: it lies between 0 and 1.",
+            "The probability is right. Its cost is minus its natural logarithm.",
         ],
         praise="A good guess: better than the 3.30 nats of one who knows nothing.",
     )

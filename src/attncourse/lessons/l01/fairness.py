@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_choice
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 LOSSES = {"letters": (1.9, 1.0), "merges": (3.1, 2.1)}  # nats per token, letters per token
 READINGS = {
@@ -14,35 +15,16 @@ READINGS = {
     "vocabulary": "Divide each loss by ln V of its vocabulary; the smaller quotient wins.",
     "never": "Losses over different tokens can't be compared.",
 }
-FAIRNESS_MISTAKES = (
-    Mistake(
-        "per token",
-        "letters",
-        "A token of the second model is 2.1 letters on average, and has to be guessed once. What "
-        "does the first model pay for as much text?",
-    ),
-    Mistake(
-        "by the uniform loss",
-        "vocabulary",
-        "That compares each with a guesser who knows nothing of *its own* tokens, and these two "
-        "guessers differ. But the text is the same: what does each model pay for it?",
-    ),
-    Mistake(
-        "never",
-        "never",
-        "Not per token, that is right. But both tell the same text, and its cost is a sum over its "
-        "tokens. Divide that by something that both texts share.",
-    ),
-)
+MISTAKES = read_mistakes("fair_comparison", globals())
 
 
-@exercise(mistakes=FAIRNESS_MISTAKES, page=Choice(READINGS))
-def fair_comparison(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Choice(READINGS))
+def fair_comparison(answer: Any) -> CheckResult:
     """Check which of two models with different tokens guesses better."""
     (letters, _), (loss, length) = LOSSES["letters"], LOSSES["merges"]
     return check_choice(
         answer,
         "merges",
-        FAIRNESS_MISTAKES,
+        MISTAKES,
         f"{loss} / {length} = {loss / length:.2f} nats per letter, and the other pays {letters}.",
     )

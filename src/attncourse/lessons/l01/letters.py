@@ -5,10 +5,11 @@ from operator import index
 from typing import Any
 
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import correct, not_a_function, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.tasks import names
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz."
 BOUNDARY = len(LETTERS) - 1
@@ -31,65 +32,7 @@ def _all_letters(ids: Sequence[int]) -> str:
     return "".join(LETTERS[i] for i in ids)
 
 
-CODEC_MISTAKES = (
-    Mistake(
-        "no boundary",
-        [lambda text: encode(text)[1:-1], _all_letters],
-        "Your ids hold the letters alone. The boundary, 26, stands before them and behind them.",
-    ),
-    Mistake(
-        "boundary in front only",
-        [lambda text: encode(text)[:-1], lambda ids: _all_letters(ids[1:])],
-        "The boundary behind the name is missing: without it nothing says that the name is over.",
-    ),
-    Mistake(
-        "boundary at the end only",
-        [lambda text: encode(text)[1:], lambda ids: _all_letters(ids[:-1])],
-        "The boundary before the name is missing: the first letter must stand behind something, "
-        "too.",
-    ),
-    Mistake(
-        "counted from 1",
-        [
-            lambda text: [i if i == BOUNDARY else i + 1 for i in encode(text)],
-            lambda ids: "".join(LETTERS[i - 1] for i in ids[1:-1]),
-        ],
-        "Your letters count from a = 1. An id is a place in the list, and Python's first place "
-        "is 0.",
-    ),
-    Mistake(
-        "boundary first in the list",
-        [
-            lambda text: [(i + 1) % len(LETTERS) for i in encode(text)],
-            lambda ids: "".join(LETTERS[i - 1] for i in ids[1:-1]),
-        ],
-        "Your list begins with the boundary, which makes a 1. In ours a is 0, and the boundary "
-        "stands behind z.",
-    ),
-    Mistake(
-        "numbers of Unicode",
-        [
-            lambda text: [BOUNDARY, *map(ord, text), BOUNDARY],
-            lambda ids: "".join(map(chr, ids[1:-1])),
-        ],
-        "`ord` gives the number that a letter has in all of Unicode, 101 for e. Its id is its "
-        "place in our short list, `letters`.",
-    ),
-    Mistake(
-        "letters of this name only",
-        [
-            lambda text: [BOUNDARY, *map(sorted(set(text)).index, text), BOUNDARY],
-            lambda ids: _all_letters(ids[1:-1]),
-        ],
-        "Your ids depend on which letters this name has. The vocabulary is the same for all names: "
-        "look each letter up in `letters`.",
-    ),
-    Mistake(
-        "boundary kept",
-        [encode, _all_letters],
-        "Your decoder keeps the boundaries: emma comes back as .emma. and not as it was.",
-    ),
-)
+MISTAKES = read_mistakes("codec", globals())
 
 
 def _ids(ids: Any) -> list[int] | None:
@@ -141,8 +84,8 @@ def _is_the_same(found: list[Any], mistaken: list[Any], wanted: list[Any]) -> bo
     return found == mistaken if ids == wanted_ids else ids == mistaken_ids
 
 
-@exercise(mistakes=CODEC_MISTAKES)
-def codec(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def codec(answer: Any) -> CheckResult:
     """Check `[encode, decode]`: a name to its ids between boundaries, and ids to the name."""
     if not isinstance(answer, list | tuple) or len(answer) != 2:
         return not_yet("Two functions were wanted: [my_encode, my_decode].")
@@ -153,7 +96,7 @@ def codec(answer: Any) -> Verdict:
     wanted, _ = _came_out([encode, decode])
     if found == wanted:
         return correct(f"{len(EXAMPLES)} names went to ids and came back as they were.")
-    for mistake in CODEC_MISTAKES:
+    for mistake in MISTAKES:
         if found and _is_the_same(found, _came_out(mistake.answer)[0], wanted):
             return not_yet(mistake.hint)
     for (ids, _), (right, _), name in zip(found, wanted, EXAMPLES, strict=False):

@@ -5,10 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.training import bigram_loss as loss_of
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 CASES = [
     (torch.tensor([[1, 1, 2], [0, 0, 5], [3, 0, 3]]),),
@@ -25,104 +26,17 @@ def _mean_cost(counts: Tensor, shares: Tensor) -> Tensor:
     return -torch.special.xlogy(counts.double(), shares).sum() / counts.sum()
 
 
-def _of_cells(counts: Tensor) -> Tensor:
-    shares = _shares(counts, -1)
-    return -shares[shares > 0].log().mean()
+MISTAKES = read_mistakes("bigram_loss", globals())
 
 
-def _of_rows(counts: Tensor) -> Tensor:
-    shares = _shares(counts, -1)
-    rows = -torch.special.xlogy(shares, shares).sum(-1)
-    return rows[counts.sum(-1) > 0].mean()
-
-
-def _zero_times_infinity(counts: Tensor) -> Tensor:
-    shares = _shares(counts, -1)
-    return -(counts * shares.log()).sum() / counts.sum()
-
-
-def _without_keepdim(counts: Tensor) -> Tensor:
-    return _mean_cost(counts, counts.double() / counts.double().sum(1))
-
-
-LOSS_MISTAKES = (
-    Mistake(
-        "nan from zeros",
-        _zero_times_infinity,
-        "0 times the logarithm of 0 is nan. A pair that never came costs nothing, for nobody ever "
-        "has to pay: leave such cells out, or use torch.special.xlogy.",
-    ),
-    Mistake(
-        "columns",
-        lambda counts: _mean_cost(counts, _shares(counts, 0)),
-        "You divided by the sums of columns. What came before is the *row*, and its shares must "
-        "sum to 1.",
-    ),
-    Mistake(
-        "axis not kept",
-        _without_keepdim,
-        "`counts.sum(1)` has shape [V]. Dividing by it lays it over each row, so column j is "
-        "divided by the sum of row j. With keepdim=True it stays a column.",
-    ),
-    Mistake(
-        "one more of each",
-        lambda counts: _mean_cost(counts, _shares(counts + 1, -1)),
-        "You added 1 to every count. That is often done, so that nothing is impossible. Here the "
-        "shares are taken as they were counted.",
-    ),
-    Mistake(
-        "perplexity",
-        lambda counts: _mean_cost(counts, _shares(counts, -1)).exp(),
-        "That is the perplexity, e to the power of the loss.",
-    ),
-    Mistake(
-        "joint shares",
-        lambda counts: _mean_cost(counts, counts.double() / counts.sum()),
-        "You divided by all pairs. That is the chance of the whole pair; here the letter before is "
-        "known, so divide by its row's sum.",
-    ),
-    Mistake(
-        "unigram",
-        lambda counts: _mean_cost(counts, _shares(counts.sum(0, keepdim=True), -1)),
-        "That is the unigram's loss: it guesses the same in every row.",
-    ),
-    Mistake(
-        "every cell alike",
-        _of_cells,
-        "You took the mean over the cells of the table. A pair that came a hundred times is paid a "
-        "hundred times: weigh each cell by its count.",
-    ),
-    Mistake(
-        "every row alike",
-        _of_rows,
-        "You took the mean over rows. A letter that comes often is asked often: weigh by counts.",
-    ),
-    Mistake(
-        "sum",
-        lambda counts: _mean_cost(counts, _shares(counts, -1)) * counts.sum(),
-        "That is what all guesses cost together. Divide by how many there are.",
-    ),
-    Mistake(
-        "in bits",
-        lambda counts: _mean_cost(counts, _shares(counts, -1)) / torch.tensor(2.0).log(),
-        "Your logarithm has base 2, so this is in bits. Nats take the natural one.",
-    ),
-    Mistake(
-        "without the minus",
-        lambda counts: -_mean_cost(counts, _shares(counts, -1)),
-        "A loss is a cost, and above 0: take *minus* the logarithm.",
-    ),
-)
-
-
-@exercise(mistakes=LOSS_MISTAKES)
-def bigram_loss(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def bigram_loss(answer: Any) -> CheckResult:
     """Check `bigram_loss(counts)`: mean -ln share of the pairs counted, [V, V] -> nats."""
     return check_function(
         answer,
         loss_of,
         CASES,
-        LOSS_MISTAKES,
+        MISTAKES,
         output_names=["the loss"],
         praise="Shares within each row, and every pair paid as often as it came.",
     )

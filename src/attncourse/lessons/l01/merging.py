@@ -7,9 +7,10 @@ import torch
 
 from attncourse.checking.exercise import Mistake, exercise
 from attncourse.checking.functions import check_function, correct, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choices
 from attncourse.tokens import merge
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 Pair = tuple[int, int]
 
@@ -24,124 +25,7 @@ CASES = [
 ]
 
 
-def _first_only(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    for i in range(len(ids) - 1):
-        if (ids[i], ids[i + 1]) == pair:
-            return [*ids[:i], new, *ids[i + 2 :]]
-    return list(ids)
-
-
-def _inserted(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    found = []
-    for i, token in enumerate(ids):
-        found.append(new if tuple(ids[i : i + 2]) == pair else token)
-    return found
-
-
-def _overlapping(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    pairs = [i for i in range(len(ids) - 1) if (ids[i], ids[i + 1]) == pair]
-    covered = {i + 1 for i in pairs} - set(pairs)
-    return [new if i in pairs else t for i, t in enumerate(ids) if i not in covered]
-
-
-def _either_order(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    found, i = [], 0
-    while i < len(ids):
-        is_pair = tuple(ids[i : i + 2]) in (pair, pair[::-1])
-        found.append(new if is_pair else ids[i])
-        i += 1 + is_pair
-    return found
-
-
-def _without_the_last(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    found, i = [], 0
-    while i < len(ids) - 1:
-        is_pair = (ids[i], ids[i + 1]) == pair
-        found.append(new if is_pair else ids[i])
-        i += 1 + is_pair
-    return found
-
-
-def _for_loop(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    found = []
-    for i in range(len(ids) - 1):
-        if (ids[i], ids[i + 1]) == pair:
-            found.append(new)
-            i += 1  # by which readers hope to skip a place
-        else:
-            found.append(ids[i])
-    return found
-
-
-def _taken_out(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    return [token for token in merge(ids, pair, -1) if token != -1]
-
-
-def _from_the_right(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    return merge(ids[::-1], pair[::-1], new)[::-1]
-
-
-def _in_a_text(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    text = " ".join(map(str, ids)).replace(f"{pair[0]} {pair[1]}", str(new))
-    return [int(word) for word in text.split()]
-
-
-MERGE_MISTAKES = (
-    Mistake(
-        "a list is no tuple",
-        lambda ids, pair, new: list(ids),
-        "No pair is merged. Do you compare a slice with the pair? A slice of a list is a list, and "
-        "[1, 2] == (1, 2) is False: make it a tuple, or compare number by number.",
-    ),
-    Mistake(
-        "first occurrence only",
-        _first_only,
-        "Only the first occurrence is merged. The pair goes everywhere, from left to right.",
-    ),
-    Mistake(
-        "second half kept",
-        _inserted,
-        "The new id stands there, but the second half of the pair as well: after a merge, go on "
-        "two places further.",
-    ),
-    Mistake(
-        "a for loop",
-        _for_loop,
-        "The second half of the pair is still there: a `for` loop goes to the next i, whatever you "
-        "add to it. Use `while`. And the last id of the list must be visited, too.",
-    ),
-    Mistake(
-        "pair taken out",
-        _taken_out,
-        "The pair is gone, and nothing stands in its place. Put the new id there.",
-    ),
-    Mistake(
-        "from the right",
-        _from_the_right,
-        "You merge from right to left: of 7, 7, 7 the *last* two became one. Begin at the left.",
-    ),
-    Mistake(
-        "replaced in a text",
-        _in_a_text,
-        "You replace in a text. There the pair 7 8 is found in 17 8 as well: compare ids.",
-    ),
-    Mistake(
-        "one token used twice",
-        _overlapping,
-        "In 7, 7, 7 the middle token is merged twice. From left to right: the first two become "
-        "one, and the third stays.",
-    ),
-    Mistake(
-        "order ignored",
-        _either_order,
-        "(1, 2) and (2, 1) are different pairs: th is not ht.",
-    ),
-    Mistake(
-        "last token lost",
-        _without_the_last,
-        "The last id gets lost where no pair ends the list. It has no neighbor, and stays.",
-    ),
-)
+MERGE_MISTAKES = read_mistakes("merge_pair", globals())
 
 
 def _as_ids(function: Any) -> Any:
@@ -155,7 +39,7 @@ def _as_ids(function: Any) -> Any:
 
 
 @exercise(mistakes=MERGE_MISTAKES)
-def merge_pair(answer: Any) -> Verdict:
+def merge_pair(answer: Any) -> CheckResult:
     """Check `merge(ids, pair, new)`: ids with a new one for each occurrence of the pair."""
     return check_function(
         answer,
@@ -193,9 +77,9 @@ def _merges(first: str, second: str, tokens: int) -> dict[str, Any]:
 
 
 MERGES_MISTAKES = (
-    *(Mistake(f"{pair} first", RIGHT | {"first": pair}, hint) for pair, hint in FIRST.items()),
-    *(Mistake(f"{pair} second", RIGHT | {"second": pair}, hint) for pair, hint in SECOND.items()),
-    *(Mistake(f"{n} tokens", RIGHT | {"tokens": n}, hint) for n, hint in TOKENS.items()),
+    *(Mistake(RIGHT | {"first": pair}, hint) for pair, hint in FIRST.items()),
+    *(Mistake(RIGHT | {"second": pair}, hint) for pair, hint in SECOND.items()),
+    *(Mistake(RIGHT | {"tokens": n}, hint) for n, hint in TOKENS.items()),
 )
 
 
@@ -215,7 +99,7 @@ MERGES_MISTAKES = (
         answer=_merges,
     ),
 )
-def two_merges(answer: Any) -> Verdict:
+def two_merges(answer: Any) -> CheckResult:
     """Check the first two merges of `WORDS`, and how many tokens the three words then have."""
     if not isinstance(answer, dict) or set(answer) != set(RIGHT):
         return not_yet(f"A dict with {', '.join(RIGHT)} was wanted.")

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_choices
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 KINDS = {
     "none": "no positions",
@@ -22,30 +23,7 @@ def _exchanged(*names: str) -> dict[str, str]:
     return {name: other.get(kind, kind) for name, kind in RIGHT.items()}
 
 
-MAP_MISTAKES = (
-    Mistake(
-        "the two relative ones exchanged",
-        _exchanged("rotary", "alibi"),
-        "Both of these are alike along each diagonal. But one falls evenly on both sides, as a "
-        "straight line does, and the other goes up and down, as hands of clocks do.",
-    ),
-    Mistake(
-        "learned taken for rotary",
-        _exchanged("learned", "rotary"),
-        "Look along the diagonals. Vectors that nobody has trained have no reason to be alike "
-        "there; clocks have.",
-    ),
-    Mistake(
-        "learned taken for none",
-        _exchanged("learned", "none"),
-        "The token is the same everywhere. If nobody tells where it stands, what can differ?",
-    ),
-    Mistake(
-        "all of them rotary",
-        dict.fromkeys(RIGHT, "rotary"),
-        "Each kind comes once.",
-    ),
-)
+MISTAKES = read_mistakes("score_maps", globals())
 WRONG = {
     "A": "A is alike along each diagonal, so only the distance counts. And it doesn't just fall "
     "with the distance: it comes back up.",
@@ -55,14 +33,14 @@ WRONG = {
 }
 
 
-@exercise(mistakes=MAP_MISTAKES, page=Choice(KINDS, each={name: f"map {name}" for name in RIGHT}))
-def score_maps(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Choice(KINDS, each={name: f"map {name}" for name in RIGHT}))
+def score_maps(answer: Any) -> CheckResult:
     """Check which positions made which of four maps of scores: {"A": "rotary", ...}."""
     return check_choices(
         answer,
         RIGHT,
         KINDS,
-        MAP_MISTAKES,
+        MISTAKES,
         wrong=WRONG,
         praise="Diagonals tell of distances; how they differ tells which positions these are.",
     )

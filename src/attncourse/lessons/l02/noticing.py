@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_choices
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 READERS = {
     "mean": "the mean of the three rows",
@@ -22,33 +23,7 @@ def _said(noticing: set[str]) -> dict[str, str]:
 
 
 RIGHT = _said(NOTICES)
-NOTICE_MISTAKES = (
-    Mistake(
-        "all of them",
-        _said(set(READERS)),
-        "Not all. A sum doesn't change when its terms change places, and a mean is a sum, divided.",
-    ),
-    Mistake(
-        "attention knows",
-        _said(set(READERS) - {"mean"}),
-        "Plain attention is a weighted mean. Each word takes its weight along wherever it stands.",
-    ),
-    Mistake(
-        "positions alone",
-        _said({"positions"}),
-        "One is missing. Whom may bites look at in either sentence, if it looks to the left only?",
-    ),
-    Mistake(
-        "whatever looks to the left",
-        _said({"positions", "causal", "period"}),
-        "The period sees the same three words in both sentences. Nobody tells it in which order.",
-    ),
-    Mistake(
-        "nobody",
-        _said(set()),
-        "Somebody does. Where positions are added, dog at 0 is another row than dog at 2.",
-    ),
-)
+MISTAKES = read_mistakes("notices", globals())
 WRONG = {
     "mean": "The mean of three rows is the same in any order.",
     "attention": "Attention alone: the same three rows, the same weights, another order of the "
@@ -60,14 +35,14 @@ WRONG = {
 }
 
 
-@exercise(mistakes=NOTICE_MISTAKES, page=Choice({"yes": "yes", "no": "no"}, each=READERS))
-def notices(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Choice({"yes": "yes", "no": "no"}, each=READERS))
+def notices(answer: Any) -> CheckResult:
     """Check who can tell two orders of three words apart: {"mean": "yes", ...}."""
     return check_choices(
         answer,
         RIGHT,
         ("yes", "no"),
-        NOTICE_MISTAKES,
+        MISTAKES,
         wrong=WRONG,
         praise="Order must be told: by positions, or by who may look at whom.",
     )

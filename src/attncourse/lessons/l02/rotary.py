@@ -5,10 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_rows
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 QUERY, KEY = (3.0, 1.0), (2.0, -1.0)
 PLACES, LATER = (2, 5), (12, 15)  # of query and key
@@ -37,69 +38,31 @@ def _answer(
 
 _TURNED = turned(QUERY, PLACES[0]), turned(KEY, PLACES[1])
 RIGHT = _answer(*_TURNED)
-ROTARY_MISTAKES = (
-    Mistake(
-        "a sign lost",
-        _answer(*_TURNED, 5.0),
-        "The turned pairs are right. Multiply number by number and add up; mind the signs.",
-    ),
-    Mistake(
-        "scores by place",
-        _answer(*_TURNED, later=_score(turned(QUERY, 2), turned(KEY, 15))),
-        "The first score is right. For the other places both have moved on by ten, so both are "
-        "turned by as much more.",
-    ),
-    Mistake(
-        "clockwise",
-        _answer(turned(QUERY, -2), turned(KEY, -5)),
-        "You turned clockwise. A quarter turn makes (-y, x) of (x, y).",
-    ),
-    Mistake(
-        "not turned at all",
-        _answer(QUERY, KEY),
-        "These are the pairs before they are turned: at position p a pair makes p quarter turns.",
-        whole=True,
-    ),
-    Mistake(
-        "places exchanged",
-        _answer(turned(QUERY, PLACES[1]), turned(KEY, PLACES[0])),
-        "You turned the query by the key's position, and the key by the query's.",
-        whole=True,
-    ),
-    Mistake(
-        "the key by the distance",
-        _answer(QUERY, turned(KEY, PLACES[1] - PLACES[0])),
-        "The score comes out right, as only the distance counts. But the pairs that were asked for "
-        "are those that the model computes: each turned by its own position.",
-        whole=True,
-    ),
+MISTAKES = read_mistakes("quarter_turns", globals())
+PAGE = Numbers(
+    right=RIGHT,
+    labels={
+        "The query at 2": ["first", "second"],
+        "The key at 5": ["first", "second"],
+        "Their score": ["at 2 and 5"],
+        "And elsewhere": ["at 12 and 15"],
+    },
+    rows_apart=True,
 )
 
 
-@exercise(
-    mistakes=ROTARY_MISTAKES,
-    page=Numbers(
-        right=RIGHT,
-        labels={
-            "The query at 2": ["first", "second"],
-            "The key at 5": ["first", "second"],
-            "Their score": ["at 2 and 5"],
-            "And elsewhere": ["at 12 and 15"],
-        },
-        rows_apart=True,
-    ),
-)
-def quarter_turns(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=PAGE)
+def quarter_turns(answer: Any) -> CheckResult:
     """Check a turned query, a turned key, their score, and their score ten places later."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        ROTARY_MISTAKES,
-        rows=[
-            (2, "The query isn't right: two quarter turns are a half turn, which changes signs."),
-            (2, "The query is right, the key isn't: five quarter turns lead to where one does."),
-            (1, "The pairs are right, the score isn't: number times number, and add both."),
-            (1, "The last score isn't right. How far apart are query and key now?"),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "The query isn't right: two quarter turns are a half turn, which changes signs.",
+            "The query is right, the key isn't: five quarter turns lead to where one does.",
+            "The pairs are right, the score isn't: number times number, and add both.",
+            "The last score isn't right. How far apart are query and key now?",
         ],
         praise="The scores are equal, since the distance is.",
     )

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_function, check_values
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_function, check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 BASE = 10_000.0
 WIDTH = 4  # of the vectors that are multiplied by hand
@@ -25,102 +26,17 @@ def _pe(p: int, d: int) -> Tensor:
     return _hands(p / BASE ** (torch.arange(0, d, 2) / d))
 
 
-def _with_own_exponents(p: int, d: int) -> Tensor:
-    angles = p / BASE ** (torch.arange(d) / d)
-    return torch.where(torch.arange(d) % 2 == 0, angles.sin(), angles.cos())
-
-
-def _halves(p: int, d: int) -> Tensor:
-    angles = p / BASE ** (torch.arange(0, d, 2) / d)
-    return torch.cat([angles.sin(), angles.cos()])
-
-
 def _clocks(d: int, angle_of: Callable[[int], float]) -> Tensor:
-    """Return the hands of all clocks in Python's own numbers, of 64 bits."""
+    """Return the hands of all clocks in numbers of 64 bits: at large angles 32 give other sines."""
     angles = [angle_of(i) for i in range(d // 2)]
     return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)])
 
 
-def _with_places_for_clocks(p: int, d: int) -> Tensor:
-    angles = p / BASE ** (2 * torch.arange(d) / d)
-    return torch.where(torch.arange(d) % 2 == 0, angles.sin(), angles.cos())
-
-
-PE_MISTAKES = (
-    Mistake(
-        "cosine first",
-        lambda p, d: _pe(p, d).view(-1, 2).flip(1).flatten(),
-        "Sine and cosine are exchanged: at position 0 the vector begins 0, 1.",
-    ),
-    Mistake(
-        "sines before cosines",
-        _halves,
-        "All sines stand first, then all cosines. (Some programs do so.) Here a clock's sine and "
-        "cosine stand side by side.",
-    ),
-    Mistake(
-        "slowed half as much",
-        lambda p, d: _hands(p / BASE ** (torch.arange(d // 2) / d)),
-        "Your clocks don't become slow enough. Clock i divides by 10000 to the power 2i / d; you "
-        "left out the 2.",
-    ),
-    Mistake(
-        "slowed twice as much",
-        lambda p, d: _hands(p / BASE ** (2 * torch.arange(0, d, 2) / d)),
-        "Your clocks become slow too soon. In 2i / d, i counts *clocks*: 0, 1, 2. The steps of "
-        "arange(0, d, 2) are 2i already.",
-    ),
-    Mistake(
-        "places taken for clocks",
-        _with_places_for_clocks,
-        "You took the place of a number for i. Numbers 2i and 2i + 1 stand for clock i: of place "
-        "5, i is 2.",
-    ),
-    Mistake(
-        "power without parentheses",
-        lambda p, d: _clocks(d, lambda i: p / BASE**2 * i / d),
-        "Python takes the power first: 10000 ** 2 * i / d is 10000² times i, divided by d. Put "
-        "parentheses around the exponent.",
-    ),
-    Mistake(
-        "all alike",
-        lambda p, d: _clocks(d, lambda i: p),
-        "All your clocks turn equally fast. Does i come into the exponent? (If you divide by //, "
-        "2i // d is always 0.)",
-    ),
-    Mistake(
-        "a speed of its own for each number",
-        _with_own_exponents,
-        "A sine and the cosine behind it belong to one clock, so they share an angle. Yours have "
-        "two.",
-    ),
-    Mistake(
-        "quicker instead of slower",
-        lambda p, d: _hands(p * BASE ** (torch.arange(0, d, 2) / d)),
-        "Your clocks become quicker. Divide by the power of 10000.",
-    ),
-    Mistake(
-        "quicker, in numbers of 64 bits",  # at such angles those of 32 bits give other sines
-        lambda p, d: _clocks(d, lambda i: p * BASE ** (2 * i / d)),
-        "Your clocks become quicker and quicker. The power of 10000 belongs below the line.",
-    ),
-    Mistake(
-        "degrees",
-        lambda p, d: _hands(torch.deg2rad(p / BASE ** (torch.arange(0, d, 2) / d))),
-        "You take the angles for degrees. They are radians: the first clock turns once in 6.28 "
-        "tokens.",
-    ),
-    Mistake(
-        "positions from 1",
-        lambda p, d: _pe(p + 1, d),
-        "That is the vector of the next position. Positions count from 0, where all hands point "
-        "up.",
-    ),
-)
+PE_MISTAKES = read_mistakes("pe", globals())
 
 
 @exercise(mistakes=PE_MISTAKES)
-def pe(answer: Any) -> Verdict:
+def pe(answer: Any) -> CheckResult:
     """Check `pe(p, d)`: the sinusoidal vector of one position, [d]."""
     return check_function(
         answer,
@@ -142,62 +58,20 @@ def _from_distance(p: float, q: float) -> float:
 
 
 DOT_PRODUCTS = _products(_from_distance)
-DOT_MISTAKES = (
-    Mistake(
-        "one clock",
-        _products(lambda p, q: math.cos(q - p)),
-        "That is the first clock alone. With d = 4 there are two: add the slow one's cosine.",
-    ),
-    Mistake(
-        "two quick clocks",
-        _products(lambda p, q: 2 * math.cos(q - p)),
-        "Both of your clocks turn equally fast. The second one turns a hundred times more slowly.",
-    ),
-    Mistake(
-        "second clock too quick",
-        _products(lambda p, q: math.cos(q - p) + math.cos((q - p) / 10)),
-        "The first clock is right. The second turns by 1 / 10000^(2/4) per token, and the root of "
-        "10000 is 100.",
-    ),
-    Mistake(
-        "degrees",
-        _products(lambda p, q: _from_distance(math.radians(p), math.radians(q))),
-        "Your calculator takes the angles for degrees. Switch it to radians.",
-    ),
-    Mistake(
-        "sines",
-        _products(lambda p, q: math.sin(q - p) + math.sin((q - p) / 100)),
-        "You took sines of the distance. sin a sin b + cos a cos b is the *cosine* of a - b.",
-    ),
-    Mistake(
-        "sums of the positions",
-        _products(lambda p, q: math.cos(q + p) + math.cos((q + p) / 100)),
-        "You took the cosine of the sum. sin a sin b + cos a cos b is the cosine of a - b.",
-    ),
-    Mistake(
-        "cosine of the vectors",
-        DOT_PRODUCTS / 2,
-        "You divided by the lengths, which gives the cosine. The dot product itself was asked for.",
-    ),
-)
+DOT_MISTAKES = read_mistakes("dot_products", globals())
+DOT_PAGE = Numbers(DOT_PRODUCTS, [f"PE({p}) · PE({q})" for p, q in PAIRS], tolerance=5e-3)
 
 
-@exercise(
-    mistakes=DOT_MISTAKES,
-    page=Numbers(
-        right=DOT_PRODUCTS,
-        labels=[f"PE({p}) · PE({q})" for p, q in PAIRS],
-        tolerance=5e-3,
-    ),
-)
-def dot_products(answer: Any) -> Verdict:
+@exercise(mistakes=DOT_MISTAKES, page=DOT_PAGE)
+def dot_products(answer: Any) -> CheckResult:
     """Check three dot products of sinusoidal vectors of width 4."""
-    return check_values(
+    return check_numbers(
         answer,
-        DOT_PRODUCTS,
+        DOT_PAGE,
         DOT_MISTAKES,
-        tolerance=5e-3,
+        otherwise=[
+            "Of each pair only the distance counts. The first clock gives the cosine of it, the "
+            "second the cosine of a hundredth of it. Add both."
+        ],
         praise="Two of them are equal: the distance is. And no vector was ever written down.",
-        otherwise="Of each pair only the distance counts. The first clock gives the cosine of it, "
-        "the second the cosine of a hundredth of it. Add both.",
     )

@@ -6,11 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise, from_museum
-from attncourse.checking.functions import check_rows
+from attncourse.checking.exercise import exercise, from_museum
+from attncourse.checking.functions import check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
+from attndoctor.check_result import CheckResult
 from attndoctor.museum.scale import SCALE_TWICE
-from attndoctor.verdict import Verdict
 
 _DOT_PRODUCTS = torch.tensor([0.0, 2 * math.log(2), 2 * math.log(5)], dtype=torch.float64)
 _VALUES = torch.tensor([8.0, 16.0, 24.0], dtype=torch.float64)
@@ -26,93 +27,29 @@ _WEIGHTS = _SCORES.softmax(0)
 _OVERLOOKED = _SCORES.exp() * (_SCORES > 0)
 
 ROW_MISTAKES = (
-    Mistake(
-        "forgot the scale",
-        _row_and_output(_DOT_PRODUCTS.softmax(0)),
-        "These are the weights of the raw dot products. The queries are d_k = 4 numbers wide: "
-        "divide by the square root of that first.",
-    ),
+    *read_mistakes("softmax_row", globals()),
     from_museum(SCALE_TWICE, _row_and_output((_DOT_PRODUCTS / 4).softmax(0))),
-    Mistake(
-        "shares of the scores",
-        _row_and_output(_SCORES / _SCORES.sum()),
-        "You divided the scores by their sum. Take e to the power of each score first.",
-    ),
-    Mistake(
-        "e to the power 0 taken for 0",
-        _row_and_output(_OVERLOOKED / _OVERLOOKED.sum()),
-        "Key 0 gets a share as well: e to the power 0 is 1, not 0.",
-    ),
-    Mistake(
-        "forgot to divide by the sum",
-        _row_and_output(_SCORES.exp()),
-        "The exponentials are right, but weights are shares: divide by their sum.",
-    ),
-    Mistake(
-        "percent",
-        _row_and_output(100 * _WEIGHTS, (_WEIGHTS @ _VALUES).item()),
-        "The weights are right, in percent. Give them as shares of 1: a half is 0.5.",
-    ),
-    Mistake(
-        "turned around",
-        _row_and_output(_WEIGHTS.flip(0)),
-        "The three weights are there, but turned around: key 0's comes first.",
-    ),
-    Mistake(
-        "winner takes all",
-        _row_and_output(torch.tensor([0.0, 0.0, 1.0]).double()),
-        "You gave everything to the best key. The softmax leaves the others a share.",
-    ),
-    Mistake(
-        "plain mean of the values",
-        _row_and_output(_WEIGHTS, _VALUES.mean().item()),
-        "The weights are right. The output is their *weighted* average of the values; yours "
-        "counts all three alike.",
-    ),
-    Mistake(
-        "values added up",
-        _row_and_output(_WEIGHTS, _VALUES.sum().item()),
-        "The weights are right. In the output, each value counts only with its weight.",
-    ),
-    Mistake(
-        "the best key's value",
-        _row_and_output(_WEIGHTS, _VALUES.max().item()),
-        "The weights are right. The output isn't the value of the best key alone; the others "
-        "count with their weights.",
-    ),
-    Mistake(
-        "not yet divided by the sum",
-        _row_and_output(_WEIGHTS, (_SCORES.exp() @ _VALUES).item()),
-        "The weights are right. For the output you mixed the values with the exponentials: take "
-        "the weights.",
-    ),
+)
+SOFTMAX_ROW_PAGE = Numbers(
+    right=_row_and_output(_WEIGHTS),
+    labels={"The weights": ["key 0", "key 1", "key 2"], "The output": ["one number"]},
+    tolerance=2e-3,
+    rows_apart=True,
 )
 
 
-@exercise(
-    mistakes=ROW_MISTAKES,
-    page=Numbers(
-        right=_row_and_output(_WEIGHTS),
-        labels={"The weights": ["key 0", "key 1", "key 2"], "The output": ["one number"]},
-        tolerance=2e-3,
-        rows_apart=True,
-    ),
-)
-def softmax_row(answer: Any) -> Verdict:
+@exercise(mistakes=ROW_MISTAKES, page=SOFTMAX_ROW_PAGE)
+def softmax_row(answer: Any) -> CheckResult:
     """Check four numbers: the three weights of a row, then its output."""
-    return check_rows(
+    return check_numbers(
         answer,
-        _row_and_output(_WEIGHTS),
+        SOFTMAX_ROW_PAGE,
         ROW_MISTAKES,
-        rows=[
-            (
-                3,
-                "Go step by step: dot product / sqrt(d_k), then e to that power (a whole number "
-                "each time), then each one's share of the sum.",
-            ),
-            (1, "The weights are right, the output isn't: weight times value, and add all three."),
+        otherwise=[
+            "Go step by step: dot product / sqrt(d_k), then e to that power (a whole number "
+            "each time), then each one's share of the sum.",
+            "The weights are right, the output isn't: weight times value, and add all three.",
         ],
-        tolerance=2e-3,
         praise="The weights sum to 1, and the output lies between the smallest and the largest "
         "value.",
     )
@@ -132,88 +69,33 @@ _REACHES = _reaches(_CORNERS @ _ALONG)
 
 _TOLERANCE = 1e-2  # two decimals of a distance are enough to know it by
 
-REACH_MISTAKES = (
-    Mistake(
-        "lengths",
-        _reaches(_CORNERS.norm(dim=1)),
-        "These are lengths. What counts along a direction is the dot product with it: here the "
-        "sum of both numbers.",
-    ),
-    Mistake(
-        "products without the sum",
-        _reaches(_CORNERS.prod(1)),
-        "You multiplied the two numbers of each point. Multiply each by the direction's number, "
-        "and add up.",
-    ),
-    Mistake(
-        "divided by the length of the direction",
-        _reaches(_CORNERS @ _ALONG / 2**0.5),
-        "You divided by the length of the direction. That is right for distances, and not needed "
-        "here: give the dot products themselves.",
-    ),
-    Mistake(
-        "along the first axis alone",
-        _reaches(_CORNERS[:, 0]),
-        "You read off the first numbers, which is how far along [1, 0]. The direction is [1, 1].",
-    ),
-    Mistake(
-        "along the second axis alone",
-        _reaches(_CORNERS[:, 1]),
-        "You read off the second numbers, which is how far along [0, 1]. The direction is [1, 1].",
-    ),
-    Mistake(
-        "the mean as the farthest average",
-        _reaches(_CORNERS @ _ALONG, 3.0),
-        "Your average counts all three values alike. Other weights reach farther: what if one "
-        "value gets nearly all of them?",
-    ),
-    Mistake(
-        "the sum as the farthest average",
-        _reaches(_CORNERS @ _ALONG, 9.0),
-        "You added the values up. The weights of an average sum to 1, so a value can get more only "
-        "if others get less.",
-    ),
-    Mistake(
-        "the target as an average",
-        _reaches(_CORNERS @ _ALONG, 6.0),
-        "That is how far the target lies. How far do the values come, however they are weighted?",
-    ),
+REACH_MISTAKES = read_mistakes("reach", globals())
+REACH_PAGE = Numbers(
+    right=_REACHES,
+    labels={
+        "The values": ["[0, 0]", "[4, 1]", "[1, 3]"],
+        "The target": ["[3, 3]"],
+        "An average of the values": ["at most"],
+    },
+    tolerance=_TOLERANCE,
+    rows_apart=True,
 )
 
 
-@exercise(
-    mistakes=REACH_MISTAKES,
-    page=Numbers(
-        right=_REACHES,
-        labels={
-            "The values": ["[0, 0]", "[4, 1]", "[1, 3]"],
-            "The target": ["[3, 3]"],
-            "An average of the values": ["at most"],
-        },
-        tolerance=_TOLERANCE,
-        rows_apart=True,
-    ),
-)
-def reach(answer: Any) -> Verdict:
+@exercise(mistakes=REACH_MISTAKES, page=REACH_PAGE)
+def reach(answer: Any) -> CheckResult:
     """Check how far three values, a target and any average of the values lie along [1, 1]."""
-    return check_rows(
+    return check_numbers(
         answer,
-        _REACHES,
+        REACH_PAGE,
         REACH_MISTAKES,
-        rows=[
-            (
-                3,
-                "One of the values at least isn't right. How far a point lies along [1, 1] is "
-                "their dot product: its two numbers, added.",
-            ),
-            (1, "The values are right, the target isn't: its two numbers, added."),
-            (
-                1,
-                "The dot products are right. An average lies between the things that it averages, "
-                "along any direction: so what is the most that it can be?",
-            ),
+        otherwise=[
+            "One of the values at least isn't right. How far a point lies along [1, 1] is "
+            "their dot product: its two numbers, added.",
+            "The values are right, the target isn't: its two numbers, added.",
+            "The dot products are right. An average lies between the things that it averages, "
+            "along any direction: so what is the most that it can be?",
         ],
-        tolerance=_TOLERANCE,
         praise="The target lies farther than any average of the values: no weights reach it. (With "
         "keys the same thought solves the puzzle at the top: the key of *was* is an average of "
         "other keys, so its score never lies above all of theirs.)",

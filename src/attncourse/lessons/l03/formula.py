@@ -2,273 +2,68 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise, from_museum
+from attncourse.checking.exercise import Mistake, exercise, from_museum, hints_by_name
 from attncourse.checking.functions import check_function, not_yet
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attndoctor.museum import Exhibit, attend, masks, rows, scale, scores
-from attndoctor.verdict import Verdict
 from attnlib.functional import scaled_dot_product_attention
-
-# A step of attention that a mistake replaces.
-Step = Callable[..., Tensor]
 
 
 def _from(exhibit: Exhibit) -> Mistake:
     return from_museum(exhibit, partial(attend, **exhibit.steps))
 
 
-def _with_score(score: Step) -> Callable:
-    return partial(attend, score=score)
-
-
-def _scaled(q: Tensor, k: Tensor) -> Tensor:
-    """Multiply queries by keys that are turned already, rightly or not."""
-    return q @ k / math.sqrt(q.shape[-1])
-
-
-def _only_output(*arguments: Any) -> Tensor:
-    return attend(*arguments)[0]
-
-
-def _swapped(*arguments: Any) -> tuple[Tensor, Tensor]:
-    output, weights = attend(*arguments)
-    return weights, output
-
-
-def _inverted(fill: float) -> Callable:
-    """Fill where the mask is True, which is what says "may look"."""
-    return partial(attend, weigh=lambda scores, mask: scores.masked_fill(mask, fill).softmax(-1))
+def _with(**steps: Any) -> Callable:
+    """Return attention with other steps."""
+    return partial(attend, **steps)
 
 
 def _softmax_over(axis: int) -> Callable:
-    return partial(
-        attend,
+    return _with(
         softmax=lambda scores: scores.softmax(axis),
         weigh=lambda scores, mask: scores.masked_fill(~mask, -math.inf).softmax(axis),
     )
 
 
-def _renormalized(repaired: float = math.nan) -> Callable:
-    """Share out again what a mask has left of the weights; 0 / 0 may be repaired."""
-
-    def weigh(scores: Tensor, mask: Tensor) -> Tensor:
-        weights = scores.softmax(-1) * mask
-        return (weights / weights.sum(-1, keepdim=True)).nan_to_num(repaired)
-
-    return partial(attend, weigh=weigh)
-
-
-def _exponentials(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    exponentials = scores.exp() if mask is None else scores.exp() * mask
-    return exponentials / exponentials.sum(-1, keepdim=True)
-
-
-def _filled(fill: float) -> Callable:
-    return partial(attend, weigh=lambda scores, mask: scores.masked_fill(~mask, fill).softmax(-1))
-
-
-def _filled_and_cut(fill: float) -> Callable:
-    """Fill, and set what is left on forbidden keys to 0 after the softmax."""
-
-    def weigh(scores: Tensor, mask: Tensor) -> Tensor:
-        return scores.masked_fill(~mask, fill).softmax(-1) * mask
-
-    return partial(attend, weigh=weigh)
-
-
-def _added(number: float) -> Callable:
-    return partial(attend, weigh=lambda scores, mask: (scores + number * ~mask).softmax(-1))
-
-
-def _output_not_repaired(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    if mask is None:
-        return attend(q, k, v)
-    output, weights = _filled(-math.inf)(q, k, v, mask)
-    return output, weights.nan_to_num(0.0)
-
-
-def _mixed_keys(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    return attend(q, k, k, mask)
-
-
-def _scaled_by_tokens(axis_of: int) -> Callable:
-    """Divide by the root of the number of queries (0) or keys (1)."""
-    return _with_score(lambda *qk: qk[0] @ qk[1].mT / math.sqrt(qk[axis_of].shape[-2]))
+def _shares(numbers: Tensor) -> Tensor:
+    return numbers / numbers.sum(-1, keepdim=True)
 
 
 # The stages are checked one after the other, so that a wrong scale gets its hint before anything
 # is said about masks.
-_TOKENS = Mistake(
-    "divided by sqrt(T)",
-    _scaled_by_tokens(1),
-    "You divided by the root of the number of tokens. The scale comes from the width of a query: "
-    "the last axis.",
-)
 _FORMULA = (
     _from(scale.NO_SCALE),
     _from(scale.SCALE_TWICE),
-    _TOKENS,
     _from(scale.SCALE_UPSIDE_DOWN),
     _from(scale.HALVED),
     _from(scale.FLOORED),
     _from(scale.SCALE_AFTER_SOFTMAX),
-    Mistake(
-        "divided by sqrt(d_v)",
-        lambda q, k, v, mask=None: attend(
-            q, k, v, mask, score=lambda q, k: q @ k.mT / math.sqrt(v.shape[-1])
-        ),
-        "You divided by the root of the width of V. The dot products are made of queries and keys: "
-        "take their width.",
-    ),
-    Mistake(
-        "forgot the transpose",
-        _with_score(_scaled),
-        "Q @ K doesn't fit: score i, j is row i of Q times *row* j of K. Transpose the last two "
-        "axes of K.",
-    ),
     _from(scores.RESHAPED_KEYS),
-    Mistake(
-        "transposed axes 0 and 1",
-        _with_score(lambda q, k: _scaled(q, k.transpose(0, 1))),
-        "You transposed the first axes of K (as K.T does too). That fits a single sequence; with a "
-        "batch and heads in front, count the axes from the end.",
-    ),
-    Mistake(
-        "transposed axes 1 and 2",
-        _with_score(lambda q, k: _scaled(q, k.transpose(1, 2))),
-        "You transposed axes 1 and 2 of K. That fits [B, T, d_k] alone; count the axes from the "
-        "end, so that any number of axes may stand in front.",
-    ),
     _from(scores.SOFTMAX_OVER_QUERIES),
     _from(scores.SOFTMAX_OVER_HEADS),
-    Mistake(
-        "softmax over axis 0",
-        _softmax_over(0),
-        "You took the softmax over axis 0, the first one. The keys are the last axis: -1.",
-    ),
-    Mistake(
-        "softmax over axis 2",
-        _softmax_over(2),
-        "You took the softmax over axis 2. That is the keys for [B, T, d_k] alone: count from the "
-        "end.",
-    ),
-    Mistake(
-        "softmax over axis 3",
-        _softmax_over(3),
-        "You took the softmax over axis 3. That is there only if a batch and heads stand in front: "
-        "count from the end.",
-    ),
-    Mistake(
-        "no softmax",
-        partial(attend, softmax=lambda scores: scores),
-        "The scores are used as weights. The softmax is missing.",
-    ),
-    Mistake(
-        "returned only the output",
-        _only_output,
-        "The output is right, but return two things: output, weights. (PyTorch's own "
-        "function returns the output alone, and unpacking it would split the batch.)",
-    ),
-    Mistake(
-        "returned the weights first",
-        _swapped,
-        "Both results are right, in the wrong order: first the output, then the weights.",
-    ),
-    Mistake(
-        "returned the scores",
-        lambda q, k, v, mask=None: (attend(q, k, v, mask)[0], _scaled(q, k.mT)),
-        "The output is right, but the second result holds the scores. Return what the softmax made "
-        "of them.",
-    ),
-    Mistake(
-        "mixed the keys",
-        _mixed_keys,
-        "The weights are right, but you mixed the rows of K. What is handed over are the values.",
-    ),
+    *read_mistakes("formula", globals()),
 )
-# Mistakes in other clothes, with the same hints.
-_FORMULA_TOO = (replace(_TOKENS, answer=_scaled_by_tokens(0)),)
-
-_MASK = (
-    Mistake(
-        "ignored the mask",
-        partial(attend, weigh=lambda scores, mask: scores.softmax(-1)),
-        "Right without a mask. With one, it has no effect yet.",
-    ),
+_MASKED = (
     _from(masks.INVERTED),
-    Mistake(
-        "inverted with -inf",
-        _inverted(-math.inf),
-        "You fill where the mask is True, so it works the wrong way round: True means that a query "
-        "*may* look. (A query that may look everywhere then has 0 / 0, not a number.)",
-    ),
-    Mistake(
-        "inverted with -1e9",
-        _inverted(-1e9),
-        "You fill where the mask is True, which hides what a query *may* look at. It works the "
-        "wrong way round: fill where the mask is False.",
-    ),
     _from(masks.AFTER_SOFTMAX),
     _from(masks.FILLED_WITH_ZERO),
     _from(masks.ADDED),
+    *read_mistakes("masked", globals()),
 )
-
-_INFINITE = Mistake(
-    "minus infinity times the mask",
-    _added(-math.inf),
-    "You multiplied infinity by the mask, and 0 times infinity is not a number. Fill in minus "
-    "infinity where the mask is False, by masked_fill or torch.where.",
-)
-_RENORMALIZED = Mistake(
-    "mask after the softmax, renormalized",
-    _renormalized(),
-    "Nearly right: on paper, weights that are masked and divided by their sum are the same. But "
-    "where a forbidden key scores far above the others (200, say), the softmax has rounded theirs "
-    "to 0 already, and 0 / 0 or zeros are left. Mask the scores, before the softmax.",
-)
-_TOO_LITTLE = Mistake(
-    "not low enough",
-    _filled(-100.0),
-    "The number in forbidden places isn't low enough: where scores are large, a forbidden key "
-    "still gets the weight. Only minus infinity lies below every score.",
-)
-_BY_HAND = Mistake(
-    "exponentials of all scores",
-    partial(attend, softmax=_exponentials, weigh=_exponentials),
-    "Right where scores are near each other. A thousand apart, exponentials are infinite or 0, and "
-    "shares of them aren't numbers: mask the scores with minus infinity, and leave the rest to "
-    "softmax, which subtracts the largest score of a row before.",
-)
-_FAR_APART = (_RENORMALIZED, _TOO_LITTLE, _BY_HAND)
-_MASK_TOO = (replace(_TOO_LITTLE, answer=_filled(-10.0)),)
-_FAR_APART_TOO = (
-    replace(_RENORMALIZED, answer=_renormalized(0.0)),
-    replace(_TOO_LITTLE, answer=_added(-100.0)),
-    replace(_TOO_LITTLE, answer=_filled_and_cut(-100.0)),
-)
-
+_FAR_APART = read_mistakes("far_apart", globals())
 _FULLY_MASKED = (
     _from(rows.NAN_ROWS),
     _from(rows.FINITE_MINIMUM),
-    Mistake(
-        "a number added to forbidden scores",
-        _added(-1e4),
-        "In a row that may look nowhere you add the same number to every score, and a softmax sees "
-        "differences only: it looks as if nothing were forbidden. Its weights should be 0.",
-    ),
-    Mistake(
-        "only the weights repaired",
-        _output_not_repaired,
-        "The weights of a row that may look nowhere are 0 now, but its output is still made of the "
-        "ones from before: mix the values when the weights are finished.",
-    ),
+    *read_mistakes("fully_masked", globals()),
 )
+HINTS = hints_by_name(_FAR_APART)
 
 
 def _inputs(masked: bool, fully_masked: bool) -> list[tuple[Tensor, ...]]:
@@ -310,14 +105,14 @@ def _far_apart() -> list[tuple[Tensor, ...]]:
     return cases
 
 
-@exercise(mistakes=(*_FORMULA, *_MASK, _INFINITE, *_FAR_APART, *_FULLY_MASKED))
-def attention(answer: Any) -> Verdict:
+@exercise(mistakes=(*_FORMULA, *_MASKED, *_FAR_APART, *_FULLY_MASKED))
+def attention(answer: Any) -> CheckResult:
     """Check `attention(Q, K, V, mask=None)`, which returns the output and the weights."""
     far_apart = _far_apart()
     stages = (
-        ((*_FORMULA, *_FORMULA_TOO), _inputs(masked=False, fully_masked=False)),
-        ((*_MASK, _INFINITE, *_MASK_TOO), _inputs(masked=True, fully_masked=False)),
-        ((*_FAR_APART, *_FAR_APART_TOO), far_apart),
+        (_FORMULA, _inputs(masked=False, fully_masked=False)),
+        ((*_MASKED, *_FAR_APART), _inputs(masked=True, fully_masked=False)),
+        (_FAR_APART, far_apart),
         (_FULLY_MASKED, _inputs(masked=True, fully_masked=True)),
     )
     asked = sum(len(inputs) for _, inputs in stages)
@@ -334,5 +129,5 @@ def attention(answer: Any) -> Verdict:
         if not verdict:
             known = any(verdict.message == mistake.hint for mistake in mistakes)
             lost = inputs is far_apart and not known
-            return not_yet(_BY_HAND.hint) if lost else verdict
+            return not_yet(HINTS["exponentials"]) if lost else verdict
     return verdict

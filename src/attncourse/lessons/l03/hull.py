@@ -6,73 +6,19 @@ import torch
 from torch import Tensor
 
 from attncourse.checking.calling import Outcome, as_outputs, call, describe
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_tensor
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 
 def _beyond(v: Tensor) -> Tensor:
     return v.amax(0) + 1
 
 
-_REACHED = Mistake(
-    "one of the values",
-    lambda v: (v[0], v[0] - v.mean(0)),
-    "Your target can be reached: there are weights that give it. (All weight on one token "
-    "gives that token's value.)",
-)
-_NEAR = Mistake(
-    "twice a value",
-    lambda v: (2 * v[0], v[0]),
-    "Far away from one value may be close to another: for some V your target is still a mix "
-    "of the values. Go beyond *all* of them.",
-)
-_FIXED = Mistake(
-    "one fixed target",
-    lambda v: (v.new_full((v.shape[1],), 100.0), v.new_ones(v.shape[1])),
-    "Your target is the same for every V. Some V reach it; choose it by looking at V.",
-)
-_STEP = Mistake(
-    "a fixed step from the mean",
-    lambda v: (v.mean(0) + 100, v.new_ones(v.shape[1])),
-    "You go a fixed way from the middle. Values that lie a thousand apart still have your target "
-    "between them: let V say how far is far enough.",
-)
-_MULTIPLIED = Mistake(
-    "twice the largest number",
-    lambda v: (2 * v.amax(0), v.new_ones(v.shape[1])),
-    "The step by which you go beyond is made of the values' own numbers. Where all values are 0 it "
-    "is 0 too, and your target is one of them; and twice a negative number lies before it. Add a "
-    "step of your own.",
-)
-_TURNED = Mistake(
-    "direction turned around",
-    lambda v: (_beyond(v), -v.new_ones(v.shape[1])),
-    "Your target is out of reach, but your direction points the wrong way: along it, the "
-    "target comes before the values, not after them.",
-)
-_SWAPPED = Mistake(
-    "the direction first",
-    lambda v: (v.new_ones(v.shape[1]), _beyond(v)),
-    "Both are there, in the wrong order: first the target, then the direction.",
-)
-_ZEROS = Mistake(
-    "direction of zeros",
-    lambda v: (_beyond(v), v.new_zeros(v.shape[1])),
-    "A direction of zeros tells nothing apart: every dot product with it is 0.",
-)
-_UNPROVED = Mistake(
-    "a direction that doesn't separate",
-    lambda v: (_beyond(v), (torch.arange(v.shape[1]) == 0) * 2.0 - 1),
-    "Your target seems out of reach, but the direction doesn't prove it: some value lies as "
-    "far along it as the target does.",
-)
-_ONE_RESULT = Mistake(
-    "only a target",
-    _beyond,
-    "Return two results: the target, and the direction that proves it out of reach.",
-)
+MISTAKES = read_mistakes("unreachable", globals())
+HINTS = hints_by_name(MISTAKES)
 
 
 _DIAMOND = torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
@@ -125,7 +71,7 @@ def _problem(outcome: Outcome, v: Tensor) -> str | None:
         return outcome.complaint
     results = as_outputs(outcome.outputs)
     if len(results) != 2:
-        return _ONE_RESULT.hint
+        return HINTS["one_result"]
     tensors = []
     for name, result in zip(("target", "direction"), results, strict=True):
         tensor = as_tensor(result)
@@ -144,19 +90,14 @@ def _problem(outcome: Outcome, v: Tensor) -> str | None:
     if along > values_along.max() + margin:
         return None
     if _is_reached(target, v.double()):
-        return _REACHED.hint
+        return HINTS["reached"]
     if not direction.any():
-        return _ZEROS.hint
-    return _TURNED.hint if along < values_along.min() - margin else _UNPROVED.hint
+        return HINTS["zeros"]
+    return HINTS["turned"] if along < values_along.min() - margin else HINTS["unproved"]
 
 
-@exercise(
-    mistakes=(
-        _REACHED, _NEAR, _FIXED, _STEP, _MULTIPLIED, _SWAPPED, _TURNED, _ZEROS, _UNPROVED,
-        _ONE_RESULT,
-    )
-)  # fmt: skip
-def unreachable(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def unreachable(answer: Any) -> CheckResult:
     """Check `unreachable(V)`: a target [d] that no weights reach, and a direction that proves it.
 
     The proof: every output is an average of V's rows, so along any direction it lies no farther
@@ -174,11 +115,13 @@ def unreachable(answer: Any) -> Verdict:
         if outcome.complaint:
             return not_yet(outcome.complaint)
     if not any(map(_problem, map(_turned_around, outcomes), rows)):
-        return not_yet(_SWAPPED.hint)
-    if 0 < problems.count(_REACHED.hint) < len(problems):  # right for some V by luck
-        reached = [v for v, problem in zip(rows, problems, strict=True) if problem == _REACHED.hint]
+        return not_yet(HINTS["swapped"])
+    if 0 < problems.count(HINTS["reached"]) < len(problems):  # right for some V by luck
+        reached = [
+            v for v, problem in zip(rows, problems, strict=True) if problem == HINTS["reached"]
+        ]
         if not any(v.any() for v in reached):
-            return not_yet(_MULTIPLIED.hint)
+            return not_yet(HINTS["multiplied"])
         return not_yet(_hint_on_luck(outcomes, rows))
     return not_yet(next(problem for problem in problems if problem))
 
@@ -191,6 +134,6 @@ def _hint_on_luck(outcomes: list[Outcome], rows: list[Tensor]) -> str:
     """Return the hint for targets that are out of reach for some V, and not for others."""
     first, second = (torch.as_tensor(as_outputs(outcome.outputs)[0]) for outcome in outcomes[:2])
     if same_numbers(first, second, tolerance=0.0):
-        return _FIXED.hint
+        return HINTS["fixed"]
     step, another = first - rows[0].mean(0), second - rows[1].mean(0)
-    return _STEP.hint if same_numbers(step, another, tolerance=1e-3) else _NEAR.hint
+    return HINTS["step"] if same_numbers(step, another, tolerance=1e-3) else HINTS["near"]

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import check_function, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_tensor
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -32,84 +33,6 @@ def _is_equivariant(layer: Layer, x: Tensor) -> bool:
     return all(_same(layer(x[p]), layer(x)[p]) for p in _shuffles(len(x)))
 
 
-_ONE_SHUFFLE = Mistake(
-    "one shuffle",
-    lambda layer, x: _follows(layer, x, torch.randperm(len(x))),
-    "You said yes after a single shuffle, and that one may be lucky: a layer that cares about one "
-    "token alone passes whenever this token stays where it is. Try several before you say yes.",
-)
-_EXACT = Mistake(
-    "compared exactly",
-    lambda layer, x: all(torch.equal(layer(x[p]), layer(x)[p]) for p in _shuffles(len(x))),
-    "Adding the same numbers in another order rounds differently: compare with a tolerance, such "
-    "as atol=1e-4. (torch.allclose allows much less if it isn't told.)",
-)
-_TABLE = Mistake(
-    "a table of comparisons",
-    lambda layer, x: layer(x[p := torch.randperm(len(x))]) == layer(x)[p],
-    "You return a table that compares number by number. Return one verdict, True or False, "
-    "about all of them: torch.allclose gives it, with a tolerance for rounding.",
-)
-_AGAIN = Mistake(
-    "shuffled again instead of back",
-    lambda layer, x: all(_same(layer(x[p])[p], layer(x)) for p in _cycles(len(x))),
-    "You shuffle the output with the same places once more, which doesn't undo the shuffle. "
-    "Compare with layer(x), shuffled.",
-)
-_UNCHANGED = Mistake(
-    "unchanged instead of shuffled along",
-    lambda layer, x: all(_same(layer(x[p]), layer(x)) for p in _cycles(len(x))),
-    "You ask whether the output stays the same, though the tokens have moved. It should be "
-    "shuffled as they are: by the same places.",
-)
-EQUIVARIANT_MISTAKES = (
-    _UNCHANGED,
-    _AGAIN,
-    Mistake(
-        "shuffled twice the output",
-        lambda layer, x: all(_same(layer(x)[p], layer(x)[p]) for p in _shuffles(len(x))),
-        "Your function never says no. Does the layer get to see the shuffled tokens?",
-    ),
-    Mistake(
-        "never yes",
-        lambda layer, x: False,
-        "Your function never says yes. For some of the layers layer(x[shuffle]) and "
-        "layer(x)[shuffle] are the same, up to rounding.",
-    ),
-    Mistake(
-        "the answer turned around",
-        lambda layer, x: not _is_equivariant(layer, x),
-        "You answer the opposite: True where a shuffle of the rows just shuffles the result.",
-    ),
-    Mistake(
-        "only turned around",
-        lambda layer, x: _same(layer(x.flip(0)), layer(x).flip(0)),
-        "Turning the sequence around is one shuffle among many. A layer that averages each token "
-        "with its two neighbors passes that one; try random shuffles.",
-    ),
-    Mistake(
-        "only rolled",
-        lambda layer, x: _same(layer(x.roll(1, 0)), layer(x).roll(1, 0)),
-        "Rolling keeps neighbors together, and the last token becomes a neighbor of the first. A "
-        "layer that averages each token with the one before it, all around, passes that; try "
-        "random shuffles.",
-    ),
-    Mistake(
-        "only swapped two tokens",
-        lambda layer, x: _follows(layer, x, _swap(len(x))),
-        "Swapping the first two tokens is one shuffle among many. A layer may treat these two "
-        "alike and the others not; try random shuffles.",
-    ),
-    Mistake(
-        "shuffled the features",
-        lambda layer, x: all(_same(layer(x[:, p]), layer(x)[:, p]) for p in _shuffles(x.shape[1])),
-        "You moved the columns of x, which are features (a roll without an axis moves them too). "
-        "Tokens are its rows.",
-    ),
-    _EXACT,
-)  # fmt: skip
-
-
 def _follows(layer: Layer, x: Tensor, shuffle: Tensor | list[int]) -> bool:
     return _same(layer(x[shuffle]), layer(x)[shuffle])
 
@@ -117,6 +40,11 @@ def _follows(layer: Layer, x: Tensor, shuffle: Tensor | list[int]) -> bool:
 def _cycles(T: int) -> list[Tensor]:
     """Return shuffles of which none undoes itself if there are more than two tokens."""
     return [torch.arange(T).roll(1), torch.arange(T).roll(1)[_swap(T)]]
+
+
+MISTAKES = read_mistakes("is_equivariant", globals())
+NOTICED = read_mistakes("noticed", globals())  # otherwise than by what they answer
+HINTS = hints_by_name((*MISTAKES, *NOTICED))
 
 
 def _attention_layer(d: int, *, causal: bool = False) -> Layer:
@@ -176,8 +104,8 @@ def _says_yes_too_soon(answer: Callable, layer: Layer, x: Tensor) -> bool:
     return not watched.several
 
 
-@exercise(mistakes=(*EQUIVARIANT_MISTAKES, _ONE_SHUFFLE, _TABLE))
-def is_equivariant(answer: Any) -> Verdict:
+@exercise(mistakes=(*MISTAKES, *NOTICED))
+def is_equivariant(answer: Any) -> CheckResult:
     """Check `is_equivariant(layer, x)`: does a layer [T, d] -> [T, d] follow every shuffle?"""
     layers = [
         (name, layer, torch.randn(T, d))
@@ -191,23 +119,23 @@ def is_equivariant(answer: Any) -> Verdict:
         answer,
         _is_equivariant,
         cases,
-        EQUIVARIANT_MISTAKES,
+        MISTAKES,
         output_names=["your verdict"],
         praise="Right about attention with and without positions, with a causal mask, and about "
         "three layers that aren't attention.",
     )
     if verdict:
         too_soon = _says_yes_too_soon(answer, *cases[0])
-        return not_yet(_ONE_SHUFFLE.hint) if too_soon else verdict
-    if verdict.message == _AGAIN.hint and not _allows_swaps(answer, *cases[0]):
-        return not_yet(_UNCHANGED.hint)
-    known = any(verdict.message == mistake.hint for mistake in EQUIVARIANT_MISTAKES)
+        return not_yet(HINTS["one_shuffle"]) if too_soon else verdict
+    if verdict.message == HINTS["again"] and not _allows_swaps(answer, *cases[0]):
+        return not_yet(HINTS["unchanged"])
+    known = any(verdict.message == mistake.hint for mistake in MISTAKES)
     outcomes = [call(answer, case) for case in cases]
     if not known and (complaint := next((o.complaint for o in outcomes if o.complaint), "")):
         return not_yet(complaint)
     given = [as_tensor(outcome.outputs) for outcome in outcomes]
     if any(said is not None and said.dim() > 0 for said in given):
-        return not_yet(_TABLE.hint)
+        return not_yet(HINTS["table"])
     if known or any(said is None for said in given):
         return verdict
     rights = [_is_equivariant(*case) for case in cases]
@@ -226,6 +154,6 @@ def _hint_on(layers: list[str], given: list[bool], rights: list[bool]) -> str:
     """Say about which layer an answer is wrong, or that it wants too much of rounded numbers."""
     wrong = [at for at, right in enumerate(rights) if given[at] != right]
     if not any(given[at] for at in wrong):
-        return _EXACT.hint
+        return HINTS["exact"]
     layer = layers[next(at for at in wrong if given[at])]
     return f"You say yes to {layer}: it doesn't follow every shuffle of its tokens."

@@ -4,49 +4,20 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import correct, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_tensor
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 _KEYS = torch.tensor([[0.0, 1, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0]], dtype=torch.float64)
 
-_SHORT = Mistake(
-    "the key itself",
-    [0.0, 1, 0, 1],
-    "Token 0 already gets the largest weight. What makes a softmax sharper without changing "
-    "the order of the scores?",
-)
-_UNSCALED = Mistake(
-    "forgot the scale",
-    [0.0, 0, 0, 7],
-    "Enough without the division by sqrt(d_k) = 2, but the head does divide.",
-)
-_SHARED = Mistake(
-    "shared with token 2",
-    [0.0, 20, 0, 0],
-    "Token 0 has to share: its best rival's score is just as high. Reward something that only "
-    "token 0's key has.",
-)
-_OTHER = Mistake(
-    "the wrong token",
-    [20.0, 0, 20, 0],
-    "Another key matches your query best. Write down your query's three dot products.",
-)
-_AWAY = Mistake(
-    "the wrong sign",
-    [0.0, -10, 0, -10],
-    "Token 0 gets the smallest weight of all: your query points away from its key.",
-)
-_WEIGHTS = Mistake(
-    "weights instead of a query",
-    [1.0, 0, 0],
-    "A query has as many numbers as a key: four. You can't set the weights themselves.",
-)
+MISTAKES = read_mistakes("copying_query", globals())
+HINTS = hints_by_name(MISTAKES)
 
 
-@exercise(mistakes=(_SHORT, _UNSCALED, _SHARED, _OTHER, _AWAY, _WEIGHTS))
-def copying_query(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def copying_query(answer: Any) -> CheckResult:
     """Check a query [4] that gives token 0 more than 0.99 of token 2's attention."""
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with four numbers.")
@@ -56,7 +27,7 @@ def copying_query(answer: Any) -> Verdict:
     if query.shape == (1, 4):
         query = query[0]
     if query.shape == (3,):
-        return not_yet(_WEIGHTS.hint)
+        return not_yet(HINTS["weights"])
     if query.shape != (4,):
         return not_yet(f"One query is wanted, shape [4], but yours is {list(query.shape)}.")
     products = _KEYS @ query
@@ -67,11 +38,11 @@ def copying_query(answer: Any) -> Verdict:
         return correct("Token 2's output is now token 0's value, almost exactly.")
     rivals = products[1:]
     if products[0] < rivals.min().clamp(max=0):
-        return not_yet(_AWAY.hint)
+        return not_yet(HINTS["away"])
     if torch.isclose(products[0], rivals.max()):
-        return not_yet(_SHARED.hint)
+        return not_yet(HINTS["shared"])
     if products[0] < rivals.max():
-        return not_yet(_OTHER.hint)
+        return not_yet(HINTS["other"])
     if products.softmax(0)[0] > 0.99:
-        return not_yet(_UNSCALED.hint)
-    return not_yet(_SHORT.hint)
+        return not_yet(HINTS["unscaled"])
+    return not_yet(HINTS["short"])

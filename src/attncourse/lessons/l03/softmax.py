@@ -1,16 +1,16 @@
 """A softmax that is safe with any scores."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import check_function, not_yet
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 
 
 def _shares(exponentials: Tensor, axis: int = -1) -> Tensor:
@@ -19,16 +19,6 @@ def _shares(exponentials: Tensor, axis: int = -1) -> Tensor:
 
 def _shifted(scores: Tensor, shift: Tensor | float) -> Tensor:
     return _shares((scores - shift).exp())
-
-
-def _in_place(scores: Tensor) -> Tensor:
-    scores -= scores.amax(-1, keepdim=True)
-    return _shares(scores.exp())
-
-
-def _without_keepdim(scores: Tensor) -> Tensor:
-    exponentials = (scores - scores.amax(-1)).exp()
-    return exponentials / exponentials.sum(-1)
 
 
 class _Watch(TorchFunctionMode):
@@ -43,163 +33,13 @@ class _Watch(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-_PAIR = Mistake(
-    "the maximum with its places",
-    lambda s: _shifted(s, s.max(-1, keepdim=True)),
-    "Along an axis, `max` returns two tensors: the largest scores and their places. Take "
-    "`.values`, or use `amax`, which returns the largest scores alone.",
-)
-_READY_MADE = Mistake(
-    "torch's own",
-    lambda s: s.softmax(-1),
-    "This is torch's own softmax. Here it is to be written with exp, max and sum.",
-)
-_NOTHING = Mistake(
-    "nothing subtracted",
-    lambda s: _shares(s.exp()),
-    "Scores in the thousands overflow: e to the power 1000 is infinite, and infinity over "
-    "infinity is not a number. Which shift of the scores changes no weight? (Where the largest "
-    "score stands is no help, only how large it is.)",
-)
-SOFTMAX_MISTAKES = (
-    Mistake(
-        "the sum of everything",
-        lambda s: (lambda e: e / e.sum())((s - s.amax(-1, keepdim=True)).exp()),
-        "You divided by the sum of the whole tensor, so all rows together sum to 1. Each row needs "
-        "its own sum.",
-    ),
-    Mistake(
-        "the sum over the first axis",
-        lambda s: (lambda e: e / e.sum(0))((s - s.amax(-1, keepdim=True)).exp()),
-        "The maximum is each row's, but you divided by the sums of the columns. A row is divided "
-        "by its own sum.",
-    ),
-    Mistake(
-        "axis 1",
-        lambda s: _shares((s - s.amax(1, keepdim=True)).exp(), 1),
-        "You work along axis 1. That is the last one for a table alone: count from the end, -1.",
-    ),
-    Mistake(
-        "the largest score added",
-        lambda s: _shares((s + s.amax(-1, keepdim=True)).exp()),
-        "You added the largest score, and large scores get larger still: subtract it.",
-    ),
-    Mistake(
-        "the largest size",
-        lambda s: _shifted(s, s.abs().amax(-1, keepdim=True)),
-        "You subtracted the largest absolute value. Where all scores are far below 0, that takes "
-        "them down once more until nothing is left: take the largest score as it is.",
-    ),
-    Mistake(
-        "turned around",
-        lambda s: _shares((s.amax(-1, keepdim=True) - s).exp()),
-        "The signs are turned around: your largest score gets the smallest weight.",
-    ),
-    Mistake(
-        "powers of 2",
-        lambda s: _shares((s - s.amax(-1, keepdim=True)).exp2()),
-        "You took powers of 2. A softmax takes powers of e.",
-    ),
-    Mistake(
-        "without keepdim",
-        _without_keepdim,
-        "Right for a single row, but the axis along which you took the maximum or the sum is gone, "
-        "and what is left no longer fits the rows. Keep it: keepdim=True.",
-    ),
-    _NOTHING,
-    Mistake(
-        "the largest score of all rows",
-        lambda s: _shifted(s, s.max()),
-        "You subtracted the largest score of the whole tensor. A row whose own scores are all far "
-        "below it becomes 0 / 0: each row needs its own.",
-    ),
-    Mistake(
-        "in place",
-        _in_place,
-        "Your function changes the scores that it was given (as -= does). Make a new tensor.",
-    ),
-    Mistake(
-        "over the first axis",
-        lambda s: _shares((s - s.amax(0, keepdim=True)).exp(), 0),
-        "Your columns sum to 1, not your rows: work along the last axis.",
-    ),
-    Mistake(
-        "the maximum over the first axis",
-        lambda s: _shifted(s, s.amax(0, keepdim=True)),
-        "You subtracted the maximum of each column. Within a row all scores must be shifted by the "
-        "same number, or the weights change.",
-    ),
-    Mistake(
-        "the mean",
-        lambda s: _shifted(s, s.mean(-1, keepdim=True)),
-        "Subtracting the mean isn't safe: a score far above it still overflows, and a single -inf "
-        "makes the mean -inf. Which number of the row leaves nothing above 0?",
-    ),
-    Mistake(
-        "the smallest score",
-        lambda s: _shifted(s, s.amin(-1, keepdim=True)),
-        "You subtracted the smallest score, so the others can still be huge. It should leave "
-        "nothing above 0.",
-    ),
-    Mistake(
-        "divided by the largest",
-        lambda s: _shares((s / s.amax(-1, keepdim=True)).exp()),
-        "You divided by the largest score. That is another temperature and changes the weights; "
-        "only a shift doesn't.",
-    ),
-    Mistake(
-        "not normalized",
-        lambda s: (s - s.amax(-1, keepdim=True)).exp(),
-        "The exponentials are safe now, but the rows don't sum to 1 yet.",
-    ),
-    Mistake(
-        "no exponentials",
-        lambda s: _shares(s - s.amax(-1, keepdim=True)),
-        "You divided the shifted scores by their sum. Take e to the power of each first.",
-    ),
-    Mistake(
-        "the old scores in the sum",
-        lambda s: (s - s.amax(-1, keepdim=True)).exp() / s.exp().sum(-1, keepdim=True),
-        "The exponentials above are safe, the sum below isn't: it adds up exponentials of the "
-        "scores as they came. Both need the same shift, or it doesn't cancel.",
-    ),
-    Mistake(
-        "shifted afterwards",
-        lambda s: _shares(s.exp() - s.amax(-1, keepdim=True)),
-        "You took the exponentials first and subtracted then. They have overflowed by that time; "
-        "it is the scores that are shifted.",
-    ),
-    Mistake(
-        "nan taken for 0",
-        lambda s: _shares(s.exp()).nan_to_num(0.0),
-        "You put 0 where the division went wrong. No key is forbidden there: the numbers were only "
-        "too large, or too small, for e to their power. Avoid that, and nothing is left to repair.",
-    ),
-    Mistake(
-        "logarithm",
-        lambda s: s.log_softmax(-1),
-        "These are the logarithms of the weights.",
-    ),
-)  # fmt: skip
+MISTAKES = read_mistakes("stable_softmax", globals())
+NOTICED = read_mistakes("noticed", globals())  # by what is called, or by an error's words
+HINTS = hints_by_name(NOTICED)
 
 
-_CLAMPED = Mistake(
-    "clamped",
-    lambda s: _shares(s.clamp(-80.0, 80.0).exp()),
-    "You cut scores off (by clamp), and scores that were different are now the same. A shift keeps "
-    "their differences.",
-)
-# The same mistakes in other clothes.
-_NAN_FOR_0 = next(mistake for mistake in SOFTMAX_MISTAKES if mistake.name == "nan taken for 0")
-_TOO = (
-    replace(_NOTHING, answer=lambda s: s.exp() / s.exp().sum()),
-    replace(_NAN_FOR_0, answer=lambda s: s.exp() / (s.exp().sum(-1, keepdim=True) + 1e-9)),
-    replace(_NAN_FOR_0, answer=lambda s: s.exp().nan_to_num() / (s.exp().sum(-1, keepdim=True))),
-)
-
-
-@exercise(mistakes=(_PAIR, _READY_MADE, _CLAMPED, *SOFTMAX_MISTAKES))
-def stable_softmax(answer: Any) -> Verdict:
+@exercise(mistakes=(*NOTICED, *MISTAKES))
+def stable_softmax(answer: Any) -> CheckResult:
     """Check `stable_softmax(scores)` along the last axis of [..., T]."""
     forbidden = torch.randn(4, 6)
     forbidden[torch.arange(4), torch.tensor([5, 0, 3, 1])] = -math.inf
@@ -221,19 +61,19 @@ def stable_softmax(answer: Any) -> Verdict:
         with watch:
             return answer(scores)
 
-    known = [mistake.hint for mistake in SOFTMAX_MISTAKES]
+    known = [mistake.hint for mistake in MISTAKES]
     verdict = check_function(
         watched if callable(answer) else answer,
         lambda scores: scores.softmax(-1),
         cases,
-        (*SOFTMAX_MISTAKES, *_TOO),
+        MISTAKES,
         output_names=["the row of weights"],
         tolerance=1e-3,  # neighboring float32 numbers near 5000 are 5e-4 apart
         praise="Safe with thousands, with rows on different levels and with forbidden keys, and "
         "the scores are left as they were.",
     )
     if "torch.return_types.max" in verdict.message:  # in the words of the error that it raised
-        return not_yet(_PAIR.hint)
+        return not_yet(HINTS["pair"])
     if watch.clamps and not verdict and verdict.message not in known:
-        return not_yet(_CLAMPED.hint)
-    return not_yet(_READY_MADE.hint) if verdict and watch.ready_made else verdict
+        return not_yet(HINTS["clamped"])
+    return not_yet(HINTS["ready_made"]) if verdict and watch.ready_made else verdict

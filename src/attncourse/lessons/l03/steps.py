@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import correct, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Order
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 STEPS = {
     "mix": "mix the values with the weights: weights @ V",
@@ -16,58 +17,30 @@ STEPS = {
     "scale": "divide the scores by √d_k",
 }
 
-_LATE_MASK = Mistake(
-    "mask after the softmax",
-    ["project", "match", "scale", "softmax", "mask", "mix"],
-    "After the softmax there are weights, no scores: minus infinity among them is no share of "
-    "anything. The mask has to work on scores, so that the others still sum to 1.",
-)
-_LATE_SCALE = Mistake(
-    "scale after the softmax",
-    ["project", "match", "mask", "softmax", "scale", "mix"],
-    "Weights that are divided no longer sum to 1, and are as far apart as before. The scale works "
-    "on scores.",
-)
-_EARLY_MIX = Mistake(
-    "mixed with scores",
-    ["project", "match", "scale", "mask", "mix", "softmax"],
-    "To mix the values you need the weights, and only the softmax makes them.",
-)
-_EARLY_SCORES = Mistake(
-    "worked on scores before there were any",
-    ["project", "mask", "scale", "match", "softmax", "mix"],
-    "One of your steps works on scores, but queries and keys haven't met yet.",
-)
-_LATE_PROJECTION = Mistake(
-    "projected last",
-    ["match", "scale", "mask", "softmax", "mix", "project"],
-    "Begin with what the tokens bring: every other step needs queries, keys or values.",
-)
-# Which step must come before which, and what to say if it doesn't. Scale and mask may change
+# Which step must come before which, and the mistake if it doesn't. Scale and mask may change
 # places: minus infinity, divided, stays what it is.
 _RULES = (
-    ("project", "match", _LATE_PROJECTION),
-    ("project", "mix", _LATE_PROJECTION),
-    ("match", "softmax", _EARLY_SCORES),
-    ("softmax", "mix", _EARLY_MIX),
-    ("mask", "softmax", _LATE_MASK),
-    ("scale", "softmax", _LATE_SCALE),
-    ("match", "mask", _EARLY_SCORES),
-    ("match", "scale", _EARLY_SCORES),
+    ("project", "match", "late_projection"),
+    ("project", "mix", "late_projection"),
+    ("match", "softmax", "early_scores"),
+    ("softmax", "mix", "early_mix"),
+    ("mask", "softmax", "late_mask"),
+    ("scale", "softmax", "late_scale"),
+    ("match", "mask", "early_scores"),
+    ("match", "scale", "early_scores"),
 )
+MISTAKES = read_mistakes("head_in_order", globals())
+HINTS = hints_by_name(MISTAKES)
 
 
-@exercise(
-    mistakes=(_LATE_MASK, _LATE_SCALE, _EARLY_MIX, _EARLY_SCORES, _LATE_PROJECTION),
-    page=Order(STEPS),
-)
-def head_in_order(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Order(STEPS))
+def head_in_order(answer: Any) -> CheckResult:
     """Check the order of a head's six steps, a list of their names."""
     if not isinstance(answer, list | tuple) or not all(isinstance(step, str) for step in answer):
         return not_yet("A list of the six names is wanted, the first step first.")
     if sorted(answer) != sorted(STEPS):
         return not_yet(f"Each of {', '.join(STEPS)} is wanted, once.")
-    for earlier, later, mistake in _RULES:
+    for earlier, later, name in _RULES:
         if answer.index(earlier) > answer.index(later):
-            return not_yet(mistake.hint)
+            return not_yet(HINTS[name])
     return correct("So a head works, and so you will write it.")

@@ -10,6 +10,7 @@ from attncourse.checking.calling import as_outputs, call
 from attncourse.checking.exercise import Mistake, exercise
 from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
 from attndoctor import CallError, Diagnosis, diagnose
+from attndoctor.check_result import CheckResult
 from attndoctor.museum import Exhibit, SteppedAttention
 from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
 from attndoctor.museum.masks import AFTER_SOFTMAX, CROSSES, INVERTED, THROWN_AWAY
@@ -17,7 +18,6 @@ from attndoctor.museum.outputs import NO_W_O
 from attndoctor.museum.rows import FINITE_MINIMUM, NAN_GRADIENTS, NAN_ROWS
 from attndoctor.museum.scale import NO_SCALE, SQRT_D_MODEL
 from attndoctor.museum.scores import SOFTMAX_OVER_QUERIES
-from attndoctor.verdict import Verdict
 
 # What each level asks: probes of `diagnose`.
 _LEVELS = (
@@ -86,10 +86,7 @@ def _builder(exhibit: Exhibit) -> Callable[[int, int], nn.Module]:
 
 
 def _on_level(level: int, *exhibits: Exhibit) -> list[Mistake]:
-    return [
-        Mistake(exhibit.name, _builder(exhibit), _REACHED[level] + exhibit.hint)
-        for exhibit in exhibits
-    ]
+    return [Mistake(_builder(exhibit), _REACHED[level] + exhibit.hint) for exhibit in exhibits]
 
 
 def _renormalize(scores: Tensor, allowed: Tensor) -> Tensor:
@@ -101,28 +98,24 @@ _D, _H = 12, 3  # the check looks at a module of these sizes itself, with two sa
 _WEIGHTS_FIRST = [(2, _H, 5, 5), (2, 5, _D)]  # shapes
 _LEARNED = 4 * (_D * _D + _D)  # numbers in four nn.Linear(d, d)
 _SWAPPED = Mistake(
-    "the weights first",
     lambda d, h: _WeightsFirst(d, h, steps={}),
     "You return the weights first. The output comes first, [B, T, d], and then the weights.",
 )
 _ALONE = Mistake(
-    "the output alone",
     lambda d, h: _OutputAlone(d, h, steps={}),
     _REACHED[0] + "the output is right, but it comes alone. Return two things, the output and each "
     "head's weights [B, h, T, T]: without them nobody can look at a head.",
 )
 _NO_BIAS = Mistake(
-    "no biases",
     lambda d, h: _MaskedOnly(d, h, steps={}, bias=False),
     _REACHED[0] + "the output is right for layers without biases. Those that are wanted, "
     "nn.Linear(d, d), add one: where a trained one is loaded, it must have a place.",
 )
 _IGNORED = Mistake(
-    "ignored the mask",
     _builder(THROWN_AWAY),
     _REACHED[1] + "it has no effect yet. (If you call masked_fill: it returns a new tensor.)",
 )
-MODULE_MISTAKES = (
+MISTAKES = (
     _SWAPPED,
     _ALONE,
     _NO_BIAS,
@@ -130,14 +123,12 @@ MODULE_MISTAKES = (
         0, VIEW, MERGE, HEADS_OF_ONE_TOKEN, NO_SCALE, SQRT_D_MODEL, SOFTMAX_OVER_QUERIES, NO_W_O
     ),
     Mistake(
-        "no mask",
         lambda d, h: _WithoutMask(d, h, steps={}),
         _REACHED[1] + _UNASKED[1],
     ),
     _IGNORED,
     *_on_level(1, INVERTED, AFTER_SOFTMAX),
     Mistake(
-        "mask after the softmax, renormalized",
         lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}),
         _LOUD,
     ),
@@ -146,8 +137,8 @@ MODULE_MISTAKES = (
 )
 
 
-@exercise(mistakes=MODULE_MISTAKES)
-def module(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def module(answer: Any) -> CheckResult:
     """Check a class `Module(d, h)` whose modules are called with (x, mask=None).
 
     `attndoctor.diagnose` examines it on three levels: without a mask, with a mask [T, T], and with

@@ -7,12 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise, from_museum
-from attncourse.checking.functions import check_rows
+from attncourse.checking.exercise import exercise, from_museum
+from attncourse.checking.functions import check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
+from attndoctor.check_result import CheckResult
 from attndoctor.museum.scale import NO_SCALE, SCALE_UPSIDE_DOWN
 from attndoctor.museum.scores import SOFTMAX_OVER_QUERIES
-from attndoctor.verdict import Verdict
 
 # The lesson's two heads, each W_q, W_k and W_v [d, d_k]; and tokens [T, d].
 _HEAD_1 = (
@@ -63,156 +64,35 @@ _QUERIES, _KEYS, _VALUES = (_EXERCISE_TOKENS @ W for W in _HEAD_2)
 
 HEAD_BY_HAND_MISTAKES = (
     from_museum(NO_SCALE, _six_numbers(scale=1.0)),
-    Mistake(
-        "divided by 2",
-        _six_numbers(scale=2.0),
-        "Your scores are divided by 2. That is d_k itself, or the root of the width of a token. It "
-        "is the root of d_k that counts: a score adds up d_k products.",
-    ),
-    Mistake(
-        "divided by 4",
-        _six_numbers(scale=4.0),
-        "Your scores are divided by 4, the width of a token. Queries and keys are narrower, and of "
-        "their width the root is taken.",
-    ),
     from_museum(SCALE_UPSIDE_DOWN, _six_numbers(scale=1 / math.sqrt(2))),
     from_museum(SOFTMAX_OVER_QUERIES, _six_numbers(axis=0)),
-    Mistake(
-        "forgot the transpose",
-        _six_numbers(transpose=False),
-        "The scores look like Q K. Score i, j is row i of Q times *row* j of K, which is Q K^T.",
-    ),
-    Mistake(
-        "queries and keys swapped",
-        _six_numbers(matrices=(_HEAD_2[1], _HEAD_2[0], _HEAD_2[2])),
-        "Queries and keys have changed places. A row belongs to the token that asks: row i is made "
-        "of *its* query, with W_q, and of everybody's keys, with W_k.",
-    ),
-    Mistake(
-        "shares of the scores",
-        _six_numbers(share=lambda scores: scores / scores.sum(-1, keepdim=True)),
-        "You divided the scores by their sum. Take e to the power of each score first: also a "
-        "score of 0 gets a share.",
-    ),
-    Mistake(
-        "forgot to divide by the sum",
-        _six_numbers(share=torch.exp),
-        "The exponentials are right, but weights are shares: divide each by the sum of its row.",
-    ),
-    Mistake(
-        "used the raw tokens as values",
-        _with_output(_EXERCISE_TOKENS[:, :2]),
-        "The weights are right. The output mixes the rows of V, not the rows of X.",
-    ),
-    Mistake(
-        "mixed the keys",
-        _with_output(_KEYS),
-        "The weights are right, but the output mixes the rows of K. Keys are there to be found; "
-        "what is handed over are the values.",
-    ),
-    Mistake(
-        "mixed the queries",
-        _with_output(_QUERIES),
-        "The weights are right, but the output mixes the rows of Q. What is handed over are the "
-        "values.",
-    ),
-    Mistake(
-        "plain mean of the values",
-        _with_output(_VALUES, torch.full((2,), 0.5)),
-        "The weights are right. The output is their *weighted* average of the values; yours counts "
-        "both alike.",
-    ),
-    Mistake(
-        "values added up",
-        _with_output(_VALUES, torch.ones(2)),
-        "The weights are right. In the output, each row of V counts only with its weight.",
-    ),
-    Mistake(
-        "the weights of the column",
-        _with_output(_VALUES, _SIX_NUMBERS[[0, 2]]),
-        "The weights are right. For the output you went down a column of them, which is what both "
-        "tokens give to token 0. Go along token 0's own row.",
-    ),
-    Mistake(
-        "the other token's output",
-        _six_numbers(token=1),
-        "The weights are right. The output is token 1's; token 0's was asked for.",
-    ),
-    Mistake(
-        "the page's tokens",
-        _six_numbers(X=_PAGE_TOKENS),
-        "These are the numbers of the page. The exercise has other tokens.",
-    ),
-    Mistake(
-        "the page's tokens and head 1",
-        _six_numbers(X=_PAGE_TOKENS, matrices=_HEAD_1),
-        "These are head 1's numbers of the page. The exercise has other tokens, and asks for "
-        "head 2.",
-        whole=True,
-    ),
-    Mistake(
-        "head 1",
-        _six_numbers(matrices=_HEAD_1),
-        "You took the matrices of head 1. The exercise is about head 2.",
-    ),
-    Mistake(
-        "the rows of weights swapped",
-        _SIX_NUMBERS[[2, 3, 0, 1, 4, 5]],
-        "All six numbers are there, but the rows are swapped: token 0's two weights come first.",
-        whole=True,
-    ),
-    Mistake(
-        "the weights within the rows swapped",
-        _SIX_NUMBERS[[1, 0, 3, 2, 4, 5]],
-        "The columns are swapped: in each row the weight of token 0 comes first, then token 1's.",
-    ),
-    Mistake(
-        "the numbers of the output swapped",
-        _SIX_NUMBERS[[0, 1, 2, 3, 5, 4]],
-        "The weights are right. The two numbers of the output stand in the wrong order.",
-    ),
-    Mistake(
-        "percent",
-        _SIX_NUMBERS * torch.tensor([100.0, 100, 100, 100, 1, 1]),
-        "The weights are right, in percent. Give them as shares of 1: a half is 0.5.",
-    ),
+    *read_mistakes("head_by_hand", globals()),
+)
+HEAD_BY_HAND_PAGE = Numbers(
+    right=_SIX_NUMBERS,
+    labels={
+        "Weights of token 0": ["on token 0", "on token 1"],
+        "Weights of token 1": ["on token 0", "on token 1"],
+        "Output of token 0": ["column 0", "column 1"],
+    },
+    rows_apart=True,
 )
 
 
-@exercise(
-    mistakes=HEAD_BY_HAND_MISTAKES,
-    page=Numbers(
-        right=_SIX_NUMBERS,
-        labels={
-            "Weights of token 0": ["on token 0", "on token 1"],
-            "Weights of token 1": ["on token 0", "on token 1"],
-            "Output of token 0": ["column 0", "column 1"],
-        },
-        rows_apart=True,
-    ),
-)
-def head_by_hand(answer: Any) -> Verdict:
+@exercise(mistakes=HEAD_BY_HAND_MISTAKES, page=HEAD_BY_HAND_PAGE)
+def head_by_hand(answer: Any) -> CheckResult:
     """Check six numbers: weights row 0, weights row 1, then the output of token 0."""
-    return check_rows(
+    return check_numbers(
         answer,
-        _SIX_NUMBERS,
+        HEAD_BY_HAND_PAGE,
         HEAD_BY_HAND_MISTAKES,
-        rows=[
-            (
-                2,
-                "Write Q, K and V down first (two rows of two numbers each), then the four scores. "
-                "Does each pair of weights sum to 1?",
-            ),
-            (
-                2,
-                "Token 0's weights are right, token 1's aren't. Its query is its own, the keys are "
-                "the same.",
-            ),
-            (
-                2,
-                "The weights are right, the output isn't: token 0's two weights, times the two "
-                "rows of V, added.",
-            ),
+        otherwise=[
+            "Write Q, K and V down first (two rows of two numbers each), then the four scores. "
+            "Does each pair of weights sum to 1?",
+            "Token 0's weights are right, token 1's aren't. Its query is its own, the keys are "
+            "the same.",
+            "The weights are right, the output isn't: token 0's two weights, times the two "
+            "rows of V, added.",
         ],
         praise="Both rows sum to 1, and the output is a mix of the two value rows.",
     )
@@ -225,57 +105,25 @@ def _joined(*matrices: Tensor) -> Tensor:
 
 _JOINED = _joined(_HEAD_1[2], _HEAD_2[2])
 
-ONE_TOKEN_MISTAKES = (
-    Mistake(
-        "half the value",
-        _JOINED / 2,
-        "You halved the values. With one token there is one score, and its softmax is 1.",
-    ),
-    Mistake(
-        "heads swapped",
-        _JOINED.roll(2),
-        "The heads are swapped: head 1's two numbers come first.",
-        whole=True,
-    ),
-    Mistake(
-        "the queries",
-        _joined(_HEAD_1[0], _HEAD_2[0]),
-        "These are the queries. What a head returns is a mix of *values*.",
-    ),
-    Mistake(
-        "the keys",
-        _joined(_HEAD_1[1], _HEAD_2[1]),
-        "These are the keys. What a head returns is a mix of *values*.",
-    ),
-    Mistake(
-        "the token itself",
-        _ONE_TOKEN,
-        "That is the token as it came. A head mixes values: the token times its W_v.",
-    ),
+ONE_TOKEN_MISTAKES = read_mistakes("one_token", globals())
+ONE_TOKEN_PAGE = Numbers(
+    right=_JOINED,
+    labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)},
+    rows_apart=True,
 )
 
 
-@exercise(
-    mistakes=ONE_TOKEN_MISTAKES,
-    page=Numbers(
-        right=_JOINED,
-        labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)},
-        rows_apart=True,
-    ),
-)
-def one_token(answer: Any) -> Verdict:
+@exercise(mistakes=ONE_TOKEN_MISTAKES, page=ONE_TOKEN_PAGE)
+def one_token(answer: Any) -> CheckResult:
     """Check four numbers: what both heads return for a single token, joined."""
-    return check_rows(
+    return check_numbers(
         answer,
-        _JOINED,
+        ONE_TOKEN_PAGE,
         ONE_TOKEN_MISTAKES,
-        rows=[
-            (
-                2,
-                "Head 1: how many scores does the token have? Take the softmax of so many numbers, "
-                "then mix the values.",
-            ),
-            (2, "Head 1 is right, head 2 isn't: the same token, with its own W_v."),
+        otherwise=[
+            "Head 1: how many scores does the token have? Take the softmax of so many numbers, "
+            "then mix the values.",
+            "Head 1 is right, head 2 isn't: the same token, with its own W_v.",
         ],
         praise="The weight is 1 whatever the query and the key are, so a head returns its value.",
     )

@@ -4,38 +4,21 @@ from collections.abc import Collection, Sequence
 from itertools import permutations
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import Mistake, exercise, hints_by_name
 from attncourse.checking.functions import check_choice, correct, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_list
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
-IDLE_BIAS_MISTAKES = (
-    Mistake(
-        "the queries' bias",
-        "b_q",
-        "It adds b_q · k_j to the score of key j. That differs from key to key, so the "
-        "row changes.",
-    ),
-    Mistake(
-        "the values' bias",
-        "b_v",
-        "Each row sums to 1, so b_v arrives whole in every output. You could move it into b_o, as "
-        "b_v W_o, but not drop it.",
-    ),
-    Mistake(
-        "the output's bias",
-        "b_o",
-        "It is added last, to every output. Nothing takes it away again.",
-    ),
-)
+IDLE_BIAS_MISTAKES = read_mistakes("idle_bias", globals())
 
 
 @exercise(
     mistakes=IDLE_BIAS_MISTAKES,
     page=Choice({f"b_{name}": f"b_{name}" for name in "qkvo"}),
 )
-def idle_bias(answer: Any) -> Verdict:
+def idle_bias(answer: Any) -> CheckResult:
     """Check which bias changes no output: "b_q", "b_k", "b_v" or "b_o"."""
     return check_choice(
         answer,
@@ -46,25 +29,7 @@ def idle_bias(answer: Any) -> Verdict:
     )
 
 
-MEAN_MAP_MISTAKES = (
-    Mistake(
-        "the mean taken for each sequence",
-        "halves",
-        "A mean of a half may come from rows that are all halves, or from rows of 0.3 and of 0.7. "
-        "The mean map can't tell which.",
-    ),
-    Mistake(
-        "equal weights taken for confusion",
-        "confused",
-        "Two models of the figure have this mean map. Compare what they score.",
-    ),
-    Mistake(
-        "the right places taken for the right answers",
-        "solved",
-        "It looks at the right places. Whether the readout can use what arrives is not in the map: "
-        "see what the first of the three models scores.",
-    ),
-)
+MEAN_MAP_MISTAKES = read_mistakes("mean_map", globals())
 
 
 @exercise(
@@ -79,7 +44,7 @@ MEAN_MAP_MISTAKES = (
         }
     ),
 )
-def mean_map(answer: Any) -> Verdict:
+def mean_map(answer: Any) -> CheckResult:
     """Check what follows from a mean map: "average", "halves", "confused" or "solved"."""
     return check_choice(
         answer,
@@ -109,47 +74,16 @@ def _too_many_changes(names: Sequence[str]) -> str:
 
 COMPARISON_MISTAKES = (
     Mistake(
-        "two changes at once",
         _runs((1, 16, 400), (1, 8, 800)),
         _too_many_changes(["symbols", "steps"]),
     ),
-    Mistake(
-        "nothing to compare with",
-        _runs((1, 8, 400)),
-        "All your runs have the same setting. What will you compare them with?",
-    ),
-    Mistake(
-        "a single seed",
-        _runs((1, 16, 400), (1, 8, 400), seeds=[0]),
-        "The settings are right. But seeds alone move the score of one head a good deal: hand in "
-        "three for each at least.",
-    ),
-    Mistake(
-        "other seeds for each",
-        _runs((1, 16, 400)) + _runs((1, 8, 400), seeds=[3, 4, 5]),
-        "Take the same seeds for both settings, so that nobody can choose them afterward.",
-    ),
-    Mistake(
-        "the question about steps",
-        _runs((1, 8, 400), (1, 8, 1200)),
-        "This tells what more steps do. The question was about the number of symbols.",
-    ),
-    Mistake(
-        "the question about heads",
-        _runs((1, 16, 400), (2, 16, 400)),
-        "This tells what a second head does. The question was about the number of symbols.",
-    ),
-    Mistake(
-        "numbers in another order",
-        [(symbols, 1, 400, seed) for symbols in (16, 8) for seed in _SEEDS],
-        "The right numbers seem to be there, in another order: a run is (heads, symbols, steps, "
-        "seed).",
-    ),
+    *read_mistakes("comparison", globals()),
 )
+HINTS = hints_by_name(COMPARISON_MISTAKES)
 
 
 @exercise(mistakes=COMPARISON_MISTAKES)
-def comparison(answer: Any) -> Verdict:
+def comparison(answer: Any) -> CheckResult:
     """Check runs (heads, symbols, steps, seed) that tell what fewer symbols do to one head."""
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your runs.")
@@ -162,19 +96,15 @@ def comparison(answer: Any) -> Verdict:
         )
     settings = {run[:3] for run in runs}
     if settings != _HALVED and _stand_in_another_order(runs):
-        return not_yet(_hint("numbers in another order"))
+        return not_yet(HINTS["another_order"])
     if hint := _wrong_settings(settings):
         return not_yet(hint)
     first, second = ({run[3] for run in runs if run[:3] == setting} for setting in settings)
     if min(len(first), len(second)) < _FEWEST_SEEDS:
-        return not_yet(_hint("a single seed"))
+        return not_yet(HINTS["single_seed"])
     if first != second:
-        return not_yet(_hint("other seeds for each"))
+        return not_yet(HINTS["other_seeds"])
     return correct("One thing differs, everything else and the seeds are the same.")
-
-
-def _hint(name: str) -> str:
-    return next(mistake.hint for mistake in COMPARISON_MISTAKES if mistake.name == name)
 
 
 def _is_run(run: Any) -> bool:
@@ -197,11 +127,11 @@ def _wrong_settings(settings: set[tuple[int, ...]]) -> str:
     if settings == _HALVED:
         return ""
     if len(settings) == 1:
-        return _hint("nothing to compare with")
+        return HINTS["nothing_to_compare"]
     values = zip(*settings, strict=True)
     changed = [name for name, given in zip(_NAMES, values, strict=True) if len(set(given)) > 1]
     if "symbols" not in changed:
-        return _hint(f"the question about {changed[0]}")
+        return HINTS[changed[0]]
     if len(changed) > 1:
         return _too_many_changes(changed)
     return "The question is about one head, 400 steps, and 16 symbols against 8; no other runs."

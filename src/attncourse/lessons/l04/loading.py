@@ -1,16 +1,16 @@
 """Loading another library's weights."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import Mistake, exercise, from_museum
+from attncourse.checking.exercise import exercise, from_museum, hints_by_name
 from attncourse.checking.functions import check_function, not_yet
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attndoctor.museum.outputs import UNTRANSPOSED
-from attndoctor.verdict import Verdict
 from attnlib.attention import MultiHeadAttention
 
 
@@ -65,12 +65,12 @@ def _loader(
     return load
 
 
-_THEIRS = Mistake(
-    "their module returned",
-    lambda theirs: theirs,
-    "You returned the module that you were given, or one of its kind. Return attnlib's "
-    "MultiHeadAttention, with its weights.",
+MISTAKES = (
+    *read_mistakes("loaded", globals()),
+    from_museum(UNTRANSPOSED, _loader(out_transpose=True)),
 )
+NOTICED = read_mistakes("noticed", globals())  # before its module can be called
+HINTS = hints_by_name(NOTICED)
 
 
 def _outputs_of(load: Callable) -> Callable:
@@ -85,104 +85,14 @@ def _outputs_of(load: Callable) -> Callable:
         if not isinstance(ours, nn.Module):
             raise TypeError(f"a module was wanted, but a {type(ours).__name__} came")
         if isinstance(ours, nn.MultiheadAttention):
-            raise TypeError(_THEIRS.hint)
+            raise TypeError(HINTS["theirs"])
         return ours(x, need_weights=True)
 
     return outputs
 
 
-LOADED_MISTAKES = (
-    Mistake(
-        "nothing copied",
-        lambda theirs: MultiHeadAttention(theirs.embed_dim, theirs.num_heads),
-        "Your module still has its random start: none of the four tensors was copied into it.",
-    ),
-    Mistake(
-        "queries and keys swapped",
-        _loader("kqv"),
-        "Queries and keys are swapped: the packed matrix holds q, then k, then v.",
-    ),
-    Mistake(
-        "keys and values swapped",
-        _loader("qvk"),
-        "The queries are right. Keys and values are swapped: the packed matrix holds q, then k, "
-        "then v.",
-    ),
-    Mistake(
-        "queries and values swapped",
-        _loader("vkq"),
-        "The first and the last block went to the wrong projections: the first d rows belong to "
-        "the queries.",
-    ),
-    Mistake(
-        "order k, v, q",
-        _loader("kvq"),
-        "None of the three blocks went to its own projection. The first d rows are the queries'; "
-        "and then?",
-    ),
-    Mistake(
-        "no biases",
-        _loader(biases=False),
-        "The matrices are right; in_proj_bias wasn't copied to the three projections.",
-    ),
-    Mistake(
-        "transposed",
-        _loader(transpose=True),
-        "The blocks are transposed. Both libraries keep nn.Linear's layout [out, in], "
-        "so nothing needs turning. (A square matrix doesn't complain when you turn it.)",
-    ),
-    Mistake(
-        "no output projection",
-        _loader(out=False),
-        "The weights agree, the output doesn't: out_proj wasn't copied to W_o.",
-    ),
-    Mistake(
-        "no bias at all",
-        _loader(biases=False, out_bias=False),
-        "The four matrices are right, and none of the biases was copied: in_proj_bias holds three "
-        "of them, out_proj.bias is the fourth.",
-    ),
-    Mistake(
-        "no bias of the output",
-        _loader(out_bias=False),
-        "All is right but the last addition: out_proj.bias wasn't copied to W_o.bias.",
-    ),
-    from_museum(UNTRANSPOSED, _loader(out_transpose=True)),
-    Mistake(
-        "all transposed",
-        _loader(transpose=True, out_transpose=True),
-        "All four matrices are transposed. Both libraries keep nn.Linear's layout [out, in]: copy "
-        "them as they are.",
-    ),
-    Mistake(
-        "only the input matrices",
-        _loader(biases=False, out=False),
-        "W_q, W_k and W_v are right. Their biases and the output projection are still random.",
-    ),
-    Mistake(
-        "every third row",
-        _loader(cut=_every_third),
-        "You took every third row. The blocks stand one below the other, d rows each.",
-    ),
-    Mistake(
-        "cut into columns",
-        _loader(cut=_columns, biases_like_weights=False),
-        "You read the packed matrix as [d, 3 d] and cut its columns. It is [3 d, d]: nothing needs "
-        "another shape, the three blocks stand one below the other.",
-    ),
-    Mistake(
-        "the first rows three times",
-        _loader(cut=_first_rows),
-        "All three projections got the same rows, the first d of 3 d.",
-    ),
-)
-_ROTATED = next(mistake for mistake in LOADED_MISTAKES if mistake.name == "order k, v, q")
-# The same mistakes in other clothes.
-_TOO = (replace(_ROTATED, answer=_loader("vqk")),)
-
-
-@exercise(mistakes=(*LOADED_MISTAKES, _THEIRS))
-def loaded(answer: Any) -> Verdict:
+@exercise(mistakes=(*MISTAKES, *NOTICED))
+def loaded(answer: Any) -> CheckResult:
     """Check `load(theirs)`, which returns an attnlib module with a torch module's weights."""
     cases = []
     for h, d in ((3, 12), (2, 10)):
@@ -198,9 +108,9 @@ def loaded(answer: Any) -> Verdict:
         answer,
         reference,
         cases,
-        (*LOADED_MISTAKES, *_TOO),
+        MISTAKES,
         output_names=["the output of your module", "the weights of your module"],
         as_function=_outputs_of,
         praise="Output and every head's weights equal those of nn.MultiheadAttention.",
     )
-    return not_yet(_THEIRS.hint) if _THEIRS.hint in verdict.message else verdict
+    return not_yet(HINTS["theirs"]) if HINTS["theirs"] in verdict.message else verdict

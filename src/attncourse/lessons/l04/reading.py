@@ -8,35 +8,36 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import Mistake, exercise, hints_by_name
 from attncourse.checking.functions import check_function, not_yet
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attnlib.functional import split_heads
 
 # An answer in three steps: which outputs it looks at, what of them it takes the gradient of, and
 # what it concludes; each rightly, or with a usual mistake.
 _LOOKS: dict[str, Callable[[Tensor, int], Tensor]] = {
     "right": lambda heads, head: heads[:, head],
-    "heads counted from 1": lambda heads, head: heads[:, head - 1],
-    "counted beyond": lambda heads, head: heads[:, head + 1],
-    "all heads at once": lambda heads, head: heads,
-    "a sample instead of a head": lambda heads, head: heads[head],
-    "a token instead of a head": lambda heads, head: heads[:, :, head],
-    "a number instead of a head": lambda heads, head: heads[..., head],
+    "heads_counted_from_1": lambda heads, head: heads[:, head - 1],
+    "counted_beyond": lambda heads, head: heads[:, head + 1],
+    "all_heads_at_once": lambda heads, head: heads,
+    "sample_instead_of_a_head": lambda heads, head: heads[head],
+    "token_instead_of_a_head": lambda heads, head: heads[:, :, head],
+    "number_instead_of_a_head": lambda heads, head: heads[..., head],
 }
 _SIZES: dict[str, Callable[[Tensor], Tensor]] = {
     # Squares: a plain sum can have gradient 0 where positive and negative effects cancel.
     "right": lambda outputs: outputs.pow(2).sum(),
-    "a plain sum": lambda outputs: outputs.sum(),
+    "plain_sum": lambda outputs: outputs.sum(),
 }
 _CONCLUSIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "right": lambda gradient: (gradient != 0).flatten(0, 1).any(0),
-    "only what raises it": lambda gradient: (gradient > 0).flatten(0, 1).any(0),
-    "all instead of any": lambda gradient: (gradient != 0).flatten(0, 1).all(0),
-    "the first token alone": lambda gradient: gradient[0, 0] != 0,
+    "only_what_raises_it": lambda gradient: (gradient > 0).flatten(0, 1).any(0),
+    "all_instead_of_any": lambda gradient: (gradient != 0).flatten(0, 1).all(0),
+    "first_token_alone": lambda gradient: gradient[0, 0] != 0,
     "places": lambda gradient: (gradient != 0).flatten(0, 1).any(0).nonzero().squeeze(1),
-    "gradients themselves": lambda gradient: gradient,
-    "an answer per token": lambda gradient: gradient != 0,
+    "gradients_themselves": lambda gradient: gradient,
+    "answer_per_token": lambda gradient: gradient != 0,
 }
 
 
@@ -56,111 +57,21 @@ _reads = _answer()
 
 def _raises_on_average(size: str) -> Callable:
     """Return a function that asks whether the mean gradient is positive."""
-    gradients = _answer(size=size, conclusion="gradients themselves")
+    gradients = _answer(size=size, conclusion="gradients_themselves")
     return lambda head, heads_of, x: gradients(head, heads_of, x).mean((0, 1)) > 0
 
 
-_NO_BOOLEANS = Mistake(
-    "zeros and ones",
-    lambda head, heads_of, x: _reads(head, heads_of, x).float(),
-    "The right places, but return True and False: compare with 0, by !=.",
-)
-READS_MISTAKES = (
-    Mistake(
-        "heads counted from 1",
-        _answer("heads counted from 1"),
-        "This is what the head before it reads: `head` counts from 0, so take heads[:, head].",
-    ),
-    Mistake(
-        "counted beyond",
-        _answer("counted beyond"),
-        "This is what the next head reads: `head` counts from 0 already, so nothing is added.",
-    ),
-    Mistake(
-        "assumed a slice",
-        lambda head, heads_of, x: (
-            torch.arange(x.shape[-1]) // heads_of(x).shape[-1] == head
-        ),
-        "You assumed a slice. Measure instead: ask autograd what moves the head's output.",
-    ),
-    Mistake(
-        "everything",
-        lambda head, heads_of, x: torch.ones(x.shape[-1], dtype=torch.bool),
-        "You say that a head reads everything. Not every impostor does: measure it.",
-    ),
-    Mistake(
-        "all heads at once",
-        _answer("all heads at once"),
-        "You found everything even where a head is cut off from the rest. Take the gradient of "
-        "heads[:, head] alone, not of all heads together.",
-    ),
-    Mistake(
-        "a sample instead of a head",
-        _answer("a sample instead of a head"),
-        "heads[head] is a sample: the first axis is the batch. Take heads[:, head].",
-    ),
-    Mistake(
-        "a token instead of a head",
-        _answer("a token instead of a head"),
-        "heads[:, :, head] is a token: its axes are batch, head, token. Take heads[:, head].",
-    ),
-    Mistake(
-        "a number instead of a head",
-        _answer("a number instead of a head"),
-        "heads[..., head] is one number of every head: the last axis is the width of a head. Take "
-        "heads[:, head].",
-    ),
-    Mistake(
-        "a plain sum",
-        _answer(size="a plain sum"),
-        "You took the gradient of a plain sum. A number may raise one number of the head's output "
-        "and lower another by as much: the sum doesn't move, the output does. Square before you "
-        "add up.",
-    ),
-    Mistake(
-        "only what raises it",
-        _answer(conclusion="only what raises it"),
-        "You count positive gradients only. What lowers the output is read as well: compare by !=.",
-    ),
-    Mistake(
-        "all instead of any",
-        _answer(conclusion="all instead of any"),
-        "You ask whether *every* token's number matters. Some heads look at one token alone; one "
-        "is enough: any, not all.",
-    ),
-    Mistake(
-        "the first token alone",
-        _answer(conclusion="the first token alone"),
-        "You looked at the first token alone. A head may read another one: any sample, any token.",
-    ),
-    Mistake(
-        "places",
-        _answer(conclusion="places"),
-        "You list the places of the numbers that are read. Return True or False for each number "
-        "of the embedding.",
-    ),
-    Mistake(
-        "gradients themselves",
-        _answer(conclusion="gradients themselves"),
-        "You returned the gradient [B, T, d]. Return one answer per input number: "
-        "is it non-zero for any sample and token?",
-    ),
-    Mistake(
-        "an answer per token",
-        _answer(conclusion="an answer per token"),
-        "You answer for every token by itself, [B, T, d]. Return one answer per number of the "
-        "embedding: does it matter in any sample, for any token?",
-    ),
-)  # fmt: skip
-_HINTS = {mistake.name: mistake.hint for mistake in READS_MISTAKES}
+MISTAKES = read_mistakes("reads", globals())
+[NO_BOOLEANS] = read_mistakes("no_booleans", globals())
+HINTS = hints_by_name(MISTAKES)
 # Several mistakes at once: the first one is told. And signs that are lost in another way.
 _SEVERAL = tuple(
-    Mistake("", _answer(*steps), next(_HINTS[step] for step in steps if step != "right"))
+    Mistake(_answer(*steps), next(HINTS[step] for step in steps if step != "right"))
     for steps in product(_LOOKS, _SIZES, _CONCLUSIONS)
     if steps.count("right") < 2
 )
 _OTHER_SIGNS = tuple(
-    Mistake("", _raises_on_average(size), _HINTS["only what raises it"]) for size in _SIZES
+    Mistake(_raises_on_average(size), HINTS["only_what_raises_it"]) for size in _SIZES
 )
 
 
@@ -202,8 +113,8 @@ def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Cal
     return heads_of
 
 
-@exercise(mistakes=(*READS_MISTAKES, _NO_BOOLEANS))
-def reads(answer: Any) -> Verdict:
+@exercise(mistakes=(*MISTAKES, NO_BOOLEANS))
+def reads(answer: Any) -> CheckResult:
     """Check `reads(head, heads_of, x)`: which of the d input numbers head `head` depends on.
 
     `heads_of(x)` returns the heads' outputs [B, h, T, d_k]; wanted is a boolean tensor [d].
@@ -219,11 +130,11 @@ def reads(answer: Any) -> Verdict:
         answer,
         _reads,
         cases,
-        (*READS_MISTAKES, *_OTHER_SIGNS, *_SEVERAL),
+        (*MISTAKES, *_OTHER_SIGNS, *_SEVERAL),
         output_names=["your answer"],
         praise="All of the embedding for real heads, one slice for one impostor, and for the other "
         "the half that it reads.",
     )
     if verdict and torch.as_tensor(answer(*cases[0])).dtype != torch.bool:
-        return not_yet(_NO_BOOLEANS.hint)
+        return not_yet(NO_BOOLEANS.hint)
     return verdict

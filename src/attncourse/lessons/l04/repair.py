@@ -11,8 +11,10 @@ from torch import Tensor
 
 from attncourse.checking.exercise import Mistake, exercise, from_museum
 from attncourse.checking.functions import check_function, correct, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_list
 from attncourse.checking.on_page import Lines
+from attndoctor.check_result import CheckResult
 from attndoctor.museum import attend
 from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
 from attndoctor.museum.scale import (
@@ -26,7 +28,6 @@ from attndoctor.museum.scale import (
 )
 from attndoctor.museum.scores import SOFTMAX_OVER_HEADS, SOFTMAX_OVER_QUERIES
 from attndoctor.museum.steps import Steps
-from attndoctor.verdict import Verdict
 
 _BUGS = {
     "the split": VIEW,
@@ -80,83 +81,38 @@ def _merge_with_a_transpose(heads: Tensor) -> Tensor:
     return heads.transpose(1, 2).reshape(B, T, h * d_k)
 
 
+_ONE_TOKEN = HEADS_OF_ONE_TOKEN.steps
 MENDED_MISTAKES = (
     *(
-        Mistake(" and ".join(bugs), _with_bugs(bugs), _hint(bugs))
+        Mistake(_with_bugs(bugs), _hint(bugs))
         for count in range(1, len(_BUGS) + 1)
         for bugs in combinations(_BUGS, count)
     ),
-    Mistake(
-        "split without its transpose",
-        _with_steps(HEADS_OF_ONE_TOKEN.steps | {"merge": _merge_with_a_transpose}),
-        "The view is right, but its axes T and h aren't swapped yet: as it is, the scores compare "
-        "the heads of one token instead of the tokens of one head.",
-    ),
-    Mistake(
-        "split without its transpose, nor the merge",
-        _with_steps(HEADS_OF_ONE_TOKEN.steps),
-        "Scale and softmax are right. The scores compare the heads of one token, though: a "
-        "transpose is missing after the view, and then one before the merge.",
-    ),
+    *read_mistakes("mended", globals()),
     *(
         from_museum(exhibit, _with_steps(exhibit.steps))
         for exhibit in (
-            NO_SCALE, SCALE_TWICE, SCALE_UPSIDE_DOWN, HALVED, FLOORED, SCALE_AFTER_SOFTMAX,
+            NO_SCALE,
+            SCALE_TWICE,
+            SCALE_UPSIDE_DOWN,
+            HALVED,
+            FLOORED,
+            SCALE_AFTER_SOFTMAX,
             SOFTMAX_OVER_HEADS,
         )
     ),
-    Mistake(
-        "softmax over the batch",
-        _with_steps({"softmax": lambda scores: scores.softmax(0)}),
-        "You took the softmax over axis 0, the batch. The keys are the last axis: -1.",
-    ),
-    Mistake(
-        "interleaved merge",
-        _with_steps({"merge": lambda heads: heads.permute(0, 2, 3, 1).flatten(2)}),
-        "After the merge a token's numbers are interleaved: all d_k numbers of head 1 come first, "
-        "then head 2's. Swap h and T, nothing else.",
-    ),
-    Mistake(
-        "interleaved split",
-        _with_steps({"split": lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)}),
-        "Each head got every h-th number of a token. View as [B, T, h, d_k]: heads are neighbors.",
-    ),
-    Mistake(
-        "divided by the root of T",
-        _with_steps({"score": lambda q, k: q @ k.mT / math.sqrt(q.shape[-2])}),
-        "You divided by the root of the number of tokens. A score is a dot product of d_k numbers.",
-    ),
-    Mistake(
-        "divided by the root of h",
-        _with_steps({"score": lambda q, k: q @ k.mT / math.sqrt(q.shape[-3])}),
-        "You divided by the root of the number of heads. Each score is made within one head: how "
-        "many products does it add up?",
-    ),
     *(
         Mistake(
-            f"{turned} turned",
             _with_turned(turned),
             f"All four lines are mended, but {turned} is transposed now. Here row vectors meet the "
             "matrices from the left, x @ W, and those lines were right.",
         )
         for turned in ("W_q", "W_k", "W_v", "W_o")
     ),
-    Mistake(
-        "h and d_k in the wrong order",
-        _with_steps({"split": lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2)}),
-        "You cut each token into d_k pieces of h numbers. There are h heads, each d_k wide: "
-        "[B, T, h, d_k].",
-    ),
-    Mistake(
-        "weights turned",
-        _with_steps({"rescale": lambda weights, d_k: weights.mT}),
-        "The weights are turned when they meet the values. Rows are queries already: line 9 was "
-        "right.",
-    ),
-)  # fmt: skip
+)
 # Bugs beside a scale that was changed, and is still wrong.
 _OTHER_SCALES = tuple(
-    Mistake("", _with_steps(_steps_of(bugs) | exhibit.steps), _hint(["the scale", *bugs]))
+    Mistake(_with_steps(_steps_of(bugs) | exhibit.steps), _hint(["the scale", *bugs]))
     for count in (1, 2, 3)
     for bugs in combinations([bug for bug in _BUGS if bug != "the scale"], count)
     for exhibit in (NO_SCALE, SCALE_TWICE, SCALE_UPSIDE_DOWN)
@@ -174,7 +130,7 @@ def _module_cases() -> list[tuple[Any, ...]]:
 
 
 @exercise(mistakes=MENDED_MISTAKES)
-def mended(answer: Any) -> Verdict:
+def mended(answer: Any) -> CheckResult:
     """Check the repaired function `attend(x, W_q, W_k, W_v, W_o, num_heads)`."""
     return check_function(
         answer,
@@ -225,21 +181,17 @@ def _missing(lines: Collection[int]) -> str:
 
 
 _FROM_0 = Mistake(
-    "counted from 0",
     [line - 1 for line in _BUGGY],
     "You count from 0, and are right about all four. Here the line with `def` is line 1.",
 )
 BUGGY_LINES_MISTAKES = (
-    *(
-        Mistake(f"line {line} in place of line 5", [line, 7, 8, 10], hint)
-        for line, hint in _INNOCENT.items()
-    ),
+    *(Mistake([line, 7, 8, 10], hint) for line, hint in _INNOCENT.items()),
     _FROM_0,
 )
 
 
 @exercise(mistakes=BUGGY_LINES_MISTAKES, page=Lines(BUGGY_LISTING, pick=len(_BUGGY)))
-def buggy_lines(answer: Any) -> Verdict:
+def buggy_lines(answer: Any) -> CheckResult:
     """Check the numbers of the lines of `BUGGY_LISTING` that hold a bug, counted from 1."""
     listed = as_list(answer)
     lines = set(listed) if all(isinstance(line, Real) for line in listed) else set()

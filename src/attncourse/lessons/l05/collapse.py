@@ -2,41 +2,22 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import correct, not_yet
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_choice
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
-TELLING = "token cosine"
-
-EVEN_MAP_MISTAKES = (
-    Mistake(
-        "gradient norm",
-        "gradient norm",
-        "A gradient says what the weights could learn. It can be healthy in both cases, and small "
-        "in both.",
-    ),
-    Mistake(
-        "root mean square",
-        "root mean square",
-        "That is a size. Tokens of one size may all be different, and equal tokens may have any "
-        "size.",
-    ),
-    Mistake(
-        "row sums",
-        "row sums",
-        "Every row of a softmax sums to 1, whatever the tokens are and whatever the queries are.",
-    ),
-)
-CHOICES = sorted([TELLING, *(mistake.answer for mistake in EVEN_MAP_MISTAKES)])
+MISTAKES = read_mistakes("even_map", globals())
+CHOICES = ("gradient norm", "root mean square", "row sums", "token cosine")
 
 
-@exercise(mistakes=EVEN_MAP_MISTAKES, page=Choice(CHOICES))
-def even_map(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Choice(CHOICES))
+def even_map(answer: Any) -> CheckResult:
     """Check which measurement tells equal tokens from a head whose queries are zero."""
-    if not isinstance(answer, str) or answer not in CHOICES:
-        return not_yet(f"Choose one of {', '.join(map(repr, CHOICES))}.")
-    for mistake in EVEN_MAP_MISTAKES:
-        if answer == mistake.answer:
-            return not_yet(mistake.hint)
-    return correct("It is 1 where the tokens have become equal, and below 1 where a head is idle.")
+    return check_choice(
+        answer,
+        "token cosine",
+        MISTAKES,
+        "It is 1 where the tokens have become equal, and below 1 where a head is idle.",
+    )

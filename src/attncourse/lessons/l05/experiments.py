@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import Mistake, exercise, hints_by_name
 from attncourse.checking.functions import correct, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_list
 from attncourse.checking.on_page import Choices
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 VARIANTS = {  # name -> (whether it has a skip, where its norm sits)
     "neither": (False, None), "norm only": (False, "post"), "residual only": (True, None),
@@ -57,71 +58,26 @@ def _not_the_skip(differences: Sequence[str], *, skip: bool) -> str:
     )
 
 
-DESIGN_MISTAKES = (
+MISTAKES = (
     Mistake(
-        "three changes",
         DESIGN | {"compare": ("norm only", "pre-norm")},
         _several_changes(["the skip", _PLACE, _FINAL]),
     ),
     Mistake(
-        "two changes",
         DESIGN | {"compare": ("neither", "post-norm")},
         _several_changes(["the skip", _HAS_NORM]),
     ),
     Mistake(
-        "the norm changed",
         DESIGN | {"compare": ("residual only", "post-norm")},
         _not_the_skip([_HAS_NORM], skip=True),
     ),
     Mistake(
-        "the norm changed, without a skip",
         DESIGN | {"compare": ("neither", "norm only")},
         _not_the_skip([_HAS_NORM], skip=False),
     ),
-    Mistake(
-        "the same twice",
-        DESIGN | {"compare": ("post-norm", "post-norm")},
-        "That is one stack, named twice. What does it differ from?",
-    ),
-    Mistake(
-        "a gradient",
-        DESIGN | {"measure": FIRST},
-        "A gradient can be healthy while all tokens are alike. The claim speaks of tokens that are "
-        "kept apart.",
-    ),
-    Mistake(
-        "the last gradient",
-        DESIGN | {"measure": LAST},
-        "The last matrix's gradient tells how the end of the stack learns. The claim speaks of "
-        "tokens that are kept apart.",
-    ),
-    Mistake(
-        "a size",
-        DESIGN | {"measure": SIZE},
-        "Sizes don't tell whether tokens are alike: equal tokens may have any size, and behind a "
-        "norm all have size 1.",
-    ),
-    Mistake(
-        "too deep",
-        DESIGN | {"depth": 24},
-        "So deep, the cosines of both stacks are 1, or nearly, and a measurement at its upper end "
-        "can't tell anything apart. Look in the figure for a depth at which the two curves lie "
-        "apart.",
-    ),
-    Mistake(
-        "at the upper end",
-        DESIGN | {"depth": 12},
-        "At this depth one of the two has a cosine of 1, and the other more than 0.99. Such a "
-        "difference shows next to nothing: look for a depth at which one of them is still well "
-        "below.",
-    ),
-    Mistake(
-        "too few seeds",
-        DESIGN | {"seeds": 1},
-        "From so few seeds you can't see whether the difference is larger than luck. This page "
-        "takes three.",
-    ),
+    *read_mistakes("design", globals()),
 )
+HINTS = hints_by_name(MISTAKES)
 
 
 def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[str, Any]:
@@ -129,7 +85,7 @@ def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[
 
 
 @exercise(
-    mistakes=DESIGN_MISTAKES,
+    mistakes=MISTAKES,
     page=Choices(
         {
             "One stack": tuple(VARIANTS),
@@ -141,7 +97,7 @@ def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[
         answer=_design,
     ),
 )
-def design(answer: Any) -> Verdict:
+def design(answer: Any) -> CheckResult:
     """Check an experiment on what a skip does: {"compare", "depth", "measure", "seeds"}.
 
     compare: two variants, in any order; depth: one of 2, 6, 12, 24, 48; measure: the title of a
@@ -157,18 +113,17 @@ def design(answer: Any) -> Verdict:
     if differences and "the skip" not in differences:
         return not_yet(_not_the_skip(differences, skip=skip))
     made = {
-        "the same twice": not differences,
-        "a gradient": answer["measure"] == FIRST,
-        "the last gradient": answer["measure"] == LAST,
-        "a size": answer["measure"] == SIZE,
-        "too deep": answer["depth"] > max(DEEPEST.values()),
-        "at the upper end": differences and answer["depth"] > DEEPEST[norm],
-        "too few seeds": answer["seeds"] < FEWEST_SEEDS,
+        "same_twice": not differences,
+        "first_gradient": answer["measure"] == FIRST,
+        "last_gradient": answer["measure"] == LAST,
+        "size": answer["measure"] == SIZE,
+        "too_deep": answer["depth"] > max(DEEPEST.values()),
+        "upper_end": differences and answer["depth"] > DEEPEST[norm],
+        "too_few_seeds": answer["seeds"] < FEWEST_SEEDS,
     }
-    hints = {mistake.name: mistake.hint for mistake in DESIGN_MISTAKES}
     for name, applies in made.items():
         if applies:
-            return not_yet(hints[name])
+            return not_yet(HINTS[name])
     return correct("One thing differs, and it is measured where it can be seen.")
 
 

@@ -4,79 +4,37 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_rows
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 W = torch.tensor([[0.5, 0.0], [1.0, -1.0]], dtype=torch.float64)
 FROM_ABOVE = torch.ones(2, dtype=torch.float64)
 BELOW = FROM_ABOVE @ W.T
 THROUGH = torch.stack([BELOW, FROM_ABOVE + BELOW])
 
-THROUGH_MISTAKES = (
-    Mistake(
-        "not transposed",
-        torch.stack([FROM_ABOVE @ W, FROM_ABOVE + FROM_ABOVE @ W]),
-        "You sent the gradient up: that is g W. On its way down it meets the transpose, so each "
-        "number below collects from its own row of W.",
-    ),
-    Mistake(
-        "no skip",
-        torch.stack([BELOW, BELOW]),
-        "The second row is the first again. By x + f(x) the gradient has a second way down, on "
-        "which nothing is multiplied.",
-    ),
-    Mistake(
-        "only the skip",
-        torch.stack([BELOW, FROM_ABOVE]),
-        "With the skip you handed down g alone. The way through the layer is still there; the two "
-        "are added.",
-    ),
-    Mistake(
-        "multiplied",
-        torch.stack([BELOW, FROM_ABOVE * BELOW + BELOW * BELOW]),
-        "The skip isn't another factor: the derivative of x + f(x) is a sum, I + J.",
-    ),
-    Mistake(
-        "rows swapped",
-        THROUGH.flip(0),
-        "Both rows are there, but in each other's place: without the skip comes first.",
-        whole=True,
-    ),
-    Mistake(
-        "signs lost",
-        torch.stack([FROM_ABOVE @ W.abs().T, FROM_ABOVE + FROM_ABOVE @ W.abs().T]),
-        "One number of W is negative: the second row of W is 1, -1.",
-    ),
+MISTAKES = read_mistakes("through", globals())
+PAGE = Numbers(
+    right=THROUGH,
+    labels={row: ["column 0", "column 1"] for row in ("Without the skip", "With the skip")},
+    rows_apart=True,
 )
 
 
-@exercise(
-    mistakes=THROUGH_MISTAKES,
-    page=Numbers(
-        right=THROUGH,
-        labels={row: ["column 0", "column 1"] for row in ("Without the skip", "With the skip")},
-        rows_apart=True,
-    ),
-)
-def through(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=PAGE)
+def through(answer: Any) -> CheckResult:
     """Check the gradients below x W and below x + x W for g = [1, 1]: two rows of two numbers."""
-    return check_rows(
+    return check_numbers(
         answer,
-        THROUGH,
-        THROUGH_MISTAKES,
-        rows=[
-            (
-                2,
-                "Without the skip: multiply [1, 1] with each row of W and add up. That is what the "
-                "layer hands down.",
-            ),
-            (
-                2,
-                "The first row is right, the second isn't. With the skip, add the gradient itself "
-                "to what the layer hands down.",
-            ),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "Without the skip: multiply [1, 1] with each row of W and add up. That is what the "
+            "layer hands down.",
+            "The first row is right, the second isn't. With the skip, add the gradient itself "
+            "to what the layer hands down.",
         ],
         praise="The skip hands the gradient down as it came, whatever the layer does with it.",
     )

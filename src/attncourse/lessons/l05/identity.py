@@ -2,16 +2,16 @@
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attnlib.blocks import TransformerBlock
 
 NEARLY = 1e-2  # an output that is no farther off is made of small numbers
@@ -28,115 +28,12 @@ def _zero(*names: str) -> Callable[[TransformerBlock], None]:
     return change
 
 
-def _identity_matrix(block: TransformerBlock) -> None:
-    nn.init.eye_(block.attention.W_o.weight)
-    nn.init.zeros_(block.attention.W_o.bias)
+MISTAKES = read_mistakes("identity_at_start", globals())
+HINTS = hints_by_name(MISTAKES)
 
 
-def _identity_matrices(block: TransformerBlock) -> None:
-    _identity_matrix(block)
-    nn.init.eye_(block.feed_forward.W_2.weight)
-    nn.init.zeros_(block.feed_forward.W_2.bias)
-
-
-def _shrink(block: TransformerBlock) -> None:
-    with torch.no_grad():
-        for last in (block.attention.W_o, block.feed_forward.W_2):
-            last.weight.mul_(1e-6)
-            last.bias.mul_(1e-6)
-
-
-_IDENTITY_MATRIX = Mistake(
-    "the identity matrix",
-    _identity_matrix,
-    "With the identity matrix W_o hands the heads' output on, and it is added to x. The *block* "
-    "should be the identity: which matrix adds nothing?",
-)
-_NEARLY_ZERO = Mistake(
-    "nearly zero",
-    _shrink,
-    "Small numbers come nearer, but the output should equal the input exactly, for every input. "
-    "Which number adds nothing at all?",
-)
-IDENTITY_MISTAKES = (
-    Mistake(
-        "nothing changed",
-        lambda block: None,
-        "No parameter of the block has changed. (Another module in its place, or another forward, "
-        "wouldn't learn.) Which matrix is the last thing that attention's answer passes?",
-    ),
-    Mistake(
-        "biases forgotten",
-        _zero("W_o.weight", "W_2.weight"),
-        "The right two matrices are zero, but a Linear also adds its bias: zero times anything, "
-        "plus something, is something.",
-    ),
-    Mistake(
-        "only attention",
-        _zero("W_o.weight", "W_o.bias"),
-        "Attention adds nothing any more. The feed-forward part still does.",
-    ),
-    Mistake(
-        "only feed-forward",
-        _zero("W_2.weight", "W_2.bias"),
-        "The feed-forward part adds nothing any more. Attention still does.",
-    ),
-    Mistake(
-        "values instead of output",
-        _zero("W_v.weight", "W_v.bias", "W_2.weight", "W_2.bias"),
-        "You zeroed the values. They are not the last step: W_o still adds its bias after them.",
-    ),
-    Mistake(
-        "first matrix instead of second",
-        _zero("W_o.weight", "W_o.bias", "W_1.weight", "W_1.bias"),
-        "You zeroed the feed-forward part's first matrix; the second one still adds its bias.",
-    ),
-    Mistake(
-        "norms",
-        _zero("norm_1.gain", "norm_1.bias", "norm_2.gain", "norm_2.bias"),
-        "With the norms at zero the sub-layers read nothing, but their biases still come out of "
-        "them. Stop what a sub-layer writes, not what it reads.",
-    ),
-    Mistake(
-        "gains of the norms",
-        _zero("norm_1.gain", "norm_2.gain"),
-        "With their gains at zero the norms give their biases, whatever comes in, and the "
-        "sub-layers make something of those. Stop what a sub-layer writes, not what it reads.",
-    ),
-    Mistake(
-        "biases alone",
-        _zero("W_o.bias", "W_2.bias"),
-        "Only the biases of the last matrices are zero. The matrices still pass something on.",
-    ),
-    Mistake(
-        "first steps of the sub-layers",
-        _zero("W_v.weight", "W_v.bias", "W_1.weight", "W_1.bias"),
-        "You zeroed what the sub-layers begin with. After it W_o and W_2 come, and each adds its "
-        "bias. What comes last?",
-    ),
-    Mistake(
-        "queries and keys",
-        _zero("W_q.weight", "W_q.bias", "W_k.weight", "W_k.bias"),
-        "Without queries and keys all weights are equal: a token gets the mean of the values, "
-        "which is something. Stop what is written, not who is looked at.",
-    ),
-    _IDENTITY_MATRIX,
-    _NEARLY_ZERO,
-    Mistake(
-        "everything",
-        _zero(),
-        "The output equals the input, but nothing is left that could learn: when every matrix is "
-        "zero, every matrix's gradient is zero too. Zero as little as possible.",
-    ),
-)
-
-
-# The same mistake in other clothes.
-_TOO = (replace(_IDENTITY_MATRIX, answer=_identity_matrices),)
-
-
-@exercise(mistakes=IDENTITY_MISTAKES)
-def identity_at_start(answer: Callable) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def identity_at_start(answer: Callable) -> CheckResult:
     """Check a function that changes a pre-norm TransformerBlock so that it returns its input."""
     if not callable(answer):
         return not_a_function(answer)
@@ -152,7 +49,7 @@ def identity_at_start(answer: Callable) -> Verdict:
     changed = outcome.outputs
     if not changed.residual:
         return not_yet("The residual is switched off, so nothing carries x to the output.")
-    for mistake in (*IDENTITY_MISTAKES, *_TOO):
+    for mistake in MISTAKES:
         if _same_parameters(changed, _changed(block, mistake.answer)):
             return not_yet(mistake.hint)
     outcome = call(lambda tokens: changed(tokens)[0], (x,))
@@ -189,7 +86,7 @@ def _still_added(block: Any, x: torch.Tensor) -> str:
             "the feed-forward part": block.feed_forward(block.norm_2(x)),
         }
     if gap < NEARLY:
-        return _NEARLY_ZERO.hint
+        return HINTS["nearly_zero"]
     adding = [name for name, answer in answers.items() if answer.any()]
     return (
         f"The output still differs from the input, by up to {gap:.2g}. What still adds something: "

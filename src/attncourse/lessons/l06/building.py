@@ -1,6 +1,5 @@
 """A causal mask and padding in one mask, for each sequence of a batch."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,9 +7,10 @@ import torch
 from torch import Tensor
 
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import check_function, not_yet
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 
 
 def _triangle(real: Tensor) -> Tensor:
@@ -33,102 +33,9 @@ def _as_wide(mask: Tensor, real: Tensor) -> Tensor:
     return mask.expand(B, 1, T, T)
 
 
-FLOATS = Mistake(
-    "ones and zeros",
-    lambda real: causal_among_real(real).float(),
-    "The mask holds numbers. PyTorch adds such a mask to the scores, where 1 and 0 forbid "
-    "nothing. Return booleans.",
-)
-NUMBERS = Mistake(
-    "numbers to add",
-    lambda real: torch.zeros(1).masked_fill(~causal_among_real(real), -math.inf),
-    "These are numbers to be added to scores: 0, and minus infinity or a large negative number. A "
-    "boolean mask was wanted: True = may look.",
-)
-MASK_MISTAKES = (
-    NUMBERS,
-    Mistake(
-        "padding on the queries",
-        lambda real: _triangle(real) & real[:, None, :, None],
-        "You forbid padding to look. It should be forbidden to be looked at: the axis of the keys "
-        "is the last one, real[:, None, None, :].",
-    ),
-    Mistake(
-        "padding on both axes",
-        lambda real: causal_among_real(real) & real[:, None, :, None],
-        "Padding may not be looked at, which is right; and you also forbid it to look. That makes "
-        "rows without any key, and nobody asked for them.",
-    ),
-    Mistake(
-        "no padding",
-        lambda real: _as_wide(_triangle(real), real),
-        "Nobody looks ahead, but padding is read like a word. Where does `real` come in?",
-    ),
-    Mistake(
-        "no triangle",
-        lambda real: _as_wide(_keys(real), real),
-        "Padding is hidden, but tokens look ahead. Both must allow a look.",
-    ),
-    Mistake(
-        "either allows it",
-        lambda real: _triangle(real) | _keys(real),
-        "A look is allowed in your mask if *either* rule allows it. Both must: &, not |.",
-    ),
-    Mistake(
-        "True = hidden",
-        lambda real: ~causal_among_real(real),
-        "Your mask says True where a look is forbidden. Here True means that it is allowed.",
-    ),
-    Mistake(
-        "padding for words",
-        lambda real: _triangle(real) & _keys(~real),
-        "You took True in `real` for padding: your words are hidden, and the padding is read.",
-    ),
-    Mistake(
-        "the other triangle",
-        lambda real: _triangle(real).mT & _keys(real),
-        "Your tokens look to the right. Rows look, columns are looked at: tril, not triu.",
-    ),
-    Mistake(
-        "without the token itself",
-        lambda real: _triangle(real).tril(-1) & _keys(real),
-        "The diagonal is missing: a token may look at itself.",
-    ),
-    Mistake(
-        "itself whatever it is",
-        lambda real: causal_among_real(real) | torch.eye(real.shape[1], dtype=torch.bool),
-        "You let every token look at itself, padding too. That saves rows that may look nowhere, "
-        "but then padding is read by itself. Nobody may look at it.",
-    ),
-    Mistake(
-        "blind rows see everything",
-        lambda real: causal_among_real(real) | ~causal_among_real(real).any(-1, keepdim=True),
-        "A row that may look nowhere sees everything in your mask, padding and what comes later. "
-        "Leave it blind: nobody asked for more.",
-    ),
-    Mistake(
-        "padding on the right alone",
-        lambda real: _triangle(real) & _keys(real.sort(1, descending=True).values),
-        "You count the real tokens, and take the first so many for real. Padding may stand on the "
-        "left and between them, too: `real` says where.",
-    ),
-    Mistake(
-        "rows and columns exchanged",
-        lambda real: causal_among_real(real).mT,
-        "Your mask lies on its side: its columns look and its rows are looked at. Here rows look.",
-    ),
-    Mistake(
-        "one ahead",
-        lambda real: torch.ones(real.shape[1], real.shape[1]).tril(1).bool() & _keys(real),
-        "Each token sees the next one. The last diagonal that is allowed is the main one.",
-    ),
-    Mistake(
-        "no axis for heads",
-        lambda real: _triangle(real) & real[:, None, :],
-        "The mask is right, but it is [B, T, T]. In front of scores [B, h, T, T] its B would meet "
-        "the heads: give it an axis for them, [B, 1, T, T].",
-    ),
-)
+MISTAKES = read_mistakes("causal_and_padding", globals())
+NOTICED = read_mistakes("noticed", globals())  # by the kind of its numbers
+HINTS = hints_by_name((*MISTAKES, *NOTICED))
 
 
 def _cases() -> list[tuple[Tensor]]:
@@ -140,21 +47,21 @@ def _cases() -> list[tuple[Tensor]]:
     ]
 
 
-@exercise(mistakes=(*MASK_MISTAKES, FLOATS))
-def causal_and_padding(answer: Callable[..., Any]) -> Verdict:
+@exercise(mistakes=(*MISTAKES, *NOTICED))
+def causal_and_padding(answer: Callable[..., Any]) -> CheckResult:
     """Check `may_look(real)`: real tokens [B, T] -> the boolean mask [B, 1, T, T]."""
     cases = _cases()
     verdict = check_function(
         answer,
         causal_among_real,
         cases,
-        MASK_MISTAKES,
+        MISTAKES,
         output_names=["the mask"],
         praise="Right with padding on either side, and with a single token.",
     )
     mask = call(answer, cases[0]).outputs
     if verdict and mask.dtype != torch.bool:
-        return not_yet(FLOATS.hint)
+        return not_yet(HINTS["floats"])
     if isinstance(mask, Tensor) and mask.is_floating_point() and mask.min() < -1:
-        return not_yet(NUMBERS.hint)
+        return not_yet(HINTS["numbers"])
     return verdict

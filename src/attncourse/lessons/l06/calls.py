@@ -8,7 +8,7 @@ from attncourse.checking.exercise import Mistake, exercise
 from attncourse.checking.functions import correct, not_yet
 from attncourse.checking.numbers import as_list
 from attncourse.checking.on_page import Lines
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 CALLS = """\
 F.scaled_dot_product_attention(q, k, v, attn_mask=may)
@@ -33,9 +33,7 @@ _SAFE = {
     8: "Line 8 is safe: this class adds a mask of numbers too, and minus infinity forbids.",
 }
 
-CALL_MISTAKES = tuple(
-    Mistake(f"line {line} in place of line 3", [2, 6, line], hint) for line, hint in _SAFE.items()
-)
+MISTAKES = tuple(Mistake([2, 6, line], hint) for line, hint in _SAFE.items())
 
 
 def _missing(lines: Collection[int]) -> str:
@@ -46,8 +44,8 @@ def _missing(lines: Collection[int]) -> str:
     )
 
 
-@exercise(mistakes=CALL_MISTAKES, page=Lines(CALLS, pick=len(LEAKING)))
-def leaking_calls(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Lines(CALLS, pick=len(LEAKING)))
+def leaking_calls(answer: Any) -> CheckResult:
     """Check the numbers of the lines of `CALLS` that let a token see a later one, from 1."""
     listed = as_list(answer)
     lines = set(listed) if all(isinstance(line, Real) for line in listed) else set()

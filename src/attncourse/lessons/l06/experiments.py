@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_choice
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 EXPERIMENTS = {
     "maps": "Average the attention maps over 1,000 sentences, and look above the diagonal.",
@@ -15,40 +16,16 @@ EXPERIMENTS = {
     "without": "Train three models, each without one of the parts, and compare the losses.",
     "deeper": "Compute the leak matrix of stacks of 1, 2 and 4 such blocks.",
 }
-EXPERIMENT_MISTAKES = (
-    Mistake(
-        "maps",
-        "maps",
-        "These maps are zero above the diagonal in every sentence: they were masked. What leaks "
-        "here isn't a look.",
-    ),
-    Mistake(
-        "jacobian",
-        "jacobian",
-        "That tells once more that the block leaks. Of the whole block nothing tells which part "
-        "it is.",
-    ),
-    Mistake(
-        "without",
-        "without",
-        "That costs three trainings, and a loss changes for many reasons: a model without its "
-        "attention is worse whether or not that leaked.",
-    ),
-    Mistake(
-        "deeper",
-        "deeper",
-        "A deeper stack leaks as well, and mixes the parts more. Take the block apart.",
-    ),
-)
+MISTAKES = read_mistakes("telling_experiment", globals())
 
 
-@exercise(mistakes=EXPERIMENT_MISTAKES, page=Choice(EXPERIMENTS))
-def telling_experiment(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Choice(EXPERIMENTS))
+def telling_experiment(answer: Any) -> CheckResult:
     """Check which experiment finds the part of a block that leaks."""
     return check_choice(
         answer,
         "parts",
-        EXPERIMENT_MISTAKES,
+        MISTAKES,
         "Parts that don't leak, joined by skips, make a block that doesn't. The test is the same "
         "for each, and needs no training.",
     )

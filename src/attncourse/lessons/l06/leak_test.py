@@ -9,10 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_tensor
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -56,111 +57,7 @@ def _by_change(change: Callable[[Tensor], Tensor]) -> Callable[[Layer, Tensor], 
     return leaks
 
 
-def _by_shuffle(layer: Layer, x: Tensor) -> bool:
-    return any(
-        not _same(layer(torch.cat([x[:j], x[j:].roll(1, 0)]))[:j], layer(x)[:j])
-        for j in range(1, len(x))
-    )
-
-
-def _by_gradient(layer: Layer, x: Tensor) -> bool:
-    x = x.clone().requires_grad_()
-    y = layer(x)
-    for i in range(len(x) - 1):
-        (slope,) = torch.autograd.grad(y[i].square().sum(), x, retain_graph=True)
-        if slope[i + 1 :].abs().max() > 1e-6:
-            return True
-    return False
-
-
-def _by_features(layer: Layer, x: Tensor) -> bool:
-    y = layer(x)
-    for j in range(1, x.shape[1]):
-        changed = x.clone()
-        changed[:, j] = torch.randn(len(x))
-        if not _same(layer(changed)[:, :j], y[:, :j]):
-            return True
-    return False
-
-
-LEAK_MISTAKES = (
-    Mistake(
-        "never yes",
-        lambda layer, x: False,
-        "Your function never says yes. Is the layer called with the changed tokens, and is the "
-        "change large enough to be seen?",
-    ),
-    Mistake(
-        "never no",
-        lambda layer, x: True,
-        "Your function never says no. When token j changes, its own output may move, and so may "
-        "later ones: compare the outputs *before* it alone.",
-    ),
-    Mistake(
-        "the answer turned around",
-        lambda layer, x: not leaks_ahead(layer, x),
-        "You answer the opposite: True is for a layer that leaks.",
-    ),
-    Mistake(
-        "from the token on",
-        lambda layer, x: any(_replaced_at(layer, x, j, slice(j + 1, None)) for j in range(len(x))),
-        "You look at the outputs behind the changed token. They may move: they see their past. A "
-        "leak moves an output *before* it.",
-    ),
-    Mistake(
-        "the last token alone",
-        lambda layer, x: _replaced_at(layer, x, len(x) - 1, slice(len(x) - 1)),
-        "You change the last token alone. A layer in which token 0 sees token 1 and nobody else "
-        "sees ahead gets through: change each token in turn.",
-    ),
-    Mistake(
-        "the second token alone",
-        lambda layer, x: _replaced_at(layer, x, 1, slice(1)),
-        "You change token 1 alone, or return after it (does a `return False` stand in your loop?). "
-        "A layer whose outputs see the last token only gets through: change each token in turn.",
-    ),
-    Mistake(
-        "the first output alone",
-        lambda layer, x: any(_replaced_at(layer, x, j, slice(1)) for j in range(1, len(x))),
-        "You look at the first output alone. A layer in which it is honest, and another one isn't, "
-        "gets through: compare all outputs before the changed token.",
-    ),
-    Mistake(
-        "the output just before",
-        lambda layer, x: any(_replaced_at(layer, x, j, slice(j - 1, j)) for j in range(1, len(x))),
-        "You look at the output just before the changed token alone. A layer that looks further "
-        "ahead gets through: compare all outputs before it.",
-    ),
-    Mistake(
-        "shuffled",
-        _by_shuffle,
-        "You put later tokens in another order. Plain attention doesn't notice that: it adds them "
-        "up, and a sum has no order. Replace a token by another one.",
-    ),
-    Mistake(
-        "moved by a constant",
-        _by_change(lambda token: token + 1),
-        "You add the same number to all features of a token. A layer that begins with a LayerNorm "
-        "takes it away again, and gets through. Put random numbers there.",
-    ),
-    Mistake(
-        "made longer",
-        _by_change(lambda token: 2 * token),
-        "You multiply a token by a number. A layer that begins with a norm divides by the size, "
-        "and gets through. Put random numbers there.",
-    ),
-    Mistake(
-        "features",
-        _by_features,
-        "You exchange columns of x, which are features. Tokens are its rows.",
-    ),
-    Mistake(
-        "by the gradient alone",
-        _by_gradient,
-        "A gradient says what a very small change would do. A layer that rounds has gradient 0 and "
-        "lets the future through all the same: change tokens, and by a lot.",
-    ),
-)
+MISTAKES = read_mistakes("leaks", globals())
 
 
 def _attention(d: int, allowed: Callable[[int], Tensor], *, masked_late: bool = False) -> Layer:
@@ -224,8 +121,8 @@ def _layers(d: int) -> dict[str, Layer]:
     }
 
 
-@exercise(mistakes=LEAK_MISTAKES)
-def leaks(answer: Callable[..., Any]) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def leaks(answer: Callable[..., Any]) -> CheckResult:
     """Check `leaks(layer, x)`: does an output of a layer [T, d] -> [T, d] know a later token?"""
     named = [
         (name, layer, torch.randn(T, d)) for T, d in SIZES for name, layer in _layers(d).items()
@@ -235,12 +132,12 @@ def leaks(answer: Callable[..., Any]) -> Verdict:
         answer,
         leaks_ahead,
         cases,
-        LEAK_MISTAKES,
+        MISTAKES,
         output_names=["your verdict"],
         praise="Four layers are cleared, and nine leaks are found, some of them such as no map of "
         "weights shows.",
     )
-    if verdict or any(verdict.message == mistake.hint for mistake in LEAK_MISTAKES):
+    if verdict or any(verdict.message == mistake.hint for mistake in MISTAKES):
         return verdict
     for name, layer, x in named:
         outcome = call(answer, (layer, x))

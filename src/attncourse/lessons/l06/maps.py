@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import correct, not_yet
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_choices
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 BUGS = {
     "off": "a mask switches causality off",
@@ -24,61 +25,20 @@ _WRONG = {
     "C": "Map C: compare its diagonal with that of the right map. Which row lost its only look?",
     "D": "Map D: one diagonal has weight that has none in the right map.",
 }
-MAP_MISTAKES = (
-    Mistake(
-        "turned around",
-        DRAWN | {"B": "turned"},
-        "Map B: a triangle that is turned around forbids the past. Here tokens see the past and "
-        "the future.",
-    ),
-    Mistake(
-        "thrown away",
-        DRAWN | {"B": "thrown"},
-        "Map B: if the mask had been thrown away, padding would be read too.",
-    ),
-    Mistake(
-        "padding thrown away",
-        DRAWN | {"A": "thrown"},
-        "Map A: without any mask tokens would look ahead. These don't, and two rows are wholly "
-        "forbidden: somebody did use the padding.",
-    ),
-    Mistake(
-        "C and D",
-        DRAWN | {"C": "ahead", "D": "itself"},
-        "You have C and D the wrong way round: which of them has a diagonal too many, and which "
-        "one too few?",
-    ),
-    Mistake(
-        "A and B",
-        DRAWN | {"A": "off", "B": "axis"},
-        "You have A and B the wrong way round: in which of them does a token look to its right?",
-    ),
-    Mistake(
-        "itself turned",
-        DRAWN | {"C": "turned"},
-        "Map C: nobody looks to the right in it. Under a triangle that is turned around tokens "
-        "look at themselves and to their right.",
-    ),
-)
+MISTAKES = read_mistakes("bugs_of_maps", globals())
 
 
 @exercise(
-    mistakes=MAP_MISTAKES,
+    mistakes=MISTAKES,
     page=Choice(BUGS, each={letter: f"Map {letter}" for letter in DRAWN}),
 )
-def bugs_of_maps(answer: Any) -> Verdict:
+def bugs_of_maps(answer: Any) -> CheckResult:
     """Check which bug has drawn each of four maps: {"A": "off", ...}."""
-    if not isinstance(answer, dict) or set(answer) != set(DRAWN):
-        return not_yet("A dictionary with the keys A to D is wanted.")
-    for letter, said in answer.items():
-        if not isinstance(said, str) or said not in BUGS:
-            return not_yet(f"{letter}: one of these was wanted: {', '.join(BUGS)}.")
-    for mistake in MAP_MISTAKES:
-        if answer == mistake.answer:
-            return not_yet(mistake.hint)
-    for letter, right in DRAWN.items():
-        if answer[letter] != right:
-            return not_yet(_WRONG[letter])
-    return correct(
-        "None of the four raises an error. Two of them read the future, one reads padding."
+    return check_choices(
+        answer,
+        DRAWN,
+        BUGS,
+        MISTAKES,
+        wrong=_WRONG,
+        praise="None of the four raises an error. Two of them read the future, one reads padding.",
     )

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_choice
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 READINGS = {
     "rounded": "A model that looks both ways. The weight of homework is small, and was rounded "
@@ -14,35 +15,16 @@ READINGS = {
     "either": "Either: a row says nothing about which looks are forbidden.",
     "neither": "Neither: a row must name all words of the sentence.",
 }
-READING_MISTAKES = (
-    Mistake(
-        "rounded away",
-        "rounded",
-        "It might be below .005. But even then the row would hold a number for it, if only .00: "
-        "here it has no column. Which kind of model has none for what comes later?",
-    ),
-    Mistake(
-        "either",
-        "either",
-        "Add the numbers up. They share out all of 1, and a softmax gives every word that may be "
-        "looked at a share.",
-    ),
-    Mistake(
-        "neither",
-        "neither",
-        "A row names the words that may be looked at. Under a causal mask these are the ones up "
-        "to the word itself.",
-    ),
-)
+MISTAKES = read_mistakes("left_out", globals())
 
 
-@exercise(mistakes=READING_MISTAKES, page=Choice(READINGS))
-def left_out(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Choice(READINGS))
+def left_out(answer: Any) -> CheckResult:
     """Check which kind of model a row of weights over six of seven words comes from."""
     return check_choice(
         answer,
         "causal",
-        READING_MISTAKES,
+        MISTAKES,
         "The row has no column for what comes later. And its six numbers sum to 1.00, so hardly "
         "anything is left.",
     )

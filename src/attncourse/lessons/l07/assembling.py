@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attnlib.blocks import TransformerBlock
 from attnlib.norms import LayerNorm
 
@@ -34,220 +35,7 @@ def assembled(
     return readout(final_norm(_through(_start(ids, tokens, places), blocks)))
 
 
-def _without_mask(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _through(_start(ids, tokens, places), blocks, causal=False)
-    return readout(final_norm(x))
-
-
-def _multiplied(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _through(tokens[ids] * places[: ids.shape[1]], blocks)
-    return readout(final_norm(x))
-
-
-def _places_of_ids(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _through(tokens[ids] + places[ids], blocks)
-    return readout(final_norm(x))
-
-
-def _places_in_every_block(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = tokens[ids]
-    for block in blocks:
-        x = _through(x + places[: ids.shape[1]], [block])
-    return readout(final_norm(x))
-
-
-def _added_again(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _start(ids, tokens, places)
-    for block in blocks:
-        x = x + _through(x, [block])
-    return readout(final_norm(x))
-
-
-def _normed_in_the_loop(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _start(ids, tokens, places)
-    for block in blocks:
-        x = final_norm(_through(x, [block]))
-    return readout(x)
-
-
-def _normed_before_each_block(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _start(ids, tokens, places)
-    for block in blocks:
-        x = _through(final_norm(x), [block])
-    return readout(final_norm(x))
-
-
-def _normed_before_and_behind(
-    ids: Tensor, tokens: Tensor, places: Tensor, blocks: Blocks, final_norm: Part, readout: Part
-) -> Tensor:
-    x = _through(final_norm(_start(ids, tokens, places)), blocks)
-    return readout(final_norm(x))
-
-
-ASSEMBLY_MISTAKES = (
-    Mistake(
-        "no mask",
-        _without_mask,
-        "Your tokens look ahead: without causal=True a block lets each token read the next one, "
-        "which it is to tell.",
-    ),
-    Mistake(
-        "no positions",
-        lambda ids, tokens, places, *rest: assembled(ids, tokens, 0 * places, *rest),
-        "The model isn't told where its tokens stand: `places` is not used yet.",
-    ),
-    Mistake(
-        "positions alone",
-        lambda ids, tokens, places, *rest: assembled(ids, 0 * tokens, places, *rest),
-        "The model knows where its tokens stand, but not which ones they are: look ids up in "
-        "`tokens`.",
-    ),
-    Mistake(
-        "positions multiplied",
-        _multiplied,
-        "You multiply a token's row by that of its place. They are added.",
-    ),
-    Mistake(
-        "positions looked up by id",
-        _places_of_ids,
-        "You looked places up by the tokens' ids. Token t of a text stands at place t, whatever "
-        "its id is.",
-    ),
-    Mistake(
-        "tokens' rows scaled",
-        lambda ids, tokens, places, *rest: assembled(
-            ids, tokens * tokens.shape[1] ** 0.5, places, *rest
-        ),
-        "You multiply the tokens' rows by the root of d, as the first Transformer did. Here they "
-        "are taken as they are.",
-    ),
-    Mistake(
-        "the last places",
-        lambda ids, tokens, places, *rest: assembled(ids, tokens, places[-ids.shape[1] :], *rest),
-        "You take the last T rows of `places`. A text begins at place 0.",
-    ),
-    Mistake(
-        "places counted from 1",
-        lambda ids, tokens, places, *rest: assembled(ids, tokens, places[1:], *rest),
-        "Your first token stands at place 1. Places are counted from 0.",
-    ),
-    Mistake(
-        "one place for all",
-        lambda ids, tokens, places, *rest: assembled(
-            ids, tokens, places[ids.shape[1]].expand_as(places), *rest
-        ),
-        "All your tokens stand at the same place: `places[T]` is one row. The first T rows are "
-        "`places[:T]`.",
-    ),
-    Mistake(
-        "positions in every block",
-        _places_in_every_block,
-        "You add the positions before every block. They are added once, where the tokens come in; "
-        "the skips carry them on.",
-    ),
-    Mistake(
-        "added once more",
-        _added_again,
-        "You add each block's output to its input. A block has done that itself: its skips are "
-        "inside.",
-    ),
-    Mistake(
-        "each block reads the embeddings",
-        lambda ids, tokens, places, blocks, *rest: assembled(
-            ids, tokens, places, blocks[-1:], *rest
-        ),
-        "This is what the last block alone makes of the embeddings. Each block must read what the "
-        "block before it has returned.",
-    ),
-    Mistake(
-        "the first block only",
-        lambda ids, tokens, places, blocks, *rest: assembled(
-            ids, tokens, places, blocks[:1], *rest
-        ),
-        "Only the first block has run: does your function return within the loop?",
-    ),
-    Mistake(
-        "no block",
-        lambda ids, tokens, places, blocks, *rest: assembled(ids, tokens, places, [], *rest),
-        "No block has changed anything. Does your loop keep the rows that a block returns? `x` "
-        "stays as it is until it is given a new value.",
-    ),
-    Mistake(
-        "in reverse order",
-        lambda ids, tokens, places, blocks, *rest: assembled(
-            ids, tokens, places, blocks[::-1], *rest
-        ),
-        "The blocks run from the last to the first.",
-    ),
-    Mistake(
-        "no final norm",
-        lambda ids, tokens, places, blocks, final_norm, readout: assembled(
-            ids, tokens, places, blocks, lambda x: x, readout
-        ),
-        "The readout gets the bare sum. Pre-norm blocks leave it as it is, so `final_norm` comes "
-        "between the last block and the readout.",
-    ),
-    Mistake(
-        "final norm after each block",
-        _normed_in_the_loop,
-        "The final norm runs after every block. It comes once, when all blocks are done.",
-    ),
-    Mistake(
-        "final norm before each block",
-        _normed_before_each_block,
-        "You normalize before every block. Pre-norm blocks do so inside, with norms of their own. "
-        "`final_norm` comes once, when all blocks are done.",
-    ),
-    Mistake(
-        "final norm at both ends",
-        _normed_before_and_behind,
-        "`final_norm` runs twice: before the blocks, too. It comes once, behind the last one.",
-    ),
-    Mistake(
-        "norm behind the embeddings",
-        lambda ids, tokens, places, blocks, final_norm, readout: readout(
-            _through(final_norm(_start(ids, tokens, places)), blocks)
-        ),
-        "Your norm stands before the blocks, as it does in microgpt. Here it comes after them.",
-    ),
-    Mistake(
-        "probabilities",
-        lambda *parts: assembled(*parts).softmax(-1),
-        "These are probabilities. The logits were wanted, as the readout gives them.",
-    ),
-    Mistake(
-        "log-probabilities",
-        lambda *parts: assembled(*parts).log_softmax(-1),
-        "These are logarithms of probabilities. The logits were wanted, as the readout gives them.",
-    ),
-    Mistake(
-        "the last token alone",
-        lambda *parts: assembled(*parts)[:, -1],
-        "You return the last token's logits. In training every token is asked: [B, T, V].",
-    ),
-    Mistake(
-        "read out with the tokens' table",
-        lambda ids, tokens, places, blocks, final_norm, readout: assembled(
-            ids, tokens, places, blocks, final_norm, lambda x: x @ tokens.T
-        ),
-        "You read out with the tokens' own table, as GPT-2 does. This model has a readout with "
-        "weights of its own.",
-    ),
-)
+MISTAKES = read_mistakes("assembly", globals())
 
 
 def _cases() -> list[tuple[Tensor, Tensor, Tensor, list[TransformerBlock], LayerNorm, nn.Linear]]:
@@ -267,8 +55,8 @@ def _cases() -> list[tuple[Tensor, Tensor, Tensor, list[TransformerBlock], Layer
     return cases
 
 
-@exercise(mistakes=ASSEMBLY_MISTAKES)
-def assembly(answer: Function) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def assembly(answer: Function) -> CheckResult:
     """Check `my_gpt(ids, tokens, places, blocks, final_norm, readout)`: ids [B, T] -> [B, T, V].
 
     ids are below V, tokens [V, d] and places [length, d] are tables, blocks a list of
@@ -278,7 +66,7 @@ def assembly(answer: Function) -> Verdict:
         answer,
         assembled,
         _cases(),
-        ASSEMBLY_MISTAKES,
+        MISTAKES,
         output_names=["the logits"],
         praise="Two tables, a loop, a norm and a matrix: that is all of a GPT.",
     )

@@ -1,15 +1,15 @@
 """How many parameters a GPT has: part by part, and as a function of its sizes."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_function, check_rows
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_function, check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 TOKENS, PLACES, WIDTH, HIDDEN = 27, 16, 16, 64  # microgpt's
 
@@ -33,86 +33,23 @@ LABELS = {
     "Feed-forward network": ["numbers"],
     "Readout": ["numbers"],
 }
-PART_MISTAKES = (
-    Mistake(
-        "26 tokens",
-        _counts(tokens=26 * WIDTH),
-        "That is for 26 tokens. The boundary is one, too.",
-    ),
-    Mistake(
-        "W_o forgotten",
-        _counts(attention=3 * WIDTH**2),
-        "These are queries, keys and values. What the heads found goes through a fourth matrix.",
-    ),
-    Mistake(
-        "times the heads",
-        _counts(attention=16 * WIDTH**2),
-        "You counted four whole matrices per head. A head has 4 of their 16 columns, so more heads "
-        "don't make attention larger.",
-    ),
-    Mistake(
-        "one head",
-        _counts(attention=16 * WIDTH),
-        "256 is one whole matrix, or one head's 4 columns of each of the four. There are four "
-        "matrices, and four heads.",
-    ),
-    Mistake(
-        "with biases",
-        _counts(attention=4 * WIDTH * (WIDTH + 1)),
-        "You counted biases. This model has none.",
-    ),
-    Mistake(
-        "biases of the feed-forward network",
-        _counts(feed_forward=2 * WIDTH * HIDDEN + HIDDEN + WIDTH),
-        "The two matrices are right, and 80 biases come on top. This model has none.",
-    ),
-    Mistake(
-        "W_2 forgotten",
-        _counts(feed_forward=WIDTH * HIDDEN),
-        "This is one matrix, from 16 to 64 numbers. A second one leads back.",
-    ),
-    Mistake(
-        "as narrow inside",
-        _counts(feed_forward=2 * WIDTH**2),
-        "Inside, the network is 64 wide and not 16: the first matrix is [16, 64].",
-    ),
-    Mistake(
-        "a tied readout",
-        _counts(readout=0),
-        "A readout has no numbers of its own where it uses the token table. Here it has.",
-    ),
-    Mistake(
-        "a readout with biases",
-        _counts(readout=TOKENS * WIDTH + TOKENS),
-        "You counted a bias per token. This model's readout is a matrix alone.",
-    ),
-    Mistake(
-        "a readout of 26 tokens",
-        _counts(readout=26 * WIDTH),
-        "Your readout scores 26 letters. The end of a name is a guess as well.",
-    ),
-)
+PART_MISTAKES = read_mistakes("parts_of_microgpt", globals())
+PAGE = Numbers(right=RIGHT, labels=LABELS, rows_apart=True)
 
 
-@exercise(
-    mistakes=PART_MISTAKES,
-    page=Numbers(right=RIGHT, labels=LABELS, rows_apart=True),
-)
-def parts_of_microgpt(answer: Any) -> Verdict:
+@exercise(mistakes=PART_MISTAKES, page=PAGE)
+def parts_of_microgpt(answer: Any) -> CheckResult:
     """Check the parameters of microgpt's five parts, in the order of the model: five numbers."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
+        PAGE,
         PART_MISTAKES,
-        rows=[
-            (1, "The token table has a row per token, of 16 numbers."),
-            (
-                1,
-                "The position table has a row per place, of 16 numbers. How many places are there?",
-            ),
-            (1, "Attention is four matrices. How many rows and columns has each?"),
-            (1, "The feed-forward network is two matrices, from 16 to 64 numbers and back."),
-            (1, "The readout is one matrix: 16 numbers come in, and a score per token comes out."),
+        otherwise=[
+            "The token table has a row per token, of 16 numbers.",
+            "The position table has a row per place, of 16 numbers. How many places are there?",
+            "Attention is four matrices. How many rows and columns has each?",
+            "The feed-forward network is two matrices, from 16 to 64 numbers and back.",
+            "The readout is one matrix: 16 numbers come in, and a score per token comes out.",
         ],
         praise="Together 4,192. Nearly half of them stand in the feed-forward network.",
     )
@@ -140,142 +77,7 @@ def _parameters(
     return tables + layers * (squares * d**2 + rows * d) + final * d
 
 
-COUNT_MISTAKES = (
-    Mistake(
-        "a readout of its own",
-        partial(_parameters, readouts=1),
-        "Too many by V times d: the readout is tied. It uses the token table, and has no numbers "
-        "of its own.",
-    ),
-    Mistake(
-        "matrices alone",
-        partial(_parameters, rows=0, final=0),
-        "These are the tables and the matrices. Norms and biases are missing.",
-    ),
-    Mistake(
-        "matrices and the final norm",
-        partial(_parameters, rows=0),
-        "Your blocks are matrices alone. Each has biases and two norms as well.",
-    ),
-    Mistake(
-        "the rule of thumb",
-        lambda vocabulary_size, length, d, layers: layers * 12 * d**2,
-        "12 d^2 per block is a good rule of thumb. Wanted is the exact number: with tables, biases "
-        "and norms.",
-    ),
-    Mistake(
-        "no tables",
-        lambda vocabulary_size, length, d, layers: _parameters(0, 0, d, layers),
-        "The blocks and the final norm are right. The two tables before them are missing.",
-    ),
-    Mistake(
-        "a readout with biases",
-        lambda vocabulary_size, length, d, layers: (
-            _parameters(vocabulary_size, length, d, layers) + vocabulary_size
-        ),
-        "Too many by V: a readout that uses the token table has no bias either.",
-    ),
-    Mistake(
-        "the final norm without a bias",
-        partial(_parameters, final=1),
-        "Too few by d: the final norm is a LayerNorm as well, with a gain and a bias.",
-    ),
-    Mistake(
-        "no biases",
-        partial(_parameters, rows=4),
-        "The biases are missing: attention has four of d numbers, the feed-forward network one of "
-        "4d and one of d.",
-    ),
-    Mistake(
-        "no norms",
-        partial(_parameters, rows=9, final=0),
-        "The norms are missing: two in each block and one at the end, each with a gain and a bias "
-        "of d numbers.",
-    ),
-    Mistake(
-        "no final norm",
-        partial(_parameters, final=0),
-        "Too few by 2d: behind the last block there is one more norm.",
-    ),
-    Mistake(
-        "one norm per block",
-        partial(_parameters, rows=11),
-        "A block's norms have 4d numbers, and you counted 2d. There are two of them, each with a "
-        "gain and a bias.",
-    ),
-    Mistake(
-        "final norm in every block",
-        partial(_parameters, rows=15, final=0),
-        "The final norm stands behind the last block, once. You counted it in every block.",
-    ),
-    Mistake(
-        "gains alone",
-        partial(_parameters, rows=11, final=1),
-        "Your norms have a gain, d numbers. LayerNorm has a bias as well.",
-    ),
-    Mistake(
-        "biases of attention, norms in the blocks, or the bias behind W_1 forgotten",
-        partial(_parameters, rows=9),
-        "4d numbers per block are missing. Attention's four matrices have a bias of d numbers "
-        "each, the two norms have 4d numbers together, and so has the bias behind W_1: one of the "
-        "three isn't there.",
-    ),
-    Mistake(
-        "one bias of d numbers forgotten",
-        partial(_parameters, rows=12),
-        "d numbers per block are missing, as where one matrix has no bias: of attention's four the "
-        "last one, W_o, has one too, and so has the feed-forward network's second.",
-    ),
-    Mistake(
-        "biases of the feed-forward network forgotten",
-        partial(_parameters, rows=8),
-        "The feed-forward network's biases are missing: 4d behind W_1, and d behind W_2.",
-    ),
-    Mistake(
-        "two narrow biases, or those of queries, keys and values forgotten",
-        partial(_parameters, rows=10),
-        "3d numbers per block are missing. Either one bias is too short, for what comes out of W_1 "
-        "has 4d numbers; or queries, keys and values lack theirs, of d numbers each.",
-    ),
-    Mistake(
-        "W_o forgotten",
-        partial(_parameters, squares=11, rows=12),
-        "Attention has four matrices: queries, keys, values, and W_o behind the heads.",
-    ),
-    Mistake(
-        "one matrix in the feed-forward network",
-        partial(_parameters, squares=8, rows=12),
-        "The feed-forward network has a second matrix, with a bias: it leads back from 4d to d.",
-    ),
-    Mistake(
-        "narrow feed-forward networks",
-        partial(_parameters, squares=6, rows=10),
-        "Inside, the feed-forward network is 4d wide: its matrices are [d, 4d] and [4d, d].",
-    ),
-    Mistake(
-        "one block",
-        lambda vocabulary_size, length, d, layers: _parameters(vocabulary_size, length, d, 1),
-        "You counted one block. There are L of them.",
-    ),
-    Mistake(
-        "no token table",
-        partial(_parameters, readouts=-1),
-        "The token table is missing. A tied readout has no numbers of its own, but the table that "
-        "it uses is there, once.",
-    ),
-    Mistake(
-        "no positions",
-        partial(_parameters, places=0),
-        "The table of positions is missing: `length` rows of d numbers.",
-    ),
-    Mistake(
-        "tables in every block",
-        lambda vocabulary_size, length, d, layers: (
-            layers * ((vocabulary_size + length) * d + 12 * d**2 + 13 * d) + 2 * d
-        ),
-        "You counted the tables once per block. They stand before the blocks, once.",
-    ),
-)
+COUNT_MISTAKES = read_mistakes("parameter_count", globals())
 
 
 def _exact(answer: Callable[..., Any]) -> Callable[..., Any]:
@@ -292,7 +94,7 @@ SIZES = ((7, 5, 6, 3), (27, 16, 16, 2), (50257, 1024, 768, 12), (50257, 1024, 16
 
 
 @exercise(mistakes=COUNT_MISTAKES)
-def parameter_count(answer: Callable[[int, int, int, int], int]) -> Verdict:
+def parameter_count(answer: Callable[[int, int, int, int], int]) -> CheckResult:
     """Check `count(V, length, d, L)`: the parameters of a GPT-2 of these sizes."""
     return check_function(
         answer,

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_function, check_rows
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_function, check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 LOGITS = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64).log()
 
@@ -37,210 +38,32 @@ def _with(
     return torch.stack([right if row is None else row for row, right in rows])
 
 
-BY_HAND_MISTAKES = (
-    Mistake(
-        "logits divided",
-        _with(plain=LOGITS / LOGITS.sum()),
-        "You divided the logits by their sum. First take e to the power of each.",
-    ),
-    Mistake(
-        "powers not divided",
-        _with(plain=LOGITS.exp()),
-        "These are the powers of e. Divide by their sum, so that the row sums to 1.",
-    ),
-    Mistake(
-        "multiplied by the temperature",
-        _with(cold=chances(LOGITS, 2, 3)),
-        "This row is flatter than the first, so you multiplied by 1/2. Logits are *divided* by the "
-        "temperature: by 1/2 makes them twice as large.",
-    ),
-    Mistake(
-        "chances divided",
-        _with(cold=PLAIN / 0.5),
-        "You divided the chances, and they sum to 2. The logits are divided, before the softmax.",
-    ),
-    Mistake(
-        "temperature without effect",
-        _with(cold=PLAIN),
-        "This is the first row again. Twice ln 2 is ln 4, and twice ln 4 is ln 16.",
-    ),
-    Mistake(
-        "not shared anew",
-        _with(top=torch.tensor([0, PLAIN[1], PLAIN[2]], dtype=torch.float64)),
-        "The row no longer sums to 1. What is left after the cut is shared out anew.",
-    ),
-    Mistake(
-        "the two smallest",
-        _with(top=LOGITS.exp().mul(torch.tensor([1, 1, 0])) / 3),
-        "You kept the two least likely tokens.",
-    ),
-    Mistake(
-        "two cut away",
-        _with(top=torch.tensor([0.0, 0, 1], dtype=torch.float64)),
-        "You cut two tokens away. Two are kept.",
-    ),
-    Mistake(
-        "half each",
-        _with(top=torch.tensor([0, 0.5, 0.5], dtype=torch.float64)),
-        "Those that are kept aren't equally likely: their ratio stays what it was.",
-    ),
+BY_HAND_MISTAKES = read_mistakes("chances_by_hand", globals())
+PAGE = Numbers(
+    right=RIGHT,
+    labels={title: ["a", "b", "c"] for title in TITLES},
+    rows_apart=True,
 )
 
 
-@exercise(
-    mistakes=BY_HAND_MISTAKES,
-    page=Numbers(
-        right=RIGHT,
-        labels={title: ["a", "b", "c"] for title in TITLES},
-        rows_apart=True,
-    ),
-)
-def chances_by_hand(answer: Any) -> Verdict:
+@exercise(mistakes=BY_HAND_MISTAKES, page=PAGE)
+def chances_by_hand(answer: Any) -> CheckResult:
     """Check the chances of three tokens with logits ln 1, ln 2, ln 4, in three ways: [3, 3]."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
+        PAGE,
         BY_HAND_MISTAKES,
-        rows=[
-            (3, "Temperature 1: e to the power of ln 1, ln 2 and ln 4, each divided by their sum."),
-            (3, "Temperature 1/2: the logits become 0, ln 4 and ln 16. Then as in the first row."),
-            (3, "Top-k 2: the least likely token gets 0; the two others keep their ratio, and sum "
-                "to 1."),
+        otherwise=[
+            "Temperature 1: e to the power of ln 1, ln 2 and ln 4, each divided by their sum.",
+            "Temperature 1/2: the logits become 0, ln 4 and ln 16. Then as in the first row.",
+            "Top-k 2: the least likely token gets 0; the two others keep their ratio, and sum "
+            "to 1.",
         ],
         praise="A temperature keeps the order and all tokens; top-k keeps ratios and drops tokens.",
-    )  # fmt: skip
+    )
 
 
-CHANCE_MISTAKES = (
-    Mistake(
-        "multiplied",
-        lambda logits, temperature, top_k: chances(logits, 1 / temperature, top_k),
-        "This is what comes of multiplying by the temperature, or of taking chances to its power. "
-        "Dividing the logits makes a low one sharper.",
-    ),
-    Mistake(
-        "no temperature",
-        lambda logits, temperature, top_k: chances(logits, 1.0, top_k),
-        "Your chances are the same at every temperature. Divide the *logits* by it: what chances "
-        "are divided by falls out again as soon as they are shared out anew.",
-    ),
-    Mistake(
-        "chances divided by it",
-        lambda logits, temperature, top_k: chances(logits, 1.0, top_k) / temperature,
-        "You divide the chances by the temperature, so they no longer sum to 1. Divide the logits, "
-        "before the softmax.",
-    ),
-    Mistake(
-        "no top-k",
-        lambda logits, temperature, top_k: chances(logits, temperature, len(logits)),
-        "Every token can still be drawn: top_k isn't used.",
-    ),
-    Mistake(
-        "not shared anew",
-        lambda logits, temperature, top_k: (
-            (logits / temperature).softmax(-1) * (logits >= logits.topk(top_k).values[-1])
-        ),
-        "The right tokens are kept, but their chances sum to less than 1. Cut before the softmax, "
-        "or divide by the sum afterward.",
-    ),
-    Mistake(
-        "masked by 0",
-        lambda logits, temperature, top_k: (
-            (logits / temperature)
-            .masked_fill(logits < logits.topk(top_k).values[-1], 0.0)
-            .softmax(-1)
-        ),
-        "You set the other logits to 0, and e to the power of 0 is 1: they can still be drawn. "
-        "Which number becomes 0?",
-    ),
-    Mistake(
-        "softmax twice",
-        lambda logits, temperature, top_k: (
-            (logits / temperature)
-            .softmax(-1)
-            .masked_fill(logits < logits.topk(top_k).values[-1], -math.inf)
-            .softmax(-1)
-        ),
-        "You take the softmax of chances. Take it once: cut the logits, or divide the chances that "
-        "are kept by their sum.",
-    ),
-    Mistake(
-        "softmax twice, with the temperature between",
-        lambda logits, temperature, top_k: chances(logits.softmax(-1), temperature, top_k),
-        "You divide chances by the temperature, and take the softmax of that. Divide the logits, "
-        "and let the softmax come last, once.",
-    ),
-    Mistake(
-        "likely ones in front",
-        lambda logits, temperature, top_k: nn.functional.pad(
-            (logits / temperature).topk(top_k).values.softmax(-1), (0, len(logits) - top_k)
-        ),
-        "The chances are right, but stand in the order of their size. Each must stand at the place "
-        "of its own token.",
-    ),
-    Mistake(
-        "the least likely",
-        lambda logits, temperature, top_k: (
-            (logits / temperature).masked_fill(~_smallest(logits, top_k), -math.inf).softmax(-1)
-        ),
-        "You kept the least likely tokens.",
-    ),
-    Mistake(
-        "the others",
-        lambda logits, temperature, top_k: (
-            (logits / temperature)
-            .masked_fill(logits >= logits.topk(top_k).values[-1], -math.inf)
-            .softmax(-1)
-        ),
-        "Your mask is the wrong way round: it cuts the k likeliest tokens and keeps the others.",
-    ),
-    Mistake(
-        "the likeliest alone",
-        lambda logits, temperature, top_k: chances(logits, temperature, 1),
-        "Only the likeliest token is left, whatever top_k is. What `topk` returns begins with the "
-        "largest; the k-th stands at the end.",
-    ),
-    Mistake(
-        "one too many",
-        lambda logits, temperature, top_k: chances(
-            logits, temperature, min(top_k + 1, len(logits))
-        ),
-        "One token too many is kept.",
-    ),
-    Mistake(
-        "one too few",
-        lambda logits, temperature, top_k: (
-            (logits / temperature)
-            .masked_fill(logits <= logits.topk(top_k).values[-1], -math.inf)
-            .softmax(-1)
-        ),
-        "One token too few is kept: the k-th likeliest is among them, so a token goes only if its "
-        "logit is *below* that one's.",
-    ),
-    Mistake(
-        "no softmax",
-        lambda logits, temperature, top_k: (logits / temperature).masked_fill(
-            logits < logits.topk(top_k).values[-1], -math.inf
-        ),
-        "These are logits, with minus infinity for what is cut. Take their softmax.",
-    ),
-    Mistake(
-        "equal among them",
-        lambda logits, temperature, top_k: (
-            (logits >= logits.topk(top_k).values[-1]).to(logits) / top_k
-        ),
-        "All tokens that are kept are equally likely. They should keep the softmax's ratios.",
-    ),
-    Mistake(
-        "the first k tokens",
-        lambda logits, temperature, top_k: (
-            (logits / temperature)
-            .masked_fill(torch.arange(len(logits)) >= top_k, -math.inf)
-            .softmax(-1)
-        ),
-        "You kept the first k tokens of the vocabulary. Keep those with the largest logits.",
-    ),
-)
+CHANCE_MISTAKES = read_mistakes("chances_to_draw_from", globals())
 
 
 def _cases() -> list[tuple[Tensor, float, int]]:
@@ -250,7 +73,7 @@ def _cases() -> list[tuple[Tensor, float, int]]:
 
 
 @exercise(mistakes=CHANCE_MISTAKES)
-def chances_to_draw_from(answer: Callable[[Tensor, float, int], Tensor]) -> Verdict:
+def chances_to_draw_from(answer: Callable[[Tensor, float, int], Tensor]) -> CheckResult:
     """Check `chances(logits, temperature, top_k)`: [V] -> the chances [V] of the next token."""
     return check_function(
         answer,

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_choices
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 RULES = {
     "doubling": "doubling: after e and o a consonant inside is doubled, else not",
@@ -15,35 +16,7 @@ RULES = {
 FEWEST = {"1": "1 letter", "2": "2 letters", "3": "3 letters", "all": "all that was read"}
 RIGHT = {"doubling": "2", "harmony": "3", "ending": "all"}
 
-REACH_MISTAKES = (
-    Mistake(
-        "one letter too few",
-        {"doubling": "1", "harmony": "2", "ending": "all"},
-        "You counted the letters in between. The letter that decides must be read as well.",
-    ),
-    Mistake(
-        "over one consonant",
-        RIGHT | {"harmony": "2"},
-        "Two letters reach the last vowel over one consonant. After e and o there are two of them.",
-    ),
-    Mistake(
-        "the ending's neighbor",
-        RIGHT | {"ending": "1"},
-        "The letter before the ending is a vowel, and any vowel may stand there. Which letter "
-        "tells whether n, r, l or s comes, and how many must be read to have it among them?",
-    ),
-    Mistake(
-        "all for all",
-        dict.fromkeys(RULES, "all"),
-        "All letters are enough for any rule. Asked is for the fewest.",
-    ),
-    Mistake(
-        "exchanged",
-        RIGHT | {"doubling": "3", "harmony": "2"},
-        "You have exchanged two. In bol? the o decides whether another l comes. In boll? the same "
-        "o decides the vowel, and stands one letter further back.",
-    ),
-)
+MISTAKES = read_mistakes("letters_back", globals())
 WRONG = {
     "doubling": "Doubling: in bol? it is asked whether another l comes. What decides it, and how "
     "many letters back is that?",
@@ -53,14 +26,14 @@ WRONG = {
 }
 
 
-@exercise(mistakes=REACH_MISTAKES, page=Choice(FEWEST, each=RULES))
-def letters_back(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Choice(FEWEST, each=RULES))
+def letters_back(answer: Any) -> CheckResult:
     """Check how many letters back each rule reaches: {"doubling": "1", ...}."""
     return check_choices(
         answer,
         RIGHT,
         FEWEST,
-        REACH_MISTAKES,
+        MISTAKES,
         wrong=WRONG,
         praise="So a bigram, which sees one letter, can keep none of the three.",
     )

@@ -4,10 +4,11 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_rows
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 # Places counted from 0: who asks, the true partner, and where the head has its largest weight.
 LOOKS = (
@@ -30,71 +31,25 @@ def _with(**changes: float) -> torch.Tensor:
     return numbers
 
 
-GAIN_MISTAKES = (
-    Mistake(
-        "the sign lost",
-        _with(offset=2),
-        "The partner stands *before* the word that asks: partner minus asking place is below 0.",
-    ),
-    Mistake(
-        "the mean distance",
-        _with(offset=-2.25),
-        "This is the mean distance. No head can look two and a quarter places back: which distance "
-        "comes most often?",
-    ),
-    Mistake(
-        "counts",
-        _with(baseline=6, head=7, gain=1),
-        "These are counts. Divide by the eight words that ask.",
-    ),
-    Mistake(
-        "percents",
-        _with(baseline=75, head=87.5, gain=12.5),
-        "These are percents. Write shares: 0.5 for a half.",
-    ),
-    Mistake(
-        "the head's errors",
-        _with(head=0.125, gain=-0.625),
-        "This is how often the head is wrong. Count the words where its largest weight is on the "
-        "true partner.",
-    ),
-    Mistake(
-        "an even head as baseline",
-        _with(baseline=1 / 11, gain=0.875 - 1 / 11),
-        "A head that looks anywhere is too weak a rival. The baseline is the best *fixed offset*: "
-        "look two back, always, and count how often that hits.",
-    ),
-    Mistake(
-        "no baseline",
-        _with(gain=0.875),
-        "That is the accuracy itself. The gain is what the head has beyond the fixed offset.",
-    ),
-    Mistake(
-        "a ratio",
-        _with(gain=0.875 / 0.75),
-        "You divided. The gain is a difference: accuracy minus baseline.",
-    ),
-)
+MISTAKES = read_mistakes("offset_gain", globals())
+PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 
 
-@exercise(
-    mistakes=GAIN_MISTAKES,
-    page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True),
-)
-def offset_gain(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=PAGE)
+def offset_gain(answer: Any) -> CheckResult:
     """Check best offset, its accuracy, a head's accuracy and the gain: four numbers."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        GAIN_MISTAKES,
-        rows=[
-            (1, "The offset: subtract, for each word, the asking place from its partner's, and "
-                "take the difference that comes most often."),
-            (1, "The offset's accuracy: for how many of the eight words does the partner stand at "
-                "just that distance?"),
-            (1, "The head's accuracy: for how many of the eight words is its largest weight on the "
-                "true partner?"),
-            (1, "The gain: the head's accuracy minus that of the offset."),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "The offset: subtract, for each word, the asking place from its partner's, and "
+            "take the difference that comes most often.",
+            "The offset's accuracy: for how many of the eight words does the partner stand at "
+            "just that distance?",
+            "The head's accuracy: for how many of the eight words is its largest weight on the "
+            "true partner?",
+            "The gain: the head's accuracy minus that of the offset.",
         ],
         praise="The head beats a dumb rule by one word in eight. On so few words that is nothing.",
-    )  # fmt: skip
+    )

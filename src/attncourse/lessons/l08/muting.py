@@ -6,9 +6,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attnlib.attention import MultiHeadAttention
 
 
@@ -29,93 +30,7 @@ def mute(module: MultiHeadAttention, head: int) -> None:
     _zero(module.W_o.weight[:, _columns(module, head)])
 
 
-def _mute_rows(module: MultiHeadAttention, head: int) -> None:
-    _zero(module.W_o.weight[_columns(module, head)])
-
-
-def _mute_others(module: MultiHeadAttention, head: int) -> None:
-    for other in range(module.num_heads):
-        if other != head:
-            mute(module, other)
-
-
-def _mute_with_bias(module: MultiHeadAttention, head: int) -> None:
-    mute(module, head)
-    _zero(module.W_o.bias)
-
-
-MUTE_MISTAKES = (
-    Mistake(
-        "nothing changed",
-        lambda module, head: None,
-        "The module's output is what it was. Change module.W_o.weight in place, inside "
-        "torch.no_grad().",
-    ),
-    Mistake(
-        "the other axis",
-        _mute_rows,
-        "You zeroed rows of module.W_o.weight. torch's Linear keeps W_o transposed, [d out, d in]: "
-        "the rows of W_o which a head meets are *columns* there.",
-    ),
-    Mistake(
-        "heads counted from 1",
-        lambda module, head: mute(module, head - 1),
-        "You muted the head before: `head` counts from 0.",
-    ),
-    Mistake(
-        "all heads",
-        lambda module, head: _zero(module.W_o.weight),
-        "You muted every head. Each has d_k columns of its own: which are they?",
-    ),
-    Mistake(
-        "one number of the head",
-        lambda module, head: _zero(module.W_o.weight[:, head]),
-        "You zeroed a single column. A head has d_k numbers, so d_k columns of the weight.",
-    ),
-    Mistake(
-        "h numbers of the head",
-        lambda module, head: _zero(
-            module.W_o.weight[:, head * module.num_heads : (head + 1) * module.num_heads]
-        ),
-        "You took num_heads columns per head. A head has d_k = d_model / num_heads of them.",
-    ),
-    Mistake(
-        "all other heads",
-        _mute_others,
-        "You muted all heads but this one.",
-    ),
-    Mistake(
-        "every h-th number",
-        lambda module, head: _zero(module.W_o.weight[:, head :: module.num_heads]),
-        "You took every h-th column. Heads are joined one after the other, so a head's columns "
-        "stand side by side.",
-    ),
-    Mistake(
-        "the bias as well",
-        _mute_with_bias,
-        "The head is muted, but the bias of W_o is gone as well. It belongs to no head.",
-    ),
-    Mistake(
-        "the values' matrix alone",
-        lambda module, head: _zero(module.W_v.weight[_columns(module, head)]),
-        "You zeroed the head's part of W_v. The values still have their bias, so something comes "
-        "out. Zero what comes last.",
-    ),
-    Mistake(
-        "its queries' matrix alone",
-        lambda module, head: _zero(module.W_q.weight[_columns(module, head)]),
-        "With W_q zeroed all queries are alike, but the head still looks, and adds what it sees. "
-        "Stop what it adds.",
-    ),
-    Mistake(
-        "its queries",
-        lambda module, head: _zero(
-            module.W_q.weight[_columns(module, head)], module.W_q.bias[_columns(module, head)]
-        ),
-        "All scores of the head are alike now, whether it lacks queries or keys. So it looks at "
-        "all tokens alike, and adds their mean. Stop what it adds, not where it looks.",
-    ),
-)
+MISTAKES = read_mistakes("mute_head", globals())
 
 
 def _as_output(change: Callable) -> Callable:
@@ -147,8 +62,8 @@ def _cases() -> list[tuple[MultiHeadAttention, int, Tensor]]:
     return cases
 
 
-@exercise(mistakes=MUTE_MISTAKES)
-def mute_head(answer: Callable) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def mute_head(answer: Callable) -> CheckResult:
     """Check `mute(module, head)`, which changes a MultiHeadAttention so that a head adds nothing.
 
     It may change the module in place, or return another.
@@ -157,7 +72,7 @@ def mute_head(answer: Callable) -> Verdict:
         answer,
         _muted,
         _cases(),
-        MUTE_MISTAKES,
+        MISTAKES,
         output_names=["the changed module's output"],
         as_function=lambda change: change if change is _muted else _as_output(change),
         praise="The output is that of a forward pass with this head left out of the sum: nothing "

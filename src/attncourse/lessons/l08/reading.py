@@ -2,52 +2,13 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_choice
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
-INDUCTION_MISTAKES = (
-    Mistake(
-        "the previous token",
-        "1.1",
-        "Each row looks one place back, whatever stands there. An induction head needs such a head "
-        "below it.",
-    ),
-    Mistake(
-        "the first token",
-        "1.2",
-        "Each row looks at the start: the head rests. Nothing depends on what comes again.",
-    ),
-    Mistake(
-        "the same token",
-        "1.3",
-        "Take the second `a`: it looks at the first `a` itself. An induction head looks at what "
-        "*followed* it.",
-    ),
-    Mistake(
-        "all alike",
-        "1.4",
-        "Each row looks at all tokens so far alike. Nothing is chosen.",
-    ),
-    Mistake(
-        "three back",
-        "2.1",
-        "It is right for the second `a` and the second `b`. Now take the second `c`: three back is "
-        "a fixed offset, which hits where the distance happens to be three.",
-    ),
-    Mistake(
-        "one too far",
-        "2.3",
-        "Take the second `a`: what followed the first one is `b`. This head looks one place "
-        "further, at `c`.",
-    ),
-    Mistake(
-        "what came last",
-        "2.4",
-        "Each row looks two back. Compare the rows of the second `a` and of the second `d`.",
-    ),
-)
+INDUCTION_MISTAKES = read_mistakes("induction_head", globals())
 
 
 @exercise(
@@ -60,7 +21,7 @@ INDUCTION_MISTAKES = (
         }
     ),
 )
-def induction_head(answer: Any) -> Verdict:
+def induction_head(answer: Any) -> CheckResult:
     """Check which of eight maps is an induction head: "1.1" to "2.4", layer and head from 1."""
     return check_choice(
         answer,
@@ -70,38 +31,7 @@ def induction_head(answer: Any) -> Verdict:
     )
 
 
-SWEEP_MISTAKES = (
-    Mistake(
-        "the best run",
-        "best",
-        "One run of five has that loss, and another run of the same setting is above runs with "
-        "four heads. Whoever picks the best seed finds a winner in any noise.",
-    ),
-    Mistake(
-        "a trend",
-        "trend",
-        "From one to two heads it falls, in every seed. From four to eight the seeds lie among "
-        "each other: a line through the means is no trend.",
-    ),
-    Mistake(
-        "equal",
-        "equal",
-        "That no difference is seen in five seeds doesn't show that there is none: a small one "
-        "would drown in this scatter.",
-    ),
-    Mistake(
-        "a cause",
-        "cause",
-        "The sweep tells *that* a second head helps, not why. For the why, look at what the heads "
-        "do, and change it.",
-    ),
-    Mistake(
-        "all models",
-        "all",
-        "One task and one kind of model were tried. Another model may do with one head, say with a "
-        "second layer.",
-    ),
-)
+SWEEP_MISTAKES = read_mistakes("sweep_sentence", globals())
 
 
 @exercise(
@@ -118,7 +48,7 @@ SWEEP_MISTAKES = (
         }
     ),
 )
-def sweep_sentence(answer: Any) -> Verdict:
+def sweep_sentence(answer: Any) -> CheckResult:
     """Check which sentence about a sweep survives its error bars."""
     return check_choice(
         answer,

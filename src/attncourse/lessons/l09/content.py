@@ -7,65 +7,18 @@ import torch
 from torch import Tensor
 
 from attncourse.checking.calling import Outcome, as_outputs, call
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import correct, not_a_function, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_tensor
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 CONTENTS = [(first, second) for first in (0, 1) for second in (0, 1)]
 VALUES = torch.tensor([[0.0, 0], [1, 1], [0, 1]], dtype=torch.float64)  # of 0, of 1, of elsewhere
 ELSEWHERE = 2  # the place of its score and its value
 
-FIXED = Mistake(
-    "fixed weights",
-    lambda first, second: torch.tensor([1.0, 0.5, 0.0]),
-    "Your scores are the same for all four contents. These are fixed weights, and the proof says "
-    "that they can't do it: let the scores change with the digits.",
-)
-WEIGHTS = Mistake(
-    "weights for scores",
-    lambda first, second: torch.tensor(
-        [8.0 if first else -8.0, -8.0 if second else 8.0, 0.0]
-    ).softmax(-1),
-    "These add up to 1, as weights do. Scores were wanted: the softmax is done for you.",
-)
-PEEKING = Mistake(
-    "a key that knows too much",
-    lambda first, second: 8.0 * torch.tensor([first, 1 - second, (1 - first) * second]),
-    "The score of a box may depend on this box's own digit alone, that of elsewhere on none: a key "
-    "is made of its own token.",
-)
-NEVER_AWAY = Mistake(
-    "never elsewhere",
-    lambda first, second: torch.tensor([8.0 if first else -8.0, -8.0 if second else 8.0, -30.0]),
-    "Elsewhere never gets a weight. Mixtures of the two boxes alone lie on one line, and there the "
-    "proof holds whatever the weights: one of the four contents must look away.",
-)
-ONES = Mistake(
-    "where there is a 1",
-    lambda first, second: torch.tensor([8.0 if first else -8.0, 8.0 if second else -8.0, 0.0]),
-    "You look at a box if it holds a 1. Then (0, 1) and (1, 0) bring back the same: which of the "
-    "two boxes it was is lost.",
-)
-ZEROS = Mistake(
-    "where there is a 0",
-    lambda first, second: torch.tensor([-8.0 if first else 8.0, -8.0 if second else 8.0, 0.0]),
-    "You look at a box if it holds a 0. Then (0, 1) and (1, 0) bring back the same, 0, and nothing "
-    "tells them apart.",
-)
-TURNED = Mistake(
-    "turned around",
-    lambda first, second: torch.tensor([-8.0 if first else 8.0, 8.0 if second else -8.0, 0.0]),
-    "It is (1, 0) for which you look elsewhere. But the value there is (0, 1), which the readouts "
-    "take for 0 and then 1: exchange what the digits do.",
-)
-WEAK = Mistake(
-    "scores too close",
-    lambda first, second: torch.tensor([0.2 if first else -0.2, -0.2 if second else 0.2, 0.0]),
-    "The idea is right, but the scores are so close that the softmax mixes all three. Take them "
-    "further apart.",
-)
-ONE_HEAD_MISTAKES = (FIXED, WEIGHTS, PEEKING, NEVER_AWAY, ONES, ZEROS, TURNED, WEAK)
+MISTAKES = read_mistakes("one_head", globals())
+HINTS = hints_by_name(MISTAKES)
 
 
 def _read(outcome: Outcome) -> Tensor | None:
@@ -88,14 +41,14 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
     """Say what is wrong with the scores of the four contents; None if nothing is."""
     table = torch.stack([scores[content] for content in CONTENTS])  # [4, 3]
     if (table - table[0]).abs().max() < 1e-6:
-        return FIXED.hint
+        return HINTS["fixed"]
     if table.min() >= 0 and (table.sum(-1) - 1).abs().max() < 1e-4:
-        return WEIGHTS.hint
+        return HINTS["weights"]
     grid = table.view(2, 2, 3)  # first digit, second digit, place
     peeks = [grid[:, 0, 0] - grid[:, 1, 0], grid[0, :, 1] - grid[1, :, 1],
              (table - table[0])[:, ELSEWHERE]]  # fmt: skip
     if max(differences.abs().max() for differences in peeks) > 1e-6:
-        return PEEKING.hint
+        return HINTS["peeking"]
     weights = table.softmax(-1)  # [4, 3]
     outputs = {
         content: row @ VALUES[[*content, ELSEWHERE]]
@@ -105,7 +58,7 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
     if not wrong:
         return None
     if weights[:, ELSEWHERE].max() < 0.05:
-        return NEVER_AWAY.hint
+        return HINTS["never_away"]
     changes = grid[1, 0, 0] - grid[0, 0, 0], grid[0, 1, 1] - grid[0, 0, 1]  # by a 1 for a 0
     signs = tuple(int(change.sign()) for change in changes)
     if 0 in signs:
@@ -114,11 +67,11 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
             f"The score of the {box} box is the same for 0 and 1, so its digit decides nothing "
             "about where you look. Let both scores change."
         )
-    usual = {(1, 1): ONES, (-1, -1): ZEROS, (-1, 1): TURNED}
+    usual = {(1, 1): "ones", (-1, -1): "zeros", (-1, 1): "turned"}
     if signs in usual:
-        return usual[signs].hint
+        return HINTS[usual[signs]]
     if table.max() - table.min() < 2:
-        return WEAK.hint
+        return HINTS["weak"]
     first = wrong[0]
     told = ", ".join(f"{weight:.2f}" for weight in weights[CONTENTS.index(first)].tolist())
     return (
@@ -127,8 +80,8 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
     )
 
 
-@exercise(mistakes=ONE_HEAD_MISTAKES)
-def one_head(answer: Callable[..., Any]) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def one_head(answer: Callable[..., Any]) -> CheckResult:
     """Check `scores(first, second)`: three scores by which one head answers both questions."""
     if not callable(answer):
         return not_a_function(answer)

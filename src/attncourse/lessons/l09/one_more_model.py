@@ -3,10 +3,11 @@
 from numbers import Integral, Real
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import Mistake, exercise, hints_by_name
 from attncourse.checking.functions import correct, not_yet
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choices
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 # Two models of the row (A) of Vaswani et al. 2017, table 3: (h, d_k), and its BLEU.
 FEWER, MORE = (16, 32), (32, 16)
@@ -42,43 +43,11 @@ def _several_changes(model: tuple[int, int]) -> str:
     )
 
 
-RUN_MISTAKES = (
-    Mistake(
-        "the row again",
-        RUN | {"heads": 16},
-        "This model is in the row already. More seeds of it would tell how much is luck, but not "
-        "whether it is the number or the width.",
-    ),
-    Mistake(
-        "further along the row",
-        RUN | {"heads": 64, "d_k": 8},
-        "This goes on along the row, where number and width change together, always. Here h times "
-        "d_k needn't be 512.",
-    ),
-    Mistake("two changes", RUN | {"heads": 8}, _several_changes((8, 32))),
-    Mistake(
-        "the number's result",
-        RUN | {"bleu": 25.4},
-        "Then the *number* would have done it: of the two models in the row the new one would be "
-        "as good as the one with as many heads, whatever their width.",
-    ),
-    Mistake(
-        "halfway",
-        RUN | {"bleu": 25.6},
-        "Halfway between them, each would have its part: the number, and the width.",
-    ),
-    Mistake(
-        "nothing unequal",
-        RUN | {"unequal": "nothing"},
-        "Count again: W_q, W_k, W_v and W_o have 4 x 512 x h d_k parameters. Here h is the same in "
-        "both models, and d_k isn't.",
-    ),
-    Mistake(
-        "the maps",
-        RUN | {"unequal": "maps"},
-        "One map per head: with as many heads there are as many maps. What else grows with d_k?",
-    ),
+MISTAKES = (
+    Mistake(RUN | {"heads": 8}, _several_changes((8, 32))),
+    *read_mistakes("number_or_width", globals()),
 )
+HINTS = hints_by_name(MISTAKES)
 
 
 def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
@@ -86,7 +55,7 @@ def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
 
 
 @exercise(
-    mistakes=RUN_MISTAKES,
+    mistakes=MISTAKES,
     page=Choices(
         {
             "Heads": SIZES,
@@ -97,27 +66,25 @@ def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
         answer=_run,
     ),
 )
-def number_or_width(answer: Any) -> Verdict:
+def number_or_width(answer: Any) -> CheckResult:
     """Check a model that tells number from width: {"heads", "d_k", "bleu", "unequal"}.
 
     bleu: what it would score if the width alone mattered; unequal: "nothing", "maps", "parameters".
     """
     if complaint := _unfinished(answer):
         return not_yet(complaint)
-    hints = {mistake.name: mistake.hint for mistake in RUN_MISTAKES}
     heads, d_k = model = answer["heads"], answer["d_k"]
     if model in BLEU:
-        return not_yet(hints["the row again"])
+        return not_yet(HINTS["in_the_row"])
     if heads * d_k == FEWER[0] * FEWER[1]:
-        return not_yet(hints["further along the row"])
+        return not_yet(HINTS["along_the_row"])
     if several := _several_changes(model):
         return not_yet(several)
     [as_wide] = [bleu for (_, width), bleu in BLEU.items() if width == d_k]
     if answer["bleu"] != as_wide:
-        return not_yet(hints["halfway" if answer["bleu"] not in BLEU.values() else
-                             "the number's result"])  # fmt: skip
+        return not_yet(HINTS["number_did_it" if answer["bleu"] in BLEU.values() else "halfway"])
     if answer["unequal"] != "parameters":
-        return not_yet(hints["the maps" if answer["unequal"] == "maps" else "nothing unequal"])
+        return not_yet(HINTS["maps" if answer["unequal"] == "maps" else "nothing_unequal"])
     return correct(
         "It shares its number with one model of the row and its width with the other. What it "
         "can't keep equal as well is the parameters: a second experiment would have to."

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attnlib.attention import MultiHeadAttention
 
 
@@ -28,67 +29,7 @@ def score_rank(module: MultiHeadAttention, head: int) -> int:
     return _rank(W_q @ W_k.T)
 
 
-def _of_columns(module: MultiHeadAttention, head: int) -> int:
-    d_k = module.d_model // module.num_heads
-    columns = slice(head * d_k, (head + 1) * d_k)
-    return _rank(module.W_q.weight[:, columns] @ module.W_k.weight[:, columns].T)
-
-
-def _of_h_numbers(module: MultiHeadAttention, head: int) -> int:
-    rows = slice(head * module.num_heads, (head + 1) * module.num_heads)
-    return _rank(module.W_q.weight[rows].T @ module.W_k.weight[rows])
-
-
-def _of_small_product(module: MultiHeadAttention, head: int) -> int:
-    W_q, W_k = _parts(module, head)
-    return _rank(W_q.T @ W_k)
-
-
-RANK_MISTAKES = (
-    Mistake(
-        "d_k",
-        lambda module, head: module.d_model // module.num_heads,
-        "d_k is the *most* that the rank can be. This head's matrices may use less of it: compute "
-        "the rank.",
-    ),
-    Mistake(
-        "all heads at once",
-        lambda module, head: _rank(module.W_q.weight.T @ module.W_k.weight),
-        "This is the rank for all heads together. Take this head's d_k columns of each.",
-    ),
-    Mistake(
-        "heads counted from 1",
-        lambda module, head: score_rank(module, head - 1 if head else module.num_heads - 1),
-        "This is the head before: `head` counts from 0.",
-    ),
-    Mistake(
-        "columns of weight",
-        _of_columns,
-        "You took columns of `weight`. torch's Linear keeps W transposed, [d out, d in]: a head's "
-        "columns of W are *rows* there.",
-    ),
-    Mistake(
-        "h numbers of the head",
-        _of_h_numbers,
-        "You took num_heads columns per head. A head has d_k = d_model / num_heads of them.",
-    ),
-    Mistake(
-        "the small product",
-        _of_small_product,
-        "You multiplied the other way round, [d_k, d] by [d, d_k]. Scores are x W_q W_k^T x^T, so "
-        "what stands between the tokens is [d, d].",
-    ),
-    Mistake(
-        "the smaller of two ranks",
-        lambda module, head: min(_rank(W) for W in _parts(module, head)),
-        "The smaller of the two ranks is the *most* that the product can have: multiply first.",
-    ),
-    Mistake(
-        "of the queries alone",
-        lambda module, head: _rank(_parts(module, head)[0]),
-        "This is the rank of W_q. A score needs both matrices: what the keys lack, no query finds.",
-    ),
-)
+MISTAKES = read_mistakes("head_rank", globals())
 
 
 def _low(d: int, d_k: int, rank: int) -> Tensor:
@@ -126,14 +67,14 @@ def _cases() -> list[tuple[MultiHeadAttention, int]]:
     return [*cases, (apart, 4), (crossed, 1)]
 
 
-@exercise(mistakes=RANK_MISTAKES)
-def head_rank(answer: Callable) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def head_rank(answer: Callable) -> CheckResult:
     """Check `head_rank(module, head)`: the rank of W_q W_k^T of a MultiHeadAttention's head."""
     return check_function(
         answer,
         score_rank,
         _cases(),
-        RANK_MISTAKES,
+        MISTAKES,
         output_names=["the rank"],
         praise="However many tokens come, a head's scores, [T, T], have no larger rank than that.",
     )

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import correct, not_yet
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_choices
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 KEYS = {
     "a": (2.0, 0.0), "b": (0.0, 2.0), "c": (-2.0, -1.0),
@@ -18,35 +19,7 @@ def _said(reached: str) -> dict[str, str]:
     return {key: "yes" if key in reached else "no" for key in KEYS}
 
 
-REACH_MISTAKES = (
-    Mistake(
-        "all of them",
-        _said("abcdef"),
-        "Not all. Try d, which lies in the middle: along whatever direction you look, another key "
-        "lies further out.",
-    ),
-    Mistake(
-        "the long ones",
-        _said("abce"),
-        "You went by length. What counts is who lies furthest out in *some* direction: e lies "
-        "behind the line from b to c, however long it is, and f has a direction of its own.",
-    ),
-    Mistake(
-        "a triangle",
-        _said("abc"),
-        "One is missing. Ask with (0.3, -1): which key has the largest product?",
-    ),
-    Mistake(
-        "two alone",
-        _said("ac"),
-        "Two are all there would be with keys of one number. In the plane a query can turn around.",
-    ),
-    Mistake(
-        "the inner ones",
-        _said("de"),
-        "It is the other way round: those inside are never the furthest out.",
-    ),
-)
+MISTAKES = read_mistakes("reachable", globals())
 WRONG = {
     "a": "a lies furthest out to the right: ask with (1, 0).",
     "b": "b lies furthest out upward: ask with (0, 1).",
@@ -57,20 +30,16 @@ WRONG = {
 }
 
 
-@exercise(mistakes=REACH_MISTAKES, page=Choice({"yes": "yes", "no": "no"}, each={
+@exercise(mistakes=MISTAKES, page=Choice({"yes": "yes", "no": "no"}, each={
     key: f"{key} ({x:g}, {y:g})" for key, (x, y) in KEYS.items()
 }))  # fmt: skip
-def reachable(answer: Any) -> Verdict:
+def reachable(answer: Any) -> CheckResult:
     """Check which of six keys some query can look at most: {"a": "yes", ...}."""
-    if not isinstance(answer, dict) or set(answer) != set(KEYS):
-        return not_yet("A dictionary with the keys a to f is wanted.")
-    for key, said in answer.items():
-        if not isinstance(said, str) or said not in ("yes", "no"):
-            return not_yet(f'{key}: say "yes" or "no".')
-    for mistake in REACH_MISTAKES:
-        if answer == mistake.answer:
-            return not_yet(mistake.hint)
-    for key, right in REACHED.items():
-        if answer[key] != right:
-            return not_yet(WRONG[key])
-    return correct("They are the corners of the keys' hull. More dimensions have more corners.")
+    return check_choices(
+        answer,
+        REACHED,
+        ("yes", "no"),
+        MISTAKES,
+        wrong=WRONG,
+        praise="They are the corners of the keys' hull. More dimensions have more corners.",
+    )

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 
 Layers = Sequence[nn.Linear]
 PRODUCTS = {getattr(torch.ops.aten, name) for name in ("mm", "addmm", "bmm", "baddbmm", "addbmm")}
@@ -56,32 +57,6 @@ def _in_order(order: Sequence[int]) -> Callable[..., nn.Linear]:
     return lambda *layers: fused_layer(*(layers[place] for place in order))
 
 
-def _without_biases(*layers: nn.Linear) -> nn.Linear:
-    return _packed([layer.weight for layer in layers], [None] * len(layers))
-
-
-def _with_biases_backwards(*layers: nn.Linear) -> nn.Linear:
-    biases = [layer.bias for layer in reversed(layers)]
-    return _packed([layer.weight for layer in layers], biases)
-
-
-def _with_a_bias_always(*layers: nn.Linear) -> nn.Linear:
-    if layers[0].bias is not None:
-        return fused_layer(*layers)
-    layer = _untrained(*layers)
-    with torch.no_grad():
-        layer.weight.copy_(torch.cat([own.weight for own in layers]))
-    return layer
-
-
-def _first_for_all(*layers: nn.Linear) -> nn.Linear:
-    """Take as many rows as all have from the first layer, again and again."""
-    wanted = sum(layer.out_features for layer in layers)
-    rows = torch.arange(wanted) % layers[0].out_features
-    bias = None if layers[0].bias is None else layers[0].bias[rows]
-    return _packed([layers[0].weight[rows]], [bias])
-
-
 def _untrained(*layers: nn.Linear) -> nn.Linear:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -106,56 +81,7 @@ def _outputs_of(fuse: Callable) -> Callable:
     return outputs
 
 
-FUSING_MISTAKES = (
-    Mistake(
-        "three in a row",
-        _OneAfterTheOther,
-        "The numbers are right, but your layer still computes three products. Put the matrices "
-        "into one, once, and not each time.",
-    ),
-    Mistake(
-        "keys first",
-        _in_order([1, 0, 2]),
-        "Queries and keys are exchanged: the first columns of the output belong to W_q.",
-    ),
-    Mistake(
-        "values before keys",
-        _in_order([0, 2, 1]),
-        "Keys and values are exchanged: the order is q, k, v.",
-    ),
-    Mistake(
-        "backwards",
-        _in_order([2, 1, 0]),
-        "The order is turned around: q comes first, v last.",
-    ),
-    Mistake(
-        "without biases",
-        _without_biases,
-        "The matrices are right. Where the three layers have biases, these belong side by side as "
-        "well: copy them in the same order.",
-    ),
-    Mistake(
-        "biases in another order",
-        _with_biases_backwards,
-        "The matrices are right, the biases stand in another order. Theirs is the same: q, k, v.",
-    ),
-    Mistake(
-        "a bias where there is none",
-        _with_a_bias_always,
-        "Right where the three layers have biases. Where they have none, yours still adds the one "
-        "that nn.Linear starts with: make it with bias=False there.",
-    ),
-    Mistake(
-        "the first for all",
-        _first_for_all,
-        "All of your columns come from W_q. Take rows of the three `weight`s.",
-    ),
-    Mistake(
-        "untrained",
-        _untrained,
-        "Your layer still has its random start: copy the three matrices into it.",
-    ),
-)
+MISTAKES = read_mistakes("fuse", globals())
 
 
 def _cases() -> list[tuple]:
@@ -167,8 +93,8 @@ def _cases() -> list[tuple]:
     return cases
 
 
-@exercise(mistakes=FUSING_MISTAKES)
-def fuse(answer: Callable) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def fuse(answer: Callable) -> CheckResult:
     """Check `fuse(W_q, W_k, W_v)`: one layer for three that read the same tokens.
 
     Its output is that of the three side by side, by a single matrix product.
@@ -177,7 +103,7 @@ def fuse(answer: Callable) -> Verdict:
         answer,
         _outputs_of(fused_layer),
         _cases(),
-        FUSING_MISTAKES,
+        MISTAKES,
         output_names=["the output", "the number of matrix products"],
         praise="One product instead of three, with the same numbers. It works as well where keys "
         "and values are narrower than queries.",

@@ -6,10 +6,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise, from_museum
+from attncourse.checking.exercise import exercise, from_museum
 from attncourse.checking.functions import check_function
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attndoctor.museum.heads import TILED_GROUPS
-from attndoctor.verdict import Verdict
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None) -> Tensor:
@@ -38,39 +39,9 @@ def _tiled(x: Tensor, times: int) -> Tensor:
 grouped_attention = _shared(_interleaved)
 
 
-def _mean_queries(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return _attend(q.unflatten(1, (k.shape[1], -1)).mean(2), k, v)
-
-
-def _tiled_values(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    times = q.shape[1] // k.shape[1]
-    return _attend(q, _interleaved(k, times), _tiled(v, times))
-
-
-GROUP_MISTAKES = (
+MISTAKES = (
     from_museum(TILED_GROUPS, _shared(_tiled)),
-    Mistake(
-        "the values tiled",
-        _tiled_values,
-        "The keys are spread rightly, the values are tiled (0, 1, 0, 1): a query head needs the "
-        "values of the tokens whose keys it met.",
-    ),
-    Mistake(
-        "the first for all",
-        _shared(lambda x, times: x[:, :1]),
-        "All query heads have the first head of keys and values. That is right for g = 1 alone.",
-    ),
-    Mistake(
-        "queries averaged",
-        _mean_queries,
-        "You averaged the query heads of a group, so that g heads are left. All h query heads stay "
-        "as they are, with a map each: what they share are keys and values.",
-    ),
-    Mistake(
-        "no scale",
-        _shared(_interleaved, scale=1.0),
-        "The heads are shared rightly. The scale is missing: divide the scores by the root of d_k.",
-    ),
+    *read_mistakes("grouped", globals()),
 )
 
 
@@ -84,8 +55,8 @@ def _cases() -> list[tuple[Tensor, Tensor, Tensor]]:
     return cases
 
 
-@exercise(mistakes=GROUP_MISTAKES)
-def grouped(answer: Callable) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def grouped(answer: Callable) -> CheckResult:
     """Check `grouped(q, k, v)`: q [B, h, T_q, d_k] with k, v [B, g, T_k, d_k] -> [B, h, T_q, d_k].
 
     Neighboring query heads share. With g = h it is multi-head, with g = 1 multi-query attention.
@@ -94,7 +65,7 @@ def grouped(answer: Callable) -> Verdict:
         answer,
         grouped_attention,
         _cases(),
-        GROUP_MISTAKES,
+        MISTAKES,
         output_names=["the output"],
         praise="g = h is multi-head attention, g = 1 multi-query attention, and all between is "
         "grouped.",

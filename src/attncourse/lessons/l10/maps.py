@@ -4,10 +4,11 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_rows
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 LAYERS, HEADS, WIDTH = 96, 96, 128  # of GPT-3 175B
 TOKENS, BYTES = 2048, 2
@@ -29,48 +30,21 @@ FIELDS = {
     "All maps of a text": ["GiB"],
     "All rows of one new query": ["MiB"],
 }
-MAP_MISTAKES = (
-    Mistake(
-        "numbers for bytes",
-        _memory(size=1),
-        "This is half. Each number takes two bytes; and a map is a whole square, as the zeros of "
-        "its forbidden half take their room, too.",
-    ),
-    Mistake(
-        "four bytes",
-        _memory(size=4),
-        "These are four bytes per number. Here a number has 16 bits, which are two bytes.",
-    ),
-    Mistake(
-        "powers of 10",
-        _memory() * torch.tensor([MIB / 1e6, GIB / 1e9, MIB / 1e6], dtype=torch.float64),
-        "You divided by powers of 10. A MiB has 1024 x 1024 bytes, and a GiB 1024 MiB.",
-    ),
-    Mistake(
-        "as wide as a head",
-        _memory(size=BYTES * WIDTH),
-        "You multiplied by the 128 numbers of a head. A map has one number per query and key, "
-        "however wide the head is.",
-    ),
-    Mistake(
-        "one layer",
-        _memory(layers=1),
-        "This is one layer. There are 96 of them, with 96 heads each.",
-    ),
-)
+MISTAKES = read_mistakes("map_memory", globals())
+PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 
 
-@exercise(mistakes=MAP_MISTAKES, page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True))
-def map_memory(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=PAGE)
+def map_memory(answer: Any) -> CheckResult:
     """Check the memory of one map (MiB), of all maps (GiB) and of one query's rows (MiB)."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        MAP_MISTAKES,
-        rows=[
-            (1, "One map: 2,048 queries by 2,048 keys, two bytes each. Divide by 1024 twice."),
-            (1, "All maps: 96 layers with 96 heads each have 9,216 of them. 1,024 MiB are a GiB."),
-            (1, "One new query has a single row of 2,048 weights in each of the 9,216 maps."),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "One map: 2,048 queries by 2,048 keys, two bytes each. Divide by 1024 twice.",
+            "All maps: 96 layers with 96 heads each have 9,216 of them. 1,024 MiB are a GiB.",
+            "One new query has a single row of 2,048 weights in each of the 9,216 maps.",
         ],
         praise="A single text's maps would fill a large GPU. A new query's rows are nothing beside "
         "them: whoever writes token by token is short of something else.",

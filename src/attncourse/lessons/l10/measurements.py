@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_choices
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 FOUND = {
     "loop": "16 tokens, eight heads: one after the other takes longer than all at once",
@@ -21,31 +22,7 @@ CAUSES = {
 }
 RIGHT = {"loop": "calls", "fused": "maps", "shared": "reading", "late": "more"}
 
-EXPLAIN_MISTAKES = (
-    Mistake(
-        "multiplications explain everything",
-        dict.fromkeys(FOUND, "more"),
-        "Count them: in three of these pairs both sides multiply equally often.",
-    ),
-    Mistake(
-        "memory explains everything",
-        RIGHT | {"loop": "reading", "late": "reading"},
-        "With 16 tokens everything fits next to the processor. And token 1,024 has to meet 64 "
-        "times as many keys: that is more work, whatever the memory.",
-    ),
-    Mistake(
-        "maps and reading exchanged",
-        RIGHT | {"fused": "reading", "shared": "maps"},
-        "You have exchanged two. A single query's map has one row: nothing large is written there. "
-        "And both ways of the softmax read the same q, k and v.",
-    ),
-    Mistake(
-        "a softmax per head",
-        RIGHT | {"loop": "maps"},
-        "With 16 tokens a map has 256 numbers, and both ways write all eight of them. What does "
-        "the loop have more of?",
-    ),
-)
+MISTAKES = read_mistakes("explained", globals())
 WRONG = {
     "loop": "The loop: 16 tokens are little work. What is there eight times that the other way "
     "has once?",
@@ -56,14 +33,14 @@ WRONG = {
 }
 
 
-@exercise(mistakes=EXPLAIN_MISTAKES, page=Choice(CAUSES, each=FOUND))
-def explained(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Choice(CAUSES, each=FOUND))
+def explained(answer: Any) -> CheckResult:
     """Check which cause explains each of four measurements: {"loop": "calls", ...}."""
     return check_choices(
         answer,
         RIGHT,
         CAUSES,
-        EXPLAIN_MISTAKES,
+        MISTAKES,
         wrong=WRONG,
         praise="Calls, traffic, reading and work: whoever wants something faster asks first which "
         "of the four it is short of.",

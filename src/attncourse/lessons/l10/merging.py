@@ -4,10 +4,11 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_rows
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 # After the first block: largest score 0, sum 1.5, mix 6. The second block: scores ln 2 and 0.
 SUM, MIX = 1.5, 6.0
@@ -28,69 +29,23 @@ def _merged(of_sum: float = 0.5, of_mix: float = 0.5, scale: float = 1.0) -> tor
 
 
 RIGHT = _merged()
-MERGE_MISTAKES = (
-    Mistake(
-        "nothing rescaled",
-        _merged(1.0, 1.0),
-        "The old sum and mix were measured against the old largest score, 0, the new ones against "
-        "ln 2. Bring the old ones to the new measure before you add.",
-        whole=True,
-    ),
-    Mistake(
-        "the sum alone",
-        _merged(of_mix=1.0),
-        "You rescaled the sum. The mix is made of the same exponentials: it needs the same factor.",
-        whole=True,
-    ),
-    Mistake(
-        "the mix alone",
-        _merged(of_sum=1.0),
-        "You rescaled the mix. The sum is made of the same exponentials: it needs the same factor.",
-        whole=True,
-    ),
-    Mistake(
-        "the wrong way round",
-        _merged(2.0, 2.0),
-        "You made the old ones larger. The largest score rose, so that what was measured against "
-        "the old one shrinks: by e to the power of 0 - ln 2.",
-        whole=True,
-    ),
-    Mistake(
-        "against the old largest",
-        _merged(1.0, 1.0, scale=2.0),
-        "You kept 0 as the measure. The output comes out right, but so might 0 have been followed "
-        "by 1000, and e to its power overflows. Measure against the largest score so far.",
-        whole=True,
-    ),
-    Mistake(
-        "two measures",
-        _merged(scale=2.0),
-        "You rescaled the old ones, and then took the new scores as they are. They are measured "
-        "against ln 2 as well.",
-        whole=True,
-    ),
-    Mistake(
-        "the new block alone",
-        _merged(0.0, 0.0),
-        "This is the second block alone. What the first one brought belongs to it.",
-        whole=True,
-    ),
-)
+MISTAKES = read_mistakes("merged_block", globals())
+PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 
 
-@exercise(mistakes=MERGE_MISTAKES, page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True))
-def merged_block(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=PAGE)
+def merged_block(answer: Any) -> CheckResult:
     """Check sum, mix and output after a second block: three numbers."""
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        MERGE_MISTAKES,
-        rows=[
-            (1, "The sum: the old one times e to the power of 0 - ln 2, and for each new score e "
-                "to the power of score - ln 2."),
-            (1, "The mix: the old one times the same factor, and each new value times what its "
-                "score gave to the sum."),
-            (1, "The output: the mix divided by the sum, once, at the end."),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "The sum: the old one times e to the power of 0 - ln 2, and for each new score e "
+            "to the power of score - ln 2.",
+            "The mix: the old one times the same factor, and each new value times what its "
+            "score gave to the sum.",
+            "The output: the mix divided by the sum, once, at the end.",
         ],
         praise="Two blocks, and nothing of the first one was looked at again.",
-    )  # fmt: skip
+    )

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import check_function, not_yet
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 
 
 def attended(scores: Tensor, values: Tensor, block: int) -> Tensor:
@@ -66,24 +67,6 @@ def _online(
     return attend
 
 
-def _each_block_alone(scores: Tensor, values: Tensor, block: int) -> Tensor:
-    blocks = list(zip(scores.split(block, dim=1), values.split(block), strict=True))
-    return torch.stack([attended(part, own, block) for part, own in blocks]).mean(0)
-
-
-def _two_passes(scores: Tensor, values: Tensor, block: int) -> Tensor:
-    """Go through the keys for the largest score, and once more for all else."""
-    top = torch.full_like(scores[:, :1], -math.inf)
-    for part in scores.split(block, dim=1):
-        top = torch.maximum(top, part.amax(-1, keepdim=True))
-    top = top.nan_to_num(neginf=0.0)
-    total, mix = torch.zeros_like(top), values.new_zeros(len(scores), values.shape[1])
-    for part, own in zip(scores.split(block, dim=1), values.split(block), strict=True):
-        new = (part - top).exp()
-        total, mix = total + new.sum(-1, keepdim=True), mix + new @ own
-    return mix / total.masked_fill(total == 0, 1.0)
-
-
 class _Watch(TorchFunctionMode):
     """Notes what softmaxes, exponentials and largest numbers are taken of: the longest axis.
 
@@ -114,115 +97,9 @@ class _Watch(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-_WHOLE = {
-    "softmax": Mistake(
-        "torch's own",
-        attended,
-        "The numbers are right, but this is torch's own softmax of a whole row. Here it is to be "
-        "made of exp, the largest score so far and sums.",
-    ),
-    "exponentials": Mistake(
-        "the whole row",
-        lambda scores, values, block: _online()(scores, values, max(scores.shape[1], 1)),
-        "The numbers are right, but you take exponentials of a whole row at once, or keep a result "
-        "of each block until the end. Go through the keys `block` at a time, scores.split(block, "
-        "dim=1) and values.split(block), and carry one largest score, one sum and one mix along.",
-    ),
-    "largest": Mistake(
-        "the largest of the whole row",
-        lambda scores, values, block: _online(largest=lambda part: scores.amax(-1, keepdim=True))(
-            scores, values, block
-        ),
-        "The numbers are right, but you ask the whole row for its largest score (or the sum of its "
-        "exponentials) before you begin. Ask each block for its own, and rescale sum and mix when "
-        "a larger one comes.",
-    ),
-    "scores before values": Mistake(
-        "two passes",
-        _two_passes,
-        "The numbers are right, but you go through all scores before you touch the first value, so "
-        "that they are read twice. Once is enough: carry the mix along from block to block, and "
-        "rescale it when a larger score comes.",
-    ),
-}
-_NO_CARE = Mistake(
-    "nothing but -inf",
-    _online(safe=False),
-    "Right, until a row has met nothing but -inf: then the largest score so far is -inf, and -inf "
-    "minus -inf isn't a number. Measure such a row against 0, and don't divide by a sum of 0.",
-)
-ONLINE_MISTAKES = (
-    Mistake(
-        "nothing rescaled",
-        _online(old_sum=torch.ones_like, old_mix=torch.ones_like),
-        "When a larger score comes, what was added up so far is measured against the old one. "
-        "Multiply sum and mix by e to the power of (old largest - new largest) first.",
-    ),
-    Mistake(
-        "the sum alone",
-        _online(old_mix=torch.ones_like),
-        "You rescale the sum, but not the mix. Both are made of the same exponentials.",
-    ),
-    Mistake(
-        "the mix alone",
-        _online(old_sum=torch.ones_like),
-        "You rescale the mix, but not the sum. Both are made of the same exponentials.",
-    ),
-    Mistake(
-        "the wrong way round",
-        _online(old_sum=torch.reciprocal, old_mix=torch.reciprocal),
-        "Everything is nan, from the first block on: there the largest score so far is -inf. "
-        "Multiply sum and mix by e to the power of (old largest - new largest), which is 0 then, "
-        "and measure the block's own scores against the new largest.",
-    ),
-    Mistake(
-        "the largest isn't kept",
-        _online(keep=False),
-        "This is the last block alone: all before it was multiplied by e to the power of -inf. "
-        "Keep the new largest score for the block that follows.",
-    ),
-    Mistake(
-        "the first block's largest",
-        _online(follow=False),
-        "Right while no later score is much larger than the first block's: measured against that "
-        "one, a large score overflows. Follow the largest score from block to block.",
-    ),
-    Mistake(
-        "from 0",
-        _online(start=0.0),
-        "Your largest score begins at 0. Where all scores lie far below, no exponential is left, "
-        "and the sum is 0. Begin with -inf, or with the first block's own.",
-    ),
-    Mistake(
-        "no largest",
-        _online(largest=lambda part: torch.zeros_like(part[:, :1]), start=0.0),
-        "Right while scores are small: e to the power of 100 overflows. Take exponentials of score "
-        "minus largest score so far.",
-    ),
-    Mistake(
-        "one largest for all rows",
-        _online(largest=torch.amax),
-        "You take one largest score for all rows. Of a row that lies far below it no exponential "
-        "is left: each row needs its own, amax(-1, keepdim=True).",
-    ),
-    Mistake(
-        "not divided",
-        _online(divide=False),
-        "The mix is right. Divide it by the sum at the end, so that the weights sum to 1.",
-    ),
-    Mistake(
-        "each block alone",
-        _each_block_alone,
-        "You took a softmax in each block and then the mean of the blocks. A block with large "
-        "scores must count more: carry sums along, and divide at the end.",
-    ),
-    Mistake(
-        "whole blocks",
-        _online(whole_blocks=True),
-        "The last block may be shorter than the others. Yours is left out.",
-    ),
-    _NO_CARE,
-)
+MISTAKES = read_mistakes("online_softmax", globals())
+NOTICED = read_mistakes("noticed", globals())  # by what is called, and of how many keys at once
+HINTS = hints_by_name(NOTICED)
 
 
 def _cases() -> list[list[tuple[Tensor, Tensor, int]]]:
@@ -242,8 +119,8 @@ def _cases() -> list[list[tuple[Tensor, Tensor, int]]]:
     return [usual, below, [(blocked, values, block) for block in (1, 4, 5, 12)]]
 
 
-@exercise(mistakes=(*_WHOLE.values(), *ONLINE_MISTAKES))
-def online_softmax(answer: Any) -> Verdict:
+@exercise(mistakes=(*NOTICED, *MISTAKES))
+def online_softmax(answer: Any) -> CheckResult:
     """Check `attend(scores, values, block)`: softmax(scores) @ values, `block` keys at a time.
 
     Scores are [T_q, T_k], values [T_k, d_v]. A row that may look nowhere gives 0.
@@ -256,7 +133,7 @@ def online_softmax(answer: Any) -> Verdict:
         allowed = max(block, len(scores), values.shape[1])  # axes of the right length, in any order
         too_long.update(kind for kind, axis in watch.longest.items() if axis > allowed)
         if block == 1 and watch.touched and watch.before_values >= scores.shape[1]:
-            too_long.add("scores before values")
+            too_long.add("before_values")
         return result
 
     for cases in _cases():
@@ -264,10 +141,10 @@ def online_softmax(answer: Any) -> Verdict:
             watched if callable(answer) else answer,
             attended,
             cases,
-            ONLINE_MISTAKES,
+            MISTAKES,
             output_names=["the output"],
             praise="Exact for every size of a block, and nothing wider than a block was ever held.",
         )
         if not verdict:
             return verdict
-    return next((not_yet(of.hint) for kind, of in _WHOLE.items() if kind in too_long), verdict)
+    return next((not_yet(hint) for kind, hint in HINTS.items() if kind in too_long), verdict)

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from attncourse.checking.calling import as_outputs
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attnlib.masks import causal_mask
 
 LONGEST = 12  # tokens
@@ -80,54 +81,7 @@ def _over_a_text(step: Callable) -> Callable:
     return outputs
 
 
-NEXT_MISTAKES = (
-    Mistake(
-        "the first key alone",
-        next_row(look=lambda q, k, v: v[:1].clone()),
-        "Each token sees the first one alone. `is_causal=True` counts from the top left, where one "
-        "query has one key: a new token may look at all keys so far, so leave it out.",
-    ),
-    Mistake(
-        "the past alone",
-        next_row(look=lambda q, k, v: _attend(q, k[:-1], v[:-1]) if len(k) > 1 else v),
-        "The new token looks at those before it, and not at itself. Put its own key and value to "
-        "the others first.",
-    ),
-    Mistake(
-        "not kept",
-        next_row(keep=False),
-        "You hand back the keys and values that you were given. The next token needs the new ones "
-        "as well.",
-    ),
-    Mistake(
-        "the newest alone",
-        next_row(join=lambda old, new: new),
-        "Each token has nothing but its own key and value. Put them behind the old ones "
-        "(torch.cat).",
-    ),
-    Mistake(
-        "in front",
-        next_row(join=lambda old, new: torch.cat([new, old])),
-        "The outputs are right, as no position is told here. But you put new rows in front: keys "
-        "and values stand in the order of the tokens, or no mask and no position will fit them.",
-    ),
-    Mistake(
-        "no scale",
-        next_row(look=lambda q, k, v: (q @ k.T).softmax(-1) @ v),
-        "The scale is missing: divide the scores by the root of d_k.",
-    ),
-    Mistake(
-        "scaled by the tokens",
-        next_row(look=lambda q, k, v: (q @ k.T / math.sqrt(len(k))).softmax(-1) @ v),
-        "You divide by the root of the number of keys. The scale is that of d_k, the width of a "
-        "query.",
-    ),
-    Mistake(
-        "keys for values",
-        next_row(values_of=1),
-        "Your values are made by W_k. They have a matrix of their own.",
-    ),
-)
+MISTAKES = read_mistakes("next_token", globals())
 
 
 def _cases() -> list[tuple[Tensor, ...]]:
@@ -135,8 +89,8 @@ def _cases() -> list[tuple[Tensor, ...]]:
     return [(torch.randn(T, 6), W_q, W_k, W_v) for T in range(1, LONGEST + 1)]
 
 
-@exercise(mistakes=NEXT_MISTAKES)
-def next_token(answer: Callable) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def next_token(answer: Callable) -> CheckResult:
     """Check `next_token(x, W_q, W_k, W_v, keys, values)`: a new token's output, and what to keep.
 
     x is [1, d], keys and values are [t, d_k], with t = 0 at the beginning. Token by token it must
@@ -146,7 +100,7 @@ def next_token(answer: Callable) -> Verdict:
         answer,
         causal_head,
         _cases(),
-        NEXT_MISTAKES,
+        MISTAKES,
         output_names=["the outputs", "the keys", "the values"],
         praise="Token by token what one pass gives, for every length from 1 to 12: what is kept is "
         "exact.",

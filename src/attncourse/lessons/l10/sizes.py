@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 
 # layers, heads, KV heads and width of a head; or the width of the code that is kept, with rotary
 # numbers beside it. Sources: GPT-2's code, Brown et al. 2020 (table 2.1), Llama 2's settings,
@@ -51,76 +52,11 @@ def _for_code(count: Callable[[Model], float]) -> Callable[[Model, int], float]:
     return _with(lambda model: count(model) if "code" in model else numbers_per_token(model))
 
 
-SIZE_MISTAKES = (
-    Mistake(
-        "numbers for bytes",
-        _with(numbers_per_token, 1),
-        "You counted numbers. Each takes two bytes.",
-    ),
-    Mistake(
-        "four bytes",
-        _with(numbers_per_token, 4),
-        "These are four bytes per number. Two were asked for.",
-    ),
-    Mistake(
-        "KiB",
-        _with(numbers_per_token, BYTES / 1024),
-        "You divided by 1024. Bytes were asked for.",
-    ),
-    Mistake(
-        "keys alone",
-        _unless_code(lambda model: numbers_per_token(model) / 2),
-        "You counted the keys, or the values. Both are kept.",
-    ),
-    Mistake(
-        "query heads",
-        _unless_code(lambda model: 2 * model["layers"] * model["heads"] * model["d_k"]),
-        "You counted query heads. Kept are keys and values, of which there are kv_heads.",
-    ),
-    Mistake(
-        "query heads everywhere",
-        _with(lambda model: 2 * model["layers"] * model["heads"] * model["d_k"]),
-        "You counted a key and a value per query head, in every model. Kept are those of kv_heads; "
-        "and where there is a code, it is kept in their place, with its rotary numbers.",
-    ),
-    Mistake(
-        "one layer",
-        lambda model, tokens: cache_size(model, tokens) / model["layers"],
-        "This is one layer. Each keeps its own keys and values.",
-    ),
-    Mistake(
-        "one token",
-        lambda model, tokens: cache_size(model, 1),
-        "This is one token. Each of them is kept.",
-    ),
-    Mistake(
-        "keys and values of the code's model",
-        _for_code(lambda model: 2 * model["layers"] * model["heads"] * model["d_k"]),
-        "Where there is a code, keys and values aren't kept: they are made of it anew. Count the "
-        "code and its rotary numbers, once per layer.",
-    ),
-    Mistake(
-        "two codes",
-        _for_code(lambda model: 2 * _code(model)),
-        "One code serves keys and values: it is kept once, not twice.",
-    ),
-    Mistake(
-        "without rotary numbers",
-        _for_code(lambda model: model["layers"] * model["code"]),
-        "Beside the code stand the rotary numbers, which are kept as well.",
-    ),
-    Mistake(
-        "rotary numbers of each head",
-        _for_code(
-            lambda model: model["layers"] * (model["code"] + model["heads"] * model["rotary"])
-        ),
-        "All heads share one set of rotary numbers: count it once per layer.",
-    ),
-)
+MISTAKES = read_mistakes("cache_bytes", globals())
 
 
-@exercise(mistakes=SIZE_MISTAKES)
-def cache_bytes(answer: Callable[[dict, int], Any]) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def cache_bytes(answer: Callable[[dict, int], Any]) -> CheckResult:
     """Check `cache_bytes(model, tokens)`: what a model keeps, in bytes of two per number.
 
     A model is a dict with layers, heads, d_k and either kv_heads, or code and rotary.
@@ -134,7 +70,7 @@ def cache_bytes(answer: Callable[[dict, int], Any]) -> Verdict:
         answer,
         cache_size,
         cases,
-        SIZE_MISTAKES,
+        MISTAKES,
         output_names=["the number of bytes"],
         praise="Right for all five models, and for two that nobody has built.",
     )

@@ -4,10 +4,11 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_rows
+from attncourse.checking.exercise import exercise
+from attncourse.checking.functions import check_numbers
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Numbers
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 WIDTH, HEADS = 768, 12  # GPT-2 small's
 D_K = WIDTH // HEADS
@@ -30,71 +31,27 @@ def _numbers(layer: int, columns: list[int], row: int) -> torch.Tensor:
 
 
 RIGHT = _place()
-ADDRESS_MISTAKES = (
-    Mistake(
-        "all counted from 1",
-        _place(LAYER, HEAD),
-        "The paper counts layers and heads from 1, the file and its columns from 0: the first head "
-        "begins at column 0.",
-    ),
-    Mistake(
-        "the layer counted from 1",
-        _place(layer=LAYER),
-        "The file counts its layers from 0, so the paper's first layer is h.0.",
-    ),
-    Mistake(
-        "layer and head exchanged",
-        _place(HEAD - 1, LAYER - 1),
-        "Layer and head are exchanged: in such names the layer stands first.",
-    ),
-    Mistake(
-        "head by head",
-        _numbers(LAYER - 1, [(3 * (HEAD - 1) + part) * D_K for part in range(3)], (HEAD - 1) * D_K),
-        "You let each head have its q, k and v side by side. In c_attn all queries come first, of "
-        "all heads, then all keys, then all values.",
-    ),
-    Mistake(
-        "a head as wide as there are heads",
-        _place(width=HEADS),
-        "You gave a head 12 columns. There are 12 heads; a head has 768 / 12 columns.",
-    ),
-    Mistake(
-        "keys and values counted within their part",
-        _numbers(LAYER - 1, [(HEAD - 1) * D_K] * 3, (HEAD - 1) * D_K),
-        "These are the columns within the keys and within the values. Before the keys stand 768 "
-        "columns of queries.",
-    ),
-    Mistake(
-        "c_proj read as c_attn's values",
-        _numbers(
-            LAYER - 1, [part * WIDTH + (HEAD - 1) * D_K for part in range(3)],
-            2 * WIDTH + (HEAD - 1) * D_K,
-        ),
-        "c_proj has 768 rows only: what the heads found, side by side. Its rows begin anew at 0.",
-    ),
-)  # fmt: skip
+MISTAKES = read_mistakes("head_in_the_file", globals())
+PAGE = Numbers(right=RIGHT, labels=LABELS, rows_apart=True)
 
 
-@exercise(
-    mistakes=ADDRESS_MISTAKES,
-    page=Numbers(right=RIGHT, labels=LABELS, rows_apart=True),
-)
-def head_in_the_file(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=PAGE)
+def head_in_the_file(answer: Any) -> CheckResult:
     """Check where head 10-7 stands in GPT-2 small's file: five numbers.
 
     They are the layer's number in the names, the head's first column among queries, keys and values
     of `c_attn.weight`, and its first row in `c_proj.weight`.
     """
-    return check_rows(
+    return check_numbers(
         answer,
-        RIGHT,
-        ADDRESS_MISTAKES,
-        rows=[
-            (1, "The layer: the paper's first one is the file's h.0."),
-            (3, "The columns of c_attn: 768 of queries, 768 of keys, 768 of values, and in each of "
-                "these parts 64 per head. Which head is it, counted from 0?"),
-            (1, "The row of c_proj: the heads' findings lie side by side, 64 numbers per head."),
+        PAGE,
+        MISTAKES,
+        otherwise=[
+            "The layer: the paper's first one is the file's h.0.",
+            "The columns of c_attn: 768 of queries, 768 of keys, 768 of values, and in each of "
+            "these parts 64 per head. Which head is it, counted from 0?",
+            "The row of c_proj: the heads' findings lie side by side, 64 numbers per head.",
         ],
         praise="So the head is four slices of two matrices, and the biases of its columns. Nothing "
         "else in the file is its own.",
-    )  # fmt: skip
+    )

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_choices
+from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.on_page import Choice
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 
 KINDS = {
     "true": "can be checked, and is true",
@@ -26,55 +27,17 @@ def _said(**changes: str) -> dict[str, str]:
     return RIGHT | changes
 
 
-CLAIM_MISTAKES = (
-    Mistake(
-        "Claude taken for known",
-        _said(C="true"),
-        "C: a number is said quickly. But who has published Claude's sizes? Without a paper, a "
-        "file or a configuration there is nothing to check it on.",
-    ),
-    Mistake(
-        "likely is known",
-        _said(C="true", D="true"),
-        "C and D: both may sound likely, and neither has been published. Likely isn't checked.",
-    ),
-    Mistake(
-        "GPT-4 taken for known",
-        _said(D="true"),
-        "D: the report on GPT-4 says that it tells nothing further of the architecture, its size "
-        "included. What others have heard isn't a source.",
-    ),
-    Mistake(
-        "unknown is false",
-        _said(C="false", D="false"),
-        "C and D: that something isn't published doesn't make it false, either.",
-    ),
-    Mistake(
-        "all of the large ones unknown",
-        _said(B="open", E="open"),
-        "B and E: of these models there are papers with such numbers. They were in L09's table.",
-    ),
-    Mistake(
-        "shared keys forgotten",
-        _said(B="true"),
-        "B: Llama 2 70B has grouped-query attention. How many heads of keys and values has it?",
-    ),
-    Mistake(
-        "GPT-3 unknown",
-        _said(E="open"),
-        "E: GPT-3's weights were never published, but its paper has a table of sizes.",
-    ),
-)
+MISTAKES = read_mistakes("what_can_be_checked", globals())
 
 
-@exercise(mistakes=CLAIM_MISTAKES, page=Choice(KINDS, each=SENTENCES))
-def what_can_be_checked(answer: Any) -> Verdict:
+@exercise(mistakes=MISTAKES, page=Choice(KINDS, each=SENTENCES))
+def what_can_be_checked(answer: Any) -> CheckResult:
     """Check which of five sentences is true, false or can't be checked: {"A": "true", ...}."""
     return check_choices(
         answer,
         RIGHT,
         KINDS,
-        CLAIM_MISTAKES,
+        MISTAKES,
         wrong={
             "A": "A: 12 layers of 12 heads, and the weights are public.",
             "B": "B: 64 query heads, but how many heads of keys and values?",

@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attnlib.attention import MultiHeadAttention
 from attnlib.interop import from_gpt2
 
@@ -91,83 +92,7 @@ def _outputs_of(load: Loader) -> Callable[[State, int, int, Tensor], tuple[Tenso
     return outputs
 
 
-LAYER_MISTAKES = (
-    Mistake(
-        "c_proj not turned",
-        _loader(proj_turned=False),
-        "Every weight of every head is right, and the output isn't. c_proj is square, so nothing "
-        "complains: its matrix is kept [in, out] as well, and has to be turned.",
-    ),
-    Mistake(
-        "nothing turned",
-        _loader(cut=_unturned, proj_turned=False),
-        "You copied the matrices as they are. Conv1D keeps [in, out], nn.Linear [out, in]: all "
-        "four have to be turned. (A square piece doesn't complain.)",
-    ),
-    Mistake(
-        "q, k and v not turned",
-        _loader(cut=_unturned),
-        "c_proj is right. The three pieces of c_attn are kept [in, out] too: turn each of them.",
-    ),
-    Mistake(
-        "reshaped instead of turned",
-        _loader(cut=_reshaped),
-        "You read [d, 3 d] as [3 d, d] by view or reshape. That changes no number's place in "
-        "memory, so rows and columns are mixed. A transpose is wanted.",
-    ),
-    Mistake(
-        "head by head",
-        _loader(cut=None),
-        "You let each head have its q, k and v side by side. In c_attn all queries come first, "
-        "then all keys, then all values.",
-    ),
-    Mistake(
-        "queries and keys exchanged",
-        _loader(order="kqv"),
-        "Queries and keys are exchanged: in c_attn the order is q, k, v.",
-    ),
-    Mistake(
-        "keys and values exchanged",
-        _loader(order="qvk"),
-        "Keys and values are exchanged: in c_attn the order is q, k, v.",
-    ),
-    Mistake(
-        "no biases of c_attn",
-        _loader(biases=False),
-        "The matrices are right. c_attn has a bias as well, [3 d], in the same order.",
-    ),
-    Mistake(
-        "no bias of c_proj",
-        _loader(proj_bias=False),
-        "All is right but the last addition: c_proj has a bias, too.",
-    ),
-    Mistake(
-        "no biases at all",
-        _loader(biases=False, proj_bias=False),
-        "The four matrices are right, and both biases are missing: those of c_attn and of c_proj.",
-    ),
-    Mistake(
-        "no c_proj",
-        _loader(proj=False),
-        "The weights agree, the output doesn't: c_proj wasn't copied to W_o.",
-    ),
-    Mistake(
-        "always the first layer",
-        _loader(layer_of=lambda layer: 0),
-        "This is the layer h.0. Which one is wanted is said by `layer`.",
-    ),
-    Mistake(
-        "layers counted from 1",
-        _loader(layer_of=lambda layer: layer - 1),
-        "This is the layer before: `layer` counts from 0, as the names do.",
-    ),
-    Mistake(
-        "names that begin alike",
-        _loader(layer_of=lambda layer: MANY - 1 if layer == 1 else layer),
-        "Right for few layers. The names of h.10 and h.11 begin as those of h.1 do: ask for the "
-        "point behind the number as well, `h.1.`",
-    ),
-)
+MISTAKES = read_mistakes("gpt2_layer", globals())
 
 
 def _state(layers: int, d: int) -> dict[str, Tensor]:
@@ -182,8 +107,8 @@ def _state(layers: int, d: int) -> dict[str, Tensor]:
     }
 
 
-@exercise(mistakes=LAYER_MISTAKES)
-def gpt2_layer(answer: Loader) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def gpt2_layer(answer: Loader) -> CheckResult:
     """Check `load(state, layer, num_heads)`: a `MultiHeadAttention` of a layer of GPT-2.
 
     state holds `h.0.attn.c_attn.weight` and its like, in the layout of `transformers`; layer counts
@@ -202,7 +127,7 @@ def gpt2_layer(answer: Loader) -> Verdict:
         answer,
         _outputs_of(reference),
         cases,
-        LAYER_MISTAKES,
+        MISTAKES,
         output_names=["the output of your module", "the weights of your module"],
         as_function=_outputs_of,
         praise="Outputs and every head's weights agree with GPT-2's arithmetic: that is parity, "

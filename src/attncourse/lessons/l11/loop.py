@@ -6,9 +6,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 
 Function = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, int], Tensor]
 
@@ -82,109 +83,11 @@ def _at_once(
     return attend
 
 
-LOOP_MISTAKES = (
-    Mistake(
-        "no mask",
-        _at_once(causal=False),
-        "Only the last token comes out right: the others look ahead. In the loop the lists held "
-        "nothing of the future yet. All at once, it is there, and a mask must hide it.",
-    ),
-    Mistake(
-        "zeros after the softmax",
-        _at_once(mask_by_zero=True),
-        "You put the future's weights to 0 behind the softmax, so that rows no longer sum to 1. "
-        "Mask the scores, with minus infinity.",
-    ),
-    Mistake(
-        "zeros before the softmax",
-        _at_once(scores_by_zero=True),
-        "You put the future's scores to 0, and the softmax makes a weight above 0 of that. Minus "
-        "infinity is what it turns into 0.",
-    ),
-    Mistake(
-        "the past hidden",
-        _at_once(ahead=True),
-        "Your mask is turned around: tokens see themselves and what comes later. What comes later "
-        "is to be hidden.",
-    ),
-    Mistake(
-        "the token itself hidden",
-        _at_once(strict=True),
-        "Your tokens don't see themselves, so the first has nobody to look at, and comes out as "
-        "nan. In the loop a token's own key is in the list before the heads look.",
-    ),
-    Mistake(
-        "scaled by the model's width",
-        _at_once(scale=lambda d, h: math.sqrt(d)),
-        "You divide by the root of d. The loop divides by the root of a head's width, d / h.",
-    ),
-    Mistake(
-        "divided by d_k",
-        _at_once(scale=lambda d, h: d / h),
-        "You divide the scores by d_k. The loop divides by its square root.",
-    ),
-    Mistake(
-        "not scaled",
-        _at_once(scale=lambda d, h: 1.0),
-        "The scores aren't divided by the root of d_k.",
-    ),
-    Mistake(
-        "softmax over the queries",
-        _at_once(axis=-2),
-        "Your softmax runs over the queries. A token shares its attention among keys: the last "
-        "axis.",
-    ),
-    Mistake(
-        "view instead of transpose",
-        _at_once(view=True, merge_view=True),
-        "Cutting [T, d] as [h, T, d_k] at once mixes tokens with numbers. Cut d first, then move "
-        "the heads' axis.",
-    ),
-    Mistake(
-        "merged without transpose",
-        _at_once(merge_view=True),
-        "The heads are right, but joined without moving their axis back: [h, T, d_k] must become "
-        "[T, h, d_k] before it becomes [T, d].",
-    ),
-    Mistake(
-        "numbers dealt out",
-        _at_once(interleaved=True),
-        "You dealt the numbers out to the heads one by one. In the loop a head has a slice: d_k "
-        "neighbors.",
-    ),
-    Mistake(
-        "one head",
-        _at_once(one_head=True),
-        "That is a single head of width d. Each head has its own slice, its own scores and its own "
-        "softmax.",
-    ),
-    Mistake(
-        "matrices turned",
-        _at_once(turned=True),
-        "You multiplied x @ W. Row i of W makes number i, as in the loop's `linear`, so it takes "
-        "x @ W.T.",
-    ),
-    Mistake(
-        "all matrices turned",
-        _at_once(turned=True, out_turned=True),
-        "You multiplied x @ W throughout. Row i of W makes number i, as in the loop's `linear`: "
-        "all four take x @ W.T.",
-    ),
-    Mistake(
-        "W_o turned",
-        _at_once(out_turned=True),
-        "The heads are right. W_o is the wrong way round: it takes W_o.T, as the others do.",
-    ),
-    Mistake(
-        "no W_o",
-        _at_once(out=False),
-        "This is what the heads found, side by side. The loop's last line sends it through W_o.",
-    ),
-)
+MISTAKES = read_mistakes("loop_at_once", globals())
 
 
-@exercise(mistakes=LOOP_MISTAKES)
-def loop_at_once(answer: Function) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def loop_at_once(answer: Function) -> CheckResult:
     """Check `heads_at_once(x, W_q, W_k, W_v, W_o, num_heads)`: tokens [T, d] -> what is added.
 
     Matrices are [d, d] with a row per number that they make, as the plain loop and `nn.Linear` have
@@ -198,7 +101,7 @@ def loop_at_once(answer: Function) -> Verdict:
         answer,
         token_by_token,
         cases,
-        LOOP_MISTAKES,
+        MISTAKES,
         output_names=["what the heads add"],
         praise="One token after the other, or all at once behind a mask: the same numbers.",
     )

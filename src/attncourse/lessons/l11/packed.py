@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 from attnlib.functional import split_heads
 
 Heads = tuple[Tensor, ...]
@@ -19,74 +20,7 @@ def unpacked(packed: Tensor, num_heads: int) -> Heads:
     return tuple(split_heads(part, num_heads) for part in packed.chunk(3, dim=-1))
 
 
-def _head_by_head(packed: Tensor, num_heads: int) -> Heads:
-    parts = packed.unflatten(-1, (num_heads, 3, -1))  # [B, T, 3 d] -> [B, T, h, 3, d_k]
-    return tuple(part.transpose(1, 2) for part in parts.unbind(3))
-
-
-def _every_third(packed: Tensor, num_heads: int) -> Heads:
-    return tuple(split_heads(packed[..., i::3], num_heads) for i in range(3))
-
-
-def _viewed(packed: Tensor, num_heads: int) -> Heads:
-    B, T, _ = packed.shape
-    return tuple(part.reshape(B, num_heads, T, -1) for part in packed.chunk(3, dim=-1))
-
-
-def _untransposed(packed: Tensor, num_heads: int) -> Heads:
-    return tuple(part.unflatten(-1, (num_heads, -1)) for part in packed.chunk(3, dim=-1))
-
-
-def _numbers_of_heads_mixed(packed: Tensor, num_heads: int) -> Heads:
-    """Deal the numbers of a token out to the heads one by one."""
-    parts = (part.unflatten(-1, (-1, num_heads)) for part in packed.chunk(3, dim=-1))
-    return tuple(part.permute(0, 3, 1, 2) for part in parts)
-
-
-SPLIT_MISTAKES = (
-    Mistake(
-        "head by head",
-        _head_by_head,
-        "You gave each head its q, k and v side by side. In c_attn all queries come first, of all "
-        "heads, then all keys, then all values. (Some models do pack head by head, as GPT-NeoX's.)",
-    ),
-    Mistake(
-        "every third number",
-        _every_third,
-        "You took every third number. Queries, keys and values are three blocks of d numbers.",
-    ),
-    Mistake(
-        "keys first",
-        lambda packed, num_heads: tuple(unpacked(packed, num_heads)[i] for i in (1, 0, 2)),
-        "Queries and keys are exchanged. The order is q, k, v.",
-    ),
-    Mistake(
-        "values first",
-        lambda packed, num_heads: unpacked(packed, num_heads)[::-1],
-        "The order is turned around. It is q, k, v.",
-    ),
-    Mistake(
-        "view instead of transpose",
-        _viewed,
-        "The shapes are right, but tokens and heads are mixed: reading [T, d] as [h, T, d_k] gives "
-        "the first head the first tokens. Cut d into [h, d_k], then move the heads' axis.",
-    ),
-    Mistake(
-        "heads behind the tokens",
-        _untransposed,
-        "Your heads stand behind the tokens, [B, T, h, d_k]. Move them in front: [B, h, T, d_k].",
-    ),
-    Mistake(
-        "numbers dealt out",
-        _numbers_of_heads_mixed,
-        "You dealt a token's numbers out to the heads one by one. A head has d_k neighbors.",
-    ),
-    Mistake(
-        "not split into heads",
-        lambda packed, num_heads: packed.chunk(3, dim=-1),
-        "These are q, k and v of all heads side by side, [B, T, d]. Split each into heads as well.",
-    ),
-)
+MISTAKES = read_mistakes("split_c_attn", globals())
 
 
 def _three(answer: Callable) -> Callable:
@@ -103,14 +37,14 @@ def _cases() -> list[tuple[Tensor, int]]:
     return [(torch.randn(2, 5, 36), 3), (torch.randn(3, 4, 30), 2)]
 
 
-@exercise(mistakes=SPLIT_MISTAKES)
-def split_c_attn(answer: Callable) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def split_c_attn(answer: Callable) -> CheckResult:
     """Check `split_qkv(packed, num_heads)`: [B, T, 3 d] -> q, k and v, each [B, h, T, d_k]."""
     return check_function(
         answer,
         unpacked,
         _cases(),
-        SPLIT_MISTAKES,
+        MISTAKES,
         output_names=["the queries", "the keys", "the values"],
         as_function=_three,
         praise="Three blocks, then heads: what c_attn computes at once are 3 h small matrices.",

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from attncourse.checking.exercise import Mistake, exercise
 from attncourse.checking.functions import check_function
-from attndoctor.verdict import Verdict
+from attncourse.checking.mistakes import read_mistakes
+from attndoctor.check_result import CheckResult
 
 Place = tuple[int, ...]
 
@@ -30,139 +31,16 @@ def most_on_partners(weights: Tensor, partners: Tensor) -> Place:
     return _place(masses(weights, partners))
 
 
-def _as_columns(weights: Tensor, partners: Tensor) -> Place:
-    return most_on_partners(weights.mT, partners)
-
-
-def _with_missing(weights: Tensor, partners: Tensor) -> Place:
-    """Take -1 for the last column."""
-    T = weights.shape[-1]
-    return most_on_partners(weights, partners % T)
-
-
-def _largest(weights: Tensor, partners: Tensor) -> Place:
-    """Take the largest single weight on a partner."""
-    sample, row = (partners >= 0).nonzero(as_tuple=True)
-    return _place(weights[:, sample, :, row, partners[sample, row]].amax(0))
-
-
-def _first_text(weights: Tensor, partners: Tensor) -> Place:
-    return most_on_partners(weights[:, :1], partners[:1])
-
-
-def _last_text(weights: Tensor, partners: Tensor) -> Place:
-    return most_on_partners(weights[:, -1:], partners[-1:])
-
-
-def _layers_for_rows(weights: Tensor, partners: Tensor) -> Place:
-    """Take the mean over the second axis of [rows, L, h]."""
-    sample, row = (partners >= 0).nonzero(as_tuple=True)
-    return _place(weights[:, sample, :, row, partners[sample, row]].mean(1))
-
-
-def _without_column_0(weights: Tensor, partners: Tensor) -> Place:
-    """Leave out the partners at column 0 along with the missing ones."""
-    return most_on_partners(weights, partners.where(partners > 0, -1))
-
-
-def _missing_at_0(weights: Tensor, partners: Tensor) -> Place:
-    """Take column 0 for the missing partners."""
-    return most_on_partners(weights, partners.clamp(min=0))
-
-
-def _most_hits(weights: Tensor, partners: Tensor) -> Place:
-    """Count how often the largest weight of a row lies on the partner."""
-    hits = weights.argmax(-1) == partners[None, :, None]  # [L, B, h, T]
-    return _place(hits.float().mean((1, 3)))
-
-
-def _cut_by_layers(weights: Tensor, partners: Tensor) -> Place:
-    """Divide the flat place by the number of layers."""
-    layer, head = most_on_partners(weights, partners)
-    first, second = divmod(layer * weights.shape[2] + head, len(weights))
-    return first, second
-
-
-def _sharpest(weights: Tensor, partners: Tensor) -> Place:
-    """Take the head with the largest weights, wherever they lie."""
-    return _place(weights.amax(-1).mean((1, 3)))
-
-
-PARTNER_MISTAKES = (
+MISTAKES = (
     Mistake(
-        "counted from 1",
         lambda *given: tuple(number + 1 for number in most_on_partners(*given)),
         "It is the right head, but you count from 1. Code counts from 0.",
     ),
     Mistake(
-        "head before layer",
         lambda *given: most_on_partners(*given)[::-1],
         "It is the right head, but the layer comes first: (layer, head).",
     ),
-    Mistake(
-        "columns for rows",
-        _as_columns,
-        "You look at what the partner gives to the word. Rows are queries: a word's row, and the "
-        "column of its partner.",
-    ),
-    Mistake(
-        "rows without a partner",
-        _with_missing,
-        "-1 says that a word has no partner. As an index it is the last column: leave these rows "
-        "out.",
-    ),
-    Mistake(
-        "column 0 for a missing partner",
-        _missing_at_0,
-        "Rows with -1 count with what they give to column 0. They have no partner: leave them out.",
-    ),
-    Mistake(
-        "partners at column 0 left out",
-        _without_column_0,
-        "You left out the rows whose partner stands at column 0. That is a column like the others: "
-        "only -1 says that there is none.",
-    ),
-    Mistake(
-        "counted hits",
-        _most_hits,
-        "You counted how often the largest weight lies on the partner. Take the mean of the "
-        "weights themselves.",
-    ),
-    Mistake(
-        "divided by the layers",
-        _cut_by_layers,
-        "It is the right head, but its place is read wrongly: in [L, h] flattened, a layer is h "
-        "numbers long. Divide by h, not by L.",
-    ),
-    Mistake(
-        "the largest single weight",
-        _largest,
-        "You took the head with the largest single weight on a partner. One lucky row tells "
-        "little: take the mean over all rows with a partner.",
-    ),
-    Mistake(
-        "the first text alone",
-        _first_text,
-        "You looked at the first text only. Take the mean over the rows of all texts.",
-    ),
-    Mistake(
-        "the last text alone",
-        _last_text,
-        "What you found is that of the last text. Does a loop over texts begin anew each time? "
-        "Take the mean over the rows of all texts.",
-    ),
-    Mistake(
-        "the axis of the layers for that of the rows",
-        _layers_for_rows,
-        "You took the mean over the layers. Where a slice stands between indices, as in "
-        "`weights[:, text, :, row, column]`, torch puts the axis of the indices in front: "
-        "[rows, L, h]. Take the mean over axis 0.",
-    ),
-    Mistake(
-        "the sharpest head",
-        _sharpest,
-        "This is the head with the largest weights. Ask what it gives to the *partners*.",
-    ),
+    *read_mistakes("head_of_a_rule", globals()),
 )
 
 
@@ -215,8 +93,8 @@ def _two(answer: Callable) -> Callable:
     return place
 
 
-@exercise(mistakes=PARTNER_MISTAKES)
-def head_of_a_rule(answer: Callable[[Tensor, Tensor], Place]) -> Verdict:
+@exercise(mistakes=MISTAKES)
+def head_of_a_rule(answer: Callable[[Tensor, Tensor], Place]) -> CheckResult:
     """Check `keeper(weights, partners)`: (layer, head), from 0, with most weight on the partners.
 
     weights are those of all layers, [L, B, h, T, T]; partners [B, T] hold the column of each word's
@@ -227,7 +105,7 @@ def head_of_a_rule(answer: Callable[[Tensor, Tensor], Place]) -> Verdict:
         answer,
         most_on_partners,
         cases,
-        PARTNER_MISTAKES,
+        MISTAKES,
         output_names=["the layer", "the head"],
         as_function=_two,
         praise="That is where to look first. Whether the model needs this head, muting it tells.",

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attncourse.widgets._base import kept_trait, set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
-from attndoctor.verdict import Verdict
+from attndoctor.check_result import CheckResult
 from attnlib.checks import checked_texts, require_positive_int, require_text, shape_of
 
 KINDS = ("numbers", "choice", "lines", "order")
@@ -79,7 +79,7 @@ class Answer(anywidget.AnyWidget):
         self,
         kind: str,
         parts: Sequence[tuple[str, Sequence[str]]],
-        verdicts: Sequence[Verdict],
+        verdicts: Sequence[CheckResult],
         *,
         known: Sequence[Tensor] = (),
         tolerance: float = 0.0,
@@ -147,10 +147,10 @@ def _number_of_answers(
     return math.prod(rows + 1 + has_close for rows, _ in groups)
 
 
-def _checked_verdicts(verdicts: Sequence[Verdict], answers: int) -> list[Verdict]:
+def _checked_verdicts(verdicts: Sequence[CheckResult], answers: int) -> list[CheckResult]:
     """Return the different verdicts, or raise if there isn't one for each answer."""
     for verdict in verdicts:
-        if not isinstance(verdict, Verdict):
+        if not isinstance(verdict, CheckResult):
             raise TypeError(f"verdicts must be those of a check, got {type(verdict).__name__}")
     if len(verdicts) != answers:
         raise ValueError(f"verdicts must be one for each of {answers} answers, got {len(verdicts)}")
@@ -160,7 +160,7 @@ def _checked_verdicts(verdicts: Sequence[Verdict], answers: int) -> list[Verdict
     return different
 
 
-def _as_words(verdict: Verdict) -> dict[str, object]:
+def _as_words(verdict: CheckResult) -> dict[str, object]:
     return {"passed": verdict.passed, "heading": verdict.heading, "message": verdict.message}
 
 

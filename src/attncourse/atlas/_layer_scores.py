@@ -43,7 +43,7 @@ class Layer:
         baselines: of patterns with targets, the best offset and its share.
         rows: of each pattern, how many rows have it.
         by_offset: the weight at each offset from -reach to reach, float64 [h, offsets].
-        looks_right: whether any weight lay right of the diagonal.
+        attends_forward: whether any weight lay right of the diagonal.
         picture: of the text that is shown, what a picture needs.
     """
 
@@ -52,7 +52,7 @@ class Layer:
     baselines: dict[str, tuple[int, float]]
     rows: dict[str, int]
     by_offset: Tensor
-    looks_right: bool
+    attends_forward: bool
     picture: Picture | None
 
 
@@ -74,7 +74,7 @@ class LayerView:
         }  # fmt: skip
         self._entropies = EntropySums()
         self._offsets = OffsetSums(min(REACH, T // 2))
-        self._looks_right = False
+        self._attends_forward = False
         self._pictured = pictured
         self._picture: PictureView | None = None
 
@@ -99,7 +99,7 @@ class LayerView:
             self._sums[name].add(maps, targets, rows)
         self._entropies.add(maps, torch.ones(1, len(rows), dtype=torch.bool))
         self._offsets.add(maps, torch.ones(1, len(rows), self.T, dtype=torch.bool), rows)
-        self._looks_right |= bool(maps.triu(rows.start + 1).any())
+        self._attends_forward |= bool(maps.triu(rows.start + 1).any())
         if self._pictured:
             self._picture = self._picture or PictureView(maps.shape[1], self.T)
             self._picture.add(maps[0], rows)
@@ -126,7 +126,7 @@ class LayerView:
             {name: sums.baseline() for name, sums in found.items()},
             {name: sums.rows for name, sums in found.items()},
             self._offsets.means(),
-            self._looks_right,
+            self._attends_forward,
             None if self._picture is None else self._picture.picture(values),
         )
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from attncourse.atlas._seeing import TextView
+from attncourse.atlas._layer_scores import TextView
 from attnlib.attention import MultiHeadAttention
 from attnlib.functional import split_heads
 from attnlib.model import TransformerModel

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attncourse.atlas._atlas import PatternScores
-from attncourse.atlas._seeing import REACH, Layer
+from attncourse.atlas._layer_scores import REACH, Layer
 
 Text = Sequence[Layer]  # what one text showed, layer by layer
 ON_TARGETS = ("previous token", "first token", "same token", "induction")
@@ -14,7 +14,7 @@ ON_TARGETS = ("previous token", "first token", "same token", "induction")
 
 def is_causal(seen: Sequence[Text]) -> bool:
     """Return whether no head ever looked to the right."""
-    return not any(layer.looks_right for text in seen for layer in text)
+    return not any(layer.attends_forward for text in seen for layer in text)
 
 
 def scores_of(seen: Sequence[Text], lengths: Sequence[int]) -> dict[str, PatternScores]:

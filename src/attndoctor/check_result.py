@@ -8,7 +8,7 @@ MARKUP = re.compile(r"`([^`]+)`|\*(?!\s)([^*]*[^*\s])\*")  # as the browser's sh
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict:
+class CheckResult:
     """The outcome of a check: truthy when the answer is right; its repr is what the reader sees."""
 
     passed: bool

@@ -1,0 +1,163 @@
+"""Reading usual mistakes as a teacher writes them: `norms.md` has those of `norms.py`.
+
+    # rms_norm(x, gain, eps)
+
+        x / x.norm(dim=-1, keepdim=True) * gain
+        x / (x.norm(dim=-1, keepdim=True) + eps) * gain
+    `x.norm` is the length. RMSNorm takes the root of a mean, and adds eps under it.
+
+        ready_made = F.rms_norm(x, x.shape[-1:], gain, eps)
+    The numbers are right, but a ready-made norm made them.
+
+* A heading begins a section, which `norms.py` reads by its name. In parentheses it has the
+  arguments of the functions below; without them, the answers below are values: numbers, a choice.
+* A line that is indented by four spaces is a wrong answer: a Python expression of the arguments and
+  of what `norms.py` has defined so far. It goes on in lines that are indented further. A function
+  that needs several statements is written whole, `def` and all. Of numbers in rows,
+  `whole(numbers)` are a mistake only where all rows are theirs.
+* The text below is the hint for each of the answers above it. A blank line ends it.
+* The name of a function, or that in `name = answer`, is the mistake's. Checks that choose a hint by
+  themselves ask for it.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attncourse.checking.exercise import Mistake
+
+INDENT = "    "
+HEADING = re.compile(r"# (?P<name>\w+)(?:\((?P<arguments>.+)\))?")
+NAME = re.compile(r"(?P<name>\w+) = ")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Numbers in rows that are a mistake only where all rows are theirs."""
+
+    answer: Any
+
+
+COMMON = {"F": F, "math": math, "nn": nn, "partial": partial, "torch": torch, "whole": Whole}
+
+
+@dataclass
+class _Section:
+    """What functions take, or None; and the wrong answers with their hints.
+
+    Answers are kept as code, by the number of its first line.
+    """
+
+    arguments: str | None
+    mistakes: list[tuple[dict[int, str], str]] = field(default_factory=list)
+
+
+def read_mistakes(section: str, module: Mapping[str, Any]) -> tuple[Mistake, ...]:
+    """Return the mistakes in a section of the text beside a module.
+
+    Args:
+        module: `globals()` of the module: its file, and the names that answers are made of.
+
+    Raises:
+        ValueError: the text isn't in the form above, or has no such section.
+    """
+    path = Path(module["__file__"]).with_suffix(".md")
+    sections = _sections(path)
+    if section not in sections:
+        raise ValueError(
+            f"{path}: wanted a section '# {section}', got {', '.join(sections) or 'none'}"
+        )
+    arguments, names = sections[section].arguments, COMMON | dict(module)
+    mistakes = []
+    for codes, hint in sections[section].mistakes:
+        for line, code in codes.items():
+            name, answer = _evaluate(code, arguments, names, path, line)
+            if isinstance(answer, Whole):
+                mistakes.append(Mistake(answer.answer, hint, whole=True, name=name))
+            else:
+                mistakes.append(Mistake(answer, hint, name=name))
+    return tuple(mistakes)
+
+
+def _sections(path: Path) -> dict[str, _Section]:
+    sections: dict[str, _Section] = {}
+    section = None
+    for start, lines in _blocks(path.read_text(encoding="utf-8")):
+        if lines[0].startswith("#"):
+            heading = HEADING.fullmatch(lines[0])
+            if heading is None or len(lines) > 1:
+                wanted = "a heading '# name' or '# name(arguments)', and a blank line below"
+                raise _error(path, start, wanted, "\n".join(lines))
+            if heading["name"] in sections:
+                raise _error(path, start, "one section of each name", f"another {lines[0]!r}")
+            section = sections[heading["name"]] = _Section(heading["arguments"])
+        elif section is None:
+            raise _error(path, start, "a heading '# name' first", repr(lines[0]))
+        else:
+            section.mistakes.append(_codes_and_hint(lines, path, start))
+    return sections
+
+
+def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Give the lines that stand between blank ones, and the number of the first."""
+    numbered = enumerate(text.splitlines(), start=1)
+    for blank, group in groupby(numbered, lambda line: not line[1].strip()):
+        if not blank:
+            numbers, lines = zip(*group, strict=True)
+            yield numbers[0], list(lines)
+
+
+def _codes_and_hint(lines: list[str], path: Path, start: int) -> tuple[dict[int, str], str]:
+    codes: dict[int, str] = {}
+    hint: list[str] = []
+    for number, line in enumerate(lines, start=start):
+        goes_on = line.startswith(f"{INDENT} ")
+        if not line[0].isspace():
+            hint.append(line)
+        elif hint:
+            raise _error(path, number, "a blank line between a hint and the next answer", line)
+        elif not line.startswith(INDENT) or (goes_on and not codes):
+            raise _error(path, number, "an answer that is indented by four spaces", repr(line))
+        elif goes_on:
+            codes[max(codes)] += f"\n{line}"
+        else:
+            codes[number] = line
+    if not codes:
+        raise _error(path, start, "an answer above its hint, indented by four spaces", lines[0])
+    if not hint:
+        raise _error(path, start, "a hint right below its answer", lines[-1])
+    return codes, " ".join(hint)
+
+
+def _evaluate(
+    code: str, arguments: str | None, names: dict[str, Any], path: Path, line: int
+) -> tuple[str, Any]:
+    """Return the name of an answer, or "", and the function or value that its code makes."""
+    code, above = dedent(code), "\n" * (line - 2)  # as many lines as in the file, for tracebacks
+    try:
+        if code.startswith("def "):
+            made: dict[str, Any] = {}
+            exec(compile(f"{above}\n{code}", path, "exec"), names, made)
+            return made.popitem()
+        named = NAME.match(code)
+        name, expression = ("", code) if named is None else (named["name"], code[named.end() :])
+        function = "" if arguments is None else f"lambda {arguments}: "
+        return name, eval(compile(f"{above}{function}(\n{expression}\n)", path, "eval"), names)
+    except Exception as error:
+        wanted = "a value" if arguments is None else f"an expression of {arguments}"
+        told = f"{code!r}, which raises {type(error).__name__}: {error}"
+        raise _error(path, line, wanted, told) from error
+
+
+def _error(path: Path, line: int, wanted: str, got: str) -> ValueError:
+    return ValueError(f"{path}, line {line}: wanted {wanted}, got {got}")

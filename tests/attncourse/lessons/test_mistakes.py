@@ -1,0 +1,99 @@
+"""Usual mistakes that are read from the text beside a module."""
+
+import traceback
+from pathlib import Path
+
+import pytest
+import torch
+
+from attncourse.checking.exercise import Mistake, hints_by_name
+from attncourse.checking.mistakes import read_mistakes
+
+TEXT = """\
+# double(x, times=2)
+
+    x * x
+    torch.pow(x,
+        times)
+You squared it.
+Add it to itself.
+
+    def half(x):
+        for _ in range(1):
+            x = x / 2
+        return x
+You halved it.
+
+# numbers
+
+    first = [TWO, 1]
+The first is wrong.
+
+    whole([1, TWO])
+They are swapped.
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that reads the mistakes in a section of a text."""
+
+    def read(section, text):
+        (tmp_path / "numbers.md").write_text(text, encoding="utf-8")
+        return read_mistakes(section, {"__file__": str(tmp_path / "numbers.py"), "TWO": 2})
+
+    return read
+
+
+def test_functions_are_expressions_of_the_arguments_or_written_whole(read):
+    square, power, half = read("double", TEXT)
+    assert [mistake.answer(6) for mistake in (square, half)] == [36, 3]
+    assert power.answer(torch.tensor(6)) == 36
+    assert square.hint == power.hint == "You squared it. Add it to itself."
+    assert (half.hint, half.name) == ("You halved it.", "half")
+    assert hints_by_name((square, power, half)) == {"half": "You halved it."}
+
+
+def test_answers_without_arguments_are_values(read):
+    assert read("numbers", TEXT) == (
+        Mistake([2, 1], "The first is wrong.", name="first"),
+        Mistake([1, 2], "They are swapped.", whole=True),
+    )
+
+
+def test_a_function_that_raises_shows_its_line(read):
+    for mistake, line in zip(read("double", TEXT), (3, 4, 11), strict=True):
+        with pytest.raises(TypeError) as raised:
+            mistake.answer("text")
+        shown = traceback.extract_tb(raised.tb)[1]
+        assert (Path(shown.filename).name, shown.lineno) == ("numbers.md", line)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "wanted a section '# numbers', got none"),
+        ("# number\n\n    1\nNo.\n", "wanted a section '# numbers', got number"),
+        ("    1\nNo.\n", "line 1: wanted a heading '# name' first, got '    1'"),
+        ("\n## numbers\n", "line 2: wanted a heading '# name' or .*, got ## numbers"),
+        ("# numbers\n    1\nNo.", "line 1: wanted .* a blank line below, got # numbers\n    1"),
+        ("# numbers\n\n# numbers\n", "line 3: wanted one section of each name, got another"),
+        ("# numbers\n\nNo.\n", "line 3: wanted an answer above its hint, .* got No."),
+        ("# numbers\n\n    1\n\nNo.\n", "line 3: wanted a hint right below .*, got     1"),
+        ("# numbers\n\n    1\nNo.\n    2\nNo.\n", "line 5: wanted a blank line .*, got     2"),
+        ("# numbers\n\n  1\nNo.\n", "line 3: wanted an answer that is indented by four .*'  1'"),
+        ("# numbers\n\n     1\nNo.\n", "line 3: wanted an answer that is indented by four "),
+        ("# numbers\n\n    1 +\nNo.\n", "line 3: wanted a value, got '1 .', which raises Syntax"),
+        ("# numbers\n\n    ONE\nNo.\n", "line 3: wanted a value, got 'ONE', which raises NameE"),
+        ("# numbers(x)\n\n    x +\nNo.\n", "line 3: wanted an expression of x, got 'x .', which"),
+        ("# numbers(x)\n\n    def f(x)\nNo.\n", r"line 3: .* got 'def f\(x\)', which raises Syn"),
+    ],
+)
+def test_a_text_in_another_form_is_refused(read, text, words):
+    with pytest.raises(ValueError, match=rf"(?s)numbers\.md.* {words}"):
+        read("numbers", text)
+
+
+def test_a_text_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"numbers\.md"):
+        read_mistakes("numbers", {"__file__": str(tmp_path / "numbers.py")})
