@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from attncourse import atlas
+from attncourse.atlas import _layer_scores
 from attncourse.tokens import BytePairTokenizer
 from attnlib import patterns
 from attnlib.heatmap import attention_heatmap

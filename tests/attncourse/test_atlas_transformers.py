@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attncourse import atlas
+from attncourse.atlas import _layer_scores
 from attncourse.atlas.__main__ import main
 
 os.environ["HF_HUB_OFFLINE"] = "1"

@@ -1,0 +1,37 @@
+"""The command that writes the bones of a new lesson, and registers it."""
+
+import ast
+import shutil
+
+import pytest
+from course.new_lesson import write_lesson
+from tools import ROOT
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """Return a folder with what names the lessons."""
+    (tmp_path / "book").mkdir()
+    for name in ("_toc.yml", "README.md", "book/index.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_a_lesson_is_written_and_registered(checkout):
+    files = {str(path) for path in write_lesson(checkout, 12, "Sparse Attention")}
+    assert {"book/L12_Sparse_Attention.md", "src/attncourse/lessons/l12/sums.md"} < files
+    for name in ("_toc.yml", "README.md", "book/index.md"):
+        lines = (checkout / name).read_text(encoding="utf-8").splitlines()
+        (at,) = (i for i, line in enumerate(lines) if "L12_Sparse_Attention" in line)
+        assert "L11_" in lines[at - 1]
+    for path in checkout.rglob("*.py"):
+        ast.parse(path.read_text(encoding="utf-8"))
+    assert "$" not in (checkout / "book/L12_Sparse_Attention.md").read_text(encoding="utf-8")
+
+
+def test_nothing_is_written_over(checkout):
+    write_lesson(checkout, 12, "Sparse Attention")
+    with pytest.raises(FileExistsError, match="L12_Sparse_Attention"):
+        write_lesson(checkout, 12, "Something Else")
+    with pytest.raises(ValueError, match="title"):
+        write_lesson(checkout, 13, "...")
