@@ -118,7 +118,7 @@ def test_what_cant_be_dealt_out(what):
         (compare_trainings, {"processes": 2.0}, ["processes", "float"]),
         (compare_trainings, {"processes": 33}, ["processes", "32 sentences", "33"]),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_wrong_arguments_start_no_process(compare, arguments, words, monkeypatch):
     monkeypatch.setattr("attncourse.parallel.processes.start_processes", None)
