@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 from attncourse import atlas
 from attncourse.atlas import _layer_scores
 from attncourse.atlas.__main__ import main
+from attncourse.atlas._texts import Text, pieces_of
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers")
@@ -458,10 +459,6 @@ def test_what_no_page_can_be_of_is_told_before_anything_is_read(
         assert main(asked) == 2
         assert f"--output {words}" in said(capsys)
     assert file.read_text(encoding="utf-8") == TEXT
-    monkeypatch.setattr("attncourse.widgets.head_atlas.state.MOST_TOKENS", 10)
-    assert main([*asked[:-1], str(tmp_path / "atlas.html")]) == 2
-    told = f"paragraph 1 of {file} must have at most 10 tokens to be shown on a page, got 11"
-    assert told in said(capsys)
 
 
 def test_a_folder_is_called_by_its_name_also_from_within(folder, monkeypatch):
@@ -488,6 +485,23 @@ def test_whoever_reads_the_command_may_go(folder, tmp_path, monkeypatch):
         assert main([str(folder), "--text", str(file), "--quiet"]) == 0
 
 
+def test_a_paragraph_too_long_for_the_model_is_cut(folder, tmp_path, capsys):
+    file, page = tmp_path / "text.txt", tmp_path / "atlas.html"
+    file.write_text(f"{'cat ' * (2 * PLACES + 1)}\n\n{TEXT}", encoding="utf-8")
+    assert main([str(folder), "--text", str(file), "--quiet", "-o", str(page)]) == 0
+    told = capsys.readouterr().out
+    assert f"2 paragraphs, cut into 4 texts of at most {(2 * PLACES + 3) // 3} tokens" in told
+
+
+def test_pieces_are_the_text_in_order():
+    text = Text(torch.arange(11), tuple("abcdefghijk"))
+    pieces = pieces_of(text, 4)
+    assert [len(piece.ids) for piece in pieces] == [4, 4, 3]
+    assert torch.equal(torch.cat([piece.ids for piece in pieces]), text.ids)
+    assert "".join("".join(piece.tokens) for piece in pieces) == "abcdefghijk"
+    assert len(pieces_of(text, 11)) == 1
+
+
 def test_a_model_in_half_precision_gets_its_file(tmp_path):
     pytest.importorskip("anywidget")
     model, page = made("Llama", **GROUPED).bfloat16(), tmp_path / "atlas.html"
@@ -497,9 +511,7 @@ def test_a_model_in_half_precision_gets_its_file(tmp_path):
 
 def test_the_command_says_what_it_cannot_do(folder, tmp_path, capsys):
     file = tmp_path / "text.txt"
-    file.write_text("cat " * (PLACES + 1), encoding="utf-8")
-    assert main([str(folder), "--text", str(file), "--quiet"]) == 2
-    assert "at most 40 tokens, the positions of tiny, got 41" in said(capsys)
+    file.write_text(TEXT, encoding="utf-8")
     assert main(["./nowhere", "--text", str(file), "--quiet"]) == 2
     assert "no such folder" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):

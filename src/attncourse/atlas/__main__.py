@@ -27,8 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     texts = [text for _, paragraphs in found for text in paragraphs]
     places = [f"paragraph {i + 1} of {file}" for file, own in found for i in range(len(own))]
     try:
-        most = None if asked.output is None else _most_shown(asked.output, asked.text)
-        atlas = made(asked.model, texts, name=asked.name, progress=not asked.quiet, most_shown=most)
+        longest = sys.maxsize if asked.output is None else _most_shown(asked.output, asked.text)
+        quiet = asked.quiet
+        atlas = made(asked.model, texts, name=asked.name, progress=not quiet, longest=longest)
+        if (pieces := len(atlas.texts)) > len(texts):
+            most = max(map(len, atlas.texts))
+            echo(f"{len(texts)} paragraphs, cut into {pieces} texts of at most {most:,} tokens")
         echo(table_of(atlas, asked.best))
         if asked.output is not None:
             atlas.save_html(asked.output)
@@ -54,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--text", metavar="FILE", nargs="+", action="extend", required=True,
         help="what it is to read; paragraphs, with an empty line between them, are texts of their "
-        "own, and the first is the one that is shown",
+        "own, and the first is shown; one too long for the model is cut into several",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", metavar="FILE.html", help="write all heads into this file, for a browser"

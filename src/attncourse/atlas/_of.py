@@ -15,7 +15,7 @@ from attncourse.atlas._atlas import Atlas
 from attncourse.atlas._backends import FunctionReader, OwnReader, Reader
 from attncourse.atlas._layer_scores import Layer, TextView
 from attncourse.atlas._loading import load_model, load_tokenizer
-from attncourse.atlas._texts import Text, checked_texts, needs_tokenizer
+from attncourse.atlas._texts import Text, checked_texts, needs_tokenizer, pieces_of
 from attncourse.atlas._transformers import TransformersReader, is_transformers_model
 from attnlib.checks import checked_list, require_count, require_flag, require_text
 from attnlib.model import TransformerModel
@@ -84,9 +84,13 @@ def made(
     name: str | None = None,
     shown: int = 0,
     progress: bool = True,
-    most_shown: int | None = None,
+    longest: int | None = None,
 ) -> Atlas:
-    """Do what `of` does, if the text that is shown has at most so many tokens."""
+    """Do what `of` does.
+
+    With `longest`, texts are cut into pieces of at most so many tokens, and of no more than the
+    model has positions.
+    """
     require_flag("progress", progress)
     if name is not None:
         require_text("name", name)
@@ -109,16 +113,16 @@ def made(
             tokenizer = load_tokenizer(where, wanted=needs_tokenizer(texts), progress=progress)
     reader = _reader_of(model)
     read = checked_texts(texts, tokenizer)
+    for i, text in enumerate(read):
+        _require_known(f"texts[{i}]", text, reader)
+    if longest is not None:
+        most = min(longest, reader.length or longest)
+        read = [piece for text in read for piece in pieces_of(text, most)]
     require_count("shown", shown)
     if shown >= len(read):
         raise ValueError(f"shown must be one of {len(read)} texts, counted from 0, got {shown}")
     for i, text in enumerate(read):
         _require_fit(f"texts[{i}]", text, reader)
-    if most_shown is not None and len(read[shown].ids) > most_shown:
-        raise ValueError(
-            f"texts[{shown}] must have at most {most_shown:,} tokens to be shown on a page, got "
-            f"{len(read[shown].ids):,}: put a shorter text first"
-        )
     name = name or reader.name
     seen = _see(reader, read, shown, name, progress)
     return _atlas(name, reader.library, read, shown, seen)
@@ -139,13 +143,18 @@ def _reader_of(model: Any) -> Reader:
 
 
 def _require_fit(name: str, text: Text, reader: Reader) -> None:
-    """Raise ValueError if a model can't read a text."""
-    T, largest = len(text.ids), int(text.ids.max())
+    """Raise ValueError if a text is longer than a model can read."""
+    T = len(text.ids)
     if reader.length is not None and reader.length < T:
         raise ValueError(
             f"{name} must have at most {reader.length} tokens, the positions of {reader.name}, "
             f"got {T}: cut it, or make several of it"
         )
+
+
+def _require_known(name: str, text: Text, reader: Reader) -> None:
+    """Raise ValueError if a text has ids that a model doesn't know."""
+    largest = int(text.ids.max())
     if reader.vocabulary_size is not None and largest >= reader.vocabulary_size:
         raise ValueError(
             f"{name} must have ids from 0 to {reader.vocabulary_size - 1}, those of {reader.name}, "

@@ -28,6 +28,13 @@ def checked_texts(texts: Any, tokenizer: Any) -> list[Text]:
     return [_text(f"texts[{i}]", one, tokenizer) for i, one in enumerate(given)]
 
 
+def pieces_of(text: Text, longest: int) -> list[Text]:
+    """Cut a text into pieces of about the same length, none longer than this."""
+    count = -(-len(text.ids) // longest)
+    places = torch.arange(len(text.ids)).tensor_split(count)
+    return [Text(text.ids[own], tuple(text.tokens[i] for i in own.tolist())) for own in places]
+
+
 def needs_tokenizer(texts: Any) -> bool:
     """Return whether there are strings among texts."""
     return isinstance(texts, Sequence) and any(isinstance(one, str) for one in texts)
