@@ -62,7 +62,7 @@ def _load(kind: str, where: str, **options: Any) -> Any:
         import transformers
     except ImportError as error:
         raise ImportError(
-            f"model {where!r} needs the package transformers: pip install 'transformers>=5.23,<6'"
+            f"model {where!r} needs the package transformers: pip install 'transformers>=5,<6'"
         ) from error
     folder = Path(where)
     if not folder.exists() and _looks_like_a_path(where):
