@@ -179,7 +179,7 @@ def shared_by_side(models: list[Trained], masses: list[dict[str, Scores]]) -> di
 
 
 def looks_right(partners: Tensor) -> bool:
-    """Tell whether most partners [B, T] stand to the right of the words that ask for them."""
+    """Return whether most partners [B, T] stand to the right of the words that ask for them."""
     columns = torch.arange(partners.shape[1])
     return bool((partners > columns)[partners >= 0].float().mean() > 0.5)
 

@@ -1,4 +1,4 @@
-/* Shows a figure on the whole screen: for a projector, or for whoever wants to see it large.
+/* Shows a figure on the whole screen: for a projector, or for a closer look.
 
    A press on the drawing does it, and so does a button in the figure's corner, which is seen while the
    pointer is over the figure or the keyboard has reached it. Escape, or the same press again, leads

@@ -29,7 +29,7 @@
       this.emit("change", value);
     }
     become(values) {
-      Object.assign(this.state, values); // whoever draws it afterwards sees all of them
+      Object.assign(this.state, values); // what draws it afterwards sees all of them
     }
     emit(event, value) {
       for (const callback of [...(this.listeners.get(event) ?? [])]) callback(this, value);

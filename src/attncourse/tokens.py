@@ -8,7 +8,7 @@
     >>> tokenizer.decode([257, 258])
     'banana'
 
-It begins with the 256 bytes, of which every text is made, so no text is unknown to it. Then it
+It begins with the 256 bytes that every text is made of, so no text is unknown to it. Then it
 joins the pair of neighboring tokens that comes most often to a new token, again and again (Sennrich
 et al. 2016, "Neural Machine Translation of Rare Words with Subword Units"; on bytes as in GPT-2,
 Radford et al. 2019, "Language Models are Unsupervised Multitask Learners").

@@ -394,7 +394,7 @@ def _loud(inputs: RandomInputs, each: int = 1) -> Tensor:
 
 
 def _alone(inputs: RandomInputs) -> Tensor:
-    """Tokens, the first of which shouts."""
+    """Tokens; the first one is much larger than the others."""
     x = inputs.tokens(8, 3)
     x[:, 0] *= LOUD_ALONE
     return x

@@ -6,7 +6,7 @@ from torch.autograd import forward_ad
 
 
 def has_tangent(*tensors: Tensor) -> bool:
-    """Tell whether some tensor carries a derivative in forward mode (`torch.func.jvp`)."""
+    """Return whether some tensor carries a derivative in forward mode (`torch.func.jvp`)."""
     if torch.compiler.is_compiling():  # which knows no forward mode
         return False
     return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)

@@ -11,7 +11,7 @@ from attnlib.functional import merge
 
 
 def runs_nothing_but(layer: nn.Module, forward: Callable[..., Any]) -> bool:
-    """Tell whether a call of a layer is this forward: not another one, and no hook beside it."""
+    """Return whether a call of a layer is this forward: not another one, and no hook beside it."""
     return (
         type(layer).forward is forward
         and type(layer).__call__ is nn.Module.__call__
@@ -22,7 +22,7 @@ def runs_nothing_but(layer: nn.Module, forward: Callable[..., Any]) -> bool:
 
 
 def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
-    """Tell whether a layer computes x @ weight^T + bias, with a weight that can be read.
+    """Return whether a layer computes x @ weight^T + bias, with a weight that can be read.
 
     It doesn't where it is wrapped (LoRA), quantized, sharded, or changed by a hook.
     """

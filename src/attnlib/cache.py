@@ -16,8 +16,8 @@ from attnlib.checks import require_like, require_whole_numbers, shape_of
 class Room:
     """Memory for more tokens than there are: [B, h_kv, capacity, d_k] of keys and of values.
 
-    Each row is written once, behind `latest`, the keys that were handed out last. So whoever holds
-    some of them never sees them change.
+    Each row is written once, after `latest`, the keys that were handed out last. So keys that a
+    caller holds never change.
     """
 
     keys: Tensor
@@ -37,7 +37,7 @@ class Room:
         return room
 
     def takes(self, keys: Tensor, behind: Tensor) -> bool:
-        """Tell whether new keys may be written behind those."""
+        """Return whether new keys may be written behind those."""
         capacity = self.keys.shape[-2]
         return self.latest is behind and behind.shape[-2] + keys.shape[-2] <= capacity
 

@@ -142,7 +142,7 @@ def recorded_weights(
     heads: Sequence[int] | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the weights (of some heads), of which nothing is kept for the backward pass."""
+    """Return the weights (of some heads); nothing is kept for the backward pass."""
     if heads is not None:
         group = q.shape[1] // k.shape[1]
         q, k = q[:, list(heads)], k[:, [head // group for head in heads]]
@@ -151,7 +151,7 @@ def recorded_weights(
 
 
 def _needs_derivative(*inputs: Tensor | None) -> bool:
-    """Tell whether a gradient, or a derivative in forward mode, of some input may be asked for."""
+    """Return whether a gradient or a forward-mode derivative of some input may be wanted."""
     tensors = [x for x in inputs if x is not None]
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return True

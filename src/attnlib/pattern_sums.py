@@ -85,7 +85,7 @@ class EntropySums:
         self._rows: Tensor | float = 0.0
 
     def add(self, maps: Tensor, real: Tensor) -> None:
-        """Take in the next rows, of which the real ones [B, R] count."""
+        """Take in the next rows; those of real words [B, R] count."""
         entropies = torch.special.entr(maps).sum(-1)  # [B, h, R, T] -> [B, h, R]
         counted = (maps.sum(-1) > 0) & real[:, None]
         self._entropies = self._entropies + (entropies * counted).sum((0, 2))
@@ -108,7 +108,7 @@ class OffsetSums:
         self._rows = torch.zeros(len(self.offsets), dtype=torch.int64)
 
     def add(self, maps: Tensor, pairs: Tensor, rows: range) -> None:
-        """Take in the next rows, of which those pairs [B, R, T] count that are of real words."""
+        """Take in the next rows; their pairs of real words [B, R, T] count."""
         weights = (maps * pairs[:, None]).sum(0)  # [B, h, R, T] -> [h, R, T]
         found = [weights.diagonal(rows.start + o, -2, -1).sum(-1) for o in self.offsets]
         self._weights = self._weights + torch.stack(found, dim=1)

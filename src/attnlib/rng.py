@@ -94,7 +94,7 @@ class Sfc32:
         return items[self.word() * len(items) // WORD]  # as `below`, a call less of many thousands
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """Return some things in an order of which each is equally likely (Fisher and Yates)."""
+        """Return some things in a random order, each equally likely (Fisher and Yates)."""
         order = list(items)
         for last in range(len(order) - 1, 0, -1):
             other = self.below(last + 1)

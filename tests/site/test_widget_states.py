@@ -120,7 +120,7 @@ def move(page, name):
 
 
 def is_in_sight(page, place):
-    """Tell whether a place's top is in the upper part of the window, or the page at its end."""
+    """Return whether a place's top is in the upper part of the window, or the page at its end."""
     page.wait_for_timeout(200)
     bar = page.locator(".bd-header-article").bounding_box()
     left = page.evaluate("document.documentElement.scrollHeight - scrollY - innerHeight")

@@ -12,7 +12,7 @@ LEFT_OUT = pytest.StashKey[int]()  # how many tests
 
 
 def asks_everything(config) -> bool:
-    """Tell whether nothing is left out: because that's wanted, or because tests were chosen."""
+    """Return whether nothing is left out: because that's wanted, or because tests were chosen."""
     option = config.option
     are_named = config.args_source is pytest.Config.ArgsSource.ARGS
     wants_failed = getattr(option, "lf", False)  # there is no such option without a cache
@@ -21,7 +21,7 @@ def asks_everything(config) -> bool:
 
 
 def is_thorough(item) -> bool:
-    """Tell whether a test is for `--thorough`."""
+    """Return whether a test is for `--thorough`."""
     if item.get_closest_marker("thorough"):
         return True
     everyday = item.get_closest_marker("everyday")

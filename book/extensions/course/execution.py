@@ -73,7 +73,7 @@ LINE = re.compile(r"^Cell In\[\d+\], line (\d+)", re.M)
 
 
 def decides_outputs(file: Path, page: str) -> bool:
-    """Tell whether a file of our packages can change a page's outputs."""
+    """Return whether a file of our packages can change a page's outputs."""
     lessons = [folder for folder in file.parts[:-1] if LESSON_FOLDER.fullmatch(folder)]
     if file.suffix in BROWSER_CODE or "__pycache__" in file.parts:
         return False
@@ -192,7 +192,7 @@ def execute_and_keep(page: Path, folder: Path, timeout: int) -> list[Failure]:
 
 
 def is_kept(page: Path, folder: Path) -> bool:
-    """Tell whether a page was executed as it stands, and no cell failed."""
+    """Return whether a page was executed as it stands, and no cell failed."""
     try:
         record = get_cache(str(folder)).match_cache_notebook(read_notebook(page))
     except KeyError:

@@ -156,7 +156,7 @@ def depart_image(translator: HTML5Translator, node: nodes.image):
 
 
 def has_caption(node: nodes.Node) -> bool:
-    """Tell whether a node is a figure with a caption."""
+    """Return whether a node is a figure with a caption."""
     children = getattr(node, "children", [])
     return isinstance(node, nodes.figure) and any(isinstance(c, nodes.caption) for c in children)
 

@@ -58,7 +58,7 @@ class MarkdownWriter:
         self.wanted = {address[1:] for address in addresses if address.startswith("#")}
 
     def is_written(self, link: nodes.reference) -> bool:
-        """Tell whether a link stays one: a solution's title names its exercise in plain text."""
+        """Return whether a link stays one: a solution's title names its exercise in plain text."""
         return link.parent.parent.tagname != "solution_node"
 
     def blocks(self, node: nodes.Element) -> Iterator[str | Cell]:

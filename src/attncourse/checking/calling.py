@@ -14,7 +14,7 @@ LONGEST_ERROR = 240  # letters of an error message that a hint repeats
 LONGEST_LIST = 40  # letters of a list that a hint shows whole
 LONGEST_DICT = 80  # letters of a dict, whose keys take room as well
 
-# What to say of an error, besides its own words, of which some are found in its message.
+# What to say of an error beside its own words, by words that its message has.
 _ADVICE = (
     (
         ("return_types.max", 'concatenate tuple (not "int")', 'concatenate tuple (not "float")'),
@@ -165,7 +165,7 @@ def _same_state(left: nn.Module, right: nn.Module) -> bool:
 
 
 def same_tensor(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Tell whether two tensors have the same shape and values (NaN equals NaN)."""
+    """Return whether two tensors have the same shape and values (NaN equals NaN)."""
     return left.shape == right.shape and bool(
         ((left == right) | ((left != left) & (right != right))).all()
     )

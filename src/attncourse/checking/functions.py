@@ -154,7 +154,7 @@ def _are_near(left: Sequence[float], right: Sequence[float], tolerance: float) -
 
 
 def agree(left: Outcome, right: Outcome, tolerance: float) -> bool:
-    """Tell whether two outcomes are the same: the same error, or the same shapes and values."""
+    """Return whether two outcomes are the same: the same error, or the same shapes and values."""
     if left.error is not None or right.error is not None:
         return left.error is right.error
     ours, theirs = as_outputs(left.outputs), as_outputs(right.outputs)
@@ -164,7 +164,7 @@ def agree(left: Outcome, right: Outcome, tolerance: float) -> bool:
 
 
 def same_numbers(left: Any, right: Any, tolerance: float) -> bool:
-    """Tell whether two outputs are tensors (or numbers) of one shape that agree."""
+    """Return whether two outputs are tensors (or numbers) of one shape that agree."""
     left, right = as_tensor(left), as_tensor(right)
     if left is None or right is None or left.shape != right.shape:
         return False

@@ -31,7 +31,7 @@ def plain_numbers(answer: Any) -> Any:
 
 
 def holds(answer: Any, kind: type | tuple[type, ...]) -> bool:
-    """Tell whether an answer is of this kind, or a list or tuple with such a thing in it."""
+    """Return whether an answer is of this kind, or a list or tuple with such a thing in it."""
     if isinstance(answer, list | tuple):
         return any(holds(part, kind) for part in answer)
     return isinstance(answer, kind)

@@ -249,7 +249,7 @@ class Choices(Form):
 
 @dataclass(frozen=True)
 class Lines(Form):
-    """A listing, of which the reader picks a line.
+    """A listing; the reader picks a line.
 
     Args:
         code: the listing. The check is given a line's number, counted from 1.
@@ -360,7 +360,7 @@ def _words(labelled: Sequence[Any] | Mapping[Any, str]) -> list[str]:
 
 
 def _moved(numbers: Tensor, off: float, where: slice) -> Tensor:
-    """Return numbers [n] of which some are so far off."""
+    """Return numbers [n], some of them so far off."""
     numbers = numbers.clone()
     numbers[where] += off
     return numbers

@@ -93,7 +93,7 @@ class Lookup(Task):
 
 
 class Diagonals(Task):
-    """Random symbols, of which each row tells those some places back; see `diagonals`.
+    """Random symbols; each row tells those some places back: see `diagonals`.
 
     Attributes:
         offsets: how far back the needed symbols stand.

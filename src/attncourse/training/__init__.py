@@ -12,7 +12,7 @@ A training that is to survive being stopped keeps itself in a file: ``train(...,
 
 ``python -m attncourse.training concord --seed 0`` trains a recipe once more and holds what comes
 out against the card of its saved weights (see `attncourse.data`); so it does for sweeps over the
-number of heads, of which it trains the first steps.
+number of heads, whose first steps it trains.
 """
 
 from attncourse.training.baselines import bigram_loss, pair_counts, uniform_loss, unigram_loss

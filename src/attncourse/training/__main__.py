@@ -25,7 +25,7 @@ from attncourse.training.sweeps import EARLY, SWEEPS, differences, run
 from attndoctor.cli import echo
 
 INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
-EVERY = 25  # steps after each of which a card tells what is right
+EVERY = 25  # steps between the evaluations on a card
 COUNTED = 20_000  # names, for guesses that only count
 
 

@@ -30,7 +30,7 @@ from attnlib.rng import Sfc32
 OF_HELD_OUT, OF_POOL = 2**31, 2**31 + 1
 
 TURN = RLock()  # torch's default dtype and random numbers are those of the whole program
-KEPT_EVERY = 100  # steps after each of which a checkpoint is written
+KEPT_EVERY = 100  # steps between checkpoints
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,7 +148,7 @@ def held_out_sentences(recipe: Recipe) -> list[Sentence]:
 
 
 def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
-    """Seed torch's random numbers, and return a training of which no step is taken."""
+    """Seed torch's random numbers, and return a training before its first step."""
     model = made(recipe, seed, make)
     optimizer = torch.optim.AdamW(
         model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay,

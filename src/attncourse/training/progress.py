@@ -26,9 +26,9 @@ def progress_bar(
 
 @contextmanager
 def interrupts_noted() -> Iterator[Callable[[], bool]]:
-    """Give what tells whether somebody has pressed Ctrl-C, which then ends nothing by itself.
+    """Yield a function that says whether Ctrl-C was pressed; the first press is only noted.
 
-    So a step isn't left half done. Whoever was told ends soon by itself, or is ended on leaving.
+    So a step isn't left half done. The training ends soon by itself, or is ended on leaving.
     Pressed twice, it ends things at once, as always.
     """
     if threading.current_thread() is not threading.main_thread():  # no other gets an interrupt

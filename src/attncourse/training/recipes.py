@@ -62,7 +62,7 @@ BECAUSE = Recipe("because", because, {"d_model": 64, "num_heads": 4}, steps=150,
 NAMES = Recipe(
     "names",
     names,
-    # With embeddings at 0.02 one seed of three made names of which a fifth broke a rule.
+    # With embeddings at 0.02 a fifth of the names of one seed in three broke a rule.
     {"d_model": 16, "num_heads": 4, "d_ff": 64, "embedding_std": 0.2, "readout_std": 0.02},
     steps=1000,
     lr=2e-2,

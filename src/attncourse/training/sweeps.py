@@ -27,7 +27,7 @@ from attncourse.training.saving import DIGITS, TOLERANCE, versions
 from attnlib.model import TransformerModel
 from attnlib.patterns import induction_score, relation_mass
 
-EARLY = 10  # steps of which the losses are saved
+EARLY = 10  # first steps whose losses are saved
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Attention in steps, each of which an exhibit can replace by a broken one.
+"""Attention in steps; an exhibit can replace each by a broken one.
 
 This is the slow and plain way through attention: nothing is fused, nothing is saved. Tests hold it
 to `attnlib.attention`.

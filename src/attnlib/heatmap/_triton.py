@@ -27,7 +27,7 @@ WIDEST = {torch.float32: 64, torch.float16: 128, torch.bfloat16: 128}
 
 
 def fits(q: Tensor, height: int, width: int) -> bool:
-    """Tell whether the kernel takes these queries and cells."""
+    """Return whether the kernel takes these queries and cells."""
     return q.shape[-1] <= WIDEST.get(q.dtype, 0) and min(height, width) >= SMALLEST_CELL
 
 

@@ -67,7 +67,7 @@ def _require_family(tensors: Tensors, model: str, layout: Layout) -> None:
 
 
 def _is_other(name: str, model: str, prefix: str, layout: Layout) -> bool:
-    """Tell whether a tensor is an unknown one of the layer, or a telling one around it."""
+    """Return whether a tensor is an unknown one of the layer, or a telling one around it."""
     if name.startswith(prefix):
         return not re.fullmatch(layout.known, name[len(prefix) :])
     if not (sign := _SIGNS.search(name)):

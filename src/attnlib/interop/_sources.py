@@ -1,4 +1,4 @@
-"""Where weights come from: a state dict, or a file of which only the tensors needed are read."""
+"""Where weights come from: a state dict, or a file, whose needed tensors alone are read."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

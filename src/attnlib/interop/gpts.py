@@ -123,7 +123,7 @@ def _load(
 
 
 def _same(readout: Tensor, embedding: Tensor) -> bool:
-    """Tell whether two matrices of one shape hold the same numbers; shapes alone don't tell."""
+    """Return whether two matrices of one shape hold the same numbers; shapes alone don't tell."""
     alike = readout.dtype == embedding.dtype and readout.device == embedding.device
     return alike and not readout.is_meta and torch.equal(readout, embedding)
 

@@ -74,7 +74,7 @@ class Grid:
         return self.left * self.width / self.columns
 
     def has_key_labels(self, head: int) -> bool:
-        """Tell whether the keys of a map are labelled; in a crowd those of the lowest ones are."""
+        """Return whether the keys of a map are labelled; in a crowd only the lowest maps are."""
         return not self.crowded or head + self.columns >= self.heads
 
 

@@ -80,7 +80,7 @@ def _checked_mask(mask: Tensor, right: Tensor) -> Tensor:
 
 
 def _is_attention(maps: Tensor) -> bool:
-    """Tell whether `plot_heads` would draw these maps."""
+    """Return whether `plot_heads` would draw these maps."""
     try:
         require_attention(maps)
     except ValueError:

@@ -90,7 +90,7 @@ def label_axis(
 
 
 def stand_upright(labels: Sequence[str], cell: float) -> bool:
-    """Tell whether labels are too long to lie side by side below cells of this width."""
+    """Return whether labels are too long to lie side by side below cells of this width."""
     return LETTER * (longest(labels) + 1) > cell
 
 

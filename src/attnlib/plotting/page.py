@@ -28,7 +28,7 @@ _drawn_by: WeakKeyDictionary[Figure, Callable[[], Figure]] = WeakKeyDictionary()
 
 
 def on_phone() -> bool:
-    """Tell whether what is drawn now is drawn for a phone."""
+    """Return whether what is drawn now is drawn for a phone."""
     return _on_phone.get()
 
 

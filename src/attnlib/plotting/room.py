@@ -51,7 +51,7 @@ def line_gap() -> float:
 
 
 def titles_fit(titles: Sequence[str], width: float) -> bool:
-    """Tell whether panels of `width` inches are as wide as each word of their titles."""
+    """Return whether panels of `width` inches are as wide as each word of their titles."""
     words = [word for title in titles for word in title.split()]
     return TITLE_LETTER * longest(words or [""]) <= width
 

@@ -43,7 +43,7 @@ SHAPED = (range(0x0590, 0x10A0), range(0x1780, 0x18B0))
 
 
 def can_shape() -> bool:
-    """Tell whether matplotlib joins letters and turns directions round: since 3.11 it can."""
+    """Return whether matplotlib joins letters and turns directions round: since 3.11 it can."""
     return hasattr(ft2font, "__libraqm_version__")
 
 
@@ -180,7 +180,7 @@ def _found_family(character: str, _: int) -> str | None:
 
 
 def has_character(family: str, character: str) -> bool:
-    """Tell whether a font is installed and has a character."""
+    """Return whether a font is installed and has a character."""
     try:
         path = findfont(FontProperties(family=[family]), fallback_to_default=False)
     except ValueError:

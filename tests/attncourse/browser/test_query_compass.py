@@ -53,7 +53,7 @@ def expected(widget, query, temperature=1.0):
 
 
 def is_inside(hull, points, slack):
-    """Tell whether points [n, 2] lie in a hull with its corners [m, 2] counterclockwise."""
+    """Return whether points [n, 2] lie in a hull with its corners [m, 2] counterclockwise."""
     edges = hull.roll(-1, 0) - hull
     away = points[:, None] - hull  # -> [n, m, 2]
     cross = edges[:, 0] * away[..., 1] - edges[:, 1] * away[..., 0]

@@ -119,7 +119,7 @@ def spoiled(value):
 
 
 def has_text(value):
-    """Tell whether an argument is, or holds, a text."""
+    """Return whether an argument is, or holds, a text."""
     if isinstance(value, dict | list):
         return any(map(has_text, value))
     return isinstance(value, str)

@@ -48,7 +48,7 @@ def _values_around(outcome: Outcome) -> list[Tensor]:
 
 
 def _is_reached(target: Tensor, v: Tensor, steps: int = 1000) -> bool:
-    """Tell whether some weights mix the rows of `v` to `target`.
+    """Return whether some weights mix the rows of `v` to `target`.
 
     Frank-Wolfe: move the mix towards the row that lies farthest in the direction of the target. If
     no row lies as far along it as the target itself, the target is out of reach.

@@ -38,7 +38,7 @@ def _follows(layer: Layer, x: Tensor, shuffle: Tensor | list[int]) -> bool:
 
 
 def _cycles(T: int) -> list[Tensor]:
-    """Return shuffles of which none undoes itself if there are more than two tokens."""
+    """Return shuffles; with more than two tokens none undoes itself."""
     return [torch.arange(T).roll(1), torch.arange(T).roll(1)[_swap(T)]]
 
 
@@ -98,7 +98,7 @@ class _Watched:
 
 
 def _says_yes_too_soon(answer: Callable, layer: Layer, x: Tensor) -> bool:
-    """Tell whether one shuffle is enough for a yes, about a layer that deserves it."""
+    """Return whether one shuffle is enough for a yes, about a layer that deserves it."""
     watched = _Watched(layer, x)
     answer(watched, x)
     return not watched.several
@@ -143,7 +143,7 @@ def is_equivariant(answer: Any) -> CheckResult:
 
 
 def _allows_swaps(answer: Callable, layer: Layer, x: Tensor) -> bool:
-    """Tell whether an answer always says yes about two tokens.
+    """Return whether an answer always says yes about two tokens.
 
     One answer may be luck: half of the shuffles of two tokens leave them where they are.
     """

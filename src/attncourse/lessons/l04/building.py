@@ -195,7 +195,7 @@ def _missing(module: nn.Module, *, with_weights: bool) -> str:
 
 
 def _hears_forbidden(module: nn.Module) -> bool:
-    """Tell whether forbidden tokens change what others get, where scores are far apart alone.
+    """Return whether forbidden tokens change what others get, where scores are far apart alone.
 
     Two of four tokens are very long, in opposite directions: with one of them any query scores far
     above the short ones, and with the other far below.
@@ -210,7 +210,7 @@ def _hears_forbidden(module: nn.Module) -> bool:
 
 
 def _are_left_out(module: nn.Module, tokens: Tensor, seen: list[int]) -> bool:
-    """Tell whether masking all tokens [T, d] but some has the effect of leaving them out."""
+    """Return whether masking all tokens [T, d] but some has the effect of leaving them out."""
     mask = torch.zeros(len(tokens), len(tokens), dtype=torch.bool)
     mask[:, seen] = True
     masked = call(module, (tokens[None], mask))
@@ -222,7 +222,7 @@ def _are_left_out(module: nn.Module, tokens: Tensor, seen: list[int]) -> bool:
 
 
 def _stands(found: Diagnosis, probes: set[str]) -> bool:
-    """Tell whether all probes were passed that can be put; one at least."""
+    """Return whether all probes were passed that can be put; one at least."""
     return probes.isdisjoint(found.failed) and not probes.issubset(found.untried)
 
 

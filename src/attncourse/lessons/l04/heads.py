@@ -24,7 +24,7 @@ def _split_cases() -> list[tuple[Any, ...]]:
 
 
 def _calls(answer: Callable, name: str) -> bool:
-    """Tell whether a function is the one of this name, or has the name in its code."""
+    """Return whether a function is the one of this name, or has the name in its code."""
     code = getattr(answer, "__code__", None)
     return getattr(answer, "__name__", "") == name or name in getattr(code, "co_names", ())
 

@@ -32,7 +32,7 @@ def _with_another(x: Tensor, j: int) -> Tensor:
 
 
 def leaks_ahead(layer: Layer, x: Tensor) -> bool:
-    """Tell whether replacing a token moves an output before it."""
+    """Return whether replacing a token moves an output before it."""
     y = layer(x)
     return any(
         not _same(layer(_with_another(x, j))[:j], y[:j]) for _ in range(3) for j in range(1, len(x))

@@ -105,7 +105,7 @@ HINTS = hints_by_name(NOTICED)
 def _cases() -> list[list[tuple[Tensor, Tensor, int]]]:
     """Return scores and values for every size of a block; then far below 0; then with -inf.
 
-    Whoever errs in the first cases is told so, whatever becomes of the later ones.
+    A mistake in the first cases is told, whatever becomes of the later ones.
     """
     scores, values = torch.randn(5, 12), torch.randn(12, 3)
     usual = [(scores, values, block) for block in (1, 2, 3, 5, 7, 11, 12, 40)]

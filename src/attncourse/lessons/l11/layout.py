@@ -17,7 +17,7 @@ State = Mapping[str, Tensor]
 Loader = Callable[[State, int, int], MultiHeadAttention]
 
 
-MANY = 12  # layers, of which some have two digits
+MANY = 12  # layers; the last ones have two digits
 
 
 def _thirds(packed: Tensor) -> list[Tensor]:

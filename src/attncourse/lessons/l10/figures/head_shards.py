@@ -78,7 +78,7 @@ def plot_head_shards(num_heads: int, devices: int) -> Figure:
 def _draw_stripes(
     ax: Axes, x: float, y: float, side: float, count: int, filled: range, *, columns: bool
 ) -> None:
-    """Draw a matrix cut into columns or rows, of which some are filled."""
+    """Draw a matrix cut into columns or rows, some of them filled."""
     step = side / count
     for i in range(count):
         place = (x + i * step, y - side / 2) if columns else (x, y + side / 2 - (i + 1) * step)
