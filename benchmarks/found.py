@@ -22,7 +22,7 @@ EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 LIBRARIES = (
     "torch", "x-transformers", "vit-pytorch", "monai", "open_clip_torch", "transformers",
 )  # fmt: skip
-WIDTH = 88  # of lines on the page
+WIDTH = 64  # of lines that need no scrolling on the page
 
 
 def printed(code: str) -> str:
