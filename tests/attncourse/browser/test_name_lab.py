@@ -265,7 +265,7 @@ def test_a_beginning_that_is_none_is_refused_in_words(show):
 
 
 def test_opened_as_trained_it_trains_again_and_says_so(show):
-    widget = quick(2, steps=100, seed=3)
+    widget = quick(2, steps=400, seed=3)
     widget.trained = True
     page = show(widget)
     page.wait_for_function(

@@ -113,7 +113,7 @@ def test_a_damaged_state_is_told_in_each_place(show):
 
 def test_a_widget_is_drawn_before_what_stands_below_it_is_read(tmp_path, browser):
     page = write_page(tmp_path, {"a": {"state": {"_module": "dot"}}}, ["a"])
-    code = 'window.attnModules = {"dot.js": {default: {render({el}) { el.append("dot"); }}}}'
+    code = 'window.attnModules = {"dot/widget.js": {default: {render({el}) { el.append("dot"); }}}}'
     below = 'window.above = document.querySelector(".course-widget")?.textContent'
     html = page.read_text(encoding="utf-8").replace("<body>", f"<body><script>{code}</script>")
     page.write_text(html.replace('<p id="rest">', f"<script>{below}</script>"), encoding="utf-8")
