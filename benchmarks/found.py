@@ -6,12 +6,14 @@
 Each block of Python runs by itself. What it printed is written below it, on the page.
 """
 
+import argparse
 import io
 import re
+import sys
 import textwrap
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
@@ -38,12 +40,16 @@ def printed(code: str) -> str:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
+    try:
+        versions = {name: version(name) for name in LIBRARIES}
+    except PackageNotFoundError as missing:
+        sys.exit(f"{missing.name} isn't installed: book/found.md has the lines that install it")
     torch.set_num_threads(1)
     page = PAGE.read_text(encoding="utf-8")
     runs = [{"code": code, "printed": printed(code)} for code, _ in EXAMPLE.findall(page)]
     blocks = (f"```python\n{run['code']}```\n\n```text\n{run['printed']}```" for run in runs)
     PAGE.write_text(EXAMPLE.sub(lambda _: next(blocks), page), encoding="utf-8")
-    versions = {name: version(name) for name in LIBRARIES}
     save("found", "cpu", {"versions": versions, "runs": runs}, [])
 
 

@@ -34,7 +34,7 @@ from measuring import Goal, Summary, p95, save, show, show_goals
 
 ROOT = Path(__file__).parents[1]
 # For the tools that tests share with this program.
-sys.path.append(str(ROOT / "tests"))
+sys.path += [str(ROOT / "tests"), str(ROOT / "book" / "extensions")]
 
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 from tools.browsing import FLAGS, HOW_TO_GET_ONE, find_browser  # noqa: E402

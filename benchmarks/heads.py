@@ -37,7 +37,7 @@ from attncourse.training import RECIPES, FixedWeights, Recipe, Trained, held_out
 from attnlib.patterns import Scores, induction_score, relation_mass
 from attnlib.rng import Sfc32
 
-SHARING = RESULTS.parents[1] / "src" / "attnlib" / "widgets" / "head_lab" / "sharing.json"
+SHARING = RESULTS.parents[1] / "src" / "attncourse" / "widgets" / "head_lab" / "sharing.json"
 HEADS = (1, 2, 4, 8, 16)
 LEARNED = 0.9  # right answers from which on a relation counts as learned, as in HeadLab
 FIVE, THREE = range(5), range(3)

@@ -23,6 +23,11 @@ not_comparable     why an answer may differ though nothing is broken
 conventions        other conventions and formulas under which an answer is right
 report             the sentences of a diagnosis
 diagnosis          `diagnose` and `check`
+museum             the exhibits
+
+check_result       what a check answers, of exercises too
+torch_settings     run other people's code under torch's default settings
+cli                what commands print
 """
 
 from attndoctor.diagnosis import Diagnosis, check, diagnose

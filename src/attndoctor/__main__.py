@@ -19,7 +19,7 @@ from typing import Any
 from torch import nn
 
 from attndoctor.cli import echo
-from attndoctor.diagnosis import CANNOT_BE_ASKED, NOT_FINISHED, diagnose
+from attndoctor.diagnosis import CANNOT_BE_ASKED, NOT_FINISHED, Diagnosis, diagnose
 from attndoctor.options import CHOICES
 
 
@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (TypeError, ValueError) as error:
         print(fill(f"Not asked: {error}", 100), file=sys.stderr)
         if as_json:
-            echo(json.dumps({"healthy": False, "heading": "Not asked.", "advice": [str(error)]}))
+            not_asked = Diagnosis(False, str(error), heading="Not asked.")
+            echo(json.dumps(not_asked.as_dict(), indent=2))
         return 2
     lines = (fill(line, 100, subsequent_indent="  ") for line in repr(diagnosis).split("\n"))
     echo(json.dumps(diagnosis.as_dict(), indent=2) if as_json else "\n".join(lines))
@@ -69,11 +70,17 @@ def _parser() -> argparse.ArgumentParser:
         "--scale", type=float, help="what dot products are multiplied by, if not 1 / sqrt(d_k)"
     )
     parser.add_argument("--json", action="store_true", help="print the diagnosis as JSON")
-    parser.add_argument("--seconds", type=float, default=60, help="how long it may take (60)")
+    parser.add_argument(
+        "--seconds", type=_seconds, default=60, help="how long it may take (60), or none: no limit"
+    )
     parser.add_argument(
         "--edges", action="store_true", help="let a difference at the edges count too"
     )
     return parser
+
+
+def _seconds(written: str) -> float | None:
+    return None if written == "none" else float(written)
 
 
 def _load(where: str, parser: argparse.ArgumentParser) -> Any:

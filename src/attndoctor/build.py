@@ -205,7 +205,7 @@ def require_candidate(candidate: object, num_heads: int | None) -> None:
             "candidate must be a module, a class or a function that builds a module, "
             f"got {type(candidate).__name__}"
         )
-    if not isinstance(candidate, nn.Module | type):
+    if not isinstance(candidate, nn.Module):
         try:
             inspect.signature(candidate)
         except ValueError:

@@ -332,7 +332,7 @@ def check(
     It makes a test of one line::
 
         def test_attention():
-            museum.check(MyAttention, causal="always")
+            attndoctor.check(MyAttention, causal="always")
 
     Args:
         candidate: as for `diagnose`.

@@ -35,12 +35,9 @@ _ENVIRONMENT = re.compile(
     r"|not implemented for '(half|bfloat16)'",
     re.IGNORECASE,
 )
-_LIBRARIES = {
-    "attnlib",
-    "attndoctor",
-    "torch",
-    "einops",
-}  # whose errors are about mistakes of their callers
+_LONGEST = 10**9  # seconds
+# Whose errors are about mistakes of their callers.
+_LIBRARIES = {"attnlib", "attndoctor", "attncourse", "torch", "einops"}
 
 
 class CallError(TypeError, ValueError):
@@ -60,8 +57,11 @@ class Clock:
     def __init__(self, seconds: float | None = None) -> None:
         if seconds is not None:
             require_number("seconds", seconds)
-            if not 0 < seconds < math.inf:
-                raise ValueError(f"seconds must be a number above 0, or None, got {seconds!r}")
+            if not 0 < seconds <= _LONGEST:
+                raise ValueError(
+                    f"seconds must be a number above 0, at most {_LONGEST:,}, or None, "
+                    f"got {seconds!r:.20}"
+                )
         self.seconds, self.doing = seconds, "building it"
         self._start, self._next_sign = time.monotonic(), _FIRST_SIGN
 

@@ -126,7 +126,7 @@ def out_of_time(clock: Clock) -> str:
     """Say what was going on when the time was over."""
     return (
         f"Its {clock.seconds:g} seconds were over while {clock.doing}. Hand in a smaller or a "
-        "faster one, or say seconds=..., with None for no limit."
+        "faster one, or say seconds=..., with None for no limit (--seconds none)."
     )
 
 

@@ -1,4 +1,4 @@
-"""The API pages: whatever attnlib offers is on one of them."""
+"""The API pages: whatever the packages offer is on one of them."""
 
 import inspect
 import re

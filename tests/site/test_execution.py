@@ -78,8 +78,7 @@ def imported(code: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (f"{alias.name}." for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            module = f"attncourse.{node.module}" if node.level else node.module
-            yield from (f"{module}.{alias.name}." for alias in node.names)
+            yield from (f"{node.module}.{alias.name}." for alias in node.names)
 
 
 def lessons_used(code: str) -> set[str]:
@@ -108,7 +107,6 @@ def test_lessons_are_found_in_what_is_imported():
     assert lessons_used("from attncourse.lessons import l04 as check") == {"l04"}
     assert lessons_used("from attncourse.lessons.l05.figures.blocks import plot_blocks") == {"l05"}
     assert lessons_used("import attncourse.lessons.l06.maps as maps") == {"l06"}
-    assert lessons_used("from ..l07 import maps") == lessons_used("from .. import l07") == {"l07"}
     assert lessons_used("from attnlib import plotting\nplotting.plot_heads(x)") == set()
 
 
@@ -117,12 +115,12 @@ DATA = (".bin", ".csv", ".json", ".npy", ".npz", ".pt", ".pth", ".safetensors")
 
 @pytest.mark.parametrize("page", all_notebooks())
 def test_a_page_reads_no_data_by_their_path(page):
-    """A page is keyed by files of attnlib; of others it wouldn't notice a change."""
+    """A page is keyed by files of the packages; of others it wouldn't notice a change."""
     code = "\n".join(line for line in code_of(page).splitlines() if line[:1] != "%")
     texts = [n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant)]
     paths = [text for text in texts if isinstance(text, str) and text.endswith(DATA)]
     paths = [path for path in paths if path not in DATA]  # a suffix alone is no file's path
-    assert not paths, f"{page} names {paths}: attnlib should hold the data and load them"
+    assert not paths, f"{page} names {paths}: attncourse.data should hold and load them"
 
 
 def test_versions_of_libraries_count():

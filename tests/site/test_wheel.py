@@ -67,12 +67,13 @@ ALONE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 
-class Missing:
-    def find_spec(name, path=None, target=None):
-        if name.split(".")[0] in sys.argv[2:]:
-            raise ModuleNotFoundError(f"no {name} here", name=name)
+from importlib.machinery import PathFinder
+found = PathFinder.find_spec
 
-sys.meta_path.insert(0, Missing)
+def find_spec(name, path=None, target=None):
+    return None if name.split(".")[0] in sys.argv[2:] else found(name, path, target)
+
+PathFinder.find_spec = find_spec
 """
 
 
@@ -84,6 +85,7 @@ def test_attnlib_alone_runs_the_readme_s_first_example(installed, tmp_path):
     assert "plotting.plot_heads(" in example
     missing = [*missing_beside("torch", "numpy", "matplotlib"), "attndoctor", "attncourse"]
     assert {"IPython", "safetensors", "anywidget"} <= {*missing}
+    example += "\nplotting.use_course_style()"
     ask = f"{ALONE}\n{example}\nassert attnlib.__file__.startswith(sys.argv[1])"
     ask = ask.replace("import torch\n", "import attnlib\nimport torch\n", 1)
     command = [sys.executable, "-c", ask, tmp_path, *sorted(set(missing) - {"attnlib"})]

@@ -1,4 +1,4 @@
-"""All widgets of attnlib, found by themselves, and what the test file of each says about it."""
+"""All widgets of attncourse, found by themselves, and what the test file of each says about it."""
 
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location

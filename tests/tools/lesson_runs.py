@@ -60,7 +60,7 @@ def code_of(page: str) -> str:
 
 
 def trains(page: str) -> bool:
-    """Return whether a page trains: by attnlib's own loop, or by one that stands on the page."""
+    """Return whether a page trains: by attncourse's own loop, or by one that stands on the page."""
     return re.search(r"(?<![\w.])train\(|torch\.optim\.", code_of(page)) is not None
 
 

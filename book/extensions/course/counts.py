@@ -4,10 +4,10 @@
   Sphinx counts through the whole book. Its numbers are replaced where captions, titles and
   references read them; before the next build they are put back, so that Sphinx finds what changed.
 
-* `{eval}`name`` is a number that the page measured and gave to its prose with attnlib's `glue`. The
-  role has the name that JupyterLab's MyST knows: there it asks the kernel for the variable, which
-  `glue` makes. Here it takes what `glue` left among the outputs, as myst-nb's `glue:text` does.
-  Where a cell of the page failed and the number is missing, the text says so.
+* `{eval}`name`` is a number that the page measured and gave to its prose with `attncourse.glue`.
+  The role has the name that JupyterLab's MyST knows: there it asks the kernel for the variable,
+  which `glue` makes. Here it takes what `glue` left among the outputs, as myst-nb's `glue:text`
+  does. Where a cell of the page failed and the number is missing, the text says so.
 
 * `{counted}`L03`` is how long a lesson or a part of one takes, counted on the built pages. What may
   be counted, several with spaces between them, which are added up:

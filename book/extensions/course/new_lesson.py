@@ -96,14 +96,17 @@ def write_lesson(root: Path, number: int, title: str) -> list[Path]:
     """Write the lesson into a checkout; return the files that were written or changed.
 
     Raises:
-        FileExistsError: there is one with this number.
-        ValueError: no title.
+        FileExistsError: there is a lesson with this number, or a file of one.
+        ValueError: another number, or a title that no table can show.
     """
-    if not re.search("[A-Za-z]", title):
-        raise ValueError(f"title must have letters, got {title!r}")
-    if found := [*root.glob(f"book/L{number:02}_*.md")]:
-        raise FileExistsError(f"number: there is {found[0].relative_to(root)}")
+    if not 1 <= number <= 99:
+        raise ValueError(f"number must be from 1 to 99, got {number}")
+    if not re.search("[A-Za-z]", title) or re.search(r'[\n\r|"\\\[\]`$]', title):
+        raise ValueError(f'title must be one line of words without | " \\ [ ] ` $, got {title!r}')
     files = files_of(number, title)
+    there = [*root.glob(f"book/L{number:02}_*.md"), *(root / path for path in files)]
+    if found := next((path for path in there if path.exists()), None):
+        raise FileExistsError(f"number: there is {found.relative_to(root)}")
     page = next(iter(files)).stem
     for path, row in rows_of(page, f"L{number:02}", title).items():
         files[path] = below_the_last_lesson((root / path).read_text(encoding="utf-8"), row)
@@ -114,7 +117,7 @@ def write_lesson(root: Path, number: int, title: str) -> list[Path]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or not sys.argv[1].isdigit():
+    if len(sys.argv) != 3 or not (sys.argv[1].isascii() and sys.argv[1].isdecimal()):
         sys.exit('usage: python book/extensions/course/new_lesson.py NUMBER "Its Title"')
     try:
         print(*write_lesson(ROOT, int(sys.argv[1]), sys.argv[2]), sep="\n")

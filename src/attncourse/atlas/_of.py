@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse._progress import opened_bar
+from attncourse._bar import opened_bar
 from attncourse.atlas._aggregate import is_causal, scores_of
 from attncourse.atlas._atlas import Atlas
 from attncourse.atlas._backends import FunctionReader, OwnReader, Reader

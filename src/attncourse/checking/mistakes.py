@@ -92,7 +92,7 @@ def read_mistakes(section: str, module: Mapping[str, Any]) -> tuple[Mistake, ...
 def _sections(path: Path) -> dict[str, _Section]:
     sections: dict[str, _Section] = {}
     section = None
-    for start, lines in _blocks(path.read_text(encoding="utf-8")):
+    for start, lines in _blocks(_text_of(path)):
         if lines[0].startswith("#"):
             heading = HEADING.fullmatch(lines[0])
             if heading is None or len(lines) > 1:
@@ -106,6 +106,13 @@ def _sections(path: Path) -> dict[str, _Section]:
         else:
             section.mistakes.append(_codes_and_hint(lines, path, start))
     return sections
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: wanted a text of mistakes in UTF-8, got {error}") from error
 
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -153,7 +160,7 @@ def _evaluate(
         name, expression = ("", code) if named is None else (named["name"], code[named.end() :])
         function = "" if arguments is None else f"lambda {arguments}: "
         return name, eval(compile(f"{above}{function}(\n{expression}\n)", path, "eval"), names)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         wanted = "a value" if arguments is None else f"an expression of {arguments}"
         told = f"{code!r}, which raises {type(error).__name__}: {error}"
         raise _error(path, line, wanted, told) from error

@@ -15,9 +15,9 @@ from dataclasses import asdict
 
 from attncourse import data
 from attncourse.tasks import names
-from attncourse.training._name_guesses import name_guesses
 from attncourse.training.changed_world import VARIABLE
 from attncourse.training.loop import Trained, held_out_sentences, train
+from attncourse.training.name_guesses import name_guesses
 from attncourse.training.recipes import RECIPES
 from attncourse.training.sampling import sample_names, share_of_names
 from attncourse.training.saving import Comparison, compare, save
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         "--checkpoint", metavar="FILE.safetensors", help="keep the training there, or go on with it"
     )
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
-    parser.add_argument("--save", action="store_true", help="save weights and card in the package")
+    parser.add_argument("--save", action="store_true", help="save weights and card in data/")
     return parser
 
 

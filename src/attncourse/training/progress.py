@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from attncourse._progress import opened_bar
+from attncourse._bar import opened_bar
 
 
 @contextmanager

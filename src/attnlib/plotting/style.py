@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import matplotlib
@@ -62,6 +63,8 @@ def use_course_style() -> None:
     Beside the figures of this package goes a copy for phones, as metadata of the output.
     """
     matplotlib.rcParams.update(STYLE)
+    if find_spec("IPython") is None:
+        return
     from IPython import get_ipython
 
     if (shell := get_ipython()) is not None:

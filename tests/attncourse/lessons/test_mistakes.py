@@ -95,5 +95,5 @@ def test_a_text_in_another_form_is_refused(read, text, words):
 
 
 def test_a_text_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"numbers\.md"):
+    with pytest.raises(ValueError, match=r"numbers\.md: wanted a text"):
         read_mistakes("numbers", {"__file__": str(tmp_path / "numbers.py")})

@@ -33,5 +33,16 @@ def test_nothing_is_written_over(checkout):
     write_lesson(checkout, 12, "Sparse Attention")
     with pytest.raises(FileExistsError, match="L12_Sparse_Attention"):
         write_lesson(checkout, 12, "Something Else")
-    with pytest.raises(ValueError, match="title"):
-        write_lesson(checkout, 13, "...")
+    next(checkout.glob("book/L12_*")).unlink()
+    with pytest.raises(FileExistsError, match="lessons/l12"):
+        write_lesson(checkout, 12, "Sparse Attention")
+
+
+@pytest.mark.parametrize(
+    ("number", "title", "named"),
+    [(13, "...", "title"), (13, "A | B", "title"), (13, "A\nB", "title"), (13, 'A """', "title"),
+     (0, "Zero", "number"), (123, "Many", "number")],
+)  # fmt: skip
+def test_what_no_table_can_show_is_refused(checkout, number, title, named):
+    with pytest.raises(ValueError, match=f"^{named} must"):
+        write_lesson(checkout, number, title)

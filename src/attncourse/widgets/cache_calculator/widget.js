@@ -24,7 +24,7 @@ const TRAITS = [
   "memory",
 ];
 
-/** The widget's state, checked; the limits are those of cache_calculator.py. */
+/** The widget's state, checked; the limits are those of widget.py. */
 export function readState(model) {
   const read = readerOf(model);
   const isWhole = (value, from, to) => Number.isInteger(value) && value >= from && value <= to;

@@ -1,6 +1,6 @@
 // GptSteps' lines: their order, and what each reads and makes.
 
-/** What each line of the code does, in their order; see _gpt_steps_code.py. */
+/** What each line of the code does, in their order; see code.py. */
 export const LINES = [
   ...["cache", "token", "embed", "norm_1", "q", "k", "v", "append_k", "append_v", "joined"],
   ...["head", "own", "q_h", "k_h", "v_h", "scores", "weights", "mix"],

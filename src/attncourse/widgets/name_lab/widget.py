@@ -7,7 +7,7 @@ import traitlets
 
 from attncourse.tasks import names
 from attncourse.training import RECIPES, held_out_sentences
-from attncourse.training._name_guesses import name_guesses
+from attncourse.training.name_guesses import name_guesses
 from attncourse.widgets._base import set_fixed, summary_trait
 from attncourse.widgets._browser_code import browser_code, style_sheet
 from attncourse.widgets._inputs import require_one_of, require_within

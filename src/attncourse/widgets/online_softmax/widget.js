@@ -18,7 +18,7 @@ import { createFold, createTable } from "../shared/tables.js";
 import { differenceOf, plainSoftmax, stepsOf } from "./steps.js";
 import { sayStep, sayVerdict, shortFactor, vectorText } from "./words.js";
 
-const LARGEST = 1000; // score, as in online_softmax.py
+const LARGEST = 1000; // score, as in widget.py
 const HUGE = 100; // a score whose exponential float32 doesn't hold
 const PAUSE = 2500; // milliseconds for a block, when blocks follow by themselves
 const METHODS = ["online", "no rescaling", "no maximum"];

@@ -14,7 +14,7 @@ import { readerOf, redrawOn, setterOf } from "../shared/state.js";
 import { createFold, createTable } from "../shared/tables.js";
 
 const BYTES = 256;
-const LONGEST = 200; // as in tokenizer.py
+const LONGEST = 200; // as in widget.py
 const MOST_NEXT = 8; // letters whose chances are shown
 const UNSEEN = /[\p{Cc}\p{Z}]/u; // tabs and the like, and spaces of other kinds
 const RIGHT_TO_LEFT =
