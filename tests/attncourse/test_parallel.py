@@ -1,13 +1,14 @@
 """Heads and batches over several processes: what one process finds, and none is left behind."""
 
 import os
+import re
 import signal
 import threading
 import time
 from contextlib import suppress
 
 import pytest
-from tools import several_processes
+from tools import ROOT, several_processes
 from tools.refusing import assert_refused
 from torch import nn
 from torch.multiprocessing.spawn import ProcessException
@@ -230,3 +231,11 @@ def test_what_cant_be_followed_is_told(command, words, capsys):
     assert main(command) == 2
     told = capsys.readouterr()
     assert told.err.startswith("Not compared: ") and words in told.err and not told.out
+
+
+def test_l10_shows_what_the_command_prints(capsys):
+    page = (ROOT / "book/L10_Making_Attention_Fast.md").read_text(encoding="utf-8")
+    shown = page.split("-m attncourse.parallel tensor --processes 2\n```\n\n```text\n")[1]
+    assert main(["tensor", "--processes", "2"]) == 0
+    gap = re.compile(r"\d\.\de-\d\d")  # rounding, which is the machine's own
+    assert gap.sub("...", shown.split("```")[0]) == gap.sub("...", capsys.readouterr().out)
