@@ -76,7 +76,7 @@ def pytest_configure(config):
 
 
 def turn(item) -> int:
-    """Return when a test's turn is: lessons, the site's build, the package, pages."""
+    """Return when a test's turn is: lessons, the site's build, the packages, pages."""
     for order, fixture in ((3, "site"), (1, "site_build"), (0, "run_notebook")):
         if fixture in item.fixturenames:
             return order

@@ -1,4 +1,4 @@
-"""Type hints: mypy finds nothing to object to in the package, and users get the types promised."""
+"""Type hints: mypy finds nothing to object to in the packages, and users get the types promised."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ REVEALED = [OUTPUT_AND_WEIGHTS, OUTPUT_AND_WEIGHTS, *["Tensor"] * 4, "tuple[Tens
 
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory) -> tuple[str, str]:
-    """Return what mypy says about the package, and about a user's file, from one run."""
+    """Return what mypy says about the packages, and about a user's file, from one run."""
     user = tmp_path_factory.mktemp("types") / "user.py"
     user.write_text(USER, encoding="utf-8")
     command = [sys.executable, "-m", "mypy", *(ROOT / "src").glob("attn*/"), user]

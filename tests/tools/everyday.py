@@ -1,9 +1,9 @@
 """What `pytest` alone asks, and what it leaves to `pytest --thorough`.
 
-Everything takes up to three quarters of an hour on two cores: nobody waits for that after each
-change. So `pytest` alone asks most of the packages, every lesson and the site's build; of what
-opens a browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. It says
-how many it left out. Naming files, or choosing by `-k`, `-m` or what failed last, asks all of that.
+Everything takes twenty minutes or more on two cores: nobody waits for that after each change. So
+`pytest` alone asks most of the packages, every lesson and the site's build; of what opens a
+browser, it asks what is marked `everyday`; and nothing that is marked `thorough`. It says how many
+it left out. Naming files, or choosing by `-k`, `-m` or what failed last, asks all of that.
 """
 
 import pytest
