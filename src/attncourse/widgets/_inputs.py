@@ -11,6 +11,7 @@ from attnlib.checks import require_drawable, require_floating, require_like, sha
 
 # float32 numbers that a widget may hold. In a page each is 5.3 letters of base64.
 MOST_NUMBERS = 2**19
+FEWER_COLUMNS = "take a part of the sequence, or some heads' columns of q and k"
 LARGEST_NUMBER = 1000.0  # where each number is written out
 
 
@@ -94,6 +95,16 @@ def checked_rows(module: MultiHeadAttention, x: Tensor, otherwise: str) -> Tenso
             "the widget shows one sequence"
         )
     return rows
+
+
+def require_same_output(found: Tensor, output: Tensor, otherwise: str) -> None:
+    """Raise ValueError unless a module's output is what was found, up to rounding.
+
+    The error says what to do `otherwise`, with the largest difference in place of {}.
+    """
+    gap = (found - output).abs().max().item()
+    if not gap <= torch.finfo(output.dtype).eps ** 0.5 * (1 + output.abs().max().item()):
+        raise ValueError(otherwise.format(f"{gap:.3g}"))
 
 
 def require_light(what: str, numbers: int, way: str) -> None:

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import anywidget
 import traitlets
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
 from attncourse.widgets._inputs import require_one_of, require_within
 from attnlib.checks import checked_list, divisors_of, require_count, require_positive_int
 
@@ -66,7 +64,7 @@ MODELS = (
 )
 
 
-class CacheCalculator(anywidget.AnyWidget):
+class CacheCalculator(CourseWidget):
     """The memory that keys and values take while a text is generated, and how heads share it.
 
     A token leaves `2 * layers * num_kv_heads * d_k` numbers in the cache. Multi-head latent
@@ -111,8 +109,7 @@ class CacheCalculator(anywidget.AnyWidget):
             query heads.
     """
 
-    _esm = browser_code("cache_calculator")
-    _css = style_sheet("cache_calculator")
+    _esm, _css = browser_files("cache_calculator")
     summary = summary_trait(
         "How many bytes the keys and values of a generation take, for real models and a reader's "
         "own numbers, with heads that share them or don't."
@@ -164,8 +161,9 @@ class CacheCalculator(anywidget.AnyWidget):
         _require_shared_evenly(*heads)
         latent = _checked_latent(known.latent if latent is None else latent)
         models = [entry._asdict() | {"latent": list(entry.latent)} for entry in MODELS]
-        set_fixed(self, {"models": models})
-        super().__init__(heads=heads, latent=latent, bytes_per_number=bytes_per_number, **sizes)
+        super().__init__(
+            models=models, heads=heads, latent=latent, bytes_per_number=bytes_per_number, **sizes
+        )
 
     @property
     def bytes_per_token(self) -> int:
@@ -179,7 +177,6 @@ class CacheCalculator(anywidget.AnyWidget):
         return self.bytes_per_token * self.tokens * self.sequences
 
     def __repr__(self) -> str:
-        """Say what is shown."""
         sharing = f"latent={self.latent}" if self.latent else f"heads={self.heads}"
         return (
             f"CacheCalculator(layers={self.layers}, {sharing}, d_k={self.d_k}, "

@@ -101,7 +101,7 @@ class HeadSource:
         return cls(name, q, k, origin, module.num_heads)
 
     def checked(self, T: int, causal: bool) -> tuple[Tensor, Tensor, dict[str, object]]:
-        """Return q and k as float32 [T, d], and what the browser is told of them, or raise.
+        """Return q and k as float32 [T, d], and what the browser gets beside them, or raise.
 
         Args:
             T: the number of tokens.
@@ -123,8 +123,8 @@ class HeadSource:
         require_divisible(d, num_heads)
         if heads and len(heads) != num_heads:
             raise ValueError(f"heads must name all {num_heads} heads, got {len(heads)} names")
-        told = {"name": self.name, "origin": self.origin, "d": d, "num_heads": num_heads}
-        return q, k, told | {"heads": heads, "rules": self.rules, "causal": mask}
+        entry = {"name": self.name, "origin": self.origin, "d": d, "num_heads": num_heads}
+        return q, k, entry | {"heads": heads, "rules": self.rules, "causal": mask}
 
 
 def require_few(name: str, tokens: Sequence[str]) -> None:

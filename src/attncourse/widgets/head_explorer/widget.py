@@ -8,11 +8,9 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import float32_bytes, require_light, require_within
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
+from attncourse.widgets._inputs import FEWER_COLUMNS, require_light, require_within
 from attncourse.widgets._origins import departure, said_of
-from attncourse.widgets._queries_and_keys import QueriesAndKeys
 from attncourse.widgets.head_explorer.sources import HeadSource
 from attnlib.attention import MultiHeadAttention
 from attnlib.checks import checked_list, checked_texts, require_count, require_flag
@@ -22,7 +20,7 @@ MOST_WEIGHTS = 2**25  # of all heads; the browser computes them in some seconds
 SUMMARY = "Maps of what every head looks at, with a slider over the number of heads."
 
 
-class HeadExplorer(QueriesAndKeys):
+class HeadExplorer(CourseWidget):
     """All heads as heatmaps, with a slider over the number of heads.
 
     The browser cuts the columns of q and k into heads and computes every head's weights
@@ -87,12 +85,16 @@ class HeadExplorer(QueriesAndKeys):
             a number of heads that doesn't divide d, or a token that isn't there, or twice.
     """
 
-    _esm = browser_code("head_explorer")
-    _css = style_sheet("head_explorer")
+    _esm, _css = browser_files("head_explorer")
     summary = summary_trait(SUMMARY)
 
+    tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    q = Numbers()
+    k = Numbers()
+    T = traitlets.Int(read_only=True).tag(sync=True)
+    d = traitlets.Int(read_only=True).tag(sync=True)
+    origin = traitlets.Unicode(read_only=True).tag(sync=True)
     sources = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
-
     source = traitlets.Int(0).tag(sync=True)
     num_heads = traitlets.Int(1).tag(sync=True)
     causal = traitlets.Bool(False).tag(sync=True)
@@ -175,32 +177,34 @@ class HeadExplorer(QueriesAndKeys):
         causal: bool,
         token: int | str | None,
     ) -> None:
-        """Check and set what is fixed, then begin with the first source."""
         tokens = checked_texts("tokens", tokens)
         require_flag("causal", causal)
         T = len(tokens)
-        q, k, told = zip(*(source.checked(T, causal) for source in sources), strict=True)
-        widths = [each["d"] for each in told]
-        require_light(
-            f"q and k [T={T}, d={sum(widths)}]",
-            2 * T * sum(widths),
-            "take a part of the sequence, or some heads' columns of q and k",
-        )
+        q, k, entries = zip(*(source.checked(T, causal) for source in sources), strict=True)
+        widths = [entry["d"] for entry in entries]
+        width = sum(widths)
+        require_light(f"q and k [T={T}, d={width}]", 2 * T * width, FEWER_COLUMNS)
         for d in widths:
             _require_quick(T, d)
         for source, made in zip(sources, q, strict=True):
             if source.rules:
                 _require_same_rules(tokens, source, made)
-        fixed = {"tokens": tokens, "T": T, "d": widths[0], "origin": told[0]["origin"]}
-        fixed |= {"sources": list(told)}
-        fixed |= {"q": b"".join(map(float32_bytes, q)), "k": b"".join(map(float32_bytes, k))}
-        fixed["summary"] = f"{SUMMARY} {said_of(told[0]['origin'], '')}"
-        place = _place_of(token, tokens)
-        set_fixed(self, fixed)
-        super().__init__(num_heads=told[0]["num_heads"], token=place, causal=causal)
+        first = entries[0]
+        super().__init__(
+            tokens=tokens,
+            q=torch.cat([each.flatten() for each in q]),
+            k=torch.cat([each.flatten() for each in k]),
+            T=T,
+            d=first["d"],
+            origin=first["origin"],
+            sources=list(entries),
+            summary=f"{SUMMARY} {said_of(first['origin'], '')}",
+            num_heads=first["num_heads"],
+            token=_place_of(token, tokens),
+            causal=causal,
+        )
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         d = self.sources[self.source]["d"]
         return f"HeadExplorer({self.T} tokens, d={d}, num_heads={self.num_heads})"
 

@@ -4,13 +4,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import anywidget
 import traitlets
 
 from attncourse.tasks import concord
 from attncourse.training import RECIPES
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
 from attncourse.widgets._inputs import require_one_of, require_within
 from attncourse.widgets._known_digests import known_digests
 from attncourse.widgets.head_lab.model import checked_form, counts_of, weights_of
@@ -21,6 +19,10 @@ from attnlib.model import TransformerModel
 OURS = json.loads((Path(__file__).parent / "sharing.json").read_text(encoding="utf-8"))
 COUNTS = [1, 2, 4, 8, 16]
 SMALL_COUNTS = [1, 2, 4]
+SUMMARY = (
+    "A small model is trained in the browser with 1, 2, 4, 8 or 16 heads; one sees its loss, "
+    "which answers it gets right, and where each head looks."
+)
 SMALL_SUMMARY = (
     "A small model is trained in the browser with 1, 2 or 4 heads; one sees what it answers about "
     "a verb's subject and its object, how often it is right, and where each head looks from there."
@@ -40,7 +42,7 @@ NEEDS = {
 TASKS = ["concord", *NEEDS]
 
 
-class HeadLab(anywidget.AnyWidget):
+class HeadLab(CourseWidget):
     """A small model learns a language in the reader's browser, with 1 to 16 heads.
 
     The reader chooses a number of heads and presses Train. Loss, right answers and every head's
@@ -110,12 +112,8 @@ class HeadLab(anywidget.AnyWidget):
             train, with what came; a model for the smallest form; from_weights without a model.
     """
 
-    _esm = browser_code("head_lab")
-    _css = style_sheet("head_lab")
-    summary = summary_trait(
-        "A small model is trained in the browser with 1, 2, 4, 8 or 16 heads; one sees its loss, "
-        "which answers it gets right, and where each head looks."
-    )
+    _esm, _css = browser_files("head_lab")
+    summary = summary_trait(SUMMARY)
 
     counts = traitlets.List(traitlets.Int(), COUNTS, read_only=True).tag(sync=True)
     small = traitlets.Bool(False, read_only=True).tag(sync=True)
@@ -167,38 +165,41 @@ class HeadLab(anywidget.AnyWidget):
         if from_weights and model is None:
             raise ValueError("from_weights must be False without a model, got True")
         recipe = RECIPES["concord"]
-        set_fixed(self, {"recipe": recipe.as_json(), "digests": known_digests(recipe.name)})
-        if small:
-            set_fixed(self, {"small": True, "counts": SMALL_COUNTS, "summary": SMALL_SUMMARY})
+        counts, weights = SMALL_COUNTS if small else COUNTS, b""
         if model is None:
             own = TransformerModel.of_sizes(recipe.task, **{**recipe.model, "num_heads": 1})
-            set_fixed(self, {"spec": own.spec()})
+            spec = own.spec()
         else:
-            spec = checked_form(model)
+            spec, weights = checked_form(model), weights_of(model)
             counts = counts_of(spec, COUNTS)
-            set_fixed(self, {"spec": spec, "counts": counts, "weights": weights_of(model)})
         if num_heads is None:
-            (block,) = self.spec["blocks"]
+            (block,) = spec["blocks"]
             num_heads = block["num_heads"]
         numbers = {"num_heads": num_heads, "symbols": symbols, "steps": steps, "seed": seed}
         for name, value in numbers.items():
             require_count(name, value)
         require_within("seed", seed, 0, MOST_SEEDS - 1)
-        require_one_of("num_heads", num_heads, self.counts)
+        require_one_of("num_heads", num_heads, counts)
         require_one_of("task", task, ["concord"] if small or model is not None else TASKS)
         require_one_of("symbols", symbols, SYMBOLS)
         require_one_of("steps", steps, STEPS)
         super().__init__(
+            counts=counts,
+            small=small,
+            weights=weights,
+            spec=spec,
+            recipe=recipe.as_json(),
+            digests=known_digests(recipe.name),
+            summary=SMALL_SUMMARY if small else SUMMARY,
             task=task,
             mlp=mlp,
             from_weights=from_weights,
             sentence=_checked_sentence(sentence),
-            muted=_checked_heads(muted, self.counts[-1]),
+            muted=_checked_heads(muted, counts[-1]),
             **numbers,
         )
 
     def __repr__(self) -> str:
-        """Say what is shown."""
         state = "trained" if self.trained else "not trained"
         task = "" if self.task == "concord" else f"{self.task}, "
         heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"

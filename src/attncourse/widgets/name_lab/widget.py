@@ -2,14 +2,12 @@
 
 from functools import cache
 
-import anywidget
 import traitlets
 
 from attncourse.tasks import names
 from attncourse.training import RECIPES, held_out_sentences
 from attncourse.training.name_guesses import name_guesses
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
 from attncourse.widgets._inputs import require_one_of, require_within
 from attncourse.widgets._known_digests import known_digests
 from attnlib.checks import require_count, require_number, require_text
@@ -25,7 +23,7 @@ LETTERS = names.length - 1  # the most that a name has
 BEGINNING = "mel"
 
 
-class NameLab(anywidget.AnyWidget):
+class NameLab(CourseWidget):
     """A small GPT learns in the reader's browser to make up names that keep four rules.
 
     The model is that of `RECIPES["names"]`, the names are `attncourse.tasks.names`. The reader
@@ -67,8 +65,7 @@ class NameLab(anywidget.AnyWidget):
             of its range; a beginning with another letter, or too long.
     """
 
-    _esm = browser_code("name_lab")
-    _css = style_sheet("name_lab")
+    _esm, _css = browser_files("name_lab")
     summary = summary_trait(
         "A small GPT is trained in the browser on names that keep four rules, with 1, 2, 4 or 8 "
         "heads; one sees its loss, names that it makes up, and what it expects behind a beginning."
@@ -108,12 +105,16 @@ class NameLab(anywidget.AnyWidget):
         require_within("temperature", temperature, 0, HOTTEST)
         beginning = _checked_beginning(beginning)
         model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": COUNTS[0]})
-        set_fixed(self, {"spec": model.spec(), "guesses": dict(_guesses())})
-        set_fixed(self, {"digests": known_digests(RECIPE.name)})
-        super().__init__(beginning=beginning, temperature=float(temperature), **numbers)
+        super().__init__(
+            spec=model.spec(),
+            guesses=dict(_guesses()),
+            digests=known_digests(RECIPE.name),
+            beginning=beginning,
+            temperature=float(temperature),
+            **numbers,
+        )
 
     def __repr__(self) -> str:
-        """Say what is shown."""
         heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"
         state = "trained" if self.trained else "not trained"
         return f"NameLab({heads}, seed {self.seed}, {state}, beginning={self.beginning!r})"

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 
-import anywidget
 import traitlets
 
-from attncourse.widgets._base import kept_trait, set_fixed
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, browser_files, kept_trait
 from attnlib.checks import require_text
 
 
-class Predict(anywidget.AnyWidget):
+class Predict(CourseWidget):
     """A question with choices. The explanation unfolds once the reader has committed to one.
 
     The reader picks a choice and presses "Commit". Then the choice is locked, the right one is
@@ -46,8 +44,7 @@ class Predict(anywidget.AnyWidget):
             among the choices.
     """
 
-    _esm = browser_code("predict")
-    _css = style_sheet("predict")
+    _esm, _css = browser_files("predict")
 
     question = traitlets.Unicode(read_only=True).tag(sync=True)
     choices = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
@@ -67,13 +64,12 @@ class Predict(anywidget.AnyWidget):
         _require_words("question", question)
         _require_words("explanation", explanation)
         choices = _checked_choices(choices)
-        fixed: dict[str, object] = {"question": question, "explanation": explanation}
-        fixed |= {"choices": choices, "answers": _checked_answers(answer, choices)}
-        set_fixed(self, fixed)
-        super().__init__()
+        answers = _checked_answers(answer, choices)
+        super().__init__(
+            question=question, choices=choices, answers=answers, explanation=explanation
+        )
 
     def __repr__(self) -> str:
-        """Say what is asked, and not what is right."""
         return f"Predict({self.question!r}, {len(self.choices)} choices)"
 
     @traitlets.observe("choice")

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
 from attncourse.tokens import BytePairTokenizer
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import float32_bytes, require_within
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
+from attncourse.widgets._inputs import require_within
 from attnlib.checks import checked_texts, dense_numbers, require_count, require_text, shape_of
 
 LONGEST = 200  # UTF-16 units, by which browsers count a field's letters
@@ -18,7 +16,7 @@ MOST_MERGES = 2**12
 MOST_COUNTED = 2**24  # float32 holds whole numbers up to here
 
 
-class Tokenizer(anywidget.AnyWidget):
+class Tokenizer(CourseWidget):
     """A text that a reader types, cut into tokens by as many merges as the slider says.
 
     The browser applies the merges, and shows each token with its id; where a token is a part of a
@@ -52,15 +50,14 @@ class Tokenizer(anywidget.AnyWidget):
             and vocabulary that don't fit, counts below 0 or not whole.
     """
 
-    _esm = browser_code("tokenizer")
-    _css = style_sheet("tokenizer")
+    _esm, _css = browser_files("tokenizer")
     summary = summary_trait(
         "A text to type, cut into tokens by merges that were learned, with their ids."
     )
 
-    merges = traitlets.Bytes(read_only=True).tag(sync=True)
+    merges = Numbers("<u2")
     most = traitlets.Int(read_only=True).tag(sync=True)
-    counts = traitlets.Bytes(read_only=True).tag(sync=True)
+    counts = Numbers()
     vocabulary = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
     text = traitlets.Unicode().tag(sync=True)
@@ -91,14 +88,17 @@ class Tokenizer(anywidget.AnyWidget):
         require_within("num_merges", num_merges, 0, most)
         require_text("origin", origin)
         letters = _checked_letters(counts, vocabulary)
-        fixed: dict[str, object] = {"most": most, "vocabulary": letters, "origin": origin}
-        fixed["merges"] = torch.tensor(tokenizer.merges).numpy().astype("<u2").tobytes()
-        fixed["counts"] = b"" if counts is None else _count_bytes(counts, len(letters))
-        set_fixed(self, fixed)
-        super().__init__(text=text, num_merges=num_merges)
+        super().__init__(
+            merges=torch.tensor(tokenizer.merges),
+            most=most,
+            counts=b"" if counts is None else _checked_counts(counts, len(letters)),
+            vocabulary=letters,
+            origin=origin,
+            text=text,
+            num_merges=num_merges,
+        )
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         return f"Tokenizer({self.text!r}, num_merges={self.num_merges} of {self.most})"
 
 
@@ -128,11 +128,11 @@ def _checked_letters(counts: Tensor | None, vocabulary: Sequence[str] | None) ->
     return letters
 
 
-def _count_bytes(counts: Tensor, V: int) -> bytes:
-    """Return counts as float32 numbers, or raise unless they are whole and [V, V]."""
+def _checked_counts(counts: Tensor, V: int) -> Tensor:
+    """Return counts in float64, or raise unless they are whole and [V, V]."""
     numbers = dense_numbers("counts", counts)
     if numbers.shape != (V, V):
         raise ValueError(f"counts must have shape [{V}, {V}], got {shape_of(numbers)}")
     if not ((numbers >= 0) & (numbers <= MOST_COUNTED) & (numbers == numbers.round())).all():
         raise ValueError(f"counts must be whole numbers from 0 to {MOST_COUNTED}")
-    return float32_bytes(numbers.float())
+    return numbers
