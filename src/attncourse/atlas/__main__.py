@@ -98,7 +98,6 @@ def _most_shown(output: str, texts: Sequence[str]) -> int:
 
 
 def _paragraphs(file: str, parser: argparse.ArgumentParser) -> list[str]:
-    """Return the paragraphs of a file."""
     try:
         text = Path(file).read_text("utf-8-sig")  # without the mark that some editors begin with
     except (OSError, UnicodeDecodeError) as error:

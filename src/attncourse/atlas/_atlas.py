@@ -226,12 +226,10 @@ def table_of(atlas: Atlas, n: int = 3) -> str:
 
 
 def _counted(number: int, things: str) -> str:
-    """Return a number with what is counted."""
     return f"{number:,} {things}{'' if number == 1 else 's'}"
 
 
 def _cell(scores: PatternScores, head: Head) -> str:
-    """Write a head and its score."""
     spread = f" ±{head.spread:.2f}" if scores.texts > 1 else ""
     offset = ""
     if scores.offsets is not None:

@@ -143,7 +143,6 @@ def _reader_of(model: Any) -> Reader:
 
 
 def _require_fit(name: str, text: Text, reader: Reader) -> None:
-    """Raise ValueError if a text is longer than a model can read."""
     T = len(text.ids)
     if reader.length is not None and reader.length < T:
         raise ValueError(
@@ -153,7 +152,6 @@ def _require_fit(name: str, text: Text, reader: Reader) -> None:
 
 
 def _require_known(name: str, text: Text, reader: Reader) -> None:
-    """Raise ValueError if a text has ids that a model doesn't know."""
     largest = int(text.ids.max())
     if reader.vocabulary_size is not None and largest >= reader.vocabulary_size:
         raise ValueError(
@@ -165,7 +163,6 @@ def _require_known(name: str, text: Text, reader: Reader) -> None:
 def _see(
     reader: Reader, texts: Sequence[Text], shown: int, name: str, progress: bool
 ) -> list[list[Layer]]:
-    """Have each text read, and return what was seen."""
     seen: list[list[Layer]] = []
     with opened_bar(progress, desc=name, unit="layer", total=None, disable=None) as bar:
         advance = (lambda: None) if bar is None else bar.update

@@ -191,17 +191,11 @@ def read_card(recipe: str, seed: int = 0) -> Card:
         )
     again = f"python -m attncourse.training {recipe} --seed {seed} --save makes model and card anew"
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        is_of_before = isinstance(said, dict) and "command" in said and "digest" not in said
-        card = None if is_of_before else Card(**said)
+        card = Card(**json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"the card {path.name} was changed or damaged: {error}; {again}"
         ) from error
-    if card is None:
-        raise ValueError(
-            f"the card {path.name} is of before trainings gave the same bits everywhere: {again}"
-        )
     if (card.recipe, card.seed) != (recipe, seed):
         raise ValueError(
             f"the card {path.name} must be of recipe {recipe!r} with seed {seed}, got one of "
@@ -235,20 +229,13 @@ def read_sweep(name: str) -> SweepCard:
     if not path.is_file():
         known = ", ".join(sorted(repr(found.stem) for found in SWEEPS.glob("*.json"))) or "none"
         raise FileNotFoundError(f"no sweep {name!r} is saved; there are {known}")
-    again = f"remove {path} and run python -m attncourse.training {name} --save"
     try:
-        card = SweepCard(**json.loads(path.read_text(encoding="utf-8")))
-        digests = [training.get("digest") for training in card.trainings]
-    except (ValueError, TypeError, AttributeError) as error:
+        return SweepCard(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
         raise ValueError(
-            f"the sweep {path.name} was changed or damaged: {error}; to make it anew, {again}"
+            f"the sweep {path.name} was changed or damaged: {error}; to make it anew, remove "
+            f"{path} and run python -m attncourse.training {name} --save"
         ) from error
-    if None in digests:
-        raise ValueError(
-            f"the sweep {path.name} is of before trainings gave the same bits everywhere; to make "
-            f"it anew, {again}"
-        )
-    return card
 
 
 def write_sweep(card: SweepCard) -> None:
@@ -291,7 +278,6 @@ def _path(recipe: str, seed: int, ending: str) -> Path:
 
 
 def _tensors(stored: bytes) -> dict[str, Tensor]:
-    """Read the tensors of a .safetensors file."""
     try:
         from safetensors.torch import load as tensors_of
     except ImportError as error:

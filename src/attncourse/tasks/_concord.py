@@ -133,7 +133,6 @@ def _words_of(text: str | Sequence[str]) -> list[str]:
 
 
 def _plan_of(words: Sequence[str]) -> Plan:
-    """Return who is who in a whole sentence, or raise StuckError."""
     walk = Reading(words)
     plan = walk_through(walk)
     if walk.place < len(words):
@@ -153,7 +152,6 @@ def _candidates(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _objection(words: Sequence[str], stuck: StuckError) -> str:
-    """Say where words are no sentence, and what may stand there."""
     place = stuck.place
     came = f"{words[place]!r} as word {place + 1}" if place < len(words) else "its end"
     behind = f" behind {' '.join(words[:place])!r}" if place else ""

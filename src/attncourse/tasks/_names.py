@@ -191,7 +191,6 @@ class Names(Task):
 
 
 def _checked(text: str) -> str:
-    """Return a text in small letters, or raise unless it may be a name."""
     require_text("text", text)
     text = text.lower()
     for letter in text:

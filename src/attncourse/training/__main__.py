@@ -62,7 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _require_savable(asked: argparse.Namespace) -> None:
-    """Raise ValueError if what is trained isn't what would be saved."""
     if asked.save and asked.heads is not None:
         raise ValueError("--save keeps the recipe's own number of heads, got --heads, too")
     if asked.save and VARIABLE in os.environ:
@@ -132,7 +131,6 @@ def _print_final(trained: Trained) -> None:
 
 
 def _print_names(trained: Trained) -> None:
-    """Print what names cost by worse and better guesses, and what the model makes up."""
     held_out = held_out_sentences(trained.recipe)
     known = trained.recipe.task.sentences(COUNTED, seed=trained.seed, without=held_out)
     losses = name_guesses(known, held_out)

@@ -22,7 +22,6 @@ from attncourse.training.recipe import Recipe
 from attnlib.rng import Sfc32
 
 FORMAT = "attnlib training 2"
-IN_FLOAT32 = "attnlib training 1"  # before trainings gave the same bits everywhere
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW remembers of a parameter
 
 
@@ -153,11 +152,6 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise ValueError(
             f"{wanted}, which can't be read as one ({error}): it is damaged, or another file"
         ) from error
-    if told.get("format") == IN_FLOAT32:
-        raise ValueError(
-            f"{wanted}, which is of before trainings gave the same bits everywhere, in float32: "
-            "name another file, and it begins anew"
-        )
     if told.get("format") != FORMAT:
         kind = f"format {told['format']!r}" if "format" in told else "no training in it"
         raise ValueError(f"{wanted}, with {kind}")
@@ -167,7 +161,6 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _digest(tensors: Mapping[str, Tensor], told: Mapping[str, str]) -> str:
-    """Return the SHA-256 of all that a file says."""
     from safetensors.torch import save
 
     stored = save(dict(tensors)) + json.dumps(dict(told), sort_keys=True).encode()
@@ -180,7 +173,6 @@ def _within(tensors: Mapping[str, Tensor], place: str) -> dict[str, Tensor]:
 
 
 def _difference(name: str, found: str, wanted: str) -> str:
-    """Say what differs between a file and a training."""
     if name != "recipe":
         return f"has {name} {found} instead of {wanted}"
     theirs, ours = json.loads(found), json.loads(wanted)

@@ -160,7 +160,6 @@ def run(sweep: Sweep) -> SweepCard:
 
 
 def _found(sweep: Sweep, which: tuple[str, int, int], trained: Trained) -> dict[str, Any]:
-    """Return what is kept of a training."""
     final = trained.final
     found: dict[str, Any] = dict(zip(("trial", "heads", "seed"), which, strict=True))
     found |= {

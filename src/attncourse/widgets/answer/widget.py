@@ -54,8 +54,7 @@ class Answer(CourseWidget):
         pick: lines: how many are picked.
 
     Raises:
-        TypeError: texts that aren't strings, verdicts that aren't a check's.
-        ValueError: a kind that there isn't, or as many verdicts as answers are wanted.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("answer")
@@ -118,7 +117,6 @@ class Answer(CourseWidget):
 def _checked_parts(
     kind: str, parts: Sequence[tuple[str, Sequence[str]]]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the parts' titles and labels, or raise if nothing can be answered there."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if not parts or (kind in ("lines", "order") and len(parts) > 1):
@@ -139,7 +137,6 @@ def _checked_parts(
 def _number_of_answers(
     kind: str, sizes: list[int], groups: list[list[int]], has_close: bool, pick: int
 ) -> int:
-    """Return how many verdicts are wanted."""
     if kind == "choice":
         return math.prod(sizes)
     if kind == "lines":
@@ -156,7 +153,6 @@ def _number_of_answers(
 
 
 def _checked_verdicts(verdicts: Sequence[CheckResult], answers: int) -> list[CheckResult]:
-    """Return the different verdicts, or raise if there isn't one for each answer."""
     for verdict in verdicts:
         if not isinstance(verdict, CheckResult):
             raise TypeError(f"verdicts must be those of a check, got {type(verdict).__name__}")

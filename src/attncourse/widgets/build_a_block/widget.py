@@ -65,10 +65,7 @@ class BuildABlock(CourseWidget):
             asks for that first leaves it out.
 
     Raises:
-        TypeError: depths that aren't whole numbers, keys that aren't such pairs, measurements
-            that aren't floating point tensors, or a signal that isn't a bool.
-        ValueError: no measurements or panels, an unknown kind, a missing panel, shapes that don't
-            fit, or numbers that their axis can't show.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("build_a_block")
@@ -124,7 +121,6 @@ class BuildABlock(CourseWidget):
 
 
 def _checked_depths(depths: Sequence[int]) -> list[int]:
-    """Return the depths as a list, or raise if no axis can be made of them."""
     depths = list(depths)
     for depth in depths:
         require_positive_int("every depth", depth)
@@ -134,7 +130,6 @@ def _checked_depths(depths: Sequence[int]) -> list[int]:
 
 
 def _require_panels(panels: Mapping[str, str]) -> None:
-    """Raise unless `panels` maps at least one name to a kind."""
     if not isinstance(panels, Mapping):
         raise TypeError(
             f"panels must map names to kinds, got {type(panels).__name__}: "

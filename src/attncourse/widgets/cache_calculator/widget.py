@@ -36,31 +36,21 @@ class CachedModel(NamedTuple):
     source: str
 
 
+GPT_2 = "Radford et al. 2019, Table 2, and OpenAI's model.py"
+GPT_3 = "Brown et al. 2020, arXiv:2005.14165, Table 2.1"
 LLAMA_2 = "Touvron et al. 2023, arXiv:2307.09288, Table 1, and the model's config.json"
+LLAMA_3 = "Llama Team 2024, arXiv:2407.21783, Table 3"
+FALCON = "Almazrouei et al. 2023, arXiv:2311.16867, and the model's config.json"
+DEEPSEEK = "DeepSeek-AI 2024, arXiv:2405.04434, section 3.1.2"
 # name, layers, query heads, key heads, d_k, latent, tokens, source
 MODELS = (
-    CachedModel(
-        *("GPT-2 small", 12, 12, 12, 64, (), 1024),
-        "Radford et al. 2019, Table 2, and OpenAI's model.py",
-    ),
-    CachedModel(
-        *("GPT-3 175B", 96, 96, 96, 128, (), 2048),
-        "Brown et al. 2020, arXiv:2005.14165, Table 2.1",
-    ),
+    CachedModel("GPT-2 small", 12, 12, 12, 64, (), 1024, GPT_2),
+    CachedModel("GPT-3 175B", 96, 96, 96, 128, (), 2048, GPT_3),
     CachedModel("Llama 2 7B", 32, 32, 32, 128, (), 4096, LLAMA_2),
     CachedModel("Llama 2 70B", 80, 64, 8, 128, (), 4096, LLAMA_2),
-    CachedModel(
-        *("Llama 3.1 8B", 32, 32, 8, 128, (), 2**17),
-        "Llama Team 2024, arXiv:2407.21783, Table 3",
-    ),
-    CachedModel(
-        *("Falcon 7B", 32, 71, 1, 64, (), 2048),
-        "Almazrouei et al. 2023, arXiv:2311.16867, and the model's config.json",
-    ),
-    CachedModel(
-        *("DeepSeek-V2", 60, 128, 128, 128, (512, 64), 2**17),
-        "DeepSeek-AI 2024, arXiv:2405.04434, section 3.1.2",
-    ),
+    CachedModel("Llama 3.1 8B", 32, 32, 8, 128, (), 2**17, LLAMA_3),
+    CachedModel("Falcon 7B", 32, 71, 1, 64, (), 2048, FALCON),
+    CachedModel("DeepSeek-V2", 60, 128, 128, 128, (512, 64), 2**17, DEEPSEEK),
 )
 
 
@@ -104,9 +94,7 @@ class CacheCalculator(CourseWidget):
         sequences, bytes_per_number, memory: at the start.
 
     Raises:
-        TypeError: sizes that aren't whole numbers.
-        ValueError: an unknown model, sizes beyond their limits, key heads that don't divide the
-            query heads.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("cache_calculator")
@@ -139,7 +127,8 @@ class CacheCalculator(CourseWidget):
         bytes_per_number: int = 2,
         memory: int = 24,
     ) -> None:
-        known = _model_named(model)
+        require_one_of("model", model, [known.name for known in MODELS])
+        known = next(known for known in MODELS if known.name == model)
         if num_kv_heads is None:
             num_kv_heads = known.num_kv_heads if num_heads is None else num_heads
         num_heads = known.num_heads if num_heads is None else num_heads
@@ -158,7 +147,11 @@ class CacheCalculator(CourseWidget):
         require_positive_int("bytes_per_number", bytes_per_number)
         require_one_of("bytes_per_number", bytes_per_number, BYTES)
         heads = [sizes.pop("num_heads"), sizes.pop("num_kv_heads")]
-        _require_shared_evenly(*heads)
+        if heads[0] % heads[1]:
+            raise ValueError(
+                f"num_kv_heads must divide num_heads={heads[0]}, got {heads[1]}: each key head "
+                f"serves as many query heads, so it may be one of {divisors_of(heads[0])}"
+            )
         latent = _checked_latent(known.latent if latent is None else latent)
         models = [entry._asdict() | {"latent": list(entry.latent)} for entry in MODELS]
         super().__init__(
@@ -184,25 +177,7 @@ class CacheCalculator(CourseWidget):
         )
 
 
-def _model_named(name: str) -> CachedModel:
-    """Return a model of MODELS, or raise if there is none of this name."""
-    for model in MODELS:
-        if model.name == name:
-            return model
-    raise ValueError(f"model must be one of {[model.name for model in MODELS]}, got {name!r}")
-
-
-def _require_shared_evenly(num_heads: int, num_kv_heads: int) -> None:
-    """Raise ValueError unless each key head serves as many query heads."""
-    if num_heads % num_kv_heads:
-        raise ValueError(
-            f"num_kv_heads must divide num_heads={num_heads}, got {num_kv_heads}: each key "
-            f"head serves as many query heads, so it may be one of {divisors_of(num_heads)}"
-        )
-
-
 def _checked_latent(latent: Sequence[int]) -> list[int]:
-    """Return nothing or [d_c, d_R] as a list, or raise if it is neither."""
     latent = checked_list("latent", latent)
     for size in latent:
         require_count("each of latent", size)

@@ -34,8 +34,7 @@ class ClockHands(CourseWidget):
         position, other, d, rotary: at the start.
 
     Raises:
-        TypeError: positions or d that aren't whole numbers, a rotary that's neither True nor False.
-        ValueError: a position beyond 63, or another width.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("clock_hands")

@@ -73,10 +73,7 @@ class Flow(CourseWidget):
             "trained (seed 3)". If left out, "hand-built" for L04's example, else "as given".
 
     Raises:
-        TypeError: a matrix left out, or not a tensor of floating point numbers; tokens that aren't
-            strings; causal not a bool.
-        ValueError: shapes that don't fit or are too large, heads that don't divide d, NaN or
-            infinity.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("flow")
@@ -190,7 +187,6 @@ class Flow(CourseWidget):
 
 
 def _example() -> dict[str, Tensor | None]:
-    """Return the numbers of lesson L04's example."""
     heads = torch.tensor(EXAMPLE_HEADS)  # [h, 3, d, d_k]
     projections = heads.permute(1, 2, 0, 3).flatten(2)  # [h, 3, d, d_k] -> [3, d, h * d_k]
     matrices = [torch.tensor(EXAMPLE_X), *projections, torch.tensor(EXAMPLE_W_O)]

@@ -55,11 +55,8 @@ class GptSteps(CourseWidget):
             3)".
 
     Raises:
-        TypeError: a model that isn't attnlib's or has parts of one's own; names that aren't
-            strings.
-        ValueError: a model that the loop can't walk through (several blocks, rotary positions,
-            grouped heads...), too large, or with NaN or infinity; a vocabulary that doesn't fit; a
-            name with other letters, with none, or too long.
+        TypeError, ValueError: a model that the loop can't walk through, with the reason; another
+            argument isn't as above.
     """
 
     _esm, _css = browser_files("gpt_steps")

@@ -31,6 +31,5 @@ def _beginning(tokens: tuple[str, ...]) -> str:
 
 
 def _tools(atlas: "Atlas") -> list[str]:
-    """Return the programs that an atlas is made with, and their versions."""
     tools = [f"attnlib {version('attnlib')}", f"PyTorch {torch.__version__}"]
     return tools if atlas.library is None else [*tools, f"{atlas.library} {version(atlas.library)}"]

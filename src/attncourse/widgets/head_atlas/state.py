@@ -83,7 +83,6 @@ def _checked_size(atlas: "Atlas", L: int, T: int) -> tuple[int, int, int, int, i
 
 
 def _checked_layers(layers: Iterable[int] | None, L: int) -> list[int]:
-    """Return the layers that are shown, or raise unless the atlas has each, once."""
     if layers is None:
         return list(range(L))
     chosen = checked_list("layers", layers)
@@ -98,7 +97,6 @@ def _checked_layers(layers: Iterable[int] | None, L: int) -> list[int]:
 
 
 def _require_room(L: int, size: tuple[int, int, int, int, int], *, has_values: bool) -> None:
-    """Raise ValueError if a page couldn't hold so many heads, tokens or bytes."""
     _, h, T, cells, k = size
     each = cells**2 + T * k * 4 + (T * 4 if has_values else 0)  # bytes of a head
     fewer = f"HeadAtlas(atlas, layers=range({max(1, min(MOST_HEADS, MOST_BYTES // each) // h)}))"
@@ -180,5 +178,4 @@ def _about(atlas: "Atlas", layers: list[int], T: int) -> list[str]:
 
 
 def _many(number: int, thing: str) -> str:
-    """Return a number of things in words."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -59,9 +59,8 @@ class HeadAtlas(CourseWidget):
 
     Raises:
         TypeError: `atlas` isn't an Atlas, or its tensors aren't dense numbers.
-        ValueError: tensors of the atlas that don't fit each other or aren't attention, NaN or
-            infinity, layers that it hasn't, or more than a page can hold: 1,024 heads, 1,024
-            tokens, and 10 MB of maps and rows.
+        ValueError: its tensors don't fit each other or aren't attention, it lacks the layers, or it
+            is more than a page can hold: 1,024 heads, 1,024 tokens, 10 MB of maps and rows.
     """
 
     _esm, _css = browser_files("head_atlas")

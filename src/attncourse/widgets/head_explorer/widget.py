@@ -80,9 +80,8 @@ class HeadExplorer(CourseWidget):
             "hand-built", "trained (seed 3)".
 
     Raises:
-        TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers.
-        ValueError: no tokens or too many, shapes that don't fit or are too large, NaN or infinity,
-            a number of heads that doesn't divide d, or a token that isn't there, or twice.
+        TypeError, ValueError: an argument isn't as above, q or k hold NaN or infinity, or the
+            token isn't there, or twice.
     """
 
     _esm, _css = browser_files("head_explorer")
@@ -251,7 +250,6 @@ def _place_of(token: int | str | None, tokens: Sequence[str]) -> int:
 
 
 def _checked_sources(sources: Iterable[HeadSource]) -> list[HeadSource]:
-    """Return sources as a list, or raise unless they are at least one, each of its own name."""
     sources = checked_list("sources", sources)
     for source in sources:
         if not isinstance(source, HeadSource):
@@ -265,7 +263,6 @@ def _checked_sources(sources: Iterable[HeadSource]) -> list[HeadSource]:
 
 
 def _require_same_rules(tokens: Sequence[str], source: HeadSource, q: Tensor) -> None:
-    """Raise ValueError if rules were applied to other tokens than these."""
     if not torch.equal(HeadSource.by_rules(tokens, source.heads).q, q):
         raise ValueError(
             f"sources[{source.name!r}] must be built by rules from the explorer's tokens, got one "
@@ -274,7 +271,6 @@ def _require_same_rules(tokens: Sequence[str], source: HeadSource, q: Tensor) ->
 
 
 def _require_quick(T: int, d: int) -> None:
-    """Raise ValueError if the browser would have too much to compute or to draw."""
     way = "take a part of the sequence, or draw it whole with attnlib.heatmap and plot_long_heads"
     if T > MOST_TOKENS:
         raise ValueError(f"tokens must be at most {MOST_TOKENS}, got {T}: {way}")

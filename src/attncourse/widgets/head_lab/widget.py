@@ -103,13 +103,8 @@ class HeadLab(CourseWidget):
             shows Concord alone.
 
     Raises:
-        TypeError: a number that isn't one; a sentence that isn't text; muted that's no list; mlp or
-            small that's neither True nor False; a model that isn't attnlib's own, or has parts that
-            aren't.
-        ValueError: another number of heads, symbols or steps; another task; a
-            seed that's too large; words that are no sentence of the language, with what may stand
-            there; a head that no model has; a model for another task, or one that the browser can't
-            train, with what came; a model for the smallest form; from_weights without a model.
+        TypeError, ValueError: an argument isn't as above, with what may stand there; a model that
+            the browser can't train, with the reason.
     """
 
     _esm, _css = browser_files("head_lab")
@@ -207,7 +202,6 @@ class HeadLab(CourseWidget):
 
 
 def _checked_sentence(sentence: str) -> str:
-    """Return a sentence as Concord writes it, or raise if it is none of Concord."""
     require_text("sentence", sentence)
     try:
         return str(concord.read(sentence))
@@ -216,7 +210,6 @@ def _checked_sentence(sentence: str) -> str:
 
 
 def _checked_heads(muted: Sequence[int], most: int) -> list[int]:
-    """Return heads in order, each once, or raise if no model has one of them."""
     heads = checked_list("muted", muted)
     for head in heads:
         require_count("each of muted", head)

@@ -51,9 +51,7 @@ class HeadMute(CourseWidget):
             "trained (seed 3)".
 
     Raises:
-        TypeError: tokens or labels that aren't strings; parts or bias not a tensor of floating
-            point numbers.
-        ValueError: shapes that don't fit or are too large, NaN or infinity.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("head_mute")

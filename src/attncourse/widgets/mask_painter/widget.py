@@ -51,9 +51,7 @@ class MaskPainter(CourseWidget):
         origin: where q and k come from, told to the reader: "random (seed 0)", "hand-built".
 
     Raises:
-        TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers; a mask
-            that isn't a boolean tensor; meant_causal that isn't True or False.
-        ValueError: no tokens or too many, shapes that don't fit, NaN or infinity.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("mask_painter")
@@ -114,7 +112,6 @@ class MaskPainter(CourseWidget):
 
 
 def _checked_mask(mask: Tensor, T: int) -> Tensor:
-    """Return a mask, or raise unless it is boolean [T, T]."""
     require_tensor("mask", mask)
     require_boolean_mask("mask", mask, mask.device)
     if mask.shape != (T, T):

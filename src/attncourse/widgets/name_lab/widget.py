@@ -60,9 +60,7 @@ class NameLab(CourseWidget):
         num_heads, seed, beginning, temperature, top_k: at the start.
 
     Raises:
-        TypeError: a number that isn't one; a beginning that isn't text.
-        ValueError: another number of heads; a seed, temperature or top_k out
-            of its range; a beginning with another letter, or too long.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("name_lab")
@@ -131,6 +129,5 @@ def _checked_beginning(beginning: str) -> str:
 
 @cache
 def _guesses() -> dict[str, float]:
-    """Return what guesses cost on the names on which the browser evaluates."""
     held_out = held_out_sentences(RECIPE.changed(held_out=HELD_OUT))
     return name_guesses(names.sentences(COUNTED, seed=0, without=held_out), held_out)

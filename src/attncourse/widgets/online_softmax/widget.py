@@ -69,10 +69,7 @@ class OnlineSoftmax(CourseWidget):
             out, it says that they are built by hand.
 
     Raises:
-        TypeError: scores or values not a tensor of floating point numbers, a block or a step that
-            isn't whole.
-        ValueError: shapes that don't fit, NaN, a number beyond 1000, a block larger than the row,
-            scores without values, an unknown method.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("online_softmax")

@@ -39,9 +39,7 @@ class Predict(CourseWidget):
         explanation: why it is right.
 
     Raises:
-        TypeError: texts that aren't strings, an answer that isn't an index.
-        ValueError: an empty text, fewer than two choices, equal choices, or an answer that isn't
-            among the choices.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("predict")
@@ -79,14 +77,12 @@ class Predict(CourseWidget):
 
 
 def _require_words(name: str, value: str) -> None:
-    """Raise unless `value` is a string with something in it."""
     require_text(name, value)
     if not value.strip():
         raise ValueError(f"{name} must not be empty, got {value!r}")
 
 
 def _checked_choices(choices: Sequence[str]) -> list[str]:
-    """Return the choices as a list, or raise if they can't be chosen from."""
     if isinstance(choices, str) or not isinstance(choices, Sequence):
         raise TypeError(
             f"choices must be a list of strings, got {type(choices).__name__} ({choices!r})"
@@ -101,7 +97,6 @@ def _checked_choices(choices: Sequence[str]) -> list[str]:
 
 
 def _checked_answers(answer: int | Sequence[int], choices: list[str]) -> list[int]:
-    """Return the indices of the right choices, or raise if there are no such choices."""
     answers = list(answer) if isinstance(answer, Sequence) else [answer]
     for index in answers:
         if isinstance(index, bool) or not isinstance(index, int):

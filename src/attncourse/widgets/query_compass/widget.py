@@ -54,9 +54,7 @@ class QueryCompass(CourseWidget):
             no temperature, no buttons, no table, and nothing that tells where the output goes.
 
     Raises:
-        TypeError: keys or values not a tensor of floating point numbers; labels that aren't
-            strings; details that are neither True nor False.
-        ValueError: shapes that don't fit, NaN or infinity, a temperature that isn't above 0.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("query_compass")

@@ -45,9 +45,7 @@ class Tokenizer(CourseWidget):
         origin: what tokenizer and counts have learned from, told to the reader.
 
     Raises:
-        TypeError: not a tokenizer, a text, a tensor of counts or letters.
-        ValueError: a text of several lines or too long a one, more merges than there are, counts
-            and vocabulary that don't fit, counts below 0 or not whole.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("tokenizer")
@@ -103,7 +101,6 @@ class Tokenizer(CourseWidget):
 
 
 def _require_one_line(text: str) -> None:
-    """Raise unless a text is one that a reader can type into the field."""
     require_text("text", text)
     if "\n" in text or "\r" in text:
         raise ValueError(f"text must be one line, got {text!r:.60}")
@@ -116,7 +113,6 @@ def _require_one_line(text: str) -> None:
 
 
 def _checked_letters(counts: Tensor | None, vocabulary: Sequence[str] | None) -> list[str]:
-    """Return the letters of the vocabulary, or raise unless they come with counts."""
     if (counts is None) != (vocabulary is None):
         lacking = "counts" if counts is None else "vocabulary"
         raise ValueError(f"counts and vocabulary must come together, got no {lacking}")

@@ -66,10 +66,7 @@ class TwoHeads(CourseWidget):
             with heads and rows counted from 1: `(2, "W_q", 1, [0.0, 2.0])`.
 
     Raises:
-        TypeError: something that isn't a tensor of floating point numbers, or a row to try that
-            isn't such a tuple.
-        ValueError: shapes that don't fit or are too large, NaN, a number beyond 1000, or a row to
-            try that the matrices don't have.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("two_heads")
@@ -129,7 +126,6 @@ def _stacked(heads: Sequence[Sequence[Tensor]] | Tensor) -> Tensor:
 
 
 def _checked_try(i: int, value: Try, d: int, d_k: int) -> list[object]:
-    """Return a row to try as a list, or raise if the matrices don't have it."""
     name = f"tries[{i}]"
     if not isinstance(value, tuple) or len(value) != 4:
         raise TypeError(f"{name} must be (head, matrix, row, numbers), got {value!r}")
@@ -148,7 +144,6 @@ def _checked_try(i: int, value: Try, d: int, d_k: int) -> list[object]:
 
 
 def _require_small(x: Tensor, heads: Tensor) -> None:
-    """Raise ValueError unless the tokens fit the matrices and all of it fits a screen."""
     if x.dim() != 2:
         raise ValueError(f"x must have shape [T, d], got {shape_of(x)}: one sequence, no batch")
     d, d_k = heads.shape[-2:]
