@@ -14,19 +14,12 @@ from attnlib.model import TransformerModel
 
 
 class Reader(Protocol):
-    """A model that can be watched while it reads.
-
-    Attributes:
-        name: of the model.
-        length: how many tokens it can read, None if it doesn't say.
-        vocabulary_size: how many ids it knows, None if it doesn't say.
-        library: the package that it is from, if it is none of ours or a function.
-    """
+    """A model that can be watched while it reads."""
 
     name: str
-    length: int | None
-    vocabulary_size: int | None
-    library: str | None
+    length: int | None  # how many tokens it can read, if it says so
+    vocabulary_size: int | None  # how many ids it knows, if it says so
+    library: str | None  # the package that it is from, if it is none of ours or a function
 
     def read(self, ids: Tensor, text: TextView) -> None:
         """Read ids [1, T], and show the view each layer."""

@@ -1,7 +1,7 @@
 """Models and tokenizers of transformers by path or by name on the hub."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,6 @@ def load_model(where: str | PathLike[str], *, progress: bool) -> Any:
     """Return the model of a folder, or of a name that the hub of transformers knows.
 
     Code that comes with a model isn't run. With `progress`, transformers may show its bars.
-
-    Raises:
-        ImportError: transformers is missing.
-        FileNotFoundError: a path at which nothing is.
-        OSError: neither a folder nor to be had from the hub.
-        ValueError: a folder without a model that transformers knows, or a model without some of its
-            weights.
     """
     where = fspath(where)
     with _bars(progress):
@@ -37,24 +30,20 @@ def load_model(where: str | PathLike[str], *, progress: bool) -> Any:
 
 
 def load_tokenizer(where: str | PathLike[str], *, wanted: bool, progress: bool) -> Any:
-    """Return the tokenizer beside a model; None if there is none.
-
-    Raises:
-        ValueError: there is none, and one is `wanted`.
-    """
-    with suppress(*(() if wanted else (OSError, ValueError))):
-        try:
-            with _bars(progress):
-                tokenizer = _load("AutoTokenizer", fspath(where))
-            if not tokenizer.vocab_size:  # made of the model's settings alone, where no file is
-                raise ValueError("no file of a tokenizer is there")
-            return tokenizer
-        except (OSError, ValueError) as error:
-            raise ValueError(
-                f"tokenizer must be passed for texts that are strings, as none could be read from "
-                f"{fspath(where)!r} ({_first_line(error)})"
-            ) from error
-    return None
+    """Return the tokenizer beside a model, or None; ValueError where one is `wanted`."""
+    try:
+        with _bars(progress):
+            tokenizer = _load("AutoTokenizer", fspath(where))
+        if not tokenizer.vocab_size:  # made of the model's settings alone, where no file is
+            raise ValueError("no file of a tokenizer is there")
+        return tokenizer
+    except (OSError, ValueError) as error:
+        if not wanted:
+            return None
+        raise ValueError(
+            f"tokenizer must be passed for texts that are strings, as none could be read from "
+            f"{fspath(where)!r} ({_first_line(error)})"
+        ) from error
 
 
 def _load(kind: str, where: str, **options: Any) -> Any:

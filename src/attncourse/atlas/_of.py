@@ -52,7 +52,7 @@ def of(
     Args:
         model: one of transformers, or the folder or hub id of one; a `TransformerModel`; or a
             function from ids, int64 [1, T], to the weights of each layer, [1, h, T, T]. A function
-            that yields them one by one needs the memory of one layer only; a module is asked
+            that yields them one by one needs the memory of one layer only; a module runs
             without dropout, in evaluation mode.
         texts: strings, or the ids of each text; or what a tokenizer made of several, with its
             attention_mask, by which padding is left out.
@@ -73,23 +73,16 @@ def of(
             network.
         ImportError: a folder or hub id without transformers, or a bar without tqdm.
     """
-    return made(model, texts, tokenizer=tokenizer, name=name, shown=shown, progress=progress)
+    return made(model, texts, tokenizer, name, shown, progress)
 
 
 def made(
-    model: Any,
-    texts: Texts,
-    *,
-    tokenizer: Any = None,
-    name: str | None = None,
-    shown: int = 0,
-    progress: bool = True,
-    longest: int | None = None,
-) -> Atlas:
-    """Do what `of` does.
+    model: Any, texts: Texts, tokenizer: Any = None, name: str | None = None, shown: int = 0,
+    progress: bool = True, longest: int | None = None,
+) -> Atlas:  # fmt: skip
+    """Do what `of` does, with texts cut into pieces of at most `longest` tokens.
 
-    With `longest`, texts are cut into pieces of at most so many tokens, and of no more than the
-    model has positions.
+    Where `longest` is given, none is longer than the model has positions.
     """
     require_flag("progress", progress)
     if name is not None:
@@ -195,11 +188,7 @@ def _require_alike(seen: Sequence[Sequence[Layer]]) -> None:
 
 
 def _atlas(
-    name: str,
-    library: str | None,
-    texts: Sequence[Text],
-    shown: int,
-    seen: Sequence[Sequence[Layer]],
+    name: str, library: str | None, texts: Sequence[Text], shown: int, seen: Sequence[list[Layer]]
 ) -> Atlas:
     pictures = [layer.picture for layer in seen[shown] if layer.picture is not None]
     norms = [picture.value_norms for picture in pictures if picture.value_norms is not None]

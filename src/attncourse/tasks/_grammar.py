@@ -1,8 +1,8 @@
 """The grammar of Concord: one walk, by which sentences are drawn and read.
 
-At each turn the walk is asked whether a word of some category comes next. Who draws a sentence
-throws a die; who reads one looks at the next word. The browser's twin is
-`widgets/engine/language.js`, which throws its dice in the same order.
+At each turn the walk says whether a word of some category comes next: `Drawing` throws a die,
+`Reading` looks at the next word. The browser's twin is `widgets/engine/language.js`, which throws
+its dice in the same order.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ class Walk(Protocol):
     """What goes through the grammar: it draws a sentence, or reads one."""
 
     def comes(self, probability: float, *categories: str) -> bool:
-        """Say whether a word of these categories comes next."""
+        """Return whether a word of these categories comes next."""
 
     def take(self, category: str) -> int:
-        """Go on behind a word of this category; return its place."""
+        """Go on after a word of this category; return its place."""
 
 
 @dataclass
 class Plan:
     """Who is who in a sentence, as places of its words.
 
-    Where a pronoun stands, its partner and that of the predicate aren't told by the grammar alone:
-    it is `subject` or `object`, whichever the pronoun's gender names.
+    The grammar alone doesn't give the partner of a pronoun and of its predicate: it is `subject` or
+    `object`, whichever the pronoun's gender names.
     """
 
     partners: dict[str, dict[int, int]] = field(
@@ -114,7 +114,7 @@ class Drawing:
         return self._rng.happens(probability)
 
     def take(self, category: str) -> int:
-        """Note that a word of this category is to be drawn."""
+        """Note that a word of this category comes here."""
         self.categories.append(category)
         return len(self.categories) - 1
 
@@ -202,5 +202,5 @@ class Reading:
         return WORDS[category] if fits.get(category, True) else []
 
     def _may_differ(self, distinct: bool, kind: str) -> bool:
-        """Say whether a noun of this kind leaves room for a pronoun later on."""
+        """Return whether a noun of this kind leaves room for a pronoun later on."""
         return distinct and kind not in self._kinds and "giving verb" not in self._taken

@@ -1,8 +1,8 @@
 """Train a recipe once more: `python -m attncourse.training concord --seed 0`.
 
-It prints the model's digest, which is the same on every machine and in the course's pages. What
-comes out is held against the card of the saved weights, if there are some. Of a sweep, such as
-`staircase`, the first steps of a training of each kind are taken again. The exit status is 0 if all
+It prints the model's digest, which is the same on every machine and in the course's pages, and
+compares the training with the card of the saved weights, if there are some. Of a sweep, such as
+`staircase`, it takes the first steps of a training of each kind. The exit status is 0 if all
 agrees (or nothing is saved), 1 if something differs, 2 if the command can't be followed, 130 if it
 was interrupted.
 """

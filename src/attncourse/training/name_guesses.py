@@ -13,16 +13,16 @@ def name_guesses(known: Sequence[Sentence], held_out: Sequence[Sentence]) -> dic
 
     Args:
         known: names that "unigram" and "bigram" have counted.
-        held_out: those that are guessed; "floor" is the loss of who knows the rules.
+        held_out: those that are guessed; "floor" is the loss of an oracle that knows the rules.
     """
     counts, of = (
         pair_counts([[*one.ids, names.boundary] for one in some], len(names.vocabulary))
         for some in (known, held_out)
     )
-    told = sum(names.log_probability(names.spelled(one.ids)) for one in held_out)
+    log_likelihood = sum(names.log_probability(names.spelled(one.ids)) for one in held_out)
     return {
         "uniform": uniform_loss(len(names.vocabulary)),
         "unigram": unigram_loss(counts.sum(0), of.sum(0)),
         "bigram": bigram_loss(counts, of),
-        "floor": -told / int(of.sum()),
+        "floor": -log_likelihood / int(of.sum()),
     }

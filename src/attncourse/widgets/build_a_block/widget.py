@@ -1,4 +1,4 @@
-"""BuildABlock: which parts a block needs, told by measurements of deep stacks of it."""
+"""BuildABlock: which parts a block needs, by measurements of deep stacks of it."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -60,7 +60,7 @@ class BuildABlock(CourseWidget):
             Further names are ignored. A pre-norm stack is drawn with one norm after its last block.
         panels: name of the panel -> its kind. "size": positive numbers on a logarithmic axis,
             healthy from 0.01 to 100; "cosine": from -1 to 1, collapsed at 1.
-        origin: where the numbers come from, told to the reader.
+        origin: where the numbers come from, shown to the reader.
         signal: whether a signal can be sent. It shows how soon tokens become equal, so a page that
             asks for that first leaves it out.
 

@@ -69,7 +69,7 @@ class Flow(CourseWidget):
         num_heads: h at the start; must divide d.
         tokens: T strings; "token 0", "token 1", ... if left out.
         causal: whether looks into the future are forbidden at the start.
-        origin: where the numbers come from, told to the reader: "random (seed 0)", "hand-built",
+        origin: where the numbers come from, shown to the reader: "random (seed 0)", "hand-built",
             "trained (seed 3)". If left out, "hand-built" for L04's example, else "as given".
 
     Raises:
@@ -84,10 +84,7 @@ class Flow(CourseWidget):
 
     tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     x = Numbers()
-    w_q = Numbers()
-    w_k = Numbers()
-    w_v = Numbers()
-    w_o = Numbers()
+    w_q, w_k, w_v, w_o = Numbers(), Numbers(), Numbers(), Numbers()
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
@@ -153,10 +150,8 @@ class Flow(CourseWidget):
             tokens, causal, origin: as for Flow.
 
         Raises:
-            TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
-            ValueError: x of another shape, a module with fewer heads for keys than for queries or
-                keys of another width, or one whose output isn't what its four matrices make of x;
-                and what Flow raises.
+            TypeError, ValueError: as Flow; the module isn't attnlib's, shares keys between heads or
+                takes them from elsewhere, or does more than its four matrices.
         """
         rows = checked_rows(module, x, "pass its four matrices to Flow(x, w_q, w_k, w_v, w_o)")
         d, h = module.d_model, module.num_heads

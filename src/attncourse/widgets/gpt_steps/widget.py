@@ -51,7 +51,7 @@ class GptSteps(CourseWidget):
         names: names to choose from; the first is shown.
         vocabulary: a character per token; those of `attncourse.tasks.names` if left out.
         boundary: the token before and after a name.
-        origin: where the weights come from, told to the reader: "random (seed 0)", "trained (seed
+        origin: where the weights come from, shown to the reader: "random (seed 0)", "trained (seed
             3)".
 
     Raises:

@@ -81,8 +81,7 @@ class HeadAtlas(CourseWidget):
     patterns = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
     scores = Numbers()
     maps = Numbers("u1")
-    top_keys = Numbers("<u2")
-    top_weights = Numbers("<u2")
+    top_keys, top_weights = Numbers("<u2"), Numbers("<u2")
     value_norms = Numbers()
 
     score = traitlets.Int(0).tag(sync=True)

@@ -24,7 +24,7 @@ class HeadSource:
         name: what stands on the tab: "trained".
         q: projected queries [T, d], all heads side by side.
         k: projected keys [T, d].
-        origin: where they come from, told to the reader: "random (seed 0)", "trained (seed 3)".
+        origin: where they come from, shown to the reader: "random (seed 0)", "trained (seed 3)".
         num_heads: the number of heads at the start; if left out, as many as `heads` has names, or
             the largest of 4, 3, 2, 1 that divides d. Of trained ones, what they were trained with.
         heads: what each of those heads is called, if anything.
@@ -60,8 +60,7 @@ class HeadSource:
             name: what stands on the tab.
 
         Raises:
-            TypeError: tokens or rules that aren't strings.
-            ValueError: no tokens or too many; no rules, one that isn't known, or one twice.
+            TypeError, ValueError: tokens or rules that aren't as above.
         """
         tokens, rules = checked_texts("tokens", tokens), checked_texts("rules", rules)
         require_few("tokens", tokens)
@@ -101,12 +100,7 @@ class HeadSource:
         return cls(name, q, k, origin, module.num_heads)
 
     def checked(self, T: int, causal: bool) -> tuple[Tensor, Tensor, dict[str, object]]:
-        """Return q and k as float32 [T, d], and what the browser gets beside them, or raise.
-
-        Args:
-            T: the number of tokens.
-            causal: the explorer's mask at the start.
-        """
+        """Return q and k as float32 [T, d], and what the browser gets beside them, or raise."""
         for name in ("name", "origin"):
             require_text(name, getattr(self, name))
         q, k = checked_queries_and_keys(self.q, self.k, T)

@@ -55,7 +55,7 @@ class HeadExplorer(CourseWidget):
         source (int): the chosen tab.
         num_heads (int): into how many heads the d columns are cut.
         causal (bool): whether no query may look to the right.
-        to_largest (bool): whether colors run to the largest weight that is to be seen, not to 1.
+        to_largest (bool): whether colors run to the largest weight that is shown, not to 1.
         head (int): the enlarged head, 0-based as in `weights[:, head]`.
         pinned (int): a head that stands beside it; -1 for none.
         token (int): the token whose row is shown in all heads.
@@ -76,7 +76,7 @@ class HeadExplorer(CourseWidget):
         causal: whether the causal mask is on at the start.
         token: the token whose row is shown at the start, by its place, or by itself where it stands
             once; the last if left out.
-        origin: where the weights come from, told to the reader: "random (seed 0)",
+        origin: where the weights come from, shown to the reader: "random (seed 0)",
             "hand-built", "trained (seed 3)".
 
     Raises:
@@ -88,8 +88,7 @@ class HeadExplorer(CourseWidget):
     summary = summary_trait(SUMMARY)
 
     tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
-    q = Numbers()
-    k = Numbers()
+    q, k = Numbers(), Numbers()
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
@@ -133,9 +132,8 @@ class HeadExplorer(CourseWidget):
             causal, token: as for HeadExplorer.
 
         Raises:
-            TypeError: sources that aren't HeadSources; and what HeadExplorer raises.
-            ValueError: no sources, two of one name, or rules made of other tokens; and what
-                HeadExplorer raises, for all sources.
+            TypeError, ValueError: as HeadExplorer, for all sources; two sources have one name, or
+                one follows rules for other tokens.
         """
         explorer = cls.__new__(cls)  # not by __init__, which takes one q and one k
         explorer._start(tokens, _checked_sources(sources), causal, token)
@@ -155,16 +153,11 @@ class HeadExplorer(CourseWidget):
         """Explore the heads of an attnlib attention on one sequence.
 
         Args:
-            module: its projections W_q and W_k make q and k; the slider starts at its head count.
-                Not one with grouped heads, whose k has fewer columns than q: there is no slider
-                that cuts both alike.
-            x: the module's input, [T, d] or [1, T, d].
+            module, x: as for `HeadSource.from_module`.
             tokens, causal, token, origin: as for HeadExplorer.
 
         Raises:
-            TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
-            ValueError: x of another shape, a module with grouped heads or other keys than x; and
-                what HeadExplorer raises.
+            TypeError, ValueError: as `HeadSource.from_module` and HeadExplorer.
         """
         source = HeadSource.from_module("as given", module, x, origin=origin)
         return cls.of_sources(tokens, [source], causal=causal, token=token)

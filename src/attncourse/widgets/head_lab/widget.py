@@ -30,7 +30,7 @@ SMALL_SUMMARY = (
 SYMBOLS = [4, 8, 16]
 STEPS = [400, 1200, 3000]
 MOST_SEEDS = 1000  # what a reader can tell apart
-HELD_OUT = 300  # sentences; the browser is asked about them again and again while it trains
+HELD_OUT = 300  # sentences, on which the browser evaluates again and again while it trains
 SENTENCE = "the big king gave a very strange sister their nephew ."
 
 # The tasks with two needs. A browser learns them from small batches in seconds; with this learning

@@ -47,7 +47,7 @@ class HeadMute(CourseWidget):
         tokens: T strings.
         labels: h strings; "head 1", "head 2", ... if left out.
         token: the token that is shown at the start.
-        origin: where the numbers come from, told to the reader: "random (seed 3)", "hand-built",
+        origin: where the numbers come from, shown to the reader: "random (seed 3)", "hand-built",
             "trained (seed 3)".
 
     Raises:
@@ -61,8 +61,7 @@ class HeadMute(CourseWidget):
 
     tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     labels = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
-    parts = Numbers()
-    bias = Numbers()
+    parts, bias = Numbers(), Numbers()
     h = traitlets.Int(read_only=True).tag(sync=True)
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
@@ -133,12 +132,12 @@ class HeadMute(CourseWidget):
             tokens, token, origin: as for HeadMute.
 
         Raises:
-            TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
-            ValueError: x of another shape, or parts that don't sum to the module's output; and what
-                HeadMute raises.
+            TypeError, ValueError: an argument isn't as above, or the parts don't sum to the
+                module's output.
         """
-        otherwise = "pass what its heads add to HeadMute(parts, bias, tokens=tokens)"
-        rows = checked_rows(module, x, otherwise)
+        rows = checked_rows(
+            module, x, "pass what its heads add to HeadMute(parts, bias, tokens=tokens)"
+        )
         bias = module.W_o.bias
         with torch.no_grad():
             output, _ = module(rows[None], causal=causal)

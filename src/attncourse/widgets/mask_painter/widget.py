@@ -48,7 +48,7 @@ class MaskPainter(CourseWidget):
         mask: boolean [T, T], True = may look, at the start; everything if left out.
         meant_causal: whether a look to the right is called a leak; if left out, whether the mask at
             the start has none. A preset says it anew, and so does the reader.
-        origin: where q and k come from, told to the reader: "random (seed 0)", "hand-built".
+        origin: where q and k come from, shown to the reader: "random (seed 0)", "hand-built".
 
     Raises:
         TypeError, ValueError: an argument isn't as above; the message names it.
@@ -60,8 +60,7 @@ class MaskPainter(CourseWidget):
     )
 
     tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
-    q = Numbers()
-    k = Numbers()
+    q, k = Numbers(), Numbers()
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)

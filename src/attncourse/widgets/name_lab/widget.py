@@ -16,7 +16,7 @@ from attnlib.model import TransformerModel
 RECIPE = RECIPES["names"]
 COUNTS = [1, 2, 4, 8]
 MOST_SEEDS = 1000  # what a reader can tell apart
-HELD_OUT = 300  # names; the browser is asked about them again and again while it trains
+HELD_OUT = 300  # names, on which the browser evaluates again and again while it trains
 COUNTED = 5_000  # names that guesses which only count have seen
 HOTTEST = 2
 LETTERS = names.length - 1  # the most that a name has
@@ -28,7 +28,7 @@ class NameLab(CourseWidget):
 
     The model is that of `RECIPES["names"]`, the names are `attncourse.tasks.names`. The reader
     chooses a number of heads and presses Train. The loss on names that are held out falls past what
-    is to be had without looking back (all letters alike; how common each is; the letter before),
+    guesses cost that don't look back (all letters alike; how common each is; the letter before),
     towards that of an oracle that knows the rules. Meanwhile the model makes up names, each of them
     checked. A beginning that the reader types shows the chances of the next letter, and where each
     head looks from the last one. The browser trains, bit for bit, what `train` does. In a

@@ -65,7 +65,7 @@ class OnlineSoftmax(CourseWidget):
             out.
         values: [T, d] with d from 1 to 3, from -1000 to 1000; if left out, scores must be, too.
         block, step, method: at the start; blocks of 2 if left out.
-        origin: where scores and values come from, told to the reader: "random". If they are left
+        origin: where scores and values come from, shown to the reader: "random". If they are left
             out, it says that they are built by hand.
 
     Raises:
@@ -80,8 +80,7 @@ class OnlineSoftmax(CourseWidget):
 
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
-    values = Numbers()
-    start_scores = Numbers()
+    values, start_scores = Numbers(), Numbers()
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
     scores = tensor_trait(lambda widget: (widget.T,))
     block = traitlets.Int(2).tag(sync=True)

@@ -49,8 +49,8 @@ class QueryCompass(CourseWidget):
         query: two numbers; the first key if left out.
         labels: T names, each for a key and its value.
         temperature: at the start.
-        origin: where keys and values come from, told to the reader: "hand-built".
-        details: False leaves the two planes alone, for somebody who meets them first: no formula,
+        origin: where keys and values come from, shown to the reader: "hand-built".
+        details: False leaves the two planes alone, for a reader who meets them first: no formula,
             no temperature, no buttons, no table, and nothing that tells where the output goes.
 
     Raises:
@@ -62,8 +62,7 @@ class QueryCompass(CourseWidget):
         "A query to drag among keys, its weights, and its output inside the hull of the values."
     )
 
-    k = Numbers()
-    v = Numbers()
+    k, v = Numbers(), Numbers()
     T = traitlets.Int(read_only=True).tag(sync=True)
     labels = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)

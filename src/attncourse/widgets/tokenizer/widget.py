@@ -42,7 +42,7 @@ class Tokenizer(CourseWidget):
             `attncourse.training.pair_counts` returns them; then `vocabulary` is needed.
         vocabulary: the V letters; the last is the boundary, which stands before and after a
             text.
-        origin: what tokenizer and counts have learned from, told to the reader.
+        origin: what tokenizer and counts have learned from, shown to the reader.
 
     Raises:
         TypeError, ValueError: an argument isn't as above; the message names it.
