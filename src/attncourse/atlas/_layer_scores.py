@@ -3,6 +3,7 @@
 O(T) numbers per head are kept: sums for the scores and, of the text that is shown, its picture.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -56,11 +57,7 @@ class LayerView:
         self.name, self.T = name, T
         self._ids = ids[None]
         self._seen = 0  # rows
-        self._sums = {
-            name: TargetSums(T)
-            for name in ("previous token", "first token", "same token", "same token before",
-                         "induction")
-        }  # fmt: skip
+        self._sums = defaultdict[str, TargetSums](lambda: TargetSums(T))  # by pattern
         self._entropies = EntropySums()
         self._offsets = OffsetSums(min(REACH, T // 2))
         self._attends_forward = False

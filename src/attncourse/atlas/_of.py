@@ -12,7 +12,7 @@ from torch import Tensor
 from attncourse._bar import opened_bar
 from attncourse.atlas._aggregate import is_causal, scores_of
 from attncourse.atlas._atlas import Atlas
-from attncourse.atlas._backends import FunctionReader, OwnReader, Reader
+from attncourse.atlas._backends import FunctionReader, OwnReader
 from attncourse.atlas._layer_scores import Layer, TextView
 from attncourse.atlas._loading import load_model, load_tokenizer
 from attncourse.atlas._texts import Text, checked_texts, needs_tokenizer, pieces_of
@@ -20,6 +20,7 @@ from attncourse.atlas._transformers import TransformersReader, is_transformers_m
 from attnlib.checks import checked_list, require_count, require_flag, require_text
 from attnlib.model import TransformerModel
 
+Reader = OwnReader | FunctionReader | TransformersReader
 Texts = Iterable[str | Sequence[int] | Tensor] | Mapping[str, Any]
 READING = threading.RLock()  # a model is set up while it reads: a second thread would see that
 

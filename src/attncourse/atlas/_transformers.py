@@ -48,7 +48,7 @@ def is_transformers_model(model: object) -> bool:
 class TransformersReader:
     """A model of transformers. It is left as it was."""
 
-    library: str | None = "transformers"
+    library = "transformers"
 
     def __init__(self, model: Any) -> None:
         config = model.config

@@ -7,20 +7,9 @@ its dice in the same order.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from attncourse.tasks._lexicon import CATEGORY, CHANCES, DATA, KINDS, PERSONS, SHAPES, WORDS
 from attnlib.rng import Sfc32
-
-
-class Walk(Protocol):
-    """What goes through the grammar: it draws a sentence, or reads one."""
-
-    def comes(self, probability: float, *categories: str) -> bool:
-        """Return whether a word of these categories comes next."""
-
-    def take(self, category: str) -> int:
-        """Go on after a word of this category; return its place."""
 
 
 @dataclass
@@ -41,7 +30,7 @@ class Plan:
     predicate: int = -1
 
 
-def walk_through(walk: Walk) -> Plan:
+def walk_through(walk: "Drawing | Reading") -> Plan:
     """Go through a sentence: subject, clause, verb, object, and what the shape adds."""
     plan = Plan()
     partners = plan.partners
@@ -82,7 +71,7 @@ def walk_through(walk: Walk) -> Plan:
     return plan
 
 
-def _noun_phrase(walk: Walk, plan: Plan, determiner: int | None) -> int:
+def _noun_phrase(walk: "Drawing | Reading", plan: Plan, determiner: int | None) -> int:
     """Go through adverb, adjectives and noun; return the noun's place."""
     adverb, adjectives = None, []
     if walk.comes(CHANCES["adjective"], "adverb", "adjective"):
@@ -110,11 +99,11 @@ class Drawing:
         self.categories: list[str] = []
 
     def comes(self, probability: float, *categories: str) -> bool:
-        """Throw a die."""
+        """Return by a die whether a word of these categories comes next."""
         return self._rng.happens(probability)
 
     def take(self, category: str) -> int:
-        """Note that a word of this category comes here."""
+        """Go on after a word of this category; return its place."""
         self.categories.append(category)
         return len(self.categories) - 1
 
@@ -160,7 +149,7 @@ class Reading:
         self._candidates: list[str] = []  # all that was asked for at this place
 
     def comes(self, probability: float, *categories: str) -> bool:
-        """Look at the next word."""
+        """Return whether the next word is of these categories and fits."""
         candidates = [word for category in categories for word in self._fitting(category)]
         self._candidates += candidates
         return self._next() in candidates

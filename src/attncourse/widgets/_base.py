@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anywidget
+import numpy as np
 import traitlets
 from torch import Tensor
 
@@ -18,8 +19,20 @@ class CourseWidget(anywidget.AnyWidget):
         known = self.traits()
         # Before ipywidgets' own `__init__`, so that the browser gets them with the first state.
         for name in [name for name in values if known[name].read_only]:
-            self.set_trait(name, values.pop(name))
+            self.set_trait(name, _plain(values.pop(name)))
         super().__init__(**values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, _plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy's numbers as Python's, which traits and JSON want, also within lists, dicts."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if type(value) is list else value
 
 
 class Numbers(traitlets.Bytes):

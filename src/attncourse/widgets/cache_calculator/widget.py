@@ -129,18 +129,13 @@ class CacheCalculator(CourseWidget):
     ) -> None:
         require_one_of("model", model, [known.name for known in MODELS])
         known = next(known for known in MODELS if known.name == model)
-        if num_kv_heads is None:
-            num_kv_heads = known.num_kv_heads if num_heads is None else num_heads
-        num_heads = known.num_heads if num_heads is None else num_heads
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        given = {"layers": layers, "num_heads": num_heads, "num_kv_heads": num_kv_heads}
+        given |= {"d_k": d_k, "tokens": tokens}
         sizes = {
-            "layers": known.layers if layers is None else layers,
-            "num_heads": num_heads,
-            "num_kv_heads": num_kv_heads,
-            "d_k": known.d_k if d_k is None else d_k,
-            "tokens": known.tokens if tokens is None else tokens,
-            "sequences": sequences,
-            "memory": memory,
+            name: getattr(known, name) if value is None else value for name, value in given.items()
         }
+        sizes |= {"sequences": sequences, "memory": memory}
         for name, size in sizes.items():
             require_positive_int(name, size)
             require_within(name, size, 1, MOST[name])

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterable
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from attncourse._words import counted
 from attncourse.widgets._inputs import checked_numbers
 from attnlib.checks import checked_list, checked_texts, require_whole_numbers, shape_of
 from attnlib.weight_checks import require_attention
@@ -87,7 +89,7 @@ def _checked_layers(layers: Iterable[int] | None, L: int) -> list[int]:
         return list(range(L))
     chosen = checked_list("layers", layers)
     for layer in chosen:
-        if isinstance(layer, bool) or not isinstance(layer, int):
+        if isinstance(layer, bool) or not isinstance(layer, Integral):
             raise TypeError(f"layers must be whole numbers, got {type(layer).__name__} ({layer!r})")
         if not 0 <= layer < L:
             raise ValueError(f"layers must be of 0 to {L - 1} (0-based), got {layer}")
@@ -165,17 +167,13 @@ def _packed_keys(keys: Tensor, T: int) -> Tensor:
 def _about(atlas: "Atlas", layers: list[int], T: int) -> list[str]:
     """Return sentences that say which heads and which texts these are."""
     L, h = atlas.maps.shape[:2]
-    heads = f"{_many(L, 'layer')} of {_many(h, 'head')}"
+    heads = f"{counted(L, 'layer')} of {counted(h, 'head')}"
     if len(layers) < L:
-        heads += f", {_many(len(layers), 'layer')} of them shown"
+        heads += f", {counted(len(layers), 'layer')} of them shown"
     together = sum(map(len, atlas.texts))
-    texts = f"{_many(len(atlas.texts), 'text')} ({_many(together, 'token')})"
+    texts = f"{counted(len(atlas.texts), 'text')} ({counted(together, 'token')})"
     which = f"text {atlas.shown + 1}" if len(atlas.texts) > 1 else "the text"
     return [
         f"{heads}; scores are of {texts}.",
-        f"Maps and rows are of {which}, {_many(T, 'token')} long.",
+        f"Maps and rows are of {which}, {counted(T, 'token')} long.",
     ]
-
-
-def _many(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import traitlets
 
+from attncourse._words import counted
 from attncourse.tasks import concord
 from attncourse.training import RECIPES
 from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
@@ -197,7 +198,7 @@ class HeadLab(CourseWidget):
     def __repr__(self) -> str:
         state = "trained" if self.trained else "not trained"
         task = "" if self.task == "concord" else f"{self.task}, "
-        heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"
+        heads = counted(self.num_heads, "head")
         return f"HeadLab({task}{heads}, seed {self.seed}, {state}, muted={self.muted})"
 
 

@@ -4,6 +4,7 @@ from functools import cache
 
 import traitlets
 
+from attncourse._words import counted
 from attncourse.tasks import names
 from attncourse.training import RECIPES, held_out_sentences
 from attncourse.training.name_guesses import name_guesses
@@ -113,7 +114,7 @@ class NameLab(CourseWidget):
         )
 
     def __repr__(self) -> str:
-        heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"
+        heads = counted(self.num_heads, "head")
         state = "trained" if self.trained else "not trained"
         return f"NameLab({heads}, seed {self.seed}, {state}, beginning={self.beginning!r})"
 

@@ -1,6 +1,7 @@
 """Predict: a question to commit to before the page answers it."""
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import traitlets
 
@@ -99,7 +100,7 @@ def _checked_choices(choices: Sequence[str]) -> list[str]:
 def _checked_answers(answer: int | Sequence[int], choices: list[str]) -> list[int]:
     answers = list(answer) if isinstance(answer, Sequence) else [answer]
     for index in answers:
-        if isinstance(index, bool) or not isinstance(index, int):
+        if isinstance(index, bool) or not isinstance(index, Integral):
             raise TypeError(
                 f"answer must be the index of a choice, or several, got {answer!r}: "
                 "count the choices from 0"
