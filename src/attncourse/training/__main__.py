@@ -17,9 +17,8 @@ from attncourse import data
 from attncourse.tasks import names
 from attncourse.training.changed_world import VARIABLE
 from attncourse.training.loop import Trained, held_out_sentences, train
-from attncourse.training.name_guesses import name_guesses
 from attncourse.training.recipes import RECIPES
-from attncourse.training.sampling import sample_names, share_of_names
+from attncourse.training.sampling import name_guesses, sample_names, share_of_names
 from attncourse.training.saving import Comparison, compare, save
 from attncourse.training.sweeps import EARLY, SWEEPS, differences, run
 from attndoctor.cli import echo
