@@ -54,15 +54,12 @@ def counts_of(spec: dict[str, Any], offered: list[int]) -> list[int]:
 
 def _require_known(spec: dict[str, Any]) -> None:
     (block,) = spec["blocks"]
-    parts = {"final_norm": spec["final_norm"], "feed_forward": block["feed_forward"]}
-    parts |= {f"norms[{i}]": norm for i, norm in enumerate(block["norms"])}
-    found: dict[str, Any] = {name: spec[name] for name in ("positions", "tied") if name in spec}
+    parts = {"": spec, "final_norm.": spec["final_norm"], "feed_forward.": block["feed_forward"]}
+    parts |= {f"norms[{i}].": norm for i, norm in enumerate(block["norms"])}
     for place, part in parts.items():
-        for name in ("activation", "gain"):
+        for name in ("positions", "tied", "activation", "gain"):
             if part is not None and name in part:
-                found[f"{place}.{name}"] = part[name]
-    for name, value in found.items():
-        raise ValueError(f"model must have no {name}={value!r}: {BROWSER}")
+                raise ValueError(f"model must have no {place}{name}={part[name]!r}: {BROWSER}")
 
 
 def _require_concord(spec: dict[str, Any]) -> None:
