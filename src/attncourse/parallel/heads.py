@@ -30,7 +30,7 @@ ATTENTION: dict[str, ParallelStyle] = {
 }
 FEED_FORWARD: dict[str, ParallelStyle] = {"W_1": ColwiseParallel(), "W_2": RowwiseParallel()}
 
-# All three projections read one x. Told so, PyTorch sums their gradients of x before it exchanges
+# All three projections read one x. With this, PyTorch sums their gradients of x before it exchanges
 # them: once in place of three times.
 ONE_INPUT = PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Replicate())
 

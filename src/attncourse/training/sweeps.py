@@ -23,7 +23,7 @@ from attncourse.training.fixed_weights import FixedWeights
 from attncourse.training.loop import Trained, held_out_sentences, train
 from attncourse.training.recipe import Recipe
 from attncourse.training.recipes import PLACES, RECIPES
-from attncourse.training.saving import DIGITS, TOLERANCE, versions
+from attncourse.training.saving import TOLERANCE, rounded, versions
 from attnlib.model import TransformerModel
 from attnlib.patterns import induction_score, relation_mass
 
@@ -32,27 +32,16 @@ EARLY = 10  # first steps whose losses are saved
 
 @dataclass(frozen=True)
 class Sweep:
-    """Trainings that are told apart by the number of heads and the seed.
-
-    Attributes:
-        name: what the sweep is called.
-        trials: recipes, by what sets them apart; each is trained with every number of heads.
-        heads: the numbers of heads.
-        seeds: from how many seeds each is trained: 0, 1, ...
-        make: what makes the models, as for `train`.
-        homes: whether it is kept, too, which head finds the partners of each relation.
-        watch: what is to be known of a model, and of what it gets right, `every` so many steps: a
-            function of the model and the held-out sentences.
-    """
+    """Trainings that differ in the number of heads and the seed."""
 
     name: str
-    trials: Mapping[str, Recipe]
+    trials: Mapping[str, Recipe]  # by what sets them apart; each with every number of heads
     heads: Sequence[int]
-    seeds: int
+    seeds: int  # how many: 0, 1, ...
     make: Callable[..., Any] = TransformerModel.of_sizes
-    homes: bool = False
-    watch: Callable[[TransformerModel, Batch], list[float]] | None = None
-    every: int | None = None
+    homes: bool = False  # whether to keep which head finds the partners of each relation
+    watch: Callable[[TransformerModel, Batch], list[float]] | None = None  # of held-out sentences
+    every: int | None = None  # steps between two calls of `watch`
 
     def train(self, trial: str, h: int, seed: int, *, stop: int | None = None) -> Trained:
         """Train one of the models; `stop` ends the training after so many steps."""
@@ -160,25 +149,22 @@ def run(sweep: Sweep) -> SweepCard:
 
 
 def _found(sweep: Sweep, which: tuple[str, int, int], trained: Trained) -> dict[str, Any]:
-    """Return what is kept of a training."""
     final = trained.final
     found: dict[str, Any] = dict(zip(("trial", "heads", "seed"), which, strict=True))
     found |= {
         "digest": trained.digest,
         "seconds": round(trained.seconds, 1),
-        "losses": _rounded(trained.losses[:EARLY]),
-        "joint": round(final.joint, DIGITS),
-        "relations": {name: round(share, DIGITS) for name, share in final.relations.items()},
+        "losses": rounded(trained.losses[:EARLY]),
+        "joint": rounded(final.joint),
+        "relations": rounded(final.relations),
     }
     if sweep.homes:
         found["homes"] = _homes(trained)
     if sweep.watch is not None:
         found["steps"] = list(trained.evaluations)
         seen = trained.evaluations.values()
-        found["right"] = {
-            name: _rounded([one.relations[name] for one in seen]) for name in final.relations
-        }
-        found["watched"] = [_rounded(numbers) for numbers in trained.watched.values()]
+        right = {name: [one.relations[name] for one in seen] for name in final.relations}
+        found |= {"right": rounded(right), "watched": rounded([*trained.watched.values()])}
     return found
 
 
@@ -194,10 +180,10 @@ def _homes(trained: Trained) -> dict[str, int]:
 
 def settings_of(sweep: Sweep) -> dict[str, dict[str, Any]]:
     """Return each trial's recipe as plain JSON, without the number of heads."""
-    told = {name: recipe.as_json() for name, recipe in sweep.trials.items()}
-    for settings in told.values():
+    found = {name: recipe.as_json() for name, recipe in sweep.trials.items()}
+    for settings in found.values():
         settings["model"].pop("num_heads", None)
-    return told
+    return found
 
 
 def differences(sweep: Sweep, card: SweepCard) -> list[str]:
@@ -210,9 +196,5 @@ def differences(sweep: Sweep, card: SweepCard) -> list[str]:
         now = sweep.train(trial, most, 0, stop=EARLY).losses
         saved = card.values("losses", trial)[-1][0]
         if max(abs(a - b) for a, b in zip(now, saved, strict=True)) > TOLERANCE:
-            found.append(f"{trial}, {most} heads: losses {_rounded(now)}, saved {saved}")
+            found.append(f"{trial}, {most} heads: losses {rounded(now)}, saved {saved}")
     return found
-
-
-def _rounded(values: Sequence[float]) -> list[float]:
-    return [round(value, DIGITS) for value in values]
