@@ -96,9 +96,9 @@ class Answer(anywidget.AnyWidget):
         numbers = [group.to(torch.float64).flatten() for group in known]
         fixed: dict[str, object] = {"kind": kind, "titles": titles, "labels": labels}
         fixed |= {"verdicts": [_as_words(verdict) for verdict in different]}
-        fixed |= {"table": table.numpy().astype("<u2").tobytes(), "groups": groups, "pick": pick}
+        fixed |= {"table": table.numpy().astype("<u2").tobytes(), "groups": groups}
         fixed |= {"known": torch.cat(numbers).numpy().astype("<f8").tobytes() if numbers else b""}
-        fixed |= {"tolerance": float(tolerance), "near": float(near)}
+        fixed |= {"tolerance": float(tolerance), "near": float(near), "pick": int(pick)}
         set_fixed(self, fixed)
         super().__init__(given=_untouched(kind, sizes))
 

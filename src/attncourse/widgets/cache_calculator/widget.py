@@ -158,14 +158,16 @@ class CacheCalculator(anywidget.AnyWidget):
         for name, size in sizes.items():
             require_positive_int(name, size)
             require_within(name, size, 1, MOST[name])
+            sizes[name] = int(size)
         require_positive_int("bytes_per_number", bytes_per_number)
         require_one_of("bytes_per_number", bytes_per_number, BYTES)
         heads = [sizes.pop("num_heads"), sizes.pop("num_kv_heads")]
         _require_shared_evenly(*heads)
         latent = _checked_latent(known.latent if latent is None else latent)
+        sizes["bytes_per_number"] = int(bytes_per_number)
         models = [entry._asdict() | {"latent": list(entry.latent)} for entry in MODELS]
         set_fixed(self, {"models": models})
-        super().__init__(heads=heads, latent=latent, bytes_per_number=bytes_per_number, **sizes)
+        super().__init__(heads=heads, latent=latent, **sizes)
 
     @property
     def bytes_per_token(self) -> int:
@@ -214,4 +216,4 @@ def _checked_latent(latent: Sequence[int]) -> list[int]:
     if latent:
         require_within("latent's d_c", latent[0], 1, WIDEST_LATENT)
         require_within("latent's d_R", latent[1], 0, WIDEST)
-    return latent
+    return [int(size) for size in latent]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -86,13 +87,13 @@ def _checked_layers(layers: Iterable[int] | None, L: int) -> list[int]:
         return list(range(L))
     chosen = checked_list("layers", layers)
     for layer in chosen:
-        if isinstance(layer, bool) or not isinstance(layer, int):
+        if isinstance(layer, bool) or not isinstance(layer, Integral):
             raise TypeError(f"layers must be whole numbers, got {type(layer).__name__} ({layer!r})")
         if not 0 <= layer < L:
             raise ValueError(f"layers must be of 0 to {L - 1} (0-based), got {layer}")
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"layers must be at least one, each once, got {chosen}")
-    return chosen
+    return [int(layer) for layer in chosen]
 
 
 def _require_room(L: int, size: tuple[int, int, int, int, int], *, has_values: bool) -> None:

@@ -194,7 +194,7 @@ class HeadLab(anywidget.AnyWidget):
             from_weights=from_weights,
             sentence=_checked_sentence(sentence),
             muted=_checked_heads(muted, self.counts[-1]),
-            **numbers,
+            **{name: int(value) for name, value in numbers.items()},
         )
 
     def __repr__(self) -> str:
@@ -220,4 +220,4 @@ def _checked_heads(muted: Sequence[int], most: int) -> list[int]:
     for head in heads:
         require_count("each of muted", head)
         require_within("each of muted", head, 0, most - 1)
-    return sorted(set(heads))
+    return sorted({int(head) for head in heads})

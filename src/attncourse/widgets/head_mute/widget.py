@@ -110,7 +110,7 @@ class HeadMute(anywidget.AnyWidget):
         fixed["parts"] = float32_bytes(parts)
         fixed["bias"] = b"" if bias is None else float32_bytes(bias)
         set_fixed(self, fixed)
-        super().__init__(token=token)
+        super().__init__(token=int(token))
 
     @classmethod
     def from_module(

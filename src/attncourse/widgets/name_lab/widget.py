@@ -110,7 +110,8 @@ class NameLab(anywidget.AnyWidget):
         model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": COUNTS[0]})
         set_fixed(self, {"spec": model.spec(), "guesses": dict(_guesses())})
         set_fixed(self, {"digests": known_digests(RECIPE.name)})
-        super().__init__(beginning=beginning, temperature=float(temperature), **numbers)
+        whole = {name: int(value) for name, value in numbers.items()}
+        super().__init__(beginning=beginning, temperature=float(temperature), **whole)
 
     def __repr__(self) -> str:
         """Say what is shown."""

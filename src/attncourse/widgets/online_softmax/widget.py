@@ -131,7 +131,7 @@ class OnlineSoftmax(anywidget.AnyWidget):
         fixed: dict[str, object] = {"T": len(scores), "d": values.shape[1], "origin": origin}
         fixed |= {"values": float32_bytes(values), "start_scores": float32_bytes(scores)}
         set_fixed(self, fixed)
-        super().__init__(scores=scores, block=block, step=step, method=method)
+        super().__init__(scores=scores, block=int(block), step=int(step), method=method)
 
     def __repr__(self) -> str:
         """Say what is shown, without the numbers."""

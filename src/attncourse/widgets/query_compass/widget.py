@@ -116,7 +116,7 @@ class QueryCompass(anywidget.AnyWidget):
         fixed: dict[str, object] = {"k": float32_bytes(keys), "v": float32_bytes(values)}
         fixed |= {"T": T, "labels": labels, "origin": origin, "details": details}
         set_fixed(self, fixed)
-        super().__init__(query=query, temperature=temperature)
+        super().__init__(query=[float(number) for number in query], temperature=float(temperature))
 
     def __repr__(self) -> str:
         """Say what is shown, without the bytes."""

@@ -95,7 +95,7 @@ class Tokenizer(anywidget.AnyWidget):
         fixed["merges"] = torch.tensor(tokenizer.merges).numpy().astype("<u2").tobytes()
         fixed["counts"] = b"" if counts is None else _count_bytes(counts, len(letters))
         set_fixed(self, fixed)
-        super().__init__(text=text, num_merges=num_merges)
+        super().__init__(text=text, num_merges=int(num_merges))
 
     def __repr__(self) -> str:
         """Say what is shown, without the bytes."""
