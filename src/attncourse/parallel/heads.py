@@ -101,6 +101,6 @@ def require_splittable(module: nn.Module, processes: int) -> None:
             number = getattr(part, name, 0) if isinstance(part, parted) else 0
             if number % processes:
                 raise ValueError(
-                    f"{place}{name} must be divisible by the number of processes, got {number} "
-                    f"over {processes}: processes may be one of {divisors_of(number)}"
+                    f"processes must divide {place}{name}={number}, got {processes}: "
+                    f"it may be one of {divisors_of(number)}"
                 )

@@ -109,6 +109,7 @@ def train(
     require_count("seed", seed)
     if seed >= OF_HELD_OUT:
         raise ValueError(f"seed must be below 2^31, got {seed}")
+    seed = int(seed)
     require_flag("progress", progress)
     if evaluate_every is not None:
         require_positive_int("evaluate_every", evaluate_every)

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from attncourse.tasks import Task
 from attnlib.checks import (
     require_count,
@@ -99,14 +101,13 @@ class Recipe:
 
     def as_json(self) -> dict[str, Any]:
         """Return the recipe as plain JSON, the task by its name."""
-        values = {own.name: getattr(self, own.name) for own in dataclasses.fields(self)}
-        return values | {
-            "task": self.task.name,
-            "model": {name: _plain(value) for name, value in self.model.items()},
-            "betas": list(self.betas),
-        }
+        values = {own.name: _plain(getattr(self, own.name)) for own in dataclasses.fields(self)}
+        values |= {"task": self.task.name, "betas": [_plain(beta) for beta in self.betas]}
+        return values | {"model": {name: _plain(value) for name, value in self.model.items()}}
 
 
 def _plain(value: Any) -> Any:
-    """Return an option as JSON has it: a norm by its name."""
+    """Return an option as JSON has it: a norm by its name, numpy's numbers as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
     return value.__name__ if isinstance(value, type) else value

@@ -126,7 +126,7 @@ def _checked_depths(depths: Sequence[int]) -> list[int]:
         require_positive_int("every depth", depth)
     if len(depths) < 2 or any(a >= b for a, b in pairwise(depths)):
         raise ValueError(f"depths must be at least two, each larger than the last, got {depths}")
-    return depths
+    return [int(depth) for depth in depths]
 
 
 def _require_panels(panels: Mapping[str, str]) -> None:

@@ -57,7 +57,7 @@ class ClockHands(CourseWidget):
         require_positive_int("d", d)
         require_one_of("d", d, WIDTHS)
         require_flag("rotary", rotary)
-        super().__init__(position=position, other=other, d=d, rotary=rotary)
+        super().__init__(position=int(position), other=int(other), d=int(d), rotary=rotary)
 
     def __repr__(self) -> str:
         kind = "rotary" if self.rotary else "sinusoidal"

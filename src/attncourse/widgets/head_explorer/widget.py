@@ -234,7 +234,7 @@ def _place_of(token: int | str | None, tokens: Sequence[str]) -> int:
     if not isinstance(token, str):
         require_count("token", token)
         require_within("token", token, 0, len(tokens) - 1)
-        return token
+        return int(token)
     places = [i for i, other in enumerate(tokens) if other == token]
     if len(places) != 1:
         found = f"stands at {places}: give its place" if places else "isn't among them"
