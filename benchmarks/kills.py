@@ -39,7 +39,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from measuring import RESULTS, save, show
-from rich.progress import track
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))  # before what is installed
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # for the tools that tests share
@@ -317,6 +316,24 @@ def show_tests(killed: dict[Mutation, set[str]], functions: set[str]) -> None:
     print(f"{len(idle)} of {len(functions)} test functions kill none:", *idle, sep="\n  ")
 
 
+def run_all(
+    forks: Forks, mutants: list[Mutation], *, first: bool
+) -> tuple[Outcome, dict[Mutation, Outcome]]:
+    """Run the tests without a mutant, then on each; leave out those that fail anyway."""
+    [(_, unchanged)] = forks.outcomes([None])
+    if unchanged.killers:
+        print("left out, since they fail without a mutant, too:", *unchanged.killers, sep="\n  ")
+    forks.left_out = set(unchanged.killers)
+    forks.first = first
+    forks.limit = int(3 * unchanged.seconds) + 20
+    outcomes = {}
+    for mutant, outcome in forks.outcomes(mutants):
+        outcomes[mutant] = outcome
+        print(f"\r{len(outcomes)} of {len(mutants)} mutants", end="", flush=True)
+    print()
+    return unchanged, outcomes
+
+
 def keep(room: str, name: str, record: dict) -> None:
     """Write a record beside those of other rooms, and of this room under other names."""
     path = RESULTS / "kills-cpu.json"
@@ -347,20 +364,10 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         forks = Forks(tests, arguments.thorough, arguments.processes, Path(folder))
-        [(_, unchanged)] = forks.outcomes([None])
-        forks.left_out = set(unchanged.killers)
-        forks.first = arguments.first
-        forks.limit = int(3 * unchanged.seconds) + 20
-        found = forks.outcomes(mutants)
-        outcomes = dict(track(found, arguments.room, len(mutants), auto_refresh=False))
-    if unchanged.killers:
-        print("left out, since they fail without a mutant, too:", *unchanged.killers, sep="\n  ")
+        unchanged, outcomes = run_all(forks, mutants, first=arguments.first)
 
-    survivors = [
-        f"{module_of(mutant)}:{mutant.place.lineno}: {change_of(mutant)}"
-        for mutant in mutants
-        if not outcomes[mutant].killers
-    ]
+    names = {m: f"{module_of(m)}:{m.place.lineno}: {change_of(m)}" for m in mutants}
+    survivors = [names[mutant] for mutant in mutants if not outcomes[mutant].killers]
     functions = {function_of(case) for case in unchanged.cases}
     record = {
         "seed": arguments.seed,
@@ -371,10 +378,12 @@ def main() -> None:
         "cases": len(unchanged.cases),
         "CPU seconds": unchanged.seconds,
     }
-    show(f"Room {arguments.room}", list(record), [[f"{value:.4g}" for value in record.values()]])
+    show(f"Room {arguments.room}", list(record), [[f"{value:.5g}" for value in record.values()]])
     print("survivors:", *survivors, sep="\n  ")
     if not arguments.first:
         killed = {m: set(map(function_of, o.killers)) for m, o in outcomes.items() if o.killers}
+        for mutant, killers in killed.items():
+            print(names[mutant], *sorted(killers), sep="\n  ")
         show_tests(killed, functions)
         if arguments.cover:
             rows = [[test, str(number)] for test, number in cover(killed)]
