@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from attncourse.checking.calling import Outcome, as_outputs, call, describe
-from attncourse.checking.exercise import Mistake
+from attncourse.checking.exercises import Mistake
 from attncourse.checking.numbers import as_tensor, holds, plain_numbers
 from attncourse.checking.on_page import NEAR, Numbers
 from attndoctor.check_result import CheckResult

@@ -34,7 +34,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attncourse.checking.exercise import Mistake
+from attncourse.checking.exercises import Mistake
 
 INDENT = "    "
 HEADING = re.compile(r"# (?P<name>\w+)(?:\((?P<arguments>.+)\))?")

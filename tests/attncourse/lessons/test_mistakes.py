@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attncourse.checking.exercise import Mistake, hints_by_name
+from attncourse.checking.exercises import Mistake, hints_by_name
 from attncourse.checking.mistakes import read_mistakes
 
 TEXT = """\

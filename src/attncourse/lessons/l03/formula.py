@@ -8,10 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise, from_museum, hints_by_name
+from attncourse.checking import (
+    CheckResult,
+    Mistake,
+    exercise,
+    from_museum,
+    hints_by_name,
+    read_mistakes,
+)
 from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
 from attndoctor.museum import Exhibit, attend, masks, rows, scale, scores
 from attnlib.functional import scaled_dot_product_attention
 
@@ -117,14 +122,17 @@ def attention(answer: Any) -> CheckResult:
     )
     asked = sum(len(inputs) for _, inputs in stages)
     for mistakes, inputs in stages:
+        praise = (
+            f"The same as attnlib's on {asked} random inputs: without a mask, with one, "
+            "with scores far apart, and with a query that may look nowhere."
+        )
         verdict = check_function(
             answer,
             scaled_dot_product_attention,
             inputs,
             mistakes,
             output_names=["the output", "the weights"],
-            praise=f"The same as attnlib's on {asked} random inputs: without a mask, with one, "
-            "with scores far apart, and with a query that may look nowhere.",
+            praise=praise,
         )
         if not verdict:
             known = any(verdict.message == mistake.hint for mistake in mistakes)

@@ -7,10 +7,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from attncourse.checking.exercise import exercise, hints_by_name
-from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, hints_by_name, read_mistakes
+from attncourse.checking.functions import not_yet
 
 
 def _shares(exponentials: Tensor, axis: int = -1) -> Tensor:

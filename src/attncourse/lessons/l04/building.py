@@ -6,11 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attncourse.checking import CheckResult, Mistake, correct, exercise, not_a_function, not_yet
 from attncourse.checking.calling import as_outputs, call
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
+from attncourse.checking.functions import same_numbers
 from attndoctor import CallError, Diagnosis, diagnose
-from attndoctor.check_result import CheckResult
 from attndoctor.museum import Exhibit, SteppedAttention
 from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
 from attndoctor.museum.masks import AFTER_SOFTMAX, CROSSES, INVERTED, THROWN_AWAY
@@ -122,16 +121,10 @@ MISTAKES = (
     *_on_level(
         0, VIEW, MERGE, HEADS_OF_ONE_TOKEN, NO_SCALE, SQRT_D_MODEL, SOFTMAX_OVER_QUERIES, NO_W_O
     ),
-    Mistake(
-        lambda d, h: _WithoutMask(d, h, steps={}),
-        _REACHED[1] + _UNASKED[1],
-    ),
+    Mistake(lambda d, h: _WithoutMask(d, h, steps={}), _REACHED[1] + _UNASKED[1]),
     _IGNORED,
     *_on_level(1, INVERTED, AFTER_SOFTMAX),
-    Mistake(
-        lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}),
-        _LOUD,
-    ),
+    Mistake(lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}), _LOUD),
     *_on_level(2, CROSSES),
     *_on_level(3, NAN_ROWS, NAN_GRADIENTS, FINITE_MINIMUM),
 )

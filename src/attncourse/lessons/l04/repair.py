@@ -9,12 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise, from_museum
+from attncourse.checking import CheckResult, Lines, Mistake, exercise, from_museum, read_mistakes
 from attncourse.checking.functions import check_function, correct, not_yet
-from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_list
-from attncourse.checking.on_page import Lines
-from attndoctor.check_result import CheckResult
 from attndoctor.museum import attend
 from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
 from attndoctor.museum.scale import (
@@ -132,13 +129,14 @@ def _module_cases() -> list[tuple[Any, ...]]:
 @exercise(mistakes=MENDED_MISTAKES)
 def mended(answer: Any) -> CheckResult:
     """Check the repaired function `attend(x, W_q, W_k, W_v, W_o, num_heads)`."""
+    praise = "All four bugs are gone, on inputs where B, T, h and d_k all differ."
     return check_function(
         answer,
         _with_bugs(()),
         _module_cases(),
         (*MENDED_MISTAKES, *_OTHER_SCALES),
         output_names=["the output"],
-        praise="All four bugs are gone, on inputs where B, T, h and d_k all differ.",
+        praise=praise,
     )
 
 

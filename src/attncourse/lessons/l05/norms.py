@@ -8,11 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from attncourse.checking import CheckResult, Mistake, check_function, exercise, read_mistakes
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking.functions import not_yet
 
 # torch's words where a mean has lost its axis; all sizes of the cases differ, so it always says so
 LOST_AXIS = "must match the size of tensor"
@@ -47,14 +45,11 @@ def _check_norm(
 ) -> CheckResult:
     """Check a norm, and that it is the reader's own."""
     cases = _norm_cases(with_bias=with_bias)
+    praise = (
+        f"Equal to torch's {reference.__name__.removesuffix('_of_torch')}, also where eps counts."
+    )
     verdict = check_function(
-        answer,
-        reference,
-        cases,
-        mistakes,
-        output_names=["the normalized tensor"],
-        praise=f"Equal to torch's {reference.__name__.removesuffix('_of_torch')}, also where eps "
-        "counts.",
+        answer, reference, cases, mistakes, output_names=["the normalized tensor"], praise=praise
     )
     if LOST_AXIS in verdict.message:
         return not_yet(KEEPDIM)

@@ -6,11 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function, not_a_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking.functions import not_a_function, not_yet
 
 Part = Callable[[Tensor], Tensor]  # a norm, or a sub-layer
 Layers = Sequence[tuple[Part, Part, Part, Part]]  # attention, norm_1, feed_forward, norm_2
@@ -80,6 +78,7 @@ def pre_norm(answer: Callable) -> CheckResult:
         return not_a_function(answer)
     stack = _Stack()
     x = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    praise = "Norms at the sub-layers' inputs, sums left alone, one norm at the end."
     verdict = check_function(
         answer,
         stack.through(_pre_norm),
@@ -87,7 +86,7 @@ def pre_norm(answer: Callable) -> CheckResult:
         MISTAKES,
         output_names=["the stack's output"],
         as_function=stack.through,
-        praise="Norms at the sub-layers' inputs, sums left alone, one norm at the end.",
+        praise=praise,
     )
     if verdict or any(verdict.message == m.hint for m in MISTAKES):
         return verdict

@@ -6,10 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attnlib.blocks import TransformerBlock
 from attnlib.norms import LayerNorm
 
@@ -62,11 +59,7 @@ def assembly(answer: Function) -> CheckResult:
     ids are below V, tokens [V, d] and places [length, d] are tables, blocks a list of
     `TransformerBlock`, final_norm and readout modules.
     """
+    praise = "Two tables, a loop, a norm and a matrix: that is all of a GPT."
     return check_function(
-        answer,
-        assembled,
-        _cases(),
-        MISTAKES,
-        output_names=["the logits"],
-        praise="Two tables, a loop, a norm and a matrix: that is all of a GPT.",
+        answer, assembled, _cases(), MISTAKES, output_names=["the logits"], praise=praise
     )

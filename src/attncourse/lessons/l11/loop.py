@@ -6,10 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 
 Function = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, int], Tensor]
 
@@ -97,11 +94,7 @@ def loop_at_once(answer: Function) -> CheckResult:
         (torch.randn(T, d), *torch.randn(4, d, d) / d**0.5, h)
         for T, d, h in ((5, 12, 3), (7, 10, 2))
     ]
+    praise = "One token after the other, or all at once behind a mask: the same numbers."
     return check_function(
-        answer,
-        token_by_token,
-        cases,
-        MISTAKES,
-        output_names=["what the heads add"],
-        praise="One token after the other, or all at once behind a mask: the same numbers.",
+        answer, token_by_token, cases, MISTAKES, output_names=["what the heads add"], praise=praise
     )
