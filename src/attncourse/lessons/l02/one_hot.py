@@ -32,11 +32,7 @@ def lookup(answer: Any) -> CheckResult:
     ids[1] = 5
     cases.insert(0, (ids, table))  # here it does
     praise = "A lookup is a product with a matrix. So it can be trained as one."
+    output_names = ["the one-hot matrix", "the rows"]
     return check_function(
-        answer,
-        _lookup,
-        cases,
-        MISTAKES,
-        output_names=["the one-hot matrix", "the rows"],
-        praise=praise,
+        answer, _lookup, cases, MISTAKES, output_names=output_names, praise=praise
     )

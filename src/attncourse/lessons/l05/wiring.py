@@ -11,6 +11,7 @@ from attncourse.checking.calling import call
 from attncourse.checking.functions import not_a_function, not_yet
 
 Part = Callable[[Tensor], Tensor]  # a norm, or a sub-layer
+Half = Callable[[Tensor, Part, Part], Tensor]  # of x, a sub-layer and its norm
 Layers = Sequence[tuple[Part, Part, Part, Part]]  # attention, norm_1, feed_forward, norm_2
 
 
@@ -58,11 +59,27 @@ class _Stack:
         return lambda x: function(x, self.layers, self.final_norm)
 
 
-def _pre_norm(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
-    for attention, norm_1, feed_forward, norm_2 in layers:
-        x = x + attention(norm_1(x))
-        x = x + feed_forward(norm_2(x))
-    return final_norm(x)
+def _pre(x: Tensor, part: Part, norm: Part) -> Tensor:
+    return x + part(norm(x))
+
+
+def _post(x: Tensor, part: Part, norm: Part) -> Tensor:
+    return norm(x + part(x))
+
+
+def _no_skip(x: Tensor, part: Part, norm: Part) -> Tensor:
+    return part(norm(x))
+
+
+def _wired(first: Half, second: Half) -> Callable[[Tensor, Layers, Part], Tensor]:
+    """Return a stack whose layers wire a sub-layer and its norm as these halves do."""
+
+    def stack(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+        for attention, norm_1, feed_forward, norm_2 in layers:
+            x = second(first(x, attention, norm_1), feed_forward, norm_2)
+        return final_norm(x)
+
+    return stack
 
 
 MISTAKES = read_mistakes("pre_norm", globals())
@@ -81,7 +98,7 @@ def pre_norm(answer: Callable) -> CheckResult:
     praise = "Norms at the sub-layers' inputs, sums left alone, one norm at the end."
     verdict = check_function(
         answer,
-        stack.through(_pre_norm),
+        stack.through(_wired(_pre, _pre)),
         [(x,), (10 * x[:1],)],
         MISTAKES,
         output_names=["the stack's output"],

@@ -19,9 +19,13 @@ def _start(ids: Tensor, tokens: Tensor, places: Tensor) -> Tensor:
     return tokens[ids] + places[: ids.shape[1]]  # [B, T] -> [B, T, d]
 
 
-def _through(x: Tensor, blocks: Blocks, *, causal: bool = True) -> Tensor:
+def _run(block: TransformerBlock, x: Tensor) -> Tensor:
+    return block(x, causal=True)[0]
+
+
+def _through(x: Tensor, blocks: Blocks, step: Callable[..., Tensor] = _run) -> Tensor:
     for block in blocks:
-        x = block(x, causal=causal)[0]
+        x = step(block, x)
     return x
 
 

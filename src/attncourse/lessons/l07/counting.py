@@ -23,15 +23,9 @@ def _counts(
 
 
 RIGHT = _counts()
-LABELS = {
-    "Token table": ["numbers"],
-    "Position table": ["numbers"],
-    "Attention": ["numbers"],
-    "Feed-forward network": ["numbers"],
-    "Readout": ["numbers"],
-}
+PARTS = ("Token table", "Position table", "Attention", "Feed-forward network", "Readout")
 PART_MISTAKES = read_mistakes("parts_of_microgpt", globals())
-PAGE = Numbers(right=RIGHT, labels=LABELS, rows_apart=True)
+PAGE = Numbers(right=RIGHT, labels={part: ["numbers"] for part in PARTS}, rows_apart=True)
 
 
 @exercise(mistakes=PART_MISTAKES, page=PAGE)
@@ -48,16 +42,11 @@ def parts_of_microgpt(answer: Any) -> CheckResult:
     return check_numbers(answer, PAGE, PART_MISTAKES, otherwise=otherwise, praise=praise)
 
 
-def parameters_of_gpt2(vocabulary_size: int, length: int, d: int, layers: int) -> int:
-    """Return the parameters of a GPT with biases, LayerNorms and a tied readout."""
-    return _parameters(vocabulary_size, length, d, layers)
-
-
-def _parameters(
-    vocabulary_size: int,
+def parameters_of_gpt2(
+    V: int,
     length: int,
     d: int,
-    layers: int,
+    L: int,
     *,
     readouts: int = 0,
     squares: int = 12,
@@ -65,9 +54,13 @@ def _parameters(
     final: int = 2,
     places: int = 1,
 ) -> int:
-    """Count tables, `layers` blocks of squares d^2 + rows d numbers, and the final norm."""
-    tables = (vocabulary_size * (1 + readouts) + places * length) * d
-    return tables + layers * (squares * d**2 + rows * d) + final * d
+    """Return the parameters of a GPT with biases, LayerNorms and a tied readout.
+
+    Mistakes have other tables, other blocks of squares d^2 + rows d numbers, or a final norm of
+    another size.
+    """
+    tables = (V * (1 + readouts) + places * length) * d
+    return tables + L * (squares * d**2 + rows * d) + final * d
 
 
 COUNT_MISTAKES = read_mistakes("parameter_count", globals())
