@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from attndoctor.torch_settings import usual_settings
 
@@ -119,6 +120,18 @@ def _advice_on(error: BaseException) -> str:
     return next(
         (f" {advice}" for words, advice in _ADVICE if any(word in message for word in words)), ""
     )
+
+
+class Watch(TorchFunctionMode):
+    """Notes the names of torch's functions that are called meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
 
 
 def as_outputs(result: Any) -> tuple[Any, ...]:

@@ -4,14 +4,8 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from attncourse.checking import (
-    CheckResult,
-    Choices,
-    Mistake,
-    exercise,
-    hints_by_name,
-    read_mistakes,
-)
+from attncourse.checking import CheckResult, Choices, Mistake, exercise, read_mistakes
+from attncourse.checking.exercises import hints_by_name
 from attncourse.checking.functions import correct, not_yet
 from attncourse.checking.numbers import as_list
 

@@ -3,14 +3,8 @@
 from numbers import Integral, Real
 from typing import Any
 
-from attncourse.checking import (
-    CheckResult,
-    Choices,
-    Mistake,
-    exercise,
-    hints_by_name,
-    read_mistakes,
-)
+from attncourse.checking import CheckResult, Choices, Mistake, exercise, read_mistakes
+from attncourse.checking.exercises import hints_by_name
 from attncourse.checking.functions import correct, not_yet
 
 # Two models of the row (A) of Vaswani et al. 2017, table 3: (h, d_k), and its BLEU.
