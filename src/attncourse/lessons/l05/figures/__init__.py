@@ -5,9 +5,4 @@ from attncourse.lessons.l05.figures.blocks import plot_blocks
 from attncourse.lessons.l05.figures.contributions import plot_contributions, stream_shares
 from attncourse.lessons.l05.figures.logs import plot_logs
 
-__all__ = [
-    "plot_blocks",
-    "plot_contributions",
-    "plot_logs",
-    "stream_shares",
-]
+__all__ = ["plot_blocks", "plot_contributions", "plot_logs", "stream_shares"]
