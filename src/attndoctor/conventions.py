@@ -14,8 +14,7 @@ from torch import Tensor
 from attndoctor.call import PATHS, NoGradientError, RandomInputs, attnlib_adapter
 from attndoctor.match import FIRST_QUESTION, Answers, Guess
 from attndoctor.module_under_test import ModuleUnderTest, reference_answer
-from attndoctor.museum._catalog import named
-from attndoctor.museum._exhibit import Exhibit
+from attndoctor.museum import Exhibit, named
 from attndoctor.names import SCALES
 from attndoctor.options import CallError, DiagnoseOptions, Steps
 from attndoctor.probes import SELF_ATTENTION, run_probe

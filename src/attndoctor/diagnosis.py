@@ -21,7 +21,7 @@ from attndoctor.conventions import (
 )
 from attndoctor.examine import always_causal, examine, may_be_causal, seems_causal
 from attndoctor.match import FIRST_QUESTION, Answers
-from attndoctor.museum._exhibit import Exhibit
+from attndoctor.museum import Exhibit
 from attndoctor.not_comparable import why_not_comparable
 from attndoctor.options import (
     CallError,

@@ -12,10 +12,8 @@ from torch import Tensor
 from attndoctor.call import ATTNLIB_STYLE, PATHS, Path
 from attndoctor.examine import EQUAL, examine
 from attndoctor.module_under_test import ModuleUnderTest
-from attndoctor.museum._catalog import EXHIBITS
-from attndoctor.museum._exhibit import Exhibit
+from attndoctor.museum import EXHIBITS, Exhibit, scale
 from attndoctor.museum.causal import NOT_CAUSAL
-from attndoctor.museum.scale import EXHIBITS as OF_SCALE
 from attndoctor.options import Steps, is_about_environment, is_deliberate
 from attndoctor.probes import ASKED_AGAIN, OF_PADDING, PROBES, SELF_ATTENTION, Probe, takes_all
 from attndoctor.questions import SAYS, Group, MaskCombinations, Situation
@@ -338,9 +336,10 @@ class Answers:
         """Return the exhibits that are right on one sequence, if the module is right there."""
         wrong_there = (SELF_ATTENTION, path) in self.failed
         adapter = self.tested.first
-        excluded = set(OF_SCALE) if adapter.scale_ratio != 1 else set()  # about the paper's scale
+        about_scale = adapter.scale_ratio != 1
+        excluded = [x for x in vars(scale).values() if about_scale and isinstance(x, Exhibit)]
         if not adapter.setting.always_causal and "causal" not in adapter.takes:
-            excluded.add(NOT_CAUSAL)  # about the triangle
+            excluded.append(NOT_CAUSAL)  # about the triangle
         return [
             e
             for e in EXHIBITS
