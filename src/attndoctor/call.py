@@ -246,11 +246,7 @@ def _called(module: nn.Module, first: list[Any], named: dict[str, Any]) -> Any:
 
 
 def _output_and_weights(result: Any, query: Tensor) -> Result:
-    """Return the output and the weights in a result.
-
-    Raises:
-        CallError: it has other values, or they are no tensors of numbers.
-    """
+    """Return the output and the weights in a result."""
     values = (result,) if isinstance(result, Tensor) else result
     if isinstance(values, tuple | list):  # what may stand beside the weights is often None
         beside = (one for one in values[1:] if one is not None and not _is_past(one))
@@ -483,7 +479,7 @@ class Adapter:
 
     setting: what it has in common with the reference. takes: what probes may use. weight_map: where
     its weights are, if that is known. untouched: its parameters that hold no weights of the
-    reference. residual: its output has its input added. of_attnlib: it must be told to be causal.
+    reference. residual: its output has its input added. of_attnlib: it needs causal=True.
     scale_ratio: how many times 1 / sqrt(d_k) its scale is; its W_q is divided by that. fresh: a
     copy that was never called. clock: ticks before each call.
     """

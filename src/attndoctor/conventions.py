@@ -1,4 +1,4 @@
-"""What is no bug where it is meant: other conventions and formulas by which an answer is right."""
+"""Other conventions and formulas, under which an answer is right."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ class Formula:
 
     says: its name, with a place for its number. numbers: the first to try. score: of queries and
     keys, if not their scaled dot products. shares: rows of weights sum to 1, so that equal tokens
-    come out right; None if some do. family: of similar ones, of which the nearest is taken.
+    come out right; None if some do. family: similar formulas, from which the nearest is taken.
     """
 
     says: str
@@ -58,9 +58,6 @@ class Found:
 
     says: str
     steps: Steps
-
-    def __str__(self) -> str:
-        return self.says
 
 
 @dataclass(frozen=True)
@@ -455,7 +452,7 @@ def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
             return
         formula = other_formula(answers)
         if formula:
-            yield Convention({"formula": formula.steps}, _SAYS_FORMULA.format(formula))
+            yield Convention({"formula": formula.steps}, _SAYS_FORMULA.format(formula.says))
         elif options.scale is None and (scale := other_scale(answers)):
             yield from _of_scale(scale, answers)
         else:
@@ -518,7 +515,7 @@ def _of_heads(answers: Answers) -> Iterator[Convention]:
 
 
 def _of_scale_attribute(answers: Answers) -> Iterator[Convention]:
-    """Yield the scale that an attribute of the module tells, beside which it may have a formula."""
+    """Yield the scale in an attribute of the module, which may have another formula besides."""
     d_k = answers.tested.first.setting.sizes.d_k
     if answers.tested.options.scale is not None:
         return

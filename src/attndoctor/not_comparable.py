@@ -125,7 +125,7 @@ def _why_it_raises(error: Exception, answers: Answers) -> str | None:
 
 
 def _why_by_message(message: str, adapter: Adapter) -> str | None:
-    """Go on after an error whose message tells why."""
+    """Go on after an error whose message says why."""
     unused = adapter.signature.unused
     if ABOUT_DTYPES.search(message):
         return (
@@ -239,14 +239,18 @@ class _OneByOne(nn.Module):
 
     def forward(self, *first: Tensor, **named: Any) -> Any:
         """Stack what comes for each sample."""
-        batch = [x for x in (*first, *named.values()) if isinstance(x, Tensor) and x.dim() == 3]
-        results = []
-        for i in range(len(batch[0])):
-            one = [x[i] if isinstance(x, Tensor) and x.dim() == 3 else x for x in first]
-            others = {
-                n: x[i] if isinstance(x, Tensor) and x.dim() == 3 else x for n, x in named.items()
-            }
-            results.append(self.inside(*one, **others))
+
+        def is_batch(x: Any) -> bool:
+            return isinstance(x, Tensor) and x.dim() == 3
+
+        B = next(len(x) for x in (*first, *named.values()) if is_batch(x))
+        results = [
+            self.inside(
+                *(x[i] if is_batch(x) else x for x in first),
+                **{name: x[i] if is_batch(x) else x for name, x in named.items()},
+            )
+            for i in range(B)
+        ]
         if isinstance(results[0], tuple):
             return tuple(torch.stack(each) for each in zip(*results, strict=True))
         return torch.stack(results)
@@ -280,7 +284,7 @@ def _width_taken(tested: ModuleUnderTest) -> int | None:
 def _sizes_taken(tested: ModuleUnderTest, error: Exception) -> str | None:
     """Return the numbers of samples and tokens that a module takes, if it takes certain ones only.
 
-    Its error may tell them, and so may an attribute for the length of sequences.
+    They may stand in its error, or in an attribute for the length of sequences.
     """
     shape = re.search(r"shape '\[(\d+), (\d+)[,\]]", str(error))
     sizes = [(int(shape[1]), int(shape[2]))] if shape else []

@@ -1,11 +1,11 @@
-"""What an exhibit is, and its label in the text beside its room: `heads.md` is that of `heads.py`.
+"""An exhibit, and its label in the text beside its room: `heads.md` has those of `heads.py`.
 
     # view instead of transpose
 
     * Story: how people come to write it.
     * Cause: why it goes wrong.
     * Notice: how one would notice.
-    * Hint: what to tell its author.
+    * Hint: a sentence for its author.
     * Seen: https://github.com/owner/repository/issues/1 what one finds there.
 
 A heading has the name of an exhibit. Each of its parts is one line; only the last may be left out.
@@ -58,7 +58,7 @@ class Exhibit:
         cause: why it goes wrong, in one sentence.
         story: how people come to write it.
         notice: how one would notice.
-        hint: what to tell its author.
+        hint: a sentence for its author.
         killed_by: the name of the first probe of `diagnose` on which it is wrong.
         thread: where it happened in public, or None where no thread or file is known.
         only_loaded: whether only loaded weights show it, since the right attention with its
