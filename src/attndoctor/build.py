@@ -101,9 +101,7 @@ def _constructor_roles(candidate: Callable) -> dict[str, str | None]:
             "and no sizes: if it is an attention itself, hand in the nn.Module that it is of; if "
             "it builds one, hand in a function of (d_model, num_heads)"
         )
-    if len(wanted) == 2 and list(roles)[:2] == foreign[:2] and foreign:  # (a, b), however named
-        roles |= dict(zip(list(roles)[:2], wanted, strict=True))
-    elif len(wanted) == len(foreign) == 1 and len(needed) == 2:
+    if len(wanted) == len(foreign) == 1 and len(needed) == 2:
         roles[foreign[0]] = wanted[0]
     unlimited = takes_anything(candidate) or {"config", "d_k"} & set(roles.values())
     if "d_model" in roles.values() and "num_heads" not in roles.values() and not unlimited:
@@ -378,7 +376,7 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
             return sizes
     if options.load is None:
         raise CallError(unloadable(module))
-    d_model = _attribute(module, "d_model") or _width_in(module)
+    d_model = _attribute(module, "d_model")
     if d_model is None:
         raise CallError(
             f"d_model of this {type(module).__name__} isn't to be found: "
@@ -424,12 +422,6 @@ def as_built(module: nn.Module, sizes: Sizes) -> Sizes | None:
             if sizes.num_heads % kv_heads == 0 and find_weights(module, own):
                 return own
     return None
-
-
-def _width_in(module: nn.Module) -> int | None:
-    """Return the input width that all matrices of a module share, if they do."""
-    widths = {parameter.shape[1] for parameter in module.parameters() if parameter.dim() == 2}
-    return widths.pop() if len(widths) == 1 else None
 
 
 def _attribute(module: nn.Module, size: str, *, configs: bool = True) -> int | None:
@@ -493,7 +485,7 @@ def _never_comparable(module: nn.Module) -> str | None:
 
 
 def _linears(module: nn.Module) -> tuple[dict[str, Tensor], dict[str, str | None]]:
-    """Return the weights of a module's linear layers, and the projections that they are named for."""
+    """Return the weights of a module's linear layers, and the projections in their names."""
     layers = {n: part.weight for n, part in module.named_modules() if isinstance(part, nn.Linear)}
     return layers, {name: projection_named(name.split(".")[-1]) for name in layers}
 

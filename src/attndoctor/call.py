@@ -296,9 +296,8 @@ def _where(result: Any, query: Tensor) -> str:
     """Say where in a result the output and the weights for these tokens seem to be."""
     if isinstance(result, Mapping):
         return f"result[{next(iter(result), '...')!r}]"
-    if not isinstance(result, tuple | list):
-        return "(result[...], result[...])"
-    axes = [one.dim() if isinstance(one, Tensor) else 0 for one in result]
+    values = result if isinstance(result, tuple | list) else ()
+    axes = [one.dim() if isinstance(one, Tensor) else 0 for one in values]
     if 3 not in axes:
         return "(result[...], result[...])"
     output, shown = axes.index(3), [i for i, n in enumerate(axes) if n == 4]

@@ -437,7 +437,7 @@ def by_other_formula(answers: Answers) -> tuple[Found, Answers] | None:
 def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
     """Yield the conventions that may explain what is wrong."""
     options = answers.tested.options
-    if options.num_heads is not None:
+    if options.num_heads is not None and answers.wrong_at_once:
         yield from _of_heads(answers)
     known = conventions(exhibits, answers.tested)
     yield from known
@@ -501,8 +501,6 @@ def conventions(exhibits: Sequence[Exhibit], tested: ModuleUnderTest) -> list[Co
 def _of_heads(answers: Answers) -> Iterator[Convention]:
     """Yield other numbers of heads than the given one, by which its outputs are right."""
     setting, takes = answers.tested.first.setting, answers.tested.first.takes
-    if not answers.wrong_at_once:
-        return
     d_model, width = setting.sizes.d_model, setting.sizes.all_heads
     for h in range(1, d_model + 1):
         head_dim = width // h if width != d_model else 0

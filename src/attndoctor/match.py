@@ -404,11 +404,11 @@ class WrongCombination:
         right = answers.behavior((), probe)
         assert not isinstance(right, Exception)
         each = len(right) // len(combined)
-        for i, (situation, group) in enumerate(combined):
-            wrong = cls(question, answers, situation, group, slice(i * each, (i + 1) * each))
-            if not wrong._answers_as(right):
-                return wrong
-        return None
+        parts = (
+            cls(question, answers, *combination, slice(i * each, (i + 1) * each))
+            for i, combination in enumerate(combined)
+        )
+        return next((part for part in parts if not part._answers_as(right)), None)
 
     @property
     def says(self) -> str:

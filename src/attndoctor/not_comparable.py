@@ -238,22 +238,15 @@ class _OneByOne(nn.Module):
         self.inside = inside
 
     def forward(self, *first: Tensor, **named: Any) -> Any:
-        """Stack what comes for each sample."""
+        """Stack what comes for each sample, as `_ONE_SEQUENCE` advises."""
 
-        def is_batch(x: Any) -> bool:
-            return isinstance(x, Tensor) and x.dim() == 3
+        def inside(*each: Any) -> Any:
+            rest = dict(zip(named, each[len(first) :], strict=True))
+            return self.inside(*each[: len(first)], **rest)
 
-        B = next(len(x) for x in (*first, *named.values()) if is_batch(x))
-        results = [
-            self.inside(
-                *(x[i] if is_batch(x) else x for x in first),
-                **{name: x[i] if is_batch(x) else x for name, x in named.items()},
-            )
-            for i in range(B)
-        ]
-        if isinstance(results[0], tuple):
-            return tuple(torch.stack(each) for each in zip(*results, strict=True))
-        return torch.stack(results)
+        given = (*first, *named.values())
+        axes = tuple(0 if isinstance(x, Tensor) and x.dim() == 3 else None for x in given)
+        return torch.vmap(inside, axes, randomness="different")(*given)
 
 
 def _takes_one_sequence(tested: ModuleUnderTest) -> bool:

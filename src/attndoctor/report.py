@@ -83,8 +83,6 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
 
 def _right_elsewhere(question: Question, answers: Answers) -> str:
     """Say on which other path an answer is right, if there is one."""
-    if isinstance(answers.given[question], Exception):
-        return ""
     other = next((path for path in PATHS if answers.right_on(question[0], path)), None)
     return OTHER_PATH.format(other.says or "in eval(), with weights and gradients") if other else ""
 

@@ -413,8 +413,6 @@ def _read_matrix(
         if shape[0] == taken:
             return MatrixReading(torch.t, shape[1])
         return MatrixReading(_all, shape[0]) if shape[1] == taken else None
-    if len(shape) != 3:
-        return None
     side = "out" if role == "W_o" else "in"
     heads = sizes.num_kv_heads if role in ("W_k", "W_v") else sizes.num_heads
     lengths = {"h": heads, "k": d_k, "d": d}
