@@ -23,10 +23,10 @@ from attndoctor.reference import (
     Results,
     Sizes,
     agree,
-    beside,
     largest_difference,
     outputs_agree,
     reference,
+    side_by_side,
     third_quartile,
 )
 from attnlib.functional import split_heads
@@ -194,7 +194,7 @@ class Answers:
     @property
     def _first_outputs(self) -> tuple[Tensor, Tensor] | None:
         """The first output and the right one, if there are both."""
-        pairs = beside(self.given[FIRST_QUESTION], self.behavior((), SELF_ATTENTION))
+        pairs = side_by_side(self.given[FIRST_QUESTION], self.behavior((), SELF_ATTENTION))
         ((output, _), (expected, _)) = pairs[0] if pairs else ((None, None), (None, None))
         return None if output is None or expected is None else (output, expected)
 
@@ -235,7 +235,7 @@ class Answers:
         return all(outputs_agree(*each) for each in answers) and any(
             ours is not None and theirs is not None and not _may_be(ours, theirs)
             for given, right, _ in answers
-            for (_, ours), (_, theirs) in beside(given, right)
+            for (_, ours), (_, theirs) in side_by_side(given, right)
         )
 
     # --- which exhibits it behaves like
@@ -419,14 +419,14 @@ class WrongCombination:
     @property
     def is_near(self) -> bool:
         """Whether most numbers are nearly right, as where a little leaks through a limit."""
-        return third_quartile(*self._beside(self._behavior(self.question[0]))) < NEAR
+        return third_quartile(*self._parts(self._behavior(self.question[0]))) < NEAR
 
     @property
     def spoils_whole_samples(self) -> bool:
         """Whether a sample that has no padding is wrong too, though padding is all that limits."""
         if self.group != ("key_mask",) or self.situation.says:  # elsewhere it may be another thing
             return False
-        ((ours, _), *_), ((theirs, _), *_) = self._beside(self._behavior(self.question[0]))
+        ((ours, _), *_), ((theirs, _), *_) = self._parts(self._behavior(self.question[0]))
         if ours is None or theirs is None or ours.shape != theirs.shape:
             return False
         whole = self.situation.real.all(1)
@@ -449,14 +449,14 @@ class WrongCombination:
     def _behavior(self, probe: Probe) -> Answer:
         return self.answers.behavior((), probe)
 
-    def _beside(self, other: Answer) -> tuple[Results, Results]:
+    def _parts(self, other: Answer) -> tuple[Results, Results]:
         """Return this combination's part of the answers and of other ones."""
         given = self.answers.given[self.question]
         assert not isinstance(given, Exception) and not isinstance(other, Exception)
         return given[self.part], other[self.part]
 
     def _answers_as(self, other: Answer) -> bool:
-        return agree(*self._beside(other), self.question[0].tolerance)
+        return agree(*self._parts(other), self.question[0].tolerance)
 
 
 @cache  # so that answers are remembered

@@ -37,9 +37,9 @@ from attndoctor.reference import (
     Setting,
     Sizes,
     agree,
-    beside,
     have_one_shape,
     reference,
+    side_by_side,
     stepped,
     weights_agree,
 )
@@ -144,7 +144,7 @@ class ModuleUnderTest:
 
     def gives_outputs(self, probe: Probe) -> bool:
         """Return whether its outputs have the right shapes, whatever is in them."""
-        pairs = beside(self.answer(probe), self.compared(probe))
+        pairs = side_by_side(self.answer(probe), self.compared(probe))
         return bool(pairs) and all(have_one_shape(a, b) for (a, _), (b, _) in pairs)
 
     def raises(self, probe: Probe) -> bool:

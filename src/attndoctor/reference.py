@@ -109,7 +109,7 @@ def agree(given: Answer, other: Answer, tolerance: float) -> bool:
     return all(_same(a, b, tolerance) for a, b in zip(given, other, strict=True))
 
 
-def beside(given: Answer, right: Answer) -> list[tuple[Pair, Pair]]:
+def side_by_side(given: Answer, right: Answer) -> list[tuple[Pair, Pair]]:
     """Return what is given, each beside what is right; nothing if one is an error."""
     if isinstance(given, Exception) or isinstance(right, Exception):
         return []
@@ -118,13 +118,13 @@ def beside(given: Answer, right: Answer) -> list[tuple[Pair, Pair]]:
 
 def outputs_agree(given: Answer, other: Answer, tolerance: float) -> bool:
     """Return whether the outputs of two answers are the same, whatever their weights are."""
-    pairs = beside(given, other)
+    pairs = side_by_side(given, other)
     return bool(pairs) and all(_same((a, None), (b, None), tolerance) for (a, _), (b, _) in pairs)
 
 
 def weights_agree(given: Answer, other: Answer, tolerance: float) -> bool:
     """Return whether the weights of two answers are the same, whatever their outputs are."""
-    pairs = beside(given, other)
+    pairs = side_by_side(given, other)
     return bool(pairs) and all(_same((None, a), (None, b), tolerance) for (_, a), (_, b) in pairs)
 
 
@@ -152,10 +152,10 @@ def third_quartile(given: Answer, right: Answer) -> float:
 def _differences(given: Answer, right: Answer) -> Tensor:
     gaps = [
         (a - b).abs().flatten()
-        for (a, _), (b, _) in beside(given, right)
+        for (a, _), (b, _) in side_by_side(given, right)
         if a is not None and b is not None and a.shape == b.shape
     ]
-    complete = gaps and len(gaps) == len(beside(given, right))
+    complete = gaps and len(gaps) == len(side_by_side(given, right))
     return torch.cat(gaps).nan_to_num(math.inf) if complete else torch.tensor([math.inf])
 
 

@@ -24,10 +24,10 @@ from attndoctor.questions import LONGEST, USUAL
 from attndoctor.reference import (
     Answer,
     agree,
-    beside,
     difference,
     have_one_shape,
     outputs_agree,
+    side_by_side,
 )
 
 ITEM = "* "  # before each of several findings
@@ -242,7 +242,7 @@ def _reservations(answers: Answers) -> str:
 
 def _of_shape(question: Question, answers: Answers) -> str | None:
     """Say what an output of another shape seems to be; None if its shape is right."""
-    pairs = beside(answers.given[question], answers.behavior((), question[0]))
+    pairs = side_by_side(answers.given[question], answers.behavior((), question[0]))
     unlike = ((a, weights) for (a, _), (b, weights) in pairs if not have_one_shape(a, b))
     ours, weights = next(unlike, (None, None))
     if ours is None:
