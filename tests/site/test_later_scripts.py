@@ -1,12 +1,9 @@
-"""Scripts that a page can do without until it stands: loaded then, once, and at work."""
+"""Scripts that a page can do without until it stands wait for it, and are at work."""
 
 import pytest
 from course.publishing import LATER
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons
-
-NAMES = """() => [...document.scripts].map(({src}) => src.split("/").at(-1).split("?")[0])"""
-WITHOUT_IDLE_TIME = "delete globalThis.requestIdleCallback"  # as in WebKit
 
 
 @pytest.fixture
@@ -14,27 +11,11 @@ def lesson(site_address):
     return f"{site_address}{all_lessons()[0]}.html"
 
 
-def open_lesson(browser, address, script=""):
-    """Open a page; return it when its content is there, before its later scripts."""
-    page = browser.new_page()
-    page.add_init_script(script)
-    page.add_init_script(f"""addEventListener("load", () => {{
-      window.namesWhenLoaded = ({NAMES})();
-    }}, {{once: true, capture: true}})""")
-    page.goto(address, wait_until="load")
-    return page
-
-
-@pytest.mark.parametrize("script", ["", WITHOUT_IDLE_TIME], ids=["idle", "no-idle-time"])
-@pytest.mark.parametrize("place", ["server", "folder"])
-def test_they_come_once_in_order_after_everything_else(browser, site, lesson, script, place):
-    address = lesson if place == "server" else (site / f"{all_lessons()[0]}.html").as_uri()
-    page = open_lesson(browser, address, script)
-    page.locator("button.copybtn").first.wait_for(state="attached")
-    assert not set(LATER) & set(page.evaluate("namesWhenLoaded"))
-    page.wait_for_function("SphinxHighlight")
-    assert [name for name in page.evaluate(NAMES) if name in LATER] == list(LATER)
-    page.close()
+def test_they_wait_for_the_page(browser, lesson):
+    with open_page(browser, lesson) as (page, _):
+        waits = "script => [script.src.split('/').at(-1).split('?')[0], script.defer]"
+        scripts = dict(page.locator("script[src]").evaluate_all(f"all => all.map({waits})"))
+    assert LATER <= {name for name, waits in scripts.items() if waits}
 
 
 def test_each_listing_gets_one_button_that_copies_it(browser, lesson):
@@ -57,8 +38,7 @@ def test_a_word_that_was_searched_for_is_marked(browser, lesson):
         assert "highlight" not in page.url
 
 
-def test_the_search_needs_them_at_once(browser, site_address):
+def test_the_search_marks_its_words(browser, site_address):
     with open_page(browser, f"{site_address}search.html?q=softmax") as (page, problems):
         page.locator("#search-results .highlighted").first.wait_for()
-        assert not page.locator("[data-scripts]").count()
         assert problems == []

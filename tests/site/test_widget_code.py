@@ -62,18 +62,6 @@ def test_a_page_loads_the_files_of_its_widgets_once_and_holds_no_code(restyled):
     assert "_static/widgets" not in plain
 
 
-def test_a_page_holds_no_views_and_layouts_of_notebooks_which_these_keep(restyled):
-    _, (_, page, notebook), _ = restyled
-    state = re.search(r'<script type="[^"]*widget-state\+json">(.*?)</script>', page, re.S)[1]
-    (entry,) = json.loads(state)["state"].values()
-    assert entry["state"].keys() == {
-        "question", "choices", "answers", "explanation", "choice", "committed", "kept",
-        "_module", "_asked",
-    }  # fmt: skip
-    saved = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
-    assert sorted(e["model_name"] for e in saved.values()) == ["AnyModel", "LayoutModel"]
-
-
 def test_a_state_cannot_end_the_script_that_holds_it(restyled):
     _, (_, page, _), _ = restyled
     state = re.search(r'<script type="[^"]*widget-state\+json">(.*?)</script>', page, re.S)[1]

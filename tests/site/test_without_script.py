@@ -1,7 +1,7 @@
 """Pages whose scripts don't run still say what each widget is about, and ask their questions."""
 
 import pytest
-from course import without_script
+from course import widgets
 from tools.lesson_runs import all_lessons, all_pages
 
 ATTACK = "</noscript><img src=x onerror=\"document.title = 'run'\"><script>alert(1)</script>"
@@ -83,7 +83,7 @@ def test_the_bar_hides_what_scrolls_below_it_and_has_no_dead_button(read, site_a
 
 
 def test_a_question_is_written_out_and_its_answer_is_folded(read):
-    page = read(without_script.fallback(QUESTION))
+    page = read(widgets.fallback(QUESTION))
     assert page.locator("code").inner_text() == "q * k"
     assert page.locator("em").inner_text() == "do"
     assert page.locator(".predict > p").last.inner_text() == "Think."
@@ -96,7 +96,7 @@ def test_a_question_is_written_out_and_its_answer_is_folded(read):
 
 
 def test_what_an_exercise_offers_is_written_out(read):
-    page = read(without_script.fallback(ANSWER))
+    page = read(widgets.fallback(ANSWER))
     assert page.locator("em").inner_text() == "A"
     assert page.locator("li").all_inner_texts() == ["x < y", "both", "neither"]
     assert page.locator("li code").inner_text() == "x < y"
@@ -106,12 +106,12 @@ def test_what_an_exercise_offers_is_written_out(read):
 
 def test_a_listing_is_written_out_with_its_numbers(read):
     listing = {"kind": "lines", "titles": [""], "labels": [["if a < b:", "    `a` = *b"]]}
-    page = read(without_script.fallback(ANSWER | listing))
+    page = read(widgets.fallback(ANSWER | listing))
     assert page.locator("pre").inner_text() == "  1  if a < b:\n  2      `a` = *b\n"
 
 
 def test_with_scripts_none_of_it_is_shown(read):
-    page = read(without_script.fallback(QUESTION), scripts=True)
+    page = read(widgets.fallback(QUESTION), scripts=True)
     assert page.locator("main").inner_text() == ""
 
 
@@ -126,7 +126,7 @@ def test_with_scripts_none_of_it_is_shown(read):
     ],
 )
 def test_texts_stay_text(read, state, scripts):
-    page = read(without_script.fallback(state), scripts=scripts)
+    page = read(widgets.fallback(state), scripts=scripts)
     assert page.locator("img, main script").count() == 0
     assert page.title() == "Page"
     if not scripts:

@@ -99,17 +99,14 @@ def open_page(browser, address: str, *, scheme: str = "light", width: int = 1280
 
 
 # Fonts there, every picture there that isn't hidden (far ones wait until they come near the
-# window), every widget drawn or failed, buttons at the code that has them (later-scripts.js).
+# window), every widget drawn or failed.
 AT_REST = """async () => {
   const pictures = [...document.images].filter((image) => image.checkVisibility());
   for (const image of pictures) image.loading = "eager";
   await Promise.allSettled(pictures.map((image) => image.decode()));
   await document.fonts.ready;
-  const lacksButton = (code) => !code.parentElement.querySelector("button.copybtn");
   const waiting = () =>
-    [...document.querySelectorAll(".course-widget")].some((place) => !place.hasChildNodes()) ||
-    (document.querySelector("[data-scripts]") && // of a page of the site
-      [...document.querySelectorAll("div.highlight pre")].some(lacksButton));
+    [...document.querySelectorAll(".course-widget")].some((place) => !place.hasChildNodes());
   for (let i = 0; i < 200 && waiting(); i++) await new Promise((done) => setTimeout(done, 25));
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 }"""

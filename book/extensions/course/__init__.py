@@ -1,7 +1,7 @@
 """The course's Sphinx extension: what the site has beyond Jupyter Book, by what a reader sees.
 
-`setup` of each module says what it does at which of Sphinx's events. Where two modules listen to
-one event the earlier module of this list runs first. What modules share is in pages.py.
+`setup` of each module connects it to Sphinx's events. Where two modules listen to one event the
+earlier module of this list runs first. What modules share is in pages.py.
 """
 
 from importlib import import_module
@@ -22,7 +22,6 @@ MODULES = (
 
 
 def setup(app):
-    """Set the modules up in their order."""
     for name in MODULES:
         import_module(f"course.{name}").setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -28,7 +28,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup
 from docutils import nodes
 from myst_nb.core.variables import RetrievalError
 from myst_nb.ext.glue.crossref import ReplacePendingGlueReferences
@@ -38,45 +38,30 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
+from course import pages
 from course.execution import failed_cells
-from course.page_lengths import Length, length_of
-from course.pages import (
-    add_written,
-    html,
-    lesson_of,
-    note,
-    noted,
-    when_written,
-    write_again_with,
-)
+from course.page_lengths import length_of
 
 LOGGER = logging.getLogger(__name__)
 
 PREFIXES = {"museum": "M"}  # of pages that aren't lessons; the others have none
-
 NOT_MEASURED = "[not measured]"
-
 PLACE = '<span class="course-counted" data-of="{of}">?</span>'
 PLACES = re.compile(r'(<span class="course-counted" data-of="([^"]*)">)[^<]*')
 TARGET = re.compile(r"(L\d\d)(\.\.\.)?(?:#([\w-]+)|:(exercises|predictions))?")
 EXERCISE = re.compile(r"ex-(l\d\d)-[\w-]+")
 KINDS = ("", ":exercises", ":predictions")
 EFFORT = re.compile(r"about (\d+) minute")
-
 SAYS = re.compile(r"About (\d+) minutes to read\b")
-
-
-# Numbers of figures and exercises.
 
 
 def prefix_of(page: str) -> tuple[str, ...]:
     """Return what stands before the dot: ("L04",) for "book/L04_Multi_Head_Attention"."""
-    prefix = lesson_of(page) or PREFIXES.get(page.split("/")[-1])
+    prefix = pages.lesson_of(page) or PREFIXES.get(page.split("/")[-1])
     return (prefix,) if prefix else ()
 
 
 def put_back(app, env):
-    """Give Sphinx its numbers of the last build."""
     env.toc_fignumbers = getattr(env, "numbers_in_the_book", {})
     return []
 
@@ -84,20 +69,13 @@ def put_back(app, env):
 def number_within_pages(app, env):
     """Count anew on each page: kind -> {id: ("L04", 3)}."""
     env.numbers_in_the_book = env.toc_fignumbers
-    env.toc_fignumbers = {
-        page: {
-            kind: {
-                name: (*prefix_of(page), number)
-                for number, name in enumerate(sorted(found, key=found.get), start=1)
-            }
-            for kind, found in kinds.items()
-        }
-        for page, kinds in env.numbers_in_the_book.items()
-    }
+    env.toc_fignumbers = {}
+    for page, kinds in env.numbers_in_the_book.items():
+        numbers = env.toc_fignumbers[page] = {}
+        for kind, found in kinds.items():
+            names = enumerate(sorted(found, key=found.get), start=1)
+            numbers[kind] = {name: (*prefix_of(page), number) for number, name in names}
     return []
-
-
-# Numbers that a page measured.
 
 
 class Measured(PasteTextRole):
@@ -125,21 +103,17 @@ class NotMeasured(SphinxPostTransform):
                 number.replace_self(nodes.Text(NOT_MEASURED))
 
 
-# Numbers that are counted on the built pages.
-
-
 class Counted(SphinxRole):
     """A number that is filled in when all pages are written."""
 
     def run(self):
-        return [html(PLACE.format(of=escape(self.text)))], []
+        return [pages.html(PLACE.format(of=escape(self.text)))], []
 
 
 def lesson_times(env) -> Iterator[str]:
-    """Give a table of all lessons."""
     yield from ("| lesson | read | solve | predictions |", "|---|--:|--:|--:|")
     for page in sorted(env.found_docs):
-        if lesson := lesson_of(page):
+        if lesson := pages.lesson_of(page):
             of = (f"{{counted}}`{lesson}{kind}`" for kind in KINDS)
             yield f"| [](/{page}.md) | {' | '.join(of)} |"
 
@@ -149,9 +123,8 @@ class Counter:
 
     def __init__(self, site: Path):
         found = sorted((site / "book").glob("L[0-9][0-9]_*.html"))
-        self.pages = {lesson_of(page.name): page for page in found}  # "L03" -> its page
-        self.read = cache(self._read)
-        self.length = cache(self._length)
+        self.pages = {pages.lesson_of(page.name): page for page in found}  # "L03" -> its page
+        self.read, self.count_in = cache(self._read), cache(self._count_in)
 
     def _read(self, lesson: str) -> BeautifulSoup:
         if lesson not in self.pages:
@@ -159,50 +132,32 @@ class Counter:
         return BeautifulSoup(self.pages[lesson].read_text(encoding="utf-8"), "html.parser")
 
     def count(self, what: str) -> int:
-        """Return a number for "L03#three-roles ex-l03-row".
-
-        Raises:
-            ValueError: it names what isn't there, or can't be read.
-        """
+        """Return a number for "L03#three-roles ex-l03-row", or raise ValueError."""
         return sum(map(self._count_one, what.split()))
 
     def _count_one(self, one: str) -> int:
         if exercise := EXERCISE.fullmatch(one):
-            return effort_in(self._part(exercise[1].upper(), one))
+            return self.count_in(exercise[1].upper(), one, "exercises")
         target = TARGET.fullmatch(one)
         if target is None:
             wanted = "L03, L03#section, L03:exercises, L03:predictions or an exercise's label"
             raise ValueError(f"{{counted}}: wanted {wanted}, got {one}")
         lesson, onward, section, kind = target.groups()
         lessons = [other for other in self.pages if other >= lesson] if onward else [lesson]
-        return sum(self._count_in(each, section, kind) for each in lessons)
+        return sum(self.count_in(each, section, kind) for each in lessons)
 
-    def _count_in(self, lesson: str, section: str | None, kind: str | None) -> int:
-        if kind == "exercises":
-            return effort_in(self.read(lesson))
-        length = self.length(lesson, section)
-        return length.predictions if kind else length.minutes
-
-    def _length(self, lesson: str, section: str | None) -> Length:
-        if section:
-            self._part(lesson, section)  # it is there
-        return length_of(str(self.read(lesson)), section or "")
-
-    def _part(self, lesson: str, name: str) -> Tag:
-        part = self.read(lesson).find(id=name)
+    def _count_in(self, lesson: str, name: str | None, kind: str | None) -> int:
+        page = self.read(lesson)
+        part = page.find(id=name) if name else page
         if part is None:
             raise ValueError(f"{lesson} has nothing called {name}")
-        return part
-
-
-def effort_in(part: Tag) -> int:
-    """Return the minutes that the exercises within a part of a page say they take."""
-    lines = (line.text for line in part.select(".effort"))
-    return sum(int(EFFORT.search(line)[1]) for line in lines)
+        if kind == "exercises":
+            return sum(int(EFFORT.search(line.text)[1]) for line in part.select(".effort"))
+        length = length_of(str(page), name or "")
+        return length.predictions if kind else length.minutes
 
 
 def fill_in(app):
-    """Count what the pages ask for."""
     counter = Counter(Path(app.outdir))
 
     def counted(place: re.Match) -> str:
@@ -218,24 +173,20 @@ def fill_in(app):
             page.write_text(PLACES.sub(counted, text), encoding="utf-8")
 
 
-# Minutes in the sidebar.
-
-
 def note_minutes(app, doctree):
     """Note the minutes that a page gives itself."""
     texts = (paragraph.astext() for paragraph in doctree.findall(nodes.paragraph))
     found = next(filter(None, map(SAYS.match, texts)), None)
-    note(app, "minutes", int(found[1]) if found else None)
+    pages.note(app, "minutes", int(found[1]) if found else None)
 
 
 def add_minutes(app, pagename, templatename, context, doctree):
     """Put a line below each link of the sidebar to a page that has minutes."""
     sidebar_of = context["generate_toctree_html"]
-    target = app.builder.get_relative_uri
-    minutes = {
-        "#" if page == pagename else target(pagename, page): number
-        for page, number in noted(app.env, "minutes").items()
-    }
+    places = {}
+    for page, number in pages.noted(app.env, "minutes").items():
+        address = app.builder.get_relative_uri(pagename, page) if page != pagename else "#"
+        places[address] = f'<span class="course-minutes">{number} minutes</span>'
 
     def with_minutes(kind, **options):
         found = sidebar_of(kind, **options)
@@ -243,24 +194,21 @@ def add_minutes(app, pagename, templatename, context, doctree):
             return found
         soup = BeautifulSoup(str(found), "html.parser")
         for link in soup.select("a[href]"):
-            if link["href"] in minutes:
-                line = soup.new_tag("span", attrs={"class": "course-minutes"})
-                line.string = f"{minutes[link['href']]} minutes"
-                link.insert_after(line)
+            link.insert_after(BeautifulSoup(places.get(link["href"], ""), "html.parser"))
         return str(soup)
 
     context["generate_toctree_html"] = with_minutes
 
 
 def setup(app):
-    """Number around Sphinx, which does it at priority 500; change the sidebar behind the theme."""
+    """Number around Sphinx, which does it at priority 500; change the sidebar after the theme."""
     app.connect("env-get-updated", put_back, priority=400)
     app.connect("env-get-updated", number_within_pages, priority=600)
     app.add_role("eval", Measured(), override=True)  # myst-nb's own needs a kernel in the build
     app.add_post_transform(NotMeasured)
     app.add_role("counted", Counted())
-    add_written(app, "lesson-times", lesson_times)
-    when_written(app, fill_in)
+    pages.add_written(app, "lesson-times", lesson_times)
+    pages.when_written(app, fill_in)
     app.connect("doctree-read", note_minutes)
-    write_again_with(app, "minutes")
+    pages.write_again_with(app, "minutes")
     app.connect("html-page-context", add_minutes, priority=900)

@@ -20,14 +20,12 @@ import platform
 import re
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
-from itertools import count
 from pathlib import Path
 from textwrap import shorten
 from time import perf_counter
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from docutils import nodes
 from jupyter_cache import get_cache
@@ -47,13 +45,9 @@ LOGGER = logging.getLogger(__name__)
 # What computes, draws and writes the outputs, beside our packages.
 LIBRARIES = ("torch", "numpy", "safetensors", "matplotlib", "ipython", "ipywidgets", "anywidget")
 LIBRARIES += ("transformers", "myst-nb")  # a reader's own models; glue
-BROWSER_CODE = {".css", ".js"}
-LESSON_FOLDER = re.compile(r"l\d\d")
-FOLDERS = WeakKeyDictionary()  # of each build: page -> the folder of its cache
+WITHOUT_EFFECT = {".css", ".js", ".pyc"}  # suffixes of files on which no output hangs
 
 MOST_KERNELS = 4  # each takes more than half a gigabyte
-# A kernel warns at its start of how it talks to this process, and complains when it is ended.
-QUIET = ["--log-level=CRITICAL"]
 KERNEL_VARIABLES = {
     # Tensors of lessons are small. On a busy machine a second thread makes a lesson several times
     # slower, because each of the two keeps waiting for the other.
@@ -64,18 +58,13 @@ KERNEL_VARIABLES = {
 FAILED = "This cell failed when the page was built"
 MISSING = "Numbers and figures that hang on it may be missing, here and on other pages."
 NOT_DRAWN = "Not drawn, because a cell of this page failed when it was built."
-NAMED = 5  # failing cells of a page; what fails later mostly lacks what these should have made
 LONGEST, LONGEST_TRACE = 300, 10_000  # characters of an error and of its traceback
-LINE = re.compile(r"^Cell In\[\d+\], line (\d+)", re.M)
-
-
-# When a page is executed again.
 
 
 def decides_outputs(file: Path, page: str) -> bool:
     """Return whether a file of our packages can change a page's outputs."""
-    lessons = [folder for folder in file.parts[:-1] if LESSON_FOLDER.fullmatch(folder)]
-    if file.suffix in BROWSER_CODE or "__pycache__" in file.parts:
+    lessons = re.findall(r"/(l\d\d)/", file.as_posix())
+    if file.suffix in WITHOUT_EFFECT:
         return False
     return not lessons or lesson_of(page).lower() in lessons
 
@@ -94,25 +83,21 @@ def fingerprint(page: str, source: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def cache_folder(build_folder: Path, page: Path, source: Path | None = None) -> Path | None:
+def cache_folder(build_folder: Path, page: Path) -> Path | None:
     """Return where a page that was executed with these packages is kept; None without cells."""
     if read_notebook(page) is None:
         return None
-    key = fingerprint(page.stem, source or source_folder())
+    key = fingerprint(page.stem, source_folder())
     return build_folder / ".jupyter_cache" / f"{page.stem}-{key}"
 
 
-def folder_of(app, name):
+@cache
+def folder_of(app, name: str) -> str:
     """Return the folder of a page's cache; empty if it has no cells."""
-    known = FOLDERS.setdefault(app, {})
-    if name not in known:
-        page = Path(app.env.doc2path(name))
-        known[name] = str(cache_folder(Path(app.outdir).parent, page) or "")
-    return known[name]
+    return str(cache_folder(Path(app.outdir).parent, Path(app.env.doc2path(name))) or "")
 
 
 def choose_cache(app, name, source):
-    """Tell myst-nb where a page's cache is, before it reads the page."""
     folder = app.env.metadata[name]["execution_cache"] = folder_of(app, name)
     app.env.mystnb_config = app.env.mystnb_config.copy(execution_cache_path=folder)
 
@@ -122,9 +107,6 @@ def pages_to_read_again(app, env, added, changed, removed):
     read = env.found_docs - added - changed
     used = {name for name in read if folder_of(app, name) != env.metadata[name]["execution_cache"]}
     return [*(used | (failed_cells(env).keys() & env.found_docs))]
-
-
-# How it is executed.
 
 
 class Failure(NamedTuple):
@@ -138,11 +120,7 @@ class Failure(NamedTuple):
 
 
 def execute(page: Path, timeout: int) -> tuple[NotebookNode, float]:
-    """Execute a page to its end, or to a cell that takes too long or ends its kernel.
-
-    Returns:
-        The page as it was executed, and the seconds that it took.
-    """
+    """Execute a page until a cell takes too long or ends its kernel; return it, and the seconds."""
     notebook, begun = read_notebook(page), []
     client = NotebookClient(
         notebook,
@@ -150,7 +128,7 @@ def execute(page: Path, timeout: int) -> tuple[NotebookNode, float]:
         timeout=timeout,
         allow_errors=True,
         record_timing=False,  # in each cell's metadata, by which the cache would not know it
-        extra_arguments=QUIET,
+        extra_arguments=["--log-level=CRITICAL"],  # or it complains when it is ended
         on_cell_execute=lambda cell, cell_index: begun.append(cell),
         on_cell_executed=show_error,
     )
@@ -178,7 +156,6 @@ def show_error(cell: NotebookNode, cell_index: int, execute_reply: dict):
 
 
 def keep(page: Path, folder: Path, notebook: NotebookNode, seconds: float) -> list[Failure]:
-    """Keep an executed page where it is read from; return its failing cells."""
     failures = failures_of(notebook)
     data = {"execution_seconds": seconds, "failed": bool(failures)}
     bundle = CacheBundleIn(notebook, str(page), data=data)
@@ -187,37 +164,29 @@ def keep(page: Path, folder: Path, notebook: NotebookNode, seconds: float) -> li
 
 
 def execute_and_keep(page: Path, folder: Path, timeout: int) -> list[Failure]:
-    """Do both, in a process of its own."""
     return keep(page, folder, *execute(page, timeout))
 
 
 def is_kept(page: Path, folder: Path) -> bool:
     """Return whether a page was executed as it stands, and no cell failed."""
-    try:
+    with suppress(KeyError):
         record = get_cache(str(folder)).match_cache_notebook(read_notebook(page))
-    except KeyError:
-        return False
-    return not record.data.get("failed")
+        return not record.data.get("failed")
+    return False
 
 
 def prepare_kernels():
-    """Set the variables of the kernels that this process starts, unless the environment does."""
-    for name, value in KERNEL_VARIABLES.items():
-        os.environ.setdefault(name, value)
+    os.environ.update(KERNEL_VARIABLES | dict(os.environ))
 
 
 def execute_ahead(app, env, names):
-    """Execute the pages that are to be read and aren't kept."""
     if app.config.nb_execution_mode != "cache":
         return
     failed = failed_cells(env)
     for name in failed.keys() - (env.found_docs - {*names}):
         del failed[name]
-    places = {
-        name: (Path(env.doc2path(name)), Path(folder_of(app, name)))
-        for name in names
-        if folder_of(app, name)
-    }
+    cached = [name for name in names if folder_of(app, name)]
+    places = {name: (Path(env.doc2path(name)), Path(folder_of(app, name))) for name in cached}
     due = [name for name, place in places.items() if not is_kept(*place)]
     if not due:
         return
@@ -228,46 +197,36 @@ def execute_ahead(app, env, names):
     with ProcessPoolExecutor(processes) as pool:
         one = partial(execute_and_keep, timeout=app.config.nb_execution_timeout)
         found = pool.map(one, *zip(*map(places.get, due), strict=True))
-        for name, failures in zip(due, found, strict=True):
-            if failures:
-                failed[name] = failures
-
-
-# What failed.
+        failed |= {name: some for name, some in zip(due, found, strict=True) if some}
 
 
 def failures_of(notebook: NotebookNode) -> list[Failure]:
-    """Return the cells of an executed page that failed."""
-    failures, numbers = [], count(1)
-    for index, cell in enumerate(notebook.cells):
-        if cell.cell_type != "code":
-            continue
-        number, lines = next(numbers), cell.source.splitlines()
-        begin = next((one for one in lines if not one.startswith(("#", " "))), "")
+    failures = []
+    code = [(index, one) for index, one in enumerate(notebook.cells) if one.cell_type == "code"]
+    for number, (index, cell) in enumerate(code, start=1):
+        lines = (one for one in cell.source.splitlines() if not one.startswith(("#", " ")))
         errors = (one for one in cell.get("outputs", ()) if one.output_type == "error")
         if output := next(errors, None):
             trace = strip_ansi("\n".join(output.traceback))
             message = output.evalue or assertion_in(cell.source, trace)
             error = shorten(f"{output.ename}: {message}" if message else output.ename, LONGEST)
             line = notebook.metadata.source_map[index] + 1
-            name = f"cell {number} ({shorten(begin, LONGEST)})"
+            name = f"cell {number} ({shorten(next(lines, ''), LONGEST)})"
             failures.append(Failure(index, line, name, error, trace[-LONGEST_TRACE:]))
     return failures
 
 
 def assertion_in(code: str, trace: str) -> str:
     """Return the assertion at which some code failed; empty if it was something else."""
-    lines = [int(line) for line in LINE.findall(trace)]
+    lines = {int(line) for line in re.findall(r"^Cell In\[\d+\], line (\d+)", trace, re.M)}
     with suppress(SyntaxError):  # commands of IPython
         for node in ast.walk(ast.parse(code)):
-            if isinstance(node, ast.Assert) and node.lineno <= max(lines, default=0):
-                if any(node.lineno <= line <= node.end_lineno for line in lines):
-                    return ast.unparse(node)
+            if isinstance(node, ast.Assert) and lines & {*range(node.lineno, node.end_lineno + 1)}:
+                return ast.unparse(node)
     return ""
 
 
 def failed_cells(env) -> dict[str, list[Failure]]:
-    """Return page -> its failing cells, of all pages that have some."""
     return vars(env).setdefault("failed_cells", {})
 
 
@@ -280,8 +239,11 @@ class FailureBoxes(SphinxTransform):
         failures = failed_cells(self.env).get(self.env.docname, ())
         cells = {cell["cell_index"]: cell for cell in self.document.findall(is_cell)}
         for failure in failures:
-            if failure.index in cells:
-                put_into(cells[failure.index], box_of(failure))
+            if cell := cells.get(failure.index):
+                for block in list(cell.findall(nodes.literal_block)):
+                    if "traceback" in block["classes"]:
+                        block.parent.remove(block)
+                cell += box_of(failure)
             else:
                 put_at_line(self.document, failure.line, box_of(failure))
         for cell in cells.values() if failures else ():
@@ -293,59 +255,40 @@ class FailureBoxes(SphinxTransform):
 
 
 def box_of(failure: Failure) -> nodes.admonition:
-    """Return the box that says what happened; its traceback is folded."""
     name, _, message = failure.error.partition(": ")
     box = nodes.admonition(classes=["error"])
     box += nodes.title("", FAILED)
     box += nodes.paragraph("", "", nodes.strong("", name), nodes.Text(message and f": {message}"))
     box += nodes.paragraph("", MISSING)
     if failure.traceback:
-        box += html("<details><summary>Where it failed</summary>")
-        box += nodes.literal_block(failure.traceback, failure.traceback, language="ipythontb")
-        box += html("</details>")
+        trace = nodes.literal_block(failure.traceback, failure.traceback, language="ipythontb")
+        box += [html("<details><summary>Where it failed</summary>"), trace, html("</details>")]
     return box
 
 
-def put_into(cell: nodes.Element, box: nodes.Element):
-    """Put a box below a cell's other outputs, in place of the bare traceback."""
-    for block in list(cell.findall(nodes.literal_block)):
-        if "traceback" in block["classes"]:
-            block.parent.remove(block)
-    cell += box
-
-
 def put_at_line(document: nodes.document, line: int, box: nodes.Element):
-    """Put a box where a cell would stand that the page doesn't show."""
-    blocks = (node for node in document.findall() if isinstance(node.parent, nodes.section))
+    hidden = nodes.compound("", box)  # the notebook passes over it: it has the error with the cell
+    blocks = (node for section in document.findall(nodes.section) for node in section)
     above = [node for node in blocks if not isinstance(node, nodes.section)]
     above = [node for node in above if node.line and node.line < line] or above[:1]
-    hidden = nodes.compound("", box)  # the notebook passes over it: it has the error with the cell
-    if not above:
-        document.append(hidden)
-        return
-    parent = above[-1].parent
-    parent.insert(parent.index(above[-1]) + 1, hidden)
+    parent = above[-1].parent if above else document
+    parent.insert(parent.index(above[-1]) + 1 if above else len(parent), hidden)
 
 
 def report_failures(app, exception):
-    """Name every failing cell, and have the build end as a failure."""
-    pages = {name: found for name, found in failed_cells(app.env).items() if found}
-    if not pages:
-        return
-    app.statuscode = 1
-    lines = ["Cells failed. On its page a box stands at each of these:"]
-    for name, failures in sorted(pages.items()):
-        for failure in failures[:NAMED]:
-            place = f"{name}.md:{failure.line}, {failure.name}"
-            lines.append(f"{place}: {' '.join(failure.error.split())}")
-        if later := [failure.name.split()[1] for failure in failures[NAMED:]]:
-            lines.append(f"{name}.md, then cells {', '.join(later)}")
-    with logging.skip_warningiserror():  # or only the first line would be told
-        LOGGER.error("%s", "\n".join(lines))
+    lines = [
+        f"{name}.md:{failure.line}, {failure.name}: {failure.error}"
+        for name, failures in sorted(failed_cells(app.env).items())
+        for failure in failures
+    ]
+    if lines:
+        app.statuscode = 1
+        lines.insert(0, "Cells failed. On its page a box stands at each of these:")
+        with logging.skip_warningiserror():  # or only the first line would be told
+            LOGGER.error("%s", "\n".join(lines))
 
 
 def setup(app):
-    """Execute pages before the first is read; name failing cells at the very end."""
     python_logging.basicConfig()  # or a11y_pygments does it, and all libraries log all they do
     python_logging.getLogger().setLevel(python_logging.WARNING)
     prepare_kernels()

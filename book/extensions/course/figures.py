@@ -15,7 +15,6 @@ screen.
 """
 
 import hashlib
-import posixpath
 import re
 import runpy
 from pathlib import Path
@@ -37,14 +36,10 @@ SCROLLS = "On a phone this drawing is wider than the screen: push it sideways to
 render_image = NbElementRenderer.render_image
 
 
-def dark_colors() -> dict[str, str]:
-    """Return the palette's {light: dark}; the palette is plain data, so torch isn't loaded."""
+def darken(svg: str) -> str:
+    """Return an SVG in dark colors. The palette is plain data: torch isn't loaded for it."""
     palette = runpy.run_path(str(source_folder() / "attnlib" / "palette.py"))
-    return {light.lower(): dark for light, dark in palette["DARK"].items()}
-
-
-def darken(svg: str, colors: dict[str, str]) -> str:
-    """Return the SVG with each of the given colors replaced."""
+    colors = {light.lower(): dark for light, dark in palette["DARK"].items()}
     pattern = re.compile("|".join(rf"{re.escape(light)}\b" for light in colors), re.IGNORECASE)
     return pattern.sub(lambda match: colors[match[0].lower()], svg)
 
@@ -69,7 +64,9 @@ class Copies(SphinxTransform):
             box = nodes.container(classes=["drawing"])
             image.replace_self(box)
             for one in choice:
-                one["pixels"] = size_of(self.file(one).read_text(encoding="utf-8"))
+                size = SIZE.search(self.file(one).read_text(encoding="utf-8"))
+                sides = size.groups() if size else ()  # matplotlib writes them
+                one["pixels"] = [round(float(side) * PIXELS_PER_POINT) for side in sides]
             for theme in ("light", "dark"):
                 copies = [self.in_theme(theme, one) for one in choice]
                 copies[-1]["classes"].append(f"only-{theme}")
@@ -77,7 +74,8 @@ class Copies(SphinxTransform):
             on_phone = choice[0]["pixels"]
             if on_phone and on_phone[0] > SHRINKS:
                 box["classes"].append("too-wide")
-                box.parent.insert(box.parent.index(box) + 1, scroll_hint())
+                hint = nodes.paragraph(SCROLLS, SCROLLS, classes=["drawing-hint"])
+                box.parent.insert(box.parent.index(box) + 1, hint)
 
     def file(self, image: nodes.image) -> Path:
         return Path(self.app.srcdir, image["uri"].lstrip("/"))
@@ -88,7 +86,7 @@ class Copies(SphinxTransform):
         file = self.file(image)
         svg = file.read_text(encoding="utf-8")
         if theme == "dark":
-            svg = darken(svg, dark_colors())
+            svg = darken(svg)
         # Long names of forty drawings, which nothing compresses, would be felt in a page's weight.
         copy = file.with_name(hashlib.sha256(svg.encode()).hexdigest()[:12] + ".svg")
         copy.write_text(svg, encoding="utf-8")
@@ -96,22 +94,8 @@ class Copies(SphinxTransform):
         return image
 
 
-def size_of(svg: str) -> list[int]:
-    """Return an SVG's width and height in pixels as matplotlib writes them; nothing of others."""
-    size = SIZE.search(svg)
-    return [round(float(side) * PIXELS_PER_POINT) for side in size.groups()] if size else []
-
-
-def scroll_hint() -> nodes.paragraph:
-    """Return the words below a drawing that a phone can't show whole."""
-    return nodes.paragraph(SCROLLS, SCROLLS, classes=["drawing-hint"])
-
-
 def keep_narrow_copy(renderer: NbElementRenderer, data: MimeData) -> list[nodes.Element]:
-    """Write an image as myst-nb does, and beside it the copy for phones in its metadata.
-
-    myst-nb shows an output's metadata to nothing but this method.
-    """
+    """Write an image as myst-nb does, and beside it the copy for phones in its metadata."""
     images = render_image(renderer, data)
     narrow = data.output_metadata.get(data.mime_type, {}).get("narrow")
     if narrow is not None:
@@ -127,22 +111,22 @@ class FigureRules(SphinxTransform):
     default_priority = 490
 
     def apply(self):
+        captions = self.document.findall(nodes.caption)
+        captioned = {one for caption in captions for one in caption.parent.findall(nodes.image)}
         for image in self.document.findall(nodes.image):
             computed = "mime_type" in image.parent
             if not image.get("alt", "").strip():
                 hint = "its cell needs mystnb: image: alt" if computed else image["uri"]
                 warn(image, f"image without alt text: {hint}")
-            if computed and not any(map(has_caption, ancestors(image))):
+            if computed and image not in captioned:
                 warn(image, "computed figure without caption: its cell needs mystnb: figure")
 
 
 def visit_image(translator: HTML5Translator, node: nodes.image):
-    """Write an image as Sphinx does, and its size where it is known."""
     if "source" in node:
         builder = translator.builder
-        address = posixpath.join(builder.imgpath, builder.images[node["uri"]])
-        tag = f'<source media="{PHONE}" srcset="{address}" />'
-        translator.body.append(tag)
+        address = f"{builder.imgpath}/{builder.images[node['uri']]}"
+        translator.body.append(f'<source media="{PHONE}" srcset="{address}" />')
     else:
         HTML5Translator.visit_image(translator, node)
     if node.get("pixels"):
@@ -155,27 +139,13 @@ def depart_image(translator: HTML5Translator, node: nodes.image):
         HTML5Translator.depart_image(translator, node)
 
 
-def has_caption(node: nodes.Node) -> bool:
-    """Return whether a node is a figure with a caption."""
-    children = getattr(node, "children", [])
-    return isinstance(node, nodes.figure) and any(isinstance(c, nodes.caption) for c in children)
-
-
-def ancestors(node: nodes.Node):
-    """Walk from a node to the document's root."""
-    while node is not None:
-        yield node
-        node = node.parent
-
-
 def warn(node: nodes.Node, message: str):
-    """Warn where the node, or what it is part of, stands in its source."""
-    place = next((n for n in ancestors(node) if n.line), node)
-    LOGGER.warning(message, location=place, type="figures")
+    while node.parent and not node.line:
+        node = node.parent
+    LOGGER.warning(message, location=node, type="figures")
 
 
 def setup(app):
-    """Copy figures when a page is read, and check their words before that."""
     NbElementRenderer.render_image = keep_narrow_copy
     app.add_transform(FigureRules)
     app.add_transform(Copies)

@@ -51,11 +51,7 @@ NAMES = (1, 3, 4, 6, 16)  # family, identifier, full name, PostScript name, typo
 
 
 def mathml(tex: str, *, display: bool) -> str:
-    """Return a formula as MathML.
-
-    Raises:
-        ValueError: it isn't understood, or would be misunderstood.
-    """
+    """Return a formula as MathML; raise ValueError if it isn't understood, or misunderstood."""
     converted = LENGTH.sub(r"\1", tex)
     if BRACKET.search(converted):
         raise ValueError(r"behind \\ a bracket is taken for a length: write \\{} [")
@@ -69,7 +65,6 @@ def mathml(tex: str, *, display: bool) -> str:
 
 
 def write(translator: HTML5Translator, node: nodes.Element, *, display: bool):
-    """Write a formula, or its TeX and a warning."""
     try:
         translator.body.append(mathml(node.astext(), display=display))
     except ValueError as error:
@@ -78,7 +73,6 @@ def write(translator: HTML5Translator, node: nodes.Element, *, display: bool):
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math):
-    """Write a formula in a line of text."""
     translator.body.append(translator.starttag(node, "span", "", CLASS="math"))
     write(translator, node, display=False)
     translator.body.append("</span>")
@@ -86,7 +80,6 @@ def visit_inline(translator: HTML5Translator, node: nodes.math):
 
 
 def visit_block(translator: HTML5Translator, node: nodes.math_block):
-    """Write a formula that stands alone, with its number if it has one."""
     translator.body.append(translator.starttag(node, "div", CLASS="math"))
     if node["number"]:
         translator.body.append(f'<span class="eqno">({get_node_equation_number(translator, node)})')
@@ -124,13 +117,12 @@ def characters_of(html: str) -> set[str]:
 
 
 def cut_font(app):
-    """Leave in the site's font what its pages need."""
-    pages = {}  # character -> a page that needs it
+    needed = {}  # character -> a page that needs it
     for page in Path(app.outdir).rglob("*.html"):
-        pages |= dict.fromkeys(characters_of(page.read_text(encoding="utf-8")), page.stem)
+        needed |= dict.fromkeys(characters_of(page.read_text(encoding="utf-8")), page.stem)
     source = Path(__file__).parents[2] / "assets" / FONT
-    for character in cut(source, Path(app.outdir) / "_static" / FONT, set(pages), "CourseMath"):
-        LOGGER.warning("%s: the formulas' font lacks %s", pages[character], character)
+    for character in cut(source, Path(app.outdir) / "_static" / FONT, set(needed), "CourseMath"):
+        LOGGER.warning("%s: the formulas' font lacks %s", needed[character], character)
 
 
 def cut(source: Path, target: Path, characters: set[str], name: str) -> set[str]:
@@ -148,16 +140,13 @@ def cut(source: Path, target: Path, characters: set[str], name: str) -> set[str]
     subsetter.subset(font)
     for record in font["name"].names:
         if record.nameID in NAMES:
-            font["name"].setName(
-                name, record.nameID, record.platformID, record.platEncID, record.langID
-            )
+            record.string = name
     target.parent.mkdir(parents=True, exist_ok=True)
     subset.save_font(font, target, options)
     return lacking
 
 
 def setup(app):
-    """Offer the renderer, which Sphinx then takes instead of its own; cut the font at the end."""
     app.add_post_transform(HoldStops)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     when_written(app, cut_font)

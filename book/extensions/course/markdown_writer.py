@@ -6,7 +6,8 @@ between cells, and the cells themselves, by their place in the notebook.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
+from itertools import groupby
 from textwrap import indent
 
 from docutils import nodes
@@ -33,60 +34,47 @@ class Cell:
     captions: list[str] = field(default_factory=list)  # Markdown, one for each figure it draws
 
 
-@dataclass
 class MarkdownWriter:
     """Writes the nodes of one page.
 
     Args:
         page: whose links tell which places in it are wanted.
         address: gives where a reference leads, "#..." if it is on this page; empty if nowhere.
-        number: gives "L04.3" for ("figure", "fig-l04-model").
+        numbers: has ("L04", 3) for "figure" and "fig-l04-model".
     """
 
-    page: InitVar[nodes.document]
-    address: Callable[[nodes.reference], str]
-    number: Callable[[str, str], str]
-    wanted: set[str] = field(init=False)  # ids on this page
-    in_table: bool = field(init=False, default=False)
-
-    def __post_init__(self, page: nodes.document):
-        """Note where this page's own links lead, those that a cell wrote too."""
-        links = [link for link in page.findall(nodes.reference) if self.is_written(link)]
-        addresses = [*map(self.address, links)]
+    def __init__(self, page: nodes.document, address: Callable, numbers: dict[str, dict]):
+        self.address, self.numbers, self.in_table = address, numbers, False
+        # A solution's title names its exercise in plain text; cells, too, write links.
+        links = page.findall(nodes.reference)
+        addresses = [address(a) for a in links if a.parent.parent.tagname != "solution_node"]
         for raw in page.findall(nodes.raw):
             addresses += LINK.findall(raw.astext())
-        self.wanted = {address[1:] for address in addresses if address.startswith("#")}
+        self.wanted = {address[1:] for address in addresses if address.startswith("#")}  # ids
 
-    def is_written(self, link: nodes.reference) -> bool:
-        """Return whether a link stays one: a solution's title names its exercise in plain text."""
-        return link.parent.parent.tagname != "solution_node"
+    def number(self, kind: str, name: str) -> str:
+        """Return "L04.3" for "figure" and "fig-l04-model"."""
+        return ".".join(map(str, self.numbers.get(kind, {}).get(name, ())))
 
     def blocks(self, node: nodes.Element) -> Iterator[str | Cell]:
         """Give what stands below a node, block by block."""
         for child in node.children:
-            if child.tagname in SKIPPED:
-                continue
-            write = getattr(self, f"_block_{child.tagname}", None)
-            if write is None:
-                LOGGER.warning("the notebook can't show <%s>", child.tagname, location=child)
-            else:
-                yield from write(child)
+            if child.tagname not in SKIPPED:
+                yield from getattr(self, f"_block_{child.tagname}", self.unknown)(child)
+
+    def unknown(self, node: nodes.Node) -> tuple:
+        """Warn of a node that no method writes; it leaves nothing."""
+        LOGGER.warning("the notebook can't show <%s>", node.tagname, location=node)
+        return ()
 
     def text(self, node: nodes.Element) -> str:
-        """Return what is written in a line."""
         return "".join(map(self.inline, node.children))
 
     def inline(self, node: nodes.Node) -> str:
-        """Return one part of a line."""
         if node.tagname in MARKS:
             return f"{MARKS[node.tagname]}{self.text(node)}{MARKS[node.tagname]}"
-        write = getattr(self, f"_inline_{node.tagname.lstrip('#')}", None)
-        if write is None:
-            LOGGER.warning("the notebook can't show <%s>", node.tagname, location=node)
-            return ""
-        return write(node)
-
-    # Parts of a line.
+        write = getattr(self, f"_inline_{node.tagname.lstrip('#')}", self.unknown)
+        return "".join(write(node))
 
     def _inline_text(self, node):
         text = SPECIAL.sub(r"\\\1", node.astext()).replace("&", "&amp;")
@@ -113,9 +101,7 @@ class MarkdownWriter:
     def _inline_raw(self, node):  # HTML says in "words" what it shows; targets show nothing
         return node.get("words", "")
 
-    _inline_target = _inline_raw
-
-    # Blocks.
+    _inline_target = _inline_index = _inline_raw
 
     def anchors(self, node: nodes.Element) -> str:
         """Return the places in the page that links lead to."""
@@ -134,7 +120,9 @@ class MarkdownWriter:
     _block_glossary = blocks
 
     def _block_title(self, node):
-        depth = sum(isinstance(parent, nodes.section) for parent in parents(node))
+        depth, section = 0, node.parent
+        while isinstance(section, nodes.section):
+            depth, section = depth + 1, section.parent
         yield f"{'#' * depth} {self.text(node)}"
 
     def _block_container(self, node):
@@ -180,28 +168,19 @@ class MarkdownWriter:
         yield "\n".join(self.item(item, f"{i}. ") for i, item in enumerate(node.children, start))
 
     def item(self, node: nodes.list_item, mark: str) -> str:
-        """Return an item of a list, its further lines indented."""
         text = "\n\n".join(self.only_text(node))
         return mark + indent(text, " " * len(mark)).lstrip()
 
     def only_text(self, node: nodes.Element) -> list[str]:
-        """Return the blocks of a node in which no cell can stand."""
-        blocks = list(self.blocks(node))
-        if any(isinstance(block, Cell) for block in blocks):
-            LOGGER.warning("the notebook can't have a cell in <%s>", node.tagname, location=node)
-        return [block for block in blocks if isinstance(block, str)]
+        return [block for block in self.blocks(node) if isinstance(block, str)]
 
     def _block_definition_list(self, node):
         for item in node.children:
             terms = [child for child in item.children if isinstance(child, nodes.term)]
-            names = ", ".join(f"**{self.text_of_term(term)}**" for term in terms)
+            names = ", ".join(f"**{self.text(term)}**" for term in terms)
             anchors = "".join(map(self.anchors, terms))
             meaning = "\n\n".join(self.only_text(item[-1]))
             yield f"{anchors}{names}: {meaning}"
-
-    def text_of_term(self, term: nodes.term) -> str:
-        """Return a term without the entry it makes in the index."""
-        return "".join(self.inline(part) for part in term.children if part.tagname != "index")
 
     def _block_block_quote(self, node):
         yield "> " + "\n\n".join(self.only_text(node)).replace("\n", "\n> ")
@@ -231,26 +210,11 @@ class MarkdownWriter:
 
 
 def fold(summary: str, inside: str) -> str:
-    """Return Markdown in a fold that is closed at first."""
     return f"<details><summary>{summary}</summary>\n\n{inside}\n\n</details>"
-
-
-def parents(node: nodes.Node) -> Iterator[nodes.Element]:
-    """Walk from a node's parent to the root."""
-    while (node := node.parent) is not None:
-        yield node
 
 
 def joined(blocks: Iterator[str | Cell]) -> Iterator[str | Cell]:
     """Join texts between which no cell stands."""
-    texts: list[str] = []
-    for block in blocks:
-        if isinstance(block, str):
-            texts.append(block)
-            continue
-        if texts:
-            yield "\n\n".join(texts)
-            texts = []
-        yield block
-    if texts:
-        yield "\n\n".join(texts)
+    for kind, some in groupby(blocks, type):
+        found = [*some]
+        yield from ["\n\n".join(found)] if kind is str else found

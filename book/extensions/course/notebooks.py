@@ -26,11 +26,10 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from course.exercises import forget_run
+from course.exercises import STUB
 from course.markdown_writer import MarkdownWriter, joined
-from course.pages import change_pages, when_written
-from course.widgets import counted, put_code_back, renamed
-from course.without_script import in_plain_words
+from course.pages import when_written
+from course.widgets import counted, in_plain_words, put_code_back, renamed
 
 FOLDED = {"hide-input", "remove-input", "remove-cell", "exercise-solution"}
 SVG = "image/svg+xml"
@@ -41,10 +40,9 @@ in a copy of the course, run `pip install -e ".[lessons]"`.*"""
 
 
 def executed_notebook(app: Sphinx, page: str) -> NotebookNode:
-    """Return a page as the build executed it.
+    """Return a page as the build executed it, with widgets' code of today.
 
-    myst-nb leaves a copy of each notebook in jupyter_execute, but without outputs where it took
-    them from the cache, so they are taken from there again. Widgets get the code of today.
+    The copy that myst-nb leaves lacks outputs, so they are taken from the cache again.
     """
     copy = (Path(app.outdir).parent / "jupyter_execute" / page).with_suffix(".ipynb")
     cache = get_cache(app.env.metadata[page]["execution_cache"])
@@ -67,11 +65,6 @@ def address_from(page: str, app: Sphinx, reference: nodes.reference) -> str:
         return f"#{anchor}"
     site = app.config.html_baseurl
     return f"{site.rstrip('/')}/{here.parent.as_posix()}/{address}" if site else ""
-
-
-def number_in(numbers: dict, kind: str, name: str) -> str:
-    """Return "L04.3" for ("figure", "fig-l04-reads")."""
-    return ".".join(map(str, numbers.get(kind, {}).get(name, ())))
 
 
 def resolved_cells(
@@ -107,7 +100,8 @@ def as_page_shows(cells: list[NotebookNode]) -> Iterator[NotebookNode]:
         cell.outputs = coalesce_streams(cell.outputs)  # as on the page: nb_merge_streams
         for output in cell.outputs:
             output.get("metadata", {}).pop(SVG, None)  # the drawing for phones
-        forget_run(cell)
+        if STUB in tags:
+            cell.outputs, cell.execution_count = [], None  # its reader has the first verdict
         yield cell
 
 
@@ -122,7 +116,6 @@ def tell_what_widgets_show(cells: list[NotebookNode], state: dict) -> list[str]:
 
 
 def cited_works(app: Sphinx, page: str) -> Iterator[str]:
-    """Give Markdown for each work that a page cites, in the bibliography's order."""
     cited = {
         key.strip()
         for reference in app.env.get_doctree(page).findall(pending_xref)
@@ -136,9 +129,6 @@ def cited_works(app: Sphinx, page: str) -> Iterator[str]:
 
 
 def address_of_wheel(app) -> str:
-    """Return where the wheel will be; empty if the site has no address."""
-    if not app.config.html_baseurl:
-        return ""
     text = (Path(app.srcdir) / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
     file = f"{project['name']}-{project['version']}-py3-none-any.whl"
@@ -146,7 +136,6 @@ def address_of_wheel(app) -> str:
 
 
 def build_wheel(app):
-    """Build the wheel of this checkout into the site."""
     if not app.config.html_baseurl:
         return
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
@@ -157,20 +146,19 @@ def build_wheel(app):
 
 
 def first_cell(app) -> NotebookNode:
-    """Return the cell that gets attnlib."""
-    repository = app.config.html_theme_options.get("repository_url", "")
-    if source := address_of_wheel(app) or (repository and f"git+{repository}"):
-        return new_code_cell(INSTALL.format(source=source))
+    if app.config.html_baseurl:
+        return new_code_cell(INSTALL.format(source=address_of_wheel(app)))
+    if repository := app.config.html_theme_options.get("repository_url"):
+        return new_code_cell(INSTALL.format(source=f"git+{repository}"))
     return new_markdown_cell(FROM_CHECKOUT)
 
 
 def write_notebook(app, doctree, page):
-    """Put the page's notebook among the site's sources."""
     if "kernelspec" not in app.env.metadata.get(page, {}):
         return
     notebook = executed_notebook(app, page)
-    number = partial(number_in, app.env.toc_fignumbers.get(page, {}))
-    writer = MarkdownWriter(doctree, partial(address_from, page, app), number)
+    numbers = app.env.toc_fignumbers.get(page, {})
+    writer = MarkdownWriter(doctree, partial(address_from, page, app), numbers)
     title, *cells = resolved_cells(writer, doctree, notebook.cells)
     works = "\n".join(f"* {work}" for work in cited_works(app, page))
     end = [new_markdown_cell(f"## Works cited\n\n{works}")] if works else []
@@ -193,7 +181,8 @@ def offer_notebook(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    """Write before any extension changes the page, and offer before the theme draws buttons."""
-    change_pages(app, write_notebook, priority=400)
+    app.connect(
+        "doctree-resolved", write_notebook, priority=400
+    )  # before any extension changes the page
     app.connect("html-page-context", offer_notebook)  # the theme draws buttons at priority 501
     when_written(app, build_wheel)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
@@ -49,12 +49,10 @@ def _parsed(page: str, text: str) -> NotebookNode | None:
 
 
 def is_cell(node: nodes.Node) -> bool:
-    """Tell a code cell from all else on a page."""
     return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
 
 
 def html(text: str, **attributes) -> nodes.raw:
-    """Return a node that is written as this HTML."""
     return nodes.raw(text=text, format="html", **attributes)
 
 
@@ -81,30 +79,19 @@ def add_written(app, name: str, lines: Callable):
     app.add_directive(name, Written)
 
 
-# The widgets of a page. Jupyter saves the state of all as JSON in one script element.
-
-
-def _state_script(env, page: str) -> dict[str, str] | None:
-    _, attributes = NbMetadataCollector.get_js_files(env, page).get("ipywidgets_state", (0, None))
-    return attributes
+@contextmanager
+def changing_state(env, page: str) -> Iterator[State]:
+    """Hand out the saved state of a page's widgets, and save what becomes of it."""
+    _, script = NbMetadataCollector.get_js_files(env, page).get("ipywidgets_state", (0, {}))
+    saved = json.loads(script.get("body", '{"state": {}}'))
+    yield saved["state"]
+    script["body"] = json.dumps(saved).replace("<", "\\u003c")  # nothing in it ends the script
 
 
 def state_of(env, page: str) -> State:
     """Return the saved state of a page's widgets; an empty one if it has none."""
-    script = _state_script(env, page)
-    return json.loads(script["body"])["state"] if script else {}
-
-
-@contextmanager
-def changing_state(env, page: str) -> Iterator[State]:
-    """Hand out the saved state of a page's widgets, and save what becomes of it."""
-    script = _state_script(env, page)
-    if script is None:
-        yield {}
-        return
-    saved = json.loads(script["body"])
-    yield saved["state"]
-    script["body"] = json.dumps(saved).replace("<", "\\u003c")  # nothing in it ends the script
+    with changing_state(env, page) as state:
+        return state
 
 
 def shown_widgets(node: nodes.Element) -> list[tuple[nodes.raw, str]]:
@@ -113,11 +100,7 @@ def shown_widgets(node: nodes.Element) -> list[tuple[nodes.raw, str]]:
     return [(view, json.loads(match[1])["model_id"]) for view, match in places if match]
 
 
-# What is noted about pages while they are read.
-
-
 def note(app, name: str, value):
-    """Note something about the page that is being read."""
     app.env.metadata[app.env.docname][name] = value
 
 
@@ -126,43 +109,15 @@ def noted(env, name: str) -> dict[str, Any]:
     return {page: data[name] for page, data in env.metadata.items() if data.get(name)}
 
 
-def to_write_again(env, name: str, value, pages: Iterable[str] | None = None) -> list[str]:
-    """Return the pages that show a value if it isn't that of the last build; all if none are named.
-
-    This is what a handler of `env-get-updated` returns.
-    """
-    values = vars(env).setdefault("values_on_pages", {})
-    before, values[name] = values.get(name), value
-    if before == value:
-        return []
-    return [*(env.found_docs if pages is None else pages)]
-
-
-def write_again_with(app, name: str, shown_by: str = ""):
-    """Have pages written again when what is noted under a name changes.
-
-    Args:
-        shown_by: what is noted about the pages that show it; without it all pages do.
-    """
+def write_again_with(app, name: str, value: Callable = noted):
+    """Have all pages written again when `value(env, name)` isn't that of the last build."""
 
     def changed_pages(app, env):
-        shown = noted(env, shown_by) if shown_by else None
-        return to_write_again(env, name, noted(env, name), shown)
+        values = vars(env).setdefault("values_on_pages", {})
+        before, values[name] = values.get(name), value(env, name)
+        return [] if before == values[name] else [*env.found_docs]
 
     app.connect("env-get-updated", changed_pages)
-
-
-# When something is done.
-
-
-def change_pages(app, change: Callable, **priority: int):
-    """Have `change(app, doctree, page)` change each page of the site before it is written."""
-
-    def run(app, doctree, page):
-        if app.builder.format == "html":
-            change(app, doctree, page)
-
-    app.connect("doctree-resolved", run, **priority)
 
 
 def load_where(app, marks: tuple[str, ...], script: str, **options):

@@ -18,18 +18,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-from course.pages import (
-    change_pages,
-    changing_state,
-    html,
-    is_cell,
-    load_where,
-    note,
-    noted,
-    shown_widgets,
-    state_of,
-    to_write_again,
-)
+from course import pages
 from course.widgets import mark_of
 
 LOGGER = logging.getLogger(__name__)
@@ -38,27 +27,17 @@ COVER = '<div class="course-cover" data-until="{model}">{press}<div class="cours
 PRESS = '<button type="button" hidden><span>Your guess first, or press to see</span></button>'
 UNCOVERED = (nodes.caption, nodes.legend)  # of a figure
 MARKS_FILE = "asked.js"
-WORDS = {  # what the sidebar calls the widgets
-    "predict": "predictions",
-    "answer": "exercises on the page",
-}
-
-
-# Covers.
-
-
-def prediction_in(node: nodes.Element, state: dict) -> str | None:
-    """Return the model of the Predict box that a node shows; None if it shows none."""
-    models = (model for _, model in shown_widgets(node))
-    return next((one for one in models if state[one]["state"].get("_module") == "predict"), None)
+WORDS = {"predict": "predictions", "answer": "exercises on the page"}  # for the sidebar
 
 
 def answers(doctree: nodes.document, state: dict) -> list[tuple[nodes.Element, str | None]]:
     """Return what a page marks, each with the model of the box that it answers."""
     found, model = [], None
     for node in doctree.findall(nodes.Element):
-        if is_cell(node):
-            model = prediction_in(node, state) or model
+        if pages.is_cell(node):
+            shown = [one for _, one in pages.shown_widgets(node)]
+            asked = [one for one in shown if state[one]["state"].get("_module") == "predict"]
+            model = asked[0] if asked else model
         if ANSWERS.intersection(node.get("classes", ())):
             found.append((node, model))
     return found
@@ -66,25 +45,23 @@ def answers(doctree: nodes.document, state: dict) -> list[tuple[nodes.Element, s
 
 def covered(answer: nodes.Element) -> list[list[nodes.Element]]:
     """Return what a cover takes of a text or a cell: rows of nodes that stand side by side."""
-    if not is_cell(answer):
+    if not pages.is_cell(answer):
         return [[answer]]
-    if any(shown_widgets(answer)):
+    if any(pages.shown_widgets(answer)):
         LOGGER.warning("a widget is never covered", location=answer)
     outputs = [part for part in answer if part.get("nb_element") == "cell_code_output"]
     rows = []
     for part in (part for output in outputs for part in output.children):
-        figures = part.findall(nodes.figure)  # a cell may print beside them
-        rows += [
-            [inner for inner in figure.children if not isinstance(inner, UNCOVERED)]
-            for figure in figures
-        ] or [[part]]
+        figures = [*part.findall(nodes.figure)]  # a cell may print beside them
+        rows += [[one for one in f.children if not isinstance(one, UNCOVERED)] for f in figures]
+        rows += [] if figures else [[part]]
     return rows
 
 
 def add_covers(app, doctree, page):
     """Put what answers into covers; neighbors share one."""
     end = None  # of the last cover
-    for answer, model in answers(doctree, state_of(app.env, page)):
+    for answer, model in answers(doctree, pages.state_of(app.env, page)):
         if model is None:
             LOGGER.warning("this answers no prediction: none stands before it", location=answer)
             continue
@@ -94,49 +71,42 @@ def add_covers(app, doctree, page):
             if end and end[1] == model and box[place - 1] is end[0]:
                 box.insert(place + len(row) - 1, box.pop(place - 1))
                 continue
-            begin = html(COVER.format(model=model, press=PRESS))
-            end = html("</div></div>"), model
+            begin = pages.html(COVER.format(model=model, press=PRESS))
+            end = pages.html("</div></div>"), model
             box[place : place + len(row)] = [begin, *row, end[0]]
 
 
-# Progress.
-
-
 def mark_page(app, doctree):
-    """Mark the widgets that a page shows, and note the marks."""
-    marks: dict[str, list[str]] = {words: [] for words in WORDS.values()}
-    with changing_state(app.env, app.env.docname) as entries:
-        for _, model in shown_widgets(doctree):
+    marks = {words: [] for words in WORDS.values()}
+    with pages.changing_state(app.env, app.env.docname) as entries:
+        for _, model in pages.shown_widgets(doctree):
             entry = entries.get(model)
             if entry and "kept" in entry["state"]:
                 mark = entry["state"]["_asked"] = mark_of(entry)
                 known = marks[WORDS[entry["state"]["_module"]]]
                 known += [mark] if mark not in known else []
-    note(app, "asked", {words: known for words, known in marks.items() if known})
+    pages.note(app, "asked", {words: known for words, known in marks.items() if known})
 
 
-def write_marks(app, env):
-    """Write the marks of all pages; where they changed, all pages name that file anew."""
-    if app.builder.format != "html":
-        return []
-    text = f"globalThis.courseAsked = {json.dumps(dict(sorted(noted(env, 'asked').items())))};\n"
-    folder = Path(app.outdir) / "_static"
+def write_marks(env, name: str) -> str:
+    """Write the marks of all pages into a file, which pages name anew when it changes."""
+    marks = json.dumps(dict(sorted(pages.noted(env, name).items())))
+    text = f"globalThis.courseAsked = {marks};\n"
+    folder = Path(env.app.outdir) / "_static"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARKS_FILE).write_text(text, encoding="utf-8")
-    return to_write_again(env, "marks", text)
+    return text
 
 
 def load_progress(app, pagename, templatename, context, doctree):
-    """Let every page load the marks and what they are for, before its widgets are started."""
     app.add_css_file("progress.css")
     app.add_js_file(MARKS_FILE, priority=390)
     app.add_js_file("progress.js", priority=391, **{"data-page": pagename})
 
 
 def setup(app):
-    """Note the marks when a page is read, write them, and cover answers on the way out."""
     app.connect("doctree-read", mark_page)
-    app.connect("env-get-updated", write_marks)
-    change_pages(app, add_covers)
-    load_where(app, ("course-cover",), "prediction-covers.js")
+    pages.write_again_with(app, "asked", write_marks)
+    app.connect("doctree-resolved", add_covers)
+    pages.load_where(app, ("course-cover",), "prediction-covers.js")
     app.connect("html-page-context", load_progress)

@@ -22,18 +22,13 @@ from course.pages import when_written
 WIDTH = re.compile(r'<meta name="viewport"[^>]*>\s*')
 DESCRIPTION = '<meta name="description" content="{words}">\n'
 MOST = 200  # characters: search engines show fewer
-
 NOTEBOOKS = "notebooks"  # the branch
 GITHUB = "https://github.com/"
 PROGRAMS = {
     "Colab": "https://colab.research.google.com/github/{repository}/blob/{branch}/{page}.ipynb",
     "Binder": "https://mybinder.org/v2/gh/{repository}/{branch}?urlpath=lab/tree/{page}.ipynb",
 }
-
-# Scripts that a page can do without until it stands. The second needs the first.
-LATER = ("clipboard.min.js", "copybutton.js", "sphinx_highlight.js")
-SOURCE = re.compile(r'src="([^"]+)"')
-
+LATER = {"clipboard.min.js", "copybutton.js", "sphinx_highlight.js"}
 NOT_FOUND = """
 <h1>There is no such page</h1>
 <p>It may have moved. Look for it by a word of its text, or begin at the <a href="{home}">start
@@ -41,22 +36,9 @@ page</a>.</p>
 <form role="search" action="{home}search.html"><input type="search" name="q"
 aria-label="Search the course"> <button type="submit">Search</button></form>
 """
-ROOT_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>{title}</title>
-<meta http-equiv="refresh" content="0; url={first}">
-<p>The course begins on its <a href="{first}">start page</a>.</p>
-</html>
-"""
-TOUCH = '<link rel="apple-touch-icon" href="{icon}">'
-
-TOUCH_ICON, CARD = "touch-icon.png", "card.png"  # of book/assets
-
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 SHEET = Path("styles", "pydata-sphinx-theme.css")
 FONTS = Path("vendor", "fontawesome", "webfonts")
-
 CLASS = re.compile(r"\bfa-[\w-]+")
 RULE = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')  # of all its names
 OLDER_FORMAT = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')  # of the same fonts
@@ -76,37 +58,18 @@ REPLACEMENTS = {
 }
 
 
-# The head of a page.
-
-
-def first_words(doctree) -> str:
-    """Return the beginning of a page's text: no captions, boxes, lists or outputs."""
-    paragraphs = doctree.findall(nodes.paragraph)
-    text = " ".join(part.astext() for part in paragraphs if isinstance(part.parent, nodes.section))
-    return shorten(text, MOST, placeholder=" …")
-
-
 def write_head(app, pagename, templatename, context, doctree):
     """Leave one width, and add a description, which libraries that run later find."""
     tags = WIDTH.sub("", context.get("metatags", ""))
-    words = escape(first_words(doctree)) if doctree else ""
-    if words:
+    parts = doctree.findall(nodes.paragraph) if doctree else ()
+    text = " ".join(part.astext() for part in parts if isinstance(part.parent, nodes.section))
+    if words := escape(shorten(text, MOST, placeholder=" …")):  # no captions, boxes, lists, outputs
         tags += DESCRIPTION.format(words=words)
         context["meta"] = {**(context.get("meta") or {}), "og:description": words}
     context["metatags"] = tags
 
 
-def name_touch_icon(app, pagename, templatename, context, doctree):
-    """Say in a page's head which picture stands for it on a phone's home screen."""
-    icon = context["pathto"](f"_static/{TOUCH_ICON}", resource=True)
-    context["metatags"] = context.get("metatags", "") + TOUCH.format(icon=icon)
-
-
-# Buttons and scripts.
-
-
 def link_repository(app, config):
-    """Show the theme's repository buttons where there is a repository."""
     options = config.html_theme_options
     if options.get("repository_url"):
         for button in ("repository", "issues", "edit_page"):
@@ -119,45 +82,24 @@ def open_elsewhere(app, pagename, templatename, context, doctree):
     if not address.startswith(GITHUB) or "kernelspec" not in app.env.metadata.get(pagename, {}):
         return
     repository = address.removeprefix(GITHUB).strip("/")
-    links = [
-        {
-            "type": "link",
-            "text": name,
-            "tooltip": f"Open this page's notebook in {name}",
-            "icon": "fas fa-play",
-            "url": link.format(repository=repository, branch=NOTEBOOKS, page=pagename),
-        }
-        for name, link in PROGRAMS.items()
-    ]
-    context["header_buttons"].append(
-        {
-            "type": "group",
-            "tooltip": "Run this page",
-            "icon": "fas fa-rocket",
-            "buttons": links,
-            "label": "launch-buttons",
-        }
-    )
+    links = []
+    for name, link in PROGRAMS.items():
+        url = link.format(repository=repository, branch=NOTEBOOKS, page=pagename)
+        tooltip = f"Open this page's notebook in {name}"
+        button = {"type": "link", "text": name, "tooltip": tooltip, "icon": "fas fa-play"}
+        links.append({**button, "url": url})
+    group = {"type": "group", "tooltip": "Run this page", "icon": "fas fa-rocket"}
+    context["header_buttons"].append({**group, "buttons": links, "label": "launch-buttons"})
 
 
 def load_later(app, pagename, templatename, context, doctree):
-    """Take them from the page's scripts, and name them to the one that loads them."""
-    if templatename == "search.html":  # its own script marks words, too
-        return
-    scripts = context["script_files"]
-    named = {PurePosixPath(script.filename or "").name: script for script in scripts}
-    later = [named[name] for name in LATER if name in named]
-    scripts[:] = [script for script in scripts if script not in later]
-    sources = [SOURCE.search(context["js_tag"](script))[1] for script in later]
-    attributes = {"data-scripts": " ".join(sources)}
-    app.add_js_file("later-scripts.js", loading_method="defer", **attributes)
-
-
-# What a published site is asked for.
+    """Have scripts that a page can do without until it stands wait for it."""
+    for script in context["script_files"]:
+        if PurePosixPath(script.filename or "").name in LATER:
+            script.attributes["defer"] = "defer"
 
 
 def load_libraries(app, config):
-    """Load them where there is an address, told what they need to know."""
     if not config.html_baseurl:
         return
     for library in ("notfound.extension", "sphinx_sitemap", "sphinxext.opengraph"):
@@ -166,56 +108,35 @@ def load_libraries(app, config):
     config.notfound_context = {"title": "Page not found", "body": NOT_FOUND.format(home=path)}
     config.ogp_site_url = config.html_baseurl
     config.ogp_site_name = config.html_title
-    config.ogp_image = f"_static/{CARD}"
+    config.ogp_image = "_static/card.png"
     config.ogp_image_alt = f"{config.html_title}, beside a small heatmap"
     config.sitemap_url_scheme = "{link}"  # one language, one version
     config.sitemap_excludes = ["404.html", "genindex.html", "search.html"]
 
 
 def write_robots(app):
-    """Lead search engines to the list of all pages."""
     if not app.config.html_baseurl:
         return
     lines = f"User-agent: *\nSitemap: {app.config.html_baseurl.rstrip('/')}/sitemap.xml\n"
     (Path(app.outdir) / "robots.txt").write_text(lines, encoding="utf-8")
 
 
-def write_root_page(app):
-    """Lead from the folder to the first page, with words where Jupyter Book would have none."""
-    first = escape(app.builder.get_target_uri(app.config.root_doc))
-    text = ROOT_PAGE.format(title=escape(app.config.html_title), first=first)
-    (Path(app.outdir) / "index.html").write_text(text, encoding="utf-8")
-
-
-# The theme's icons, and its markup.
-
-
-def used_rules(sheet: str, used: set[str]) -> str:
-    """Return a style sheet without the rules of icons that aren't used."""
-    return RULE.sub(lambda rule: rule[0] if used & {*CLASS.findall(rule[1])} else "", sheet)
-
-
-def characters_in(sheet: str) -> set[str]:
-    """Return the characters that a style sheet names by escapes, and those of private use."""
-    return {chr(int(code, 16)) if code else itself for code, itself in CHARACTER.findall(sheet)}
-
-
 def cut_icons(app):
-    """Leave in the site's fonts and in the theme's sheet what pages, scripts and sheets use."""
     site, static = Path(app.outdir), Path(app.outdir) / "_static"
     files = (*site.rglob("*.html"), *static.rglob("*.js"))
     used = set().union(*(CLASS.findall(file.read_text(encoding="utf-8")) for file in files))
-    sheet = used_rules((THEME / SHEET).read_text(encoding="utf-8"), used)
-    (static / SHEET).write_text(OLDER_FORMAT.sub("", sheet), encoding="utf-8")
-    sheets = (file.read_text(encoding="utf-8") for file in static.rglob("*.css"))
-    characters = set().union(*map(characters_in, sheets))
+    sheet = OLDER_FORMAT.sub("", (THEME / SHEET).read_text(encoding="utf-8"))
+    sheet = RULE.sub(lambda rule: rule[0] if used & {*CLASS.findall(rule[1])} else "", sheet)
+    (static / SHEET).write_text(sheet, encoding="utf-8")
+    sheets = "".join(file.read_text(encoding="utf-8") for file in static.rglob("*.css"))
+    named = CHARACTER.findall(sheets)  # by escapes; and those of private use themselves
+    characters = {chr(int(code, 16)) if code else itself for code, itself in named}
     for font in (THEME / FONTS).glob("*.woff2"):
         cut(font, static / FONTS / font.name, characters, "CourseIcons")
         (static / FONTS / font.with_suffix(".ttf").name).unlink(missing_ok=True)
 
 
 def mend(app):
-    """Replace the markup on every page."""
     for page in Path(app.outdir).rglob("*.html"):
         text = mended = page.read_text(encoding="utf-8")
         for theirs, ours in REPLACEMENTS.items():
@@ -226,11 +147,9 @@ def mend(app):
 
 
 def setup(app):
-    """Read the settings, complete each page's head and buttons, and write files at the end."""
     app.connect("config-inited", link_repository)
     app.connect("config-inited", load_libraries)
     app.connect("html-page-context", write_head)
-    app.connect("html-page-context", name_touch_icon)
-    app.connect("html-page-context", open_elsewhere, priority=502)  # behind the theme's buttons
+    app.connect("html-page-context", open_elsewhere, priority=502)  # after the theme's buttons
     app.connect("html-page-context", load_later, priority=600)  # when Sphinx knows all scripts
-    when_written(app, cut_icons, mend, write_robots, write_root_page)
+    when_written(app, cut_icons, mend, write_robots)

@@ -11,7 +11,7 @@
 import json
 import re
 from collections.abc import Iterator
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,43 +27,18 @@ LOGGER = logging.getLogger(__name__)
 # A name, what it is for; more.
 REQUIRED = re.compile(r"^([A-Za-z][\w.-]*)[^#\n]*#\s*([^;\n]+)", re.M)
 UNTOLD = "not told"
-LESSON = """\
-### Of lesson {number}
-
-```{{eval-rst}}
-.. automodule:: {module}
-   :members:
-{figures}
-```
-"""
-FIGURES = """
-.. automodule:: {module}.figures
-   :members:
-"""
 
 
 def license_of(package: str) -> str:
-    """Return what an installed package says of its license, in the newest form that it has.
-
-    Raises:
-        PackageNotFoundError: it isn't installed.
-    """
+    """Return what an installed package says of its license, in the newest form that it has."""
     found = distribution(package)
     told = found.metadata
-    classified = [
-        one.split(" :: ")[-1]
-        for one in told.get_all("Classifier") or ()
-        if one.startswith("License :: ")
-    ]
-    lines = (told.get("License") or "").split("\n")
-    return told.get("License-Expression") or ", ".join(classified) or lines[0] or first_line(found)
-
-
-def first_line(found: Distribution) -> str:
-    """Return the first line of a package's license file."""
+    classifiers = told.get_all("Classifier") or ()
+    classes = [one.split(" :: ")[-1] for one in classifiers if one.startswith("License :: ")]
     files = (file for file in found.files or () if file.name.upper().startswith("LICENSE"))
-    texts = (file.read_text(encoding="utf-8") for file in files)
-    return next((text.strip().split("\n")[0] for text in texts), UNTOLD)
+    texts = [told.get("License") or "", *(file.read_text(encoding="utf-8") for file in files)]
+    lines = (text.strip().split("\n")[0] for text in texts if text.strip())
+    return told.get("License-Expression") or ", ".join(classes) or next(lines, UNTOLD)
 
 
 class LicenseOf(SphinxRole):
@@ -73,15 +48,12 @@ class LicenseOf(SphinxRole):
         try:
             return [nodes.Text(license_of(self.text))], []
         except PackageNotFoundError:
-            LOGGER.warning(
-                "{license-of}`%s`: no such package is installed",
-                self.text, location=self.get_location(), type="licenses",
-            )  # fmt: skip
+            message = f"{{license-of}}`{self.text}`: no such package is installed"
+            LOGGER.warning("%s", message, location=self.get_location(), type="licenses")
             return [nodes.Text(self.text)], []
 
 
 def packages(env) -> Iterator[str]:
-    """Give a table of requirements.txt."""
     yield from ("| package | what for | license |", "|---|---|---|")
     required = Path(env.srcdir, "requirements.txt").read_text(encoding="utf-8")
     for name, purpose in REQUIRED.findall(required):
@@ -89,7 +61,6 @@ def packages(env) -> Iterator[str]:
 
 
 def kept_weights(env) -> Iterator[str]:
-    """Give a table of cards."""
     yield from ("| file | the command that made it | date |", "|---|---|---|")
     folder = source_folder() / "attncourse" / "data"
     for file in sorted(folder.rglob("*.json")):
@@ -99,15 +70,14 @@ def kept_weights(env) -> Iterator[str]:
 
 
 def lesson_exercises(env) -> Iterator[str]:
-    """Give what autodoc says of each lesson's exercises and figures."""
     from attncourse.lessons import lessons  # loads torch, which only this page's reading needs
 
     for name, module in lessons().items():
-        number = int(name.removeprefix("l"))
-        figures = FIGURES if find_spec(f"{module.__name__}.figures") else ""
-        text = LESSON.replace("{figures}", figures)
-        yield from text.format(number=number, module=module.__name__).splitlines()
-        yield ""
+        yield from (f"### Of lesson {int(name.removeprefix('l'))}", "", "```{eval-rst}")
+        for documented in (module.__name__, f"{module.__name__}.figures"):
+            if find_spec(documented):
+                yield from (f".. automodule:: {documented}", "   :members:", "")
+        yield from ("```", "")
 
 
 def show_arguments(app, what, name, documented, options, arguments, result):
@@ -120,7 +90,6 @@ def show_arguments(app, what, name, documented, options, arguments, result):
 
 
 def setup(app):
-    """Offer roles and tables to the pages, and look at every signature before it is written."""
     app.add_role("license-of", LicenseOf())
     add_written(app, "packages", packages)
     add_written(app, "kept-weights", kept_weights)

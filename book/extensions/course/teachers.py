@@ -29,23 +29,10 @@ from docutils import nodes
 from nbformat import NotebookNode
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective
 
+from course import pages
 from course.counts import prefix_of
-from course.pages import (
-    add_written,
-    change_pages,
-    html,
-    is_cell,
-    lesson_of,
-    note,
-    noted,
-    read_notebook,
-    shown_widgets,
-    state_of,
-    write_again_with,
-)
-from course.without_script import inline, paragraphs
+from course.widgets import inline, paragraphs
 
 LOGGER = logging.getLogger(__name__)
 
@@ -58,9 +45,7 @@ GLUED = re.compile(r"\{eval\}`(\w+)`")
 OWN_PAGE = re.compile(r"\]\((?=#(?!exhibit-))")  # a heading; an exhibit's label holds anywhere
 LEADS_SOMEWHERE = re.compile(r"\{(?:num)?ref\}`|\]\((?!https?:)")
 MYTH = {"said", "truth"}
-
 ASKED = ("question", "choices", "answers", "explanation")
-
 EXERCISE = re.compile(
     r"^`+\{exercise-start\} (.+)\n:label: (\S+)\n((?:.*\n)*?)`+\{exercise-end\}", re.M
 )
@@ -68,9 +53,8 @@ CHECK = re.compile(r"\bcheck\.(\w+)\(")
 SENTENCE = re.compile(r"(?:[^.?!]* right\. )?.{20,}?[.?!](?=\s|$)|.+", re.S)
 # "Not all." says nothing alone, nor does "The queries are right."
 FOLD = '<details class="course-class"><summary>{title}</summary>'
-
-
-# Myths.
+HINTS = '<ul class="simple">\n{items}\n</ul>'
+QUESTIONS = "<!-- all questions -->"  # keeps their place until all lessons are read
 
 
 class Myth(NamedTuple):
@@ -92,7 +76,7 @@ class CellAnchors(SphinxTransform):
 
     def apply(self):
         prefix = short_name(self.env.docname)
-        for cell in filter(is_cell, self.document.findall(nodes.container)):
+        for cell in filter(pages.is_cell, self.document.findall(nodes.container)):
             labels = dict.fromkeys(LABEL.findall(cell.astext()))  # once; a traceback has it again
             names = [f"{prefix}-cell-{label}" for label in labels]
             if cell["cell_metadata"].get("myths"):
@@ -116,7 +100,6 @@ def rows_of(text: str) -> Iterator[list[str]]:
 
 
 def myth_of_row(cells: list[str], page: str) -> Myth:
-    """Return what a row says, with a link to what settles it."""
     name, file = short_name(page), f"{page.split('/')[-1]}.md"
     said, truth, *number = cells
     if number and number[0]:
@@ -129,11 +112,7 @@ def myth_of_row(cells: list[str], page: str) -> Myth:
 
 
 def myths_of_header(cell: NotebookNode, name: str) -> Iterator[Myth]:
-    """Give the myths that a cell's header says it settles; `name` is the cell's own.
-
-    Raises:
-        ValueError: the header isn't a list of sentences and truths.
-    """
+    """Give the myths of a cell's header, or raise ValueError; `name` is the cell's own."""
     figure = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
     link = f"{{numref}}`{figure}`" if figure else f"{{ref}}`the cell <{name}>`"
     told = cell.metadata.myths
@@ -144,7 +123,6 @@ def myths_of_header(cell: NotebookNode, name: str) -> Iterator[Myth]:
 
 
 def myths_of(notebook: NotebookNode, page: str) -> Iterator[Myth]:
-    """Give all myths of a page in its order."""
     for place, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
             yield from (myth_of_row(cells, page) for cells in rows_of(cell.source))
@@ -159,7 +137,7 @@ def title_of(text: str) -> str:
 def all_myths(env) -> Iterator[str]:
     """Give all pages' myths, each page's below a heading."""
     for page in sorted(env.found_docs):
-        notebook = read_notebook(Path(env.doc2path(page)))
+        notebook = pages.read_notebook(Path(env.doc2path(page)))
         try:
             found = [*myths_of(notebook, page)] if notebook else []
         except ValueError as error:
@@ -172,30 +150,11 @@ def all_myths(env) -> Iterator[str]:
             yield from (f'"{myth.said}"', f": {GLUED.sub(of_page, myth.truth)}", "")
 
 
-# Questions.
-
-
-class Questions(nodes.General, nodes.Element):
-    """Where the questions stand."""
-
-
-class ClassQuestions(SphinxDirective):
-    """`{class-questions}` keeps the place until all lessons are read."""
-
-    has_content = True  # for those who read the page's source
-
-    def run(self):
-        note(self, "asks class", True)
-        return [Questions()]
-
-
 def note_questions(app, doctree):
     """Note what a lesson asks, with the section where it asks."""
     page = app.env.docname
-    if not lesson_of(page):
-        return
-    state, found = state_of(app.env, page), []
-    for view, model in shown_widgets(doctree):
+    state, found = pages.state_of(app.env, page), []
+    for view, model in pages.shown_widgets(doctree) if pages.lesson_of(page) else ():
         asked = state[model]["state"]
         if asked.get("_module") == "predict":
             section = view
@@ -204,11 +163,10 @@ def note_questions(app, doctree):
             title = section.next_node(nodes.title).astext()
             place = {"id": section["ids"][0], "title": title}
             found.append({name: asked[name] for name in ASKED} | place)
-    note(app, "questions", found)
+    pages.note(app, "questions", found)
 
 
 def question(asked: dict, address: str) -> str:
-    """Return a question of a list as HTML."""
     choices = "".join(f"<li>{inline(choice)}</li>" for choice in asked["choices"])
     letters = ", ".join(ascii_uppercase[i] for i in asked["answers"])
     answer = paragraphs(f"{letters}. {asked['explanation']}")
@@ -220,76 +178,44 @@ def question(asked: dict, address: str) -> str:
 
 
 def show_questions(app, doctree, page):
-    """Put each lesson's questions into a fold."""
-    for place in list(doctree.findall(Questions)):
+    for place in [raw for raw in doctree.findall(nodes.raw) if raw.astext().strip() == QUESTIONS]:
         folds = []
-        for lesson, asked in sorted(noted(app.env, "questions").items()):
+        for lesson, asked in sorted(pages.noted(app.env, "questions").items()):
             address = app.builder.get_relative_uri(page, lesson)
             items = "".join(question(one, address) for one in asked)
             title = inline(app.env.titles[lesson].astext())
             number = f"{len(asked)} question{'s' * (len(asked) != 1)}"
             begin = FOLD.format(title=f"{title} ({number})")
             folds.append(f"{begin}<ol>{items}</ol></details>")
-        place.replace_self(html("".join(folds)))
-
-
-# Mistakes.
-
-
-def exercises_in(text: str) -> list[tuple[str, str, str]]:
-    """Return the title and label of each exercise of a lesson, and what checks it."""
-    return [(title, label, CHECK.search(body)[1]) for title, label, body in EXERCISE.findall(text)]
+        place.replace_self(pages.html("".join(folds)))
 
 
 def first_sentence(hint: str) -> str:
-    """Return what a hint says first."""
     return SENTENCE.match(hint)[0]
 
 
-def fold(title: str, inside: list[nodes.Node]) -> list[nodes.Node]:
-    """Put nodes into a fold."""
-    return [html(FOLD.format(title=inline(title))), *inside, html("</details>")]
+def usual_mistakes(env) -> Iterator[str]:
+    """Give a fold for each lesson, and in it one for each exercise."""
+    from attncourse.lessons import lessons  # loads torch, which only this page's reading needs
 
-
-class UsualMistakes(SphinxDirective):
-    """`{usual-mistakes}` asks the checks of every lesson."""
-
-    has_content = True  # for those who read the page's source
-
-    def run(self):
-        from attncourse.lessons import lessons  # loads torch, which only this page's reading needs
-
-        self.env.note_reread()  # an edited check changes this page, which itself stays the same
-        modules, written = lessons(), []
-        for page in sorted(self.env.found_docs):
-            module = modules.get(lesson_of(page).lower())
-            if module is None:
-                continue
-            text = Path(self.env.doc2path(page)).read_text(encoding="utf-8")
-            exercises = []
-            for title, label, check in exercises_in(text):
-                exercises += self.exercise(title, label, getattr(module, check).mistakes)
-            written += fold(title_of(text), exercises)
-        return written
-
-    def exercise(self, title: str, label: str, mistakes) -> list[nodes.Node]:
-        """Return the fold of an exercise: where it stands, and what goes wrong with it."""
-        place, messages = self.state.inline_text(f"{{ref}}`{label}`:", self.lineno)
-        sentences = dict.fromkeys(first_sentence(mistake.hint) for mistake in mistakes)
-        items = [
-            nodes.list_item("", nodes.paragraph("", "", html(inline(one)))) for one in sentences
-        ]
-        told = [nodes.paragraph("", "", *place), nodes.bullet_list("", *items), *messages]
-        return fold(title, told)
+    modules = lessons()
+    for page in sorted(page for page in env.found_docs if pages.lesson_of(page).lower() in modules):
+        text = Path(env.doc2path(page)).read_text(encoding="utf-8")
+        yield from (FOLD.format(title=inline(title_of(text))), "")
+        for title, label, body in EXERCISE.findall(text):
+            check = getattr(modules[pages.lesson_of(page).lower()], CHECK.search(body)[1])
+            sentences = dict.fromkeys(first_sentence(mistake.hint) for mistake in check.mistakes)
+            items = "\n".join(f"<li><p>{inline(one)}</p></li>" for one in sentences)
+            yield from (FOLD.format(title=inline(title)), "", f"{{ref}}`{label}`:", "")
+            yield from (*HINTS.format(items=items).splitlines(), "</details>", "")
+        yield from ("</details>", "")
 
 
 def setup(app):
-    """Offer the directives, name cells, and note the lessons' questions when they are read."""
-    add_written(app, "myths", all_myths)
+    pages.add_written(app, "myths", all_myths)
+    pages.add_written(app, "class-questions", lambda env: [QUESTIONS])
+    pages.add_written(app, "usual-mistakes", usual_mistakes)
     app.add_transform(CellAnchors)
-    app.add_node(Questions)
-    app.add_directive("class-questions", ClassQuestions)
     app.connect("doctree-read", note_questions)
-    write_again_with(app, "questions", "asks class")
-    change_pages(app, show_questions)
-    app.add_directive("usual-mistakes", UsualMistakes)
+    pages.write_again_with(app, "questions")
+    app.connect("doctree-resolved", show_questions)

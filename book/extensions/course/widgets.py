@@ -10,6 +10,10 @@ the notebook that readers download, they are counted instead, in the order in wh
 
 A reader can move the traits of a widget's class that aren't read-only; widget-states.js links to
 them. Questions and exercises have none here: progress.js keeps what a reader answers.
+
+Where no widget is drawn, words say what it would show, from its saved state: a question with its
+answer folded; of an exercise that is answered on the page, what there is to fill in, to choose from
+or to put in order.
 """
 
 import hashlib
@@ -17,31 +21,20 @@ import json
 import re
 import struct
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
 
-from course.pages import (
-    changing_state,
-    html,
-    note,
-    noted,
-    shown_widgets,
-    state_of,
-    to_write_again,
-)
-from course.without_script import fallback
+from course import pages
 
 FOLDER = "widgets"  # of the site's static files
 OURS = "attncourse.widgets."
-PART = "IPY_MODEL_"  # before the id of another model, such as the widget's layout
 ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
-PARTS = re.compile(rf"{PART}([0-9a-f]{{32}})")
+PARTS = re.compile(r"IPY_MODEL_([0-9a-f]{32})")  # other models, such as the widget's layout
 NOT_ASKED = {"layout", "tabbable", "tooltip"}  # what every widget has, some of it by chance
-
-
-# Ids.
+INLINE = re.compile(r"`([^`]+)`|\*(?!\s)([^*]*[^*\s])\*")  # as in the widgets' shared/text.js
 
 
 def counted(state: dict, shown: Iterable[str]) -> dict[str, str]:
@@ -54,74 +47,38 @@ def counted(state: dict, shown: Iterable[str]) -> dict[str, str]:
             for part in PARTS.findall(json.dumps(state[name])):
                 count(part)
 
-    def without_ids(name: str) -> str:
-        return ID.sub("", json.dumps(state[name]))
-
-    for name in [*shown, *sorted(state, key=without_ids)]:
+    for name in [*shown, *sorted(state, key=lambda name: ID.sub("", json.dumps(state[name])))]:
         count(name)
     return names
 
 
 def renamed(text: str, names: dict[str, str]) -> str:
-    """Return a text with the new ids."""
     return ID.sub(lambda match: names.get(match[0], match[0]), text)
 
 
-def rename_page(app, doctree):
-    """Rename a page's widgets, in their state and where they are shown."""
-    shown = shown_widgets(doctree)
-    with changing_state(app.env, app.env.docname) as state:
-        names = counted(state, [model for _, model in shown])
-        with_new_ids = json.loads(renamed(json.dumps(state), names))
-        state.clear()
-        state.update(sorted(with_new_ids.items()))
-    for view, _ in shown:
-        view[:] = [nodes.Text(renamed(view.astext(), names))]
-
-
-# Code.
+def ours(state: dict) -> Iterator[tuple[dict, list[str]]]:
+    """Give the values of the course's widgets in a saved state, each with its kind's name."""
+    for values in (entry["state"] for entry in state.values()):
+        if (kind := values.get("_anywidget_id", "")).startswith(OURS):
+            yield values, kind.removeprefix(OURS).split(".")  # ["flow", "widget", "Flow"]
 
 
 def take_code_away(state: dict) -> set[str]:
     """Let each of the course's widgets in a saved state name its code; return those names."""
-    names = set()
-    for entry in state.values():
-        values = entry["state"]
-        kind = values.get("_anywidget_id", "")
-        if kind.startswith(OURS):
-            values.pop("_esm", None)
-            values.pop("_css", None)
-            values["_module"] = kind.removeprefix(OURS).partition(".")[0]
-            names.add(values["_module"])
-    return names
+    for values, (module, *_) in ours(state):
+        values.pop("_esm", None)
+        values.pop("_css", None)
+        values["_module"] = module
+    return {module for _, (module, *_) in ours(state)}
 
 
 def put_code_back(state: dict):
     """Give each of the course's widgets in a saved state the code of the package as it is now."""
     from attncourse import widgets  # loads torch, so only where a page has widgets
 
-    for entry in state.values():
-        values = entry["state"]
-        kind = values.get("_anywidget_id", "")
-        if kind.startswith(OURS):
-            widget = getattr(widgets, kind.rpartition(".")[2])
-            values |= {"_esm": widget._esm, "_css": widget._css}
-
-
-def take_jupyters_away(state: dict):
-    """Leave out what only a notebook asks of the course's widgets: their views and layouts."""
-    from anywidget import AnyWidget
-
-    every_widgets = {*AnyWidget.class_trait_names(sync=True), "_anywidget_id"}
-    layouts = set()
-    for entry in state.values():
-        values = entry["state"]
-        if "_module" in values:
-            layouts.add(values["layout"].removeprefix(PART))
-            for name in every_widgets:
-                values.pop(name, None)
-    for name in layouts:
-        del state[name]
+    for values, (*_, name) in ours(state):
+        widget = getattr(widgets, name)
+        values |= {"_esm": widget._esm, "_css": widget._css}
 
 
 def static_files(names: set[str]) -> dict[str, str]:
@@ -140,41 +97,23 @@ def static_files(names: set[str]) -> dict[str, str]:
     return files
 
 
-def keep_code_apart(app, doctree):
-    """Take the code out of a page's state, and note whose it was."""
-    with changing_state(app.env, app.env.docname) as state:
-        names = take_code_away(state)
-        take_jupyters_away(state)
-    note(app, "widgets", sorted(names))
-
-
-def write_files(app, env):
-    """Write the site's files; where they changed, pages name them anew, so that no copy is kept."""
-    pages = noted(env, "widgets")
-    if app.builder.format != "html" or not pages:
-        return []
-    files = static_files(set().union(*pages.values()))
-    folder = Path(app.outdir) / "_static" / FOLDER
+def write_code(env, name: str) -> dict[str, str]:
+    """Write the site's files; where they change, pages name them anew, so that no copy is kept."""
+    names = set().union(*pages.noted(env, name).values())
+    files = static_files(names) if names else {}
+    folder = Path(env.app.outdir) / "_static" / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    code = hashlib.sha256(json.dumps(files).encode()).hexdigest()
-    return to_write_again(env, "code of widgets", code, pages)
-
-
-# States.
+    return files
 
 
 def mark_of(entry: dict) -> str:
-    """Return a short mark of what a widget asks or shows at first, whatever a reader did with it.
-
-    By it answers and links of an older edition are told from those of this one.
-    """
+    """Return a mark of what a widget asks or shows at first: older answers and links lack it."""
     state = entry["state"]
     passed_over = NOT_ASKED | set(state.get("kept", ()))
-    asked = {
-        name: value for name, value in state.items() if name[0] != "_" and name not in passed_over
-    }
+    names = [name for name in state if name[0] != "_" and name not in passed_over]
+    asked = {name: state[name] for name in names}
     for buffer in entry.get("buffers", []):
         name = ".".join(map(str, buffer["path"]))
         asked[name] = buffer["data"]
@@ -184,70 +123,117 @@ def mark_of(entry: dict) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def earlier_state(state: dict) -> dict | None:
-    """Return the state of a Flow or a HeadExplorer as it was before they said what was trained.
-
-    Links of that time have its mark. Other widgets have no such state.
-    """
-    if state["_module"] == "flow":
-        return {name: value for name, value in state.items() if name != "trained"}
-    if state["_module"] == "head_explorer":
-        sources = [dict(source) for source in state["sources"]]
-        for source in sources:
-            del source["causal"]
-        summary = state["summary"].partition(" Weights: ")[0]
-        return state | {"sources": sources, "summary": summary, "token": state["T"] - 1}
-    return None
-
-
 def moved_traits(module: str) -> list[str]:
     """Return the traits that a reader can change, of the widget in this folder of widgets."""
     from attncourse import widgets  # loads torch, so only where a page has widgets
 
     kinds = (getattr(widgets, name) for name in widgets.__all__)
     kind = next(kind for kind in kinds if kind.__module__.split(".")[-2] == module)
-    own = set(kind.class_own_traits(sync=True))
-    return sorted(
-        name for name, trait in kind.class_traits().items() if name in own and not trait.read_only
-    )
+    own = kind.class_own_traits(sync=True)
+    return sorted(name for name, trait in own.items() if not trait.read_only)
 
 
-def mark_figures(app, doctree):
-    """Tell each figure which of its traits can be moved, and its marks."""
-    with changing_state(app.env, app.env.docname) as entries:
-        for entry in entries.values():
-            state = entry["state"]
-            if "_module" in state and "kept" not in state:
-                state["_mark"] = mark_of(entry)
-                if (earlier := earlier_state(state)) is not None:
-                    state["_earlier_mark"] = mark_of(entry | {"state": earlier})
-                state["_moved"] = moved_traits(state["_module"])
-                note(app, "has_states", True)
+def prepare_state(app, doctree):
+    """Give a page's widgets their ids, names of code, marks, and names of traits that move."""
+    shown = pages.shown_widgets(doctree)
+    with pages.changing_state(app.env, app.env.docname) as state:
+        names = counted(state, [model for _, model in shown])
+        with_new_ids = json.loads(renamed(json.dumps(state), names))
+        state.clear()
+        state.update(sorted(with_new_ids.items()))
+        pages.note(app, "widgets", sorted(take_code_away(state)))
+        for entry in state.values():
+            module = entry["state"].get("_module")
+            if module and "kept" not in entry["state"]:
+                entry["state"] |= {"_mark": mark_of(entry), "_moved": moved_traits(module)}
+                pages.note(app, "has_states", True)
+    for view, _ in shown:
+        view[:] = [nodes.Text(renamed(view.astext(), names))]
 
 
 def load_files(app, pagename, templatename, context, doctree):
     """Let a page with widgets load what they need, before the state that is drawn with it."""
-    names = noted(app.env, "widgets").get(pagename)
+    names = pages.noted(app.env, "widgets").get(pagename)
     for name in static_files({*names}) if names else ():
         add = app.add_css_file if name.endswith(".css") else app.add_js_file
         add(f"{FOLDER}/{name}", priority=400)
-    if pagename in noted(app.env, "has_states"):
+    if pagename in pages.noted(app.env, "has_states"):
         app.add_css_file("widget-states.css")
         app.add_js_file("widget-states.js", priority=392, **{"data-page": pagename})
 
 
 def add_fallbacks(app, doctree, page):
-    """Put a <noscript> behind each widget of a page."""
-    entries = state_of(app.env, page)
-    for view, model in shown_widgets(doctree):
-        words = html(fallback(entries[model]["state"]))
+    entries = pages.state_of(app.env, page)
+    for view, model in pages.shown_widgets(doctree):
+        words = pages.html(fallback(entries[model]["state"]))
         view.parent.insert(view.parent.index(view) + 1, words)
 
 
+def inline(text: str) -> str:
+    """Return text as HTML in which `code` and *emphasis* are the only markup."""
+
+    def mark(match: re.Match) -> str:
+        tag, inside = ("code", match[1]) if match[1] else ("em", match[2])
+        return f"<{tag}>{inside}</{tag}>"
+
+    return INLINE.sub(mark, escape(text, quote=False))
+
+
+def paragraphs(text: str) -> str:
+    """Return a <p> for each part of a text between empty lines."""
+    return "".join(f"<p>{inline(part)}</p>" for part in re.split(r"\n\s*\n", text.strip()))
+
+
+def written_question(state: dict) -> str:
+    """Return a question with its choices, and the answer in a fold."""
+    choices = "".join(f"<li>{inline(choice)}</li>" for choice in state["choices"])
+    right = "".join(f"<li>{inline(state['choices'][i])}</li>" for i in state["answers"])
+    answer = f"<p>Right:</p><ul>{right}</ul>{paragraphs(state['explanation'])}"
+    return (
+        '<div class="admonition predict"><p class="admonition-title">Predict</p>'
+        f"{paragraphs(state['question'])}<ul>{choices}</ul>"
+        f"<details><summary>The answer</summary>{answer}</details></div>"
+    )
+
+
+def written_exercise(state: dict) -> str:
+    """Return what an exercise offers for an answer, part by part, and where it is checked."""
+    parts = []
+    for title, labels in zip(state["titles"], state["labels"], strict=True):
+        parts += [paragraphs(title)] if title else []
+        if state["kind"] == "lines":
+            lines = (f"{i:>3}  {escape(line)}\n" for i, line in enumerate(labels, start=1))
+            parts.append(f"<pre>{''.join(lines)}</pre>")
+        else:
+            parts.append(f"<ul>{''.join(f'<li>{inline(label)}</li>' for label in labels)}</ul>")
+    words = f"Here an answer is checked; it needs JavaScript. {state['summary']}"
+    return f"{''.join(parts)}<p>{escape(words, quote=False)}</p>"
+
+
+def fallback(state: dict) -> str:
+    if {"question", "choices", "answers", "explanation"} <= state.keys():
+        inside = written_question(state)
+    elif {"kind", "titles", "labels", "summary"} <= state.keys():
+        inside = f'<div class="course-without-script">{written_exercise(state)}</div>'
+    else:
+        said = state.get("summary", "")
+        words = f"Here stands an interactive figure; it needs JavaScript. {said}"
+        inside = f'<p class="course-without-script">{escape(words.strip(), quote=False)}</p>'
+    return f"<noscript>{inside}</noscript>"
+
+
+def in_plain_words(state: dict) -> str:
+    """Return a line or a few that stand in a notebook where no widget is drawn."""
+    if "kind" in state:
+        return "Run this cell for fields to answer in."
+    if "question" not in state:
+        return f"Run this cell for an interactive figure. {state.get('summary', '')}".strip()
+    choices = "".join(f"\n  - {choice}" for choice in state["choices"])
+    return f"Predict: {state['question']}{choices}\nRun this cell to commit to an answer."
+
+
 def setup(app):
-    """Change a page's state when it is read, and write the code before any page is written."""
-    for change in (rename_page, keep_code_apart, mark_figures):
-        app.connect("doctree-read", change)
-    app.connect("env-get-updated", write_files)
+    app.connect("doctree-read", prepare_state)
+    pages.write_again_with(app, "widgets", write_code)
     app.connect("html-page-context", load_files)
     app.connect("doctree-resolved", add_fallbacks)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from course.without_script import INLINE
+from course.widgets import INLINE
 from tools.widget_pages import target_sizes
 
 from attncourse.lessons import lessons

@@ -5,7 +5,7 @@ file (see tools/every_widget.py).
 """
 
 import pytest
-from course import without_script
+from course.widgets import fallback
 from tools.every_widget import COMPLETE, NAMES, about, what_is_missing
 from tools.widget_pages import target_sizes
 
@@ -208,7 +208,7 @@ def test_several_of_a_kind_share_no_id(show, name):
 
 @every_widget
 def test_without_script_it_is_told_in_words(name):
-    words = without_script.fallback(about(name).example("a").get_state())
+    words = fallback(about(name).example("a").get_state())
     assert "The answer" in words or len(words.partition("it needs JavaScript. ")[2]) > 40
 
 
