@@ -4,10 +4,11 @@
    A figure's state are the traits that a reader moves (`_moved`, see course/widgets.py).
    A link to it ends with "#figure-ID-MARK=VALUES": which figure of the page, a mark of what it
    shows, so that a link of an older edition isn't taken for one of today's, and the values as JSON
-   in base64. Where a figure trains models, its trait `digest` names the one that is shown, so links
-   of other editions are followed, too: the figure itself says whether it trains the same model. All
-   that comes from an address or a browser's storage is read as carefully as a widget's saved state;
-   what can't be used is refused above the figure, which stays at its start. */
+   in base64. Some figures have an earlier mark, too, and follow links that have it. Where a figure
+   trains models, its trait `digest` names the one that is shown, so links of other editions are
+   followed, too: the figure itself says whether it trains the same model. All that comes from an
+   address or a browser's storage is read as carefully as a widget's saved state; what can't be used
+   is refused above the figure, which stays at its start. */
 (() => {
   const page = document.currentScript.dataset.page;
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
@@ -70,7 +71,7 @@
     const [, id, mark, text] = location.hash.match(LINK) ?? [];
     if (id !== figure.id) return null;
     if (mark === undefined) return { problem: "it is damaged" };
-    const isKnown = figure.mark === mark;
+    const isKnown = [figure.mark, figure.earlierMark].includes(mark);
     const isFollowed = isKnown || figure.names.includes("digest");
     const found = isFollowed ? readValues(text, figure) : {};
     if (isKnown || found.values) return found;
@@ -92,6 +93,7 @@
     if (names === undefined) return;
     const figure = { id: Number.parseInt(id, 16).toString(36), model, code, names, places: [] };
     figure.mark = model.get("_mark");
+    figure.earlierMark = model.get("_earlier_mark");
     figure.start = now(figure);
     figures.set(model, figure);
     const [link, before] = [linked(figure), kept(figure)];

@@ -194,6 +194,27 @@ def packed(values):
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
 
 
+# Links made before these two said what was trained: their mark, values, and what is shown then.
+EXPLORED = {"source": 0, "num_heads": 6, "causal": True, "to_largest": False, "head": 5}
+EXPLORED |= {"pinned": -1, "token": 0, "sentence": []}
+FLOWN = {"matrix": "weights", "place": [1, 0, 0], "num_heads": 4, "causal": True}
+FLOWN |= {"sequence": [1, 0]}
+EARLIER_LINKS = {
+    "head_explorer": ("06c380b154d3", EXPLORED, "6 heads of width 8"),
+    "flow": ("d15cd568fd09", FLOWN, "4 of width 1"),
+}
+
+
+@pytest.mark.parametrize("name", EARLIER_LINKS)
+def test_a_link_made_before_trainings_were_told_is_followed(open_at, name):
+    mark, values, words = EARLIER_LINKS[name]
+    todays = link_to(open_at(), name)
+    linked = open_at(re.sub("-[0-9a-f]+=.*", f"-{mark}={packed(values)}", todays))
+    expect(figure(linked, name)).to_contain_text(words)
+    assert refusal(linked, name).count() == 0
+    assert mark not in link_to(linked, name)
+
+
 def spoiled(hash_, **changes):
     """A link whose values are others."""
     head, _, text = hash_.partition("=")

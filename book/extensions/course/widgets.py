@@ -123,6 +123,17 @@ def mark_of(entry: dict) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def earlier_state(state: dict) -> dict | None:
+    """Return a Flow's or a HeadExplorer's state without what is said of training: links of old."""
+    if state["_module"] == "flow":
+        return {name: value for name, value in state.items() if name != "trained"}
+    if state["_module"] != "head_explorer":
+        return None
+    sources = [{k: v for k, v in source.items() if k != "causal"} for source in state["sources"]]
+    summary = state["summary"].partition(" Weights: ")[0]
+    return state | {"sources": sources, "summary": summary, "token": state["T"] - 1}
+
+
 def moved_traits(module: str) -> list[str]:
     """Return the traits that a reader can change, of the widget in this folder of widgets."""
     from attncourse import widgets  # loads torch, so only where a page has widgets
@@ -145,7 +156,10 @@ def prepare_state(app, doctree):
         for entry in state.values():
             module = entry["state"].get("_module")
             if module and "kept" not in entry["state"]:
+                earlier = earlier_state(entry["state"])
                 entry["state"] |= {"_mark": mark_of(entry), "_moved": moved_traits(module)}
+                if earlier is not None:
+                    entry["state"]["_earlier_mark"] = mark_of(entry | {"state": earlier})
                 pages.note(app, "has_states", True)
     for view, _ in shown:
         view[:] = [nodes.Text(renamed(view.astext(), names))]
