@@ -77,7 +77,7 @@ def main() -> None:
     with ThreadPoolExecutor(arguments.processes) as lanes:
         verdicts = list(track(lanes.map(verdict_apart, chosen), "diagnosing", len(chosen)))
     for mutation, (name, reason) in zip(chosen, verdicts, strict=True):
-        counts[mutation.file, name] += 1
+        counts[mutation.path.stem, name] += 1
         if name != "killed":
             why.setdefault(name, []).append(f"{mutation}: {reason}" if reason else str(mutation))
     names = ("killed", "told", "equal", "own", "deeper", "missed")

@@ -4,6 +4,7 @@ lessons             a folder for each: its exercises and its own figures
 checking            what exercises are made of: mistakes with their hints, verdicts
 widgets             a folder for each interactive figure
 tasks, training     made languages whose relations are known; trainings that give the same bits
+model_bars          panels of bars per model, which two lessons draw
 data, tokens        trained weights and sweeps that are kept; tokenizers
 atlas, parallel     every head of a reader's own model; heads over processes
 glue                measured numbers for a page's prose

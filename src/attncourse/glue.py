@@ -16,7 +16,7 @@ def glue(name: str, value: str | int) -> None:
 
     Args:
         name: the page's own name for the number, such as "l04_outside".
-        value: the number as it is to be read: a text such as ``f"{loss:.2f}"``, or a whole number.
+        value: the number as a page shows it: a text such as ``f"{loss:.2f}"``, or a whole number.
 
     Raises:
         TypeError: `value` is neither; a float doesn't say how many of its digits matter.

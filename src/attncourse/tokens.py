@@ -131,11 +131,9 @@ class BytePairTokenizer:
         return b"".join(self.vocabulary[token] for token in ids).decode(errors="replace")
 
     def __len__(self) -> int:
-        """Return how many tokens there are."""
         return len(self.vocabulary)
 
     def __repr__(self) -> str:
-        """Say how large it is, without the merges."""
         return f"BytePairTokenizer({len(self.merges)} merges, {len(self)} tokens)"
 
     @cached_property
@@ -143,7 +141,6 @@ class BytePairTokenizer:
         return {pair: rank for rank, pair in enumerate(self.merges)}
 
     def _merged(self, ids: list[int]) -> list[int]:
-        """Return the ids of one word after all merges."""
         ranks = self._ranks
         while known := [pair for pair in pairwise(ids) if pair in ranks]:
             earliest = min(known, key=ranks.__getitem__)
@@ -172,7 +169,6 @@ def _is_id(token: object, size: int) -> bool:
 
 
 def _checked_text(text: str) -> str:
-    """Return a text, or raise unless it is one that can be written in bytes."""
     require_text("text", text)
     try:
         text.encode()

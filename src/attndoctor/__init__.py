@@ -25,9 +25,9 @@ report             the sentences of a diagnosis
 diagnosis          `diagnose` and `check`
 museum             the exhibits
 
-check_result       what a check answers, of exercises too
+check_result       the result of a check, of exercises too
 torch_settings     run other people's code under torch's default settings
-cli                what commands print
+cli                printing, for commands
 """
 
 from attndoctor.diagnosis import Diagnosis, check, diagnose

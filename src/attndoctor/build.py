@@ -25,7 +25,7 @@ GROUPED = Sizes(d_model=60, num_heads=6, num_kv_heads=3)
 ONE_HEAD = Sizes(d_model=22, num_heads=1, num_kv_heads=1)
 ODD = Sizes(d_model=33, num_heads=3, num_kv_heads=3)
 DROPPED = 0.25  # dropout of the modules that the probes of dropout run
-LONGEST = 128  # tokens that constructors are told to allow; no probe has as many
+LONGEST = 128  # tokens that modules are built for; no probe has as many
 
 
 # --- calling constructors ------------------------------------------------------------------------
@@ -86,11 +86,7 @@ def _construction_failed(
 
 
 def _constructor_roles(candidate: Callable) -> dict[str, str | None]:
-    """Return the role of each argument of a constructor, by its name or its position.
-
-    Raises:
-        CallError: it needs an argument of unknown meaning.
-    """
+    """Return the role of each argument of a constructor, by its name or its position."""
     parameters = parameters_of(candidate)
     _require_constructor(candidate, parameters)
     roles = {parameter.name: known_as(parameter.name, SIZES) for parameter in parameters}
@@ -105,9 +101,7 @@ def _constructor_roles(candidate: Callable) -> dict[str, str | None]:
             "and no sizes: if it is an attention itself, hand in the nn.Module that it is of; if "
             "it builds one, hand in a function of (d_model, num_heads)"
         )
-    if len(wanted) == 2 and list(roles)[:2] == foreign[:2] and foreign:  # (a, b), however named
-        roles |= dict(zip(list(roles)[:2], wanted, strict=True))
-    elif len(wanted) == len(foreign) == 1 and len(needed) == 2:
+    if len(wanted) == len(foreign) == 1 and len(needed) == 2:
         roles[foreign[0]] = wanted[0]
     unlimited = takes_anything(candidate) or {"config", "d_k"} & set(roles.values())
     if "d_model" in roles.values() and "num_heads" not in roles.values() and not unlimited:
@@ -239,11 +233,11 @@ def build(candidate: Candidate, sizes: Sizes) -> nn.Module | None:
         return None
     module = _prepared(module)
     if not sizes.dropout:
-        set_dropout(module, 0.0)  # some have a dropout that isn't 0 unless told so
+        set_dropout(module, 0.0)  # the default of some isn't 0
         return module
     if "dropout" in {known_as(parameter.name, SIZES) for parameter in parameters_of(candidate)}:
         return module
-    drops = any(share for *_, share in _dropouts(module))  # some have one that can't be told
+    drops = any(share for *_, share in _dropouts(module))  # some take no argument for it
     return module if drops and set_dropout(module, sizes.dropout) else None
 
 
@@ -258,7 +252,7 @@ def unwrapped(module: nn.Module) -> nn.Module:
     """Return the module inside one of torch.compile or nn.DataParallel.
 
     Raises:
-        CallError: it is scripted, and its forward tells too little of its arguments.
+        CallError: it is scripted, and so its forward hides its arguments.
     """
     if isinstance(module, torch.jit.ScriptModule):
         raise CallError(
@@ -382,7 +376,7 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
             return sizes
     if options.load is None:
         raise CallError(unloadable(module))
-    d_model = _attribute(module, "d_model") or _width_in(module)
+    d_model = _attribute(module, "d_model")
     if d_model is None:
         raise CallError(
             f"d_model of this {type(module).__name__} isn't to be found: "
@@ -430,12 +424,6 @@ def as_built(module: nn.Module, sizes: Sizes) -> Sizes | None:
     return None
 
 
-def _width_in(module: nn.Module) -> int | None:
-    """Return the input width that all matrices of a module share, if they do."""
-    widths = {parameter.shape[1] for parameter in module.parameters() if parameter.dim() == 2}
-    return widths.pop() if len(widths) == 1 else None
-
-
 def _attribute(module: nn.Module, size: str, *, configs: bool = True) -> int | None:
     """Find a size among the attributes of a module and its parts, and of their configs."""
     for part in module.modules():
@@ -465,7 +453,7 @@ def unloadable(module: nn.Module, sizes: Sizes | None = None) -> str:
 
 
 def _never_comparable(module: nn.Module) -> str | None:
-    """Say what no `load` can change about a module's shapes, if its names tell."""
+    """Say which of a module's shapes no `load` can change, as far as names show it."""
     if isinstance(module, nn.MultiheadAttention) and module.in_proj_weight is None:
         return (
             f"its keys are made of tokens {module.kdim} wide and its values of {module.vdim}, with "
@@ -497,12 +485,12 @@ def _never_comparable(module: nn.Module) -> str | None:
 
 
 def _linears(module: nn.Module) -> tuple[dict[str, Tensor], dict[str, str | None]]:
-    """Return the weights of a module's linear layers, and the projections that their names tell."""
+    """Return the weights of a module's linear layers, and the projections in their names."""
     layers = {n: part.weight for n, part in module.named_modules() if isinstance(part, nn.Linear)}
     return layers, {name: projection_named(name.split(".")[-1]) for name in layers}
 
 
 def _layer(module: nn.Module, projection: str) -> Tensor | None:
-    """Return the weight of the linear layer whose name tells this projection."""
+    """Return the weight of the linear layer that is named for this projection."""
     layers, roles = _linears(module)
     return next((layers[name] for name, role in roles.items() if role == projection), None)

@@ -246,11 +246,7 @@ def _called(module: nn.Module, first: list[Any], named: dict[str, Any]) -> Any:
 
 
 def _output_and_weights(result: Any, query: Tensor) -> Result:
-    """Return the output and the weights in a result.
-
-    Raises:
-        CallError: it has other values, or they are no tensors of numbers.
-    """
+    """Return the output and the weights in a result."""
     values = (result,) if isinstance(result, Tensor) else result
     if isinstance(values, tuple | list):  # what may stand beside the weights is often None
         beside = (one for one in values[1:] if one is not None and not _is_past(one))
@@ -300,9 +296,8 @@ def _where(result: Any, query: Tensor) -> str:
     """Say where in a result the output and the weights for these tokens seem to be."""
     if isinstance(result, Mapping):
         return f"result[{next(iter(result), '...')!r}]"
-    if not isinstance(result, tuple | list):
-        return "(result[...], result[...])"
-    axes = [one.dim() if isinstance(one, Tensor) else 0 for one in result]
+    values = result if isinstance(result, tuple | list) else ()
+    axes = [one.dim() if isinstance(one, Tensor) else 0 for one in values]
     if 3 not in axes:
         return "(result[...], result[...])"
     output, shown = axes.index(3), [i for i, n in enumerate(axes) if n == 4]
@@ -483,7 +478,7 @@ class Adapter:
 
     setting: what it has in common with the reference. takes: what probes may use. weight_map: where
     its weights are, if that is known. untouched: its parameters that hold no weights of the
-    reference. residual: its output has its input added. of_attnlib: it must be told to be causal.
+    reference. residual: its output has its input added. of_attnlib: it needs causal=True.
     scale_ratio: how many times 1 / sqrt(d_k) its scale is; its W_q is divided by that. fresh: a
     copy that was never called. clock: ticks before each call.
     """

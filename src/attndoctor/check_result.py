@@ -1,4 +1,4 @@
-"""What checks answer: of a reader's exercise, or of an attention that is to be diagnosed."""
+"""The result of a check of an exercise, and of a diagnosis."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What commands print."""
+"""Printing, for commands."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What is no bug where it is meant: other conventions and formulas by which an answer is right."""
+"""Other conventions and formulas, under which an answer is right."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +14,7 @@ from torch import Tensor
 from attndoctor.call import PATHS, NoGradientError, RandomInputs, attnlib_adapter
 from attndoctor.match import FIRST_QUESTION, Answers, Guess
 from attndoctor.module_under_test import ModuleUnderTest, reference_answer
-from attndoctor.museum._catalog import named
-from attndoctor.museum._exhibit import Exhibit
+from attndoctor.museum import Exhibit, named
 from attndoctor.names import SCALES
 from attndoctor.options import CallError, DiagnoseOptions, Steps
 from attndoctor.probes import SELF_ATTENTION, run_probe
@@ -33,7 +32,7 @@ class Formula:
 
     says: its name, with a place for its number. numbers: the first to try. score: of queries and
     keys, if not their scaled dot products. shares: rows of weights sum to 1, so that equal tokens
-    come out right; None if some do. family: of similar ones, of which the nearest is taken.
+    come out right; None if some do. family: similar formulas, from which the nearest is taken.
     """
 
     says: str
@@ -59,9 +58,6 @@ class Found:
 
     says: str
     steps: Steps
-
-    def __str__(self) -> str:
-        return self.says
 
 
 @dataclass(frozen=True)
@@ -441,7 +437,7 @@ def by_other_formula(answers: Answers) -> tuple[Found, Answers] | None:
 def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
     """Yield the conventions that may explain what is wrong."""
     options = answers.tested.options
-    if options.num_heads is not None:
+    if options.num_heads is not None and answers.wrong_at_once:
         yield from _of_heads(answers)
     known = conventions(exhibits, answers.tested)
     yield from known
@@ -456,7 +452,7 @@ def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
             return
         formula = other_formula(answers)
         if formula:
-            yield Convention({"formula": formula.steps}, _SAYS_FORMULA.format(formula))
+            yield Convention({"formula": formula.steps}, _SAYS_FORMULA.format(formula.says))
         elif options.scale is None and (scale := other_scale(answers)):
             yield from _of_scale(scale, answers)
         else:
@@ -505,8 +501,6 @@ def conventions(exhibits: Sequence[Exhibit], tested: ModuleUnderTest) -> list[Co
 def _of_heads(answers: Answers) -> Iterator[Convention]:
     """Yield other numbers of heads than the given one, by which its outputs are right."""
     setting, takes = answers.tested.first.setting, answers.tested.first.takes
-    if not answers.wrong_at_once:
-        return
     d_model, width = setting.sizes.d_model, setting.sizes.all_heads
     for h in range(1, d_model + 1):
         head_dim = width // h if width != d_model else 0
@@ -519,7 +513,7 @@ def _of_heads(answers: Answers) -> Iterator[Convention]:
 
 
 def _of_scale_attribute(answers: Answers) -> Iterator[Convention]:
-    """Yield the scale that an attribute of the module tells, beside which it may have a formula."""
+    """Yield the scale in an attribute of the module, which may have another formula besides."""
     d_k = answers.tested.first.setting.sizes.d_k
     if answers.tested.options.scale is not None:
         return

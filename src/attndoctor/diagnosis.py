@@ -21,7 +21,7 @@ from attndoctor.conventions import (
 )
 from attndoctor.examine import always_causal, examine, may_be_causal, seems_causal
 from attndoctor.match import FIRST_QUESTION, Answers
-from attndoctor.museum._exhibit import Exhibit
+from attndoctor.museum import Exhibit
 from attndoctor.not_comparable import why_not_comparable
 from attndoctor.options import (
     CallError,
@@ -131,7 +131,7 @@ def diagnose(
     says so in the diagnosis. Options say what it can't find out.
 
     Args:
-        candidate: a module, a copy of which is tested at its own sizes; or a class or a function
+        candidate: a module, which is copied and tested at its own sizes; or a class or a function
             that builds modules, called with d_model and num_heads (by any of their usual names) and
             tested at several sizes.
         load: copies the weights of the second module, a MultiHeadAttention, into the first, a
@@ -144,7 +144,7 @@ def diagnose(
         scale: the factor of dot products if it isn't 1 / sqrt(d_k) on purpose: a number (1 in T5)
             or a function of d_k (lambda d_k: 1 / d_k in muP).
         mask: what True or 1 means in its mask: "keep" (may look), "hide"; or "add" for numbers that
-            are added to the scores. An argument called `mask` keeps unless told otherwise.
+            are added to the scores. An argument called `mask` keeps by default.
         key_mask: the same for the padding mask, [B, T].
         mask_shape: the only axes that its mask may have: "[T, T]", "[B, T, T]", "[B, 1, T, T]" or
             "[B h, T, T]".
@@ -153,7 +153,7 @@ def diagnose(
         batch_first: False for tokens [T, B, d].
         arguments: further arguments of `forward`, by name, passed at every call.
         returns: a function from what `forward` returns to the output, or the output and weights.
-        seconds: how long it may take; then it tells what it knows. None sets no limit.
+        seconds: how long it may take; then it says what it knows. None sets no limit.
         edges: whether a difference at the edges makes the diagnosis falsy too.
 
     Raises:

@@ -172,7 +172,7 @@ def always_causal(tested: ModuleUnderTest) -> ModuleUnderTest:
 
 
 def may_be_causal(tested: ModuleUnderTest) -> bool:
-    """Return whether it may be always causal, as far as options and arguments tell."""
+    """Return whether options and arguments leave open that it is always causal."""
     adapter = tested.first
     settled = adapter.setting.always_causal or tested.options.causal is not None
     return not settled and "causal" not in adapter.signature.roles
@@ -218,8 +218,6 @@ def _looks_one_way(adapter: Adapter) -> bool:
                 other[0, j] += 1
                 after, _ = adapter(other)
                 moved[:, j] = (after - before)[0].abs().amax(-1) > 1e-6
-    except CallError:
-        raise
     except Exception:
         return False
     others = ~torch.eye(T, dtype=torch.bool)  # its own query always moves an output
@@ -381,7 +379,7 @@ def short_context(module: nn.Module, tokens: int) -> int | None:
 def _with_open_masks(tested: ModuleUnderTest) -> ModuleUnderTest:
     """Pass masks that hide nothing to a module that requires masks.
 
-    What True means isn't known yet, and a mask that hides everything leaves nothing to compare. A
+    The meaning of True isn't known yet, and a mask that hides all leaves nothing to compare. A
     meaning is taken for these masks alone; `_with_mask_style` finds that of others.
     """
     signature = tested.first.signature

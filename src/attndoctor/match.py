@@ -12,10 +12,8 @@ from torch import Tensor
 from attndoctor.call import ATTNLIB_STYLE, PATHS, Path
 from attndoctor.examine import EQUAL, examine
 from attndoctor.module_under_test import ModuleUnderTest
-from attndoctor.museum._catalog import EXHIBITS
-from attndoctor.museum._exhibit import Exhibit
+from attndoctor.museum import EXHIBITS, Exhibit, scale
 from attndoctor.museum.causal import NOT_CAUSAL
-from attndoctor.museum.scale import EXHIBITS as OF_SCALE
 from attndoctor.options import Steps, is_about_environment, is_deliberate
 from attndoctor.probes import ASKED_AGAIN, OF_PADDING, PROBES, SELF_ATTENTION, Probe, takes_all
 from attndoctor.questions import SAYS, Group, MaskCombinations, Situation
@@ -28,6 +26,7 @@ from attndoctor.reference import (
     largest_difference,
     outputs_agree,
     reference,
+    side_by_side,
     third_quartile,
 )
 from attnlib.functional import split_heads
@@ -100,7 +99,7 @@ class Answers:
     def failed(self) -> list[Question]:
         """The questions with wrong answers, path by path; those of dropout last.
 
-        What is wrong in training without dropout is the finding where it is wrong with it too.
+        If training is wrong with dropout and without, the finding is the one without.
         """
         failed = [question for question in self.given if not self.right(question)]
         return sorted(failed, key=lambda question: question[0].sizes == ("dropout",))
@@ -195,10 +194,8 @@ class Answers:
     @property
     def _first_outputs(self) -> tuple[Tensor, Tensor] | None:
         """The first output and the right one, if there are both."""
-        given, right = self.given[FIRST_QUESTION], self.behavior((), SELF_ATTENTION)
-        if isinstance(given, Exception) or isinstance(right, Exception):
-            return None
-        (output, _), (expected, _) = given[0], right[0]
+        pairs = side_by_side(self.given[FIRST_QUESTION], self.behavior((), SELF_ATTENTION))
+        ((output, _), (expected, _)) = pairs[0] if pairs else ((None, None), (None, None))
         return None if output is None or expected is None else (output, expected)
 
     @property
@@ -234,18 +231,11 @@ class Answers:
     @property
     def shows_something_else(self) -> bool:
         """Whether all outputs are right, and what came beside one of them can't be weights."""
-        beside: list[tuple[Tensor | None, Tensor | None]] = []
-        for question in self.wrong:
-            given, right = self.given[question], self.behavior((), question[0])
-            if isinstance(given, Exception) or isinstance(right, Exception):
-                return False
-            if not outputs_agree(given, right, question[0].tolerance):
-                return False
-            pairs = zip(given, right, strict=True)
-            beside += [(ours, theirs) for (_, ours), (_, theirs) in pairs]
-        return any(
+        answers = [(self.given[q], self.behavior((), q[0]), q[0].tolerance) for q in self.wrong]
+        return all(outputs_agree(*each) for each in answers) and any(
             ours is not None and theirs is not None and not _may_be(ours, theirs)
-            for ours, theirs in beside
+            for given, right, _ in answers
+            for (_, ours), (_, theirs) in side_by_side(given, right)
         )
 
     # --- which exhibits it behaves like
@@ -327,7 +317,7 @@ class Answers:
     def _beside(self, first: Question) -> list[Question]:
         """Return what an exhibit of padding must explain too: outputs of padded queries.
 
-        It tells padding that is dropped from padding on the wrong axis.
+        This parts padding that is dropped from padding on the wrong axis.
         """
         probe, path = first
         if "key_mask" not in probe.needs:
@@ -338,9 +328,10 @@ class Answers:
         """Return the exhibits that are right on one sequence, if the module is right there."""
         wrong_there = (SELF_ATTENTION, path) in self.failed
         adapter = self.tested.first
-        excluded = set(OF_SCALE) if adapter.scale_ratio != 1 else set()  # about the paper's scale
+        about_scale = adapter.scale_ratio != 1
+        excluded = [x for x in vars(scale).values() if about_scale and isinstance(x, Exhibit)]
         if not adapter.setting.always_causal and "causal" not in adapter.takes:
-            excluded.add(NOT_CAUSAL)  # about the triangle
+            excluded.append(NOT_CAUSAL)  # about the triangle
         return [
             e
             for e in EXHIBITS
@@ -348,7 +339,7 @@ class Answers:
         ]
 
     def _pairs(self, possible: list[Exhibit], first: Question) -> Iterator[Guess]:
-        """Yield any two bugs that can be in one module, one of which shows in a question."""
+        """Yield any two bugs that can be in one module, if one of them shows in a question."""
         shown = {exhibit for exhibit in possible if self._may_show((exhibit,), first[0])}
         if (SELF_ATTENTION, first[1]) not in self.failed:  # little can cancel what shows so late
             same_path = [question for question in self.given if question[1] is first[1]]
@@ -413,11 +404,11 @@ class WrongCombination:
         right = answers.behavior((), probe)
         assert not isinstance(right, Exception)
         each = len(right) // len(combined)
-        for i, (situation, group) in enumerate(combined):
-            wrong = cls(question, answers, situation, group, slice(i * each, (i + 1) * each))
-            if not wrong._answers_as(right):
-                return wrong
-        return None
+        parts = (
+            cls(question, answers, *combination, slice(i * each, (i + 1) * each))
+            for i, combination in enumerate(combined)
+        )
+        return next((part for part in parts if not part._answers_as(right)), None)
 
     @property
     def says(self) -> str:
@@ -428,15 +419,14 @@ class WrongCombination:
     @property
     def is_near(self) -> bool:
         """Whether most numbers are nearly right, as where a little leaks through a limit."""
-        given, right = self._parts()
-        return third_quartile(given, right) < NEAR
+        return third_quartile(*self._parts(self._behavior(self.question[0]))) < NEAR
 
     @property
     def spoils_whole_samples(self) -> bool:
         """Whether a sample that has no padding is wrong too, though padding is all that limits."""
         if self.group != ("key_mask",) or self.situation.says:  # elsewhere it may be another thing
             return False
-        ((ours, _), *_), ((theirs, _), *_) = self._parts()
+        ((ours, _), *_), ((theirs, _), *_) = self._parts(self._behavior(self.question[0]))
         if ours is None or theirs is None or ours.shape != theirs.shape:
             return False
         whole = self.situation.real.all(1)
@@ -459,18 +449,14 @@ class WrongCombination:
     def _behavior(self, probe: Probe) -> Answer:
         return self.answers.behavior((), probe)
 
-    def _parts(self) -> tuple[Results, Results]:
-        """Return this combination's part of the answers and of the right ones."""
-        given, right = self.answers.given[self.question], self._behavior(self.question[0])
-        assert not isinstance(given, Exception)
-        assert not isinstance(right, Exception)
-        return given[self.part], right[self.part]
+    def _parts(self, other: Answer) -> tuple[Results, Results]:
+        """Return this combination's part of the answers and of other ones."""
+        given = self.answers.given[self.question]
+        assert not isinstance(given, Exception) and not isinstance(other, Exception)
+        return given[self.part], other[self.part]
 
     def _answers_as(self, other: Answer) -> bool:
-        given = self.answers.given[self.question]
-        if isinstance(given, Exception) or isinstance(other, Exception):
-            return False
-        return agree(given[self.part], other[self.part], self.question[0].tolerance)
+        return agree(*self._parts(other), self.question[0].tolerance)
 
 
 @cache  # so that answers are remembered

@@ -37,8 +37,11 @@ from attndoctor.reference import (
     Setting,
     Sizes,
     agree,
+    have_one_shape,
     reference,
+    side_by_side,
     stepped,
+    weights_agree,
 )
 from attndoctor.weights import (
     NUMBERS,
@@ -137,19 +140,12 @@ class ModuleUnderTest:
 
     def right_weights(self, probe: Probe) -> bool:
         """Return whether the weights that it returns are right, whatever its outputs are."""
-        given, right = self.answer(probe), self.compared(probe)
-        if isinstance(given, Exception) or isinstance(right, Exception):
-            return False
-        shown, weights = ([(None, weights) for _, weights in answer] for answer in (given, right))
-        return agree(shown, weights, probe.tolerance)
+        return weights_agree(self.answer(probe), self.compared(probe), probe.tolerance)
 
     def gives_outputs(self, probe: Probe) -> bool:
         """Return whether its outputs have the right shapes, whatever is in them."""
-        given, right = self.answer(probe), self.compared(probe)
-        if isinstance(given, Exception) or isinstance(right, Exception):
-            return False
-        pairs = zip(given, right, strict=True)
-        return all(a is None or b is None or a.shape == b.shape for (a, _), (b, _) in pairs)
+        pairs = side_by_side(self.answer(probe), self.compared(probe))
+        return bool(pairs) and all(have_one_shape(a, b) for (a, _), (b, _) in pairs)
 
     def raises(self, probe: Probe) -> bool:
         """Return whether a probe makes it raise an error."""
@@ -285,7 +281,7 @@ def in_each_layout(candidate: Candidate, options: DiagnoseOptions) -> Iterator[M
     unwell = {name for name, numbers in own_numbers if not numbers.isfinite().all()}
     frozen = {name for name, p in modules["first"].named_parameters() if not p.requires_grad}
     tried = [Layout(options.qkv or "blocks", transposed=options.transposed is not False)]
-    for i, layout in enumerate(tried, 1):  # the first one's weight map tells which others there are
+    for i, layout in enumerate(tried, 1):  # the first one's weight map gives the others
         options.clock.doing = f"looking for the layout of its weights ({i} of {len(tried)})"
         adapters = {}
         for name, module in modules.items():
@@ -492,11 +488,7 @@ def _copied(
 
 
 def _copied_by(load: Load, module: nn.Module, right: MultiHeadAttention) -> list[str]:
-    """Let `load` copy weights; return the names of the parameters that stay as they were.
-
-    Raises:
-        CallError: all of them do.
-    """
+    """Let `load` copy weights; return the names of the parameters that stay as they were."""
     there = module.state_dict(keep_vars=True)
     before = {name: (x, x._version, x.clone()) for name, x in there.items()}
     load(module, right)

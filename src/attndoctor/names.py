@@ -67,7 +67,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "device": ("device",),
 }  # fmt: skip
 
-# Words in a layer's name that don't tell which projection it is.
+# Words in a layer's name that leave open which projection it is.
 _PLAIN = (
     "w", "fc", "lin", "linear", "linears", "proj", "projection", "projections", "project", "dense",
     "layer", "layers", "attn", "attention", "net", "nets", "conv", "weight", "weights", "matrix",
@@ -78,7 +78,7 @@ _BESIDE = (*_PLAIN, "c", "to", "cast", "tmp", "embeddings", "x", "input", "self"
 OF_EITHER_KIND = ("encoder_hidden_states", "key_value_states")  # in transformers
 SCALES = ("scaling", "scale", "softmax_scale", "sm_scale", "norm_factor")  # attributes
 CAUSAL_FLAGS = ("causal", "is_causal", "masked", "mask_flag", "is_decoder")  # attributes
-PLAIN = "plain"  # the role of a layer whose name tells no projection
+PLAIN = "plain"  # the role of a layer whose name leaves its projection open
 PROJECTIONS: dict[str, tuple[str, ...]] = {
     "W_q": ("q", "query", "queries", "querys", "qs", "wq", "toqueries"),
     "W_k": ("k", "key", "keys", "ks", "wk", "tokeys"),
@@ -91,7 +91,7 @@ _OF_ONE = {"W_q": "q", "W_k": "k", "W_v": "v"}
 
 
 def projection_named(name: str) -> str | None:
-    """Return the projection that a layer's name tells, or None.
+    """Return the projection that a layer is named for, or None.
 
     Several in one give their letters in the name's order, as "qkv" or "kv"; a name such as "proj",
     which leaves it open, gives `PLAIN`.
@@ -100,7 +100,7 @@ def projection_named(name: str) -> str | None:
 
 
 def bias_named(name: str) -> str | None:
-    """Return the projection whose bias a parameter's name tells, or None."""
+    """Return the projection whose bias a parameter is named for, or None."""
     words = words_of(name)
     if len(words) == 1:  # bq
         words = ["b", words[0].removeprefix("b")] if words[0].startswith("b") else words

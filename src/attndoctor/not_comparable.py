@@ -125,7 +125,7 @@ def _why_it_raises(error: Exception, answers: Answers) -> str | None:
 
 
 def _why_by_message(message: str, adapter: Adapter) -> str | None:
-    """Go on after an error whose message tells why."""
+    """Go on after an error whose message says why."""
     unused = adapter.signature.unused
     if ABOUT_DTYPES.search(message):
         return (
@@ -238,18 +238,15 @@ class _OneByOne(nn.Module):
         self.inside = inside
 
     def forward(self, *first: Tensor, **named: Any) -> Any:
-        """Stack what comes for each sample."""
-        batch = [x for x in (*first, *named.values()) if isinstance(x, Tensor) and x.dim() == 3]
-        results = []
-        for i in range(len(batch[0])):
-            one = [x[i] if isinstance(x, Tensor) and x.dim() == 3 else x for x in first]
-            others = {
-                n: x[i] if isinstance(x, Tensor) and x.dim() == 3 else x for n, x in named.items()
-            }
-            results.append(self.inside(*one, **others))
-        if isinstance(results[0], tuple):
-            return tuple(torch.stack(each) for each in zip(*results, strict=True))
-        return torch.stack(results)
+        """Stack what comes for each sample, as `_ONE_SEQUENCE` advises."""
+
+        def inside(*each: Any) -> Any:
+            rest = dict(zip(named, each[len(first) :], strict=True))
+            return self.inside(*each[: len(first)], **rest)
+
+        given = (*first, *named.values())
+        axes = tuple(0 if isinstance(x, Tensor) and x.dim() == 3 else None for x in given)
+        return torch.vmap(inside, axes, randomness="different")(*given)
 
 
 def _takes_one_sequence(tested: ModuleUnderTest) -> bool:
@@ -280,7 +277,7 @@ def _width_taken(tested: ModuleUnderTest) -> int | None:
 def _sizes_taken(tested: ModuleUnderTest, error: Exception) -> str | None:
     """Return the numbers of samples and tokens that a module takes, if it takes certain ones only.
 
-    Its error may tell them, and so may an attribute for the length of sequences.
+    They may stand in its error, or in an attribute for the length of sequences.
     """
     shape = re.search(r"shape '\[(\d+), (\d+)[,\]]", str(error))
     sizes = [(int(shape[1]), int(shape[2]))] if shape else []

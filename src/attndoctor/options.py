@@ -1,4 +1,4 @@
-"""What `diagnose` accepts, and what an error that a candidate raises means."""
+"""The options of `diagnose`, and the meaning of errors that a candidate raises."""
 
 import dis
 import math

@@ -125,7 +125,7 @@ def weights_in_training(run: Adapter, inputs: RandomInputs) -> Results:
 
 
 def share_dropped(run: Adapter, inputs: RandomInputs) -> Results:
-    """The share that torch is told to drop, and whether it drops twice from the same numbers."""
+    """The share that torch drops, and whether it drops twice from the same numbers."""
     wanted = run.setting.sizes.dropout
     run.module.train()
     with _Shares() as seen:
@@ -155,7 +155,7 @@ class _Shares(TorchFunctionMode):
             self.shares.append(share)
             given = args[0] if args else named["input"]
             self.twice |= share > 0 and any(torch.equal(given, left) for left in self._left)
-            if not torch.equal(given, result):  # it isn't told that nobody trains
+            if not torch.equal(given, result):  # equal in evaluation
                 self._left.append(result)
         elif function is F.scaled_dot_product_attention:
             self.shares.append(named.get("dropout_p", args[4] if len(args) > 4 else 0.0))

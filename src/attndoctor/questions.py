@@ -231,7 +231,7 @@ def asked_again(run: Adapter, inputs: RandomInputs) -> Results:
     limits = limits_in(ON_THE_RIGHT, inputs)
     there = tuple(name for name in limits if name in run.takes - {"masks"})
     for group in alone_and_together(there):
-        with suppress(Exception):  # which other probes tell
+        with suppress(Exception):  # other probes report it
             run(inputs.tokens(2, 7), **{name: limits[name] for name in group})
         answers.append(run(inputs.tokens(2, 7)))
     return [*answers, run(inputs.tokens(2, 7))]
@@ -358,7 +358,7 @@ def causal(run: Adapter, inputs: RandomInputs) -> Results:
 def shouting(run: Adapter, inputs: RandomInputs) -> Results:
     """Compare the tokens that don't shout; with a triangle also a first one that does."""
     x = _loud(inputs)
-    both = inputs.tokens(1, 7)  # one of them half as loud: no clamped score tells them apart
+    both = inputs.tokens(1, 7)  # one of them half as loud: no clamped score parts them
     both[:, 0] *= LOUD
     both[:, -1] *= LOUD / 2
     answers = [_but_the_ends(run(torch.cat([x, both])))]
@@ -440,8 +440,7 @@ def weights_gradients(run: Adapter, inputs: RandomInputs) -> Results:
     answers: list[Pair] = []
     for masks in ({}, {"mask": inputs.mask(7, 7)}) if "mask" in run.takes else ({},):
         _, weights = run(x, **masks)
-        if weights is None:
-            raise ValueError("no weights came")
+        assert weights is not None
         answers += run.gradients(weights, x)
     return answers
 

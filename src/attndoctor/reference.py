@@ -45,7 +45,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a candidate's module and the reference have in common.
+    """The setting that a candidate's module and the reference share.
 
     biases: the projections that add one. always_causal: every probe runs causally.
     mask_replaces: a mask replaces the triangle of an always causal module. out_projection: whether
@@ -109,12 +109,28 @@ def agree(given: Answer, other: Answer, tolerance: float) -> bool:
     return all(_same(a, b, tolerance) for a, b in zip(given, other, strict=True))
 
 
+def side_by_side(given: Answer, right: Answer) -> list[tuple[Pair, Pair]]:
+    """Return what is given, each beside what is right; nothing if one is an error."""
+    if isinstance(given, Exception) or isinstance(right, Exception):
+        return []
+    return list(zip(given, right, strict=True))
+
+
 def outputs_agree(given: Answer, other: Answer, tolerance: float) -> bool:
     """Return whether the outputs of two answers are the same, whatever their weights are."""
-    if isinstance(given, Exception) or isinstance(other, Exception):
-        return False
-    ours, theirs = ([(output, None) for output, _ in answer] for answer in (given, other))
-    return agree(ours, theirs, tolerance)
+    pairs = side_by_side(given, other)
+    return bool(pairs) and all(_same((a, None), (b, None), tolerance) for (a, _), (b, _) in pairs)
+
+
+def weights_agree(given: Answer, other: Answer, tolerance: float) -> bool:
+    """Return whether the weights of two answers are the same, whatever their outputs are."""
+    pairs = side_by_side(given, other)
+    return bool(pairs) and all(_same((None, a), (None, b), tolerance) for (_, a), (_, b) in pairs)
+
+
+def have_one_shape(ours: Tensor | None, theirs: Tensor | None) -> bool:
+    """Return whether two tensors have the same shape, as far as both are there."""
+    return ours is None or theirs is None or ours.shape == theirs.shape
 
 
 def largest_difference(given: Answer, right: Answer) -> float:
@@ -134,20 +150,18 @@ def third_quartile(given: Answer, right: Answer) -> float:
 
 
 def _differences(given: Answer, right: Answer) -> Tensor:
-    unlike = torch.tensor([math.inf])
-    if isinstance(given, Exception) or isinstance(right, Exception):
-        return unlike
-    pairs = [(a, b) for (a, _), (b, _) in zip(given, right, strict=True)]
-    if any(a is None or b is None or a.shape != b.shape for a, b in pairs):
-        return unlike
-    gaps = [(a - b).abs().flatten() for a, b in pairs if a is not None and b is not None]
-    return torch.cat(gaps).nan_to_num(math.inf)
+    gaps = [
+        (a - b).abs().flatten()
+        for (a, _), (b, _) in side_by_side(given, right)
+        if a is not None and b is not None and a.shape == b.shape
+    ]
+    complete = gaps and len(gaps) == len(side_by_side(given, right))
+    return torch.cat(gaps).nan_to_num(math.inf) if complete else torch.tensor([math.inf])
 
 
 def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:
     """Say what an answer (an output, or a gradient) has instead of the right one."""
-    if isinstance(right, Exception):
-        raise right
+    assert not isinstance(right, Exception)
     if isinstance(given, Exception):
         return f"it raises {error_text(given)}."
     for ours, theirs in zip(given, right, strict=True):

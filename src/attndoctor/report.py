@@ -1,4 +1,4 @@
-"""What a diagnosis says, in sentences."""
+"""The sentences of a diagnosis."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,14 @@ from attndoctor.names import ROLES, known_as
 from attndoctor.options import CHOICES, Clock, error_text, name_list, noted_size
 from attndoctor.probes import SELF_ATTENTION, Probe
 from attndoctor.questions import LONGEST, USUAL
-from attndoctor.reference import Answer, agree, difference, outputs_agree
+from attndoctor.reference import (
+    Answer,
+    agree,
+    difference,
+    have_one_shape,
+    outputs_agree,
+    side_by_side,
+)
 
 ITEM = "* "  # before each of several findings
 _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its module
@@ -76,8 +83,6 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
 
 def _right_elsewhere(question: Question, answers: Answers) -> str:
     """Say on which other path an answer is right, if there is one."""
-    if isinstance(answers.given[question], Exception):
-        return ""
     other = next((path for path in PATHS if answers.right_on(question[0], path)), None)
     return OTHER_PATH.format(other.says or "in eval(), with weights and gradients") if other else ""
 
@@ -106,8 +111,8 @@ def wrong_by_another_formula(formula: Found, answers: Answers) -> str:
     """Say what is wrong in spite of another formula, which is right on one sequence."""
     first = answers.wrong[0]
     return (
-        f"On one sequence its answers are those of another formula: {formula}. But by that formula "
-        f"too it is wrong {_says(first)}: {_difference(first, answers)}"
+        f"On one sequence its answers are those of another formula: {formula.says}. But by that "
+        f"formula too it is wrong {_says(first)}: {_difference(first, answers)}"
     )
 
 
@@ -237,16 +242,14 @@ def _reservations(answers: Answers) -> str:
 
 def _of_shape(question: Question, answers: Answers) -> str | None:
     """Say what an output of another shape seems to be; None if its shape is right."""
-    given, right = answers.given[question], answers.behavior((), question[0])
-    if isinstance(given, Exception) or isinstance(right, Exception):
+    pairs = side_by_side(answers.given[question], answers.behavior((), question[0]))
+    unlike = ((a, weights) for (a, _), (b, weights) in pairs if not have_one_shape(a, b))
+    ours, weights = next(unlike, (None, None))
+    if ours is None:
         return None
-    for (ours, _), (theirs, weights) in zip(given, right, strict=True):
-        if ours is None or theirs is None or ours.shape == theirs.shape:
-            continue
-        if weights is not None and ours.shape == weights.shape:
-            return " These are the axes of weights: return the values, weighted with them."
-        return ""
-    return None
+    if weights is not None and ours.shape == weights.shape:
+        return " These are the axes of weights: return the values, weighted with them."
+    return ""
 
 
 def _of_heads(heads: list[int]) -> str:

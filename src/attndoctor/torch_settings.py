@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def usual_settings() -> Iterator[None]:
-    """Run as if nobody had changed torch's settings, and undo what the code inside changes."""
+    """Run under torch's default settings, and undo what the code inside changes."""
     dtype = torch.get_default_dtype()
     elsewhere = torch.get_default_device().type != "cpu"  # entering it costs time at every call
     torch.set_default_dtype(torch.float32)

@@ -29,7 +29,7 @@ _WANTED = {"in": "hkd", "out": "dhk"}
 
 @dataclass(frozen=True)
 class Layout:
-    """How matrices are stored, as far as neither names nor shapes tell.
+    """How matrices are stored, where names and shapes leave it open.
 
     packing: of several in one parameter, one after the other ("blocks"), head by head ("heads") or
     number by number ("interleaved"). order: of these, as "kqv"; empty for the order of the name.
@@ -43,7 +43,7 @@ class Layout:
     spread: tuple[str, ...] = ()
 
     def order_of(self, letters: str) -> str:
-        """Return the order of the projections that a name tells by these letters."""
+        """Return the order of the projections with these letters in a name."""
         return self.order if set(self.order) == set(letters) else letters
 
 
@@ -88,7 +88,7 @@ class _Matrix:
 
 @dataclass(frozen=True)
 class MatrixReading:
-    """How to read a raw parameter as a matrix; `guessed` if its shape doesn't tell the axes apart.
+    """How to read a raw parameter as a matrix; `guessed` if its shape leaves the axes open.
 
     view: brings it to [out, in], [h, d_k, in] or, of W_o, [out, h, d_k].
     """
@@ -166,9 +166,9 @@ class _Finder:
         self.widths = {"W_q": sizes.all_heads, "W_k": keys, "W_v": keys, "W_o": sizes.d_model}
 
     def slices(self, matrix: _Matrix, named: set[str]) -> Iterator[WeightSlice]:
-        """Yield the projections in a matrix; `named` are those that any name tells."""
+        """Yield the projections in a matrix; `named` are those in any name."""
         d_k, role = self.sizes.d_k, matrix.role
-        if role == PLAIN:  # its width tells what it is, unless another one is called that
+        if role == PLAIN:  # its width says which one it is, unless another layer is called that
             packed_width = self.widths["W_q"] + 2 * self.widths["W_k"]
             role = {self.sizes.d_model: "W_o", packed_width: "qkv"}.get(matrix.out, PLAIN)
             role = PLAIN if role in named else role
@@ -311,7 +311,7 @@ def _matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matr
 
 
 def _named_layers(module: nn.Module) -> dict[str, tuple[nn.Module, str | None]]:
-    """Return the layers with a matrix, and the projection that each one's name tells."""
+    """Return the layers with a matrix, and the projection that each is named for."""
     layers = {
         name: layer
         for name, layer in module.named_modules()
@@ -351,7 +351,7 @@ def _is_matrix(weight: Tensor) -> bool:
 
 
 def _role(name: str, all_names: list[str]) -> str | None:
-    """Return the projection that the last part of a layer's name tells which tells any."""
+    """Return the projection in a layer's name, from the last part that names one."""
     *above, last = name.split(".")
     role = projection_named(last)
     if role not in (None, PLAIN):
@@ -400,7 +400,7 @@ def _raw_matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_
 def _read_matrix(
     role: str, shape: tuple[int, ...], sizes: Sizes, transposed: bool
 ) -> MatrixReading | None:
-    """Read a raw parameter as the projection that its name tells; None if its shape doesn't fit.
+    """Read a raw parameter as the projection in its name; None if its shape doesn't fit.
 
     It may be [in, out], [out, in] or, cut by head, h, d_k and d in any order. A square one is
     [in, out] if `transposed`.
@@ -413,8 +413,6 @@ def _read_matrix(
         if shape[0] == taken:
             return MatrixReading(torch.t, shape[1])
         return MatrixReading(_all, shape[0]) if shape[1] == taken else None
-    if len(shape) != 3:
-        return None
     side = "out" if role == "W_o" else "in"
     heads = sizes.num_kv_heads if role in ("W_k", "W_v") else sizes.num_heads
     lengths = {"h": heads, "k": d_k, "d": d}

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from attnlib.checks import (
     divisors_of,
+    require_count,
     require_divisible,
     require_dropout,
     require_flag,
@@ -131,9 +132,8 @@ def require_weights_choice(need_weights: bool, weights_for: Sequence[int] | None
     if not weights_for:
         raise ValueError("weights_for must name at least one head, got an empty list")
     for head in weights_for:
-        if isinstance(head, bool) or not isinstance(head, int):
-            raise TypeError(f"weights_for must hold ints, got {type(head).__name__} ({head!r})")
-        if not 0 <= head < h:
+        require_count("each of weights_for", head)
+        if head >= h:
             raise ValueError(f"weights_for must hold heads from 0 to {h - 1}, got {head}")
 
 

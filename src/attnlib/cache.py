@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlib._derivatives import has_tangent
 from attnlib.checks import require_like, require_whole_numbers, shape_of
+from attnlib.functional import has_tangent
 
 
 @dataclass

@@ -4,6 +4,7 @@ Every message names the argument, what came, what was wanted and, where one caus
 """
 
 from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import TypeVar
 
 import torch
@@ -76,7 +77,8 @@ def require_count(name: str, value: object) -> None:
 
 
 def _require_int(name: str, value: object, *, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
+    """Take numpy's whole numbers, too, and no flag."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r})")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
@@ -89,8 +91,8 @@ def require_flag(name: str, value: object) -> None:
 
 
 def require_number(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is a whole or a floating point number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """Raise TypeError unless `value` is a real number, Python's or numpy's."""
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__} ({value!r})")
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from attnlib import _attention_checks as checks
-from attnlib._derivatives import has_tangent
 from attnlib.masks import AttentionMask, triangle
 
 NO_MEMORY = "weights_out must be left out under torch.func: it gives new tensors"
@@ -126,6 +126,13 @@ def merge(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)  # [B, h, T, d_k] -> [B, T, h, d_k] -> [B, T, d]
 
 
+def has_tangent(*tensors: Tensor) -> bool:
+    """Return whether a tensor carries a derivative in forward mode, which `no_grad` doesn't end."""
+    if torch.compiler.is_compiling():  # which knows no forward mode
+        return False
+    return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)
+
+
 def matmul_heads(x: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
     """Multiply x [B, h, T, n] by y [B, h_kv, n, m]; all query heads of a group meet the same y."""
     if x.shape[:-2] == y.shape[:-2]:
@@ -197,9 +204,7 @@ class _ThriftyWeights(torch.autograd.Function):
     def vmap(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
         """Under torch.func.vmap nothing can be written in place, nor into given memory."""
         if arguments[-1] is not None:
-            raise ValueError(
-                "weights_out must be left out under torch.func, which gives new tensors"
-            )
+            raise ValueError(NO_MEMORY)
 
         def plain(q: Tensor, k: Tensor, *mask: Any) -> Tensor:
             return attention_weights(q, k, AttentionMask(*mask))

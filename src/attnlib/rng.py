@@ -33,7 +33,7 @@ class Sfc32:
     def __init__(self, seed: int, stream: int = 0) -> None:
         for name, value in (("seed", seed), ("stream", stream)):
             _require_word(name, value)
-        self._a, self._b, self._c, self._counter = 0, seed, stream, 1
+        self._a, self._b, self._c, self._counter = 0, int(seed), int(stream), 1
         for _ in range(12):  # until each bit of the seed has reached all others
             self.word()
 
@@ -49,7 +49,7 @@ class Sfc32:
         for value in state:
             _require_word("state", value)
         made = cls(0)
-        made._a, made._b, made._c, made._counter = state
+        made._a, made._b, made._c, made._counter = map(int, state)
         return made
 
     @property

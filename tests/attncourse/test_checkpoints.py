@@ -291,7 +291,7 @@ def test_weights_of_another_kind_are_refused(file):
     save_file({"W": torch.ones(2)}, file, metadata={"format": "pt"})
     refused(file, ["checkpoint", "format 'pt'"])
     save_file({"W": torch.ones(2)}, file, metadata={"format": "attnlib training 1"})
-    refused(file, ["checkpoint", "float32", "name another file"])
+    refused(file, ["checkpoint", "format 'attnlib training 1'"])
 
 
 @pytest.mark.parametrize(

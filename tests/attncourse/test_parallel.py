@@ -92,10 +92,10 @@ def dropping(part):
 
 
 UNEVEN = {
-    "heads of a model": (GPT(27, 16, 16, 4, 2), 3, ["blocks.0.attention.num_heads", "4 over 3"]),
-    "heads": (MultiHeadAttention(12, 6), 4, ["num_heads", "6 over 4", "[1, 2, 3, 6]"]),
-    "key heads": (MultiHeadAttention(8, 4, num_kv_heads=1), 2, ["num_kv_heads", "1 over 2"]),
-    "neurons": (TransformerBlock(8, 2, d_ff=9), 2, ["feed_forward.d_ff", "9 over 2", "[1, 3, 9]"]),
+    "heads of a model": (GPT(27, 16, 16, 4, 2), 3, ["blocks.0.attention.num_heads=4", "got 3"]),
+    "heads": (MultiHeadAttention(12, 6), 4, ["num_heads=6", "got 4", "[1, 2, 3, 6]"]),
+    "key heads": (MultiHeadAttention(8, 4, num_kv_heads=1), 2, ["num_kv_heads=1", "got 2"]),
+    "neurons": (TransformerBlock(8, 2, d_ff=9), 2, ["feed_forward.d_ff=9", "got 2", "[1, 3, 9]"]),
     "dropped looks": (dropping("attention"), 2, ["attention.dropout", "0.1"]),
     "dropped results": (dropping("block"), 2, ["dropout must be 0", "0.1"]),
     "no attention": (nn.Linear(3, 3), 2, ["module", "MultiHeadAttention", "Linear"]),
@@ -113,7 +113,7 @@ def test_what_cant_be_dealt_out(what):
     ("compare", "arguments", "words"),
     [
         (compare_models, {"processes": 0}, ["processes", "at least 1", "0"]),
-        (compare_models, {"processes": 3}, ["num_heads", "4 over 3"]),
+        (compare_models, {"processes": 3}, ["processes", "num_heads=4", "got 3"]),
         (compare_models, {"timeout": 0}, ["timeout", "above 0", "0"]),
         (compare_models, {"timeout": "long"}, ["timeout", "str"]),
         (compare_trainings, {"processes": 2.0}, ["processes", "float"]),
@@ -222,7 +222,7 @@ def test_statuses_of_the_command(outcome, status, out, err, monkeypatch, capsys)
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["tensor", "--processes", "3"], "num_heads must be divisible"),
+        (["tensor", "--processes", "3"], "processes must divide"),
         (["data", "--timeout", "0"], "timeout must be"),
     ],
     ids=str,

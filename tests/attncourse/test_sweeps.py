@@ -188,16 +188,6 @@ def test_a_damaged_file_is_told(folder, damage):
         data.load_sweep("keys")
 
 
-def test_a_sweep_of_before_is_refused_with_the_way_to_make_it_anew(folder):
-    main(["tiny", "--save"])
-    path = folder / "tiny.json"
-    told = json.loads(path.read_text())
-    for training in told["trainings"]:
-        del training["digest"]
-    path.write_text(json.dumps(told))
-    assert_refused(lambda: data.read_sweep("tiny"), ["of before", str(path), "tiny --save"])
-
-
 def test_an_unknown_trial_is_refused_with_those_that_there_are():
     card = data.load_sweep("staircase")
     assert_refused(lambda: card.right("5 places"), ["trial", "'2 places'", "'5 places'"])

@@ -452,13 +452,13 @@ def test_what_is_not_repeatable_is_not_saved(folder):
     assert list(folder.iterdir()) == []
 
 
-def test_a_card_of_before_is_refused_with_the_way_to_make_it_anew(folder):
+def test_a_card_without_a_digest_is_refused_with_the_way_to_make_it_anew(folder):
     card = save(trained())
     path = folder / "tiny-seed0.json"
     told = json.loads(path.read_text())
     del told["digest"]
     path.write_text(json.dumps(told))
-    assert_refused(lambda: data.load("tiny"), ["of before", card.command])
+    assert_refused(lambda: data.load("tiny"), ["changed or damaged", "digest", card.command])
 
 
 def test_a_card_is_compared_with_its_own_seed_alone(folder):

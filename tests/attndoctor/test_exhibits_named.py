@@ -1,8 +1,10 @@
 """Every exhibit of the museum is rejected and named, and its label says what it does."""
 
 import inspect
+import re
 from importlib import import_module
 from itertools import combinations
+from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
@@ -13,7 +15,8 @@ from attndoctor import diagnose, museum
 from attndoctor.examine import examine
 from attndoctor.match import Answers
 from attndoctor.museum import EXHIBITS, named
-from attndoctor.museum._exhibit import Exhibit
+from attndoctor.museum._catalog import ROOMS
+from attndoctor.museum._exhibit import Exhibit, room
 from attndoctor.options import DiagnoseOptions
 from attndoctor.probes import PROBES
 from attndoctor.reference import agree
@@ -67,11 +70,26 @@ def test_bugs_are_found_without_the_help_of_an_error(behavior, exhibit):
 
 
 def test_no_exhibit_stays_in_the_cellar():
-    names = [room.name for room in iter_modules(museum.__path__)]
-    rooms = [import_module(f"attndoctor.museum.{name}") for name in names]
-    made = [value for room in rooms for value in vars(room).values() if isinstance(value, Exhibit)]
+    files = [
+        import_module(f"attndoctor.museum.{one.name}") for one in iter_modules(museum.__path__)
+    ]
+    made = [value for file in files for value in vars(file).values() if isinstance(value, Exhibit)]
     hidden = {exhibit.name for exhibit in made} - {exhibit.name for exhibit in EXHIBITS}
-    assert not hidden, f"EXHIBITS of its file doesn't name {', '.join(hidden)}"
+    assert not hidden, f"ROOMS doesn't name the file of {', '.join(hidden)}"
+
+
+def test_no_label_is_without_its_exhibit():
+    texts = [Path(one.__file__).with_suffix(".md").read_text("utf-8") for one in ROOMS]
+    headings = re.findall("^# (.+)$", "\n".join(texts), re.M)
+    assert sorted(headings) == sorted(exhibit.name for exhibit in EXHIBITS)
+
+
+def test_a_room_refuses_an_exhibit_without_its_label(tmp_path):
+    (tmp_path / "room.md").write_text("# half\n\n* Story: one.\n* Hint: two.\n")
+    exhibit = room(str(tmp_path / "room.py"))
+    for name in ("half", "none"):
+        with pytest.raises(ValueError, match=f"wanted '# {name}' with Story, Cause"):
+            exhibit(name, {})
 
 
 def test_the_museum_is_large_enough():

@@ -54,7 +54,7 @@ CHOSEN = {
 
 
 def find(file, change):
-    return next(m for m in mutations() if (m.file, m.change) == (file, change))
+    return next(m for m in mutations() if (m.path.stem, m.change) == (file, change))
 
 
 @pytest.mark.parametrize(

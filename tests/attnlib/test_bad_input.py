@@ -1,5 +1,8 @@
 """Bad input gets an error that names the argument, what came and what was wanted."""
 
+import json
+
+import numpy as np
 import pytest
 import torch
 
@@ -14,6 +17,9 @@ from attnlib import (
     scaled_dot_product_attention,
     split_heads,
 )
+from attnlib.checks import require_count, require_number, require_positive_int
+from attnlib.model import TaskSizes, TransformerModel
+from attnlib.rng import Sfc32
 
 
 def attend(**changes):
@@ -188,3 +194,28 @@ def test_bad_input(name):
         call()
     message = str(caught.value)
     assert all(word in message for word in words), message
+
+
+def test_numbers_of_numpy_are_numbers():
+    require_positive_int("size", np.int64(3))
+    require_count("place", np.uint8(0))
+    for number in (np.float32(0.5), np.float64(0.5), np.int32(2)):
+        require_number("scale", number)
+    attention = MultiHeadAttention(np.int64(8), np.int32(2), dropout=np.float32(0.0))
+    _, weights = attention(torch.randn(1, 3, 8), weights_for=[np.int64(1)])
+    assert weights.shape == (1, 1, 3, 3)
+    assert Sfc32(np.uint32(7)).shuffled(range(9)) == Sfc32(7).shuffled(range(9))
+
+
+@pytest.mark.parametrize("flag", [True, np.True_])
+def test_a_flag_is_no_number(flag):
+    for require in (require_positive_int, require_count, require_number):
+        with pytest.raises(TypeError, match="size must be"):
+            require("size", flag)
+
+
+def test_a_model_of_numpys_numbers_is_described_as_plain_json():
+    sizes = TaskSizes(np.int64(5), np.int64(4), {"next": np.int64(5)})
+    model = TransformerModel.of_sizes(sizes, np.int64(8), np.int64(2), dropout=np.float32(0.5))
+    plain = TransformerModel.of_sizes(TaskSizes(5, 4, {"next": 5}), 8, 2, dropout=0.5)
+    assert json.dumps(model.spec()) == json.dumps(plain.spec())

@@ -18,11 +18,7 @@ CHECK = '''"""A sum. Replace it by this lesson's first exercise."""
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 MISTAKES = read_mistakes("add", globals())
 PAGE = Numbers(right=4, labels=["the sum"])

@@ -38,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             atlas.save_html(asked.output)
             echo(f"saved: {asked.output}, {Path(asked.output).stat().st_size:,} bytes")
     except (TypeError, ValueError, ImportError, OSError) as error:
-        told = re.sub(r"\btexts\[(\d+)\]", lambda text: places[int(text[1])], str(error))
-        print(fill(told, 100, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
+        why = re.sub(r"\btexts\[(\d+)\]", lambda text: places[int(text[1])], str(error))
+        print(fill(why, 100, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
@@ -79,10 +79,7 @@ def _positive(written: str) -> int:
 
 
 def _most_shown(output: str, texts: Sequence[str]) -> int:
-    """Return how many tokens a page can show, or raise if none can be written there.
-
-    So nobody waits for an atlas that has nowhere to go.
-    """
+    """Return how many tokens a page can show, or raise at once if none can be written there."""
     from attncourse.widgets.head_atlas.state import MOST_TOKENS  # only a page needs the widgets
 
     path = Path(output)
@@ -98,7 +95,6 @@ def _most_shown(output: str, texts: Sequence[str]) -> int:
 
 
 def _paragraphs(file: str, parser: argparse.ArgumentParser) -> list[str]:
-    """Return the paragraphs of a file."""
     try:
         text = Path(file).read_text("utf-8-sig")  # without the mark that some editors begin with
     except (OSError, UnicodeDecodeError) as error:

@@ -40,14 +40,9 @@ def _on_targets(pattern: str, counted: str, seen: Sequence[Text]) -> PatternScor
     if len(offsets) == 1:
         rule = f"always at offset {offsets.pop():+d}"
     baseline = torch.full(found.shape[1:], share, dtype=torch.float64)
+    rows = sum(text[0].rows[counted] for text in seen)
     return PatternScores(
-        pattern,
-        found.mean(0),
-        _spread(found),
-        baseline,
-        rule,
-        len(seen),
-        rows=sum(text[0].rows[counted] for text in seen),
+        pattern, found.mean(0), _spread(found), baseline, rule, len(seen), rows=rows
     )
 
 
@@ -56,13 +51,7 @@ def _entropy(seen: Sequence[Text], lengths: Sequence[int], causal: bool) -> Patt
     evenly = torch.stack([_keys(T, causal).log().mean() for T in lengths]).mean()
     baseline = evenly.expand(found.shape[1:]).clone()
     return PatternScores(
-        "entropy",
-        found.mean(0),
-        _spread(found),
-        baseline,
-        "evenly",
-        len(seen),
-        rows=sum(lengths),
+        "entropy", found.mean(0), _spread(found), baseline, "evenly", len(seen), rows=sum(lengths)
     )
 
 
@@ -75,16 +64,10 @@ def _best_offset(seen: Sequence[Text], lengths: Sequence[int], causal: bool) -> 
     count = there.sum(0)
     mean = at_best.nan_to_num().sum(0) / count
     squares = ((at_best - mean) ** 2).nan_to_num().sum(0)
-    evenly = torch.stack([_evenly_at(T, causal) for T in lengths]).nanmean(0)  # [offsets]
+    spread = (squares / (count - 1).clamp_min(1)).sqrt()
+    evenly = torch.stack([_evenly_at(T, causal) for T in lengths]).nanmean(0)[best]  # [L, h]
     return PatternScores(
-        "best offset",
-        mean,
-        (squares / (count - 1).clamp_min(1)).sqrt(),
-        evenly[best],
-        "evenly",
-        len(seen),
-        best - REACH,
-        rows=sum(lengths),
+        "best offset", mean, spread, evenly, "evenly", len(seen), best - REACH, sum(lengths)
     )
 
 
@@ -100,11 +83,8 @@ def _spread(found: Tensor) -> Tensor:
 
 def _keys(T: int, causal: bool) -> Tensor:
     """Return how many keys each query may look at, float64 [T]."""
-    return (
-        torch.arange(1.0, T + 1, dtype=torch.float64)
-        if causal
-        else torch.full((T,), float(T)).double()
-    )
+    keys = torch.arange(1, T + 1) if causal else torch.full((T,), T)
+    return keys.double()
 
 
 def _evenly_at(T: int, causal: bool) -> Tensor:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
+from attncourse._words import counted
 from attnlib.checks import checked_texts, require_positive_int
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ class PatternScores:
     def __repr__(self) -> str:
         layers, heads = self.mean.shape
         return (
-            f"PatternScores({self.pattern!r}, {_counted(layers, 'layer')} of "
-            f"{_counted(heads, 'head')}, {_counted(self.texts, 'text')})"
+            f"PatternScores({self.pattern!r}, {counted(layers, 'layer')} of "
+            f"{counted(heads, 'head')}, {counted(self.texts, 'text')})"
         )
 
 
@@ -186,8 +187,8 @@ class Atlas:
                 f"{best.score:.2f}"
             )
         return (
-            f"{_counted(len(said), 'table')} of {_counted(self.num_layers, 'layer')} by "
-            f"{_counted(self.num_heads, 'head')}, colored by score: {'; '.join(said)}."
+            f"{counted(len(said), 'table')} of {counted(self.num_layers, 'layer')} by "
+            f"{counted(self.num_heads, 'head')}, colored by score: {'; '.join(said)}."
         )
 
     def _pattern(self, pattern: str) -> PatternScores:
@@ -209,8 +210,8 @@ def table_of(atlas: Atlas, n: int = 3) -> str:
     tokens = str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     count = len(atlas.texts)
     lines = [
-        f"Atlas of {atlas.name}: {_counted(atlas.num_layers, 'layer')} of "
-        f"{_counted(atlas.num_heads, 'head')}, {_counted(count, 'text')} of {tokens} tokens"
+        f"Atlas of {atlas.name}: {counted(atlas.num_layers, 'layer')} of "
+        f"{counted(atlas.num_heads, 'head')}, {counted(count, 'text')} of {tokens} tokens"
         + (", causal" if atlas.causal else ""),
         "Best heads as layer.head, counted from 1"
         + (", with spread over texts" if count > 1 else "")
@@ -220,18 +221,12 @@ def table_of(atlas: Atlas, n: int = 3) -> str:
         heads = scores.best(n)
         cells = "".join(_cell(scores, head) for head in heads)
         baselines = sorted({f"{head.baseline:.2f}" for head in heads})
-        rule = f"{'/'.join(baselines)} {scores.rule}, {_counted(scores.rows, 'row')}"
+        rule = f"{'/'.join(baselines)} {scores.rule}, {counted(scores.rows, 'row')}"
         lines.append(f"{pattern:15}{cells}  {rule}")
     return "\n".join(lines)
 
 
-def _counted(number: int, things: str) -> str:
-    """Return a number with what is counted."""
-    return f"{number:,} {things}{'' if number == 1 else 's'}"
-
-
 def _cell(scores: PatternScores, head: Head) -> str:
-    """Write a head and its score."""
     spread = f" ±{head.spread:.2f}" if scores.texts > 1 else ""
     offset = ""
     if scores.offsets is not None:

@@ -1,8 +1,12 @@
-"""Models that are none of transformers': our own, and functions that hand out weights."""
+"""Models that are none of transformers': our own, and functions that hand out weights.
+
+A reader has the model's name, how many tokens it reads (length) and how many ids it knows, None if
+it doesn't say so, and the library that it is from.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,25 +15,6 @@ from attncourse.atlas._layer_scores import TextView
 from attnlib.attention import MultiHeadAttention
 from attnlib.functional import split_heads
 from attnlib.model import TransformerModel
-
-
-class Reader(Protocol):
-    """A model that can be watched while it reads.
-
-    Attributes:
-        name: of the model.
-        length: how many tokens it can read, None if it doesn't say.
-        vocabulary_size: how many ids it knows, None if it doesn't say.
-        library: the package that it is from, if it is none of ours or a function.
-    """
-
-    name: str
-    length: int | None
-    vocabulary_size: int | None
-    library: str | None
-
-    def read(self, ids: Tensor, text: TextView) -> None:
-        """Read ids [1, T], and show the view each layer."""
 
 
 @contextmanager
@@ -47,13 +32,13 @@ def in_evaluation(model: nn.Module) -> Iterator[None]:
 class OwnReader:
     """A `TransformerModel`; one layer's weights are there at a time."""
 
-    library: str | None = None
+    library = None
 
     def __init__(self, model: TransformerModel) -> None:
         self.model = model
         self.name = type(model).__name__
-        self.length: int | None = model.length
-        self.vocabulary_size: int | None = model.vocabulary_size
+        self.length = model.length
+        self.vocabulary_size = model.vocabulary_size
 
     def read(self, ids: Tensor, text: TextView) -> None:
         """Read ids, and catch each layer's weights where they come out."""
@@ -93,9 +78,7 @@ def _watch(
 class FunctionReader:
     """A function from ids [1, T] to the weights of each layer, [1, h, T, T]."""
 
-    length: int | None = None
-    vocabulary_size: int | None = None
-    library: str | None = None
+    length = vocabulary_size = library = None
 
     def __init__(self, function: Callable[[Tensor], Iterable[Tensor]]) -> None:
         self.function = function

@@ -1,9 +1,9 @@
-"""What is seen of one text in one layer, from rows of weights that come block by block.
+"""Scores of one text in one layer, from rows of weights that come block by block.
 
-No more is kept than O(T) numbers per head: sums for the scores and, of the text that is shown, what
-a picture needs.
+O(T) numbers per head are kept: sums for the scores and, of the text that is shown, its picture.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,25 +35,15 @@ def block_of_rows(heads: int, T: int) -> int:
 
 @dataclass(frozen=True)
 class Layer:
-    """What one text showed of one layer.
+    """What one text showed of one layer; dicts are by pattern."""
 
-    Attributes:
-        name: what the model calls its attention.
-        scores: by pattern, float64 [h]; "same token" twice, once of earlier places only.
-        baselines: of patterns with targets, the best offset and its share.
-        rows: of each pattern, how many rows have it.
-        by_offset: the weight at each offset from -reach to reach, float64 [h, offsets].
-        attends_forward: whether any weight lay right of the diagonal.
-        picture: of the text that is shown, what a picture needs.
-    """
-
-    name: str
-    scores: dict[str, Tensor]
-    baselines: dict[str, tuple[int, float]]
-    rows: dict[str, int]
-    by_offset: Tensor
-    attends_forward: bool
-    picture: Picture | None
+    name: str  # what the model calls its attention
+    scores: dict[str, Tensor]  # float64 [h]; "same token" twice, once of earlier places only
+    baselines: dict[str, tuple[int, float]]  # of patterns with targets: best offset and its share
+    rows: dict[str, int]  # how many rows have the pattern
+    by_offset: Tensor  # the weight at each offset from -reach to reach, float64 [h, offsets]
+    attends_forward: bool  # whether any weight lay right of the diagonal
+    picture: Picture | None  # of the text that is shown
 
 
 class LayerView:
@@ -67,11 +57,7 @@ class LayerView:
         self.name, self.T = name, T
         self._ids = ids[None]
         self._seen = 0  # rows
-        self._sums = {
-            name: TargetSums(T)
-            for name in ("previous token", "first token", "same token", "same token before",
-                         "induction")
-        }  # fmt: skip
+        self._sums = defaultdict[str, TargetSums](lambda: TargetSums(T))  # by pattern
         self._entropies = EntropySums()
         self._offsets = OffsetSums(min(REACH, T // 2))
         self._attends_forward = False
@@ -79,11 +65,7 @@ class LayerView:
         self._picture: PictureView | None = None
 
     def add(self, weights: Tensor) -> None:
-        """Look at the next rows, [h, R, T].
-
-        Raises:
-            TypeError, ValueError: they aren't attention of T tokens to themselves.
-        """
+        """Look at the next rows, [h, R, T], or raise unless they are attention of T tokens."""
         if weights.dim() != 3 or weights.shape[-1] != self.T:
             raise ValueError(
                 f"weights of {self.name} must be [h, rows, T={self.T}], got {shape_of(weights)}"
@@ -106,12 +88,7 @@ class LayerView:
         self._seen = rows.stop
 
     def layer(self, values: Tensor | None = None) -> Layer:
-        """Return what was seen.
-
-        Args:
-            values: the value rows, [h_kv, T, d_v], if they are known; h / h_kv neighboring heads
-                share one.
-        """
+        """Return what was seen; h / h_kv neighboring heads share value rows [h_kv, T, d_v]."""
         if self._seen != self.T:
             raise ValueError(f"{self.name} must have {self.T} rows of weights, got {self._seen}")
         try:
@@ -141,14 +118,10 @@ class LayerView:
 
 
 class TextView:
-    """A text that a model reads, layer after layer; `advance` is called after each.
-
-    Attributes:
-        layers: what was seen of them so far.
-    """
+    """A text that a model reads, layer after layer; `advance` is called after each."""
 
     def __init__(self, ids: Tensor, pictured: bool, advance: Callable[[], object]) -> None:
-        self.layers: list[Layer] = []
+        self.layers: list[Layer] = []  # that were seen so far
         self.T = len(ids)
         self._ids, self._pictured, self._advance = ids, pictured, advance
 

@@ -1,7 +1,7 @@
 """Models and tokenizers of transformers by path or by name on the hub."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,9 @@ def load_model(where: str | PathLike[str], *, progress: bool) -> Any:
     """Return the model of a folder, or of a name that the hub of transformers knows.
 
     Code that comes with a model isn't run. With `progress`, transformers may show its bars.
-
-    Raises:
-        ImportError: transformers is missing.
-        FileNotFoundError: a path at which nothing is.
-        OSError: neither a folder nor to be had from the hub.
-        ValueError: a folder without a model that transformers knows, or a model without some of its
-            weights.
     """
     where = fspath(where)
-    with _bars(progress):
-        model, found = _load("AutoModel", where, output_loading_info=True)
+    model, found = _load("AutoModel", where, progress, output_loading_info=True)
     missing = sorted(name for name in found["missing_keys"] if "pooler" not in name)
     if missing:  # a pooler comes after all attention, and many are saved without
         raise ValueError(
@@ -37,27 +29,22 @@ def load_model(where: str | PathLike[str], *, progress: bool) -> Any:
 
 
 def load_tokenizer(where: str | PathLike[str], *, wanted: bool, progress: bool) -> Any:
-    """Return the tokenizer beside a model; None if there is none.
-
-    Raises:
-        ValueError: there is none, and one is `wanted`.
-    """
-    with suppress(*(() if wanted else (OSError, ValueError))):
-        try:
-            with _bars(progress):
-                tokenizer = _load("AutoTokenizer", fspath(where))
-            if not tokenizer.vocab_size:  # made of the model's settings alone, where no file is
-                raise ValueError("no file of a tokenizer is there")
-            return tokenizer
-        except (OSError, ValueError) as error:
-            raise ValueError(
-                f"tokenizer must be passed for texts that are strings, as none could be read from "
-                f"{fspath(where)!r} ({_first_line(error)})"
-            ) from error
-    return None
+    """Return the tokenizer beside a model, or None; ValueError where one is `wanted`."""
+    try:
+        tokenizer = _load("AutoTokenizer", fspath(where), progress)
+        if not tokenizer.vocab_size:  # made of the model's settings alone, where no file is
+            raise ValueError("no file of a tokenizer is there")
+        return tokenizer
+    except (OSError, ValueError) as error:
+        if not wanted:
+            return None
+        raise ValueError(
+            f"tokenizer must be passed for texts that are strings, as none could be read from "
+            f"{fspath(where)!r} ({_first_line(error)})"
+        ) from error
 
 
-def _load(kind: str, where: str, **options: Any) -> Any:
+def _load(kind: str, where: str, progress: bool, **options: Any) -> Any:
     try:
         import transformers
     except ImportError as error:
@@ -71,7 +58,8 @@ def _load(kind: str, where: str, **options: Any) -> Any:
         )
     try:
         load = getattr(transformers, kind).from_pretrained
-        return load(where, trust_remote_code=False, **options)
+        with _bars(progress):
+            return load(where, trust_remote_code=False, **options)
     except ImportError:
         raise
     except Exception as error:  # a damaged file raises whatever its reader stumbles over
@@ -89,19 +77,16 @@ def _load(kind: str, where: str, **options: Any) -> Any:
 @contextmanager
 def _bars(wanted: bool) -> Iterator[None]:
     """Have transformers show its bars only if they are wanted; then leave its setting as it was."""
-    try:
-        from transformers.utils import logging
-    except ImportError:  # the caller says so
-        yield
-        return
-    if wanted or not logging.is_progress_bar_enabled():
-        yield
-        return
-    logging.disable_progress_bar()
+    from transformers.utils import logging
+
+    hidden = not wanted and logging.is_progress_bar_enabled()
+    if hidden:
+        logging.disable_progress_bar()
     try:
         yield
     finally:
-        logging.enable_progress_bar()
+        if hidden:
+            logging.enable_progress_bar()
 
 
 def _looks_like_a_path(where: str) -> bool:

@@ -12,7 +12,7 @@ from torch import Tensor
 from attncourse._bar import opened_bar
 from attncourse.atlas._aggregate import is_causal, scores_of
 from attncourse.atlas._atlas import Atlas
-from attncourse.atlas._backends import FunctionReader, OwnReader, Reader
+from attncourse.atlas._backends import FunctionReader, OwnReader
 from attncourse.atlas._layer_scores import Layer, TextView
 from attncourse.atlas._loading import load_model, load_tokenizer
 from attncourse.atlas._texts import Text, checked_texts, needs_tokenizer, pieces_of
@@ -20,6 +20,7 @@ from attncourse.atlas._transformers import TransformersReader, is_transformers_m
 from attnlib.checks import checked_list, require_count, require_flag, require_text
 from attnlib.model import TransformerModel
 
+Reader = OwnReader | FunctionReader | TransformersReader
 Texts = Iterable[str | Sequence[int] | Tensor] | Mapping[str, Any]
 READING = threading.RLock()  # a model is set up while it reads: a second thread would see that
 
@@ -52,7 +53,7 @@ def of(
     Args:
         model: one of transformers, or the folder or hub id of one; a `TransformerModel`; or a
             function from ids, int64 [1, T], to the weights of each layer, [1, h, T, T]. A function
-            that yields them one by one needs the memory of one layer only; a module is asked
+            that yields them one by one needs the memory of one layer only; a module runs
             without dropout, in evaluation mode.
         texts: strings, or the ids of each text; or what a tokenizer made of several, with its
             attention_mask, by which padding is left out.
@@ -73,23 +74,16 @@ def of(
             network.
         ImportError: a folder or hub id without transformers, or a bar without tqdm.
     """
-    return made(model, texts, tokenizer=tokenizer, name=name, shown=shown, progress=progress)
+    return made(model, texts, tokenizer, name, shown, progress)
 
 
 def made(
-    model: Any,
-    texts: Texts,
-    *,
-    tokenizer: Any = None,
-    name: str | None = None,
-    shown: int = 0,
-    progress: bool = True,
-    longest: int | None = None,
-) -> Atlas:
-    """Do what `of` does.
+    model: Any, texts: Texts, tokenizer: Any = None, name: str | None = None, shown: int = 0,
+    progress: bool = True, longest: int | None = None,
+) -> Atlas:  # fmt: skip
+    """Do what `of` does, with texts cut into pieces of at most `longest` tokens.
 
-    With `longest`, texts are cut into pieces of at most so many tokens, and of no more than the
-    model has positions.
+    Where `longest` is given, none is longer than the model has positions.
     """
     require_flag("progress", progress)
     if name is not None:
@@ -143,7 +137,6 @@ def _reader_of(model: Any) -> Reader:
 
 
 def _require_fit(name: str, text: Text, reader: Reader) -> None:
-    """Raise ValueError if a text is longer than a model can read."""
     T = len(text.ids)
     if reader.length is not None and reader.length < T:
         raise ValueError(
@@ -153,7 +146,6 @@ def _require_fit(name: str, text: Text, reader: Reader) -> None:
 
 
 def _require_known(name: str, text: Text, reader: Reader) -> None:
-    """Raise ValueError if a text has ids that a model doesn't know."""
     largest = int(text.ids.max())
     if reader.vocabulary_size is not None and largest >= reader.vocabulary_size:
         raise ValueError(
@@ -165,7 +157,6 @@ def _require_known(name: str, text: Text, reader: Reader) -> None:
 def _see(
     reader: Reader, texts: Sequence[Text], shown: int, name: str, progress: bool
 ) -> list[list[Layer]]:
-    """Have each text read, and return what was seen."""
     seen: list[list[Layer]] = []
     with opened_bar(progress, desc=name, unit="layer", total=None, disable=None) as bar:
         advance = (lambda: None) if bar is None else bar.update
@@ -198,11 +189,7 @@ def _require_alike(seen: Sequence[Sequence[Layer]]) -> None:
 
 
 def _atlas(
-    name: str,
-    library: str | None,
-    texts: Sequence[Text],
-    shown: int,
-    seen: Sequence[Sequence[Layer]],
+    name: str, library: str | None, texts: Sequence[Text], shown: int, seen: Sequence[list[Layer]]
 ) -> Atlas:
     pictures = [layer.picture for layer in seen[shown] if layer.picture is not None]
     norms = [picture.value_norms for picture in pictures if picture.value_norms is not None]

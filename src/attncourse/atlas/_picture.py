@@ -13,19 +13,12 @@ MOST_KEYS = 8  # of each query
 
 @dataclass(frozen=True)
 class Picture:
-    """What is kept of one layer; see `Atlas`.
+    """What is kept of one layer; see `Atlas`."""
 
-    Attributes:
-        maps: float32 [h, cells, cells].
-        top_keys: int32 [h, T, k].
-        top_weights: float32 [h, T, k].
-        value_norms: float32 [h, T], if the values are known.
-    """
-
-    maps: Tensor
-    top_keys: Tensor
-    top_weights: Tensor
-    value_norms: Tensor | None
+    maps: Tensor  # float32 [h, cells, cells]
+    top_keys: Tensor  # int32 [h, T, k]
+    top_weights: Tensor  # float32 [h, T, k]
+    value_norms: Tensor | None  # float32 [h, T], if the values are known
 
 
 class PictureView:

@@ -28,7 +28,7 @@ class _NotByRowsError(Exception):
 
 
 class _Watch:
-    """Who looks now, and what the model calls its parts."""
+    """The text that is read now, and what the model calls its parts."""
 
     def __init__(self, model: nn.Module, text: TextView) -> None:
         self.text = text
@@ -48,7 +48,7 @@ def is_transformers_model(model: object) -> bool:
 class TransformersReader:
     """A model of transformers. It is left as it was."""
 
-    library: str | None = "transformers"
+    library = "transformers"
 
     def __init__(self, model: Any) -> None:
         config = model.config
@@ -102,7 +102,7 @@ class TransformersReader:
 
     def _call(self, ids: Tensor, **options: Any) -> Any:
         if "use_cache" in _parameters(self.model):
-            options["use_cache"] = False  # nothing is to be remembered
+            options["use_cache"] = False  # there is no next call
         try:
             return self.model(input_ids=ids, **options)
         except IndexError as error:

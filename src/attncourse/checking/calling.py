@@ -1,12 +1,14 @@
 """Running a reader's function: whatever it does wrong becomes a hint, never a crash."""
 
 import copy
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from attndoctor.torch_settings import usual_settings
 
@@ -15,56 +17,28 @@ LONGEST_LIST = 40  # letters of a list that a hint shows whole
 LONGEST_DICT = 80  # letters of a dict, whose keys take room as well
 
 # What to say of an error beside its own words, by words that its message has.
-_ADVICE = (
-    (
-        ("return_types.max", 'concatenate tuple (not "int")', 'concatenate tuple (not "float")'),
-        "Along an axis, `max` returns two tensors: the largest numbers and their places. Take "
-        "`.values`, or use `amax`, which returns the largest numbers alone.",
-    ),
-    (
-        ("view size is not compatible",),
-        "After a transpose the numbers no longer lie in memory in that order, and a view can't "
-        "move them. `reshape` copies where it must.",
-    ),
-    (
-        ("does not match the shape of the indexed tensor",),
-        "A mask that is used as an index needs the axes in front as well. `masked_fill` and "
-        "torch.where add them by themselves.",
-    ),
-    (
-        ("Boolean value of Tensor",),
-        "A tensor of many values is neither true nor false. To ask whether there is one, write "
-        "`is not None`; of what is in it, `.any()` or `.all()`.",
-    ),
-    (
-        ("leaf Variable",),
-        "A parameter can't be changed in place while gradients are recorded. Change it under "
-        "`with torch.no_grad():` or by a function of nn.init.",
-    ),
-    (
-        ("as parameter '",),
-        "A plain tensor can't take a parameter's place. Copy its numbers into the parameter that "
-        "is there, by copy_, under `with torch.no_grad():`.",
-    ),
-    (
-        ("implicitly created only for scalar",),
-        "A gradient says what moves *one* number: add up what you ask about (or its squares, of "
-        "which none can cancel another) before you ask for the gradient.",
-    ),
-    (
-        ("does not require grad",),
-        "Nothing was recorded: call requires_grad_() on (a copy of) x before you use it.",
-    ),
-    (
-        (
-            "cannot be interpreted as an integer",
-            "ints,but got float",
-            "ints, not float",
-            "int, not float",
-        ),
-        "A size must be a whole number: divide sizes by //.",
-    ),
-)
+_ADVICE = {
+    r"return_types\.max|concatenate tuple \(not \"(int|float)\"\)": "Along an axis, `max` returns "
+    "two tensors: the largest numbers and their places. Take `.values`, or use `amax`, which "
+    "returns the largest numbers alone.",
+    "view size is not compatible": "After a transpose the numbers no longer lie in memory in that "
+    "order, and a view can't move them. `reshape` copies where it must.",
+    "does not match the shape of the indexed tensor": "A mask that is used as an index needs the "
+    "axes in front as well. `masked_fill` and torch.where add them by themselves.",
+    "Boolean value of Tensor": "A tensor of many values is neither true nor false. To ask whether "
+    "there is one, write `is not None`; of what is in it, `.any()` or `.all()`.",
+    "leaf Variable": "A parameter can't be changed in place while gradients are recorded. Change "
+    "it under `with torch.no_grad():` or by a function of nn.init.",
+    "as parameter '": "A plain tensor can't take a parameter's place. Copy its numbers into the "
+    "parameter that is there, by copy_, under `with torch.no_grad():`.",
+    "implicitly created only for scalar": "A gradient says what moves *one* number: add up what "
+    "you ask about (or its squares, of which none can cancel another) before you ask for the "
+    "gradient.",
+    "does not require grad": "Nothing was recorded: call requires_grad_() on (a copy of) x before "
+    "you use it.",
+    "cannot be interpreted as an integer|ints,but got float|ints?, not float": "A size must be a "
+    "whole number: divide sizes by //.",
+}
 
 # What a reader's code raises becomes a hint, exit() included; only the reader's own Ctrl+C doesn't.
 READERS_ERRORS = (Exception, SystemExit)
@@ -116,9 +90,19 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
 def _advice_on(error: BaseException) -> str:
     """Say what to do about an error that is usual; nothing about another one."""
     message = shortened(error)
-    return next(
-        (f" {advice}" for words, advice in _ADVICE if any(word in message for word in words)), ""
-    )
+    return next((f" {says}" for words, says in _ADVICE.items() if re.search(words, message)), "")
+
+
+class Watch(TorchFunctionMode):
+    """Notes the names of torch's functions that are called meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
 
 
 def as_outputs(result: Any) -> tuple[Any, ...]:
@@ -143,9 +127,9 @@ def describe(arguments: Sequence[Any]) -> str:
 def _describe_one(argument: Any) -> str:
     if isinstance(argument, torch.Tensor):
         return f"a tensor {list(argument.shape)}"
-    short_list = isinstance(argument, list | tuple) and len(repr(argument)) <= LONGEST_LIST
-    short_dict = isinstance(argument, dict) and len(repr(argument)) <= LONGEST_DICT
-    if short_list or short_dict or isinstance(argument, int | float | str):
+    longest = LONGEST_DICT if isinstance(argument, dict) else LONGEST_LIST
+    is_short = isinstance(argument, list | tuple | dict) and len(repr(argument)) <= longest
+    if is_short or isinstance(argument, int | float | str):
         return repr(argument)
     return type(argument).__name__
 

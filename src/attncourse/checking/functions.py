@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from attncourse.checking.calling import Outcome, as_outputs, call, describe
-from attncourse.checking.exercise import Mistake
+from attncourse.checking.exercises import Mistake
 from attncourse.checking.numbers import as_tensor, holds, plain_numbers
 from attncourse.checking.on_page import NEAR, Numbers
 from attndoctor.check_result import CheckResult
@@ -69,13 +69,11 @@ def check_choices(
             return not_yet(mistake.hint)
     for key, choice in right.items():
         if answer[key] != choice:
+            if wrong:
+                return not_yet(wrong[key])
             alone = {**right, key: answer[key]}
-            return not_yet(wrong[key] if wrong else _hint_on(alone, mistakes))
+            return not_yet(next(known.hint for known in mistakes if known.answer == alone))
     return correct(praise)
-
-
-def _hint_on(answer: Any, mistakes: Sequence[Mistake]) -> str:
-    return next(mistake.hint for mistake in mistakes if mistake.answer == answer)
 
 
 def check_numbers(
@@ -115,20 +113,16 @@ def check_numbers(
     ours, right = given.flatten().tolist(), expected.flatten().tolist()
     if _are_near(ours, right, tolerance):
         return correct(praise)
-    known = [
-        (mistake, mistake.flat)
-        for mistake in mistakes
-        if mistake.numbers is not None and mistake.numbers.shape == given.shape
-    ]
-    for mistake, wrong in known:
-        if _are_near(ours, wrong, tolerance):
+    known = [m for m in mistakes if m.numbers is not None and m.numbers.shape == given.shape]
+    for mistake in known:
+        if _are_near(ours, mistake.flat, tolerance):
             return not_yet(mistake.hint)
     start = 0
     for (_, fields), hint in zip(page.parts(), otherwise, strict=True):
         row = slice(start, start + len(fields))
         if not _are_near(ours[row], right[row], NEAR * tolerance):
-            for mistake, wrong in known:
-                if not mistake.whole and _are_near(ours[row], wrong[row], tolerance):
+            for mistake in known:
+                if not mistake.whole and _are_near(ours[row], mistake.flat[row], tolerance):
                     return not_yet(mistake.hint)
             return not_yet(hint)
         start += len(fields)
@@ -202,14 +196,12 @@ def check_function(
         wrong = (call(as_function(mistake.answer), case) for case in cases)
         if all(agree(g, w, tolerance) for g, w in zip(given, wrong, strict=True)):
             return not_yet(mistake.hint)
-    case, first, right = next(
-        (c, g, w)
-        for c, g, w in zip(cases, given, wanted, strict=True)
-        if not agree(g, w, tolerance)
+    outcomes = zip(cases, given, wanted, strict=True)
+    case, first, right = next((c, g, w) for c, g, w in outcomes if not agree(g, w, tolerance))
+    difference = first.complaint or _difference(
+        describe(case), first, right, output_names, tolerance
     )
-    if first.complaint:
-        return not_yet(first.complaint)
-    return not_yet(_difference(describe(case), first, right, output_names, tolerance))
+    return not_yet(difference)
 
 
 def _difference(
@@ -221,29 +213,22 @@ def _difference(
         hint = " A list counts as several; make it one tensor." if len(theirs) == 1 else ""
         return f"{wanted} ({', '.join(names)}), but {len(ours)} came.{hint}"
     for named, a, b in zip(names, ours, theirs, strict=True):
-        name = named[0].upper() + named[1:]
+        if same_numbers(a, b, tolerance):
+            continue
+        name, called = named[0].upper() + named[1:], f"when called with {case}."
         ours_, theirs_ = as_tensor(a), as_tensor(b)
         if ours_ is None or theirs_ is None:
             kind = "number" if theirs_ is not None and theirs_.dim() == 0 else "tensor"
             return f"{name} should be a {kind}, not a {type(a).__name__}."
         if ours_.shape != theirs_.shape:
-            return (
-                f"{name} should have shape {list(theirs_.shape)}, not {list(ours_.shape)}, "
-                f"when called with {case}."
-            )
+            shapes = f"{list(theirs_.shape)}, not {list(ours_.shape)}"
+            return f"{name} should have shape {shapes}, {called}"
         if ours_.isnan().any() and not theirs_.isnan().any():
-            return (
-                f"Something in {named} isn't a number: it holds nan when called with {case}. "
-                "Was 0 divided by 0?"
-            )
+            return f"Something in {named} isn't a number: it holds nan {called} Was 0 divided by 0?"
         if ours_.isinf().any() and not theirs_.isinf().any():
-            return f"Something in {named} is infinite when called with {case}."
-        if not same_numbers(a, b, tolerance):
-            gap = (ours_ - theirs_).abs().max().item()
-            if theirs_.dim() == 0:
-                return f"{name} is off by {gap:.2g} when called with {case}."
-            return (
-                f"The shape is right, but the numbers of {named} are off by up to {gap:.2g} "
-                f"when called with {case}."
-            )
+            return f"Something in {named} is infinite {called}"
+        gap = (ours_ - theirs_).abs().max().item()
+        if theirs_.dim() == 0:
+            return f"{name} is off by {gap:.2g} {called}"
+        return f"The shape is right, but the numbers of {named} are off by up to {gap:.2g} {called}"
     raise ValueError("no difference: the outcomes agree")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
-from attncourse.checking.exercise import Exercise
+from attncourse.checking.exercises import Exercise
 
 
 def publish(lesson: str) -> tuple[list[str], Callable[[str], Exercise]]:

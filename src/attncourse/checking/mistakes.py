@@ -23,7 +23,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -34,7 +34,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attncourse.checking.exercise import Mistake
+from attncourse.checking.exercises import Mistake
 
 INDENT = "    "
 HEADING = re.compile(r"# (?P<name>\w+)(?:\((?P<arguments>.+)\))?")
@@ -51,15 +51,8 @@ class Whole:
 COMMON = {"F": F, "math": math, "nn": nn, "partial": partial, "torch": torch, "whole": Whole}
 
 
-@dataclass
-class _Section:
-    """What functions take, or None; and the wrong answers with their hints.
-
-    Answers are kept as code, by the number of its first line.
-    """
-
-    arguments: str | None
-    mistakes: list[tuple[dict[int, str], str]] = field(default_factory=list)
+# What functions take, or None; and wrong answers, code by the number of its line, with their hint.
+_Section = tuple[str | None, list[tuple[dict[int, str], str]]]
 
 
 def read_mistakes(section: str, module: Mapping[str, Any]) -> tuple[Mistake, ...]:
@@ -69,7 +62,7 @@ def read_mistakes(section: str, module: Mapping[str, Any]) -> tuple[Mistake, ...
         module: `globals()` of the module: its file, and the names that answers are made of.
 
     Raises:
-        ValueError: the text isn't in the form above, or has no such section.
+        ValueError: the text isn't in the form above, or has no such section, or an empty one.
     """
     path = Path(module["__file__"]).with_suffix(".md")
     sections = _sections(path)
@@ -77,15 +70,15 @@ def read_mistakes(section: str, module: Mapping[str, Any]) -> tuple[Mistake, ...
         raise ValueError(
             f"{path}: wanted a section '# {section}', got {', '.join(sections) or 'none'}"
         )
-    arguments, names = sections[section].arguments, COMMON | dict(module)
+    (arguments, texts), names = sections[section], COMMON | dict(module)
+    if not texts:
+        raise ValueError(f"{path}: wanted a mistake in the section '# {section}', got none")
     mistakes = []
-    for codes, hint in sections[section].mistakes:
+    for codes, hint in texts:
         for line, code in codes.items():
             name, answer = _evaluate(code, arguments, names, path, line)
-            if isinstance(answer, Whole):
-                mistakes.append(Mistake(answer.answer, hint, whole=True, name=name))
-            else:
-                mistakes.append(Mistake(answer, hint, name=name))
+            whole = isinstance(answer, Whole)
+            mistakes.append(Mistake(answer.answer if whole else answer, hint, whole, name))
     return tuple(mistakes)
 
 
@@ -100,11 +93,11 @@ def _sections(path: Path) -> dict[str, _Section]:
                 raise _error(path, start, wanted, "\n".join(lines))
             if heading["name"] in sections:
                 raise _error(path, start, "one section of each name", f"another {lines[0]!r}")
-            section = sections[heading["name"]] = _Section(heading["arguments"])
+            section = sections[heading["name"]] = (heading["arguments"], [])
         elif section is None:
             raise _error(path, start, "a heading '# name' first", repr(lines[0]))
         else:
-            section.mistakes.append(_codes_and_hint(lines, path, start))
+            section[1].append(_codes_and_hint(lines, path, start))
     return sections
 
 

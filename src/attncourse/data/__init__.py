@@ -36,38 +36,22 @@ SWEEPS = Path(__file__).parent / "sweeps"
 
 @dataclass(frozen=True)
 class Card:
-    """How weights came about.
+    """How weights came about."""
 
-    Attributes:
-        recipe, seed: what they were made from, see `attncourse.training`.
-        command: what makes them again.
-        date: the day on which it was done.
-        versions: of Python, torch and attnlib at the time.
-        seconds: how long the steps took.
-        steps: how many there were.
-        digest: which model it is, as `attncourse.training.digest` finds it.
-        settings: the recipe, as `Recipe.as_json` gives it.
-        model: what the model is, as `TransformerModel.spec` gives it.
-        losses: of each step's batch.
-        evaluations: what the model got right of the held-out sentences, as in `Evaluation`, by how
-            many steps had been taken.
-        sha256, size: of the file with the weights, in bytes.
-    """
-
-    recipe: str
+    recipe: str  # a name in `attncourse.training.RECIPES`
     seed: int
-    command: str
+    command: str  # what makes them again
     date: str
-    versions: dict[str, str]
-    seconds: float
+    versions: dict[str, str]  # of Python, torch and attnlib at the time
+    seconds: float  # that the steps took
     steps: int
-    digest: str
-    settings: dict[str, Any]
-    model: dict[str, Any]
-    losses: list[float]
-    evaluations: dict[str, dict[str, Any]]
-    sha256: str
-    size: int
+    digest: str  # which model it is, as `attncourse.training.digest` finds it
+    settings: dict[str, Any]  # the recipe, as `Recipe.as_json` gives it
+    model: dict[str, Any]  # as `TransformerModel.spec` gives it
+    losses: list[float]  # of each step's batch
+    evaluations: dict[str, dict[str, Any]]  # by steps taken: what was right, as in `Evaluation`
+    sha256: str  # of the file with the weights
+    size: int  # of that file, in bytes
 
     def __post_init__(self) -> None:
         if str(self.steps) not in self.evaluations:
@@ -83,27 +67,20 @@ class Card:
 class SweepCard:
     """What a sweep found, and how.
 
-    Attributes:
-        sweep: its name in `attncourse.training.SWEEPS`.
-        command: what runs it again.
-        date, versions: as in `Card`.
-        heads, seeds: the numbers of heads that were tried, and the seeds.
-        settings: of each trial the recipe, as `Recipe.as_json` gives it, without `num_heads`.
-        trainings: of each its `trial`, `heads` and `seed`; `digest` and `seconds`; the first
-            `losses`; and, at the end, the share of words whose answers are all right (`joint`) and
-            of each relation's right answers (`relations`). Where the sweep asks for it, also which
-            head of the last layer has most weight on the true partners, 0-based (`homes`), and
-            after every so many steps (`steps`) what was right of each relation (`right`) and what
-            was watched (`watched`).
+    A training has its `trial`, `heads` and `seed`; `digest` and `seconds`; the first `losses`; and,
+    at the end, the share of words whose answers are all right (`joint`) and of each relation's
+    right answers (`relations`). In some sweeps it also has which head of the last layer has most
+    weight on the true partners, 0-based (`homes`), and after every so many steps (`steps`) what was
+    right of each relation (`right`) and what was watched (`watched`).
     """
 
-    sweep: str
-    command: str
+    sweep: str  # its name in `attncourse.training.SWEEPS`
+    command: str  # what runs it again
     date: str
     versions: dict[str, str]
     heads: list[int]
     seeds: list[int]
-    settings: dict[str, dict[str, Any]]
+    settings: dict[str, dict[str, Any]]  # of each trial, as `Recipe.as_json`, without `num_heads`
     trainings: list[dict[str, Any]]
 
     def values(self, what: str, trial: str) -> list[list[Any]]:
@@ -191,17 +168,11 @@ def read_card(recipe: str, seed: int = 0) -> Card:
         )
     again = f"python -m attncourse.training {recipe} --seed {seed} --save makes model and card anew"
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        is_of_before = isinstance(said, dict) and "command" in said and "digest" not in said
-        card = None if is_of_before else Card(**said)
+        card = Card(**json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"the card {path.name} was changed or damaged: {error}; {again}"
         ) from error
-    if card is None:
-        raise ValueError(
-            f"the card {path.name} is of before trainings gave the same bits everywhere: {again}"
-        )
     if (card.recipe, card.seed) != (recipe, seed):
         raise ValueError(
             f"the card {path.name} must be of recipe {recipe!r} with seed {seed}, got one of "
@@ -235,20 +206,13 @@ def read_sweep(name: str) -> SweepCard:
     if not path.is_file():
         known = ", ".join(sorted(repr(found.stem) for found in SWEEPS.glob("*.json"))) or "none"
         raise FileNotFoundError(f"no sweep {name!r} is saved; there are {known}")
-    again = f"remove {path} and run python -m attncourse.training {name} --save"
     try:
-        card = SweepCard(**json.loads(path.read_text(encoding="utf-8")))
-        digests = [training.get("digest") for training in card.trainings]
-    except (ValueError, TypeError, AttributeError) as error:
+        return SweepCard(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
         raise ValueError(
-            f"the sweep {path.name} was changed or damaged: {error}; to make it anew, {again}"
+            f"the sweep {path.name} was changed or damaged: {error}; to make it anew, remove "
+            f"{path} and run python -m attncourse.training {name} --save"
         ) from error
-    if None in digests:
-        raise ValueError(
-            f"the sweep {path.name} is of before trainings gave the same bits everywhere; to make "
-            f"it anew, {again}"
-        )
-    return card
 
 
 def write_sweep(card: SweepCard) -> None:
@@ -291,7 +255,6 @@ def _path(recipe: str, seed: int, ending: str) -> Path:
 
 
 def _tensors(stored: bytes) -> dict[str, Tensor]:
-    """Read the tensors of a .safetensors file."""
     try:
         from safetensors.torch import load as tensors_of
     except ImportError as error:

@@ -30,7 +30,7 @@ ATTENTION: dict[str, ParallelStyle] = {
 }
 FEED_FORWARD: dict[str, ParallelStyle] = {"W_1": ColwiseParallel(), "W_2": RowwiseParallel()}
 
-# All three projections read one x. Told so, PyTorch sums their gradients of x before it exchanges
+# All three projections read one x. With this, PyTorch sums their gradients of x before it exchanges
 # them: once in place of three times.
 ONE_INPUT = PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Replicate())
 
@@ -101,6 +101,6 @@ def require_splittable(module: nn.Module, processes: int) -> None:
             number = getattr(part, name, 0) if isinstance(part, parted) else 0
             if number % processes:
                 raise ValueError(
-                    f"{place}{name} must be divisible by the number of processes, got {number} "
-                    f"over {processes}: processes may be one of {divisors_of(number)}"
+                    f"processes must divide {place}{name}={number}, got {processes}: "
+                    f"it may be one of {divisors_of(number)}"
                 )

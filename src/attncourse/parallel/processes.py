@@ -38,8 +38,8 @@ def run_in_processes(
 
     Raises:
         TypeError, ValueError: another number of processes or seconds.
-        ProcessException: of torch.multiprocessing.spawn. A process raised an error or waited in
-            vain, and its traceback is told; or it died, and its signal or exit status is told.
+        ProcessException: of torch.multiprocessing.spawn, with the traceback of a process that
+            raised an error or waited in vain, or the signal or exit status of one that died.
     """
     require_positive_int("processes", processes)
     require_number("timeout", timeout)

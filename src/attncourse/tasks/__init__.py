@@ -1,6 +1,6 @@
 """Made tasks whose relations are known: which word has to find which other one.
 
-A trained head can be held against the truth only where there is one. So these sentences are made by
+A trained head can be compared with the truth only where it is known. So these sentences are made by
 rules, and each comes with its answers and with the true partner of every word that needs one::
 
     >>> from attncourse.tasks import concord, pack

@@ -57,9 +57,6 @@ class Concord(Task):
     "I", "because", "was" and "today" stand for several words each. But for sentences with a pronoun
     all nouns are persons, so that a noun's kind doesn't betray its role. There are 89 words, the
     full stop among them. A noun's class is its place among the nouns of its kind, modulo 4.
-
-    Attributes:
-        data: words, numbers and answers, as the file that the browser reads as well has them.
     """
 
     name = "concord"
@@ -70,7 +67,7 @@ class Concord(Task):
     )
     causal = False
     length: int = DATA["length"]
-    data = DATA
+    data = DATA  # words, numbers and answers, which the browser reads as well
 
     def draw(self, rng: Sfc32) -> Sentence:
         walk = Drawing(rng)
@@ -78,7 +75,7 @@ class Concord(Task):
         return _sentence(walk.words(plan), plan)
 
     def read(self, text: str | Sequence[str]) -> Sentence:
-        """Return what somebody typed as a sentence, with its answers and partners.
+        """Return a text as a sentence, with its answers and partners.
 
         Args:
             text: words with spaces between them, or a list of words. Capitals don't matter, and
@@ -133,7 +130,6 @@ def _words_of(text: str | Sequence[str]) -> list[str]:
 
 
 def _plan_of(words: Sequence[str]) -> Plan:
-    """Return who is who in a whole sentence, or raise StuckError."""
     walk = Reading(words)
     plan = walk_through(walk)
     if walk.place < len(words):
@@ -142,7 +138,7 @@ def _plan_of(words: Sequence[str]) -> Plan:
 
 
 def _candidates(words: Sequence[str]) -> tuple[str, ...]:
-    """Return what may stand behind these words, or raise ValueError where they go astray."""
+    """Return what may follow these words, or raise ValueError where they go astray."""
     try:
         _plan_of(words)
     except StuckError as stuck:
@@ -153,7 +149,6 @@ def _candidates(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _objection(words: Sequence[str], stuck: StuckError) -> str:
-    """Say where words are no sentence, and what may stand there."""
     place = stuck.place
     came = f"{words[place]!r} as word {place + 1}" if place < len(words) else "its end"
     behind = f" behind {' '.join(words[:place])!r}" if place else ""

@@ -1,34 +1,23 @@
 """The grammar of Concord: one walk, by which sentences are drawn and read.
 
-At each turn the walk is asked whether a word of some category comes next. Who draws a sentence
-throws a die; who reads one looks at the next word. The browser's twin is
-`widgets/engine/language.js`, which throws its dice in the same order.
+At each turn the walk says whether a word of some category comes next: `Drawing` throws a die,
+`Reading` looks at the next word. The browser's twin is `widgets/engine/language.js`, which throws
+its dice in the same order.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from attncourse.tasks._lexicon import CATEGORY, CHANCES, DATA, KINDS, PERSONS, SHAPES, WORDS
 from attnlib.rng import Sfc32
-
-
-class Walk(Protocol):
-    """What goes through the grammar: it draws a sentence, or reads one."""
-
-    def comes(self, probability: float, *categories: str) -> bool:
-        """Say whether a word of these categories comes next."""
-
-    def take(self, category: str) -> int:
-        """Go on behind a word of this category; return its place."""
 
 
 @dataclass
 class Plan:
     """Who is who in a sentence, as places of its words.
 
-    Where a pronoun stands, its partner and that of the predicate aren't told by the grammar alone:
-    it is `subject` or `object`, whichever the pronoun's gender names.
+    The grammar alone doesn't give the partner of a pronoun and of its predicate: it is `subject` or
+    `object`, whichever the pronoun's gender names.
     """
 
     partners: dict[str, dict[int, int]] = field(
@@ -41,7 +30,7 @@ class Plan:
     predicate: int = -1
 
 
-def walk_through(walk: Walk) -> Plan:
+def walk_through(walk: "Drawing | Reading") -> Plan:
     """Go through a sentence: subject, clause, verb, object, and what the shape adds."""
     plan = Plan()
     partners = plan.partners
@@ -82,7 +71,7 @@ def walk_through(walk: Walk) -> Plan:
     return plan
 
 
-def _noun_phrase(walk: Walk, plan: Plan, determiner: int | None) -> int:
+def _noun_phrase(walk: "Drawing | Reading", plan: Plan, determiner: int | None) -> int:
     """Go through adverb, adjectives and noun; return the noun's place."""
     adverb, adjectives = None, []
     if walk.comes(CHANCES["adjective"], "adverb", "adjective"):
@@ -110,11 +99,11 @@ class Drawing:
         self.categories: list[str] = []
 
     def comes(self, probability: float, *categories: str) -> bool:
-        """Throw a die."""
+        """Return by a die whether a word of these categories comes next."""
         return self._rng.happens(probability)
 
     def take(self, category: str) -> int:
-        """Note that a word of this category is to be drawn."""
+        """Go on after a word of this category; return its place."""
         self.categories.append(category)
         return len(self.categories) - 1
 
@@ -160,7 +149,7 @@ class Reading:
         self._candidates: list[str] = []  # all that was asked for at this place
 
     def comes(self, probability: float, *categories: str) -> bool:
-        """Look at the next word."""
+        """Return whether the next word is of these categories and fits."""
         candidates = [word for category in categories for word in self._fitting(category)]
         self._candidates += candidates
         return self._next() in candidates
@@ -202,5 +191,5 @@ class Reading:
         return WORDS[category] if fits.get(category, True) else []
 
     def _may_differ(self, distinct: bool, kind: str) -> bool:
-        """Say whether a noun of this kind leaves room for a pronoun later on."""
+        """Return whether a noun of this kind leaves room for a pronoun later on."""
         return distinct and kind not in self._kinds and "giving verb" not in self._taken

@@ -11,13 +11,7 @@ START = "<start>"
 
 
 class Induction(Task):
-    """Sequences in which chunks come again; see `induction`.
-
-    Attributes:
-        symbols: how many symbols there are.
-        chunks: how many symbols each chunk has.
-        filler: how often a stray symbol comes in place of a chunk.
-    """
+    """Sequences in which chunks come again; `induction` says what its attributes are."""
 
     name = "induction"
     causal = True
@@ -77,7 +71,7 @@ def induction(
     """Return a causal task whose sequences can be foretold where they repeat themselves.
 
     Each sequence has chunks of its own, drawn without a symbol in common, which come again and
-    again in random order, with stray symbols in between. Every row is to tell the next symbol. In
+    again in random order, with stray symbols in between. Every row must tell the next symbol. In
     the relation "induction" are the rows that can: they stand within a chunk that came before, and
     their partner is what followed this symbol then (Olsson et al. 2022). Were a whole sequence
     repeated in one piece, looking a fixed number of places back would do.

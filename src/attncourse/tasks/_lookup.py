@@ -14,12 +14,7 @@ LETTERS = string.ascii_letters  # the symbols' names, so there are 52 at most
 
 
 class Lookup(Task):
-    """Slots with a key and a value each, and a question for two values; see `lookup`.
-
-    Attributes:
-        slots: how many slots (M), and so how many keys.
-        values: how many values a slot may hold.
-    """
+    """M slots with a key and a value each, and a question for two values; see `lookup`."""
 
     causal = False
 
@@ -93,12 +88,7 @@ class Lookup(Task):
 
 
 class Diagonals(Task):
-    """Random symbols; each row tells those some places back: see `diagonals`.
-
-    Attributes:
-        offsets: how far back the needed symbols stand.
-        symbols: how many symbols there are.
-    """
+    """Random symbols; each row tells those some places back: see `diagonals`."""
 
     causal = True
 
@@ -142,7 +132,7 @@ def lookup(slots: int = 8, values: int = 8) -> Lookup:
     """Return a task in which a question asks for the values of two keys at once.
 
     A sentence has M slots, each a key and a value ("c5"), the keys in random order; then comes a
-    question ("fc?"), whose row is to tell the value of its first key in the readout "first" and of
+    question ("fc?"), whose row must tell the value of its first key in the readout "first" and of
     its second in "second". Attention whose weights don't depend on the values has one row for both,
     so a single head can't serve two linear readouts; two heads can.
 

@@ -26,7 +26,7 @@ BEFORE_DOUBLE: str = DATA["before double"]
 
 
 class Names(Task):
-    """Made names, in which each letter is asked what comes next.
+    """Made names, in which each letter must tell what comes next.
 
     Its one instance is `attncourse.tasks.names`. A name keeps four rules:
 
@@ -34,9 +34,9 @@ class Names(Task):
       two stands a consonant, once or twice.
     * *harmony*: all its vowels are front ones (e, i, y) or all are back ones (a, o, u), as in
       Finnish or Turkish.
-    * *doubling*: behind e and o the consonant between two vowels is double, behind others single.
-    * *ending*: the first letter fixes the last. Behind b, c, d, f, g it is n; behind h, j, k, l, m
-      it is r; behind n, p, q, r, s it is l; behind t, v, w, x, z it is s.
+    * *doubling*: after e and o the consonant between two vowels is double, after others single.
+    * *ending*: the first letter fixes the last. After b, c, d, f, g it is n; after h, j, k, l, m
+      it is r; after n, p, q, r, s it is l; after t, v, w, x, z it is s.
 
     So "bellen" and "tollas" are names; "bellan", "tolas" and "bellel" aren't. A name is drawn in
     this order: the kind of its vowels, its first letter and how many vowels it has; a vowel; then,
@@ -44,16 +44,13 @@ class Names(Task):
     letter stands as often as it is likely.
 
     There are 27 tokens: the 26 letters, a = 0, and the boundary "." = 26, which stands before a
-    name and is the answer behind its last letter. The readout is "next". Names have 15 letters at
+    name and is the answer after its last letter. The readout is "next". Names have 15 letters at
     most, so a sentence has at most 16 words. Three relations are known, one for each rule but the
     first:
 
     * *vowel>vowel*: before each vowel but the first, the partner is the vowel before that one.
-    * *double>vowel*: behind a consonant that may be double, the partner is the vowel before it.
+    * *double>vowel*: after a consonant that may be double, the partner is the vowel before it.
     * *ending>first*: before the last letter, the partner is the first.
-
-    Attributes:
-        data: letters, endings and how likely they are, as the file for the browser has them.
     """
 
     name = "names"
@@ -64,11 +61,11 @@ class Names(Task):
     )
     causal = True
     length: int = 1 + DATA["longest"]
-    data = DATA
+    data = DATA  # letters, endings and how likely they are, which the browser reads as well
 
     @property
     def boundary(self) -> int:
-        """The token before a name and behind it."""
+        """The token before and after a name."""
         return len(self.vocabulary) - 1
 
     def draw(self, rng: Sfc32) -> Sentence:
@@ -137,7 +134,7 @@ class Names(Task):
         return [self.spelled(sentence.ids) for sentence in self.sentences(number, seed=seed)]
 
     def keeps_rules(self, name: str) -> bool:
-        """Say whether a string keeps all four rules.
+        """Return whether a string keeps all four rules.
 
         Raises:
             TypeError: `name` isn't text.
@@ -174,7 +171,7 @@ class Names(Task):
     def log_probability(self, name: str) -> float:
         """Return ln of how likely it is that this name is drawn; -inf where it breaks a rule.
 
-        Nothing foretells new names better than who knows this. So the sum of -log_probability over
+        No guess of new names is better than this. So the sum of -log_probability over
         names, divided by the number of their tokens (letters + 1), is the least loss to be had.
 
         Raises:
@@ -191,7 +188,6 @@ class Names(Task):
 
 
 def _checked(text: str) -> str:
-    """Return a text in small letters, or raise unless it may be a name."""
     require_text("text", text)
     text = text.lower()
     for letter in text:
@@ -203,7 +199,7 @@ def _checked(text: str) -> str:
 
 
 def _partners(name: str) -> dict[str, dict[int, int]]:
-    """Return the partners of a name's rows; letter i is word i + 1, which row i is to tell."""
+    """Return the partners of a name's rows; letter i is word i + 1, the answer of row i."""
     vowels = [i for i, letter in enumerate(name) if letter in VOWELS]
     return {
         "vowel>vowel": {after: before + 1 for before, after in pairwise(vowels)},

@@ -13,38 +13,29 @@ from attnlib.checks import checked_list, require_count, require_flag
 from attnlib.rng import Sfc32
 
 NONE = -1  # in a batch: no answer is due here, or no partner
-PATIENCE = 10_000  # so many sentences in a row that must not come, and there are no others
+PATIENCE = 10_000  # give up after so many rejected sentences in a row
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation between words: whose partner one has to find to give an answer.
+    """A relation between words: whose partner one has to find to give an answer."""
 
-    Attributes:
-        name: who looks for whom, such as "verb>object".
-        readout: the readout whose answer depends on it.
-    """
-
-    name: str
-    readout: str
+    name: str  # who looks for whom, such as "verb>object"
+    readout: str  # the readout whose answer depends on it
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sequence of words with all that a model is asked about it.
+    """A sequence of T words with the answers that a model must give.
 
-    Attributes:
-        words: its T words.
-        ids: their places in the task's vocabulary.
-        answers: of each readout, the right answer of each word (its place among the readout's
-            answers), or None where none is due.
-        partners: of each relation, the place of a word that has it -> the place of its partner.
+    `answers` has for each readout the right answer of each word (its place among the readout's
+    answers), or None where none is due.
     """
 
     words: tuple[str, ...]
-    ids: tuple[int, ...]
+    ids: tuple[int, ...]  # their places in the task's vocabulary
     answers: Mapping[str, tuple[int | None, ...]]
-    partners: Mapping[str, Mapping[int, int]]
+    partners: Mapping[str, Mapping[int, int]]  # by relation: place of a word -> of its partner
 
     def __len__(self) -> int:
         return len(self.words)
@@ -57,40 +48,27 @@ class Sentence:
 class Batch:
     """Sentences as tensors, the shorter ones filled up on the right.
 
-    Attributes:
-        tokens: int64 [B, T], the words' places in the vocabulary; 0 in what was filled up.
-        key_mask: bool [B, T], True = a word; None if all sentences are equally long.
-        answers: of each readout int64 [B, T], -1 where no answer is due.
-        partners: of each relation int64 [B, T], the partner's column, -1 where there is none.
-            Empty where `pack` was told so.
+    `partners` is empty after `pack(..., partners=False)`.
     """
 
-    tokens: Tensor
-    key_mask: Tensor | None
-    answers: dict[str, Tensor]
-    partners: dict[str, Tensor]
+    tokens: Tensor  # int64 [B, T], the words' places in the vocabulary; 0 in what was filled up
+    key_mask: Tensor | None  # bool [B, T], True = a word; None if all sentences are equally long
+    answers: dict[str, Tensor]  # of each readout int64 [B, T], -1 where no answer is due
+    partners: dict[str, Tensor]  # of each relation int64 [B, T], the partner's column or -1
 
 
 class Task(ABC):
     """What a model is to learn: sentences from a seed, with answers and true partners.
 
     A task of your own has these attributes, and a method `draw`.
-
-    Attributes:
-        name: what it is called.
-        vocabulary: all words; a word's place is its token.
-        readouts: of each readout, its answers as words.
-        relations: what must be found out to answer.
-        causal: whether each word may look to the left only.
-        length: the most words that a sentence has.
     """
 
     name: str
-    vocabulary: tuple[str, ...]
-    readouts: Mapping[str, tuple[str, ...]]
-    relations: tuple[Relation, ...]
-    causal: bool
-    length: int
+    vocabulary: tuple[str, ...]  # a word's place is its token
+    readouts: Mapping[str, tuple[str, ...]]  # of each, its answers as words
+    relations: tuple[Relation, ...]  # what must be found out to answer
+    causal: bool  # whether each word may look to the left only
+    length: int  # the most words that a sentence has
 
     def sentences(
         self, number: int, *, seed: int, without: Collection[Sentence] = ()
@@ -113,7 +91,7 @@ class Task(ABC):
         return self.drawn_with(Sfc32(seed), without=without)
 
     def drawn_with(self, rng: Sfc32, *, without: Collection[Sentence] = ()) -> Iterator[Sentence]:
-        """Yield sentences without end, each drawn when it is asked for.
+        """Yield sentences without end, each drawn when it is needed.
 
         All that is random in them comes from `rng`, so from its state one can go on later.
         """

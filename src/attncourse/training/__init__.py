@@ -8,11 +8,10 @@
     >>> sorted(trained.final.relations)[:2]
     ['adjective>adverb', 'adjective>noun']
 
-A training that is to survive being stopped keeps itself in a file: ``train(..., checkpoint=...)``.
+``train(..., checkpoint=...)`` keeps a training in a file, from which it goes on when stopped.
 
-``python -m attncourse.training concord --seed 0`` trains a recipe once more and holds what comes
-out against the card of its saved weights (see `attncourse.data`); so it does for sweeps over the
-number of heads, whose first steps it trains.
+``python -m attncourse.training concord --seed 0`` trains a recipe once more and compares it with
+the card of its saved weights (see `attncourse.data`); of a sweep it trains the first steps.
 """
 
 from attncourse.training.baselines import bigram_loss, pair_counts, uniform_loss, unigram_loss

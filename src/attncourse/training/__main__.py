@@ -1,8 +1,8 @@
 """Train a recipe once more: `python -m attncourse.training concord --seed 0`.
 
-It prints the model's digest, which is the same on every machine and in the course's pages. What
-comes out is held against the card of the saved weights, if there are some. Of a sweep, such as
-`staircase`, the first steps of a training of each kind are taken again. The exit status is 0 if all
+It prints the model's digest, which is the same on every machine and in the course's pages, and
+compares the training with the card of the saved weights, if there are some. Of a sweep, such as
+`staircase`, it takes the first steps of a training of each kind. The exit status is 0 if all
 agrees (or nothing is saved), 1 if something differs, 2 if the command can't be followed, 130 if it
 was interrupted.
 """
@@ -17,9 +17,8 @@ from attncourse import data
 from attncourse.tasks import names
 from attncourse.training.changed_world import VARIABLE
 from attncourse.training.loop import Trained, held_out_sentences, train
-from attncourse.training.name_guesses import name_guesses
 from attncourse.training.recipes import RECIPES
-from attncourse.training.sampling import sample_names, share_of_names
+from attncourse.training.sampling import name_guesses, sample_names, share_of_names
 from attncourse.training.saving import Comparison, compare, save
 from attncourse.training.sweeps import EARLY, SWEEPS, differences, run
 from attndoctor.cli import echo
@@ -62,7 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _require_savable(asked: argparse.Namespace) -> None:
-    """Raise ValueError if what is trained isn't what would be saved."""
     if asked.save and asked.heads is not None:
         raise ValueError("--save keeps the recipe's own number of heads, got --heads, too")
     if asked.save and VARIABLE in os.environ:
@@ -132,7 +130,6 @@ def _print_final(trained: Trained) -> None:
 
 
 def _print_names(trained: Trained) -> None:
-    """Print what names cost by worse and better guesses, and what the model makes up."""
     held_out = held_out_sentences(trained.recipe)
     known = trained.recipe.task.sentences(COUNTED, seed=trained.seed, without=held_out)
     losses = name_guesses(known, held_out)

@@ -1,4 +1,4 @@
-"""What a guess costs that knows nothing, how common tokens are, or the token before.
+"""Losses of guesses that know nothing, how common tokens are, or the token before.
 
     >>> counts = pair_counts([[2, 0, 1, 2], [2, 0, 0, 2]], vocabulary_size=3)
     >>> counts  # row: what stands before, column: what follows
@@ -28,13 +28,13 @@ def pair_counts(texts: Iterable[Sequence[int]], vocabulary_size: int) -> Tensor:
     """Count which token follows which.
 
     Args:
-        texts: each a sequence of token ids, with what stands before its first token and behind its
-            last if they are to count.
+        texts: each a sequence of token ids, with what stands before its first token and after its
+            last if they count.
         vocabulary_size: V, how many tokens there are.
 
     Returns:
-        int64 [V, V]: in row i, column j how often j comes right behind i. Summed over rows,
-        `sum(0)`, they are how often each token comes behind another.
+        int64 [V, V]: in row i, column j how often j comes right after i. Summed over rows,
+        `sum(0)`, they are how often each token comes after another.
 
     Raises:
         TypeError, ValueError: texts that aren't sequences of ids from 0 to V - 1.
@@ -79,10 +79,10 @@ def unigram_loss(counts: Tensor, of: Tensor | None = None) -> float:
 
 
 def bigram_loss(counts: Tensor, of: Tensor | None = None) -> float:
-    """Return what it costs to give each token the share that it has behind the token before it.
+    """Return what it costs to give each token the share that it has after the token before it.
 
     Args:
-        counts: how often each token (column) comes behind each other (row), [V, V], as
+        counts: how often each token (column) comes after each other (row), [V, V], as
             `pair_counts` returns them.
         of: the same of the text that is guessed; `counts` itself if left out. The loss is infinite
             where it has a pair that was never counted.

@@ -22,28 +22,19 @@ from attncourse.training.recipe import Recipe
 from attnlib.rng import Sfc32
 
 FORMAT = "attnlib training 2"
-IN_FLOAT32 = "attnlib training 1"  # before trainings gave the same bits everywhere
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW remembers of a parameter
 
 
 @dataclass
 class State:
-    """All that a training changes, and goes on from.
-
-    Attributes:
-        model, optimizer: as they are after the last step.
-        rng: draws fresh sentences.
-        losses: of each step's batch, before the step.
-        evaluations: by how many steps had been taken.
-        seconds: how long the steps took.
-    """
+    """All that a training changes, and goes on from."""
 
     model: nn.Module
     optimizer: torch.optim.AdamW
-    rng: Sfc32
-    losses: list[float] = field(default_factory=list)
-    evaluations: dict[int, Evaluation] = field(default_factory=dict)
-    seconds: float = 0.0
+    rng: Sfc32  # draws fresh sentences
+    losses: list[float] = field(default_factory=list)  # of each step's batch, before the step
+    evaluations: dict[int, Evaluation] = field(default_factory=dict)  # by steps taken
+    seconds: float = 0.0  # that the steps took
 
     @property
     def step(self) -> int:
@@ -76,28 +67,24 @@ def write_checkpoint(path: Path, recipe: Recipe, seed: int, state: State) -> Non
     from safetensors.torch import save
 
     tensors = _tensors(state)
-    told = _identity(recipe, seed) | {
+    metadata = _identity(recipe, seed) | {
         "step": json.dumps(state.step),
         "rng": json.dumps(state.rng.state),
         "evaluations": json.dumps({i: asdict(seen) for i, seen in state.evaluations.items()}),
         "seconds": json.dumps(state.seconds),
     }
-    told["sha256"] = _digest(tensors, told)
-    write_whole(path, save(tensors, metadata=told))
+    metadata["sha256"] = _digest(tensors, metadata)
+    write_whole(path, save(tensors, metadata=metadata))
 
 
 def read_checkpoint(path: Path, recipe: Recipe, seed: int, state: State) -> None:
-    """Bring a training that has just begun to where the file's was.
-
-    Raises:
-        ValueError: not such a file, a damaged one, or one of another recipe, seed or model.
-    """
-    tensors, told = _read(path)
+    """Bring a training that has just begun to where the file's was, or raise ValueError."""
+    tensors, metadata = _read(path)
     for name, wanted in _identity(recipe, seed).items():
-        if told[name] != wanted:
+        if metadata[name] != wanted:
             raise ValueError(
                 f"checkpoint must be of this recipe and seed, got {str(path)!r}, which "
-                f"{_difference(name, told[name], wanted)}: name another file to begin anew"
+                f"{_difference(name, metadata[name], wanted)}: name another file to begin anew"
             )
     weights = _within(tensors, "model.")
     try:
@@ -113,10 +100,10 @@ def read_checkpoint(path: Path, recipe: Recipe, seed: int, state: State) -> None
             state.optimizer.state[parameter] = moments
     torch.set_rng_state(tensors["random"])
     state.losses = tensors["losses"].tolist()
-    state.rng = Sfc32.of_state(json.loads(told["rng"]))
-    evaluations = json.loads(told["evaluations"])
+    state.rng = Sfc32.of_state(json.loads(metadata["rng"]))
+    evaluations = json.loads(metadata["evaluations"])
     state.evaluations = {int(i): Evaluation(**seen) for i, seen in evaluations.items()}
-    state.seconds = json.loads(told["seconds"])
+    state.seconds = json.loads(metadata["seconds"])
 
 
 def _identity(recipe: Recipe, seed: int) -> dict[str, str]:
@@ -146,31 +133,25 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     wanted = f"checkpoint must be a file that a training wrote, got {str(path)!r}"
     try:
         with safe_open(path, framework="pt") as file:
-            told = file.metadata() or {}
+            metadata = file.metadata() or {}
             # Copies: while tensors look into the file, Windows lets nobody replace it.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}
     except SafetensorError as error:
         raise ValueError(
             f"{wanted}, which can't be read as one ({error}): it is damaged, or another file"
         ) from error
-    if told.get("format") == IN_FLOAT32:
-        raise ValueError(
-            f"{wanted}, which is of before trainings gave the same bits everywhere, in float32: "
-            "name another file, and it begins anew"
-        )
-    if told.get("format") != FORMAT:
-        kind = f"format {told['format']!r}" if "format" in told else "no training in it"
+    if metadata.get("format") != FORMAT:
+        kind = f"format {metadata['format']!r}" if "format" in metadata else "no training in it"
         raise ValueError(f"{wanted}, with {kind}")
-    if told.pop("sha256", None) != _digest(tensors, told):
+    if metadata.pop("sha256", None) != _digest(tensors, metadata):
         raise ValueError(f"{wanted}, which was changed or damaged: its sha256 is another")
-    return tensors, told
+    return tensors, metadata
 
 
-def _digest(tensors: Mapping[str, Tensor], told: Mapping[str, str]) -> str:
-    """Return the SHA-256 of all that a file says."""
+def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
     from safetensors.torch import save
 
-    stored = save(dict(tensors)) + json.dumps(dict(told), sort_keys=True).encode()
+    stored = save(dict(tensors)) + json.dumps(dict(metadata), sort_keys=True).encode()
     return hashlib.sha256(stored).hexdigest()
 
 
@@ -180,7 +161,6 @@ def _within(tensors: Mapping[str, Tensor], place: str) -> dict[str, Tensor]:
 
 
 def _difference(name: str, found: str, wanted: str) -> str:
-    """Say what differs between a file and a training."""
     if name != "recipe":
         return f"has {name} {found} instead of {wanted}"
     theirs, ours = json.loads(found), json.loads(wanted)

@@ -18,17 +18,13 @@ AT_ONCE = 250  # sentences that go through the model together
 class Evaluation:
     """What a model gets right of some sentences.
 
-    Attributes:
-        loss: mean cross-entropy of all answers, in nats.
-        joint: share of the words with answers whose answers are all right.
-        readouts: share of each readout's answers that are right.
-        relations: share of the answers that are right where a word must find its partner, for each
-            relation; those that no sentence has are left out.
+    `relations` has, for each relation that some sentence has, the share of the answers that are
+    right where a word must find its partner.
     """
 
-    loss: float
-    joint: float
-    readouts: dict[str, float]
+    loss: float  # mean cross-entropy of all answers, in nats
+    joint: float  # share of the words with answers whose answers are all right
+    readouts: dict[str, float]  # share of each readout's answers that are right
     relations: dict[str, float]
 
 
@@ -99,7 +95,7 @@ def evaluate(
 
 
 def _all_right(batch: Batch, correct: dict[str, Tensor]) -> list[bool]:
-    """Tell of each word that has answers whether all of them are right."""
+    """Return for each word that has answers whether all of them are right."""
     wanted = torch.stack([answers >= 0 for answers in batch.answers.values()])
     given = torch.stack([correct[name] for name in batch.answers])
     return (given | ~wanted).all(0)[wanted.any(0)].tolist()

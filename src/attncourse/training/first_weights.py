@@ -40,7 +40,6 @@ def made(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module
 
 @torch.no_grad()
 def _draw(model: Any, rng: Sfc32) -> None:
-    """Draw all weights of a TransformerModel."""
     for name, weight in model.named_parameters():
         weight.copy_(_first(name, weight, model, rng))
 

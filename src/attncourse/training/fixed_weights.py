@@ -1,4 +1,4 @@
-"""Attention whose weights can't depend on what is to be fetched."""
+"""Attention whose weights can't depend on the values that it fetches."""
 
 from collections.abc import Sequence
 

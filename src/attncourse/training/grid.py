@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 GRID = 2.0**-20
-# float64 has 52 bits behind the first. A number of this size has its last one at the grid: adding
+# float64 has 52 bits after the first. A number of this size has its last one at the grid: adding
 # it rounds half to even, as every processor and every browser does.
 ROUNDER = 1.5 * 2.0**52 * GRID
 LARGEST = 2**31  # a multiple of the grid is hashed as a whole number of 32 bits

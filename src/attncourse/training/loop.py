@@ -35,28 +35,16 @@ KEPT_EVERY = 100  # steps between checkpoints
 
 @dataclass(frozen=True, repr=False)
 class Trained:
-    """A model and how it came about.
+    """A model and how it came about."""
 
-    Attributes:
-        model: in evaluation mode and float32, which holds the weights of the grid exactly.
-        recipe, seed: what it was made from.
-        losses: of each step's batch, before the step.
-        evaluations: on the held-out sentences, by how many steps had been taken. The last is there
-            in any case.
-        watched: what `watch` returned whenever there was an evaluation; nothing without `watch`.
-        seconds: how long the steps took, without evaluations.
-        digest: which model it is, see `digest`; every machine finds the same. None if the recipe
-            isn't repeatable.
-    """
-
-    model: TransformerModel
+    model: TransformerModel  # in evaluation mode and float32, which holds the grid exactly
     recipe: Recipe
     seed: int
-    losses: list[float]
-    evaluations: dict[int, Evaluation]
-    watched: dict[int, Any]
-    seconds: float
-    digest: str | None
+    losses: list[float]  # of each step's batch, before the step
+    evaluations: dict[int, Evaluation]  # on held-out sentences, by steps taken; the last is there
+    watched: dict[int, Any]  # what `watch` returned at each evaluation
+    seconds: float  # that the steps took, without evaluations
+    digest: str | None  # the same on every machine; None if the recipe isn't repeatable
 
     @property
     def final(self) -> Evaluation:
@@ -98,14 +86,14 @@ def train(
             while the course is built, none is shown.
         evaluate_every: after how many steps each the model is evaluated on the held-out sentences;
             only at the end if left out.
-        watch: what else is to be known of the model at each evaluation: a function of a copy in
-            float32 and evaluation mode, called without gradients.
-        stop: end after this many steps of the recipe, as if somebody had interrupted it.
+        watch: a function that is called at each evaluation, without gradients, with a copy of the
+            model in float32 and evaluation mode.
+        stop: end after this many steps of the recipe, as if it were interrupted.
         make: what makes the model, called as ``make(recipe.task, **recipe.model)``. A module of
             your own will do that has `readouts` by their names, and takes and gives what a
             `TransformerModel` does.
         checkpoint: a `.safetensors` file that keeps the training: it is written every 100 steps, at
-            the end, and when somebody presses Ctrl-C, after the step that is being taken. Where it
+            the end, and on Ctrl-C, after the step that is being taken. Where it
             is there already, the training goes on from it, and its weights come out bit for bit as
             if it had never been stopped. What `watch` returned isn't kept.
 
@@ -121,6 +109,7 @@ def train(
     require_count("seed", seed)
     if seed >= OF_HELD_OUT:
         raise ValueError(f"seed must be below 2^31, got {seed}")
+    seed = int(seed)
     require_flag("progress", progress)
     if evaluate_every is not None:
         require_positive_int("evaluate_every", evaluate_every)

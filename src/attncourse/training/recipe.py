@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from attncourse.tasks import Task
 from attnlib.checks import (
     require_count,
@@ -22,24 +24,9 @@ class Recipe:
     The optimizer is AdamW (Loshchilov & Hutter 2019) with weight decay on all parameters. Its
     learning rate rises, stays, and falls, see `learning_rate`.
 
-    Attributes:
-        name: what the recipe is called.
-        task: what is to be learned, of `attncourse.tasks`.
-        model: sizes and options of the model, as `TransformerModel.of_sizes` takes them.
-        steps: how many batches are learned from.
-        batch: sentences per step.
-        lr: the highest learning rate.
-        betas: how slowly AdamW forgets gradients, and their squares.
-        weight_decay: how much of a parameter is taken away per step, times the learning rate.
-        warmup: steps in which the learning rate rises.
-        falls_at: the share of all steps after which it falls.
-        ends_at: the share of `lr` that is left in the last step.
-        pool: how many sentences there are, drawn from again and again in a new order each time
-            through; None: each batch is of fresh ones.
-        held_out: how many sentences are kept apart for evaluation.
-        repeatable: whether a training gives the same bits on every machine: it computes in float64
-            and rounds weights to a grid after each step (see `grid`). Otherwise it computes in
-            float32, about twice as fast, and its model has no digest.
+    A repeatable training gives the same bits on every machine: it computes in float64 and rounds
+    weights to a grid after each step (see `grid`). Another one computes in float32, about twice as
+    fast, and its model has no digest.
 
     Raises:
         TypeError, ValueError: a value of another type, or one with which nothing could be trained.
@@ -47,17 +34,17 @@ class Recipe:
 
     name: str
     task: Task
-    model: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, Any] = field(default_factory=dict)  # as for `TransformerModel.of_sizes`
     steps: int = 400
-    batch: int = 32
-    lr: float = 4e-3
-    betas: tuple[float, float] = (0.9, 0.98)
-    weight_decay: float = 0.01
-    warmup: int = 50
-    falls_at: float = 0.7
-    ends_at: float = 0.02
-    pool: int | None = None
-    held_out: int = 1000
+    batch: int = 32  # sentences per step
+    lr: float = 4e-3  # the highest learning rate
+    betas: tuple[float, float] = (0.9, 0.98)  # how slowly AdamW forgets gradients, their squares
+    weight_decay: float = 0.01  # share of a parameter per step, times the learning rate
+    warmup: int = 50  # steps in which the learning rate rises
+    falls_at: float = 0.7  # the share of all steps after which it falls
+    ends_at: float = 0.02  # the share of `lr` that is left in the last step
+    pool: int | None = None  # sentences, drawn again and again in a new order; None: fresh ones
+    held_out: int = 1000  # sentences for evaluation
     repeatable: bool = True
 
     def __post_init__(self) -> None:
@@ -114,14 +101,13 @@ class Recipe:
 
     def as_json(self) -> dict[str, Any]:
         """Return the recipe as plain JSON, the task by its name."""
-        values = {own.name: getattr(self, own.name) for own in dataclasses.fields(self)}
-        return values | {
-            "task": self.task.name,
-            "model": {name: _plain(value) for name, value in self.model.items()},
-            "betas": list(self.betas),
-        }
+        values = {own.name: _plain(getattr(self, own.name)) for own in dataclasses.fields(self)}
+        values |= {"task": self.task.name, "betas": [_plain(beta) for beta in self.betas]}
+        return values | {"model": {name: _plain(value) for name, value in self.model.items()}}
 
 
 def _plain(value: Any) -> Any:
-    """Return an option as JSON has it: a norm by its name."""
+    """Return an option as JSON has it: a norm by its name, numpy's numbers as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
     return value.__name__ if isinstance(value, type) else value

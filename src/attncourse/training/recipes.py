@@ -26,7 +26,7 @@ LOOKUP = Recipe(
     ends_at=0.0,
 )
 DIAGONALS = LOOKUP.changed(name="diagonals", task=diagonals(), batch=64)
-# The models of L09, which tell what stood so many places back.
+# The models of L09, which say what stood so many places back.
 PLACES = DIAGONALS.changed(batch=32, lr=6e-3, held_out=200)
 THREE_PLACES = PLACES.changed(
     name="three-places", task=diagonals((1, 3, 5)), model={"d_model": 48, "num_heads": 2}

@@ -1,4 +1,4 @@
-"""Saving a trained model with its card, and telling whether a training comes out as its card says.
+"""Save a trained model with its card, and compare a training with the card of an earlier one.
 
 It comes out the same, bit for bit, on every machine (see `grid`), so digests are compared. Where
 they differ all the same, the numbers beside them say how much that means: losses are compared to
@@ -9,6 +9,7 @@ import platform
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from typing import Any
 
 import torch
 
@@ -23,16 +24,11 @@ TOLERANCE = 2e-6
 
 @dataclass(frozen=True)
 class Comparison:
-    """A number of a training beside that of a card.
-
-    Attributes:
-        what: what it is.
-        found, saved: the training's, and the card's; a number, or a digest.
-    """
+    """A number, or the digest, of a training beside that of a card."""
 
     what: str
-    found: float | str
-    saved: float | str
+    found: float | str  # the training's
+    saved: float | str  # the card's
 
     @property
     def agrees(self) -> bool:
@@ -70,10 +66,8 @@ def save(trained: Trained) -> Card:
         steps=recipe.steps,
         digest=trained.digest,
         settings=recipe.as_json(),
-        losses=[round(loss, DIGITS) for loss in trained.losses],
-        evaluations=_rounded(
-            {str(step): asdict(seen) for step, seen in trained.evaluations.items()}
-        ),
+        losses=rounded(trained.losses),
+        evaluations=rounded({str(step): asdict(of) for step, of in trained.evaluations.items()}),
     )
 
 
@@ -87,7 +81,7 @@ def versions() -> dict[str, str]:
 
 
 def compare(trained: Trained, card: Card) -> list[Comparison]:
-    """Hold a training, whole or stopped early, against the card of an earlier one.
+    """Compare a training, whole or stopped early, with the card of an earlier one.
 
     Raises:
         ValueError: the card is of another recipe or seed, or the recipe was changed since.
@@ -122,9 +116,10 @@ def require_same_settings(recipe: Recipe, card: Card) -> None:
             )
 
 
-def _rounded(values: dict) -> dict:
-    """Return numbers, also inside inner dicts, with as many digits as a card has."""
-    return {
-        name: _rounded(value) if isinstance(value, dict) else round(value, DIGITS)
-        for name, value in values.items()
-    }
+def rounded(value: Any) -> Any:
+    """Return a number, also inside lists and dicts, with as many digits as a card has."""
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, DIGITS)

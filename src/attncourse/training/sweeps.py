@@ -32,7 +32,7 @@ from attncourse.training.fixed_weights import FixedWeights
 from attncourse.training.loop import Trained, held_out_sentences, train
 from attncourse.training.recipe import Recipe
 from attncourse.training.recipes import PLACES, RECIPES
-from attncourse.training.saving import DIGITS, TOLERANCE, versions
+from attncourse.training.saving import TOLERANCE, rounded, versions
 from attnlib.model import TransformerModel
 from attnlib.patterns import induction_score, relation_mass
 
@@ -43,27 +43,16 @@ EARLY = 10  # first steps whose losses are saved
 
 @dataclass(frozen=True)
 class Sweep:
-    """Trainings that are told apart by the number of heads and the seed.
-
-    Attributes:
-        name: what the sweep is called.
-        trials: recipes, by what sets them apart; each is trained with every number of heads.
-        heads: the numbers of heads.
-        seeds: from how many seeds each is trained: 0, 1, ...
-        make: what makes the models, as for `train`.
-        keep: what else is kept of each training, by its name: functions of what was trained.
-        watch: what is to be known of a model, and of what it gets right, `every` so many steps: a
-            function of the model and the held-out sentences.
-    """
+    """Trainings that differ in the number of heads and the seed."""
 
     name: str
-    trials: Mapping[str, Recipe]
+    trials: Mapping[str, Recipe]  # by what sets them apart; each with every number of heads
     heads: Sequence[int]
-    seeds: int
+    seeds: int  # how many: 0, 1, ...
     make: Callable[..., Any] = TransformerModel.of_sizes
-    keep: Mapping[str, Callable[[Trained], Any]] = field(default_factory=dict)
-    watch: Callable[[TransformerModel, Batch], list[float]] | None = None
-    every: int | None = None
+    keep: Mapping[str, Callable[[Trained], Any]] = field(default_factory=dict)  # by their names
+    watch: Callable[[TransformerModel, Batch], list[float]] | None = None  # of held-out sentences
+    every: int | None = None  # steps between two calls of `watch`
 
     def train(self, trial: str, h: int, seed: int, *, stop: int | None = None) -> Trained:
         """Train one of the models; `stop` ends the training after so many steps."""
@@ -97,7 +86,7 @@ def head_masses(trained: Trained) -> dict[str, list[float]]:
     assert answers.weights is not None
     last = answers.weights[-1]
     return {
-        name: _rounded(relation_mass(last, found).heads.tolist())
+        name: rounded(relation_mass(last, found).heads.tolist())
         for name, found in batch.partners.items()
     }
 
@@ -109,7 +98,7 @@ def right_without_looks(trained: Trained) -> list[float]:
     for after in (1, 2):
         with forbidden_looks(trained.model, follower_looks(batch.tokens, after)):
             found += right_answers(trained.model, batch, trained.recipe.task.relations).values()
-    return _rounded(found)
+    return rounded(found)
 
 
 def right_with_heads_left(trained: Trained, way: AblatedHeads) -> list[float]:
@@ -134,7 +123,7 @@ def right_with_heads_left(trained: Trained, way: AblatedHeads) -> list[float]:
         gone.append(max(after, key=after.__getitem__))
         left.remove(gone[-1])
         path.append(after[gone[-1]])
-    return _rounded(path)
+    return rounded(path)
 
 
 CONCORD = RECIPES["concord"]
@@ -238,33 +227,30 @@ def run(sweep: Sweep) -> SweepCard:
 
 
 def _found(sweep: Sweep, which: tuple[str, int, int], trained: Trained) -> dict[str, Any]:
-    """Return what is kept of a training."""
     final = trained.final
     found: dict[str, Any] = dict(zip(("trial", "heads", "seed"), which, strict=True))
     found |= {
         "digest": trained.digest,
         "seconds": round(trained.seconds, 1),
-        "losses": _rounded(trained.losses[:EARLY]),
-        "joint": round(final.joint, DIGITS),
-        "relations": {name: round(share, DIGITS) for name, share in final.relations.items()},
+        "losses": rounded(trained.losses[:EARLY]),
+        "joint": rounded(final.joint),
+        "relations": rounded(final.relations),
     }
     found |= {name: of(trained) for name, of in sweep.keep.items()}
     if sweep.watch is not None:
         found["steps"] = list(trained.evaluations)
         seen = trained.evaluations.values()
-        found["right"] = {
-            name: _rounded([one.relations[name] for one in seen]) for name in final.relations
-        }
-        found["watched"] = [_rounded(numbers) for numbers in trained.watched.values()]
+        right = {name: [one.relations[name] for one in seen] for name in final.relations}
+        found |= {"right": rounded(right), "watched": rounded([*trained.watched.values()])}
     return found
 
 
 def settings_of(sweep: Sweep) -> dict[str, dict[str, Any]]:
     """Return each trial's recipe as plain JSON, without the number of heads."""
-    told = {name: recipe.as_json() for name, recipe in sweep.trials.items()}
-    for settings in told.values():
+    found = {name: recipe.as_json() for name, recipe in sweep.trials.items()}
+    for settings in found.values():
         settings["model"].pop("num_heads", None)
-    return told
+    return found
 
 
 def differences(sweep: Sweep, card: SweepCard) -> list[str]:
@@ -277,9 +263,5 @@ def differences(sweep: Sweep, card: SweepCard) -> list[str]:
         now = sweep.train(trial, most, 0, stop=EARLY).losses
         saved = card.values("losses", trial)[-1][0]
         if max(abs(a - b) for a, b in zip(now, saved, strict=True)) > TOLERANCE:
-            found.append(f"{trial}, {most} heads: losses {_rounded(now)}, saved {saved}")
+            found.append(f"{trial}, {most} heads: losses {rounded(now)}, saved {saved}")
     return found
-
-
-def _rounded(values: Sequence[float]) -> list[float]:
-    return [round(value, DIGITS) for value in values]

@@ -220,7 +220,6 @@ def _imports(path: Path) -> list[tuple[list[str], Path]]:
 
 
 def _require_exports(path: Path, names: Iterable[str], other: Path) -> None:
-    """Raise ImportError unless the other file exports all that a file imports from it."""
     exported = EXPORT.findall(_source(other))
     for name in names:
         if name not in exported:

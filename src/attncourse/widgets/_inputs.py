@@ -1,6 +1,7 @@
 """Check what widgets are given, and turn tensors into bytes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,9 +9,12 @@ from torch import Tensor
 
 from attnlib.attention import MultiHeadAttention
 from attnlib.checks import require_drawable, require_floating, require_like, shape_of
+from attnlib.model import TransformerModel
+from attnlib.positions import RotaryPositions
 
 # float32 numbers that a widget may hold. In a page each is 5.3 letters of base64.
 MOST_NUMBERS = 2**19
+FEWER_COLUMNS = "take a part of the sequence, or some heads' columns of q and k"
 LARGEST_NUMBER = 1000.0  # where each number is written out
 
 
@@ -96,6 +100,16 @@ def checked_rows(module: MultiHeadAttention, x: Tensor, otherwise: str) -> Tenso
     return rows
 
 
+def require_same_output(found: Tensor, output: Tensor, otherwise: str) -> None:
+    """Raise ValueError unless a module's output is what was found, up to rounding.
+
+    The error says what to do `otherwise`, with the largest difference in place of {}.
+    """
+    gap = (found - output).abs().max().item()
+    if not gap <= torch.finfo(output.dtype).eps ** 0.5 * (1 + output.abs().max().item()):
+        raise ValueError(otherwise.format(f"{gap:.3g}"))
+
+
 def require_light(what: str, numbers: int, way: str) -> None:
     """Raise ValueError if so many numbers would make a page heavy, or slow in the browser.
 
@@ -106,6 +120,27 @@ def require_light(what: str, numbers: int, way: str) -> None:
             f"{what} must hold at most {MOST_NUMBERS:,} numbers, got {numbers:,}: a page carries "
             f"them as text, {MOST_NUMBERS * 4 * 4 / 3 / 1e6:.1f} MB at most; {way}"
         )
+
+
+def spec_of_one_block(model: TransformerModel, wanted: str) -> dict[str, Any]:
+    """Return the `spec` of an attnlib model of one block without rotary positions, or raise.
+
+    The error says what is `wanted`.
+    """
+    if type(model) is not TransformerModel:  # another class may compute something else
+        raise TypeError(
+            f"model must be an attnlib TransformerModel, got {type(model).__name__}: {wanted}"
+        )
+    for part in model.modules():
+        if isinstance(part, RotaryPositions):
+            raise ValueError(f"model must have no rotary positions, got {part}: {wanted}")
+    try:
+        spec = model.spec()
+    except TypeError as error:
+        raise TypeError(f"model can't be written down: {error}; {wanted}") from None
+    if len(spec["blocks"]) != 1:
+        raise ValueError(f"model must have one block, got {len(spec['blocks'])}: {wanted}")
+    return spec
 
 
 def float32_bytes(numbers: Tensor) -> bytes:

@@ -1,5 +1,9 @@
 """Say where trained weights are cut into other heads, or put under another mask."""
 
+from typing import Any
+
+from attncourse._words import counted
+
 CLAIM_NO_TRAINING = ("random", "hand-built", "built by hand", "as given")
 
 
@@ -12,7 +16,7 @@ def mask_of_training(origin: str, causal: bool) -> bool | None:
     return None if origin.lower().startswith(CLAIM_NO_TRAINING) else causal
 
 
-def departure(trained: dict[str, object], num_heads: int, causal: bool) -> str:
+def departure(trained: dict[str, Any], num_heads: int, causal: bool) -> str:
     """Return how the heads and mask that are shown depart from those that were trained, or nothing.
 
     `trained` holds num_heads, the heads' names if they have some, and causal as `mask_of_training`
@@ -24,7 +28,7 @@ def departure(trained: dict[str, object], num_heads: int, causal: bool) -> str:
     heads, ways = trained["num_heads"], []
     if num_heads != heads:
         kind = "trained" if is_trained else "hand-built"
-        ways.append(f"cut anew from {heads} {kind} head{'' if heads == 1 else 's'}")
+        ways.append(f"cut anew from {counted(heads, f'{kind} head')}")
     if is_trained and causal != trained["causal"]:
         ways.append("with a mask put on" if causal else "with the mask taken off")
     return ", ".join(ways)

@@ -26,7 +26,7 @@ def standalone_page(widget: anywidget.AnyWidget, *, title: str, notes: str = "")
     name = state["_anywidget_id"].split(".")[-3]
     traits = {key: value for key, value in state.items() if key not in JUPYTERS}
     buffers = {key: value for key, value in traits.items() if isinstance(value, bytes)}
-    told = {
+    content = {
         "module": f"{name}/widget.js",
         "state": {key: value for key, value in traits.items() if key not in buffers},
         "sizes": {key: len(value) for key, value in buffers.items()},
@@ -38,7 +38,7 @@ def standalone_page(widget: anywidget.AnyWidget, *, title: str, notes: str = "")
         "sheet": f"<style>{widget._css}</style>",
         "summary": _plain(escape(traits["summary"])),
         "notes": _plain(notes),
-        "state": _script("application/json", json.dumps(told).replace("<", "\\u003c")),
+        "state": _script("application/json", json.dumps(content).replace("<", "\\u003c")),
         "bytes": _script("text/plain", base64.b64encode(packed).decode()),
         "code": _script("text/javascript", page_script(name)),
     }

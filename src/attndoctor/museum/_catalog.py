@@ -5,10 +5,8 @@ from difflib import get_close_matches
 from attndoctor.museum import causal, heads, masks, outputs, projections, rows, scale, scores
 from attndoctor.museum._exhibit import Exhibit
 
-EXHIBITS: tuple[Exhibit, ...] = (
-    *heads.EXHIBITS, *scale.EXHIBITS, *scores.EXHIBITS, *masks.EXHIBITS, *causal.EXHIBITS,
-    *rows.EXHIBITS, *projections.EXHIBITS, *outputs.EXHIBITS,
-)  # fmt: skip
+ROOMS = (heads, scale, scores, masks, causal, rows, projections, outputs)
+EXHIBITS = tuple(x for room in ROOMS for x in vars(room).values() if isinstance(x, Exhibit))
 _BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
 
 

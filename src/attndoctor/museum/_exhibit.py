@@ -1,8 +1,21 @@
-"""What an exhibit is."""
+"""An exhibit, and its label in the text beside its room: `heads.md` has those of `heads.py`.
+
+    # view instead of transpose
+
+    * Story: how people come to write it.
+    * Cause: why it goes wrong.
+    * Notice: how one would notice.
+    * Hint: a sentence for its author.
+    * Seen: https://github.com/owner/repository/issues/1 what one finds there.
+
+A heading has the name of an exhibit. Each of its parts is one line; only the last may be left out.
+"""
 
 import inspect
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -45,7 +58,7 @@ class Exhibit:
         cause: why it goes wrong, in one sentence.
         story: how people come to write it.
         notice: how one would notice.
-        hint: what to tell its author.
+        hint: a sentence for its author.
         killed_by: the name of the first probe of `diagnose` on which it is wrong.
         thread: where it happened in public, or None where no thread or file is known.
         only_loaded: whether only loaded weights show it, since the right attention with its
@@ -58,7 +71,7 @@ class Exhibit:
     story: str
     notice: str
     hint: str
-    killed_by: str
+    killed_by: str = "self-attention"
     thread: Thread | None = None
     only_loaded: bool = False
 
@@ -99,3 +112,33 @@ class Exhibit:
                 "</details>",
             )
         )
+
+
+def room(file: str) -> Callable[..., Exhibit]:
+    """Return what makes the exhibits of a room, with their labels, of its `__file__`.
+
+    It takes the name, the steps, and `killed_by` and `only_loaded` as `Exhibit` does.
+
+    Raises:
+        ValueError: an exhibit has no label, or not all parts of it.
+    """
+    path = Path(file).with_suffix(".md")
+    sections = re.split("^# ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    labels = {
+        section.partition("\n")[0]: dict(re.findall(r"^\* (\w+): (.+)$", section, re.MULTILINE))
+        for section in sections
+    }
+
+    def exhibit(name: str, steps: dict[str, Any], **facts: Any) -> Exhibit:
+        label = labels.get(name, {})
+        seen = label.pop("Seen", None)
+        if list(label) != ["Story", "Cause", "Notice", "Hint"]:
+            raise ValueError(
+                f"{path}: wanted '# {name}' with Story, Cause, Notice and Hint, "
+                f"got {', '.join(label) or 'none'}"
+            )
+        thread = Thread(*seen.split(" ", 1)) if seen else None
+        texts = {part.lower(): text for part, text in label.items()}
+        return Exhibit(name, steps, thread=thread, **texts, **facts)
+
+    return exhibit

@@ -1,7 +1,6 @@
-"""What one sees of a bug before one knows it, measured on the exhibits.
+"""The symptoms of bugs, measured on the exhibits.
 
-Nobody writes down which exhibit shows which symptom: each is built beside the right attention,
-with the same parameters, and watched.
+Each exhibit is built beside the right attention, with the same parameters, and both are run.
 """
 
 from collections.abc import Callable
@@ -83,7 +82,7 @@ def _differ(a: Tensor, b: Tensor) -> bool:
 
 
 def _sees_the_future(specimen: Specimen) -> bool:
-    """As it is, or once it is told which tokens are real."""
+    """Without padding, or with a mask of real tokens."""
     x = _tokens()
     changed = torch.cat([x[:, :-1], _tokens()[:, -1:]], 1)
     for real in (None, torch.ones(B, T, dtype=torch.bool)):
@@ -187,7 +186,7 @@ def _ignores_the_second(specimen: Specimen) -> bool:
 
 
 def _takes_masks_for_one(specimen: Specimen) -> bool:
-    """Where the right one tells them apart: the triangle, and the same with less of the past."""
+    """The triangle and a window give the same, though the right attention parts them."""
     x, triangle = _tokens(), causal_mask(T)
     window = triangle.triu(-1)
     return torch.equal(specimen.output(x, mask=triangle), specimen.output(x, mask=window))

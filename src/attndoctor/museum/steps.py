@@ -95,7 +95,7 @@ def report(weights: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of attention; the right ones, unless told otherwise."""
+    """The steps of attention; by default the right ones."""
 
     project: Callable = project
     split: Callable = split_heads
@@ -151,7 +151,7 @@ class SteppedAttention(MultiHeadAttention):
     """Multi-head attention that goes through `Steps`, some of them replaced.
 
     Takes the arguments of `MultiHeadAttention`, and in `forward` those that exhibits are about. The
-    weights are returned whether or not they are asked for.
+    weights are always returned.
     """
 
     def __init__(

@@ -3,7 +3,9 @@
 Letters: B batch, T tokens, d model width (`d_model`), h heads (`num_heads`).
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from operator import methodcaller
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -297,7 +299,8 @@ class TransformerModel(nn.Module):
         parts.require_plain("the model", self, TransformerModel)
         spec = parts.model_spec(self)
         parts.require_same_parameters(self, TransformerModel.of_spec(spec, device="meta"))
-        return spec
+        # numpy's numbers become Python's
+        return json.loads(json.dumps(spec, default=methodcaller("item")))
 
     @staticmethod
     def of_spec(

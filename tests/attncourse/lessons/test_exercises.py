@@ -15,7 +15,7 @@ from tools import ROOT
 
 import attncourse.lessons
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import Exercise, Mistake, exercise
+from attncourse.checking.exercises import Exercise, Mistake, exercise
 from attncourse.checking.functions import correct, not_yet
 from attncourse.checking.on_page import Numbers
 from attncourse.lessons import lessons
@@ -391,7 +391,7 @@ BY_HAND = dedent('''
 
     from attndoctor.check_result import CheckResult
     from attncourse.checking.functions import correct, not_yet
-    from attncourse.checking.exercise import Mistake, exercise
+    from attncourse.checking.exercises import Mistake, exercise
 
 
     @exercise(mistakes=[Mistake(2, "One less.")])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attncourse.checking.exercise import Mistake, hints_by_name
+from attncourse.checking.exercises import Mistake, hints_by_name
 from attncourse.checking.mistakes import read_mistakes
 
 TEXT = """\
@@ -74,6 +74,10 @@ def test_a_function_that_raises_shows_its_line(read):
     [
         ("", "wanted a section '# numbers', got none"),
         ("# number\n\n    1\nNo.\n", "wanted a section '# numbers', got number"),
+        (
+            "# numbers\n\n# more\n\n    1\nNo.\n",
+            "wanted a mistake in the section '# numbers', got none",
+        ),
         ("    1\nNo.\n", "line 1: wanted a heading '# name' first, got '    1'"),
         ("\n## numbers\n", "line 2: wanted a heading '# name' or .*, got ## numbers"),
         ("# numbers\n    1\nNo.", "line 1: wanted .* a blank line below, got # numbers\n    1"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking.exercises import Mistake, exercise
 from attncourse.checking.functions import check_numbers, correct, not_yet
 from attncourse.checking.on_page import Choice, Choices, Lines, Numbers, Order
 from attncourse.lessons import lessons

@@ -1,5 +1,6 @@
 """ClockHands's Python side: its traits and its refusals."""
 
+import numpy as np
 import pytest
 
 from attncourse.widgets import ClockHands
@@ -22,6 +23,12 @@ def test_what_a_reader_moves_is_observable():
     widget.position, widget.other, widget.d, widget.rotary = 5, 4, 4, True
     assert seen == [("position", 5), ("other", 4), ("d", 4), ("rotary", True)]
     assert {"position", "other", "d", "rotary"} <= set(widget.keys)  # synced with the browser
+
+
+def test_numbers_of_numpy_are_numbers():
+    widget = ClockHands()
+    widget.position, widget.d = np.int64(5), np.int32(4)
+    assert (widget.position, type(widget.d)) == (5, int)  # which JSON can write
 
 
 @pytest.mark.parametrize(

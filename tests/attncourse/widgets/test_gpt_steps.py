@@ -170,8 +170,8 @@ class Subclass(TransformerModel):
 @pytest.mark.parametrize(
     ("error", "message", "model"),
     [
-        (TypeError, "model must be an attnlib GPT, got Linear", nn.Linear(2, 2)),
-        (TypeError, "model can't be written as plain Python: blocks.0", hooked()),
+        (TypeError, "model must be an attnlib TransformerModel, got Linear", nn.Linear(2, 2)),
+        (TypeError, "model can't be written down: blocks.0", hooked()),
         (ValueError, "model must have one block, got 2", gpt(27, 6, 4, 2, 2)),
         (ValueError, "no rotary positions", gpt(27, 6, 4, 2, positions="rotary")),
         (ValueError, "got 'sinusoidal'", gpt(27, 6, 4, 2, positions="sinusoidal")),

@@ -5,11 +5,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 AFTER_MM, THEN_A = 168, 72  # in the list of 32,033 names
 SHARE = THEN_A / AFTER_MM
@@ -27,14 +23,10 @@ PAGE = Numbers(right=RIGHT, labels={"Probability": ["of a"], "Cost": ["in nats"]
 @exercise(mistakes=MISTAKES, page=PAGE)
 def chance_from_counts(answer: Any) -> CheckResult:
     """Check the probability of a behind mm, and its cost in nats, [2]."""
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "The probability: of all times that mm was followed by something, how often by a? "
-            "Not in percent: it lies between 0 and 1.",
-            "The probability is right. Its cost is minus its natural logarithm.",
-        ],
-        praise="A good guess: better than the 3.30 nats of one who knows nothing.",
-    )
+    otherwise = [
+        "The probability: of all times that mm was followed by something, how often by a? Not in "
+        "percent: it lies between 0 and 1.",
+        "The probability is right. Its cost is minus its natural logarithm.",
+    ]
+    praise = "A good guess: better than the 3.30 nats of one who knows nothing."
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

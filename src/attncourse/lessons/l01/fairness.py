@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choice
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choice, exercise, read_mistakes
 
 LOSSES = {"letters": (1.9, 1.0), "merges": (3.1, 2.1)}  # nats per token, letters per token
 READINGS = {
@@ -22,9 +18,7 @@ MISTAKES = read_mistakes("fair_comparison", globals())
 def fair_comparison(answer: Any) -> CheckResult:
     """Check which of two models with different tokens guesses better."""
     (letters, _), (loss, length) = LOSSES["letters"], LOSSES["merges"]
-    return check_choice(
-        answer,
-        "merges",
-        MISTAKES,
-        f"{loss} / {length} = {loss / length:.2f} nats per letter, and the other pays {letters}.",
+    praise = (
+        f"{loss} / {length} = {loss / length:.2f} nats per letter, and the other pays {letters}."
     )
+    return check_choice(answer, "merges", MISTAKES, praise)

@@ -4,12 +4,10 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
+from attncourse.checking import CheckResult, exercise, read_mistakes
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import exercise
 from attncourse.checking.functions import correct, not_a_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
 from attncourse.tasks import names
-from attndoctor.check_result import CheckResult
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz."
 BOUNDARY = len(LETTERS) - 1

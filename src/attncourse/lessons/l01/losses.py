@@ -5,11 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attncourse.training import bigram_loss as loss_of
-from attndoctor.check_result import CheckResult
 
 CASES = [
     (torch.tensor([[1, 1, 2], [0, 0, 5], [3, 0, 3]]),),
@@ -32,11 +29,7 @@ MISTAKES = read_mistakes("bigram_loss", globals())
 @exercise(mistakes=MISTAKES)
 def bigram_loss(answer: Any) -> CheckResult:
     """Check `bigram_loss(counts)`: mean -ln share of the pairs counted, [V, V] -> nats."""
+    praise = "Shares within each row, and every pair paid as often as it came."
     return check_function(
-        answer,
-        loss_of,
-        CASES,
-        MISTAKES,
-        output_names=["the loss"],
-        praise="Shares within each row, and every pair paid as often as it came.",
+        answer, loss_of, CASES, MISTAKES, output_names=["the loss"], praise=praise
     )

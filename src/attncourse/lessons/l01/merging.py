@@ -5,12 +5,9 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import Mistake, exercise
+from attncourse.checking import CheckResult, Choices, Mistake, exercise, read_mistakes
 from attncourse.checking.functions import check_function, correct, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choices
 from attncourse.tokens import merge
-from attndoctor.check_result import CheckResult
 
 Pair = tuple[int, int]
 
@@ -41,6 +38,7 @@ def _as_ids(function: Any) -> Any:
 @exercise(mistakes=MERGE_MISTAKES)
 def merge_pair(answer: Any) -> CheckResult:
     """Check `merge(ids, pair, new)`: ids with a new one for each occurrence of the pair."""
+    praise = "Each occurrence of the pair is one token now, and nothing else has changed."
     return check_function(
         answer,
         _as_ids(merge),
@@ -48,7 +46,7 @@ def merge_pair(answer: Any) -> CheckResult:
         MERGE_MISTAKES,
         output_names=["the ids"],
         as_function=_as_ids,
-        praise="Each occurrence of the pair is one token now, and nothing else has changed.",
+        praise=praise,
     )
 
 

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 KINDS = {
     "none": "no positions",
@@ -36,11 +32,5 @@ WRONG = {
 @exercise(mistakes=MISTAKES, page=Choice(KINDS, each={name: f"map {name}" for name in RIGHT}))
 def score_maps(answer: Any) -> CheckResult:
     """Check which positions made which of four maps of scores: {"A": "rotary", ...}."""
-    return check_choices(
-        answer,
-        RIGHT,
-        KINDS,
-        MISTAKES,
-        wrong=WRONG,
-        praise="Diagonals tell of distances; how they differ tells which positions these are.",
-    )
+    praise = "Diagonals tell of distances; how they differ tells which positions these are."
+    return check_choices(answer, RIGHT, KINDS, MISTAKES, wrong=WRONG, praise=praise)

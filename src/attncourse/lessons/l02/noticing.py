@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 READERS = {
     "mean": "the mean of the three rows",
@@ -38,11 +34,5 @@ WRONG = {
 @exercise(mistakes=MISTAKES, page=Choice({"yes": "yes", "no": "no"}, each=READERS))
 def notices(answer: Any) -> CheckResult:
     """Check who can tell two orders of three words apart: {"mean": "yes", ...}."""
-    return check_choices(
-        answer,
-        RIGHT,
-        ("yes", "no"),
-        MISTAKES,
-        wrong=WRONG,
-        praise="Order must be told: by positions, or by who may look at whom.",
-    )
+    praise = "Order must be told: by positions, or by who may look at whom."
+    return check_choices(answer, RIGHT, ("yes", "no"), MISTAKES, wrong=WRONG, praise=praise)

@@ -6,10 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 
 
 def _one_hot(ids: Tensor, V: int) -> Tensor:
@@ -34,11 +31,8 @@ def lookup(answer: Any) -> CheckResult:
     ids, table = torch.randint(6, (4,)), torch.randn(6, 8)
     ids[1] = 5
     cases.insert(0, (ids, table))  # here it does
+    praise = "A lookup is a product with a matrix. So it can be trained as one."
+    output_names = ["the one-hot matrix", "the rows"]
     return check_function(
-        answer,
-        _lookup,
-        cases,
-        MISTAKES,
-        output_names=["the one-hot matrix", "the rows"],
-        praise="A lookup is a product with a matrix. So it can be trained as one.",
+        answer, _lookup, cases, MISTAKES, output_names=output_names, praise=praise
     )

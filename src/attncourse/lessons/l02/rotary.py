@@ -5,11 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 QUERY, KEY = (3.0, 1.0), (2.0, -1.0)
 PLACES, LATER = (2, 5), (12, 15)  # of query and key
@@ -54,15 +50,11 @@ PAGE = Numbers(
 @exercise(mistakes=MISTAKES, page=PAGE)
 def quarter_turns(answer: Any) -> CheckResult:
     """Check a turned query, a turned key, their score, and their score ten places later."""
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "The query isn't right: two quarter turns are a half turn, which changes signs.",
-            "The query is right, the key isn't: five quarter turns lead to where one does.",
-            "The pairs are right, the score isn't: number times number, and add both.",
-            "The last score isn't right. How far apart are query and key now?",
-        ],
-        praise="The scores are equal, since the distance is.",
-    )
+    otherwise = [
+        "The query isn't right: two quarter turns are a half turn, which changes signs.",
+        "The query is right, the key isn't: five quarter turns lead to where one does.",
+        "The pairs are right, the score isn't: number times number, and add both.",
+        "The last score isn't right. How far apart are query and key now?",
+    ]
+    praise = "The scores are equal, since the distance is."
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

@@ -7,11 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
+from attncourse.checking import CheckResult, Numbers, exercise, read_mistakes
 from attncourse.checking.functions import check_function, check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
 
 BASE = 10_000.0
 WIDTH = 4  # of the vectors that are multiplied by hand
@@ -38,6 +35,7 @@ PE_MISTAKES = read_mistakes("pe", globals())
 @exercise(mistakes=PE_MISTAKES)
 def pe(answer: Any) -> CheckResult:
     """Check `pe(p, d)`: the sinusoidal vector of one position, [d]."""
+    praise = "Right at five positions and three widths."
     return check_function(
         answer,
         _pe,
@@ -45,7 +43,7 @@ def pe(answer: Any) -> CheckResult:
         PE_MISTAKES,
         output_names=["the vector"],
         tolerance=1e-4,
-        praise="Right at five positions and three widths.",
+        praise=praise,
     )
 
 
@@ -65,13 +63,9 @@ DOT_PAGE = Numbers(DOT_PRODUCTS, [f"PE({p}) · PE({q})" for p, q in PAIRS], tole
 @exercise(mistakes=DOT_MISTAKES, page=DOT_PAGE)
 def dot_products(answer: Any) -> CheckResult:
     """Check three dot products of sinusoidal vectors of width 4."""
-    return check_numbers(
-        answer,
-        DOT_PAGE,
-        DOT_MISTAKES,
-        otherwise=[
-            "Of each pair only the distance counts. The first clock gives the cosine of it, the "
-            "second the cosine of a hundredth of it. Add both."
-        ],
-        praise="Two of them are equal: the distance is. And no vector was ever written down.",
-    )
+    otherwise = [
+        "Of each pair only the distance counts. The first clock gives the cosine of it, the "
+        "second the cosine of a hundredth of it. Add both.",
+    ]
+    praise = "Two of them are equal: the distance is. And no vector was ever written down."
+    return check_numbers(answer, DOT_PAGE, DOT_MISTAKES, otherwise=otherwise, praise=praise)

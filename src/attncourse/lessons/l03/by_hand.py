@@ -6,11 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise, from_museum
+from attncourse.checking import CheckResult, Numbers, exercise, from_museum, read_mistakes
 from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
 from attndoctor.museum.scale import SCALE_TWICE
 
 _DOT_PRODUCTS = torch.tensor([0.0, 2 * math.log(2), 2 * math.log(5)], dtype=torch.float64)
@@ -44,18 +41,13 @@ SOFTMAX_ROW_PAGE = Numbers(
 @exercise(mistakes=ROW_MISTAKES, page=SOFTMAX_ROW_PAGE)
 def softmax_row(answer: Any) -> CheckResult:
     """Check four numbers: the three weights of a row, then its output."""
-    return check_numbers(
-        answer,
-        SOFTMAX_ROW_PAGE,
-        ROW_MISTAKES,
-        otherwise=[
-            "Go step by step: dot product / sqrt(d_k), then e to that power (a whole number "
-            "each time), then each one's share of the sum.",
-            "The weights are right, the output isn't: weight times value, and add all three.",
-        ],
-        praise="The weights sum to 1, and the output lies between the smallest and the largest "
-        "value.",
-    )
+    otherwise = [
+        "Go step by step: dot product / sqrt(d_k), then e to that power (a whole number each "
+        "time), then each one's share of the sum.",
+        "The weights are right, the output isn't: weight times value, and add all three.",
+    ]
+    praise = "The weights sum to 1, and the output lies between the smallest and the largest value."
+    return check_numbers(answer, SOFTMAX_ROW_PAGE, ROW_MISTAKES, otherwise=otherwise, praise=praise)
 
 
 _CORNERS = torch.tensor([[0.0, 0.0], [4.0, 1.0], [1.0, 3.0], [3.0, 3.0]], dtype=torch.float64)
@@ -88,18 +80,16 @@ REACH_PAGE = Numbers(
 @exercise(mistakes=REACH_MISTAKES, page=REACH_PAGE)
 def reach(answer: Any) -> CheckResult:
     """Check how far three values, a target and any average of the values lie along [1, 1]."""
-    return check_numbers(
-        answer,
-        REACH_PAGE,
-        REACH_MISTAKES,
-        otherwise=[
-            "One of the values at least isn't right. How far a point lies along [1, 1] is "
-            "their dot product: its two numbers, added.",
-            "The values are right, the target isn't: its two numbers, added.",
-            "The dot products are right. An average lies between the things that it averages, "
-            "along any direction: so what is the most that it can be?",
-        ],
-        praise="The target lies farther than any average of the values: no weights reach it. (With "
-        "keys the same thought solves the puzzle at the top: the key of *was* is an average of "
-        "other keys, so its score never lies above all of theirs.)",
+    otherwise = [
+        "One of the values at least isn't right. How far a point lies along [1, 1] is their dot "
+        "product: its two numbers, added.",
+        "The values are right, the target isn't: its two numbers, added.",
+        "The dot products are right. An average lies between the things that it averages, along "
+        "any direction: so what is the most that it can be?",
+    ]
+    praise = (
+        "The target lies farther than any average of the values: no weights reach it. (With keys "
+        "the same thought solves the puzzle at the top: the key of *was* is an average of other "
+        "keys, so its score never lies above all of theirs.)"
     )
+    return check_numbers(answer, REACH_PAGE, REACH_MISTAKES, otherwise=otherwise, praise=praise)

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choice
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choice, exercise, read_mistakes
 
 RUNS = {
     "longer": "Without the scale, ten times as many steps",
@@ -21,12 +17,10 @@ MISTAKES = read_mistakes("telling_run", globals())
 @exercise(mistakes=MISTAKES, page=Choice(RUNS))
 def telling_run(answer: Any) -> CheckResult:
     """Check which run tells whether large first scores are enough to make a head slow."""
-    return check_choice(
-        answer,
-        "louder",
-        MISTAKES,
+    praise = (
         "It has the scale, as the fast head has, and starts with the map of the slow one. Fast or "
         "slow, one doubt is left: keys meet a larger W_q, so each step on W_k moves the scores "
-        "√d_k times as far. The solution trains this head with W_k's learning rate divided by "
-        "√d_k as well.",
+        "√d_k times as far. The solution trains this head with W_k's learning rate divided by √d_k "
+        "as well."
     )
+    return check_choice(answer, "louder", MISTAKES, praise)

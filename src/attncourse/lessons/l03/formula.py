@@ -8,10 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise, from_museum, hints_by_name
+from attncourse.checking import CheckResult, Mistake, exercise, from_museum, read_mistakes
+from attncourse.checking.exercises import hints_by_name
 from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
 from attndoctor.museum import Exhibit, attend, masks, rows, scale, scores
 from attnlib.functional import scaled_dot_product_attention
 
@@ -39,28 +38,18 @@ def _shares(numbers: Tensor) -> Tensor:
 # The stages are checked one after the other, so that a wrong scale gets its hint before anything
 # is said about masks.
 _FORMULA = (
-    _from(scale.NO_SCALE),
-    _from(scale.SCALE_TWICE),
-    _from(scale.SCALE_UPSIDE_DOWN),
-    _from(scale.HALVED),
-    _from(scale.FLOORED),
-    _from(scale.SCALE_AFTER_SOFTMAX),
-    _from(scores.RESHAPED_KEYS),
-    _from(scores.SOFTMAX_OVER_QUERIES),
-    _from(scores.SOFTMAX_OVER_HEADS),
+    *map(_from, (scale.NO_SCALE, scale.SCALE_TWICE, scale.SCALE_UPSIDE_DOWN, scale.HALVED)),
+    *map(_from, (scale.FLOORED, scale.SCALE_AFTER_SOFTMAX, scores.RESHAPED_KEYS)),
+    *map(_from, (scores.SOFTMAX_OVER_QUERIES, scores.SOFTMAX_OVER_HEADS)),
     *read_mistakes("formula", globals()),
 )
 _MASKED = (
-    _from(masks.INVERTED),
-    _from(masks.AFTER_SOFTMAX),
-    _from(masks.FILLED_WITH_ZERO),
-    _from(masks.ADDED),
+    *map(_from, (masks.INVERTED, masks.AFTER_SOFTMAX, masks.FILLED_WITH_ZERO, masks.ADDED)),
     *read_mistakes("masked", globals()),
 )
 _FAR_APART = read_mistakes("far_apart", globals())
 _FULLY_MASKED = (
-    _from(rows.NAN_ROWS),
-    _from(rows.FINITE_MINIMUM),
+    *map(_from, (rows.NAN_ROWS, rows.FINITE_MINIMUM)),
     *read_mistakes("fully_masked", globals()),
 )
 HINTS = hints_by_name(_FAR_APART)
@@ -117,14 +106,17 @@ def attention(answer: Any) -> CheckResult:
     )
     asked = sum(len(inputs) for _, inputs in stages)
     for mistakes, inputs in stages:
+        praise = (
+            f"The same as attnlib's on {asked} random inputs: without a mask, with one, "
+            "with scores far apart, and with a query that may look nowhere."
+        )
         verdict = check_function(
             answer,
             scaled_dot_product_attention,
             inputs,
             mistakes,
             output_names=["the output", "the weights"],
-            praise=f"The same as attnlib's on {asked} random inputs: without a mask, with one, "
-            "with scores far apart, and with a query that may look nowhere.",
+            praise=praise,
         )
         if not verdict:
             known = any(verdict.message == mistake.hint for mistake in mistakes)

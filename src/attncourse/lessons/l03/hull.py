@@ -5,12 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attncourse.checking import CheckResult, exercise, hints_by_name, read_mistakes
 from attncourse.checking.calling import Outcome, as_outputs, call, describe
-from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
-from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_tensor
-from attndoctor.check_result import CheckResult
 
 
 def _beyond(v: Tensor) -> Tensor:

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 CAUSES = {
     "twice": "Its name stands twice in the book.",
@@ -21,10 +17,5 @@ MISTAKES = read_mistakes("odd_rows", globals())
 @exercise(mistakes=MISTAKES, page=Choice(CAUSES, each={"row 2": "Row 2", "row 5": "Row 5"}))
 def odd_rows(answer: Any) -> CheckResult:
     """Check the causes of two odd rows of a map, {"row 2": cause, "row 5": cause}."""
-    return check_choices(
-        answer,
-        RIGHT,
-        CAUSES,
-        MISTAKES,
-        praise="And row 5 is a warning: a look, however firm, need not be a match.",
-    )
+    praise = "And row 5 is a warning: a look, however firm, need not be a match."
+    return check_choices(answer, RIGHT, CAUSES, MISTAKES, praise=praise)

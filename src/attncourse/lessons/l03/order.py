@@ -7,12 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attncourse.checking import CheckResult, check_function, exercise, hints_by_name, read_mistakes
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import exercise, hints_by_name
-from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
+from attncourse.checking.functions import not_yet
 from attncourse.checking.numbers import as_tensor
-from attndoctor.check_result import CheckResult
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -115,14 +113,12 @@ def is_equivariant(answer: Any) -> CheckResult:
     # With two tokens a shuffle undoes itself, which tells two of the mistakes apart.
     layers.append(("attention to two tokens", _attention_layer(5), torch.randn(2, 5)))
     cases = [(layer, x) for _, layer, x in layers]
+    praise = (
+        "Right about attention with and without positions, with a causal mask, and about three "
+        "layers that aren't attention."
+    )
     verdict = check_function(
-        answer,
-        _is_equivariant,
-        cases,
-        MISTAKES,
-        output_names=["your verdict"],
-        praise="Right about attention with and without positions, with a causal mask, and about "
-        "three layers that aren't attention.",
+        answer, _is_equivariant, cases, MISTAKES, output_names=["your verdict"], praise=praise
     )
     if verdict:
         too_soon = _says_yes_too_soon(answer, *cases[0])

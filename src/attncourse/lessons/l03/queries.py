@@ -4,11 +4,9 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise, hints_by_name
+from attncourse.checking import CheckResult, exercise, hints_by_name, read_mistakes
 from attncourse.checking.functions import correct, not_yet
-from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_tensor
-from attndoctor.check_result import CheckResult
 
 _KEYS = torch.tensor([[0.0, 1, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0]], dtype=torch.float64)
 

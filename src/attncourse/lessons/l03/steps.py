@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise, hints_by_name
+from attncourse.checking import CheckResult, Order, exercise, hints_by_name, read_mistakes
 from attncourse.checking.functions import correct, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Order
-from attndoctor.check_result import CheckResult
 
 STEPS = {
     "mix": "mix the values with the weights: weights @ V",

@@ -6,18 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attncourse.checking import CheckResult, Mistake, correct, exercise, not_a_function, not_yet
 from attncourse.checking.calling import as_outputs, call
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
+from attncourse.checking.functions import same_numbers
 from attndoctor import CallError, Diagnosis, diagnose
-from attndoctor.check_result import CheckResult
-from attndoctor.museum import Exhibit, SteppedAttention
-from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
-from attndoctor.museum.masks import AFTER_SOFTMAX, CROSSES, INVERTED, THROWN_AWAY
-from attndoctor.museum.outputs import NO_W_O
-from attndoctor.museum.rows import FINITE_MINIMUM, NAN_GRADIENTS, NAN_ROWS
-from attndoctor.museum.scale import NO_SCALE, SQRT_D_MODEL
-from attndoctor.museum.scores import SOFTMAX_OVER_QUERIES
+from attndoctor.museum import Exhibit, SteppedAttention, heads, masks, outputs, rows, scale, scores
 
 # What each level asks: probes of `diagnose`.
 _LEVELS = (
@@ -53,32 +46,24 @@ _LOUD = (
 
 
 class _MaskedOnly(SteppedAttention):
-    """Attention in steps that takes tokens and a mask, as the lesson's module does."""
+    """Attention in steps that takes tokens and a mask, as the lesson's module does.
+
+    It returns what `arrange` makes of the output and the weights.
+    """
+
+    def __init__(self, d: int, h: int, *, arrange: Callable = lambda *both: both, **options: Any):
+        super().__init__(d, h, **options)
+        self.arrange = arrange
 
     def forward(  # type: ignore[override]  # fewer arguments
         self, x: Tensor, mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        return super().forward(x, mask=mask)
+    ) -> Any:
+        return self.arrange(*super().forward(x, mask=mask))
 
 
 class _WithoutMask(_MaskedOnly):
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def forward(self, x: Tensor) -> Any:  # type: ignore[override]  # fewer arguments
         return super().forward(x)
-
-
-class _OutputAlone(_MaskedOnly):
-    def forward(  # type: ignore[override]  # one result, and fewer arguments
-        self, x: Tensor, mask: Tensor | None = None
-    ) -> Tensor:
-        return super().forward(x, mask)[0]
-
-
-class _WeightsFirst(_MaskedOnly):
-    def forward(  # type: ignore[override]  # fewer arguments
-        self, x: Tensor, mask: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        output, weights = super().forward(x, mask)
-        return weights, output
 
 
 def _builder(exhibit: Exhibit) -> Callable[[int, int], nn.Module]:
@@ -89,8 +74,8 @@ def _on_level(level: int, *exhibits: Exhibit) -> list[Mistake]:
     return [Mistake(_builder(exhibit), _REACHED[level] + exhibit.hint) for exhibit in exhibits]
 
 
-def _renormalize(scores: Tensor, allowed: Tensor) -> Tensor:
-    weights = scores.softmax(-1) * allowed
+def _renormalize(products: Tensor, allowed: Tensor) -> Tensor:
+    weights = products.softmax(-1) * allowed
     return weights / weights.sum(-1, keepdim=True)
 
 
@@ -98,11 +83,11 @@ _D, _H = 12, 3  # the check looks at a module of these sizes itself, with two sa
 _WEIGHTS_FIRST = [(2, _H, 5, 5), (2, 5, _D)]  # shapes
 _LEARNED = 4 * (_D * _D + _D)  # numbers in four nn.Linear(d, d)
 _SWAPPED = Mistake(
-    lambda d, h: _WeightsFirst(d, h, steps={}),
+    lambda d, h: _MaskedOnly(d, h, steps={}, arrange=lambda output, weights: (weights, output)),
     "You return the weights first. The output comes first, [B, T, d], and then the weights.",
 )
 _ALONE = Mistake(
-    lambda d, h: _OutputAlone(d, h, steps={}),
+    lambda d, h: _MaskedOnly(d, h, steps={}, arrange=lambda output, weights: output),
     _REACHED[0] + "the output is right, but it comes alone. Return two things, the output and each "
     "head's weights [B, h, T, T]: without them nobody can look at a head.",
 )
@@ -112,7 +97,7 @@ _NO_BIAS = Mistake(
     "nn.Linear(d, d), add one: where a trained one is loaded, it must have a place.",
 )
 _IGNORED = Mistake(
-    _builder(THROWN_AWAY),
+    _builder(masks.THROWN_AWAY),
     _REACHED[1] + "it has no effect yet. (If you call masked_fill: it returns a new tensor.)",
 )
 MISTAKES = (
@@ -120,20 +105,21 @@ MISTAKES = (
     _ALONE,
     _NO_BIAS,
     *_on_level(
-        0, VIEW, MERGE, HEADS_OF_ONE_TOKEN, NO_SCALE, SQRT_D_MODEL, SOFTMAX_OVER_QUERIES, NO_W_O
+        0,
+        heads.VIEW,
+        heads.MERGE,
+        heads.HEADS_OF_ONE_TOKEN,
+        scale.NO_SCALE,
+        scale.SQRT_D_MODEL,
+        scores.SOFTMAX_OVER_QUERIES,
+        outputs.NO_W_O,
     ),
-    Mistake(
-        lambda d, h: _WithoutMask(d, h, steps={}),
-        _REACHED[1] + _UNASKED[1],
-    ),
+    Mistake(lambda d, h: _WithoutMask(d, h, steps={}), _REACHED[1] + _UNASKED[1]),
     _IGNORED,
-    *_on_level(1, INVERTED, AFTER_SOFTMAX),
-    Mistake(
-        lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}),
-        _LOUD,
-    ),
-    *_on_level(2, CROSSES),
-    *_on_level(3, NAN_ROWS, NAN_GRADIENTS, FINITE_MINIMUM),
+    *_on_level(1, masks.INVERTED, masks.AFTER_SOFTMAX),
+    Mistake(lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}), _LOUD),
+    *_on_level(2, masks.CROSSES),
+    *_on_level(3, rows.NAN_ROWS, rows.NAN_GRADIENTS, rows.FINITE_MINIMUM),
 )
 
 
@@ -180,7 +166,7 @@ def module(answer: Any) -> CheckResult:
             "All three levels: right without a mask, with one mask, with a mask per sample and in "
             "rows that may look nowhere."
         )
-    if level == 1 and found.exhibits and found.exhibits[0] is THROWN_AWAY:
+    if level == 1 and found.exhibits and found.exhibits[0] is masks.THROWN_AWAY:
         return not_yet(_IGNORED.hint)
     return not_yet(_REACHED[level] + _advice(found, level))
 

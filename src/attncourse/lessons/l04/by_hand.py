@@ -7,11 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise, from_museum
+from attncourse.checking import CheckResult, Numbers, exercise, from_museum, read_mistakes
 from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
 from attndoctor.museum.scale import NO_SCALE, SCALE_UPSIDE_DOWN
 from attndoctor.museum.scores import SOFTMAX_OVER_QUERIES
 
@@ -86,19 +83,17 @@ HEAD_BY_HAND_PAGE = Numbers(
 @exercise(mistakes=HEAD_BY_HAND_MISTAKES, page=HEAD_BY_HAND_PAGE)
 def head_by_hand(answer: Any) -> CheckResult:
     """Check six numbers: weights row 0, weights row 1, then the output of token 0."""
+    otherwise = [
+        "Write Q, K and V down first (two rows of two numbers each), then the four scores. Does "
+        "each pair of weights sum to 1?",
+        "Token 0's weights are right, token 1's aren't. Its query is its own, the keys are the "
+        "same.",
+        "The weights are right, the output isn't: token 0's two weights, times the two rows of V, "
+        "added.",
+    ]
+    praise = "Both rows sum to 1, and the output is a mix of the two value rows."
     return check_numbers(
-        answer,
-        HEAD_BY_HAND_PAGE,
-        HEAD_BY_HAND_MISTAKES,
-        otherwise=[
-            "Write Q, K and V down first (two rows of two numbers each), then the four scores. "
-            "Does each pair of weights sum to 1?",
-            "Token 0's weights are right, token 1's aren't. Its query is its own, the keys are "
-            "the same.",
-            "The weights are right, the output isn't: token 0's two weights, times the two "
-            "rows of V, added.",
-        ],
-        praise="Both rows sum to 1, and the output is a mix of the two value rows.",
+        answer, HEAD_BY_HAND_PAGE, HEAD_BY_HAND_MISTAKES, otherwise=otherwise, praise=praise
     )
 
 
@@ -111,23 +106,19 @@ _JOINED = _joined(_HEAD_1[2], _HEAD_2[2])
 
 ONE_TOKEN_MISTAKES = read_mistakes("one_token", globals())
 ONE_TOKEN_PAGE = Numbers(
-    right=_JOINED,
-    labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)},
-    rows_apart=True,
+    right=_JOINED, labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)}, rows_apart=True
 )
 
 
 @exercise(mistakes=ONE_TOKEN_MISTAKES, page=ONE_TOKEN_PAGE)
 def one_token(answer: Any) -> CheckResult:
     """Check four numbers: what both heads return for a single token, joined."""
+    otherwise = [
+        "Head 1: how many scores does the token have? Take the softmax of so many numbers, then "
+        "mix the values.",
+        "Head 1 is right, head 2 isn't: the same token, with its own W_v.",
+    ]
+    praise = "The weight is 1 whatever the query and the key are, so a head returns its value."
     return check_numbers(
-        answer,
-        ONE_TOKEN_PAGE,
-        ONE_TOKEN_MISTAKES,
-        otherwise=[
-            "Head 1: how many scores does the token have? Take the softmax of so many numbers, "
-            "then mix the values.",
-            "Head 1 is right, head 2 isn't: the same token, with its own W_v.",
-        ],
-        praise="The weight is 1 whatever the query and the key are, so a head returns its value.",
+        answer, ONE_TOKEN_PAGE, ONE_TOKEN_MISTAKES, otherwise=otherwise, praise=praise
     )

@@ -7,11 +7,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from attncourse.checking import CheckResult, exercise, from_museum, hints_by_name, read_mistakes
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import exercise, from_museum, hints_by_name
 from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
 from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE
 from attnlib.functional import merge_heads, split_heads
 
@@ -49,22 +47,20 @@ SPLIT_MISTAKES = (
 @exercise(mistakes=SPLIT_MISTAKES)
 def split(answer: Any) -> CheckResult:
     """Check `split(x, num_heads)`: [B, T, d] -> [B, h, T, d_k]."""
+    praise = "Head i holds numbers i * d_k to (i + 1) * d_k of every token."
     verdict = check_function(
         answer,
         split_heads,
         _split_cases(),
         SPLIT_MISTAKES,
         output_names=["the split tensor"],
-        praise="Head i holds numbers i * d_k to (i + 1) * d_k of every token.",
+        praise=praise,
     )
     ready_made = verdict and _calls(answer, "split_heads")
     return not_yet(HINTS["split_heads"]) if ready_made else verdict
 
 
-MERGE_MISTAKES = (
-    from_museum(MERGE, MERGE.steps["merge"]),
-    *read_mistakes("merge", globals()),
-)
+MERGE_MISTAKES = (from_museum(MERGE, MERGE.steps["merge"]), *read_mistakes("merge", globals()))
 SUM_MISTAKES = read_mistakes("sum_over_heads", globals())
 HINTS = hints_by_name((*SPLIT_MISTAKES, *MERGE_MISTAKES, *SUM_MISTAKES))
 
@@ -122,6 +118,7 @@ def sum_over_heads(answer: Any) -> CheckResult:
     for B, T, h, d_k in ((2, 5, 3, 4), (3, 4, 2, 5)):
         d = h * d_k
         cases.append((torch.randn(B, h, T, d_k), torch.randn(d, d), torch.randn(d)))
+    praise = "No concatenation, the same output: heads add."
     verdict = check_function(
         answer,
         lambda heads, W_o, b_o: merge_heads(heads) @ W_o + b_o,
@@ -129,6 +126,6 @@ def sum_over_heads(answer: Any) -> CheckResult:
         SUM_MISTAKES,
         output_names=["the output"],
         tolerance=1e-4,
-        praise="No concatenation, the same output: heads add.",
+        praise=praise,
     )
     return not_yet(HINTS["joined"]) if verdict and _joins(answer, cases[0]) else verdict

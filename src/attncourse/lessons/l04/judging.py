@@ -4,29 +4,21 @@ from collections.abc import Collection, Sequence
 from itertools import permutations
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise, hints_by_name
+from attncourse.checking import CheckResult, Choice, Mistake, exercise, hints_by_name, read_mistakes
 from attncourse.checking.functions import check_choice, correct, not_yet
-from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_list
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
 
 IDLE_BIAS_MISTAKES = read_mistakes("idle_bias", globals())
 
 
-@exercise(
-    mistakes=IDLE_BIAS_MISTAKES,
-    page=Choice({f"b_{name}": f"b_{name}" for name in "qkvo"}),
-)
+@exercise(mistakes=IDLE_BIAS_MISTAKES, page=Choice({f"b_{name}": f"b_{name}" for name in "qkvo"}))
 def idle_bias(answer: Any) -> CheckResult:
     """Check which bias changes no output: "b_q", "b_k", "b_v" or "b_o"."""
-    return check_choice(
-        answer,
-        "b_k",
-        IDLE_BIAS_MISTAKES,
-        "It adds q_i · b_k to every score of row i: the same number all along the row, and "
-        "a softmax sees differences only.",
+    praise = (
+        "It adds q_i · b_k to every score of row i: the same number all along the row, and a "
+        "softmax sees differences only."
     )
+    return check_choice(answer, "b_k", IDLE_BIAS_MISTAKES, praise)
 
 
 MEAN_MAP_MISTAKES = read_mistakes("mean_map", globals())
@@ -46,13 +38,11 @@ MEAN_MAP_MISTAKES = read_mistakes("mean_map", globals())
 )
 def mean_map(answer: Any) -> CheckResult:
     """Check what follows from a mean map: "average", "halves", "confused" or "solved"."""
-    return check_choice(
-        answer,
-        "average",
-        MEAN_MAP_MISTAKES,
+    praise = (
         "A mean over sequences tells of means. For more, look at single sequences, or change "
-        "something and measure.",
+        "something and measure."
     )
+    return check_choice(answer, "average", MEAN_MAP_MISTAKES, praise)
 
 
 _FEWEST_SEEDS = 3
@@ -73,10 +63,7 @@ def _too_many_changes(names: Sequence[str]) -> str:
 
 
 COMPARISON_MISTAKES = (
-    Mistake(
-        _runs((1, 16, 400), (1, 8, 800)),
-        _too_many_changes(["symbols", "steps"]),
-    ),
+    Mistake(_runs((1, 16, 400), (1, 8, 800)), _too_many_changes(["symbols", "steps"])),
     *read_mistakes("comparison", globals()),
 )
 HINTS = hints_by_name(COMPARISON_MISTAKES)

@@ -6,10 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import exercise, from_museum, hints_by_name
+from attncourse.checking import CheckResult, exercise, from_museum, hints_by_name, read_mistakes
 from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
 from attndoctor.museum.outputs import UNTRANSPOSED
 from attnlib.attention import MultiHeadAttention
 
@@ -104,6 +102,7 @@ def loaded(answer: Any) -> CheckResult:
     def reference(theirs: nn.MultiheadAttention, x: Tensor) -> tuple[Tensor, Tensor]:
         return theirs(x, x, x, average_attn_weights=False)
 
+    praise = "Output and every head's weights equal those of nn.MultiheadAttention."
     verdict = check_function(
         answer,
         reference,
@@ -111,6 +110,6 @@ def loaded(answer: Any) -> CheckResult:
         MISTAKES,
         output_names=["the output of your module", "the weights of your module"],
         as_function=_outputs_of,
-        praise="Output and every head's weights equal those of nn.MultiheadAttention.",
+        praise=praise,
     )
     return not_yet(HINTS["theirs"]) if HINTS["theirs"] in verdict.message else verdict

@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise, hints_by_name
+from attncourse.checking import CheckResult, Mistake, exercise, hints_by_name, read_mistakes
 from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
 from attnlib.functional import split_heads
 
 # An answer in three steps: which outputs it looks at, what of them it takes the gradient of, and
@@ -126,14 +124,17 @@ def reads(answer: Any) -> CheckResult:
     for lowers, token in ((1.0, None), (0.0, 0), (0.0, -1)):  # two effects cancel in a sum
         cases.append((2, _half_heads(3, 12, lowers, token), torch.randn(2, 5, 12)))
     cases.append((1, _real_heads(3, 12), torch.randn(1, 1, 12)))  # each gradient has one sign
+    praise = (
+        "All of the embedding for real heads, one slice for one impostor, and for the other the "
+        "half that it reads."
+    )
     verdict = check_function(
         answer,
         _reads,
         cases,
         (*MISTAKES, *_OTHER_SIGNS, *_SEVERAL),
         output_names=["your answer"],
-        praise="All of the embedding for real heads, one slice for one impostor, and for the other "
-        "the half that it reads.",
+        praise=praise,
     )
     if verdict and torch.as_tensor(answer(*cases[0])).dtype != torch.bool:
         return not_yet(NO_BOOLEANS.hint)

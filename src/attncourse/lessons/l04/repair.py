@@ -9,32 +9,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise, from_museum
+from attncourse.checking import CheckResult, Lines, Mistake, exercise, from_museum, read_mistakes
 from attncourse.checking.functions import check_function, correct, not_yet
-from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_list
-from attncourse.checking.on_page import Lines
-from attndoctor.check_result import CheckResult
-from attndoctor.museum import attend
-from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE, VIEW
-from attndoctor.museum.scale import (
-    FLOORED,
-    HALVED,
-    NO_SCALE,
-    SCALE_AFTER_SOFTMAX,
-    SCALE_TWICE,
-    SCALE_UPSIDE_DOWN,
-    SQRT_D_MODEL,
-)
-from attndoctor.museum.scores import SOFTMAX_OVER_HEADS, SOFTMAX_OVER_QUERIES
+from attndoctor.museum import attend, heads, scale, scores
 from attndoctor.museum.steps import Steps
 
 _BUGS = {
-    "the split": VIEW,
-    "the scale": SQRT_D_MODEL,
-    "the softmax": SOFTMAX_OVER_QUERIES,
-    "the merge": MERGE,
+    "the split": heads.VIEW,
+    "the scale": scale.SQRT_D_MODEL,
+    "the softmax": scores.SOFTMAX_OVER_QUERIES,
+    "the merge": heads.MERGE,
 }
+_SCALES = (scale.NO_SCALE, scale.SCALE_TWICE, scale.SCALE_UPSIDE_DOWN)
+_WEIGHTS = (scale.HALVED, scale.FLOORED, scale.SCALE_AFTER_SOFTMAX, scores.SOFTMAX_OVER_HEADS)
 
 
 def _with_steps(replaced: dict[str, Any]) -> Callable[..., Tensor]:
@@ -75,13 +63,13 @@ def _hint(bugs: Collection[str]) -> str:
     return f"{len(bugs)} bugs are left. Look again at {', '.join(bugs)}."
 
 
-def _merge_with_a_transpose(heads: Tensor) -> Tensor:
+def _merge_with_a_transpose(parts: Tensor) -> Tensor:
     """Undo a transpose that the split didn't make."""
-    B, T, h, d_k = heads.shape
-    return heads.transpose(1, 2).reshape(B, T, h * d_k)
+    B, T, h, d_k = parts.shape
+    return parts.transpose(1, 2).reshape(B, T, h * d_k)
 
 
-_ONE_TOKEN = HEADS_OF_ONE_TOKEN.steps
+_ONE_TOKEN = heads.HEADS_OF_ONE_TOKEN.steps
 MENDED_MISTAKES = (
     *(
         Mistake(_with_bugs(bugs), _hint(bugs))
@@ -89,18 +77,7 @@ MENDED_MISTAKES = (
         for bugs in combinations(_BUGS, count)
     ),
     *read_mistakes("mended", globals()),
-    *(
-        from_museum(exhibit, _with_steps(exhibit.steps))
-        for exhibit in (
-            NO_SCALE,
-            SCALE_TWICE,
-            SCALE_UPSIDE_DOWN,
-            HALVED,
-            FLOORED,
-            SCALE_AFTER_SOFTMAX,
-            SOFTMAX_OVER_HEADS,
-        )
-    ),
+    *(from_museum(exhibit, _with_steps(exhibit.steps)) for exhibit in (*_SCALES, *_WEIGHTS)),
     *(
         Mistake(
             _with_turned(turned),
@@ -115,7 +92,7 @@ _OTHER_SCALES = tuple(
     Mistake(_with_steps(_steps_of(bugs) | exhibit.steps), _hint(["the scale", *bugs]))
     for count in (1, 2, 3)
     for bugs in combinations([bug for bug in _BUGS if bug != "the scale"], count)
-    for exhibit in (NO_SCALE, SCALE_TWICE, SCALE_UPSIDE_DOWN)
+    for exhibit in _SCALES
 )
 
 
@@ -132,13 +109,14 @@ def _module_cases() -> list[tuple[Any, ...]]:
 @exercise(mistakes=MENDED_MISTAKES)
 def mended(answer: Any) -> CheckResult:
     """Check the repaired function `attend(x, W_q, W_k, W_v, W_o, num_heads)`."""
+    praise = "All four bugs are gone, on inputs where B, T, h and d_k all differ."
     return check_function(
         answer,
         _with_bugs(()),
         _module_cases(),
         (*MENDED_MISTAKES, *_OTHER_SCALES),
         output_names=["the output"],
-        praise="All four bugs are gone, on inputs where B, T, h and d_k all differ.",
+        praise=praise,
     )
 
 

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choice
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choice, exercise, read_mistakes
 
 MISTAKES = read_mistakes("even_map", globals())
 CHOICES = ("gradient norm", "root mean square", "row sums", "token cosine")
@@ -15,9 +11,5 @@ CHOICES = ("gradient norm", "root mean square", "row sums", "token cosine")
 @exercise(mistakes=MISTAKES, page=Choice(CHOICES))
 def even_map(answer: Any) -> CheckResult:
     """Check which measurement tells equal tokens from a head whose queries are zero."""
-    return check_choice(
-        answer,
-        "token cosine",
-        MISTAKES,
-        "It is 1 where the tokens have become equal, and below 1 where a head is idle.",
-    )
+    praise = "It is 1 where the tokens have become equal, and below 1 where a head is idle."
+    return check_choice(answer, "token cosine", MISTAKES, praise)

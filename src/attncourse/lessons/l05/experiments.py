@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise, hints_by_name
+from attncourse.checking import CheckResult, Choices, Mistake, exercise, read_mistakes
+from attncourse.checking.exercises import hints_by_name
 from attncourse.checking.functions import correct, not_yet
-from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_list
-from attncourse.checking.on_page import Choices
-from attndoctor.check_result import CheckResult
 
 VARIANTS = {  # name -> (whether it has a skip, where its norm sits)
     "neither": (False, None), "norm only": (False, "post"), "residual only": (True, None),
@@ -64,17 +62,12 @@ MISTAKES = (
         _several_changes(["the skip", _PLACE, _FINAL]),
     ),
     Mistake(
-        DESIGN | {"compare": ("neither", "post-norm")},
-        _several_changes(["the skip", _HAS_NORM]),
+        DESIGN | {"compare": ("neither", "post-norm")}, _several_changes(["the skip", _HAS_NORM])
     ),
     Mistake(
-        DESIGN | {"compare": ("residual only", "post-norm")},
-        _not_the_skip([_HAS_NORM], skip=True),
+        DESIGN | {"compare": ("residual only", "post-norm")}, _not_the_skip([_HAS_NORM], skip=True)
     ),
-    Mistake(
-        DESIGN | {"compare": ("neither", "norm only")},
-        _not_the_skip([_HAS_NORM], skip=False),
-    ),
+    Mistake(DESIGN | {"compare": ("neither", "norm only")}, _not_the_skip([_HAS_NORM], skip=False)),
     *read_mistakes("design", globals()),
 )
 HINTS = hints_by_name(MISTAKES)

@@ -4,11 +4,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 W = torch.tensor([[0.5, 0.0], [1.0, -1.0]], dtype=torch.float64)
 FROM_ABOVE = torch.ones(2, dtype=torch.float64)
@@ -26,15 +22,11 @@ PAGE = Numbers(
 @exercise(mistakes=MISTAKES, page=PAGE)
 def through(answer: Any) -> CheckResult:
     """Check the gradients below x W and below x + x W for g = [1, 1]: two rows of two numbers."""
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "Without the skip: multiply [1, 1] with each row of W and add up. That is what the "
-            "layer hands down.",
-            "The first row is right, the second isn't. With the skip, add the gradient itself "
-            "to what the layer hands down.",
-        ],
-        praise="The skip hands the gradient down as it came, whatever the layer does with it.",
-    )
+    otherwise = [
+        "Without the skip: multiply [1, 1] with each row of W and add up. That is what the layer "
+        "hands down.",
+        "The first row is right, the second isn't. With the skip, add the gradient itself to what "
+        "the layer hands down.",
+    ]
+    praise = "The skip hands the gradient down as it came, whatever the layer does with it."
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

@@ -7,11 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from attncourse.checking import CheckResult, exercise, hints_by_name, read_mistakes
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
 from attnlib.blocks import TransformerBlock
 
 NEARLY = 1e-2  # an output that is no farther off is made of small numbers

@@ -6,13 +6,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
-from attncourse.checking.calling import call
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Mistake, check_function, exercise, read_mistakes
+from attncourse.checking.calling import Watch, call
+from attncourse.checking.functions import not_yet
 
 # torch's words where a mean has lost its axis; all sizes of the cases differ, so it always says so
 LOST_AXIS = "must match the size of tensor"
@@ -25,21 +22,7 @@ READY_MADE = (
     "The numbers are right, but a ready-made norm made them. Build it from means and roots: the "
     "point is to see that there is nothing else in it."
 )
-
-
-class _ReadyMadeNorms(TorchFunctionMode):
-    """Notices whether one of torch's norms is called meanwhile."""
-
-    NAMES = ("layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm")
-
-    called = False
-
-    def __torch_function__(
-        self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
-        """Run what is called, and look at its name."""
-        self.called |= getattr(func, "__name__", "").removeprefix("native_") in self.NAMES
-        return func(*args, **(kwargs or {}))
+TORCHS_OWN = ("layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm")
 
 
 def _check_norm(
@@ -47,21 +30,18 @@ def _check_norm(
 ) -> CheckResult:
     """Check a norm, and that it is the reader's own."""
     cases = _norm_cases(with_bias=with_bias)
+    praise = (
+        f"Equal to torch's {reference.__name__.removesuffix('_of_torch')}, also where eps counts."
+    )
     verdict = check_function(
-        answer,
-        reference,
-        cases,
-        mistakes,
-        output_names=["the normalized tensor"],
-        praise=f"Equal to torch's {reference.__name__.removesuffix('_of_torch')}, also where eps "
-        "counts.",
+        answer, reference, cases, mistakes, output_names=["the normalized tensor"], praise=praise
     )
     if LOST_AXIS in verdict.message:
         return not_yet(KEEPDIM)
     if verdict:
-        with _ReadyMadeNorms() as norms:
+        with Watch() as watch:
             call(answer, cases[0])
-        if norms.called:
+        if any(name.removeprefix("native_") in TORCHS_OWN for name in watch.names):
             return not_yet(READY_MADE)
     return verdict
 

@@ -6,13 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function, not_a_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking.functions import not_a_function, not_yet
 
 Part = Callable[[Tensor], Tensor]  # a norm, or a sub-layer
+Half = Callable[[Tensor, Part, Part], Tensor]  # of x, a sub-layer and its norm
 Layers = Sequence[tuple[Part, Part, Part, Part]]  # attention, norm_1, feed_forward, norm_2
 
 
@@ -60,11 +59,27 @@ class _Stack:
         return lambda x: function(x, self.layers, self.final_norm)
 
 
-def _pre_norm(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
-    for attention, norm_1, feed_forward, norm_2 in layers:
-        x = x + attention(norm_1(x))
-        x = x + feed_forward(norm_2(x))
-    return final_norm(x)
+def _pre(x: Tensor, part: Part, norm: Part) -> Tensor:
+    return x + part(norm(x))
+
+
+def _post(x: Tensor, part: Part, norm: Part) -> Tensor:
+    return norm(x + part(x))
+
+
+def _no_skip(x: Tensor, part: Part, norm: Part) -> Tensor:
+    return part(norm(x))
+
+
+def _wired(first: Half, second: Half) -> Callable[[Tensor, Layers, Part], Tensor]:
+    """Return a stack whose layers wire a sub-layer and its norm as these halves do."""
+
+    def stack(x: Tensor, layers: Layers, final_norm: Part) -> Tensor:
+        for attention, norm_1, feed_forward, norm_2 in layers:
+            x = second(first(x, attention, norm_1), feed_forward, norm_2)
+        return final_norm(x)
+
+    return stack
 
 
 MISTAKES = read_mistakes("pre_norm", globals())
@@ -80,14 +95,15 @@ def pre_norm(answer: Callable) -> CheckResult:
         return not_a_function(answer)
     stack = _Stack()
     x = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    praise = "Norms at the sub-layers' inputs, sums left alone, one norm at the end."
     verdict = check_function(
         answer,
-        stack.through(_pre_norm),
+        stack.through(_wired(_pre, _pre)),
         [(x,), (10 * x[:1],)],
         MISTAKES,
         output_names=["the stack's output"],
         as_function=stack.through,
-        praise="Norms at the sub-layers' inputs, sums left alone, one norm at the end.",
+        praise=praise,
     )
     if verdict or any(verdict.message == m.hint for m in MISTAKES):
         return verdict

@@ -6,11 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attncourse.checking import CheckResult, check_function, exercise, hints_by_name, read_mistakes
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import exercise, hints_by_name
-from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking.functions import not_yet
 
 
 def _triangle(real: Tensor) -> Tensor:
@@ -51,13 +49,9 @@ def _cases() -> list[tuple[Tensor]]:
 def causal_and_padding(answer: Callable[..., Any]) -> CheckResult:
     """Check `may_look(real)`: real tokens [B, T] -> the boolean mask [B, 1, T, T]."""
     cases = _cases()
+    praise = "Right with padding on either side, and with a single token."
     verdict = check_function(
-        answer,
-        causal_among_real,
-        cases,
-        MISTAKES,
-        output_names=["the mask"],
-        praise="Right with padding on either side, and with a single token.",
+        answer, causal_among_real, cases, MISTAKES, output_names=["the mask"], praise=praise
     )
     mask = call(answer, cases[0]).outputs
     if verdict and mask.dtype != torch.bool:

@@ -6,11 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 EXPONENTIALS = torch.tensor([[1, 3, 9], [3, 1, 5], [1, 2, 1]], dtype=torch.float64)  # of the scores
 PAST = torch.ones(3, 3, dtype=torch.bool).tril()
@@ -30,14 +26,10 @@ PAGE = Numbers(right=RIGHT, labels=LABELS, rows_apart=True)
 @exercise(mistakes=MISTAKES, page=PAGE)
 def causal_rows(answer: Any) -> CheckResult:
     """Check the weights of three tokens under a causal mask, [3, 3]."""
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "Token 0 may look at one token. What is the softmax of a single score?",
-            "Token 1 may look at tokens 0 and 1, whose exponentials are 3 and 1.",
-            "Token 2 may look at all three: the exponentials are 1, 2 and 1.",
-        ],
-        praise="Each row shares out the whole of its attention among what it may see.",
-    )
+    otherwise = [
+        "Token 0 may look at one token. What is the softmax of a single score?",
+        "Token 1 may look at tokens 0 and 1, whose exponentials are 3 and 1.",
+        "Token 2 may look at all three: the exponentials are 1, 2 and 1.",
+    ]
+    praise = "Each row shares out the whole of its attention among what it may see."
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

@@ -4,11 +4,8 @@ from collections.abc import Collection
 from numbers import Real
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import correct, not_yet
+from attncourse.checking import CheckResult, Lines, Mistake, correct, exercise, not_yet
 from attncourse.checking.numbers import as_list
-from attncourse.checking.on_page import Lines
-from attndoctor.check_result import CheckResult
 
 CALLS = """\
 F.scaled_dot_product_attention(q, k, v, attn_mask=may)

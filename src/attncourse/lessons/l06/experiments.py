@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choice
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choice, exercise, read_mistakes
 
 EXPERIMENTS = {
     "maps": "Average the attention maps over 1,000 sentences, and look above the diagonal.",
@@ -22,10 +18,8 @@ MISTAKES = read_mistakes("telling_experiment", globals())
 @exercise(mistakes=MISTAKES, page=Choice(EXPERIMENTS))
 def telling_experiment(answer: Any) -> CheckResult:
     """Check which experiment finds the part of a block that leaks."""
-    return check_choice(
-        answer,
-        "parts",
-        MISTAKES,
+    praise = (
         "Parts that don't leak, joined by skips, make a block that doesn't. The test is the same "
-        "for each, and needs no training.",
+        "for each, and needs no training."
     )
+    return check_choice(answer, "parts", MISTAKES, praise)

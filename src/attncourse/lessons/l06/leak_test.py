@@ -8,12 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attncourse.checking import CheckResult, check_function, exercise, not_yet, read_mistakes
 from attncourse.checking.calling import call
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_tensor
-from attndoctor.check_result import CheckResult
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -128,14 +125,12 @@ def leaks(answer: Callable[..., Any]) -> CheckResult:
         (name, layer, torch.randn(T, d)) for T, d in SIZES for name, layer in _layers(d).items()
     ]
     cases = [(layer, x) for _, layer, x in named]
+    praise = (
+        "Four layers are cleared, and nine leaks are found, some of them such as no map of weights "
+        "shows."
+    )
     verdict = check_function(
-        answer,
-        leaks_ahead,
-        cases,
-        MISTAKES,
-        output_names=["your verdict"],
-        praise="Four layers are cleared, and nine leaks are found, some of them such as no map of "
-        "weights shows.",
+        answer, leaks_ahead, cases, MISTAKES, output_names=["your verdict"], praise=praise
     )
     if verdict or any(verdict.message == mistake.hint for mistake in MISTAKES):
         return verdict

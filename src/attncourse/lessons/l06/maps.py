@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 BUGS = {
     "off": "a mask switches causality off",
@@ -28,17 +24,8 @@ _WRONG = {
 MISTAKES = read_mistakes("bugs_of_maps", globals())
 
 
-@exercise(
-    mistakes=MISTAKES,
-    page=Choice(BUGS, each={letter: f"Map {letter}" for letter in DRAWN}),
-)
+@exercise(mistakes=MISTAKES, page=Choice(BUGS, each={letter: f"Map {letter}" for letter in DRAWN}))
 def bugs_of_maps(answer: Any) -> CheckResult:
     """Check which bug has drawn each of four maps: {"A": "off", ...}."""
-    return check_choices(
-        answer,
-        DRAWN,
-        BUGS,
-        MISTAKES,
-        wrong=_WRONG,
-        praise="None of the four raises an error. Two of them read the future, one reads padding.",
-    )
+    praise = "None of the four raises an error. Two of them read the future, one reads padding."
+    return check_choices(answer, DRAWN, BUGS, MISTAKES, wrong=_WRONG, praise=praise)

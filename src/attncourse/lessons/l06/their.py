@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choice
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choice, exercise, read_mistakes
 
 READINGS = {
     "rounded": "A model that looks both ways. The weight of homework is small, and was rounded "
@@ -21,10 +17,8 @@ MISTAKES = read_mistakes("left_out", globals())
 @exercise(mistakes=MISTAKES, page=Choice(READINGS))
 def left_out(answer: Any) -> CheckResult:
     """Check which kind of model a row of weights over six of seven words comes from."""
-    return check_choice(
-        answer,
-        "causal",
-        MISTAKES,
+    praise = (
         "The row has no column for what comes later. And its six numbers sum to 1.00, so hardly "
-        "anything is left.",
+        "anything is left."
     )
+    return check_choice(answer, "causal", MISTAKES, praise)

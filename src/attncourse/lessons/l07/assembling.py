@@ -6,10 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attnlib.blocks import TransformerBlock
 from attnlib.norms import LayerNorm
 
@@ -22,9 +19,13 @@ def _start(ids: Tensor, tokens: Tensor, places: Tensor) -> Tensor:
     return tokens[ids] + places[: ids.shape[1]]  # [B, T] -> [B, T, d]
 
 
-def _through(x: Tensor, blocks: Blocks, *, causal: bool = True) -> Tensor:
+def _run(block: TransformerBlock, x: Tensor) -> Tensor:
+    return block(x, causal=True)[0]
+
+
+def _through(x: Tensor, blocks: Blocks, step: Callable[..., Tensor] = _run) -> Tensor:
     for block in blocks:
-        x = block(x, causal=causal)[0]
+        x = step(block, x)
     return x
 
 
@@ -62,11 +63,7 @@ def assembly(answer: Function) -> CheckResult:
     ids are below V, tokens [V, d] and places [length, d] are tables, blocks a list of
     `TransformerBlock`, final_norm and readout modules.
     """
+    praise = "Two tables, a loop, a norm and a matrix: that is all of a GPT."
     return check_function(
-        answer,
-        assembled,
-        _cases(),
-        MISTAKES,
-        output_names=["the logits"],
-        praise="Two tables, a loop, a norm and a matrix: that is all of a GPT.",
+        answer, assembled, _cases(), MISTAKES, output_names=["the logits"], praise=praise
     )

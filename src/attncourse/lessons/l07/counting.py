@@ -5,11 +5,8 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise
+from attncourse.checking import CheckResult, Numbers, exercise, read_mistakes
 from attncourse.checking.functions import check_function, check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
 
 TOKENS, PLACES, WIDTH, HIDDEN = 27, 16, 16, 64  # microgpt's
 
@@ -26,45 +23,30 @@ def _counts(
 
 
 RIGHT = _counts()
-LABELS = {
-    "Token table": ["numbers"],
-    "Position table": ["numbers"],
-    "Attention": ["numbers"],
-    "Feed-forward network": ["numbers"],
-    "Readout": ["numbers"],
-}
+PARTS = ("Token table", "Position table", "Attention", "Feed-forward network", "Readout")
 PART_MISTAKES = read_mistakes("parts_of_microgpt", globals())
-PAGE = Numbers(right=RIGHT, labels=LABELS, rows_apart=True)
+PAGE = Numbers(right=RIGHT, labels={part: ["numbers"] for part in PARTS}, rows_apart=True)
 
 
 @exercise(mistakes=PART_MISTAKES, page=PAGE)
 def parts_of_microgpt(answer: Any) -> CheckResult:
     """Check the parameters of microgpt's five parts, in the order of the model: five numbers."""
-    return check_numbers(
-        answer,
-        PAGE,
-        PART_MISTAKES,
-        otherwise=[
-            "The token table has a row per token, of 16 numbers.",
-            "The position table has a row per place, of 16 numbers. How many places are there?",
-            "Attention is four matrices. How many rows and columns has each?",
-            "The feed-forward network is two matrices, from 16 to 64 numbers and back.",
-            "The readout is one matrix: 16 numbers come in, and a score per token comes out.",
-        ],
-        praise="Together 4,192. Nearly half of them stand in the feed-forward network.",
-    )
+    otherwise = [
+        "The token table has a row per token, of 16 numbers.",
+        "The position table has a row per place, of 16 numbers. How many places are there?",
+        "Attention is four matrices. How many rows and columns has each?",
+        "The feed-forward network is two matrices, from 16 to 64 numbers and back.",
+        "The readout is one matrix: 16 numbers come in, and a score per token comes out.",
+    ]
+    praise = "Together 4,192. Nearly half of them stand in the feed-forward network."
+    return check_numbers(answer, PAGE, PART_MISTAKES, otherwise=otherwise, praise=praise)
 
 
-def parameters_of_gpt2(vocabulary_size: int, length: int, d: int, layers: int) -> int:
-    """Return the parameters of a GPT with biases, LayerNorms and a tied readout."""
-    return _parameters(vocabulary_size, length, d, layers)
-
-
-def _parameters(
-    vocabulary_size: int,
+def parameters_of_gpt2(
+    V: int,
     length: int,
     d: int,
-    layers: int,
+    L: int,
     *,
     readouts: int = 0,
     squares: int = 12,
@@ -72,9 +54,13 @@ def _parameters(
     final: int = 2,
     places: int = 1,
 ) -> int:
-    """Count tables, `layers` blocks of squares d^2 + rows d numbers, and the final norm."""
-    tables = (vocabulary_size * (1 + readouts) + places * length) * d
-    return tables + layers * (squares * d**2 + rows * d) + final * d
+    """Return the parameters of a GPT with biases, LayerNorms and a tied readout.
+
+    Mistakes have other tables, other blocks of squares d^2 + rows d numbers, or a final norm of
+    another size.
+    """
+    tables = (V * (1 + readouts) + places * length) * d
+    return tables + L * (squares * d**2 + rows * d) + final * d
 
 
 COUNT_MISTAKES = read_mistakes("parameter_count", globals())
@@ -96,6 +82,7 @@ SIZES = ((7, 5, 6, 3), (27, 16, 16, 2), (50257, 1024, 768, 12), (50257, 1024, 16
 @exercise(mistakes=COUNT_MISTAKES)
 def parameter_count(answer: Callable[[int, int, int, int], int]) -> CheckResult:
     """Check `count(V, length, d, L)`: the parameters of a GPT-2 of these sizes."""
+    praise = "Right to the last one, for GPT-2 small and XL as well."
     return check_function(
         answer,
         parameters_of_gpt2,
@@ -104,5 +91,5 @@ def parameter_count(answer: Callable[[int, int, int, int], int]) -> CheckResult:
         output_names=["the count"],
         tolerance=0,
         as_function=_exact,
-        praise="Right to the last one, for GPT-2 small and XL as well.",
+        praise=praise,
     )

@@ -7,11 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
+from attncourse.checking import CheckResult, Numbers, exercise, read_mistakes
 from attncourse.checking.functions import check_function, check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
 
 LOGITS = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64).log()
 
@@ -39,28 +36,19 @@ def _with(
 
 
 BY_HAND_MISTAKES = read_mistakes("chances_by_hand", globals())
-PAGE = Numbers(
-    right=RIGHT,
-    labels={title: ["a", "b", "c"] for title in TITLES},
-    rows_apart=True,
-)
+PAGE = Numbers(right=RIGHT, labels={title: ["a", "b", "c"] for title in TITLES}, rows_apart=True)
 
 
 @exercise(mistakes=BY_HAND_MISTAKES, page=PAGE)
 def chances_by_hand(answer: Any) -> CheckResult:
     """Check the chances of three tokens with logits ln 1, ln 2, ln 4, in three ways: [3, 3]."""
-    return check_numbers(
-        answer,
-        PAGE,
-        BY_HAND_MISTAKES,
-        otherwise=[
-            "Temperature 1: e to the power of ln 1, ln 2 and ln 4, each divided by their sum.",
-            "Temperature 1/2: the logits become 0, ln 4 and ln 16. Then as in the first row.",
-            "Top-k 2: the least likely token gets 0; the two others keep their ratio, and sum "
-            "to 1.",
-        ],
-        praise="A temperature keeps the order and all tokens; top-k keeps ratios and drops tokens.",
-    )
+    otherwise = [
+        "Temperature 1: e to the power of ln 1, ln 2 and ln 4, each divided by their sum.",
+        "Temperature 1/2: the logits become 0, ln 4 and ln 16. Then as in the first row.",
+        "Top-k 2: the least likely token gets 0; the two others keep their ratio, and sum to 1.",
+    ]
+    praise = "A temperature keeps the order and all tokens; top-k keeps ratios and drops tokens."
+    return check_numbers(answer, PAGE, BY_HAND_MISTAKES, otherwise=otherwise, praise=praise)
 
 
 CHANCE_MISTAKES = read_mistakes("chances_to_draw_from", globals())
@@ -75,11 +63,7 @@ def _cases() -> list[tuple[Tensor, float, int]]:
 @exercise(mistakes=CHANCE_MISTAKES)
 def chances_to_draw_from(answer: Callable[[Tensor, float, int], Tensor]) -> CheckResult:
     """Check `chances(logits, temperature, top_k)`: [V] -> the chances [V] of the next token."""
+    praise = "That is what `generate` draws from, at every step."
     return check_function(
-        answer,
-        chances,
-        _cases(),
-        CHANCE_MISTAKES,
-        output_names=["the chances"],
-        praise="That is what `generate` draws from, at every step.",
+        answer, chances, _cases(), CHANCE_MISTAKES, output_names=["the chances"], praise=praise
     )

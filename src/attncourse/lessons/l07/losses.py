@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 CAUSES = {
     "fine": "nothing is the matter",
@@ -19,16 +15,12 @@ MISTAKES = read_mistakes("four_models", globals())
 
 
 @exercise(
-    mistakes=MISTAKES,
-    page=Choice(CAUSES, each={model: f"Model {model}" for model in DIAGNOSIS}),
+    mistakes=MISTAKES, page=Choice(CAUSES, each={model: f"Model {model}" for model in DIAGNOSIS})
 )
 def four_models(answer: Any) -> CheckResult:
     """Check what is the matter with each of four models: {"A": "fine", ...}."""
-    return check_choices(
-        answer,
-        DIAGNOSIS,
-        CAUSES,
-        MISTAKES,
-        praise="A loss says little by itself. Beside the floor, the other loss and what a model "
-        "writes, it gives each of the four away.",
+    praise = (
+        "A loss says little by itself. Beside the floor, the other loss and what a model writes, "
+        "it gives each of the four away."
     )
+    return check_choices(answer, DIAGNOSIS, CAUSES, MISTAKES, praise=praise)

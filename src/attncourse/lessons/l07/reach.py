@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 RULES = {
     "doubling": "doubling: after e and o a consonant inside is doubled, else not",
@@ -29,11 +25,5 @@ WRONG = {
 @exercise(mistakes=MISTAKES, page=Choice(FEWEST, each=RULES))
 def letters_back(answer: Any) -> CheckResult:
     """Check how many letters back each rule reaches: {"doubling": "1", ...}."""
-    return check_choices(
-        answer,
-        RIGHT,
-        FEWEST,
-        MISTAKES,
-        wrong=WRONG,
-        praise="So a bigram, which sees one letter, can keep none of the three.",
-    )
+    praise = "So a bigram, which sees one letter, can keep none of the three."
+    return check_choices(answer, RIGHT, FEWEST, MISTAKES, wrong=WRONG, praise=praise)

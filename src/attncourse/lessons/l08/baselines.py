@@ -4,11 +4,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 # Places counted from 0: who asks, the true partner, and where the head has its largest weight.
 LOOKS = (
@@ -38,18 +34,14 @@ PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 @exercise(mistakes=MISTAKES, page=PAGE)
 def offset_gain(answer: Any) -> CheckResult:
     """Check best offset, its accuracy, a head's accuracy and the gain: four numbers."""
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "The offset: subtract, for each word, the asking place from its partner's, and "
-            "take the difference that comes most often.",
-            "The offset's accuracy: for how many of the eight words does the partner stand at "
-            "just that distance?",
-            "The head's accuracy: for how many of the eight words is its largest weight on the "
-            "true partner?",
-            "The gain: the head's accuracy minus that of the offset.",
-        ],
-        praise="The head beats a dumb rule by one word in eight. On so few words that is nothing.",
-    )
+    otherwise = [
+        "The offset: subtract, for each word, the asking place from its partner's, and take the "
+        "difference that comes most often.",
+        "The offset's accuracy: for how many of the eight words does the partner stand at just "
+        "that distance?",
+        "The head's accuracy: for how many of the eight words is its largest weight on the true "
+        "partner?",
+        "The gain: the head's accuracy minus that of the offset.",
+    ]
+    praise = "The head beats a dumb rule by one word in eight. On so few words that is nothing."
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

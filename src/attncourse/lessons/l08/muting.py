@@ -6,10 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attnlib.attention import MultiHeadAttention
 
 
@@ -68,6 +65,10 @@ def mute_head(answer: Callable) -> CheckResult:
 
     It may change the module in place, or return another.
     """
+    praise = (
+        "The output is that of a forward pass with this head left out of the sum: nothing had to "
+        "be retrained."
+    )
     return check_function(
         answer,
         _muted,
@@ -75,6 +76,5 @@ def mute_head(answer: Callable) -> CheckResult:
         MISTAKES,
         output_names=["the changed module's output"],
         as_function=lambda change: change if change is _muted else _as_output(change),
-        praise="The output is that of a forward pass with this head left out of the sum: nothing "
-        "had to be retrained.",
+        praise=praise,
     )

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choice
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choice, exercise, read_mistakes
 
 INDUCTION_MISTAKES = read_mistakes("induction_head", globals())
 
@@ -23,12 +19,8 @@ INDUCTION_MISTAKES = read_mistakes("induction_head", globals())
 )
 def induction_head(answer: Any) -> CheckResult:
     """Check which of eight maps is an induction head: "1.1" to "2.4", layer and head from 1."""
-    return check_choice(
-        answer,
-        "2.2",
-        INDUCTION_MISTAKES,
-        "It looks at what followed the same symbol last time, at whatever distance.",
-    )
+    praise = "It looks at what followed the same symbol last time, at whatever distance."
+    return check_choice(answer, "2.2", INDUCTION_MISTAKES, praise)
 
 
 SWEEP_MISTAKES = read_mistakes("sweep_sentence", globals())
@@ -50,9 +42,7 @@ SWEEP_MISTAKES = read_mistakes("sweep_sentence", globals())
 )
 def sweep_sentence(answer: Any) -> CheckResult:
     """Check which sentence about a sweep survives its error bars."""
-    return check_choice(
-        answer,
-        "seen",
-        SWEEP_MISTAKES,
-        "It says what was varied, in how many seeds it was seen, and where nothing could be seen.",
+    praise = (
+        "It says what was varied, in how many seeds it was seen, and where nothing could be seen."
     )
+    return check_choice(answer, "seen", SWEEP_MISTAKES, praise)

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 TITLES = {
     3: "Head 3: pronouns and whom they mean",
@@ -31,11 +27,7 @@ def role_table(answer: Any) -> CheckResult:
 
     Each is one of "measured", "rest" and "none".
     """
-    return check_choices(
-        answer,
-        REPAIRED,
-        CHOICES,
-        MISTAKES,
-        praise="And every row still lacks what makes it a claim: a model, a layer, a score, a "
-        "baseline.",
+    praise = (
+        "And every row still lacks what makes it a claim: a model, a layer, a score, a baseline."
     )
+    return check_choices(answer, REPAIRED, CHOICES, MISTAKES, praise=praise)

@@ -5,10 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 
 
 def _score(weights: Tensor) -> Tensor:
@@ -32,11 +29,7 @@ def _cases() -> list[tuple[Tensor]]:
 @exercise(mistakes=MISTAKES)
 def previous_token(answer: Callable) -> CheckResult:
     """Check `previous_token_score(weights)`: [B, h, T, T] -> [h], the mean weight one back."""
+    praise = "A perfect previous-token head scores 1, an even one 1/T, one that looks ahead 0."
     return check_function(
-        answer,
-        _score,
-        _cases(),
-        MISTAKES,
-        output_names=["the scores"],
-        praise="A perfect previous-token head scores 1, an even one 1/T, one that looks ahead 0.",
+        answer, _score, _cases(), MISTAKES, output_names=["the scores"], praise=praise
     )

@@ -6,12 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attncourse.checking import CheckResult, exercise, hints_by_name, read_mistakes
 from attncourse.checking.calling import Outcome, as_outputs, call
-from attncourse.checking.exercise import exercise, hints_by_name
 from attncourse.checking.functions import correct, not_a_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
 from attncourse.checking.numbers import as_tensor
-from attndoctor.check_result import CheckResult
 
 CONTENTS = [(first, second) for first in (0, 1) for second in (0, 1)]
 VALUES = torch.tensor([[0.0, 0], [1, 1], [0, 1]], dtype=torch.float64)  # of 0, of 1, of elsewhere

@@ -5,11 +5,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 WIDTH, KEYS = 16, 10  # d, and how many keys one query has
 HEADS = {"4 heads of 4": (4, 4), "1 head of 16": (1, 16), "4 heads of 16": (4, 16)}  # h, d_k
@@ -43,17 +39,15 @@ PAGE = Numbers(right=RIGHT, labels=LABELS, rows_apart=True)
 @exercise(mistakes=MISTAKES, page=PAGE)
 def cost_of_heads(answer: Any) -> CheckResult:
     """Check three layers' parameters and one query's multiplications in each, [2, 3]."""
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "Parameters: W_q, W_k and W_v have 16 rows, and for each head d_k columns. W_o has "
-            "it the other way round. How many columns do 4 heads of 4 have together, and how "
-            "many 4 heads of 16?",
-            "Multiplications: in one head, a score takes d_k for each of the ten keys, and the "
-            "mixture as many again. How many are that in all heads?",
-        ],
-        praise="Cutting one wide head into four narrow ones costs nothing but softmaxes. Four wide "
-        "ones cost four times as much.",
+    otherwise = [
+        "Parameters: W_q, W_k and W_v have 16 rows, and for each head d_k columns. W_o has it the "
+        "other way round. How many columns do 4 heads of 4 have together, and how many 4 heads of "
+        "16?",
+        "Multiplications: in one head, a score takes d_k for each of the ten keys, and the "
+        "mixture as many again. How many are that in all heads?",
+    ]
+    praise = (
+        "Cutting one wide head into four narrow ones costs nothing but softmaxes. Four wide ones "
+        "cost four times as much."
     )
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

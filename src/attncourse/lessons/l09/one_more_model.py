@@ -3,11 +3,9 @@
 from numbers import Integral, Real
 from typing import Any
 
-from attncourse.checking.exercise import Mistake, exercise, hints_by_name
+from attncourse.checking import CheckResult, Choices, Mistake, exercise, read_mistakes
+from attncourse.checking.exercises import hints_by_name
 from attncourse.checking.functions import correct, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choices
-from attndoctor.check_result import CheckResult
 
 # Two models of the row (A) of Vaswani et al. 2017, table 3: (h, d_k), and its BLEU.
 FEWER, MORE = (16, 32), (32, 16)

@@ -5,10 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attnlib.attention import MultiHeadAttention
 
 
@@ -70,11 +67,7 @@ def _cases() -> list[tuple[MultiHeadAttention, int]]:
 @exercise(mistakes=MISTAKES)
 def head_rank(answer: Callable) -> CheckResult:
     """Check `head_rank(module, head)`: the rank of W_q W_k^T of a MultiHeadAttention's head."""
+    praise = "However many tokens come, a head's scores, [T, T], have no larger rank than that."
     return check_function(
-        answer,
-        score_rank,
-        _cases(),
-        MISTAKES,
-        output_names=["the rank"],
-        praise="However many tokens come, a head's scores, [T, T], have no larger rank than that.",
+        answer, score_rank, _cases(), MISTAKES, output_names=["the rank"], praise=praise
     )

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 KEYS = {
     "a": (2.0, 0.0), "b": (0.0, 2.0), "c": (-2.0, -1.0),
@@ -35,11 +31,5 @@ WRONG = {
 }))  # fmt: skip
 def reachable(answer: Any) -> CheckResult:
     """Check which of six keys some query can look at most: {"a": "yes", ...}."""
-    return check_choices(
-        answer,
-        REACHED,
-        ("yes", "no"),
-        MISTAKES,
-        wrong=WRONG,
-        praise="They are the corners of the keys' hull. More dimensions have more corners.",
-    )
+    praise = "They are the corners of the keys' hull. More dimensions have more corners."
+    return check_choices(answer, REACHED, ("yes", "no"), MISTAKES, wrong=WRONG, praise=praise)

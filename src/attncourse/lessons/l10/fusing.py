@@ -7,10 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 
 Layers = Sequence[nn.Linear]
 PRODUCTS = {getattr(torch.ops.aten, name) for name in ("mm", "addmm", "bmm", "baddbmm", "addbmm")}
@@ -99,13 +96,16 @@ def fuse(answer: Callable) -> CheckResult:
 
     Its output is that of the three side by side, by a single matrix product.
     """
+    praise = (
+        "One product instead of three, with the same numbers. It works as well where keys and "
+        "values are narrower than queries."
+    )
     return check_function(
         answer,
         _outputs_of(fused_layer),
         _cases(),
         MISTAKES,
         output_names=["the output", "the number of matrix products"],
-        praise="One product instead of three, with the same numbers. It works as well where keys "
-        "and values are narrower than queries.",
+        praise=praise,
         as_function=_outputs_of,
     )

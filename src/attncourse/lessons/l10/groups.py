@@ -6,10 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise, from_museum
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, from_museum, read_mistakes
 from attndoctor.museum.heads import TILED_GROUPS
 
 
@@ -39,10 +36,7 @@ def _tiled(x: Tensor, times: int) -> Tensor:
 grouped_attention = _shared(_interleaved)
 
 
-MISTAKES = (
-    from_museum(TILED_GROUPS, _shared(_tiled)),
-    *read_mistakes("grouped", globals()),
-)
+MISTAKES = (from_museum(TILED_GROUPS, _shared(_tiled)), *read_mistakes("grouped", globals()))
 
 
 def _cases() -> list[tuple[Tensor, Tensor, Tensor]]:
@@ -61,12 +55,9 @@ def grouped(answer: Callable) -> CheckResult:
 
     Neighboring query heads share. With g = h it is multi-head, with g = 1 multi-query attention.
     """
+    praise = (
+        "g = h is multi-head attention, g = 1 multi-query attention, and all between is grouped."
+    )
     return check_function(
-        answer,
-        grouped_attention,
-        _cases(),
-        MISTAKES,
-        output_names=["the output"],
-        praise="g = h is multi-head attention, g = 1 multi-query attention, and all between is "
-        "grouped.",
+        answer, grouped_attention, _cases(), MISTAKES, output_names=["the output"], praise=praise
     )

@@ -4,11 +4,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 LAYERS, HEADS, WIDTH = 96, 96, 128  # of GPT-3 175B
 TOKENS, BYTES = 2048, 2
@@ -25,11 +21,7 @@ def _memory(
 
 
 RIGHT = _memory()
-FIELDS = {
-    "One map": ["MiB"],
-    "All maps of a text": ["GiB"],
-    "All rows of one new query": ["MiB"],
-}
+FIELDS = {"One map": ["MiB"], "All maps of a text": ["GiB"], "All rows of one new query": ["MiB"]}
 MISTAKES = read_mistakes("map_memory", globals())
 PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 
@@ -37,15 +29,13 @@ PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 @exercise(mistakes=MISTAKES, page=PAGE)
 def map_memory(answer: Any) -> CheckResult:
     """Check the memory of one map (MiB), of all maps (GiB) and of one query's rows (MiB)."""
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "One map: 2,048 queries by 2,048 keys, two bytes each. Divide by 1024 twice.",
-            "All maps: 96 layers with 96 heads each have 9,216 of them. 1,024 MiB are a GiB.",
-            "One new query has a single row of 2,048 weights in each of the 9,216 maps.",
-        ],
-        praise="A single text's maps would fill a large GPU. A new query's rows are nothing beside "
-        "them: whoever writes token by token is short of something else.",
+    otherwise = [
+        "One map: 2,048 queries by 2,048 keys, two bytes each. Divide by 1024 twice.",
+        "All maps: 96 layers with 96 heads each have 9,216 of them. 1,024 MiB are a GiB.",
+        "One new query has a single row of 2,048 weights in each of the 9,216 maps.",
+    ]
+    praise = (
+        "A single text's maps would fill a large GPU. A new query's rows are nothing beside them: "
+        "whoever writes token by token is short of something else."
     )
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

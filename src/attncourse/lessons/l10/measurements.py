@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 FOUND = {
     "loop": "16 tokens, eight heads: one after the other takes longer than all at once",
@@ -36,12 +32,8 @@ WRONG = {
 @exercise(mistakes=MISTAKES, page=Choice(CAUSES, each=FOUND))
 def explained(answer: Any) -> CheckResult:
     """Check which cause explains each of four measurements: {"loop": "calls", ...}."""
-    return check_choices(
-        answer,
-        RIGHT,
-        CAUSES,
-        MISTAKES,
-        wrong=WRONG,
-        praise="Calls, traffic, reading and work: whoever wants something faster asks first which "
-        "of the four it is short of.",
+    praise = (
+        "Calls, traffic, reading and work: whoever wants something faster asks first which of the "
+        "four it is short of."
     )
+    return check_choices(answer, RIGHT, CAUSES, MISTAKES, wrong=WRONG, praise=praise)

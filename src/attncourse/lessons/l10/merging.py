@@ -4,11 +4,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 # After the first block: largest score 0, sum 1.5, mix 6. The second block: scores ln 2 and 0.
 SUM, MIX = 1.5, 6.0
@@ -36,16 +32,12 @@ PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
 @exercise(mistakes=MISTAKES, page=PAGE)
 def merged_block(answer: Any) -> CheckResult:
     """Check sum, mix and output after a second block: three numbers."""
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "The sum: the old one times e to the power of 0 - ln 2, and for each new score e "
-            "to the power of score - ln 2.",
-            "The mix: the old one times the same factor, and each new value times what its "
-            "score gave to the sum.",
-            "The output: the mix divided by the sum, once, at the end.",
-        ],
-        praise="Two blocks, and nothing of the first one was looked at again.",
-    )
+    otherwise = [
+        "The sum: the old one times e to the power of 0 - ln 2, and for each new score e to the "
+        "power of score - ln 2.",
+        "The mix: the old one times the same factor, and each new value times what its score gave "
+        "to the sum.",
+        "The output: the mix divided by the sum, once, at the end.",
+    ]
+    praise = "Two blocks, and nothing of the first one was looked at again."
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

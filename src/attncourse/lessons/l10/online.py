@@ -8,10 +8,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from attncourse.checking.exercise import exercise, hints_by_name
-from attncourse.checking.functions import check_function, not_yet
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, hints_by_name, read_mistakes
+from attncourse.checking.functions import not_yet
 
 
 def attended(scores: Tensor, values: Tensor, block: int) -> Tensor:
@@ -137,13 +135,14 @@ def online_softmax(answer: Any) -> CheckResult:
         return result
 
     for cases in _cases():
+        praise = "Exact for every size of a block, and nothing wider than a block was ever held."
         verdict = check_function(
             watched if callable(answer) else answer,
             attended,
             cases,
             MISTAKES,
             output_names=["the output"],
-            praise="Exact for every size of a block, and nothing wider than a block was ever held.",
+            praise=praise,
         )
         if not verdict:
             return verdict

@@ -7,11 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attncourse.checking.calling import as_outputs
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
 from attnlib.masks import causal_mask
 
 LONGEST = 12  # tokens
@@ -96,13 +93,15 @@ def next_token(answer: Callable) -> CheckResult:
     x is [1, d], keys and values are [t, d_k], with t = 0 at the beginning. Token by token it must
     give what one causal pass gives, for texts of 1 to 12 tokens.
     """
+    praise = (
+        "Token by token what one pass gives, for every length from 1 to 12: what is kept is exact."
+    )
     return check_function(
         answer,
         causal_head,
         _cases(),
         MISTAKES,
         output_names=["the outputs", "the keys", "the values"],
-        praise="Token by token what one pass gives, for every length from 1 to 12: what is kept is "
-        "exact.",
+        praise=praise,
         as_function=_over_a_text,
     )

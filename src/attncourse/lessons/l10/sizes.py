@@ -3,10 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 
 # layers, heads, KV heads and width of a head; or the width of the code that is kept, with rotary
 # numbers beside it. Sources: GPT-2's code, Brown et al. 2020 (table 2.1), Llama 2's settings,
@@ -66,11 +63,7 @@ def cache_bytes(answer: Callable[[dict, int], Any]) -> CheckResult:
         {"layers": 7, "heads": 4, "d_k": 6, "code": 11, "rotary": 3},
     )
     cases = [(dict(model), 1000 + 24 * i) for i, model in enumerate((*MODELS.values(), *others))]
+    praise = "Right for all five models, and for two that nobody has built."
     return check_function(
-        answer,
-        cache_size,
-        cases,
-        MISTAKES,
-        output_names=["the number of bytes"],
-        praise="Right for all five models, and for two that nobody has built.",
+        answer, cache_size, cases, MISTAKES, output_names=["the number of bytes"], praise=praise
     )

@@ -4,11 +4,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 WIDTH, HEADS = 768, 12  # GPT-2 small's
 D_K = WIDTH // HEADS
@@ -42,16 +38,14 @@ def head_in_the_file(answer: Any) -> CheckResult:
     They are the layer's number in the names, the head's first column among queries, keys and values
     of `c_attn.weight`, and its first row in `c_proj.weight`.
     """
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "The layer: the paper's first one is the file's h.0.",
-            "The columns of c_attn: 768 of queries, 768 of keys, 768 of values, and in each of "
-            "these parts 64 per head. Which head is it, counted from 0?",
-            "The row of c_proj: the heads' findings lie side by side, 64 numbers per head.",
-        ],
-        praise="So the head is four slices of two matrices, and the biases of its columns. Nothing "
-        "else in the file is its own.",
+    otherwise = [
+        "The layer: the paper's first one is the file's h.0.",
+        "The columns of c_attn: 768 of queries, 768 of keys, 768 of values, and in each of these "
+        "parts 64 per head. Which head is it, counted from 0?",
+        "The row of c_proj: the heads' findings lie side by side, 64 numbers per head.",
+    ]
+    praise = (
+        "So the head is four slices of two matrices, and the biases of its columns. Nothing else "
+        "in the file is its own."
     )
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

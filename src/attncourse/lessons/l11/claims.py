@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_choices
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Choice
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
 
 KINDS = {
     "true": "can be checked, and is true",
@@ -33,18 +29,15 @@ MISTAKES = read_mistakes("what_can_be_checked", globals())
 @exercise(mistakes=MISTAKES, page=Choice(KINDS, each=SENTENCES))
 def what_can_be_checked(answer: Any) -> CheckResult:
     """Check which of five sentences is true, false or can't be checked: {"A": "true", ...}."""
-    return check_choices(
-        answer,
-        RIGHT,
-        KINDS,
-        MISTAKES,
-        wrong={
-            "A": "A: 12 layers of 12 heads, and the weights are public.",
-            "B": "B: 64 query heads, but how many heads of keys and values?",
-            "C": "C: what would you check it on?",
-            "D": "D: what would you check it on?",
-            "E": "E: 12,288 numbers and 96 heads: its paper says so.",
-        },
-        praise="A sentence about a model is worth its source: weights, a paper, a configuration. "
-        "Where there is none, the honest words are: we don't know.",
+    wrong = {
+        "A": "A: 12 layers of 12 heads, and the weights are public.",
+        "B": "B: 64 query heads, but how many heads of keys and values?",
+        "C": "C: what would you check it on?",
+        "D": "D: what would you check it on?",
+        "E": "E: 12,288 numbers and 96 heads: its paper says so.",
+    }
+    praise = (
+        "A sentence about a model is worth its source: weights, a paper, a configuration. Where "
+        "there is none, the honest words are: we don't know."
     )
+    return check_choices(answer, RIGHT, KINDS, MISTAKES, wrong=wrong, praise=praise)

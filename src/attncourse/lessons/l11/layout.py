@@ -6,10 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attnlib.attention import MultiHeadAttention
 from attnlib.interop import from_gpt2
 
@@ -123,6 +120,10 @@ def gpt2_layer(answer: Loader) -> CheckResult:
         (_state(4, 10), 2, 2, torch.randn(3, 6, 10)),
         (_state(MANY, 6), 1, 2, torch.randn(2, 4, 6)),
     ]
+    praise = (
+        "Outputs and every head's weights agree with GPT-2's arithmetic: that is parity, and "
+        "shapes alone would not have shown it."
+    )
     return check_function(
         answer,
         _outputs_of(reference),
@@ -130,6 +131,5 @@ def gpt2_layer(answer: Loader) -> CheckResult:
         MISTAKES,
         output_names=["the output of your module", "the weights of your module"],
         as_function=_outputs_of,
-        praise="Outputs and every head's weights agree with GPT-2's arithmetic: that is parity, "
-        "and shapes alone would not have shown it.",
+        praise=praise,
     )

@@ -4,11 +4,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_numbers
-from attncourse.checking.mistakes import read_mistakes
-from attncourse.checking.on_page import Numbers
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
 WIDTH, INSIDE, LAYERS, TOKENS = 4096, 11008, 32, 32_000  # Touvron et al. 2023 and its code
 MILLION = 1e6
@@ -44,18 +40,15 @@ PAGE = Numbers(right=RIGHT, labels=LABELS, tolerance=TOLERANCE, rows_apart=True)
 @exercise(mistakes=MISTAKES, page=PAGE)
 def parts_of_llama(answer: Any) -> CheckResult:
     """Check the parameters of LLaMA 7B in millions: attention, feed-forward, tables, all."""
-    return check_numbers(
-        answer,
-        PAGE,
-        MISTAKES,
-        otherwise=[
-            "Attention: four matrices of 4,096 by 4,096, without biases. In millions.",
-            "The feed-forward network: three matrices between 4,096 and 11,008 numbers. In "
-            "millions.",
-            "The tables: 32,000 tokens of 4,096 numbers, once for reading and once for the "
-            "readout. In millions.",
-            "The whole: 32 blocks and both tables. (The 65 norms of 4,096 gains are 0.3 million.)",
-        ],
-        praise="6.7 billion, as the paper's table says. Two thirds of a block are its feed-forward "
-        "network, as in GPT-2: the third matrix is paid for by the smaller width.",
+    otherwise = [
+        "Attention: four matrices of 4,096 by 4,096, without biases. In millions.",
+        "The feed-forward network: three matrices between 4,096 and 11,008 numbers. In millions.",
+        "The tables: 32,000 tokens of 4,096 numbers, once for reading and once for the readout. "
+        "In millions.",
+        "The whole: 32 blocks and both tables. (The 65 norms of 4,096 gains are 0.3 million.)",
+    ]
+    praise = (
+        "6.7 billion, as the paper's table says. Two thirds of a block are its feed-forward "
+        "network, as in GPT-2: the third matrix is paid for by the smaller width."
     )
+    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

@@ -6,10 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 
 Function = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, int], Tensor]
 
@@ -32,53 +29,43 @@ def token_by_token(
     return torch.stack(added)
 
 
+def _past(scores: Tensor, diagonal: int = 0) -> Tensor:
+    return torch.ones_like(scores).tril(diagonal).bool()
+
+
+def _weights(scores: Tensor, allowed: Tensor, axis: int = -1) -> Tensor:
+    return scores.masked_fill(~allowed, -math.inf).softmax(axis)
+
+
+def _cut(y: Tensor, h: int) -> Tensor:
+    return y.unflatten(-1, (h, -1)).transpose(0, 1)  # [T, d] -> [h, T, d_k]
+
+
+def _product(x: Tensor, W: Tensor) -> Tensor:
+    return x @ W.T
+
+
+def _joined_in_place(heads: Tensor) -> Tensor:
+    return heads.reshape(heads.shape[1], -1)
+
+
 def _at_once(
     *,
-    causal: bool = True,
-    mask_by_zero: bool = False,
-    scores_by_zero: bool = False,
-    ahead: bool = False,
-    strict: bool = False,
+    product: Callable[[Tensor, Tensor], Tensor] = _product,
+    split: Callable[[Tensor, int], Tensor] = _cut,
     scale: Callable[[int, int], float] = lambda d, h: math.sqrt(d // h),
-    axis: int = -1,
-    view: bool = False,
-    merge_view: bool = False,
-    turned: bool = False,
-    out: bool = True,
-    out_turned: bool = False,
-    one_head: bool = False,
-    interleaved: bool = False,
+    weigh: Callable[[Tensor], Tensor] = lambda scores: _weights(scores, _past(scores)),
+    merge: Callable[[Tensor], Tensor] = lambda heads: heads.transpose(0, 1).flatten(1),
+    send: Callable[[Tensor, Tensor], Tensor] = _product,
 ) -> Function:
-    """Make the function for all tokens at once, possibly with a mistake."""
+    """Make the function for all tokens at once; each of its steps may be a mistake."""
 
     def attend(
         x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, num_heads: int
     ) -> Tensor:
-        (T, d), h = x.shape, 1 if one_head else num_heads
-
-        def split(W: Tensor) -> Tensor:
-            y = x @ (W if turned else W.T)
-            if view:
-                return y.reshape(h, T, -1)
-            if interleaved:
-                return y.unflatten(-1, (-1, h)).permute(2, 0, 1)
-            return y.unflatten(-1, (h, -1)).transpose(0, 1)  # [T, d] -> [h, T, d_k]
-
-        q, k, v = (split(W) for W in (W_q, W_k, W_v))
-        scores = q @ k.mT / scale(d, h)
-        allowed = torch.ones(T, T).tril(-1 if strict else 0).bool()
-        if ahead:
-            allowed = allowed.T
-        if scores_by_zero:
-            scores = scores * allowed
-        elif causal and not mask_by_zero:
-            scores = scores.masked_fill(~allowed, -math.inf)
-        weights = scores.softmax(axis)
-        if mask_by_zero:
-            weights = weights * allowed
-        heads = weights @ v
-        joined = heads.reshape(T, d) if merge_view else heads.transpose(0, 1).reshape(T, d)
-        return joined @ (W_o if out_turned else W_o.T) if out else joined
+        q, k, v = (split(product(x, W), num_heads) for W in (W_q, W_k, W_v))
+        weights = weigh(q @ k.mT / scale(x.shape[1], num_heads))
+        return send(merge(weights @ v), W_o)
 
     return attend
 
@@ -97,11 +84,7 @@ def loop_at_once(answer: Function) -> CheckResult:
         (torch.randn(T, d), *torch.randn(4, d, d) / d**0.5, h)
         for T, d, h in ((5, 12, 3), (7, 10, 2))
     ]
+    praise = "One token after the other, or all at once behind a mask: the same numbers."
     return check_function(
-        answer,
-        token_by_token,
-        cases,
-        MISTAKES,
-        output_names=["what the heads add"],
-        praise="One token after the other, or all at once behind a mask: the same numbers.",
+        answer, token_by_token, cases, MISTAKES, output_names=["what the heads add"], praise=praise
     )

@@ -6,10 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attnlib.functional import split_heads
 
 Heads = tuple[Tensor, ...]
@@ -40,6 +37,7 @@ def _cases() -> list[tuple[Tensor, int]]:
 @exercise(mistakes=MISTAKES)
 def split_c_attn(answer: Callable) -> CheckResult:
     """Check `split_qkv(packed, num_heads)`: [B, T, 3 d] -> q, k and v, each [B, h, T, d_k]."""
+    praise = "Three blocks, then heads: what c_attn computes at once are 3 h small matrices."
     return check_function(
         answer,
         unpacked,
@@ -47,5 +45,5 @@ def split_c_attn(answer: Callable) -> CheckResult:
         MISTAKES,
         output_names=["the queries", "the keys", "the values"],
         as_function=_three,
-        praise="Three blocks, then heads: what c_attn computes at once are 3 h small matrices.",
+        praise=praise,
     )

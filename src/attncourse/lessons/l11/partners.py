@@ -6,10 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking.exercise import Mistake, exercise
-from attncourse.checking.functions import check_function
-from attncourse.checking.mistakes import read_mistakes
-from attndoctor.check_result import CheckResult
+from attncourse.checking import CheckResult, Mistake, check_function, exercise, read_mistakes
 
 Place = tuple[int, ...]
 
@@ -101,6 +98,7 @@ def head_of_a_rule(answer: Callable[[Tensor, Tensor], Place]) -> CheckResult:
     partner, or -1 where it has none.
     """
     cases = [_case(4, 3, 5, 8, (1, 4)), _case(5, 2, 6, 10, (0, 2)), _case(6, 4, 3, 9, (3, 1))]
+    praise = "That is where to look first. Whether the model needs this head, muting it tells."
     return check_function(
         answer,
         most_on_partners,
@@ -108,5 +106,5 @@ def head_of_a_rule(answer: Callable[[Tensor, Tensor], Place]) -> CheckResult:
         MISTAKES,
         output_names=["the layer", "the head"],
         as_function=_two,
-        praise="That is where to look first. Whether the model needs this head, muting it tells.",
+        praise=praise,
     )

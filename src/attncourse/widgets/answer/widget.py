@@ -3,13 +3,17 @@
 import math
 from collections.abc import Sequence
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import kept_trait, set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import (
+    CourseWidget,
+    Numbers,
+    browser_files,
+    kept_trait,
+    summary_trait,
+)
 from attndoctor.check_result import CheckResult
 from attnlib.checks import checked_texts, require_positive_int, require_text, shape_of
 
@@ -17,7 +21,7 @@ KINDS = ("numbers", "choice", "lines", "order")
 MOST_VERDICTS = 2**16  # that differ from each other: two bytes tell them apart
 
 
-class Answer(anywidget.AnyWidget):
+class Answer(CourseWidget):
     """An exercise that is answered where no Python runs. `check.name.on_page()` makes one.
 
     The reader answers, presses "Check", and reads the verdict of the exercise's check, which has
@@ -50,19 +54,17 @@ class Answer(anywidget.AnyWidget):
         pick: lines: how many are picked.
 
     Raises:
-        TypeError: texts that aren't strings, verdicts that aren't a check's.
-        ValueError: a kind that there isn't, or as many verdicts as answers are wanted.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("answer")
-    _css = style_sheet("answer")
+    _esm, _css = browser_files("answer")
 
     kind = traitlets.Unicode(read_only=True).tag(sync=True)
     titles = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     labels = traitlets.List(traitlets.List(traitlets.Unicode()), read_only=True).tag(sync=True)
     verdicts = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
-    table = traitlets.Bytes(read_only=True).tag(sync=True)
-    known = traitlets.Bytes(read_only=True).tag(sync=True)
+    table = Numbers("<u2")
+    known = Numbers("<f8")
     groups = traitlets.List(traitlets.List(traitlets.Int()), read_only=True).tag(sync=True)
     tolerance = traitlets.Float(read_only=True).tag(sync=True)
     near = traitlets.Float(read_only=True).tag(sync=True)
@@ -94,23 +96,27 @@ class Answer(anywidget.AnyWidget):
         different = _checked_verdicts(verdicts, answers)
         table = torch.tensor([different.index(verdict) for verdict in verdicts])
         numbers = [group.to(torch.float64).flatten() for group in known]
-        fixed: dict[str, object] = {"kind": kind, "titles": titles, "labels": labels}
-        fixed |= {"verdicts": [_as_words(verdict) for verdict in different]}
-        fixed |= {"table": table.numpy().astype("<u2").tobytes(), "groups": groups, "pick": pick}
-        fixed |= {"known": torch.cat(numbers).numpy().astype("<f8").tobytes() if numbers else b""}
-        fixed |= {"tolerance": float(tolerance), "near": float(near)}
-        set_fixed(self, fixed)
-        super().__init__(given=_untouched(kind, sizes))
+        super().__init__(
+            kind=kind,
+            titles=titles,
+            labels=labels,
+            verdicts=[_as_words(verdict) for verdict in different],
+            table=table,
+            groups=groups,
+            pick=pick,
+            known=torch.cat(numbers) if numbers else b"",
+            tolerance=float(tolerance),
+            near=float(near),
+            given=_untouched(kind, sizes),
+        )
 
     def __repr__(self) -> str:
-        """Say what is to be answered, and not what is right."""
         return f"Answer({self.kind!r}, {sum(map(len, self.labels))} labels)"
 
 
 def _checked_parts(
     kind: str, parts: Sequence[tuple[str, Sequence[str]]]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the parts' titles and labels, or raise if nothing can be answered there."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if not parts or (kind in ("lines", "order") and len(parts) > 1):
@@ -131,7 +137,6 @@ def _checked_parts(
 def _number_of_answers(
     kind: str, sizes: list[int], groups: list[list[int]], has_close: bool, pick: int
 ) -> int:
-    """Return how many verdicts are wanted."""
     if kind == "choice":
         return math.prod(sizes)
     if kind == "lines":
@@ -148,7 +153,6 @@ def _number_of_answers(
 
 
 def _checked_verdicts(verdicts: Sequence[CheckResult], answers: int) -> list[CheckResult]:
-    """Return the different verdicts, or raise if there isn't one for each answer."""
     for verdict in verdicts:
         if not isinstance(verdict, CheckResult):
             raise TypeError(f"verdicts must be those of a check, got {type(verdict).__name__}")

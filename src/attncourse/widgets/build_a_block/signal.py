@@ -38,10 +38,8 @@ def stops(block: TransformerBlock, x: Tensor) -> Iterator[Tensor]:
 def measured_signal(numbers: tuple[int, ...]) -> Tensor:
     """Return [6 wirings, len(numbers), 8 places, 2] float64: root mean square and token cosine.
 
-    Wirings are in the order of `WIRINGS`. Places that a wiring doesn't have are 0.
-
-    Args:
-        numbers: which blocks of the stack are measured, from 1, increasing.
+    Wirings are in the order of `WIRINGS`; places that a wiring lacks are 0. `numbers` are those of
+    the measured blocks of the stack, from 1, increasing.
     """
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(SEED)

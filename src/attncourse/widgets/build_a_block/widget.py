@@ -1,16 +1,14 @@
-"""BuildABlock: which parts a block needs, told by measurements of deep stacks of it."""
+"""BuildABlock: which parts a block needs, by measurements of deep stacks of it."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
 from attncourse.widgets._inputs import require_light
 from attncourse.widgets.build_a_block.signal import ORIGIN, measured_signal
 from attnlib.checks import (
@@ -27,7 +25,7 @@ KINDS = ("size", "cosine")
 ROUNDING = 1e-4  # by which a cosine computed in float32 may exceed 1
 
 
-class BuildABlock(anywidget.AnyWidget):
+class BuildABlock(CourseWidget):
     """A block's wiring, with switches for residual, norm and depth, beside what was measured.
 
     The switches pick one of six ways to wire a block. The diagram shows it, and the curves show
@@ -62,19 +60,15 @@ class BuildABlock(anywidget.AnyWidget):
             Further names are ignored. A pre-norm stack is drawn with one norm after its last block.
         panels: name of the panel -> its kind. "size": positive numbers on a logarithmic axis,
             healthy from 0.01 to 100; "cosine": from -1 to 1, collapsed at 1.
-        origin: where the numbers come from, told to the reader.
+        origin: where the numbers come from, shown to the reader.
         signal: whether a signal can be sent. It shows how soon tokens become equal, so a page that
             asks for that first leaves it out.
 
     Raises:
-        TypeError: depths that aren't whole numbers, keys that aren't such pairs, measurements
-            that aren't floating point tensors, or a signal that isn't a bool.
-        ValueError: no measurements or panels, an unknown kind, a missing panel, shapes that don't
-            fit, or numbers that their axis can't show.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("build_a_block")
-    _css = style_sheet("build_a_block")
+    _esm, _css = browser_files("build_a_block")
     summary = summary_trait(
         "Switches for residual, norm and depth, beside what was measured in stacks of such blocks."
     )
@@ -83,10 +77,10 @@ class BuildABlock(anywidget.AnyWidget):
     variants = traitlets.List(traitlets.List(), read_only=True).tag(sync=True)
     panels = traitlets.List(traitlets.List(), read_only=True).tag(sync=True)
     runs = traitlets.Int(read_only=True).tag(sync=True)
-    values = traitlets.Bytes(read_only=True).tag(sync=True)
+    values = Numbers("<f8")
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
     has_signal = traitlets.Bool(read_only=True).tag(sync=True)
-    signal = traitlets.Bytes(read_only=True).tag(sync=True)
+    signal = Numbers("<f8")
     signal_origin = traitlets.Unicode(ORIGIN, read_only=True).tag(sync=True)
     residual = traitlets.Bool(False).tag(sync=True)
     norm_position = traitlets.Enum(NORM_POSITIONS, None, allow_none=True).tag(sync=True)
@@ -109,35 +103,33 @@ class BuildABlock(anywidget.AnyWidget):
         values = _checked_measurements(measurements, len(depths), panels)
         size = 2 * values.numel()  # float64 weighs as much as two float32
         require_light(f"measurements {shape_of(values)}", size, "keep fewer depths or runs")
-        fixed = {"depths": depths, "origin": origin, "runs": values.shape[-1]}
-        fixed["variants"] = [list(variant) for variant in measurements]
-        fixed["panels"] = [[name, kind] for name, kind in panels.items()]
-        fixed["values"] = values.numpy().astype("<f8").tobytes()
-        fixed["has_signal"] = signal
-        if signal:
-            way = measured_signal(tuple(sorted({1, *depths})))
-            fixed["signal"] = way.numpy().astype("<f8").tobytes()
-        set_fixed(self, fixed)
-        super().__init__(depth=depths[0])
+        super().__init__(
+            depths=depths,
+            variants=[list(variant) for variant in measurements],
+            panels=[list(panel) for panel in panels.items()],
+            runs=values.shape[-1],
+            values=values,
+            origin=origin,
+            has_signal=signal,
+            signal=measured_signal(tuple(sorted({1, *depths}))) if signal else b"",
+            depth=depths[0],
+        )
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         wirings = f"{len(self.variants)} of 6 wirings measured"
         return f"BuildABlock(depths {self.depths}, {wirings}, {self.runs} runs each)"
 
 
 def _checked_depths(depths: Sequence[int]) -> list[int]:
-    """Return the depths as a list, or raise if no axis can be made of them."""
     depths = list(depths)
     for depth in depths:
         require_positive_int("every depth", depth)
     if len(depths) < 2 or any(a >= b for a, b in pairwise(depths)):
         raise ValueError(f"depths must be at least two, each larger than the last, got {depths}")
-    return depths
+    return [int(depth) for depth in depths]
 
 
 def _require_panels(panels: Mapping[str, str]) -> None:
-    """Raise unless `panels` maps at least one name to a kind."""
     if not isinstance(panels, Mapping):
         raise TypeError(
             f"panels must map names to kinds, got {type(panels).__name__}: "

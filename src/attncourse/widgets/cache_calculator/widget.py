@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import anywidget
 import traitlets
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
 from attncourse.widgets._inputs import require_one_of, require_within
 from attnlib.checks import checked_list, divisors_of, require_count, require_positive_int
 
@@ -38,35 +36,25 @@ class CachedModel(NamedTuple):
     source: str
 
 
+GPT_2 = "Radford et al. 2019, Table 2, and OpenAI's model.py"
+GPT_3 = "Brown et al. 2020, arXiv:2005.14165, Table 2.1"
 LLAMA_2 = "Touvron et al. 2023, arXiv:2307.09288, Table 1, and the model's config.json"
+LLAMA_3 = "Llama Team 2024, arXiv:2407.21783, Table 3"
+FALCON = "Almazrouei et al. 2023, arXiv:2311.16867, and the model's config.json"
+DEEPSEEK = "DeepSeek-AI 2024, arXiv:2405.04434, section 3.1.2"
 # name, layers, query heads, key heads, d_k, latent, tokens, source
 MODELS = (
-    CachedModel(
-        *("GPT-2 small", 12, 12, 12, 64, (), 1024),
-        "Radford et al. 2019, Table 2, and OpenAI's model.py",
-    ),
-    CachedModel(
-        *("GPT-3 175B", 96, 96, 96, 128, (), 2048),
-        "Brown et al. 2020, arXiv:2005.14165, Table 2.1",
-    ),
+    CachedModel("GPT-2 small", 12, 12, 12, 64, (), 1024, GPT_2),
+    CachedModel("GPT-3 175B", 96, 96, 96, 128, (), 2048, GPT_3),
     CachedModel("Llama 2 7B", 32, 32, 32, 128, (), 4096, LLAMA_2),
     CachedModel("Llama 2 70B", 80, 64, 8, 128, (), 4096, LLAMA_2),
-    CachedModel(
-        *("Llama 3.1 8B", 32, 32, 8, 128, (), 2**17),
-        "Llama Team 2024, arXiv:2407.21783, Table 3",
-    ),
-    CachedModel(
-        *("Falcon 7B", 32, 71, 1, 64, (), 2048),
-        "Almazrouei et al. 2023, arXiv:2311.16867, and the model's config.json",
-    ),
-    CachedModel(
-        *("DeepSeek-V2", 60, 128, 128, 128, (512, 64), 2**17),
-        "DeepSeek-AI 2024, arXiv:2405.04434, section 3.1.2",
-    ),
+    CachedModel("Llama 3.1 8B", 32, 32, 8, 128, (), 2**17, LLAMA_3),
+    CachedModel("Falcon 7B", 32, 71, 1, 64, (), 2048, FALCON),
+    CachedModel("DeepSeek-V2", 60, 128, 128, 128, (512, 64), 2**17, DEEPSEEK),
 )
 
 
-class CacheCalculator(anywidget.AnyWidget):
+class CacheCalculator(CourseWidget):
     """The memory that keys and values take while a text is generated, and how heads share it.
 
     A token leaves `2 * layers * num_kv_heads * d_k` numbers in the cache. Multi-head latent
@@ -106,13 +94,10 @@ class CacheCalculator(anywidget.AnyWidget):
         sequences, bytes_per_number, memory: at the start.
 
     Raises:
-        TypeError: sizes that aren't whole numbers.
-        ValueError: an unknown model, sizes beyond their limits, key heads that don't divide the
-            query heads.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("cache_calculator")
-    _css = style_sheet("cache_calculator")
+    _esm, _css = browser_files("cache_calculator")
     summary = summary_trait(
         "How many bytes the keys and values of a generation take, for real models and a reader's "
         "own numbers, with heads that share them or don't."
@@ -142,30 +127,31 @@ class CacheCalculator(anywidget.AnyWidget):
         bytes_per_number: int = 2,
         memory: int = 24,
     ) -> None:
-        known = _model_named(model)
-        if num_kv_heads is None:
-            num_kv_heads = known.num_kv_heads if num_heads is None else num_heads
-        num_heads = known.num_heads if num_heads is None else num_heads
+        require_one_of("model", model, [known.name for known in MODELS])
+        known = next(known for known in MODELS if known.name == model)
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        given = {"layers": layers, "num_heads": num_heads, "num_kv_heads": num_kv_heads}
+        given |= {"d_k": d_k, "tokens": tokens}
         sizes = {
-            "layers": known.layers if layers is None else layers,
-            "num_heads": num_heads,
-            "num_kv_heads": num_kv_heads,
-            "d_k": known.d_k if d_k is None else d_k,
-            "tokens": known.tokens if tokens is None else tokens,
-            "sequences": sequences,
-            "memory": memory,
+            name: getattr(known, name) if value is None else value for name, value in given.items()
         }
+        sizes |= {"sequences": sequences, "memory": memory}
         for name, size in sizes.items():
             require_positive_int(name, size)
             require_within(name, size, 1, MOST[name])
         require_positive_int("bytes_per_number", bytes_per_number)
         require_one_of("bytes_per_number", bytes_per_number, BYTES)
         heads = [sizes.pop("num_heads"), sizes.pop("num_kv_heads")]
-        _require_shared_evenly(*heads)
+        if heads[0] % heads[1]:
+            raise ValueError(
+                f"num_kv_heads must divide num_heads={heads[0]}, got {heads[1]}: each key head "
+                f"serves as many query heads, so it may be one of {divisors_of(heads[0])}"
+            )
         latent = _checked_latent(known.latent if latent is None else latent)
         models = [entry._asdict() | {"latent": list(entry.latent)} for entry in MODELS]
-        set_fixed(self, {"models": models})
-        super().__init__(heads=heads, latent=latent, bytes_per_number=bytes_per_number, **sizes)
+        super().__init__(
+            models=models, heads=heads, latent=latent, bytes_per_number=bytes_per_number, **sizes
+        )
 
     @property
     def bytes_per_token(self) -> int:
@@ -179,7 +165,6 @@ class CacheCalculator(anywidget.AnyWidget):
         return self.bytes_per_token * self.tokens * self.sequences
 
     def __repr__(self) -> str:
-        """Say what is shown."""
         sharing = f"latent={self.latent}" if self.latent else f"heads={self.heads}"
         return (
             f"CacheCalculator(layers={self.layers}, {sharing}, d_k={self.d_k}, "
@@ -187,25 +172,7 @@ class CacheCalculator(anywidget.AnyWidget):
         )
 
 
-def _model_named(name: str) -> CachedModel:
-    """Return a model of MODELS, or raise if there is none of this name."""
-    for model in MODELS:
-        if model.name == name:
-            return model
-    raise ValueError(f"model must be one of {[model.name for model in MODELS]}, got {name!r}")
-
-
-def _require_shared_evenly(num_heads: int, num_kv_heads: int) -> None:
-    """Raise ValueError unless each key head serves as many query heads."""
-    if num_heads % num_kv_heads:
-        raise ValueError(
-            f"num_kv_heads must divide num_heads={num_heads}, got {num_kv_heads}: each key "
-            f"head serves as many query heads, so it may be one of {divisors_of(num_heads)}"
-        )
-
-
 def _checked_latent(latent: Sequence[int]) -> list[int]:
-    """Return nothing or [d_c, d_R] as a list, or raise if it is neither."""
     latent = checked_list("latent", latent)
     for size in latent:
         require_count("each of latent", size)

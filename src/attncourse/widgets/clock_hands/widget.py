@@ -1,10 +1,8 @@
 """ClockHands: positions as the hands of clocks, each slower than the one before."""
 
-import anywidget
 import traitlets
 
-from attncourse.widgets._base import summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
 from attncourse.widgets._inputs import require_one_of, require_within
 from attnlib.checks import require_count, require_flag, require_positive_int
 
@@ -12,7 +10,7 @@ LAST = 63  # the largest position
 WIDTHS = (4, 8, 16)  # more clocks than eight aren't looked at one by one
 
 
-class ClockHands(anywidget.AnyWidget):
+class ClockHands(CourseWidget):
     """Two positions as vectors, a clock for each pair of their numbers, and their dot product.
 
     The clocks are those of `attnlib.positions`: clock i turns by 1 / 10000^(2i / d) per token,
@@ -36,12 +34,10 @@ class ClockHands(anywidget.AnyWidget):
         position, other, d, rotary: at the start.
 
     Raises:
-        TypeError: positions or d that aren't whole numbers, a rotary that's neither True nor False.
-        ValueError: a position beyond 63, or another width.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("clock_hands")
-    _css = style_sheet("clock_hands")
+    _esm, _css = browser_files("clock_hands")
     summary = summary_trait(
         "Two positions as hands of clocks, each clock slower than the one before, and the dot "
         "product of the two vectors, which depends on their distance alone."
@@ -61,9 +57,8 @@ class ClockHands(anywidget.AnyWidget):
         require_positive_int("d", d)
         require_one_of("d", d, WIDTHS)
         require_flag("rotary", rotary)
-        super().__init__(position=position, other=other, d=d, rotary=rotary)
+        super().__init__(position=int(position), other=int(other), d=int(d), rotary=rotary)
 
     def __repr__(self) -> str:
-        """Say what is shown."""
         kind = "rotary" if self.rotary else "sinusoidal"
         return f"ClockHands({self.position}, {self.other}, d={self.d}, {kind})"

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from typing import Self
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import checked_numbers, checked_rows, float32_bytes
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
+from attncourse.widgets._inputs import checked_numbers, checked_rows, require_same_output
 from attncourse.widgets._origins import mask_of_training
 from attncourse.widgets.two_heads.widget import EXAMPLE_HEADS, EXAMPLE_X
 from attnlib.attention import MultiHeadAttention
@@ -31,7 +29,7 @@ MADE = ("x", "q", "k", "v", "scores", "scaled", "masked", "weights", "heads", "j
 EXAMPLE_W_O = [[1.0, 0, 0, 1], [0, 1, 1, 0], [1, 0, -1, 0], [0, 1, 0, -1]]
 
 
-class Flow(anywidget.AnyWidget):
+class Flow(CourseWidget):
     """Multi-head attention step by step, from the tokens to the output, every number traced.
 
     Each step shows one matrix and the matrices that it is made of. A reader plays or steps, presses
@@ -71,29 +69,22 @@ class Flow(anywidget.AnyWidget):
         num_heads: h at the start; must divide d.
         tokens: T strings; "token 0", "token 1", ... if left out.
         causal: whether looks into the future are forbidden at the start.
-        origin: where the numbers come from, told to the reader: "random (seed 0)", "hand-built",
+        origin: where the numbers come from, shown to the reader: "random (seed 0)", "hand-built",
             "trained (seed 3)". If left out, "hand-built" for L04's example, else "as given".
 
     Raises:
-        TypeError: a matrix left out, or not a tensor of floating point numbers; tokens that aren't
-            strings; causal not a bool.
-        ValueError: shapes that don't fit or are too large, heads that don't divide d, NaN or
-            infinity.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("flow")
-    _css = style_sheet("flow")
+    _esm, _css = browser_files("flow")
     summary = summary_trait(
         "Multi-head attention in eleven steps, from the tokens to the output; any number can be "
         "pressed to see what it was computed from."
     )
 
     tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
-    x = traitlets.Bytes(read_only=True).tag(sync=True)
-    w_q = traitlets.Bytes(read_only=True).tag(sync=True)
-    w_k = traitlets.Bytes(read_only=True).tag(sync=True)
-    w_v = traitlets.Bytes(read_only=True).tag(sync=True)
-    w_o = traitlets.Bytes(read_only=True).tag(sync=True)
+    x = Numbers()
+    w_q, w_k, w_v, w_o = Numbers(), Numbers(), Numbers(), Numbers()
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
@@ -137,11 +128,9 @@ class Flow(anywidget.AnyWidget):
         require_flag("causal", causal)
         origin = "as given" if origin is None else origin
         require_text("origin", origin)
-        fixed: dict[str, object] = {"tokens": names, "T": T, "d": d, "origin": origin}
-        mask = mask_of_training(origin, causal)
-        fixed["trained"] = {"num_heads": num_heads, "causal": mask}
-        set_fixed(self, fixed | {name: float32_bytes(value) for name, value in numbers.items()})
-        super().__init__(num_heads=num_heads, causal=causal, sequence=list(range(T)))
+        trained = {"num_heads": num_heads, "causal": mask_of_training(origin, causal)}
+        start = {"num_heads": num_heads, "causal": causal, "sequence": list(range(T))}
+        super().__init__(tokens=names, T=T, d=d, origin=origin, trained=trained, **numbers, **start)
 
     @classmethod
     def from_module(
@@ -161,10 +150,8 @@ class Flow(anywidget.AnyWidget):
             tokens, causal, origin: as for Flow.
 
         Raises:
-            TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
-            ValueError: x of another shape, a module with fewer heads for keys than for queries or
-                keys of another width, or one whose output isn't what its four matrices make of x;
-                and what Flow raises.
+            TypeError, ValueError: as Flow; the module isn't attnlib's, shares keys between heads or
+                takes them from elsewhere, or does more than its four matrices.
         """
         rows = checked_rows(module, x, "pass its four matrices to Flow(x, w_q, w_k, w_v, w_o)")
         d, h = module.d_model, module.num_heads
@@ -180,22 +167,21 @@ class Flow(anywidget.AnyWidget):
             output, _ = module(rows[None], causal=causal)
             q, k, v = (split_heads(rows[None] @ w, h) for w in (w_q, w_k, w_v))
             heads, _ = scaled_dot_product_attention(q, k, v, causal=causal)
-            gap = (merge_heads(heads) @ w_o - output).abs().max().item()
-        if not gap <= torch.finfo(output.dtype).eps ** 0.5 * (1 + output.abs().max().item()):
-            raise ValueError(
-                "module must do no more than multiply by four matrices and attend, but its output "
-                f"differs from that by {gap:.3g}: does it add a bias, or leave out looks?"
-            )
+            found = merge_heads(heads) @ w_o
+        require_same_output(
+            found,
+            output,
+            "module must do no more than multiply by four matrices and attend, but its output "
+            "differs from that by {}: does it add a bias, or leave out looks?",
+        )
         return cls(rows, w_q, w_k, w_v, w_o, h, tokens, causal=causal, origin=origin)
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         sizes = f"{self.T} tokens, d={self.d}, num_heads={self.num_heads}"
         return f"Flow({sizes}, causal={self.causal}, at {self.matrix})"
 
 
 def _example() -> dict[str, Tensor | None]:
-    """Return the numbers of lesson L04's example."""
     heads = torch.tensor(EXAMPLE_HEADS)  # [h, 3, d, d_k]
     projections = heads.permute(1, 2, 0, 3).flatten(2)  # [h, 3, d, d_k] -> [3, d, h * d_k]
     matrices = [torch.tensor(EXAMPLE_X), *projections, torch.tensor(EXAMPLE_W_O)]

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from attncourse.tasks import names as made_names
+from attncourse.widgets._inputs import spec_of_one_block
 from attnlib.checks import checked_texts, require_text
 from attnlib.model import TransformerModel
-from attnlib.positions import RotaryPositions
 
 WIDEST, MOST_HEADS, MOST_TOKENS, WIDEST_HIDDEN = 32, 8, 40, 8  # what can be seen on a phone
 LONGEST = 16  # tokens of a name, the boundary before it among them
@@ -17,25 +17,8 @@ LOOP = (
 
 
 def checked_form(model: TransformerModel) -> dict[str, Any]:
-    """Return the `spec` of a GPT that the loop can walk through, or raise.
-
-    Raises:
-        TypeError: something else than attnlib's TransformerModel, or parts of one's own.
-        ValueError: several blocks, other positions than learned ones, grouped heads, other norms
-            than before each part, no feed-forward network, other readouts than "next", a model that
-            isn't causal, or one too large to be seen.
-    """
-    if type(model) is not TransformerModel:  # another class may compute something else
-        raise TypeError(f"model must be an attnlib GPT, got {type(model).__name__}: {LOOP}")
-    for part in model.modules():
-        if isinstance(part, RotaryPositions):
-            raise ValueError(f"model must have no rotary positions, got {part}: {LOOP}")
-    try:
-        spec = model.spec()
-    except TypeError as error:
-        raise TypeError(f"model can't be written as plain Python: {error}; {LOOP}") from None
-    if len(spec["blocks"]) != 1:
-        raise ValueError(f"model must have one block, got {len(spec['blocks'])}: {LOOP}")
+    """Return the `spec` of a GPT that the loop can walk through, or raise if it can't."""
+    spec = spec_of_one_block(model, LOOP)
     (block,) = spec["blocks"]
     if block["feed_forward"] is None:
         raise ValueError(f"model must have a feed-forward network, got d_ff=0: {LOOP}")
@@ -101,7 +84,6 @@ def checked_name(name: str, vocabulary: str, boundary: str, most: int) -> str:
 
 
 def _require_small(spec: dict[str, Any]) -> None:
-    """Raise ValueError for a model whose numbers can't all be seen."""
     (block,) = spec["blocks"]
     d = spec["d_model"]
     for name, size, most in (

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-import anywidget
 import traitlets
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
 from attncourse.widgets.gpt_steps.code import LINES, helpers_of, lines_of
 from attncourse.widgets.gpt_steps.model import LONGEST, checked_form, checked_name, checked_tokens
 from attncourse.widgets.head_lab.model import weights_of
@@ -14,7 +12,7 @@ from attnlib.checks import checked_texts, require_text
 from attnlib.model import TransformerModel
 
 
-class GptSteps(anywidget.AnyWidget):
+class GptSteps(CourseWidget):
     """A debugger for a GPT: its forward pass as plain Python, line by line, for one name.
 
     Beside the 25 lines stand their lists: those of the token that is read, the keys and values of
@@ -53,19 +51,15 @@ class GptSteps(anywidget.AnyWidget):
         names: names to choose from; the first is shown.
         vocabulary: a character per token; those of `attncourse.tasks.names` if left out.
         boundary: the token before and after a name.
-        origin: where the weights come from, told to the reader: "random (seed 0)", "trained (seed
+        origin: where the weights come from, shown to the reader: "random (seed 0)", "trained (seed
             3)".
 
     Raises:
-        TypeError: a model that isn't attnlib's or has parts of one's own; names that aren't
-            strings.
-        ValueError: a model that the loop can't walk through (several blocks, rotary positions,
-            grouped heads...), too large, or with NaN or infinity; a vocabulary that doesn't fit; a
-            name with other letters, with none, or too long.
+        TypeError, ValueError: a model that the loop can't walk through, with the reason; another
+            argument isn't as above.
     """
 
-    _esm = browser_code("gpt_steps")
-    _css = style_sheet("gpt_steps")
+    _esm, _css = browser_files("gpt_steps")
     summary = summary_trait(
         "A GPT's forward pass as 25 lines of plain Python, run step by step for one name, with the "
         "numbers that each line reads and makes, and the growing cache of keys and values."
@@ -75,7 +69,7 @@ class GptSteps(anywidget.AnyWidget):
     vocabulary = traitlets.Unicode(read_only=True).tag(sync=True)
     boundary = traitlets.Unicode(read_only=True).tag(sync=True)
     spec = traitlets.Dict(read_only=True).tag(sync=True)
-    weights = traitlets.Bytes(read_only=True).tag(sync=True)
+    weights = Numbers()
     code = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     helpers = traitlets.Unicode(read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
@@ -100,19 +94,17 @@ class GptSteps(anywidget.AnyWidget):
         checked = [
             checked_name(name, tokens, boundary, most) for name in checked_texts("names", names)
         ]
-        fixed: dict[str, object] = {
-            "names": checked,
-            "vocabulary": tokens,
-            "boundary": boundary,
-            "spec": spec,
-            "weights": weights_of(model),
-            "code": lines_of(spec),
-            "helpers": helpers_of(spec),
-            "origin": origin,
-        }
-        set_fixed(self, fixed)
-        super().__init__(name=checked[0])
+        super().__init__(
+            names=checked,
+            vocabulary=tokens,
+            boundary=boundary,
+            spec=spec,
+            weights=weights_of(model),
+            code=lines_of(spec),
+            helpers=helpers_of(spec),
+            origin=origin,
+            name=checked[0],
+        )
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         return f"GptSteps({self.name!r}, token {self.token}, head {self.head}, at {self.line})"

@@ -2,27 +2,30 @@
 
 import math
 from collections.abc import Iterable
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from attncourse.widgets._inputs import checked_numbers, float32_bytes
-from attncourse.widgets.head_atlas.atlas import AtlasLike, ScoresLike
+from attncourse._words import counted
+from attncourse.widgets._inputs import checked_numbers
 from attnlib.checks import checked_list, checked_texts, require_whole_numbers, shape_of
 from attnlib.weight_checks import require_attention
+
+if TYPE_CHECKING:
+    from attncourse.atlas import Atlas, PatternScores
 
 MOST_HEADS, MOST_TOKENS = 1024, 1024  # that a page can hold as buttons
 MOST_BYTES = 10_000_000  # of maps and rows; compressed and as text they are a file of that size
 NO_KEY = 2**16 - 1
 
 
-def state_of(atlas: AtlasLike, layers: Iterable[int] | None) -> dict[str, object]:
-    """Return the fixed traits of a HeadAtlas.
+def state_of(atlas: "Atlas", layers: Iterable[int] | None) -> dict[str, Any]:
+    """Return the fixed traits of a HeadAtlas; raises what HeadAtlas raises."""
+    from attncourse.atlas import Atlas  # which imports the widgets to write files
 
-    Raises:
-        TypeError, ValueError: as HeadAtlas.
-    """
-    if not isinstance(atlas, AtlasLike):
+    if not isinstance(atlas, Atlas):
         raise TypeError(
             f"atlas must be an Atlas, got {type(atlas).__name__}: "
             "attncourse.atlas.of(model, texts) makes one"
@@ -32,7 +35,8 @@ def state_of(atlas: AtlasLike, layers: Iterable[int] | None) -> dict[str, object
     size = _checked_size(atlas, len(names), len(tokens))
     chosen = _checked_layers(layers, len(names))
     L, h, T, cells, k = size
-    _require_room(len(chosen), size, has_values=atlas.value_norms is not None)
+    norms = atlas.value_norms
+    _require_room(len(chosen), size, has_values=norms is not None)
     scores = {name: _checked_scores(name, each, L, h) for name, each in atlas.scores.items()}
     if not scores:
         raise ValueError("scores must hold at least one pattern, got none")
@@ -48,16 +52,16 @@ def state_of(atlas: AtlasLike, layers: Iterable[int] | None) -> dict[str, object
         "cells": cells,
         "k": k,
         "causal": bool(atlas.causal),
-        "patterns": [_told(name, each, chosen) for name, each in atlas.scores.items()],
-        "scores": float32_bytes(torch.stack([each[:, chosen] for each in scores.values()])),
-        "maps": _map_bytes(atlas.maps[chosen]),
-        "top_keys": _key_bytes(atlas.top_keys[chosen], T),
-        "top_weights": _uint16_bytes((weights * (2**16 - 1)).round()),
-        "value_norms": _norm_bytes(atlas.value_norms, chosen),
+        "patterns": [_entry(name, each, chosen) for name, each in atlas.scores.items()],
+        "scores": torch.stack([each[:, chosen] for each in scores.values()]),
+        "maps": _packed_maps(atlas.maps[chosen]),
+        "top_keys": _packed_keys(atlas.top_keys[chosen], T),
+        "top_weights": (weights * (2**16 - 1)).round(),
+        "value_norms": b"" if norms is None else _within("value_norms", norms[chosen], math.inf),
     }
 
 
-def _checked_size(atlas: AtlasLike, L: int, T: int) -> tuple[int, int, int, int, int]:
+def _checked_size(atlas: "Atlas", L: int, T: int) -> tuple[int, int, int, int, int]:
     """Return L, h, T, cells and k, or raise ValueError unless all tensors have them."""
     if atlas.maps.dim() != 4 or 0 in atlas.maps.shape:
         raise ValueError(f"maps must have shape [L, h, cells, cells], got {shape_of(atlas.maps)}")
@@ -81,12 +85,11 @@ def _checked_size(atlas: AtlasLike, L: int, T: int) -> tuple[int, int, int, int,
 
 
 def _checked_layers(layers: Iterable[int] | None, L: int) -> list[int]:
-    """Return the layers that are shown, or raise unless the atlas has each, once."""
     if layers is None:
         return list(range(L))
     chosen = checked_list("layers", layers)
     for layer in chosen:
-        if isinstance(layer, bool) or not isinstance(layer, int):
+        if isinstance(layer, bool) or not isinstance(layer, Integral):
             raise TypeError(f"layers must be whole numbers, got {type(layer).__name__} ({layer!r})")
         if not 0 <= layer < L:
             raise ValueError(f"layers must be of 0 to {L - 1} (0-based), got {layer}")
@@ -96,7 +99,6 @@ def _checked_layers(layers: Iterable[int] | None, L: int) -> list[int]:
 
 
 def _require_room(L: int, size: tuple[int, int, int, int, int], *, has_values: bool) -> None:
-    """Raise ValueError if a page couldn't hold so many heads, tokens or bytes."""
     _, h, T, cells, k = size
     each = cells**2 + T * k * 4 + (T * 4 if has_values else 0)  # bytes of a head
     fewer = f"HeadAtlas(atlas, layers=range({max(1, min(MOST_HEADS, MOST_BYTES // each) // h)}))"
@@ -116,7 +118,7 @@ def _require_room(L: int, size: tuple[int, int, int, int, int], *, has_values: b
         )
 
 
-def _checked_scores(name: str, scores: ScoresLike, L: int, h: int) -> Tensor:
+def _checked_scores(name: str, scores: "PatternScores", L: int, h: int) -> Tensor:
     """Return mean, spread and baseline of a pattern as float32 [3, L, h], or raise."""
     parts = []
     for part in ("mean", "spread", "baseline"):
@@ -127,12 +129,12 @@ def _checked_scores(name: str, scores: ScoresLike, L: int, h: int) -> Tensor:
     return torch.stack(parts)
 
 
-def _told(name: str, scores: ScoresLike, layers: list[int]) -> dict[str, object]:
+def _entry(name: str, scores: "PatternScores", layers: list[int]) -> dict[str, object]:
     """Return what the browser needs of a pattern besides its numbers."""
     offsets = [] if scores.offsets is None else scores.offsets[layers].flatten().tolist()
     lower = name == "entropy"  # the lower, the more a head has found
-    told = {"name": name, "rule": scores.rule, "texts": scores.texts, "rows": scores.rows}
-    return told | {"lower": lower, "offsets": offsets}
+    entry = {"name": name, "rule": scores.rule, "texts": scores.texts, "rows": scores.rows}
+    return entry | {"lower": lower, "offsets": offsets}
 
 
 def _within(name: str, value: Tensor, most: float) -> Tensor:
@@ -144,51 +146,34 @@ def _within(name: str, value: Tensor, most: float) -> Tensor:
     return numbers.clamp(max=most)
 
 
-def _map_bytes(maps: Tensor) -> bytes:
-    """Return shares as uint8, the square root of each in steps of 1/255."""
+def _packed_maps(maps: Tensor) -> Tensor:
+    """Return the square roots of shares in steps of 1/255."""
     try:
         shares = require_attention(maps)
     except ValueError as error:
         raise ValueError(f"maps of the atlas: {error}") from None
-    return bytes((shares.clamp(max=1).sqrt() * 255).round().to(torch.uint8).numpy().tobytes())
+    return (shares.clamp(max=1).sqrt() * 255).round()
 
 
-def _key_bytes(keys: Tensor, T: int) -> bytes:
-    """Return keys as uint16, none as the largest of them."""
+def _packed_keys(keys: Tensor, T: int) -> Tensor:
+    """Return keys with `NO_KEY` in place of -1."""
     require_whole_numbers("top_keys", keys)
     low, high = int(keys.min()), int(keys.max())
     if low < -1 or high >= T:
         raise ValueError(f"top_keys must be from 0 to {T - 1}, or -1 for none, got {low} to {high}")
-    return _uint16_bytes(keys.cpu().masked_fill(keys.cpu() < 0, NO_KEY))
+    return keys.masked_fill(keys < 0, NO_KEY)
 
 
-def _norm_bytes(norms: Tensor | None, layers: list[int]) -> bytes:
-    """Return the lengths of values as float32, or nothing."""
-    if norms is None:
-        return b""
-    return float32_bytes(_within("value_norms", norms[layers], math.inf))
-
-
-def _uint16_bytes(numbers: Tensor) -> bytes:
-    """Return whole numbers row by row as little-endian uint16."""
-    return bytes(numbers.contiguous().numpy().astype("<u2").tobytes())
-
-
-def _about(atlas: AtlasLike, layers: list[int], T: int) -> list[str]:
+def _about(atlas: "Atlas", layers: list[int], T: int) -> list[str]:
     """Return sentences that say which heads and which texts these are."""
     L, h = atlas.maps.shape[:2]
-    heads = f"{_many(L, 'layer')} of {_many(h, 'head')}"
+    heads = f"{counted(L, 'layer')} of {counted(h, 'head')}"
     if len(layers) < L:
-        heads += f", {_many(len(layers), 'layer')} of them shown"
+        heads += f", {counted(len(layers), 'layer')} of them shown"
     together = sum(map(len, atlas.texts))
-    texts = f"{_many(len(atlas.texts), 'text')} ({_many(together, 'token')})"
+    texts = f"{counted(len(atlas.texts), 'text')} ({counted(together, 'token')})"
     which = f"text {atlas.shown + 1}" if len(atlas.texts) > 1 else "the text"
     return [
         f"{heads}; scores are of {texts}.",
-        f"Maps and rows are of {which}, {_many(T, 'token')} long.",
+        f"Maps and rows are of {which}, {counted(T, 'token')} long.",
     ]
-
-
-def _many(number: int, thing: str) -> str:
-    """Return a number of things in words."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

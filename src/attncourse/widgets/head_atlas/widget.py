@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import anywidget
 import traitlets
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
 from attncourse.widgets._standalone import standalone_page
-from attncourse.widgets.head_atlas.atlas import AtlasLike
 from attncourse.widgets.head_atlas.notes import notes_of
 from attncourse.widgets.head_atlas.state import state_of
 
+if TYPE_CHECKING:
+    from attncourse.atlas import Atlas
 
-class HeadAtlas(anywidget.AnyWidget):
+
+class HeadAtlas(CourseWidget):
     """All heads of a model as small maps: sorted and filtered by a score, looked at, compared.
 
     In a notebook::
@@ -58,13 +59,11 @@ class HeadAtlas(anywidget.AnyWidget):
 
     Raises:
         TypeError: `atlas` isn't an Atlas, or its tensors aren't dense numbers.
-        ValueError: tensors of the atlas that don't fit each other or aren't attention, NaN or
-            infinity, layers that it hasn't, or more than a page can hold: 1,024 heads, 1,024
-            tokens, and 10 MB of maps and rows.
+        ValueError: its tensors don't fit each other or aren't attention, it lacks the layers, or it
+            is more than a page can hold: 1,024 heads, 1,024 tokens, 10 MB of maps and rows.
     """
 
-    _esm = browser_code("head_atlas")
-    _css = style_sheet("head_atlas")
+    _esm, _css = browser_files("head_atlas")
     summary = summary_trait(
         "A map of every head of a model, to be sorted by what the heads do, and each head's rows."
     )
@@ -80,11 +79,10 @@ class HeadAtlas(anywidget.AnyWidget):
     k = traitlets.Int(read_only=True).tag(sync=True)
     causal = traitlets.Bool(read_only=True).tag(sync=True)
     patterns = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
-    scores = traitlets.Bytes(read_only=True).tag(sync=True)
-    maps = traitlets.Bytes(read_only=True).tag(sync=True)
-    top_keys = traitlets.Bytes(read_only=True).tag(sync=True)
-    top_weights = traitlets.Bytes(read_only=True).tag(sync=True)
-    value_norms = traitlets.Bytes(read_only=True).tag(sync=True)
+    scores = Numbers()
+    maps = Numbers("u1")
+    top_keys, top_weights = Numbers("<u2"), Numbers("<u2")
+    value_norms = Numbers()
 
     score = traitlets.Int(0).tag(sync=True)
     order = traitlets.Enum(("layers", "highest", "lowest"), "layers").tag(sync=True)
@@ -95,11 +93,12 @@ class HeadAtlas(anywidget.AnyWidget):
     lifted = traitlets.Bool(False).tag(sync=True)
     valued = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, atlas: AtlasLike, *, layers: Iterable[int] | None = None) -> None:
-        set_fixed(self, state_of(atlas, layers))
+    def __init__(self, atlas: "Atlas", *, layers: Iterable[int] | None = None) -> None:
+        state = state_of(atlas, layers)
         self._atlas = atlas
         # In a cell of many tokens a weight that belongs to one of them alone is faint.
-        super().__init__(token=self.T - 1, lifted=self.T > self.cells)
+        start = {"token": len(state["tokens"]) - 1, "lifted": state["T"] > state["cells"]}
+        super().__init__(**state, **start)
 
     def save_html(self, path: str | Path) -> None:
         """Write this atlas, as it stands, into one HTML file that needs no Python and no network.
@@ -115,5 +114,4 @@ class HeadAtlas(anywidget.AnyWidget):
         Path(path).write_text(page, encoding="utf-8", newline="\n")
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         return f"HeadAtlas({self.name!r}, {len(self.layers)} x {self.h} heads, {self.T} tokens)"

@@ -13,6 +13,7 @@ from attnlib.attention import MultiHeadAttention
 from attnlib.checks import checked_texts, require_divisible, require_text
 
 MOST_RULED_TOKENS = 16  # also the width of a hand-built head: one column for each place
+RULES = ("previous token", "same word", "first token")
 STRENGTH = 5.0  # the score of the token that a rule wants; all others have 0
 
 
@@ -24,7 +25,7 @@ class HeadSource:
         name: what stands on the tab: "trained".
         q: projected queries [T, d], all heads side by side.
         k: projected keys [T, d].
-        origin: where they come from, told to the reader: "random (seed 0)", "trained (seed 3)".
+        origin: where they come from, shown to the reader: "random (seed 0)", "trained (seed 3)".
         num_heads: the number of heads at the start; if left out, as many as `heads` has names, or
             the largest of 4, 3, 2, 1 that divides d. Of trained ones, what they were trained with.
         heads: what each of those heads is called, if anything.
@@ -60,17 +61,20 @@ class HeadSource:
             name: what stands on the tab.
 
         Raises:
-            TypeError: tokens or rules that aren't strings.
-            ValueError: no tokens or too many; no rules, one that isn't known, or one twice.
+            TypeError, ValueError: tokens or rules that aren't as above.
         """
         tokens, rules = checked_texts("tokens", tokens), checked_texts("rules", rules)
-        require_few("tokens", tokens)
+        if len(tokens) > MOST_RULED_TOKENS:
+            raise ValueError(
+                f"tokens must be at most {MOST_RULED_TOKENS} for hand-built heads, got "
+                f"{len(tokens)}: each has a column for every place"
+            )
         for rule in rules:
             if rule not in RULES:
                 raise ValueError(f"rules must be of {sorted(RULES)}, got {rule!r}")
         if len(set(rules)) < len(rules):
             raise ValueError(f"rules must each come once, got {rules}")
-        q, k = zip(*(RULES[rule](tokens) for rule in rules), strict=True)
+        q, k = zip(*(_ruled(rule, tokens) for rule in rules), strict=True)
         together = torch.cat(q, dim=1), torch.cat(k, dim=1)  # [T, 16 * heads]
         return cls(name, *together, origin="hand-built", heads=rules, rules=True)
 
@@ -101,12 +105,7 @@ class HeadSource:
         return cls(name, q, k, origin, module.num_heads)
 
     def checked(self, T: int, causal: bool) -> tuple[Tensor, Tensor, dict[str, object]]:
-        """Return q and k as float32 [T, d], and what the browser is told of them, or raise.
-
-        Args:
-            T: the number of tokens.
-            causal: the explorer's mask at the start.
-        """
+        """Return q and k as float32 [T, d], and what the browser gets beside them, or raise."""
         for name in ("name", "origin"):
             require_text(name, getattr(self, name))
         q, k = checked_queries_and_keys(self.q, self.k, T)
@@ -123,39 +122,22 @@ class HeadSource:
         require_divisible(d, num_heads)
         if heads and len(heads) != num_heads:
             raise ValueError(f"heads must name all {num_heads} heads, got {len(heads)} names")
-        told = {"name": self.name, "origin": self.origin, "d": d, "num_heads": num_heads}
-        return q, k, told | {"heads": heads, "rules": self.rules, "causal": mask}
+        entry = {"name": self.name, "origin": self.origin, "d": d, "num_heads": num_heads}
+        return q, k, entry | {"heads": heads, "rules": self.rules, "causal": mask}
 
 
-def require_few(name: str, tokens: Sequence[str]) -> None:
-    """Raise ValueError if hand-built heads have no columns for so many tokens."""
-    if len(tokens) > MOST_RULED_TOKENS:
-        raise ValueError(
-            f"{name} must be at most {MOST_RULED_TOKENS} for hand-built heads, got {len(tokens)}: "
-            "each has a column for every place"
-        )
-
-
-def _previous_token(tokens: Sequence[str]) -> tuple[Tensor, Tensor]:
+def _ruled(rule: str, tokens: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """Return q and k [T, 16] whose scores are `STRENGTH` where the rule wants, 0 elsewhere."""
     places = list(range(len(tokens)))
-    return _ask([None, *places[:-1]]), _one_hot(places)
-
-
-def _same_word(tokens: Sequence[str]) -> tuple[Tensor, Tensor]:
     words = [token.lower() for token in tokens]
-    numbers: list[int | None] = [words.index(word) for word in words]
-    return _ask(numbers), _one_hot(numbers)
-
-
-def _first_token(tokens: Sequence[str]) -> tuple[Tensor, Tensor]:
-    return _ask([0 for _ in tokens]), _one_hot(list(range(len(tokens))))
-
-
-RULES = {
-    "previous token": _previous_token,
-    "same word": _same_word,
-    "first token": _first_token,
-}
+    numbers = [words.index(word) for word in words]
+    columns: dict[str, tuple[Sequence[int | None], Sequence[int | None]]] = {
+        "previous token": ([None, *places[:-1]], places),
+        "same word": (numbers, numbers),
+        "first token": ([0 for _ in tokens], places),
+    }
+    wanted, own = columns[rule]
+    return STRENGTH * MOST_RULED_TOKENS**0.5 * _one_hot(wanted), _one_hot(own)
 
 
 def _one_hot(columns: Sequence[int | None]) -> Tensor:
@@ -165,11 +147,6 @@ def _one_hot(columns: Sequence[int | None]) -> Tensor:
         if column is not None:
             row[column] = 1.0
     return rows
-
-
-def _ask(columns: Sequence[int | None]) -> Tensor:
-    """Return queries [T, 16] whose scores with the keys of these columns are `STRENGTH`."""
-    return STRENGTH * MOST_RULED_TOKENS**0.5 * _one_hot(columns)
 
 
 def _require_plain_heads(module: MultiHeadAttention) -> None:

@@ -8,11 +8,9 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import float32_bytes, require_light, require_within
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
+from attncourse.widgets._inputs import FEWER_COLUMNS, require_light, require_within
 from attncourse.widgets._origins import departure, said_of
-from attncourse.widgets._queries_and_keys import QueriesAndKeys
 from attncourse.widgets.head_explorer.sources import HeadSource
 from attnlib.attention import MultiHeadAttention
 from attnlib.checks import checked_list, checked_texts, require_count, require_flag
@@ -22,7 +20,7 @@ MOST_WEIGHTS = 2**25  # of all heads; the browser computes them in some seconds
 SUMMARY = "Maps of what every head looks at, with a slider over the number of heads."
 
 
-class HeadExplorer(QueriesAndKeys):
+class HeadExplorer(CourseWidget):
     """All heads as heatmaps, with a slider over the number of heads.
 
     The browser cuts the columns of q and k into heads and computes every head's weights
@@ -57,7 +55,7 @@ class HeadExplorer(QueriesAndKeys):
         source (int): the chosen tab.
         num_heads (int): into how many heads the d columns are cut.
         causal (bool): whether no query may look to the right.
-        to_largest (bool): whether colors run to the largest weight that is to be seen, not to 1.
+        to_largest (bool): whether colors run to the largest weight that is shown, not to 1.
         head (int): the enlarged head, 0-based as in `weights[:, head]`.
         pinned (int): a head that stands beside it; -1 for none.
         token (int): the token whose row is shown in all heads.
@@ -78,21 +76,23 @@ class HeadExplorer(QueriesAndKeys):
         causal: whether the causal mask is on at the start.
         token: the token whose row is shown at the start, by its place, or by itself where it stands
             once; the last if left out.
-        origin: where the weights come from, told to the reader: "random (seed 0)",
+        origin: where the weights come from, shown to the reader: "random (seed 0)",
             "hand-built", "trained (seed 3)".
 
     Raises:
-        TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers.
-        ValueError: no tokens or too many, shapes that don't fit or are too large, NaN or infinity,
-            a number of heads that doesn't divide d, or a token that isn't there, or twice.
+        TypeError, ValueError: an argument isn't as above, q or k hold NaN or infinity, or the
+            token isn't there, or twice.
     """
 
-    _esm = browser_code("head_explorer")
-    _css = style_sheet("head_explorer")
+    _esm, _css = browser_files("head_explorer")
     summary = summary_trait(SUMMARY)
 
+    tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    q, k = Numbers(), Numbers()
+    T = traitlets.Int(read_only=True).tag(sync=True)
+    d = traitlets.Int(read_only=True).tag(sync=True)
+    origin = traitlets.Unicode(read_only=True).tag(sync=True)
     sources = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
-
     source = traitlets.Int(0).tag(sync=True)
     num_heads = traitlets.Int(1).tag(sync=True)
     causal = traitlets.Bool(False).tag(sync=True)
@@ -132,9 +132,8 @@ class HeadExplorer(QueriesAndKeys):
             causal, token: as for HeadExplorer.
 
         Raises:
-            TypeError: sources that aren't HeadSources; and what HeadExplorer raises.
-            ValueError: no sources, two of one name, or rules made of other tokens; and what
-                HeadExplorer raises, for all sources.
+            TypeError, ValueError: as HeadExplorer, for all sources; two sources have one name, or
+                one follows rules for other tokens.
         """
         explorer = cls.__new__(cls)  # not by __init__, which takes one q and one k
         explorer._start(tokens, _checked_sources(sources), causal, token)
@@ -154,16 +153,11 @@ class HeadExplorer(QueriesAndKeys):
         """Explore the heads of an attnlib attention on one sequence.
 
         Args:
-            module: its projections W_q and W_k make q and k; the slider starts at its head count.
-                Not one with grouped heads, whose k has fewer columns than q: there is no slider
-                that cuts both alike.
-            x: the module's input, [T, d] or [1, T, d].
+            module, x: as for `HeadSource.from_module`.
             tokens, causal, token, origin: as for HeadExplorer.
 
         Raises:
-            TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
-            ValueError: x of another shape, a module with grouped heads or other keys than x; and
-                what HeadExplorer raises.
+            TypeError, ValueError: as `HeadSource.from_module` and HeadExplorer.
         """
         source = HeadSource.from_module("as given", module, x, origin=origin)
         return cls.of_sources(tokens, [source], causal=causal, token=token)
@@ -175,32 +169,34 @@ class HeadExplorer(QueriesAndKeys):
         causal: bool,
         token: int | str | None,
     ) -> None:
-        """Check and set what is fixed, then begin with the first source."""
         tokens = checked_texts("tokens", tokens)
         require_flag("causal", causal)
         T = len(tokens)
-        q, k, told = zip(*(source.checked(T, causal) for source in sources), strict=True)
-        widths = [each["d"] for each in told]
-        require_light(
-            f"q and k [T={T}, d={sum(widths)}]",
-            2 * T * sum(widths),
-            "take a part of the sequence, or some heads' columns of q and k",
-        )
+        q, k, entries = zip(*(source.checked(T, causal) for source in sources), strict=True)
+        widths = [entry["d"] for entry in entries]
+        width = sum(widths)
+        require_light(f"q and k [T={T}, d={width}]", 2 * T * width, FEWER_COLUMNS)
         for d in widths:
             _require_quick(T, d)
         for source, made in zip(sources, q, strict=True):
             if source.rules:
                 _require_same_rules(tokens, source, made)
-        fixed = {"tokens": tokens, "T": T, "d": widths[0], "origin": told[0]["origin"]}
-        fixed |= {"sources": list(told)}
-        fixed |= {"q": b"".join(map(float32_bytes, q)), "k": b"".join(map(float32_bytes, k))}
-        fixed["summary"] = f"{SUMMARY} {said_of(told[0]['origin'], '')}"
-        place = _place_of(token, tokens)
-        set_fixed(self, fixed)
-        super().__init__(num_heads=told[0]["num_heads"], token=place, causal=causal)
+        first = entries[0]
+        super().__init__(
+            tokens=tokens,
+            q=torch.cat([each.flatten() for each in q]),
+            k=torch.cat([each.flatten() for each in k]),
+            T=T,
+            d=first["d"],
+            origin=first["origin"],
+            sources=list(entries),
+            summary=f"{SUMMARY} {said_of(first['origin'], '')}",
+            num_heads=first["num_heads"],
+            token=_place_of(token, tokens),
+            causal=causal,
+        )
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         d = self.sources[self.source]["d"]
         return f"HeadExplorer({self.T} tokens, d={d}, num_heads={self.num_heads})"
 
@@ -238,7 +234,7 @@ def _place_of(token: int | str | None, tokens: Sequence[str]) -> int:
     if not isinstance(token, str):
         require_count("token", token)
         require_within("token", token, 0, len(tokens) - 1)
-        return token
+        return int(token)
     places = [i for i, other in enumerate(tokens) if other == token]
     if len(places) != 1:
         found = f"stands at {places}: give its place" if places else "isn't among them"
@@ -247,7 +243,6 @@ def _place_of(token: int | str | None, tokens: Sequence[str]) -> int:
 
 
 def _checked_sources(sources: Iterable[HeadSource]) -> list[HeadSource]:
-    """Return sources as a list, or raise unless they are at least one, each of its own name."""
     sources = checked_list("sources", sources)
     for source in sources:
         if not isinstance(source, HeadSource):
@@ -261,7 +256,6 @@ def _checked_sources(sources: Iterable[HeadSource]) -> list[HeadSource]:
 
 
 def _require_same_rules(tokens: Sequence[str], source: HeadSource, q: Tensor) -> None:
-    """Raise ValueError if rules were applied to other tokens than these."""
     if not torch.equal(HeadSource.by_rules(tokens, source.heads).q, q):
         raise ValueError(
             f"sources[{source.name!r}] must be built by rules from the explorer's tokens, got one "
@@ -270,7 +264,6 @@ def _require_same_rules(tokens: Sequence[str], source: HeadSource, q: Tensor) ->
 
 
 def _require_quick(T: int, d: int) -> None:
-    """Raise ValueError if the browser would have too much to compute or to draw."""
     way = "take a part of the sequence, or draw it whole with attnlib.heatmap and plot_long_heads"
     if T > MOST_TOKENS:
         raise ValueError(f"tokens must be at most {MOST_TOKENS}, got {T}: {way}")

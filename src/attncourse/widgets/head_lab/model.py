@@ -3,40 +3,23 @@
 from typing import Any
 
 from attncourse.tasks import concord
-from attncourse.widgets._inputs import checked_numbers, float32_bytes, require_light
+from attncourse.widgets._inputs import (
+    checked_numbers,
+    float32_bytes,
+    require_light,
+    spec_of_one_block,
+)
 from attnlib.model import TaskSizes, TransformerModel
-from attnlib.positions import RotaryPositions
 
 BROWSER = (
     "the browser has learned positions (no rotary ones), LayerNorm and RMSNorm, grouped heads, "
-    "feed-forward networks with GELU, and no dropout"
+    "feed-forward networks with GELU, no dropout, and one block, whose heads are shown"
 )
 
 
 def checked_form(model: TransformerModel) -> dict[str, Any]:
-    """Return the `spec` of a model that HeadLab can train, or raise.
-
-    Raises:
-        TypeError: something else than attnlib's TransformerModel, also a subclass; or parts of
-            one's own.
-        ValueError: other positions than learned ones, another activation than the exact GELU, a
-            norm without gain, dropout, several layers, or another task than Concord.
-    """
-    if type(model) is not TransformerModel:  # another class may compute something else
-        raise TypeError(
-            f"model must be an attnlib TransformerModel, got {type(model).__name__}: {BROWSER}"
-        )
-    for part in model.modules():
-        if isinstance(part, RotaryPositions):
-            raise ValueError(f"model must have no rotary positions, got {part}: {BROWSER}")
-    try:
-        spec = model.spec()
-    except TypeError as error:
-        raise TypeError(f"model can't be built in a browser: {error}; {BROWSER}") from None
-    if len(spec["blocks"]) != 1:
-        raise ValueError(
-            f"model must have one layer, whose heads are shown, got {len(spec['blocks'])} blocks"
-        )
+    """Return the `spec` of a model that HeadLab can train, or raise if it can't."""
+    spec = spec_of_one_block(model, BROWSER)
     (block,) = spec["blocks"]
     for name in ("attention_dropout", "dropout"):
         if block[name]:
@@ -52,8 +35,7 @@ def checked_form(model: TransformerModel) -> dict[str, Any]:
 def weights_of(model: TransformerModel) -> bytes:
     """Return all weights as float32, one parameter after the other, in the order of `state_dict`.
 
-    Raises:
-        ValueError: too many numbers for a page, or one that isn't finite.
+    Raises ValueError for too many numbers for a page, or one that isn't finite.
     """
     state = model.state_dict()
     count = sum(x.numel() for x in state.values())
@@ -71,21 +53,16 @@ def counts_of(spec: dict[str, Any], offered: list[int]) -> list[int]:
 
 
 def _require_known(spec: dict[str, Any]) -> None:
-    """Raise ValueError where a model has parts that the browser lacks."""
     (block,) = spec["blocks"]
-    parts = {"final_norm": spec["final_norm"], "feed_forward": block["feed_forward"]}
-    parts |= {f"norms[{i}]": norm for i, norm in enumerate(block["norms"])}
-    found: dict[str, Any] = {name: spec[name] for name in ("positions", "tied") if name in spec}
+    parts = {"": spec, "final_norm.": spec["final_norm"], "feed_forward.": block["feed_forward"]}
+    parts |= {f"norms[{i}].": norm for i, norm in enumerate(block["norms"])}
     for place, part in parts.items():
-        for name in ("activation", "gain"):
+        for name in ("positions", "tied", "activation", "gain"):
             if part is not None and name in part:
-                found[f"{place}.{name}"] = part[name]
-    for name, value in found.items():
-        raise ValueError(f"model must have no {name}={value!r}: {BROWSER}")
+                raise ValueError(f"model must have no {place}{name}={part[name]!r}: {BROWSER}")
 
 
 def _require_concord(spec: dict[str, Any]) -> None:
-    """Raise ValueError unless a model reads Concord's words and answers its questions."""
     wanted = TaskSizes.of(concord)
     fits = (
         spec["vocabulary_size"] == wanted.vocabulary_size

@@ -4,13 +4,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import anywidget
 import traitlets
 
+from attncourse._words import counted
 from attncourse.tasks import concord
 from attncourse.training import RECIPES
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
 from attncourse.widgets._inputs import require_one_of, require_within
 from attncourse.widgets._known_digests import known_digests
 from attncourse.widgets.head_lab.model import checked_form, counts_of, weights_of
@@ -21,6 +20,10 @@ from attnlib.model import TransformerModel
 OURS = json.loads((Path(__file__).parent / "sharing.json").read_text(encoding="utf-8"))
 COUNTS = [1, 2, 4, 8, 16]
 SMALL_COUNTS = [1, 2, 4]
+SUMMARY = (
+    "A small model is trained in the browser with 1, 2, 4, 8 or 16 heads; one sees its loss, "
+    "which answers it gets right, and where each head looks."
+)
 SMALL_SUMMARY = (
     "A small model is trained in the browser with 1, 2 or 4 heads; one sees what it answers about "
     "a verb's subject and its object, how often it is right, and where each head looks from there."
@@ -28,7 +31,7 @@ SMALL_SUMMARY = (
 SYMBOLS = [4, 8, 16]
 STEPS = [400, 1200, 3000]
 MOST_SEEDS = 1000  # what a reader can tell apart
-HELD_OUT = 300  # sentences; the browser is asked about them again and again while it trains
+HELD_OUT = 300  # sentences, on which the browser evaluates again and again while it trains
 SENTENCE = "the big king gave a very strange sister their nephew ."
 
 # The tasks with two needs. A browser learns them from small batches in seconds; with this learning
@@ -40,7 +43,7 @@ NEEDS = {
 TASKS = ["concord", *NEEDS]
 
 
-class HeadLab(anywidget.AnyWidget):
+class HeadLab(CourseWidget):
     """A small model learns a language in the reader's browser, with 1 to 16 heads.
 
     The reader chooses a number of heads and presses Train. Loss, right answers and every head's
@@ -101,21 +104,12 @@ class HeadLab(anywidget.AnyWidget):
             shows Concord alone.
 
     Raises:
-        TypeError: a number that isn't one; a sentence that isn't text; muted that's no list; mlp or
-            small that's neither True nor False; a model that isn't attnlib's own, or has parts that
-            aren't.
-        ValueError: another number of heads, symbols or steps; another task; a
-            seed that's too large; words that are no sentence of the language, with what may stand
-            there; a head that no model has; a model for another task, or one that the browser can't
-            train, with what came; a model for the smallest form; from_weights without a model.
+        TypeError, ValueError: an argument isn't as above, with what may stand there; a model that
+            the browser can't train, with the reason.
     """
 
-    _esm = browser_code("head_lab")
-    _css = style_sheet("head_lab")
-    summary = summary_trait(
-        "A small model is trained in the browser with 1, 2, 4, 8 or 16 heads; one sees its loss, "
-        "which answers it gets right, and where each head looks."
-    )
+    _esm, _css = browser_files("head_lab")
+    summary = summary_trait(SUMMARY)
 
     counts = traitlets.List(traitlets.Int(), COUNTS, read_only=True).tag(sync=True)
     small = traitlets.Bool(False, read_only=True).tag(sync=True)
@@ -167,46 +161,48 @@ class HeadLab(anywidget.AnyWidget):
         if from_weights and model is None:
             raise ValueError("from_weights must be False without a model, got True")
         recipe = RECIPES["concord"]
-        set_fixed(self, {"recipe": recipe.as_json(), "digests": known_digests(recipe.name)})
-        if small:
-            set_fixed(self, {"small": True, "counts": SMALL_COUNTS, "summary": SMALL_SUMMARY})
+        counts, weights = SMALL_COUNTS if small else COUNTS, b""
         if model is None:
             own = TransformerModel.of_sizes(recipe.task, **{**recipe.model, "num_heads": 1})
-            set_fixed(self, {"spec": own.spec()})
+            spec = own.spec()
         else:
-            spec = checked_form(model)
+            spec, weights = checked_form(model), weights_of(model)
             counts = counts_of(spec, COUNTS)
-            set_fixed(self, {"spec": spec, "counts": counts, "weights": weights_of(model)})
         if num_heads is None:
-            (block,) = self.spec["blocks"]
+            (block,) = spec["blocks"]
             num_heads = block["num_heads"]
         numbers = {"num_heads": num_heads, "symbols": symbols, "steps": steps, "seed": seed}
         for name, value in numbers.items():
             require_count(name, value)
         require_within("seed", seed, 0, MOST_SEEDS - 1)
-        require_one_of("num_heads", num_heads, self.counts)
+        require_one_of("num_heads", num_heads, counts)
         require_one_of("task", task, ["concord"] if small or model is not None else TASKS)
         require_one_of("symbols", symbols, SYMBOLS)
         require_one_of("steps", steps, STEPS)
         super().__init__(
+            counts=counts,
+            small=small,
+            weights=weights,
+            spec=spec,
+            recipe=recipe.as_json(),
+            digests=known_digests(recipe.name),
+            summary=SMALL_SUMMARY if small else SUMMARY,
             task=task,
             mlp=mlp,
             from_weights=from_weights,
             sentence=_checked_sentence(sentence),
-            muted=_checked_heads(muted, self.counts[-1]),
+            muted=_checked_heads(muted, counts[-1]),
             **numbers,
         )
 
     def __repr__(self) -> str:
-        """Say what is shown."""
         state = "trained" if self.trained else "not trained"
         task = "" if self.task == "concord" else f"{self.task}, "
-        heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"
+        heads = counted(self.num_heads, "head")
         return f"HeadLab({task}{heads}, seed {self.seed}, {state}, muted={self.muted})"
 
 
 def _checked_sentence(sentence: str) -> str:
-    """Return a sentence as Concord writes it, or raise if it is none of Concord."""
     require_text("sentence", sentence)
     try:
         return str(concord.read(sentence))
@@ -215,7 +211,6 @@ def _checked_sentence(sentence: str) -> str:
 
 
 def _checked_heads(muted: Sequence[int], most: int) -> list[int]:
-    """Return heads in order, each once, or raise if no model has one of them."""
     heads = checked_list("muted", muted)
     for head in heads:
         require_count("each of muted", head)

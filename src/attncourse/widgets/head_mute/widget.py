@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from typing import Self
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
 from attncourse.widgets._inputs import (
     checked_numbers,
     checked_rows,
-    float32_bytes,
     require_light,
+    require_same_output,
     require_within,
 )
 from attnlib.attention import MultiHeadAttention
@@ -23,7 +21,7 @@ from attnlib.checks import checked_texts, require_count, require_text, shape_of
 MOST_HEADS, WIDEST = 16, 128  # more can't be told apart in a drawing
 
 
-class HeadMute(anywidget.AnyWidget):
+class HeadMute(CourseWidget):
     """One token's output as stacked bars, a color a head; heads are ticked off one by one.
 
     A head is a term in a sum, output = sum over heads of head_i W_o^(i) + bias, so muting it is
@@ -49,25 +47,21 @@ class HeadMute(anywidget.AnyWidget):
         tokens: T strings.
         labels: h strings; "head 1", "head 2", ... if left out.
         token: the token that is shown at the start.
-        origin: where the numbers come from, told to the reader: "random (seed 3)", "hand-built",
+        origin: where the numbers come from, shown to the reader: "random (seed 3)", "hand-built",
             "trained (seed 3)".
 
     Raises:
-        TypeError: tokens or labels that aren't strings; parts or bias not a tensor of floating
-            point numbers.
-        ValueError: shapes that don't fit or are too large, NaN or infinity.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("head_mute")
-    _css = style_sheet("head_mute")
+    _esm, _css = browser_files("head_mute")
     summary = summary_trait(
         "One token's output, stacked from what each head adds, with a switch to mute each head."
     )
 
     tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     labels = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
-    parts = traitlets.Bytes(read_only=True).tag(sync=True)
-    bias = traitlets.Bytes(read_only=True).tag(sync=True)
+    parts, bias = Numbers(), Numbers()
     h = traitlets.Int(read_only=True).tag(sync=True)
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
@@ -106,11 +100,17 @@ class HeadMute(anywidget.AnyWidget):
         require_text("origin", origin)
         require_count("token", token)
         require_within("token", token, 0, T - 1)
-        fixed = {"tokens": tokens, "labels": labels, "h": h, "T": T, "d": d, "origin": origin}
-        fixed["parts"] = float32_bytes(parts)
-        fixed["bias"] = b"" if bias is None else float32_bytes(bias)
-        set_fixed(self, fixed)
-        super().__init__(token=token)
+        super().__init__(
+            tokens=tokens,
+            labels=labels,
+            parts=parts,
+            bias=b"" if bias is None else bias,
+            h=h,
+            T=T,
+            d=d,
+            origin=origin,
+            token=token,
+        )
 
     @classmethod
     def from_module(
@@ -132,27 +132,26 @@ class HeadMute(anywidget.AnyWidget):
             tokens, token, origin: as for HeadMute.
 
         Raises:
-            TypeError: not an attnlib MultiHeadAttention, or x not a floating point tensor.
-            ValueError: x of another shape, or parts that don't sum to the module's output; and what
-                HeadMute raises.
+            TypeError, ValueError: an argument isn't as above, or the parts don't sum to the
+                module's output.
         """
-        otherwise = "pass what its heads add to HeadMute(parts, bias, tokens=tokens)"
-        rows = checked_rows(module, x, otherwise)
+        rows = checked_rows(
+            module, x, "pass what its heads add to HeadMute(parts, bias, tokens=tokens)"
+        )
         bias = module.W_o.bias
         with torch.no_grad():
             output, _ = module(rows[None], causal=causal)
             parts = module.contributions(rows[None], causal=causal)[0]  # [h, T, d]
             total = parts.sum(0) if bias is None else parts.sum(0) + bias
-        gap = (total - output[0]).abs().max().item()
-        if not gap <= torch.finfo(output.dtype).eps ** 0.5 * (1 + output.abs().max().item()):
-            raise ValueError(
-                f"the heads' parts must sum to the module's output, but differ by {gap:.3g}: does "
-                "the module do more than attnlib's MultiHeadAttention?"
-            )
+        require_same_output(
+            total,
+            output[0],
+            "the heads' parts must sum to the module's output, but differ by {}: does the module "
+            "do more than attnlib's MultiHeadAttention?",
+        )
         return cls(parts, bias, tokens=tokens, token=token, origin=origin)
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         return f"HeadMute({self.h} heads, {self.T} tokens, d={self.d}, muted={self.muted})"
 
 

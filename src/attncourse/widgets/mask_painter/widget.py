@@ -6,21 +6,21 @@ import torch
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._queries_and_keys import QueriesAndKeys
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
+from attncourse.widgets._inputs import FEWER_COLUMNS, checked_queries_and_keys, require_light
 from attnlib.checks import (
     checked_texts,
     require_boolean_mask,
     require_flag,
     require_tensor,
+    require_text,
     shape_of,
 )
 
 MOST_TOKENS = 16  # more cells would be too small to hit
 
 
-class MaskPainter(QueriesAndKeys):
+class MaskPainter(CourseWidget):
     """A mask to be painted cell by cell, the weights under it, and an alarm for leaks.
 
     Rows are queries, columns are keys, and a colored cell may look. The browser computes
@@ -48,20 +48,22 @@ class MaskPainter(QueriesAndKeys):
         mask: boolean [T, T], True = may look, at the start; everything if left out.
         meant_causal: whether a look to the right is called a leak; if left out, whether the mask at
             the start has none. A preset says it anew, and so does the reader.
-        origin: where q and k come from, told to the reader: "random (seed 0)", "hand-built".
+        origin: where q and k come from, shown to the reader: "random (seed 0)", "hand-built".
 
     Raises:
-        TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers; a mask
-            that isn't a boolean tensor; meant_causal that isn't True or False.
-        ValueError: no tokens or too many, shapes that don't fit, NaN or infinity.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("mask_painter")
-    _css = style_sheet("mask_painter")
+    _esm, _css = browser_files("mask_painter")
     summary = summary_trait(
         "A mask to paint, the weights under it, and an alarm when a token sees a later one."
     )
 
+    tokens = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
+    q, k = Numbers(), Numbers()
+    T = traitlets.Int(read_only=True).tag(sync=True)
+    d = traitlets.Int(read_only=True).tag(sync=True)
+    origin = traitlets.Unicode(read_only=True).tag(sync=True)
     mask = traitlets.List(traitlets.Bool()).tag(sync=True)
     meant_causal = traitlets.Bool(False).tag(sync=True)
 
@@ -82,24 +84,33 @@ class MaskPainter(QueriesAndKeys):
                 f"tokens must be at most {MOST_TOKENS}, got {T}: more cells would be too small to "
                 "paint; take a part of the sequence"
             )
-        self._hold(tokens, q, k, origin)
+        q, k = checked_queries_and_keys(q, k, T)
+        require_text("origin", origin)
+        require_light(f"q and k {shape_of(q)}", 2 * q.numel(), FEWER_COLUMNS)
         mask = torch.ones(T, T, dtype=torch.bool) if mask is None else _checked_mask(mask, T)
         if meant_causal is None:
             meant_causal = not mask.triu(1).any().item()
         require_flag("meant_causal", meant_causal)
-        super().__init__(mask=mask.flatten().tolist(), meant_causal=meant_causal)
+        super().__init__(
+            tokens=tokens,
+            q=q,
+            k=k,
+            T=T,
+            d=q.shape[1],
+            origin=origin,
+            mask=mask.flatten().tolist(),
+            meant_causal=meant_causal,
+        )
 
     def mask_tensor(self) -> Tensor:
         """Return the mask as painted: boolean [T, T], True = may look, as attnlib takes it."""
         return torch.tensor(self.mask, dtype=torch.bool).view(self.T, self.T)
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         return f"MaskPainter({self.T} tokens, d={self.d}, {sum(self.mask)} looks allowed)"
 
 
 def _checked_mask(mask: Tensor, T: int) -> Tensor:
-    """Return a mask, or raise unless it is boolean [T, T]."""
     require_tensor("mask", mask)
     require_boolean_mask("mask", mask, mask.device)
     if mask.shape != (T, T):

@@ -2,14 +2,13 @@
 
 from functools import cache
 
-import anywidget
 import traitlets
 
+from attncourse._words import counted
 from attncourse.tasks import names
 from attncourse.training import RECIPES, held_out_sentences
-from attncourse.training.name_guesses import name_guesses
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.training.sampling import name_guesses
+from attncourse.widgets._base import CourseWidget, browser_files, summary_trait
 from attncourse.widgets._inputs import require_one_of, require_within
 from attncourse.widgets._known_digests import known_digests
 from attnlib.checks import require_count, require_number, require_text
@@ -18,19 +17,19 @@ from attnlib.model import TransformerModel
 RECIPE = RECIPES["names"]
 COUNTS = [1, 2, 4, 8]
 MOST_SEEDS = 1000  # what a reader can tell apart
-HELD_OUT = 300  # names; the browser is asked about them again and again while it trains
+HELD_OUT = 300  # names, on which the browser evaluates again and again while it trains
 COUNTED = 5_000  # names that guesses which only count have seen
 HOTTEST = 2
 LETTERS = names.length - 1  # the most that a name has
 BEGINNING = "mel"
 
 
-class NameLab(anywidget.AnyWidget):
+class NameLab(CourseWidget):
     """A small GPT learns in the reader's browser to make up names that keep four rules.
 
     The model is that of `RECIPES["names"]`, the names are `attncourse.tasks.names`. The reader
     chooses a number of heads and presses Train. The loss on names that are held out falls past what
-    is to be had without looking back (all letters alike; how common each is; the letter before),
+    guesses cost that don't look back (all letters alike; how common each is; the letter before),
     towards that of an oracle that knows the rules. Meanwhile the model makes up names, each of them
     checked. A beginning that the reader types shows the chances of the next letter, and where each
     head looks from the last one. The browser trains, bit for bit, what `train` does. In a
@@ -62,13 +61,10 @@ class NameLab(anywidget.AnyWidget):
         num_heads, seed, beginning, temperature, top_k: at the start.
 
     Raises:
-        TypeError: a number that isn't one; a beginning that isn't text.
-        ValueError: another number of heads; a seed, temperature or top_k out
-            of its range; a beginning with another letter, or too long.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("name_lab")
-    _css = style_sheet("name_lab")
+    _esm, _css = browser_files("name_lab")
     summary = summary_trait(
         "A small GPT is trained in the browser on names that keep four rules, with 1, 2, 4 or 8 "
         "heads; one sees its loss, names that it makes up, and what it expects behind a beginning."
@@ -108,13 +104,17 @@ class NameLab(anywidget.AnyWidget):
         require_within("temperature", temperature, 0, HOTTEST)
         beginning = _checked_beginning(beginning)
         model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": COUNTS[0]})
-        set_fixed(self, {"spec": model.spec(), "guesses": dict(_guesses())})
-        set_fixed(self, {"digests": known_digests(RECIPE.name)})
-        super().__init__(beginning=beginning, temperature=float(temperature), **numbers)
+        super().__init__(
+            spec=model.spec(),
+            guesses=dict(_guesses()),
+            digests=known_digests(RECIPE.name),
+            beginning=beginning,
+            temperature=float(temperature),
+            **numbers,
+        )
 
     def __repr__(self) -> str:
-        """Say what is shown."""
-        heads = "1 head" if self.num_heads == 1 else f"{self.num_heads} heads"
+        heads = counted(self.num_heads, "head")
         state = "trained" if self.trained else "not trained"
         return f"NameLab({heads}, seed {self.seed}, {state}, beginning={self.beginning!r})"
 
@@ -130,6 +130,5 @@ def _checked_beginning(beginning: str) -> str:
 
 @cache
 def _guesses() -> dict[str, float]:
-    """Return what guesses cost on the names on which the browser evaluates."""
     held_out = held_out_sentences(RECIPE.changed(held_out=HELD_OUT))
     return name_guesses(names.sentences(COUNTED, seed=0, without=held_out), held_out)

@@ -2,20 +2,18 @@
 
 from typing import Literal, get_args
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import (
-    float32_bytes,
-    from_float32_bytes,
-    moderate_numbers,
-    require_one_of,
-    require_within,
+from attncourse.widgets._base import (
+    CourseWidget,
+    Numbers,
+    browser_files,
+    summary_trait,
+    tensor_trait,
 )
+from attncourse.widgets._inputs import moderate_numbers, require_one_of, require_within
 from attnlib.checks import (
     require_count,
     require_drawable,
@@ -34,15 +32,7 @@ EXAMPLE_SCORES = [1.0, 2, 0, 1, 4, 3, 2, -1]
 EXAMPLE_VALUES = [[1.0, 0], [0, 1], [2, 1], [1, 3], [0, 2], [3, 1], [1, 1], [2, 0]]
 
 
-def _bytes_of(value: Tensor, _: "OnlineSoftmax") -> bytes:
-    return float32_bytes(value)
-
-
-def _from_bytes(value: memoryview, widget: "OnlineSoftmax") -> Tensor:
-    return from_float32_bytes(value, (widget.T,))
-
-
-class OnlineSoftmax(anywidget.AnyWidget):
+class OnlineSoftmax(CourseWidget):
     """Softmax over a row of scores that comes in blocks, each looked at once.
 
     After each block stand the largest score so far, the sum of the exponentials, and the weighted
@@ -75,18 +65,14 @@ class OnlineSoftmax(anywidget.AnyWidget):
             out.
         values: [T, d] with d from 1 to 3, from -1000 to 1000; if left out, scores must be, too.
         block, step, method: at the start; blocks of 2 if left out.
-        origin: where scores and values come from, told to the reader: "random". If they are left
+        origin: where scores and values come from, shown to the reader: "random". If they are left
             out, it says that they are built by hand.
 
     Raises:
-        TypeError: scores or values not a tensor of floating point numbers, a block or a step that
-            isn't whole.
-        ValueError: shapes that don't fit, NaN, a number beyond 1000, a block larger than the row,
-            scores without values, an unknown method.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("online_softmax")
-    _css = style_sheet("online_softmax")
+    _esm, _css = browser_files("online_softmax")
     summary = summary_trait(
         "A softmax computed block by block: largest score, sum and output after each block, beside "
         "the plain softmax."
@@ -94,10 +80,9 @@ class OnlineSoftmax(anywidget.AnyWidget):
 
     T = traitlets.Int(read_only=True).tag(sync=True)
     d = traitlets.Int(read_only=True).tag(sync=True)
-    values = traitlets.Bytes(read_only=True).tag(sync=True)
-    start_scores = traitlets.Bytes(read_only=True).tag(sync=True)
+    values, start_scores = Numbers(), Numbers()
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
-    scores = traitlets.Instance(Tensor).tag(sync=True, to_json=_bytes_of, from_json=_from_bytes)
+    scores = tensor_trait(lambda widget: (widget.T,))
     block = traitlets.Int(2).tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     method = traitlets.Unicode("online").tag(sync=True)
@@ -128,13 +113,11 @@ class OnlineSoftmax(anywidget.AnyWidget):
         require_count("step", step)
         require_within("step", step, 0, len(scores))
         require_one_of("method", method, METHODS)
-        fixed: dict[str, object] = {"T": len(scores), "d": values.shape[1], "origin": origin}
-        fixed |= {"values": float32_bytes(values), "start_scores": float32_bytes(scores)}
-        set_fixed(self, fixed)
-        super().__init__(scores=scores, block=block, step=step, method=method)
+        T, d = values.shape
+        start = {"scores": scores, "block": block, "step": step, "method": method}
+        super().__init__(T=T, d=d, values=values, start_scores=scores, origin=origin, **start)
 
     def __repr__(self) -> str:
-        """Say what is shown, without the numbers."""
         return (
             f"OnlineSoftmax({self.T} scores, block={self.block}, step={self.step}, {self.method})"
         )

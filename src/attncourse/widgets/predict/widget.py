@@ -1,16 +1,15 @@
 """Predict: a question to commit to before the page answers it."""
 
 from collections.abc import Sequence
+from numbers import Integral
 
-import anywidget
 import traitlets
 
-from attncourse.widgets._base import kept_trait, set_fixed
-from attncourse.widgets._browser_code import browser_code, style_sheet
+from attncourse.widgets._base import CourseWidget, browser_files, kept_trait
 from attnlib.checks import require_text
 
 
-class Predict(anywidget.AnyWidget):
+class Predict(CourseWidget):
     """A question with choices. The explanation unfolds once the reader has committed to one.
 
     The reader picks a choice and presses "Commit". Then the choice is locked, the right one is
@@ -41,13 +40,10 @@ class Predict(anywidget.AnyWidget):
         explanation: why it is right.
 
     Raises:
-        TypeError: texts that aren't strings, an answer that isn't an index.
-        ValueError: an empty text, fewer than two choices, equal choices, or an answer that isn't
-            among the choices.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("predict")
-    _css = style_sheet("predict")
+    _esm, _css = browser_files("predict")
 
     question = traitlets.Unicode(read_only=True).tag(sync=True)
     choices = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
@@ -67,13 +63,12 @@ class Predict(anywidget.AnyWidget):
         _require_words("question", question)
         _require_words("explanation", explanation)
         choices = _checked_choices(choices)
-        fixed: dict[str, object] = {"question": question, "explanation": explanation}
-        fixed |= {"choices": choices, "answers": _checked_answers(answer, choices)}
-        set_fixed(self, fixed)
-        super().__init__()
+        answers = _checked_answers(answer, choices)
+        super().__init__(
+            question=question, choices=choices, answers=answers, explanation=explanation
+        )
 
     def __repr__(self) -> str:
-        """Say what is asked, and not what is right."""
         return f"Predict({self.question!r}, {len(self.choices)} choices)"
 
     @traitlets.observe("choice")
@@ -83,14 +78,12 @@ class Predict(anywidget.AnyWidget):
 
 
 def _require_words(name: str, value: str) -> None:
-    """Raise unless `value` is a string with something in it."""
     require_text(name, value)
     if not value.strip():
         raise ValueError(f"{name} must not be empty, got {value!r}")
 
 
 def _checked_choices(choices: Sequence[str]) -> list[str]:
-    """Return the choices as a list, or raise if they can't be chosen from."""
     if isinstance(choices, str) or not isinstance(choices, Sequence):
         raise TypeError(
             f"choices must be a list of strings, got {type(choices).__name__} ({choices!r})"
@@ -105,10 +98,9 @@ def _checked_choices(choices: Sequence[str]) -> list[str]:
 
 
 def _checked_answers(answer: int | Sequence[int], choices: list[str]) -> list[int]:
-    """Return the indices of the right choices, or raise if there are no such choices."""
     answers = list(answer) if isinstance(answer, Sequence) else [answer]
     for index in answers:
-        if isinstance(index, bool) or not isinstance(index, int):
+        if isinstance(index, bool) or not isinstance(index, Integral):
             raise TypeError(
                 f"answer must be the index of a choice, or several, got {answer!r}: "
                 "count the choices from 0"

@@ -3,13 +3,11 @@
 import math
 from collections.abc import Sequence
 
-import anywidget
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import checked_numbers, float32_bytes
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
+from attncourse.widgets._inputs import checked_numbers
 from attnlib.checks import (
     checked_list,
     checked_texts,
@@ -24,7 +22,7 @@ from attnlib.checks import (
 FEWEST, MOST = 2, 8  # keys: one has nothing to share, more could not be told apart
 
 
-class QueryCompass(anywidget.AnyWidget):
+class QueryCompass(CourseWidget):
     """A query to be dragged in the plane among keys, and its output inside the hull of the values.
 
     The browser computes weights = softmax(query . key / (temperature * sqrt(2))) and the output,
@@ -51,24 +49,20 @@ class QueryCompass(anywidget.AnyWidget):
         query: two numbers; the first key if left out.
         labels: T names, each for a key and its value.
         temperature: at the start.
-        origin: where keys and values come from, told to the reader: "hand-built".
-        details: False leaves the two planes alone, for somebody who meets them first: no formula,
+        origin: where keys and values come from, shown to the reader: "hand-built".
+        details: False leaves the two planes alone, for a reader who meets them first: no formula,
             no temperature, no buttons, no table, and nothing that tells where the output goes.
 
     Raises:
-        TypeError: keys or values not a tensor of floating point numbers; labels that aren't
-            strings; details that are neither True nor False.
-        ValueError: shapes that don't fit, NaN or infinity, a temperature that isn't above 0.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("query_compass")
-    _css = style_sheet("query_compass")
+    _esm, _css = browser_files("query_compass")
     summary = summary_trait(
         "A query to drag among keys, its weights, and its output inside the hull of the values."
     )
 
-    k = traitlets.Bytes(read_only=True).tag(sync=True)
-    v = traitlets.Bytes(read_only=True).tag(sync=True)
+    k, v = Numbers(), Numbers()
     T = traitlets.Int(read_only=True).tag(sync=True)
     labels = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
@@ -113,13 +107,11 @@ class QueryCompass(anywidget.AnyWidget):
                 f"temperature must be above 0 and finite, got {temperature}: as it goes to 0, the "
                 "best key takes everything; 0 itself would divide by zero"
             )
-        fixed: dict[str, object] = {"k": float32_bytes(keys), "v": float32_bytes(values)}
-        fixed |= {"T": T, "labels": labels, "origin": origin, "details": details}
-        set_fixed(self, fixed)
-        super().__init__(query=query, temperature=temperature)
+        texts = {"labels": labels, "origin": origin, "details": details}
+        start = {"query": query, "temperature": temperature}
+        super().__init__(k=keys, v=values, T=T, **texts, **start)
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         return f"QueryCompass({self.T} keys, query={self.query}, temperature={self.temperature:g})"
 
 

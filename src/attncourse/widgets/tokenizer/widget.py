@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
 from attncourse.tokens import BytePairTokenizer
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import float32_bytes, require_within
+from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
+from attncourse.widgets._inputs import require_within
 from attnlib.checks import checked_texts, dense_numbers, require_count, require_text, shape_of
 
 LONGEST = 200  # UTF-16 units, by which browsers count a field's letters
@@ -18,7 +16,7 @@ MOST_MERGES = 2**12
 MOST_COUNTED = 2**24  # float32 holds whole numbers up to here
 
 
-class Tokenizer(anywidget.AnyWidget):
+class Tokenizer(CourseWidget):
     """A text that a reader types, cut into tokens by as many merges as the slider says.
 
     The browser applies the merges, and shows each token with its id; where a token is a part of a
@@ -44,23 +42,20 @@ class Tokenizer(anywidget.AnyWidget):
             `attncourse.training.pair_counts` returns them; then `vocabulary` is needed.
         vocabulary: the V letters; the last is the boundary, which stands before and after a
             text.
-        origin: what tokenizer and counts have learned from, told to the reader.
+        origin: what tokenizer and counts have learned from, shown to the reader.
 
     Raises:
-        TypeError: not a tokenizer, a text, a tensor of counts or letters.
-        ValueError: a text of several lines or too long a one, more merges than there are, counts
-            and vocabulary that don't fit, counts below 0 or not whole.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("tokenizer")
-    _css = style_sheet("tokenizer")
+    _esm, _css = browser_files("tokenizer")
     summary = summary_trait(
         "A text to type, cut into tokens by merges that were learned, with their ids."
     )
 
-    merges = traitlets.Bytes(read_only=True).tag(sync=True)
+    merges = Numbers("<u2")
     most = traitlets.Int(read_only=True).tag(sync=True)
-    counts = traitlets.Bytes(read_only=True).tag(sync=True)
+    counts = Numbers()
     vocabulary = traitlets.List(traitlets.Unicode(), read_only=True).tag(sync=True)
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
     text = traitlets.Unicode().tag(sync=True)
@@ -91,19 +86,21 @@ class Tokenizer(anywidget.AnyWidget):
         require_within("num_merges", num_merges, 0, most)
         require_text("origin", origin)
         letters = _checked_letters(counts, vocabulary)
-        fixed: dict[str, object] = {"most": most, "vocabulary": letters, "origin": origin}
-        fixed["merges"] = torch.tensor(tokenizer.merges).numpy().astype("<u2").tobytes()
-        fixed["counts"] = b"" if counts is None else _count_bytes(counts, len(letters))
-        set_fixed(self, fixed)
-        super().__init__(text=text, num_merges=num_merges)
+        super().__init__(
+            merges=torch.tensor(tokenizer.merges),
+            most=most,
+            counts=b"" if counts is None else _checked_counts(counts, len(letters)),
+            vocabulary=letters,
+            origin=origin,
+            text=text,
+            num_merges=num_merges,
+        )
 
     def __repr__(self) -> str:
-        """Say what is shown, without the bytes."""
         return f"Tokenizer({self.text!r}, num_merges={self.num_merges} of {self.most})"
 
 
 def _require_one_line(text: str) -> None:
-    """Raise unless a text is one that a reader can type into the field."""
     require_text("text", text)
     if "\n" in text or "\r" in text:
         raise ValueError(f"text must be one line, got {text!r:.60}")
@@ -116,7 +113,6 @@ def _require_one_line(text: str) -> None:
 
 
 def _checked_letters(counts: Tensor | None, vocabulary: Sequence[str] | None) -> list[str]:
-    """Return the letters of the vocabulary, or raise unless they come with counts."""
     if (counts is None) != (vocabulary is None):
         lacking = "counts" if counts is None else "vocabulary"
         raise ValueError(f"counts and vocabulary must come together, got no {lacking}")
@@ -128,11 +124,11 @@ def _checked_letters(counts: Tensor | None, vocabulary: Sequence[str] | None) ->
     return letters
 
 
-def _count_bytes(counts: Tensor, V: int) -> bytes:
-    """Return counts as float32 numbers, or raise unless they are whole and [V, V]."""
+def _checked_counts(counts: Tensor, V: int) -> Tensor:
+    """Return counts in float64, or raise unless they are whole and [V, V]."""
     numbers = dense_numbers("counts", counts)
     if numbers.shape != (V, V):
         raise ValueError(f"counts must have shape [{V}, {V}], got {shape_of(numbers)}")
     if not ((numbers >= 0) & (numbers <= MOST_COUNTED) & (numbers == numbers.round())).all():
         raise ValueError(f"counts must be whole numbers from 0 to {MOST_COUNTED}")
-    return float32_bytes(numbers.float())
+    return numbers

@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 from typing import Literal
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
-from attncourse.widgets._base import set_fixed, summary_trait
-from attncourse.widgets._browser_code import browser_code, style_sheet
-from attncourse.widgets._inputs import (
-    LARGEST_NUMBER,
-    float32_bytes,
-    from_float32_bytes,
-    moderate_numbers,
+from attncourse.widgets._base import (
+    CourseWidget,
+    Numbers,
+    browser_files,
+    summary_trait,
+    tensor_trait,
 )
+from attncourse.widgets._inputs import LARGEST_NUMBER, moderate_numbers
 from attnlib.checks import checked_list, shape_of
 
 MOST_TOKENS, WIDEST, WIDEST_HEAD = 4, 6, 3  # what can be read on one screen
@@ -38,19 +37,7 @@ EXAMPLE_HEADS = [
 ]
 
 
-def _bytes_of(value: Tensor, _: "TwoHeads") -> bytes:
-    return float32_bytes(value)
-
-
-def _x_from_bytes(value: memoryview, widget: "TwoHeads") -> Tensor:
-    return from_float32_bytes(value, (widget.T, widget.d))
-
-
-def _heads_from_bytes(value: memoryview, widget: "TwoHeads") -> Tensor:
-    return from_float32_bytes(value, (2, 3, widget.d, widget.d_k))
-
-
-class TwoHeads(anywidget.AnyWidget):
+class TwoHeads(CourseWidget):
     """Two heads by hand: the tokens and six matrices as numbers to change, all results beside.
 
     Shown are Q, K, V, scores, weights and outputs of both heads, and of the one head that their
@@ -79,14 +66,10 @@ class TwoHeads(anywidget.AnyWidget):
             with heads and rows counted from 1: `(2, "W_q", 1, [0.0, 2.0])`.
 
     Raises:
-        TypeError: something that isn't a tensor of floating point numbers, or a row to try that
-            isn't such a tuple.
-        ValueError: shapes that don't fit or are too large, NaN, a number beyond 1000, or a row to
-            try that the matrices don't have.
+        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
-    _esm = browser_code("two_heads")
-    _css = style_sheet("two_heads")
+    _esm, _css = browser_files("two_heads")
     summary = summary_trait(
         "Two heads by hand: tokens and matrices as numbers to change, all results beside them."
     )
@@ -95,13 +78,10 @@ class TwoHeads(anywidget.AnyWidget):
     d = traitlets.Int(read_only=True).tag(sync=True)
     d_k = traitlets.Int(read_only=True).tag(sync=True)
     largest = traitlets.Float(LARGEST_NUMBER, read_only=True).tag(sync=True)
-    start_x = traitlets.Bytes(read_only=True).tag(sync=True)
-    start_heads = traitlets.Bytes(read_only=True).tag(sync=True)
+    start_x, start_heads = Numbers(), Numbers()
     tries = traitlets.List(traitlets.List(), read_only=True).tag(sync=True)
-    x = traitlets.Instance(Tensor).tag(sync=True, to_json=_bytes_of, from_json=_x_from_bytes)
-    heads = traitlets.Instance(Tensor).tag(
-        sync=True, to_json=_bytes_of, from_json=_heads_from_bytes
-    )
+    x = tensor_trait(lambda widget: (widget.T, widget.d))
+    heads = tensor_trait(lambda widget: (2, 3, widget.d, widget.d_k))
 
     def __init__(
         self,
@@ -114,14 +94,11 @@ class TwoHeads(anywidget.AnyWidget):
         heads = _stacked(torch.tensor(EXAMPLE_HEADS) if heads is None else heads)
         _require_small(x, heads)
         (T, d), d_k = x.shape, heads.shape[-1]
-        fixed: dict[str, object] = {"T": T, "d": d, "d_k": d_k}
-        fixed |= {"start_x": float32_bytes(x), "start_heads": float32_bytes(heads)}
-        fixed["tries"] = [_checked_try(i, value, d, d_k) for i, value in enumerate(tries)]
-        set_fixed(self, fixed)
-        super().__init__(x=x, heads=heads)
+        rows = [_checked_try(i, value, d, d_k) for i, value in enumerate(tries)]
+        start = {"x": x, "heads": heads, "start_x": x, "start_heads": heads}
+        super().__init__(T=T, d=d, d_k=d_k, tries=rows, **start)
 
     def __repr__(self) -> str:
-        """Say what is shown, without the numbers."""
         return f"TwoHeads({self.T} tokens, d={self.d}, d_k={self.d_k})"
 
 
@@ -148,7 +125,6 @@ def _stacked(heads: Sequence[Sequence[Tensor]] | Tensor) -> Tensor:
 
 
 def _checked_try(i: int, value: Try, d: int, d_k: int) -> list[object]:
-    """Return a row to try as a list, or raise if the matrices don't have it."""
     name = f"tries[{i}]"
     if not isinstance(value, tuple) or len(value) != 4:
         raise TypeError(f"{name} must be (head, matrix, row, numbers), got {value!r}")
@@ -167,7 +143,6 @@ def _checked_try(i: int, value: Try, d: int, d_k: int) -> list[object]:
 
 
 def _require_small(x: Tensor, heads: Tensor) -> None:
-    """Raise ValueError unless the tokens fit the matrices and all of it fits a screen."""
     if x.dim() != 2:
         raise ValueError(f"x must have shape [T, d], got {shape_of(x)}: one sequence, no batch")
     d, d_k = heads.shape[-2:]

@@ -1,5 +1,6 @@
 """Illustrations of lesson 3: one head, step by step."""
 
+import attnlib.plotting  # noqa: F401  # first: it says what to install
 from attncourse.lessons.l03.figures.lookups import plot_lookups
 from attncourse.lessons.l03.figures.stages import plot_stages
 

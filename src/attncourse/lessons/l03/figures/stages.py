@@ -88,20 +88,14 @@ def plot_stages(
 def _side_by_side(stages: Mapping[str, Tensor]) -> Layout:
     """Return how the stages stand on a page, from left to right."""
     widths = {name: matrix.shape[1] for name, matrix in stages.items()}
-    columns = {
-        "X": "X",
-        "QKV": max("QKV", key=lambda name: widths[name]),
-        "S": "S",
-        "A": "A",
-        "O": "O",
-    }
-    total = sum(widths[widest] for widest in columns.values())
+    columns = {names: max(widths[name] for name in names) for names in ("X", "QKV", "S", "A", "O")}
+    total = sum(columns.values())
     cell = min((text_width() - LABELS - MARGIN - 4 * GAP) / total, LARGEST)
     lefts: dict[str, float] = {}
     left = LABELS
-    for names, widest in columns.items():
+    for names, width in columns.items():
         lefts |= dict.fromkeys(names, left)
-        left = left + widths[widest] * cell + GAP
+        left = left + width * cell + GAP
     # The scores stand between Q and K, the output beside K.
     downs = {"X": 1, "Q": 0, "K": 1, "V": 2, "S": 0.5, "A": 0.5, "O": 1}
     return cell, len(stages["X"]) * cell + HEADROOM, lefts, downs

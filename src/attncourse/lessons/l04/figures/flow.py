@@ -29,13 +29,7 @@ CELL, ROW = 0.42, 0.33  # inches; the largest cells
 # How many rows of matrices down each stage of a head stands: the scores between Q and K, the output
 # between K and V, so that the arrow from V passes below the weights.
 DOWN = {"Q": 0, "K": 1, "V": 2, "scores": 0.5, "weights": 0.5, "output": 1.25}
-ARROWS = (
-    ("Q", "scores"),
-    ("K", "scores"),
-    ("scores", "weights"),
-    ("weights", "output"),
-    ("V", "output"),
-)
+ENDS = {"Q": "scores", "K": "scores", "scores": "weights", "weights": "output", "V": "output"}
 
 
 @drawn_for_phones
@@ -114,8 +108,9 @@ def plot_flow(
     norm = signed_norm(max(t.abs().max().item() for t in signed))
 
     def place(
-        matrix: Tensor, left: float, top: float, title: str, color: str, grown: float = 1.0
-    ) -> Axes:
+        matrix: Tensor, left: float, top: float, title: str, color: str = palette.INK,
+        *, grown: float = 1.0,
+    ) -> Axes:  # fmt: skip
         ax: Axes = next(panels)
         rows, columns = matrix.shape
         bottom = height - top - HEADROOM - rows * row * grown
@@ -126,15 +121,8 @@ def plot_flow(
             ax.title.set_fontsize(9)
         return ax
 
-    def draw(
-        matrix: Tensor,
-        left: float,
-        top: float,
-        title: str,
-        color: str = palette.INK,
-        grown: float = 1.0,
-    ) -> Axes:
-        ax = place(matrix, left, top, title, color, grown)
+    def draw(matrix: Tensor, *at: Any, grown: float = 1.0) -> Axes:
+        ax = place(matrix, *at, grown=grown)
         draw_matrix(ax, matrix, norm, cell * grown, short_pattern(matrix), row * grown)
         return ax
 
@@ -157,7 +145,7 @@ def plot_flow(
         draw_weights(looks, weights[head], None, None, cell=cell, row=row, numbers=True)
         stages["weights"] = looks
         stages["output"] = draw(heads[head], lefts[4], tops["output"], "and brings", color)
-        for start, end in ARROWS:
+        for start, end in ENDS.items():
             draw_arrow(figure, stages[start], stages[end])
     if on_phone():
         _draw_rail(figure, x_panel, reading)

@@ -5,13 +5,10 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from attncourse.model_bars import checked_models, plot_models
 from attnlib import palette
 from attnlib.checks import require_count
-from attnlib.plotting.checks import checked_mapping
 from attnlib.plotting.page import drawn_for_phones, text_width
-from attnlib.plotting.room import require_height
-from attnlib.plotting.style import new_figure
-from attnlib.plotting.text import entries_abreast, label_of, name_entries, set_title
 
 BAR = 0.62  # inches for a bar and the title above it
 NARROWEST = 0.45  # inches of a piece in which its share can be written
@@ -31,40 +28,16 @@ def plot_budgets(models: Mapping[str, Mapping[str, int]]) -> Figure:
         TypeError, ValueError: numbers that aren't counts, models of other parts or without
             parameters, or more models than a figure of 24 inches holds.
     """
-    counted = {
-        name: _checked_counts(f"models[{name!r}]", counts)
-        for name, counts in checked_mapping("models", models, "dict of counts").items()
-    }
-    parts = list(next(iter(counted.values())))
+    counted = checked_models(
+        models, parts="parts", holds="dict of counts", kind="count", check=require_count
+    )
     for name, counts in counted.items():
-        if list(counts) != parts:
+        if not sum(counts.values()):
             raise ValueError(
-                f"models must have the same parts in one order, got {parts} and, in {name!r}, "
-                f"{list(counts)}"
+                f"models[{name!r}] must hold counts of which some aren't 0, got {counts}"
             )
-    abreast = entries_abreast([label_of(part) for part in parts])
-    height = BAR * len(counted) + 0.22 * -(-len(parts) // abreast) + 0.15
-    require_height("models", height, "draw fewer of them at a time")
-    figure, axes = new_figure(height=height, nrows=len(counted), squeeze=False)
-    for (ax,), (name, counts) in zip(axes, counted.items(), strict=True):
-        _draw_bar(ax, list(counts.values()))
-        set_title(ax, f"{name}: {sum(counts.values()):,}", text_width(), loc="left", fontsize=9.5)
-    legend = figure.legend(
-        axes[0, 0].patches, list(map(str, range(len(parts)))),
-        loc="outside lower center", ncols=min(len(parts), abreast), handlelength=1.2,
-    )  # fmt: skip
-    name_entries(legend, parts)
-    return figure
-
-
-def _checked_counts(name: str, counts: Mapping[str, int]) -> dict[str, int]:
-    """Return parts and counts, or raise unless some count isn't 0."""
-    found = checked_mapping(name, counts, "count")
-    for part, count in found.items():
-        require_count(f"{name}[{part!r}]", count)
-    if not sum(found.values()):
-        raise ValueError(f"{name} must hold counts of which some aren't 0, got {found}")
-    return found
+    titles = [f"{name}: {sum(counts.values()):,}" for name, counts in counted.items()]
+    return plot_models(counted, BAR, _draw_bar, titles)
 
 
 def _draw_bar(ax: Axes, counts: list[int]) -> None:
