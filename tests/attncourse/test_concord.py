@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attncourse.tasks import concord, pack
+from attncourse.tasks import concord, pack, verbs_last
 from attnlib.patterns import best_offset
 
 SENTENCES = concord.sentences(10_000, seed=11)
@@ -305,3 +305,27 @@ def test_words_to_go_on_with_can_be_asked_as_text():
     assert concord.next_words("the king saw the nun .") == ()
     with pytest.raises(ValueError, match="got 'the' as word 2"):
         concord.next_words("the the")
+
+
+def test_verbs_last_moves_each_verb_after_its_object_and_nothing_else():
+    for before, after in zip(SENTENCES[:300], verbs_last.stream(seed=11), strict=False):
+        assert sorted(before.words) == sorted(after.words)
+        verbs = after.partners["verb>object"]
+        assert all(verb > partner for verb, partner in verbs.items())
+        assert [w for i, w in enumerate(after.words) if i not in verbs] == [
+            word for i, word in enumerate(before.words) if i not in before.partners["verb>object"]
+        ]
+
+        def in_words(sentence):
+            answers = [
+                (word, [sentence.answers[readout][i] for readout in sentence.answers])
+                for i, word in enumerate(sentence.words)
+            ]
+            pairs = [
+                (name, sentence.words[word], sentence.words[partner])
+                for name, found in sentence.partners.items()
+                for word, partner in found.items()
+            ]
+            return sorted(answers, key=str), sorted(pairs)
+
+        assert in_words(after) == in_words(before)

@@ -15,7 +15,7 @@ From one seed the browser makes the same sentences.
 """
 
 from attncourse.tasks._because import Because, because
-from attncourse.tasks._concord import Concord, concord
+from attncourse.tasks._concord import Concord, VerbsLast, concord, verbs_last
 from attncourse.tasks._induction import Induction, induction
 from attncourse.tasks._lookup import Diagonals, Lookup, diagonals, lookup
 from attncourse.tasks._names import Names, names
@@ -32,6 +32,7 @@ __all__ = [
     "Relation",
     "Sentence",
     "Task",
+    "VerbsLast",
     "because",
     "concord",
     "diagonals",
@@ -39,4 +40,5 @@ __all__ = [
     "lookup",
     "names",
     "pack",
+    "verbs_last",
 ]

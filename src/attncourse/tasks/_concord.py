@@ -189,4 +189,37 @@ def _sentence(words: list[str], plan: Plan) -> Sentence:
     )
 
 
-concord = Concord()
+class VerbsLast(Task):
+    """Concord with each verb after its object, as in Turkish: "the king the ball saw".
+
+    A verb then has its subject and its object on one side, the left; in Concord the main verb
+    stands between them. Nothing else differs: words, answers, readouts, relations. Its one instance
+    is `attncourse.tasks.verbs_last`.
+    """
+
+    name = "concord with verbs last"
+    vocabulary, readouts, relations = Concord.vocabulary, Concord.readouts, Concord.relations
+    causal, length = Concord.causal, Concord.length
+
+    def draw(self, rng: Sfc32) -> Sentence:
+        sentence = concord.draw(rng)
+        order = list(range(len(sentence)))
+        for verb, partner in sentence.partners["verb>object"].items():
+            if partner > verb:
+                order.insert(partner, order.pop(verb))
+        place_of = {earlier: place for place, earlier in enumerate(order)}
+        return Sentence(
+            words=tuple(sentence.words[i] for i in order),
+            ids=tuple(sentence.ids[i] for i in order),
+            answers={
+                readout: tuple(answers[i] for i in order)
+                for readout, answers in sentence.answers.items()
+            },
+            partners={
+                name: {place_of[word]: place_of[partner] for word, partner in found.items()}
+                for name, found in sentence.partners.items()
+            },
+        )
+
+
+concord, verbs_last = Concord(), VerbsLast()

@@ -9,8 +9,10 @@ saved as it ends; the same command goes on with a sweep that was stopped.
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -18,7 +20,14 @@ import torch
 
 from attncourse import data
 from attncourse.data import SweepCard
-from attncourse.tasks import Batch, concord, diagonals, lookup, pack
+from attncourse.interventions import (
+    averaged_heads,
+    follower_looks,
+    forbidden_looks,
+    muted_heads,
+    right_answers,
+)
+from attncourse.tasks import Batch, concord, diagonals, lookup, pack, verbs_last
 from attncourse.training.fixed_weights import FixedWeights
 from attncourse.training.loop import Trained, held_out_sentences, train
 from attncourse.training.recipe import Recipe
@@ -26,6 +35,8 @@ from attncourse.training.recipes import PLACES, RECIPES
 from attncourse.training.saving import TOLERANCE, rounded, versions
 from attnlib.model import TransformerModel
 from attnlib.patterns import induction_score, relation_mass
+
+AblatedHeads = Callable[[TransformerModel, Sequence[int]], AbstractContextManager[None]]
 
 EARLY = 10  # first steps whose losses are saved
 
@@ -39,7 +50,7 @@ class Sweep:
     heads: Sequence[int]
     seeds: int  # how many: 0, 1, ...
     make: Callable[..., Any] = TransformerModel.of_sizes
-    homes: bool = False  # whether to keep which head finds the partners of each relation
+    keep: Mapping[str, Callable[[Trained], Any]] = field(default_factory=dict)  # by their names
     watch: Callable[[TransformerModel, Batch], list[float]] | None = None  # of held-out sentences
     every: int | None = None  # steps between two calls of `watch`
 
@@ -65,6 +76,54 @@ def induction_looks(model: TransformerModel, batch: Batch) -> list[float]:
     assert weights is not None
     places = (induction_score(weights[-1], batch.tokens, after=after) for after in (1, 2))
     return [scores.heads.max().item() for scores in places]
+
+
+def head_masses(trained: Trained) -> dict[str, list[float]]:
+    """Return of each relation how much each head of the last layer puts on the true partners."""
+    batch = pack(held_out_sentences(trained.recipe))
+    with torch.no_grad():
+        answers = trained.model(batch.tokens, key_mask=batch.key_mask, need_weights=True)
+    assert answers.weights is not None
+    last = answers.weights[-1]
+    return {
+        name: rounded(relation_mass(last, found).heads.tolist())
+        for name, found in batch.partners.items()
+    }
+
+
+def right_without_looks(trained: Trained) -> list[float]:
+    """Return what is right while the last layer can't look one place after, and two: induction."""
+    batch = pack(held_out_sentences(trained.recipe))
+    found: list[float] = []
+    for after in (1, 2):
+        with forbidden_looks(trained.model, follower_looks(batch.tokens, after)):
+            found += right_answers(trained.model, batch, trained.recipe.task.relations).values()
+    return rounded(found)
+
+
+def right_with_heads_left(trained: Trained, way: AblatedHeads) -> list[float]:
+    """Return the mean share of right answers with all heads left, one fewer, ... none.
+
+    Each time the head goes that is missed least.
+    """
+    batch = pack(held_out_sentences(trained.recipe)[:300])  # for speed
+
+    # One layer can't find the noun of a predicate.
+    relations = [one for one in concord.relations if one.name != "predicate>noun"]
+
+    def right_without(gone: list[int]) -> float:
+        with way(trained.model, gone):
+            right = right_answers(trained.model, batch, relations)
+        return sum(right.values()) / len(right)
+
+    gone: list[int] = []
+    path, left = [right_without(gone)], [*range(trained.recipe.model["num_heads"])]
+    while left:
+        after = {k: right_without([*gone, k]) for k in left}
+        gone.append(max(after, key=after.__getitem__))
+        left.remove(gone[-1])
+        path.append(after[gone[-1]])
+    return rounded(path)
 
 
 CONCORD = RECIPES["concord"]
@@ -104,10 +163,24 @@ SWEEPS = {
         ),
         Sweep(
             "sides",
-            {"both readouts": CONCORD, "readout A": CONCORD.changed(task=concord.asked("A"))},
+            {
+                "both readouts": CONCORD,
+                "readout A": CONCORD.changed(task=concord.asked("A")),
+                "verbs last": CONCORD.changed(task=verbs_last),
+            },
             heads=(2, 4),
             seeds=20,
-            homes=True,
+            keep={"masses": head_masses},
+        ),
+        Sweep(
+            "pruned",
+            {"400 steps": CONCORD},
+            heads=(2, 4, 8),
+            seeds=12,
+            keep={
+                "muted": partial(right_with_heads_left, way=muted_heads),
+                "averaged": partial(right_with_heads_left, way=averaged_heads),
+            },
         ),
         Sweep(
             "step",
@@ -116,6 +189,7 @@ SWEEPS = {
             seeds=20,
             watch=induction_looks,
             every=30,
+            keep={"right without": right_without_looks},
         ),
     )
 }
@@ -130,7 +204,11 @@ def run(sweep: Sweep) -> SweepCard:
             sweep.name, f"python -m attncourse.training {sweep.name} --save", "", versions(),
             [*sweep.heads], [*range(sweep.seeds)], settings, [],
         )  # fmt: skip
-    kept = {(of["trial"], of["heads"], of["seed"]): of for of in card.trainings}
+    kept = {
+        (of["trial"], of["heads"], of["seed"]): of
+        for of in card.trainings
+        if of.keys() >= sweep.keep.keys()
+    }
     for which in sweep.all():
         if which in kept:
             continue
@@ -158,24 +236,13 @@ def _found(sweep: Sweep, which: tuple[str, int, int], trained: Trained) -> dict[
         "joint": rounded(final.joint),
         "relations": rounded(final.relations),
     }
-    if sweep.homes:
-        found["homes"] = _homes(trained)
+    found |= {name: of(trained) for name, of in sweep.keep.items()}
     if sweep.watch is not None:
         found["steps"] = list(trained.evaluations)
         seen = trained.evaluations.values()
         right = {name: [one.relations[name] for one in seen] for name in final.relations}
         found |= {"right": rounded(right), "watched": rounded([*trained.watched.values()])}
     return found
-
-
-def _homes(trained: Trained) -> dict[str, int]:
-    """Return for each relation the head of the last layer with most weight on the partners."""
-    batch = pack(held_out_sentences(trained.recipe))
-    with torch.no_grad():
-        answers = trained.model(batch.tokens, key_mask=batch.key_mask, need_weights=True)
-    assert answers.weights is not None
-    last = answers.weights[-1]
-    return {name: relation_mass(last, found).best for name, found in batch.partners.items()}
 
 
 def settings_of(sweep: Sweep) -> dict[str, dict[str, Any]]:

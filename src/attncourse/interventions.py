@@ -1,0 +1,193 @@
+"""Interventions: what a trained model still gets right when something in it is changed.
+
+A map shows where a head looks. These show whether anything hangs on it: forbid a look, or put a
+head's mean in the place of what it says. Both change a layer's attention within a `with`, and leave
+the model as it was.
+
+    >>> from attncourse import data
+    >>> from attncourse.interventions import forbidden_looks, looks_at
+    >>> from attncourse.tasks import concord, pack
+    >>> model, _ = data.load("concord")
+    >>> batch = pack(concord.sentences(2, seed=0))
+    >>> objects = looks_at(batch.partners["verb>object"])  # bool [B, T, T]
+    >>> with forbidden_looks(model, objects):
+    ...     answers = model(batch.tokens, key_mask=batch.key_mask)
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attncourse.tasks import Batch, Relation
+from attnlib import MultiHeadAttention
+from attnlib.checks import shape_of
+from attnlib.model import TransformerModel
+
+__all__ = [
+    "averaged_heads",
+    "follower_looks",
+    "forbidden_looks",
+    "looks_at",
+    "muted_heads",
+    "right_answers",
+]
+
+
+def looks_at(partners: Tensor) -> Tensor:
+    """Return where each word looks that finds its partner, bool [B, T, T].
+
+    Args:
+        partners: the partner's column of each word, int64 [B, T]; -1 where there is none.
+    """
+    columns = torch.arange(partners.shape[1], device=partners.device)
+    return partners[:, :, None] == columns
+
+
+def follower_looks(tokens: Tensor, after: int = 1) -> Tensor:
+    """Return what stood `after` places after each word's own earlier places, bool [B, T, T].
+
+    Prefix matching, which makes an induction head, is the weight on these (Olsson et al. 2022).
+
+    Args:
+        tokens: whole numbers [B, T].
+        after: at least 0; 0 are the earlier places themselves, and the word's own.
+    """
+    looks = tokens[:, :, None] == tokens[:, None, :]  # [B, T, 1] == [B, 1, T] -> [B, T, T]
+    if after:
+        looks = torch.nn.functional.pad(looks, (after, 0))[..., : tokens.shape[1]]
+    return looks.tril()
+
+
+@contextmanager
+def forbidden_looks(
+    model: TransformerModel,
+    places: Tensor,
+    *,
+    layer: int = -1,
+    heads: Sequence[int] | None = None,
+) -> Iterator[None]:
+    """Forbid looks within a `with`: their scores are -inf, and the rest of a row sums to 1.
+
+    Args:
+        model: whose looks.
+        places: bool [B, T, T] of the batch that the model is asked about, True = forbidden.
+        layer: in which layer, counted from 0, or from the end if negative.
+        heads: of these heads alone, counted from 0; of all if left out.
+
+    Raises:
+        TypeError: places that aren't boolean.
+        ValueError: places of another shape, or a layer or a head that the model hasn't.
+    """
+    if places.dtype != torch.bool:
+        raise TypeError(f"places must be boolean, True = forbidden, got {places.dtype}")
+    if places.dim() != 3 or places.shape[1] != places.shape[2]:
+        raise ValueError(f"places must be [B, T, T], got {shape_of(places)}")
+    attention = _attention(model, layer)
+    forbidden = torch.zeros(attention.num_heads, dtype=torch.bool, device=places.device)
+    forbidden[_checked_heads(heads, attention)] = True
+    mask = ~(places[:, None] & forbidden[:, None, None])  # [B, 1, T, T] & [h, 1, 1] -> [B, h, T, T]
+
+    def forbid(_: nn.Module, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        return args, options | {"mask": mask}
+
+    hook = attention.register_forward_pre_hook(forbid, with_kwargs=True)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+@contextmanager
+def muted_heads(
+    model: TransformerModel, heads: Sequence[int], *, layer: int = -1
+) -> Iterator[None]:
+    """Let heads add nothing within a `with`: zero ablation.
+
+    Args, raises: as `averaged_heads`.
+    """
+    attention = _attention(model, layer)
+    head_mask = torch.ones(attention.num_heads, device=attention.W_o.weight.device)
+    head_mask[_checked_heads(heads, attention)] = 0
+
+    def mute(_: nn.Module, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        return args, options | {"head_mask": head_mask}
+
+    hook = attention.register_forward_pre_hook(mute, with_kwargs=True)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+@contextmanager
+def averaged_heads(
+    model: TransformerModel, heads: Sequence[int], *, layer: int = -1
+) -> Iterator[None]:
+    """Let heads say within a `with` what they say on average: mean ablation.
+
+    What a head adds to each word becomes its mean over the words of the batch, so that what it adds
+    to every word alike stays. Muting takes that away, too.
+
+    Args:
+        model: whose heads.
+        heads: which, counted from 0.
+        layer: in which layer, counted from 0, or from the end if negative.
+
+    Raises:
+        ValueError: a layer or a head that the model hasn't.
+    """
+    attention = _attention(model, layer)
+    chosen = _checked_heads(heads, attention)
+
+    def average(_: nn.Module, args: Any, options: dict[str, Any], result: Any) -> Any:
+        output, weights = result
+        added = attention.contributions(*args, **options)[:, chosen].sum(1)  # [B, T, d]
+        real = options.get("key_mask")
+        words = added.flatten(0, 1) if real is None else added[real]
+        return output - added + words.mean(0), weights
+
+    hook = attention.register_forward_hook(average, with_kwargs=True)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+@torch.no_grad()
+def right_answers(
+    model: TransformerModel, batch: Batch, relations: Sequence[Relation]
+) -> dict[str, float]:
+    """Return the share of right answers where a word must find its partner, of each relation.
+
+    Args:
+        model: in evaluation mode.
+        batch: sentences of the model's task.
+        relations: those that are counted, such as `task.relations`; the batch has each of them.
+    """
+    logits = model(batch.tokens, key_mask=batch.key_mask).logits
+    found = {}
+    for name, readout in ((relation.name, relation.readout) for relation in relations):
+        right = logits[readout].argmax(-1) == batch.answers[readout]  # [B, T]
+        found[name] = right[batch.partners[name] >= 0].float().mean().item()
+    return found
+
+
+def _attention(model: TransformerModel, layer: int) -> MultiHeadAttention:
+    layers = len(model.blocks)
+    if not -layers <= layer < layers:
+        raise ValueError(f"layer must be from {-layers} to {layers - 1}, got {layer}")
+    attention = model.blocks[layer].attention
+    assert isinstance(attention, MultiHeadAttention)
+    return attention
+
+
+def _checked_heads(heads: Sequence[int] | None, attention: MultiHeadAttention) -> list[int]:
+    every = range(attention.num_heads)
+    chosen = list(every) if heads is None else list(heads)
+    for head in chosen:
+        if head not in every:
+            raise ValueError(f"heads must be from 0 to {len(every) - 1}, got {head!r}")
+    return chosen
