@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from course.execution import LIBRARIES, fingerprint
-from course.pages import PACKAGES, lesson_of, source_folder
+from course.pages import PACKAGES, checks_of, source_folder
 from tools.lesson_runs import all_notebooks, code_of
 from tools.packages import names_of_modules
 
@@ -90,7 +90,7 @@ def lessons_used(code: str) -> set[str]:
 @pytest.mark.parametrize("page", all_notebooks())
 def test_a_page_uses_no_other_lesson_s_folder(page):
     """For it isn't executed again when that is edited."""
-    own = {lesson_of(page).lower()} - {""}
+    own = {checks_of(page)} - {""}
     assert lessons_used(code_of(page)) <= own
 
 

@@ -52,7 +52,8 @@ from course.pages import (
 
 LOGGER = logging.getLogger(__name__)
 
-PREFIXES = {"museum": "M"}  # of pages that aren't lessons; the others have none
+# Of pages that aren't lessons; the others have none.
+PREFIXES = {"museum": "M", "Positions_Inside_the_Scores": "P"}
 
 NOT_MEASURED = "[not measured]"
 

@@ -40,7 +40,7 @@ from nbformat.v4 import new_output
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-from course.pages import PACKAGES, html, is_cell, lesson_of, read_notebook, source_folder
+from course.pages import PACKAGES, checks_of, html, is_cell, read_notebook, source_folder
 
 LOGGER = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def decides_outputs(file: Path, page: str) -> bool:
     lessons = [folder for folder in file.parts[:-1] if LESSON_FOLDER.fullmatch(folder)]
     if file.suffix in BROWSER_CODE or "__pycache__" in file.parts:
         return False
-    return not lessons or lesson_of(page).lower() in lessons
+    return not lessons or checks_of(page) in lessons
 
 
 def fingerprint(page: str, source: Path) -> str:

@@ -22,6 +22,8 @@ from sphinx.util.docutils import SphinxDirective
 
 PACKAGES = ("attnlib", "attndoctor", "attncourse")
 LESSON = re.compile(r"L\d\d(?=_)")
+# Pages without a number whose exercises are those of a lesson.
+BESIDE = {"Positions_Inside_the_Scores": "l02"}
 VIEW = re.compile(rf'<script type="{re.escape(WIDGET_VIEW_MIMETYPE)}">(.*)</script>', re.DOTALL)
 State = dict[str, Any]  # the id of a widget's model -> {"state": ..., "buffers": ...}
 
@@ -35,6 +37,11 @@ def lesson_of(page: str) -> str:
     """Return "L04" for "book/L04_Multi_Head_Attention"; nothing for a page that is no lesson."""
     lesson = LESSON.match(page.split("/")[-1])
     return lesson[0] if lesson else ""
+
+
+def checks_of(page: str) -> str:
+    """Return the lesson whose checks a page uses, such as "l04"; nothing if it uses none."""
+    return lesson_of(page).lower() or BESIDE.get(page.split("/")[-1], "")
 
 
 def read_notebook(page: Path) -> NotebookNode | None:

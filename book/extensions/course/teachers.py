@@ -35,9 +35,9 @@ from course.counts import prefix_of
 from course.pages import (
     add_written,
     change_pages,
+    checks_of,
     html,
     is_cell,
-    lesson_of,
     note,
     noted,
     read_notebook,
@@ -192,7 +192,7 @@ class ClassQuestions(SphinxDirective):
 def note_questions(app, doctree):
     """Note what a lesson asks, with the section where it asks."""
     page = app.env.docname
-    if not lesson_of(page):
+    if not checks_of(page):
         return
     state, found = state_of(app.env, page), []
     for view, model in shown_widgets(doctree):
@@ -262,7 +262,7 @@ class UsualMistakes(SphinxDirective):
         self.env.note_reread()  # an edited check changes this page, which itself stays the same
         modules, written = lessons(), []
         for page in sorted(self.env.found_docs):
-            module = modules.get(lesson_of(page).lower())
+            module = modules.get(checks_of(page))
             if module is None:
                 continue
             text = Path(self.env.doc2path(page)).read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from textwrap import dedent
 
 import pytest
 import torch
+from course.pages import checks_of
 from tools import ROOT
 
 import attncourse.lessons
@@ -37,13 +38,13 @@ def problems_with_lesson(
 
     Args:
         on_page: those of the exercises that are answered on the page itself.
-        pages: the text of each lesson, by the name of its file.
+        pages: the text of each page, by the name of its file.
     """
     if not re.fullmatch(r"l\d\d", lesson):
         return [f"the folder of lesson 6 is called l06, and this one {lesson}"]
     exercises = list(exercises)
     problems = []
-    page = next((text for name, text in pages.items() if name.startswith(f"{lesson.upper()}_")), "")
+    page = "\n".join(text for name, text in pages.items() if checks_of(Path(name).stem) == lesson)
     if not page:
         return [*problems, f"{lesson} has no page book/{lesson.upper()}_Its_Title.md"]
     if f"from attncourse.lessons import {lesson} as check\n" not in page:
@@ -125,7 +126,7 @@ def changes_settings(*arguments):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_is_complete(lesson):
-    pages = {page.name: page.read_text(encoding="utf-8") for page in ROOT.glob("book/L*.md")}
+    pages = {page.name: page.read_text(encoding="utf-8") for page in ROOT.glob("book/*.md")}
     names = LESSONS[lesson].__all__
     on_page = [name for name in names if getattr(LESSONS[lesson], name).page is not None]
     assert problems_with_lesson(lesson, names, pages, on_page) == []
