@@ -22,8 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 
 PACKAGES = ("attnlib", "attndoctor", "attncourse")
 LESSON = re.compile(r"L\d\d(?=_)")
-# Pages without a number whose exercises are those of a lesson.
-BESIDE = {"Positions_Inside_the_Scores": "l02"}
+CHECKS = re.compile(r"^from attncourse\.lessons import (l\d\d) as check$", re.M)
 VIEW = re.compile(rf'<script type="{re.escape(WIDGET_VIEW_MIMETYPE)}">(.*)</script>', re.DOTALL)
 State = dict[str, Any]  # the id of a widget's model -> {"state": ..., "buffers": ...}
 
@@ -39,9 +38,10 @@ def lesson_of(page: str) -> str:
     return lesson[0] if lesson else ""
 
 
-def checks_of(page: str) -> str:
-    """Return the lesson whose checks a page uses, such as "l04"; nothing if it uses none."""
-    return lesson_of(page).lower() or BESIDE.get(page.split("/")[-1], "")
+def lesson_checked_on(text: str) -> str:
+    """Return "l04" for a page's text that calls the checks of that lesson; nothing for others."""
+    imported = CHECKS.search(text)
+    return imported[1] if imported else ""
 
 
 def read_notebook(page: Path) -> NotebookNode | None:

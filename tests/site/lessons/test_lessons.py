@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from course.execution import cache_folder, is_kept
-from course.pages import checks_of, lesson_of, read_notebook
+from course.pages import lesson_checked_on, lesson_of, read_notebook
 from tools import ROOT
 from tools.lesson_runs import (
     NOTEBOOK,
@@ -53,8 +53,9 @@ def missing_from(page: Path) -> list[str]:
         for caption in captions_of_cells(page)
         if not re.search(r"\b(random|hand-built|trained)", caption, re.IGNORECASE)
     ]
-    if folder := checks_of(page.stem):
-        lesson, checks = lesson_of(page.stem) or page.stem, f"attncourse.lessons.{folder}"
+    number = lesson_of(page.stem)
+    if folder := number.lower() or lesson_checked_on(page.read_text(encoding="utf-8")):
+        lesson, checks = number or page.stem, f"attncourse.lessons.{folder}"
         stubs = sum("exercise-stub" in found for found in tags)
         solutions = sum("exercise-solution" in found for found in tags)
         if solutions != stubs:
