@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 from course.execution import cache_folder, failures_of, keep, prepare_kernels
 from course.execution import execute as execute_page
-from course.pages import read_notebook
+from course.pages import lesson_checked_on, read_notebook
 from nbformat import NotebookNode
 
 from tools import ROOT
@@ -51,6 +51,11 @@ def all_notebooks() -> list[str]:
 def all_lessons() -> list[str]:
     """Return the lessons: "book/L03_...", ..."""
     return [page for page in all_notebooks() if re.match(r"L\d\d_", page.split("/")[-1])]
+
+
+def all_with_exercises() -> list[str]:
+    """Return the lessons, and the pages beside them that have exercises, too."""
+    return [page for page in all_notebooks() if lesson_checked_on(code_of(page))]
 
 
 def code_of(page: str) -> str:

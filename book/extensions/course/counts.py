@@ -44,7 +44,8 @@ from course.page_lengths import length_of
 
 LOGGER = logging.getLogger(__name__)
 
-PREFIXES = {"museum": "M"}  # of pages that aren't lessons; the others have none
+# Of pages that aren't lessons; the others have none.
+PREFIXES = {"museum": "M", "Positions_Inside_the_Scores": "P"}
 NOT_MEASURED = "[not measured]"
 PLACE = '<span class="course-counted" data-of="{of}">?</span>'
 PLACES = re.compile(r'(<span class="course-counted" data-of="([^"]*)">)[^<]*')

@@ -15,7 +15,8 @@ the figures and sections that it names, or else its table.
 `{class-questions}`: all predictions of the lessons, taken from the boxes that they show, each with
 its choices, the answer in a fold, and a link to the section where it stands.
 
-`{usual-mistakes}`: what goes wrong with which exercise, as the exercises' own checks know it. Of
+`{usual-mistakes}`: what goes wrong with which exercise, as the exercises' own checks know it, of
+lessons and of other pages that check exercises. Of
 each hint the first sentence is shown: it says what happened; the rest helps on.
 """
 
@@ -151,10 +152,13 @@ def all_myths(env) -> Iterator[str]:
 
 
 def note_questions(app, doctree):
-    """Note what a lesson asks, with the section where it asks."""
+    """Note what a lesson asks, or another page with exercises, with the section where it asks."""
     page = app.env.docname
+    text = Path(app.env.doc2path(page)).read_text(encoding="utf-8")
+    if not (pages.lesson_of(page) or pages.lesson_checked_on(text)):
+        return
     state, found = pages.state_of(app.env, page), []
-    for view, model in pages.shown_widgets(doctree) if pages.lesson_of(page) else ():
+    for view, model in pages.shown_widgets(doctree):
         asked = state[model]["state"]
         if asked.get("_module") == "predict":
             section = view
@@ -199,11 +203,14 @@ def usual_mistakes(env) -> Iterator[str]:
     from attncourse.lessons import lessons  # loads torch, which only this page's reading needs
 
     modules = lessons()
-    for page in sorted(page for page in env.found_docs if pages.lesson_of(page).lower() in modules):
+    for page in sorted(env.found_docs):
         text = Path(env.doc2path(page)).read_text(encoding="utf-8")
+        module = modules.get(pages.lesson_checked_on(text))
+        if module is None:
+            continue
         yield from (FOLD.format(title=inline(title_of(text))), "")
         for title, label, body in EXERCISE.findall(text):
-            check = getattr(modules[pages.lesson_of(page).lower()], CHECK.search(body)[1])
+            check = getattr(module, CHECK.search(body)[1])
             sentences = dict.fromkeys(first_sentence(mistake.hint) for mistake in check.mistakes)
             items = "\n".join(f"<li><p>{inline(one)}</p></li>" for one in sentences)
             yield from (FOLD.format(title=inline(title)), "", f"{{ref}}`{label}`:", "")

@@ -53,7 +53,7 @@ explorer = HeadExplorer(sentence, torch.randn(6, 8), torch.randn(6, 8), num_head
 listen(explorer, "num_heads", "causal", "head")""",
     "CacheCalculator": """
 listen(CacheCalculator(), "heads", "latent", "tokens", "bytes_per_number")""",
-    "ClockHands": 'listen(ClockHands(), "position", "other", "d", "rotary")',
+    "ClockHands": 'listen(ClockHands(), "position", "other", "d")',
     "Flow": 'listen(Flow(), "matrix", "place", "num_heads", "causal", "sequence")',
     "GptSteps": """
 from attnlib.model import GPT
@@ -393,7 +393,7 @@ def test_tokenizer(widget):
 
 def test_clock_hands(widget):
     clocks = widget("ClockHands")
-    clocks.view.get_by_role("slider", name="Position p").press("ArrowRight")
+    clocks.view.get_by_role("slider", name="Place m").press("ArrowRight")
     clocks.tells("position", 4)
     clocks.keeps_focus_and_keys()
     clocks.view.get_by_role("button", name="both +").click()
@@ -401,8 +401,6 @@ def test_clock_hands(widget):
     clocks.tells("other", 2)
     clocks.view.get_by_role("slider", name="Width").press("End")
     clocks.tells("d", 16)
-    clocks.view.get_by_role("checkbox").press("Space")
-    clocks.tells("rotary", True)
 
 
 def test_cache_calculator(widget):

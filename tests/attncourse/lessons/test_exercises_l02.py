@@ -24,8 +24,14 @@ def by_the_identity(ids, table):
     return one_hot, torch.einsum("tv,vd->td", one_hot, table)
 
 
-def by_embedding(ids, table):
-    return nn.functional.one_hot(ids, len(table)), nn.functional.embedding(ids, table)
+def by_one_product_each(ids, table):
+    one_hot = nn.functional.one_hot(ids, len(table)).to(table.dtype)
+    return one_hot, torch.stack([row @ table for row in one_hot])
+
+
+def by_sums(ids, table):
+    one_hot = nn.functional.one_hot(ids, len(table))
+    return one_hot, (one_hot[:, :, None] * table).sum(1)
 
 
 def pe_in_double(p, d):
@@ -39,7 +45,8 @@ def pe_in_double(p, d):
 
 def test_solutions_may_be_written_in_other_ways():
     assert l02.lookup(by_the_identity)
-    assert l02.lookup(by_embedding)
+    assert l02.lookup(by_one_product_each)
+    assert l02.lookup(by_sums)
     assert l02.pe(pe_in_double)
     assert l02.pe(lambda p, d: sinusoidal_positions(p + 1, d)[-1])
     assert l02.dot_products([2, 0.58, 0.58])
@@ -134,7 +141,21 @@ def test_a_one_hot_row_by_hand_may_be_of_another_kind_of_number():
         return one_hot, one_hot @ table  # whole numbers times others: PyTorch refuses
 
     verdict = l02.lookup(whole)
-    assert not verdict and "dtype" in verdict.message
+    assert not verdict and "returns integers" in verdict.message
+
+
+@pytest.mark.parametrize(
+    "rows_of",
+    [
+        lambda ids, table: table[ids],
+        lambda ids, table: torch.stack([table[i] for i in ids]),
+        lambda ids, table: table.index_select(0, ids),
+        lambda ids, table: nn.Embedding.from_pretrained(table)(ids),
+    ],
+)
+def test_rows_that_are_looked_up_are_no_product(rows_of):
+    verdict = l02.lookup(lambda ids, table: (torch.eye(len(table))[ids], rows_of(ids, table)))
+    assert not verdict and "These rows are looked up" in verdict.message
 
 
 @pytest.mark.parametrize("check", [l02.notices, l02.score_maps])

@@ -1,4 +1,4 @@
-"""Four maps of scores between copies of one token: which positions were told how?"""
+"""Four maps of scores between copies of one token: which positions made which?"""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ def _exchanged(*names: str) -> dict[str, str]:
 
 MISTAKES = read_mistakes("score_maps", globals())
 WRONG = {
-    "A": "A is alike along each diagonal, so only the distance counts. And it doesn't just fall "
+    "A": "A is the same along each diagonal, so only the distance counts. And it doesn't just fall "
     "with the distance: it comes back up.",
-    "B": "B isn't alike along its diagonals: where the pair stands counts, and with no pattern.",
+    "B": "B isn't the same along its diagonals: places count, and without a pattern.",
     "C": "C is one number throughout: nothing tells one place from another.",
     "D": "D falls by the same amount with each step away from the diagonal.",
 }
@@ -32,5 +32,5 @@ WRONG = {
 @exercise(mistakes=MISTAKES, page=Choice(KINDS, each={name: f"map {name}" for name in RIGHT}))
 def score_maps(answer: Any) -> CheckResult:
     """Check which positions made which of four maps of scores: {"A": "rotary", ...}."""
-    praise = "Diagonals tell of distances; how they differ tells which positions these are."
+    praise = "Diagonals show that distances count; how they differ shows which kind it is."
     return check_choices(answer, RIGHT, KINDS, MISTAKES, wrong=WRONG, praise=praise)

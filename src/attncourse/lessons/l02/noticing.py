@@ -9,7 +9,7 @@ READERS = {
     "attention": "attention, at bites",
     "positions": "attention on rows with positions added, at bites",
     "causal": "attention to the left only, at bites",
-    "period": "attention to the left only, at a period behind the three words",
+    "period": "attention to the left only, at a period after the three words",
 }
 NOTICES = {"positions", "causal"}
 
@@ -25,7 +25,7 @@ WRONG = {
     "attention": "Attention alone: the same three rows, the same weights, another order of the "
     "sum. What changes?",
     "positions": "With positions, dog at 0 is another row than dog at 2. So its weight changes, "
-    "and what it brings.",
+    "and its row too.",
     "causal": "To its left bites has dog in one sentence and man in the other.",
     "period": "The period sees all three words in both sentences, and no positions.",
 }
@@ -34,5 +34,5 @@ WRONG = {
 @exercise(mistakes=MISTAKES, page=Choice({"yes": "yes", "no": "no"}, each=READERS))
 def notices(answer: Any) -> CheckResult:
     """Check who can tell two orders of three words apart: {"mean": "yes", ...}."""
-    praise = "Order must be told: by positions, or by who may look at whom."
+    praise = "The order must come from somewhere: from positions, or from a mask by place."
     return check_choices(answer, RIGHT, ("yes", "no"), MISTAKES, wrong=WRONG, praise=praise)

@@ -8,6 +8,41 @@ from torch import Tensor
 
 from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 
+LOOKUPS = {
+    Tensor.__getitem__, F.embedding, torch.index_select, Tensor.index_select, torch.gather,
+    Tensor.gather,
+}  # fmt: skip
+COPIES = {Tensor.clone, Tensor.detach}
+
+
+class LookedUpError(TypeError):
+    """Says that a row was taken without a product."""
+
+
+class IntegersError(TypeError):
+    """Says that the table was multiplied by integers."""
+
+
+class Table(Tensor):
+    """A matrix that can be multiplied, but gives no row away."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in LOOKUPS:
+            raise LookedUpError("the rows should come from a product with the one-hot matrix")
+        try:
+            with torch._C.DisableTorchFunctionSubclass():
+                result = func(*args, **kwargs or {})
+        except RuntimeError as error:
+            if any(isinstance(x, Tensor) and not x.is_floating_point() for x in args):
+                raise IntegersError("integers times the table") from error
+            raise
+        return result.as_subclass(cls) if func in COPIES else result
+
+
+def _table(V: int, d: int) -> Tensor:
+    return torch.randn(V, d).as_subclass(Table)
+
 
 def _one_hot(ids: Tensor, V: int) -> Tensor:
     return F.one_hot(ids, V).float()
@@ -25,10 +60,10 @@ MISTAKES = read_mistakes("lookup", globals())
 def lookup(answer: Any) -> CheckResult:
     """Check `lookup(ids, table)`: one-hot rows [T, V], and their product with the table [T, d]."""
     cases = [
-        (torch.randint(V - 1, (T,)), torch.randn(V, d))  # the last token never comes
+        (torch.randint(V - 1, (T,)), _table(V, d))  # the last token never comes
         for T, V, d in ((5, 7, 3), (9, 4, 6), (2, 12, 5))
     ]
-    ids, table = torch.randint(6, (4,)), torch.randn(6, 8)
+    ids, table = torch.randint(6, (4,)), _table(6, 8)
     ids[1] = 5
     cases.insert(0, (ids, table))  # here it does
     praise = "A lookup is a product with a matrix. So it can be trained as one."

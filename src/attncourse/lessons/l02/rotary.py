@@ -52,9 +52,9 @@ def quarter_turns(answer: Any) -> CheckResult:
     """Check a turned query, a turned key, their score, and their score ten places later."""
     otherwise = [
         "The query isn't right: two quarter turns are a half turn, which changes signs.",
-        "The query is right, the key isn't: five quarter turns lead to where one does.",
+        "The query is right, the key isn't: five quarter turns end where one ends.",
         "The pairs are right, the score isn't: number times number, and add both.",
         "The last score isn't right. How far apart are query and key now?",
     ]
-    praise = "The scores are equal, since the distance is."
+    praise = "The scores are equal, since the distances are."
     return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)

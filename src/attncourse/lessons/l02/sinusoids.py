@@ -34,7 +34,7 @@ PE_MISTAKES = read_mistakes("pe", globals())
 
 @exercise(mistakes=PE_MISTAKES)
 def pe(answer: Any) -> CheckResult:
-    """Check `pe(p, d)`: the sinusoidal vector of one position, [d]."""
+    """Check `pe(n, d)`: the sinusoidal vector of one position, [d]."""
     praise = "Right at five positions and three widths."
     return check_function(
         answer,
@@ -64,8 +64,8 @@ DOT_PAGE = Numbers(DOT_PRODUCTS, [f"PE({p}) · PE({q})" for p, q in PAIRS], tole
 def dot_products(answer: Any) -> CheckResult:
     """Check three dot products of sinusoidal vectors of width 4."""
     otherwise = [
-        "Of each pair only the distance counts. The first clock gives the cosine of it, the "
-        "second the cosine of a hundredth of it. Add both.",
+        "Only the distance of each pair counts. The first clock gives its cosine, the second "
+        "the cosine of a hundredth of it. Add both.",
     ]
-    praise = "Two of them are equal: the distance is. And no vector was ever written down."
+    praise = "Two of them are equal, as their distances are. And you wrote no vector down."
     return check_numbers(answer, DOT_PAGE, DOT_MISTAKES, otherwise=otherwise, praise=praise)

@@ -3,7 +3,6 @@
 import { element, svgElement } from "../shared/dom.js";
 import {
   createButton,
-  createCheckbox,
   createControls,
   createLive,
   createNote,
@@ -18,10 +17,10 @@ const BASE = 10_000;
 const KEY_START = Math.atan2(0.8, 0.6); // the key's pairs are (0.6, 0.8), the query's (1, 0)
 const NOTES = {
   false:
-    "Wide hands: position p. Narrow hands: position q. A pair of numbers is how far its hand " +
+    "Wide hands: place m. Narrow hands: place n. A pair of numbers is how far its hand " +
     "points to the right, and how far up. Below: how many tokens a turn takes.",
   true:
-    "Wide hands: a query at p, (1, 0) in every pair before it is turned. Narrow hands: a key at q, " +
+    "Wide hands: a query at m, (1, 0) in every pair before it is turned. Narrow hands: a key at n, " +
     "(0.6, 0.8) before. The first number of a pair points up, the second to the right. Below: how " +
     "many tokens a turn takes.",
 };
@@ -117,7 +116,7 @@ function render({ model, el }) {
   const set = setterOf(model);
   const sliderOf = (name, trait) =>
     createSlider(name, { max: LAST, choose: (place) => set(trait, place) });
-  const [position, other] = [sliderOf("Position p", "position"), sliderOf("Position q", "other")];
+  const [position, other] = [sliderOf("Place m", "position"), sliderOf("Place n", "other")];
   const width = createSlider("Width d", {
     max: WIDTHS.length - 1,
     choose: (i) => set("d", WIDTHS[i]),
@@ -126,7 +125,6 @@ function render({ model, el }) {
     for (const trait of ["position", "other"]) model.set(trait, model.get(trait) + by);
     model.save_changes();
   });
-  const rotary = createCheckbox("Rotary: turn a query and a key", (on) => set("rotary", on));
   const note = createNote();
   const row = element("div", { class: "attn-clocks" });
   const live = createLive();
@@ -138,7 +136,6 @@ function render({ model, el }) {
     other.draw(state.other, `${state.other}`);
     width.draw(WIDTHS.indexOf(state.d), `${state.d}`);
     steps.draw([state.position, state.other]);
-    rotary.draw(state.rotary);
     note.textContent = NOTES[state.rotary];
     if (clocks.length !== state.d / 2) {
       clocks = speedsOf(state.d).map(createClock);
@@ -152,12 +149,12 @@ function render({ model, el }) {
         pairs.map((vector) => vector[i]),
       );
     });
-    const [p, q] = [state.position, state.other];
-    const factors = state.rotary ? "query · key" : `PE(${p}) · PE(${q})`;
-    const distance = p - q;
+    const [m, n] = [state.position, state.other];
+    const factors = state.rotary ? "query · key" : `PE(${m}) · PE(${n})`;
+    const distance = m - n;
     live.textContent =
       `${factors} = ${numberText(dotProduct(...pairs))}, ` +
-      `at distance p \u2212 q = ${distance < 0 ? "\u2212" : ""}${Math.abs(distance)}`;
+      `at distance m \u2212 n = ${distance < 0 ? "\u2212" : ""}${Math.abs(distance)}`;
   }
 
   draw();
@@ -165,7 +162,7 @@ function render({ model, el }) {
     createWidget(
       "clock-hands",
       "Positions as hands of clocks",
-      createControls(position.node, other.node, steps.node, width.node, rotary.node),
+      createControls(position.node, other.node, steps.node, width.node),
       note,
       row,
       live,

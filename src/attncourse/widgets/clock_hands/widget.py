@@ -21,17 +21,16 @@ class ClockHands(CourseWidget):
 
         clocks = ClockHands(position=5, other=2)
         clocks                                                     # show it
-        clocks.rotary = True                                       # turn a query and a key
         clocks.observe(lambda change: print(change["new"]), "position")
 
     Traits that a reader changes:
-        position (int): p, from 0 to 63; where the query stands.
-        other (int): q, from 0 to 63; where the key stands.
+        position (int): m, from 0 to 63; where the query stands.
+        other (int): n, from 0 to 63; where the key stands.
         d (int): how many numbers a vector has: 4, 8 or 16.
-        rotary (bool): whether a query and a key are turned, or else sinusoids are shown.
 
     Args:
-        position, other, d, rotary: at the start.
+        position, other, d: at the start.
+        rotary: whether a query and a key are turned, or else sinusoids are shown.
 
     Raises:
         TypeError, ValueError: an argument isn't as above; the message names it.
