@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from course.execution import LIBRARIES, fingerprint
-from course.pages import PACKAGES, lesson_of, source_folder
+from course.pages import PACKAGES, lesson_checked_on, source_folder
 from tools.lesson_runs import all_notebooks, code_of
 from tools.packages import names_of_modules
 
@@ -27,16 +27,16 @@ FILES = [
     "attncourse/widgets/shared/flow.css",
     "attnlib/__pycache__/masks.cpython-311.pyc",
 ]
-PAGES = ["L04_Multi_Head_Attention", "L05_Normalization_and_Residuals", "museum"]
+LESSONS = ["l04", "l05", ""]  # whose exercises a page checks
 BROWSER_CODE = ["attncourse/widgets/flow/widget.js", "attncourse/widgets/shared/flow.css"]
 
 
 def executed_again(name: str) -> list[str]:
-    """Return which pages an edit of a file should execute again."""
+    """Return the lessons whose pages an edit of a file should execute again."""
     if name in BROWSER_CODE or "__pycache__" in name:
         return []
     own = re.search(r"/(l\d\d)/", name)
-    return [page for page in PAGES if own is None or page.lower().startswith(own[1])]
+    return [lesson for lesson in LESSONS if own is None or lesson == own[1]]
 
 
 @pytest.fixture
@@ -50,11 +50,11 @@ def house(tmp_path):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_each_page_is_keyed_by_the_package_and_its_own_lesson_s_folders(house, name):
-    before = {page: fingerprint(page, house) for page in PAGES}
+def test_each_page_is_keyed_by_the_package_and_the_folders_of_its_checks(house, name):
+    before = {lesson: fingerprint(lesson, house) for lesson in LESSONS}
 
     def changed() -> list[str]:
-        return [page for page in PAGES if fingerprint(page, house) != before[page]]
+        return [lesson for lesson in LESSONS if fingerprint(lesson, house) != before[lesson]]
 
     file = house / name
     file.write_text(f"{name}, edited", encoding="utf-8")
@@ -90,7 +90,7 @@ def lessons_used(code: str) -> set[str]:
 @pytest.mark.parametrize("page", all_notebooks())
 def test_a_page_uses_no_other_lesson_s_folder(page):
     """For it isn't executed again when that is edited."""
-    own = {lesson_of(page).lower()} - {""}
+    own = {lesson_checked_on(code_of(page))} - {""}
     assert lessons_used(code_of(page)) <= own
 
 

@@ -52,7 +52,7 @@ from course.pages import (
 
 LOGGER = logging.getLogger(__name__)
 
-PREFIXES = {"museum": "M"}  # of pages that aren't lessons; the others have none
+PREFIXES = {"museum": "M", "masks_in_pytorch": "P"}  # of pages that aren't lessons
 
 NOT_MEASURED = "[not measured]"
 

@@ -2,8 +2,8 @@
 
 A page is executed again when its own cells change, or our packages, or a library that computes or
 draws. Of our packages two things don't count: browser code, which the build publishes from there,
-and the folders of other lessons (`lessons/l05`), from which a lesson imports nothing, as a test
-shows. Jupyter Book's cache knows a page's cells; so each page has a cache of its own, named after
+and the folders of lessons (`lessons/l05`) whose exercises a page doesn't check: it imports nothing
+from there, as a test shows. Jupyter Book's cache knows a page's cells; so each page has a cache of its own, named after
 all else.
 
 A cell that fails doesn't keep the site from its readers. The cells after it are executed, and all
@@ -40,7 +40,14 @@ from nbformat.v4 import new_output
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-from course.pages import PACKAGES, html, is_cell, lesson_of, read_notebook, source_folder
+from course.pages import (
+    PACKAGES,
+    html,
+    is_cell,
+    lesson_checked_on,
+    read_notebook,
+    source_folder,
+)
 
 LOGGER = logging.getLogger(__name__)
 
@@ -72,23 +79,27 @@ LINE = re.compile(r"^Cell In\[\d+\], line (\d+)", re.M)
 # When a page is executed again.
 
 
-def decides_outputs(file: Path, page: str) -> bool:
-    """Return whether a file of our packages can change a page's outputs."""
+def decides_outputs(file: Path, lesson: str) -> bool:
+    """Return whether a file of our packages can change a page that checks exercises of a lesson."""
     lessons = [folder for folder in file.parts[:-1] if LESSON_FOLDER.fullmatch(folder)]
     if file.suffix in BROWSER_CODE or "__pycache__" in file.parts:
         return False
-    return not lessons or lesson_of(page).lower() in lessons
+    return not lessons or lesson in lessons
 
 
-def fingerprint(page: str, source: Path) -> str:
-    """Return a short hash of all that decides a page's outputs, but its own cells."""
+def fingerprint(lesson: str, source: Path) -> str:
+    """Return a short hash of all that decides a page's outputs, but its own cells.
+
+    Args:
+        lesson: "l04" if the page checks exercises of that lesson, "" if it checks none.
+    """
     digest = hashlib.sha256(platform.python_version().encode())
     for name in LIBRARIES:
         digest.update(f"{name} {version(name)}".encode())
     files = (path for package in PACKAGES for path in sorted((source / package).rglob("*")))
     for path in files:
         name = path.relative_to(source)
-        if decides_outputs(name, page) and path.is_file():
+        if decides_outputs(name, lesson) and path.is_file():
             digest.update(name.as_posix().encode())
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
@@ -98,7 +109,8 @@ def cache_folder(build_folder: Path, page: Path, source: Path | None = None) -> 
     """Return where a page that was executed with these packages is kept; None without cells."""
     if read_notebook(page) is None:
         return None
-    key = fingerprint(page.stem, source or source_folder())
+    lesson = lesson_checked_on(page.read_text(encoding="utf-8"))
+    key = fingerprint(lesson, source or source_folder())
     return build_folder / ".jupyter_cache" / f"{page.stem}-{key}"
 
 

@@ -22,6 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 
 PACKAGES = ("attnlib", "attndoctor", "attncourse")
 LESSON = re.compile(r"L\d\d(?=_)")
+CHECKS = re.compile(r"^from attncourse\.lessons import (l\d\d) as check$", re.M)
 VIEW = re.compile(rf'<script type="{re.escape(WIDGET_VIEW_MIMETYPE)}">(.*)</script>', re.DOTALL)
 State = dict[str, Any]  # the id of a widget's model -> {"state": ..., "buffers": ...}
 
@@ -35,6 +36,12 @@ def lesson_of(page: str) -> str:
     """Return "L04" for "book/L04_Multi_Head_Attention"; nothing for a page that is no lesson."""
     lesson = LESSON.match(page.split("/")[-1])
     return lesson[0] if lesson else ""
+
+
+def lesson_checked_on(text: str) -> str:
+    """Return "l04" for a page's text that calls the checks of that lesson; nothing for others."""
+    imported = CHECKS.search(text)
+    return imported[1] if imported else ""
 
 
 def read_notebook(page: Path) -> NotebookNode | None:

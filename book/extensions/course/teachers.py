@@ -15,7 +15,8 @@ the figures and sections that it names, or else its table.
 `{class-questions}`: all predictions of the lessons, taken from the boxes that they show, each with
 its choices, the answer in a fold, and a link to the section where it stands.
 
-`{usual-mistakes}`: what goes wrong with which exercise, as the exercises' own checks know it. Of
+`{usual-mistakes}`: what goes wrong with which exercise, as the exercises' own checks know it, of
+lessons and of other pages that check exercises. Of
 each hint the first sentence is shown: it says what happened; the rest helps on.
 """
 
@@ -37,6 +38,7 @@ from course.pages import (
     change_pages,
     html,
     is_cell,
+    lesson_checked_on,
     lesson_of,
     note,
     noted,
@@ -262,10 +264,10 @@ class UsualMistakes(SphinxDirective):
         self.env.note_reread()  # an edited check changes this page, which itself stays the same
         modules, written = lessons(), []
         for page in sorted(self.env.found_docs):
-            module = modules.get(lesson_of(page).lower())
+            text = Path(self.env.doc2path(page)).read_text(encoding="utf-8")
+            module = modules.get(lesson_checked_on(text))
             if module is None:
                 continue
-            text = Path(self.env.doc2path(page)).read_text(encoding="utf-8")
             exercises = []
             for title, label, check in exercises_in(text):
                 exercises += self.exercise(title, label, getattr(module, check).mistakes)

@@ -38,8 +38,8 @@ class MaskPainter(QueriesAndKeys):
         mask (list of T * T bool): row by row, True = may look.
         meant_causal (bool): whether a look to the right is a leak.
 
-    Traits that are fixed: tokens (list of str), T, d, origin, and q and k as T x d float32 numbers,
-    row by row, little endian.
+    Traits that are fixed: tokens (list of str), T, d, origin, puzzle, and q and k as T x d float32
+    numbers, row by row, little endian.
 
     Args:
         tokens: T strings, at most 16.
@@ -48,11 +48,13 @@ class MaskPainter(QueriesAndKeys):
         mask: boolean [T, T], True = may look, at the start; everything if left out.
         meant_causal: whether a look to the right is called a leak; if left out, whether the mask at
             the start has none. A preset says it anew, and so does the reader.
+        puzzle: whether the reader is to find the causal mask: the ready-made masks are hidden until
+            it is painted, and the verdict says how many looks it lacks.
         origin: where q and k come from, told to the reader: "random (seed 0)", "hand-built".
 
     Raises:
         TypeError: tokens that aren't strings; q or k not a tensor of floating point numbers; a mask
-            that isn't a boolean tensor; meant_causal that isn't True or False.
+            that isn't a boolean tensor; meant_causal or puzzle that isn't True or False.
         ValueError: no tokens or too many, shapes that don't fit, NaN or infinity.
     """
 
@@ -64,6 +66,7 @@ class MaskPainter(QueriesAndKeys):
 
     mask = traitlets.List(traitlets.Bool()).tag(sync=True)
     meant_causal = traitlets.Bool(False).tag(sync=True)
+    puzzle = traitlets.Bool(False, read_only=True).tag(sync=True)
 
     def __init__(
         self,
@@ -73,6 +76,7 @@ class MaskPainter(QueriesAndKeys):
         *,
         mask: Tensor | None = None,
         meant_causal: bool | None = None,
+        puzzle: bool = False,
         origin: str = "as given",
     ) -> None:
         tokens = checked_texts("tokens", tokens)
@@ -87,6 +91,8 @@ class MaskPainter(QueriesAndKeys):
         if meant_causal is None:
             meant_causal = not mask.triu(1).any().item()
         require_flag("meant_causal", meant_causal)
+        require_flag("puzzle", puzzle)
+        self.set_trait("puzzle", puzzle)
         super().__init__(mask=mask.flatten().tolist(), meant_causal=meant_causal)
 
     def mask_tensor(self) -> Tensor:
