@@ -2,9 +2,9 @@
 
 A page is executed again when its own cells change, or our packages, or a library that computes or
 draws. Of our packages two things don't count: browser code, which the build publishes from there,
-and the folders of lessons (`lessons/l05`) whose exercises a page doesn't check: it imports nothing
-from there, as a test shows. Jupyter Book's cache knows a page's cells; so each page has a cache of its own, named after
-all else.
+and the folders of lessons (`lessons/l05`) whose exercises the page doesn't check. It imports
+nothing from them, as a test shows. Jupyter Book's cache knows a page's cells; so each page has a
+cache of its own, named after all else.
 
 A cell that fails doesn't keep the site from its readers. The cells after it are executed, and all
 pages are written. At the failing cell stands a box with the error, also where the page shows

@@ -214,13 +214,16 @@ def test_a_puzzle_shows_its_presets_when_it_is_solved(show):
         (2, 2, "No leak; but 2 looks are blocked without need"),
         (2, 0, "No leak; but 1 look is blocked without need"),
     ]:
-        assert presets.is_hidden()
+        assert presets.is_hidden() and page.locator(".attn-stairs").is_hidden()
+        assert page.locator(".attn-leak, .attn-alarm li").count() == 0
         page.mouse.click(*point(page, row, column, T=3))
         assert verdict.inner_text() == said
     page.mouse.click(*point(page, 2, 2, T=3))
     assert verdict.inner_text() == "No leak: every token sees only itself and the past"
-    page.get_by_role("button", name="nothing").click()
-    assert presets.is_visible()
+    page.get_by_role("button", name="causal, window of 3").click()
+    page.mouse.click(*point(page, 0, 2, T=3))
+    assert presets.is_visible() and page.locator(".attn-stairs").is_visible()
+    assert page.locator(".attn-leak").count() == page.locator(".attn-alarm li").count() == 1
     for mask, shown in ((causal_mask(3), True), (causal_mask(3).tril(-1), False)):
         page = show(painter(T=3, puzzle=True, mask=mask))
         assert page.get_by_role("group", name="Masks").is_visible() == shown

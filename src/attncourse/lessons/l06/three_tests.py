@@ -23,7 +23,10 @@ FOUND = {"rounded": "both", "mean": "slopes", "shout": "none"}
 MISTAKES = read_mistakes("tests_that_find", globals())
 
 
-@exercise(mistakes=MISTAKES, page=Choice(TESTS, each=LAYERS))
+@exercise(
+    mistakes=MISTAKES,
+    page=Choice(TESTS, each={name: f"`{code}`" for name, code in LAYERS.items()}),
+)
 def tests_that_find(answer: Any) -> CheckResult:
     """Check which tests find the leak of each of three layers: {"rounded": "both", ...}."""
     praise = "No test finds all leaks, and one leak escapes all of them with this input."

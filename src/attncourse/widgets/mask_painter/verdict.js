@@ -24,13 +24,13 @@ function blockedWithoutNeed(mask, T) {
 }
 
 /** What is to be said of a mask first. */
-function judge(found, mask, { blind, isCausal, isPuzzle }) {
+function judge(found, mask, { blind, isCausal, isUnsolved }) {
   const T = Math.sqrt(mask.length);
   const count = found.reduce((sum, { columns }) => sum + columns.length, 0);
   const looks = `${count} ${count === 1 ? "look" : "looks"}`;
   if (blind.length === T) return "Nobody sees anything: every output is 0";
   if (isCausal && count > 0) return `Leak: ${looks} into the future`;
-  const blocked = isCausal && isPuzzle ? blockedWithoutNeed(mask, T) : 0;
+  const blocked = isCausal && isUnsolved ? blockedWithoutNeed(mask, T) : 0;
   if (blocked > 0) {
     return `No leak; but ${blocked} ${blocked === 1 ? "look is" : "looks are"} blocked without need`;
   }
@@ -53,13 +53,13 @@ export function createVerdict(tokens) {
   }
 
   function draw(mask, told) {
-    const { blind, isCausal } = told;
+    const { blind, isCausal, isUnsolved } = told;
     const found = leaks(mask, tokens.length);
     const isEmpty = blind.length === tokens.length;
     summary.textContent = judge(found, mask, told);
     node.classList.toggle("attn-leaking", isCausal && found.length > 0);
     const lines = [
-      ...(isCausal ? found.map(sees) : []),
+      ...(isCausal && !isUnsolved ? found.map(sees) : []),
       ...(isEmpty ? [] : blind.map((i) => `${called(i)} looks nowhere: output 0`)),
     ];
     list.replaceChildren(...lines.map((line) => element("li", { dir: "auto" }, line)));

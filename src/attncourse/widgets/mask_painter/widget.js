@@ -151,14 +151,16 @@ function render({ model, el }) {
     const [mask, isCausal] = [model.get("mask"), model.get("meant_causal")];
     const weights = attentionWeights(q, k, { T, d, numHeads: 1, head: 0, causal: false, mask });
     if (mask.join() === solution) presets.node.hidden = false; // for good: the puzzle is solved
-    const told = { blind: blindRows(mask, T), isCausal, isPuzzle: model.get("puzzle") };
+    const isUnsolved = presets.node.hidden;
+    root.classList.toggle("attn-unsolved", isUnsolved);
+    const told = { blind: blindRows(mask, T), isCausal, isUnsolved };
     if (!isStroke && drawn !== null && drawn.mask !== mask) base = drawn;
     drawn = { mask, weights };
     presets.draw(mask);
     meant.draw(isCausal);
     painting.draw(mask, weights, told);
     verdict.draw(mask, told);
-    legend.lastChild.hidden = !isCausal;
+    legend.lastChild.hidden = !isCausal || isUnsolved;
     drawRow();
     const caption = "Weights under this mask: rows look at columns";
     table.draw({ weights, caption }, { label: caption });

@@ -48,8 +48,8 @@ class MaskPainter(QueriesAndKeys):
         mask: boolean [T, T], True = may look, at the start; everything if left out.
         meant_causal: whether a look to the right is called a leak; if left out, whether the mask at
             the start has none. A preset says it anew, and so does the reader.
-        puzzle: whether the reader is to find the causal mask: the ready-made masks are hidden until
-            it is painted, and the verdict says how many looks it lacks.
+        puzzle: whether the reader is to find the causal mask. Until it is painted, ready-made masks
+            are hidden, and the alarm counts leaks without showing them.
         origin: where q and k come from, told to the reader: "random (seed 0)", "hand-built".
 
     Raises:
