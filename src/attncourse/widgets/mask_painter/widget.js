@@ -105,7 +105,10 @@ function render({ model, el }) {
       undo.remember();
       [isStroke, base] = [true, { mask: drawn.mask, weights: drawn.weights }];
     },
-    end: () => (isStroke = false),
+    end() {
+      isStroke = false;
+      draw();
+    },
     paint(cells, mayLook) {
       const mask = [...model.get("mask")];
       for (const { row, column } of cells) mask[row * T + column] = mayLook;
@@ -150,7 +153,8 @@ function render({ model, el }) {
     moved.textContent = "";
     const [mask, isCausal] = [model.get("mask"), model.get("meant_causal")];
     const weights = attentionWeights(q, k, { T, d, numHeads: 1, head: 0, causal: false, mask });
-    if (mask.join() === solution) presets.node.hidden = false; // for good: the puzzle is solved
+    // When the puzzle is solved, they are shown for good; not during a stroke, for the map moves.
+    if (!isStroke && mask.join() === solution) presets.node.hidden = false;
     const isUnsolved = presets.node.hidden;
     root.classList.toggle("attn-unsolved", isUnsolved);
     const told = { blind: blindRows(mask, T), isCausal, isUnsolved };
