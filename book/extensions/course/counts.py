@@ -45,7 +45,7 @@ from course.page_lengths import length_of
 LOGGER = logging.getLogger(__name__)
 
 # Of pages that aren't lessons; the others have none.
-PREFIXES = {"museum": "M", "Positions_Inside_the_Scores": "P"}
+PREFIXES = {"museum": "M", "Positions_Inside_the_Scores": "P", "masks_in_pytorch": "T"}
 NOT_MEASURED = "[not measured]"
 PLACE = '<span class="course-counted" data-of="{of}">?</span>'
 PLACES = re.compile(r'(<span class="course-counted" data-of="([^"]*)">)[^<]*')

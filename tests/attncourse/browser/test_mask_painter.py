@@ -115,7 +115,8 @@ def test_the_browser_computes_what_torch_computes(show, case):
         }""",
         {
             "state": {
-                name: getattr(widget, name) for name in ("tokens", "T", "d", "mask", "meant_causal")
+                name: getattr(widget, name)
+                for name in ("tokens", "T", "d", "mask", "meant_causal", "puzzle")
             },
             "q": base64.b64encode(widget.q).decode(),
             "k": base64.b64encode(widget.k).decode(),
@@ -199,6 +200,38 @@ def test_each_preset_paints_its_mask_and_the_alarm_answers(show):
         assert page.get_by_label("causal").is_checked() == ("causal" in name)
         assert page.locator(".attn-leak").count() == 0
     assert page.locator(".attn-alarm li").count() == 0
+
+
+def test_a_puzzle_shows_its_presets_when_it_is_solved(show):
+    page = show(painter(T=3, puzzle=True, meant_causal=True))
+    presets = page.get_by_role("group", name="Masks")
+    verdict = page.locator(".attn-summary[role=status]")
+    for row, column, said in [
+        (0, 1, "Leak: 2 looks into the future"),
+        (0, 2, "Leak: 1 look into the future"),
+        (2, 0, "Leak: 1 look into the future"),
+        (1, 2, "No leak; but 1 look is blocked without need"),
+        (2, 2, "No leak; but 2 looks are blocked without need"),
+        (2, 0, "No leak; but 1 look is blocked without need"),
+    ]:
+        assert presets.is_hidden() and page.locator(".attn-stairs").is_hidden()
+        assert page.locator(".attn-leak, .attn-alarm li").count() == 0
+        page.mouse.click(*point(page, row, column, T=3))
+        assert verdict.inner_text() == said
+    page.mouse.move(*point(page, 2, 2, T=3))
+    page.mouse.down()
+    assert verdict.inner_text() == "No leak: every token sees only itself and the past"
+    assert presets.is_hidden()  # until the stroke ends, or the map would move below the pointer
+    page.mouse.up()
+    page.get_by_role("button", name="causal, window of 3").click()
+    page.mouse.click(*point(page, 0, 2, T=3))
+    assert presets.is_visible() and page.locator(".attn-stairs").is_visible()
+    assert page.locator(".attn-leak").count() == page.locator(".attn-alarm li").count() == 1
+    for mask, shown in ((causal_mask(3), True), (causal_mask(3).tril(-1), False)):
+        page = show(painter(T=3, puzzle=True, mask=mask))
+        assert page.get_by_role("group", name="Masks").is_visible() == shown
+    page = show(painter(T=3, mask=causal_mask(3).tril(-1)))
+    assert page.locator(".attn-summary").inner_text().startswith("No leak: every token")
 
 
 def test_a_drag_paints_what_its_first_cell_became(show):
@@ -438,6 +471,7 @@ DAMAGES = {
     ].pop(),
     "mask should be 36 booleans, but is [0.5,true": lambda state, _: state["mask"].insert(0, 0.5),
     "meant_causal should be true or false, but is 1": lambda state, _: state.update(meant_causal=1),
+    'puzzle should be true or false, but is ""': lambda state, _: state.update(puzzle=""),
     "tokens should be 6 strings, but there are 5": lambda state, _: state["tokens"].pop(),
     "T and d should be at least 1, but are 6 and 0": lambda state, _: state.update(d=0),
     "q should be 24 numbers": lambda state, buffers: buffers.clear(),

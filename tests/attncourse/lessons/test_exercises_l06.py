@@ -1,6 +1,7 @@
 """What the checks of lesson L06 do beyond what every check does."""
 
 import math
+import re
 from fractions import Fraction
 from itertools import permutations
 
@@ -14,12 +15,15 @@ from attncourse.lessons import l06
 from attncourse.lessons.l06.building import causal_among_real
 from attncourse.lessons.l06.by_hand import EXPONENTIALS, RIGHT
 from attncourse.lessons.l06.calls import CALLS, LEAKING
+from attncourse.lessons.l06.counting import RIGHT as COUNTS
 from attncourse.lessons.l06.leak_test import SIZES, _layers, leaks_ahead
 from attncourse.lessons.l06.maps import BUGS, DRAWN
+from attncourse.lessons.l06.three_tests import FOUND, LAYERS, TESTS
 from attndoctor import museum
 from attnlib import MultiHeadAttention, causal_mask, padding_mask
 
 PAGE = (ROOT / "book/L06_The_Causal_Mask.md").read_text(encoding="utf-8")
+PYTORCH = (ROOT / "book/masks_in_pytorch.md").read_text(encoding="utf-8")
 
 
 def mask_by_loops(real):
@@ -58,7 +62,8 @@ def test_solutions_may_be_written_in_other_ways():
     assert l06.causal_and_padding(mask_by_loops) and l06.causal_and_padding(mask_by_indices)
     assert l06.leaks(leaks_by_the_future) and l06.leaks(leaks_by_cutting)
     assert l06.leaking_calls({6, 3, 2}) and l06.leaking_calls(torch.tensor([3, 2, 6]))
-    assert l06.telling_experiment("parts") and l06.left_out("causal")
+    assert l06.telling_experiment("parts") and l06.honest_questions([8, 8, 1, 8, 8, 36])
+    assert l06.tests_that_find(dict(reversed(FOUND.items())))
     assert l06.bugs_of_maps(dict(reversed(DRAWN.items())))
 
 
@@ -84,6 +89,39 @@ def test_the_rows_are_those_of_attention():
 )
 def test_the_first_wrong_row_is_told(rows, words):
     assert words in l06.causal_rows(rows).message
+
+
+def test_questions_and_rows_are_those_of_passes():
+    """A question is honest where the word that is asked for is not among those that are seen."""
+    words = range(1, 10)
+    passes = {
+        "causal": [words[:8]],
+        "no mask": [words[:8]],
+        "prefixes": [words[:n] for n in words[:8]],
+    }
+    counts = []
+    for way, inputs in passes.items():
+        honest = 0
+        for given in inputs:
+            asked = given[-1:] if way == "prefixes" else given
+            honest += sum(w + 1 not in (given[:w] if way == "causal" else given) for w in asked)
+        counts.append([honest, sum(map(len, inputs))])
+    assert counts == COUNTS
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ([[9, 9], [1, 9], [9, 45]], "the ninth word as one that goes in"),
+        ([[8, 8], [7, 8], [8, 36]], "How many can't?"),
+        ([[8, 8], [1, 8], [8, 64]], "the first has one word"),
+        ([[5, 8], [3, 8], [5, 7]], "Causal: each word that goes in is one row"),
+        ([[8, 8], [3, 8], [5, 7]], "No mask: at which places"),
+        ([[8, 8], [1, 8], [5, 7]], "Prefixes: how many are there"),
+    ],
+)
+def test_the_first_wrong_count_is_told(counts, words):
+    assert words in l06.honest_questions(counts).message
 
 
 # --- masks -------------------------------------------------------------------------------------
@@ -163,6 +201,25 @@ def test_a_verdict_that_is_wrong_about_one_layer_names_it():
     assert verdict.message == "You say yes to causal attention. It doesn't leak."
 
 
+def changes_the_appended_token(layer, x):
+    """Outputs of x may not depend on what comes after x."""
+    longer = torch.cat([x, torch.randn(1, x.shape[1])])
+    return not torch.allclose(layer(longer)[: len(x)], layer(x), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (changes_the_appended_token, "You append a token."),
+        (lambda layer, x: bool((layer(x).triu(diagonal=1) != 0).any()), "for x alone"),
+        (lambda layer, x: layer(x).triu(1).abs().sum() == 0, "for x alone"),
+        (lambda layer, x: bool(layer(x[:, 0]).any()), "Your function raised"),
+    ],
+)
+def test_what_the_layer_is_called_with_is_told(answer, words):
+    assert words in l06.leaks(answer).message
+
+
 @pytest.mark.parametrize(
     "moved",
     [
@@ -184,6 +241,29 @@ def test_a_change_too_small_for_rounding_is_told():
 
     torch.manual_seed(0)
     assert l06.leaks(nudges).message.startswith("A gradient says what a very small change")
+
+
+def test_the_tests_find_what_they_are_said_to_find():
+    torch.manual_seed(2)
+    x = torch.randn(6, 8)
+
+    def found(layer):
+        y, above = layer(x), torch.ones(6, 6).triu(1).bool()
+        slopes = torch.autograd.functional.jacobian(layer, x).abs().amax((1, 3))
+        exchanged = leaks_ahead(layer, x)
+        cut = any(not torch.allclose(layer(x[:n]), y[:n], atol=1e-5) for n in range(1, len(x)))
+        return exchanged, bool(slopes[above].any()), cut
+
+    kinds = {"both": (True, False, True), "slopes": (False, True, False), "none": (False,) * 3}
+    for name, code in LAYERS.items():
+        assert found(eval(f"lambda x: {code}")) == kinds[FOUND[name]], name
+
+
+def test_the_page_shows_the_layers_and_the_tests_that_are_checked():
+    for name, code in LAYERS.items():
+        assert re.search(rf'"{name}": \.\.\., +# {re.escape(code)}\n', PAGE)
+    for name, words in TESTS.items():
+        assert re.search(rf"^# {name}: +{words}$", PAGE, re.M)
 
 
 # --- PyTorch's calls -----------------------------------------------------------------------------
@@ -221,7 +301,7 @@ def test_the_calls_that_leak_are_those_that_leak():
 
 def test_the_page_shows_the_lines_that_are_checked():
     for number, line in enumerate(CALLS.splitlines(), start=1):
-        assert f"# {number} {line}\n" in PAGE
+        assert f"# {number} {line}\n" in PYTORCH
 
 
 @pytest.mark.parametrize(
@@ -277,6 +357,6 @@ def test_the_first_wrong_map_is_told(said, words):
 
 
 def test_every_choice_but_one_is_a_known_mistake():
-    assert len(l06.telling_experiment.mistakes) == 4 and len(l06.left_out.mistakes) == 3
+    assert len(l06.telling_experiment.mistakes) == 4
     assert l06.telling_experiment(3).message.startswith("One of these was wanted: ")
-    assert l06.left_out("BERT").message.startswith("One of these was wanted: ")
+    assert len(l06.tests_that_find.mistakes) == len(FOUND) * (len(TESTS) - 1)

@@ -61,7 +61,7 @@ def test_what_a_reader_paints_is_observable():
     assert "mask" in widget.keys  # synced with the browser
 
 
-@pytest.mark.parametrize("name", ["tokens", "q", "k", "T", "d", "origin"])
+@pytest.mark.parametrize("name", ["tokens", "q", "k", "T", "d", "origin", "puzzle"])
 def test_what_describes_the_tensors_is_fixed(name):
     widget = painter()
     with pytest.raises(traitlets.TraitError, match="read-only"):
@@ -88,6 +88,7 @@ FEW = torch.ones(3, 4, dtype=torch.bool)
         (ValueError, r"mask .* \[4, 4\], got \[3, 4\]", (TOKENS, Q, Q), {"mask": FEW}),
         (TypeError, r"origin must be a string", (TOKENS, Q, Q), {"origin": 0}),
         (TypeError, r"meant_causal must be True or", (TOKENS, Q, Q), {"meant_causal": 1}),
+        (TypeError, r"puzzle must be True or", (TOKENS, Q, Q), {"puzzle": None}),
     ],
 )
 def test_bad_input_is_refused_in_words(error, message, arguments, options):

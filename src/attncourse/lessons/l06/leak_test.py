@@ -8,7 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, not_yet, read_mistakes
+from attncourse.checking import (
+    CheckResult,
+    check_function,
+    exercise,
+    hints_by_name,
+    not_yet,
+    read_mistakes,
+)
 from attncourse.checking.calling import call
 from attncourse.checking.numbers import as_tensor
 
@@ -54,7 +61,25 @@ def _by_change(change: Callable[[Tensor], Tensor]) -> Callable[[Layer, Tensor], 
     return leaks
 
 
+def _are_equal(left: Tensor, right: Tensor) -> bool:
+    return left.shape == right.shape and bool((left == right).all())
+
+
+def _inputs(answer: Callable[..., Any], x: Tensor) -> list[Tensor]:
+    """Return what a reader's test calls its layer with."""
+    seen = []
+
+    def layer(tokens: Tensor) -> Tensor:
+        seen.append(torch.as_tensor(tokens).detach().clone())
+        return tokens
+
+    call(answer, (layer, x))
+    return seen
+
+
 MISTAKES = read_mistakes("leaks", globals())
+NOTICED = read_mistakes("noticed", globals())  # by what the layer is called with
+HINTS = hints_by_name((*MISTAKES, *NOTICED))
 
 
 def _attention(d: int, allowed: Callable[[int], Tensor], *, masked_late: bool = False) -> Layer:
@@ -88,7 +113,7 @@ def _past_and(row: int, column: int) -> Callable[[int], Tensor]:
 
 
 def _layers(d: int) -> dict[str, Layer]:
-    """Layers that leak and layers that don't, in no telling order."""
+    """Layers that leak and layers that don't, in mixed order."""
     W, first, second = torch.randn(d, d), _attention(d, _past), _attention(d, _past)
     everywhere = _attention(d, lambda T: torch.ones(T, T, dtype=torch.bool))
     return {
@@ -103,14 +128,14 @@ def _layers(d: int) -> dict[str, Layer]:
             d, _past_and(-2, -1)
         ),
         "a matrix and a ReLU for each token alone": lambda x: (x @ W).relu(),
-        "attention without a mask, behind a LayerNorm": lambda x: everywhere(
+        "attention without a mask, after a LayerNorm": lambda x: everywhere(
             F.layer_norm(x, (d,), eps=1e-9)
         ),
         "two causal layers, with a skip": lambda x: second(x + first(x)),
-        "attention without a mask, behind an RMSNorm": lambda x: everywhere(
+        "attention without a mask, after an RMSNorm": lambda x: everywhere(
             F.rms_norm(x, (d,), eps=1e-9)
         ),
-        "a layer that tells each token the rounded last one": lambda x: x + x[-1:].round(),
+        "a layer that adds the rounded last token to each token": lambda x: x + x[-1:].round(),
         "causal attention in which token 0 also sees the last": _attention(d, _past_and(0, -1)),
         "causal attention over tokens from which the mean of all was taken": lambda x: first(
             x - x.mean(0)
@@ -118,21 +143,27 @@ def _layers(d: int) -> dict[str, Layer]:
     }
 
 
-@exercise(mistakes=MISTAKES)
+@exercise(mistakes=(*MISTAKES, *NOTICED))
 def leaks(answer: Callable[..., Any]) -> CheckResult:
     """Check `leaks(layer, x)`: does an output of a layer [T, d] -> [T, d] know a later token?"""
     named = [
         (name, layer, torch.randn(T, d)) for T, d in SIZES for name, layer in _layers(d).items()
     ]
     cases = [(layer, x) for _, layer, x in named]
-    praise = (
-        "Four layers are cleared, and nine leaks are found, some of them such as no map of weights "
-        "shows."
-    )
+    praise = "You cleared four layers and found nine leaks. No map of weights shows all of them."
     verdict = check_function(
         answer, leaks_ahead, cases, MISTAKES, output_names=["your verdict"], praise=praise
     )
-    if verdict or any(verdict.message == mistake.hint for mistake in MISTAKES):
+    if verdict:
+        return verdict
+    x = named[0][2]
+    inputs = _inputs(answer, x)
+    if any(tokens.dim() == 2 and len(tokens) > len(x) for tokens in inputs):
+        return not_yet(HINTS["appended"])
+    is_constant = verdict.message in (HINTS["never_yes"], HINTS["never_no"])
+    if is_constant and inputs and all(_are_equal(tokens, x) for tokens in inputs):
+        return not_yet(HINTS["unchanged"])
+    if any(verdict.message == mistake.hint for mistake in MISTAKES):
         return verdict
     for name, layer, x in named:
         outcome = call(answer, (layer, x))

@@ -111,15 +111,16 @@ export function createPainting(tokens, { paint, begin, end }) {
     map.showCursor();
   });
 
-  function draw(newMask, newWeights, { blind, isCausal }) {
+  function draw(newMask, newWeights, { blind, isCausal, isUnsolved }) {
     [mask, weights] = [newMask, newWeights];
+    const showsLeaks = isCausal && !isUnsolved;
     cells.forEach((span, cell) => {
       const [row, column] = [Math.floor(cell / T), cell % T];
       const color = mask[cell] ? weightColor(weights[cell]) : null;
       span.style.background = color ? `rgb(${color})` : "";
       span.style.color = color ? textColorOn(color) : "";
       span.textContent = color ? shortNumber(weights[cell]) : "";
-      span.classList.toggle("attn-leak", isCausal && mask[cell] && column > row);
+      span.classList.toggle("attn-leak", showsLeaks && mask[cell] && column > row);
       span.classList.toggle("attn-blind", blind.includes(row));
     });
     read();

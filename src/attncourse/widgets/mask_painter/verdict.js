@@ -18,12 +18,22 @@ export function blindRows(mask, T) {
   return rows.filter((i) => !mask.slice(i * T, (i + 1) * T).includes(true));
 }
 
+/** How many looks at the past, or of a token at itself, are blocked. */
+function blockedWithoutNeed(mask, T) {
+  return mask.filter((mayLook, cell) => !mayLook && cell % T <= Math.floor(cell / T)).length;
+}
+
 /** What is to be said of a mask first. */
-function judge(found, blind, T, isCausal) {
+function judge(found, mask, { blind, isCausal, isUnsolved }) {
+  const T = Math.sqrt(mask.length);
   const count = found.reduce((sum, { columns }) => sum + columns.length, 0);
   const looks = `${count} ${count === 1 ? "look" : "looks"}`;
   if (blind.length === T) return "Nobody sees anything: every output is 0";
   if (isCausal && count > 0) return `Leak: ${looks} into the future`;
+  const blocked = isCausal && isUnsolved ? blockedWithoutNeed(mask, T) : 0;
+  if (blocked > 0) {
+    return `No leak; but ${blocked} ${blocked === 1 ? "look is" : "looks are"} blocked without need`;
+  }
   if (isCausal) return "No leak: every token sees only itself and the past";
   if (count === 0) return "Nobody looks to the right";
   return `${looks} to the right: as in an encoder, where that is no leak`;
@@ -42,12 +52,14 @@ export function createVerdict(tokens) {
     return `${called(row)} can see ${seen}`;
   }
 
-  function draw(found, { blind, isCausal }) {
+  function draw(mask, told) {
+    const { blind, isCausal, isUnsolved } = told;
+    const found = leaks(mask, tokens.length);
     const isEmpty = blind.length === tokens.length;
-    summary.textContent = judge(found, blind, tokens.length, isCausal);
+    summary.textContent = judge(found, mask, told);
     node.classList.toggle("attn-leaking", isCausal && found.length > 0);
     const lines = [
-      ...(isCausal ? found.map(sees) : []),
+      ...(isCausal && !isUnsolved ? found.map(sees) : []),
       ...(isEmpty ? [] : blind.map((i) => `${called(i)} looks nowhere: output 0`)),
     ];
     list.replaceChildren(...lines.map((line) => element("li", { dir: "auto" }, line)));

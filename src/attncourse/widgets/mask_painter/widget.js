@@ -16,7 +16,7 @@ import { createWeightsTable, readTokens } from "../shared/token_map.js";
 import { createUndo } from "../shared/undo.js";
 import { createPainting } from "./cells.js";
 import { changedRows, createRowChange } from "./row.js";
-import { blindRows, createVerdict, leaks } from "./verdict.js";
+import { blindRows, createVerdict } from "./verdict.js";
 
 /** The widget's state, checked. */
 export function readState(model) {
@@ -26,7 +26,8 @@ export function readState(model) {
     Array.isArray(mask) && mask.length === cells && mask.every((cell) => cell === !!cell);
   const read = readerOf(model);
   read.read("mask", isMask, `${cells} booleans`);
-  read.read("meant_causal", (value) => typeof value === "boolean", "true or false");
+  const isFlag = (value) => typeof value === "boolean";
+  for (const name of ["meant_causal", "puzzle"]) read.read(name, isFlag, "true or false");
   return state;
 }
 
@@ -104,7 +105,10 @@ function render({ model, el }) {
       undo.remember();
       [isStroke, base] = [true, { mask: drawn.mask, weights: drawn.weights }];
     },
-    end: () => (isStroke = false),
+    end() {
+      isStroke = false;
+      draw();
+    },
     paint(cells, mayLook) {
       const mask = [...model.get("mask")];
       for (const { row, column } of cells) mask[row * T + column] = mayLook;
@@ -134,6 +138,8 @@ function render({ model, el }) {
   let drawn = null; // the mask and the weights that are to be seen
   let base = null; // those before the last change
   let lastRow = T - 1;
+  const solution = presetMask("causal", T).join();
+  presets.node.hidden = model.get("puzzle");
 
   /** Show the row that was painted last, or one that changed in another way. */
   function drawRow() {
@@ -147,14 +153,18 @@ function render({ model, el }) {
     moved.textContent = "";
     const [mask, isCausal] = [model.get("mask"), model.get("meant_causal")];
     const weights = attentionWeights(q, k, { T, d, numHeads: 1, head: 0, causal: false, mask });
-    const told = { blind: blindRows(mask, T), isCausal };
+    // When the puzzle is solved, they are shown for good; not during a stroke, for the map moves.
+    if (!isStroke && mask.join() === solution) presets.node.hidden = false;
+    const isUnsolved = presets.node.hidden;
+    root.classList.toggle("attn-unsolved", isUnsolved);
+    const told = { blind: blindRows(mask, T), isCausal, isUnsolved };
     if (!isStroke && drawn !== null && drawn.mask !== mask) base = drawn;
     drawn = { mask, weights };
     presets.draw(mask);
     meant.draw(isCausal);
     painting.draw(mask, weights, told);
-    verdict.draw(leaks(mask, T), told);
-    legend.lastChild.hidden = !isCausal;
+    verdict.draw(mask, told);
+    legend.lastChild.hidden = !isCausal || isUnsolved;
     drawRow();
     const caption = "Weights under this mask: rows look at columns";
     table.draw({ weights, caption }, { label: caption });

@@ -38,8 +38,8 @@ class MaskPainter(CourseWidget):
         mask (list of T * T bool): row by row, True = may look.
         meant_causal (bool): whether a look to the right is a leak.
 
-    Traits that are fixed: tokens (list of str), T, d, origin, and q and k as T x d float32 numbers,
-    row by row, little endian.
+    Traits that are fixed: tokens (list of str), T, d, origin, puzzle, and q and k as T x d float32
+    numbers, row by row, little endian.
 
     Args:
         tokens: T strings, at most 16.
@@ -48,6 +48,8 @@ class MaskPainter(CourseWidget):
         mask: boolean [T, T], True = may look, at the start; everything if left out.
         meant_causal: whether a look to the right is called a leak; if left out, whether the mask at
             the start has none. A preset says it anew, and so does the reader.
+        puzzle: whether the reader is to find the causal mask. Until it is painted, ready-made masks
+             are hidden, and the alarm counts leaks without showing them.
         origin: where q and k come from, shown to the reader: "random (seed 0)", "hand-built".
 
     Raises:
@@ -66,6 +68,7 @@ class MaskPainter(CourseWidget):
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
     mask = traitlets.List(traitlets.Bool()).tag(sync=True)
     meant_causal = traitlets.Bool(False).tag(sync=True)
+    puzzle = traitlets.Bool(False, read_only=True).tag(sync=True)
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class MaskPainter(CourseWidget):
         *,
         mask: Tensor | None = None,
         meant_causal: bool | None = None,
+        puzzle: bool = False,
         origin: str = "as given",
     ) -> None:
         tokens = checked_texts("tokens", tokens)
@@ -91,6 +95,7 @@ class MaskPainter(CourseWidget):
         if meant_causal is None:
             meant_causal = not mask.triu(1).any().item()
         require_flag("meant_causal", meant_causal)
+        require_flag("puzzle", puzzle)
         super().__init__(
             tokens=tokens,
             q=q,
@@ -100,6 +105,7 @@ class MaskPainter(CourseWidget):
             origin=origin,
             mask=mask.flatten().tolist(),
             meant_causal=meant_causal,
+            puzzle=puzzle,
         )
 
     def mask_tensor(self) -> Tensor:
