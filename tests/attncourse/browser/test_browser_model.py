@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-from contextlib import contextmanager
 
 import pytest
 import torch
@@ -15,6 +14,7 @@ from tools.browser_models import (
     block_spec,
     build,
     flat,
+    forbidding,
     model_spec,
     padded,
     round_to_grid,
@@ -426,26 +426,6 @@ FORBID = """({spec, weights, sentences, relations, forbidden, headMasks, numbers
   const {evaluate} = attnModules["engine/evaluation.js"];
   return {together, single, right: evaluate(model, sentences, relations, {forbidden}).relations};
 }"""
-
-
-@contextmanager
-def forbidding(model, partners, head):
-    """Let no word look at its partner, [B, T], with one head of each layer or with all (None)."""
-    looks = partners[:, :, None] == torch.arange(partners.shape[1])
-    h = model.blocks[0].attention.num_heads
-    heads = torch.arange(h) == (torch.arange(h) if head is None else head)
-    mask = ~(looks[:, None] & heads[:, None, None])
-
-    def forbid(_, args, options):
-        return args, options | {"mask": mask}
-
-    hooks = [
-        block.attention.register_forward_pre_hook(forbid, with_kwargs=True)
-        for block in model.blocks
-    ]
-    yield
-    for hook in hooks:
-        hook.remove()
 
 
 @pytest.mark.parametrize("numbers", ["float32", "float64"])
