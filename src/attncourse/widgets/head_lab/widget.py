@@ -90,7 +90,7 @@ class HeadLab(CourseWidget):
         forbidden (str): a relation of the task, such as "verb>object", or empty. No word may look
             at its partner in it: the score of that look is minus infinity, and the rest of the row
             sums to 1. The browser trains as if nothing was forbidden. A relation that the task
-            hasn't forbids nothing.
+            doesn't have forbids nothing.
         forbidden_in (int or None): the head that this is forbidden to, 0-based; of those that the
             model has, the nearest. None for all.
         beside (list of int): the number of heads and the seed of a model that is shown beside, or
