@@ -6,7 +6,8 @@
    shows, so that a link of an older edition isn't taken for one of today's, and the values as JSON
    in base64. Some figures have an earlier mark, too, and follow links that have it. Where a figure
    trains models, its trait `digest` names the one that is shown, so links of other editions are
-   followed, too: the figure itself says whether it trains the same model. All that comes from an
+   followed, too: the figure itself says whether it trains the same model. Links that are older than a
+   trait of YOUNGER are followed as well. All that comes from an
    address or a browser's storage is read as carefully as a widget's saved state; what can't be used
    is refused above the figure, which stays at its start. */
 (() => {
@@ -14,6 +15,7 @@
   const root = new URL(document.documentElement.dataset.content_root ?? "./", location.href);
   const LINK = /^#figure-([0-9a-z]+)(?:-([0-9a-f]+)=(.*))?/s;
   const LONGEST = 8000; // characters of a link's values
+  const YOUNGER = { digest: "", forbidden: "", forbidden_in: null }; // and what they are without it
   const EARLIER =
     "The link belongs to an earlier edition of the course, whose models had other first numbers.";
   const [{ type: arrival } = {}] = performance.getEntriesByType("navigation");
@@ -51,7 +53,8 @@
     try {
       const given = unpacked(text);
       const isEarlier = names.includes("digest") && !Object.hasOwn(given, "digest");
-      const values = isEarlier ? { ...given, digest: "" } : given;
+      const younger = Object.entries(YOUNGER).filter(([name]) => names.includes(name));
+      const values = { ...Object.fromEntries(younger), ...given };
       const known = Object.keys(values);
       if (known.length !== names.length || !names.every((name) => Object.hasOwn(values, name)))
         throw new Error("other traits");

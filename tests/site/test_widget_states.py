@@ -276,6 +276,29 @@ def test_a_link_to_a_model_of_an_earlier_edition_is_followed_and_told_to_be_one(
     assert refusal(linked, name).count() == 0
 
 
+def test_a_link_made_before_looks_were_forbidden_is_followed(open_at):
+    page = open_at()
+    moved = move(page, "head_lab")
+    head, _, text = link_to(page, "head_lab").partition("=")
+    values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    assert values.pop("forbidden") == "" and values.pop("forbidden_in") is None
+    linked = open_at(f"{re.sub('-[0-9a-f]+$', '-0123456789ab', head)}={packed(values)}")
+    assert shown(figure(linked, "head_lab")) == moved
+    assert refusal(linked, "head_lab").count() == 0
+
+
+def test_a_link_names_the_look_that_is_forbidden(open_at):
+    page = open_at()
+    figure(page, "head_lab").get_by_label("Forbid a look:").select_option("verb → object")
+    figure(page, "head_lab").get_by_label("Forbidden in").select_option("head 1")
+    link = link_to(page, "head_lab")
+    linked = figure(open_at(link), "head_lab")
+    assert linked.get_by_label("Forbid a look:").input_value() == "verb → object"
+    assert linked.get_by_label("Forbidden in").input_value() == "head 1"
+    refused = open_at(spoiled(link, forbidden="verb>verb"))
+    assert refusal(refused, "head_lab").inner_text().startswith("The link can't be used: it is dam")
+
+
 def test_a_link_to_another_place_or_page_changes_nothing(open_at):
     page = open_at()
     start = shown(figure(page, "query_compass"))

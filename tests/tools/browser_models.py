@@ -1,5 +1,7 @@
 """Models in the browser: a page with the engine alone, and what one says to it from Python."""
 
+from contextlib import contextmanager
+
 import torch
 
 from attncourse.widgets import _browser_code
@@ -67,6 +69,28 @@ def build(spec, spread=0.4) -> TransformerModel:
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=spread).copy_(parameter.float())
     return model
+
+
+@contextmanager
+def forbidding(model, partners, head):
+    """Let no word look at its partner, [B, T], with one head of each layer or with all (None)."""
+    looks = partners[:, :, None] == torch.arange(partners.shape[1])
+    h = model.blocks[0].attention.num_heads
+    heads = torch.arange(h) == (torch.arange(h) if head is None else head)
+    mask = ~(looks[:, None] & heads[:, None, None])
+
+    def forbid(_, args, options):
+        return args, options | {"mask": mask}
+
+    hooks = [
+        block.attention.register_forward_pre_hook(forbid, with_kwargs=True)
+        for block in model.blocks
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @torch.no_grad()

@@ -14,6 +14,7 @@ from tools.browser_models import (
     block_spec,
     build,
     flat,
+    forbidding,
     model_spec,
     padded,
     round_to_grid,
@@ -361,6 +362,15 @@ def test_the_learning_rate_is_pythons(model_page, name):
     model_page.evaluate('attnModules["engine/training.js"].checkRecipe', recipe.as_json())
 
 
+def as_json(sentence):
+    """A sentence of a task as the browser has it."""
+    partners = {
+        name: {str(word): partner for word, partner in pairs.items()}
+        for name, pairs in sentence.partners.items()
+    }
+    return dataclasses.asdict(sentence) | {"partners": partners}
+
+
 EVALUATE = """({spec, weights, sentences, relations, headMasks}) => {
   const {TransformerModel} = attnModules["engine/model.js"];
   const model = new TransformerModel(spec, {Numbers: Float64Array});
@@ -376,12 +386,9 @@ def test_an_evaluation_is_pythons(model_page, masks):
     given_ = {
         "spec": model.spec(),
         "weights": flat(model.state_dict()),
-        "sentences": [dataclasses.asdict(sentence) for sentence in sentences],
+        "sentences": [as_json(sentence) for sentence in sentences],
         "relations": [dataclasses.asdict(relation) for relation in concord.relations],
     }
-    for sentence in given_["sentences"]:
-        for name, pairs in sentence["partners"].items():
-            sentence["partners"][name] = {str(word): partner for word, partner in pairs.items()}
     found = model_page.evaluate(EVALUATE, given_ | {"headMasks": masks})
     masks = masks and [None if mask is None else torch.tensor(mask).double() for mask in masks]
     wanted = evaluate(model, sentences, concord.relations, head_masks=masks)
@@ -396,6 +403,90 @@ def test_an_evaluation_is_pythons(model_page, masks):
         for name, partners in batch.partners.items():
             heads = relation_mass(weights.detach(), partners).heads
             assert mass[name][layer] == pytest.approx(heads.tolist())
+
+
+FORBID = """({spec, weights, sentences, relations, forbidden, headMasks, numbers}) => {
+  const {TransformerModel} = attnModules["engine/model.js"];
+  const Numbers = {float32: Float32Array, float64: Float64Array}[numbers];
+  const model = new TransformerModel(spec, {Numbers});
+  model.load(weights);
+  const batch = model.pack(sentences, {forbidden});
+  const said = model.forward(batch, {headMasks});
+  const together = {
+    logits: Object.fromEntries(model.readouts.map(({name, size}) =>
+      [name, [...said.logits[name].subarray(0, size * batch.rows)]])),
+    weights: model.blocks.map(({attention: {h}}, i) =>
+      [...said.weights[i].subarray(0, h * batch.pairs)]),
+  };
+  const single = sentences.map((sentence) => {
+    const {logits, weights} = model.answer(sentence, {forbidden, headMasks});
+    const listed = Object.entries(logits).map(([name, values]) => [name, [...values]]);
+    return {logits: Object.fromEntries(listed), weights: weights.map((map) => [...map])};
+  });
+  const {evaluate} = attnModules["engine/evaluation.js"];
+  return {together, single, right: evaluate(model, sentences, relations, {forbidden}).relations};
+}"""
+
+
+@pytest.mark.parametrize("numbers", ["float32", "float64"])
+@pytest.mark.parametrize("masks", [None, [[1.0, 0.0, 1.0, 0.5], None]])
+@pytest.mark.parametrize("head", [None, 0, 3])
+def test_forbidden_looks_are_torchs(model_page, head, masks, numbers):
+    model = build(TransformerModel.of_sizes(concord, 16, 4, 2).spec())
+    sentences = concord.sentences(30, seed=1)
+    given_ = {
+        "spec": model.spec(),
+        "weights": flat(model.state_dict()),
+        "sentences": [as_json(sentence) for sentence in sentences],
+        "relations": [dataclasses.asdict(relation) for relation in concord.relations],
+        "forbidden": {"relation": "verb>object", "head": head},
+        "headMasks": masks,
+        "numbers": numbers,
+    }
+    found = model_page.evaluate(FORBID, given_)
+    batch = pack(sentences)
+    partners = batch.partners["verb>object"]
+    plain = [{"ids": sentence.ids, "answers": sentence.answers} for sentence in sentences]
+    with forbidding(model, partners, head):
+        wanted = compute(model, plain, masks)
+        logits = model(batch.tokens, key_mask=batch.key_mask).logits
+    tolerance = 1e-5 if numbers == "float32" else 1e-12
+    for name, values in wanted["logits"].items():
+        assert_near(found["together"]["logits"][name], values, tolerance)
+        single = [x for one in found["single"] for x in one["logits"][name]]
+        assert found["together"]["logits"][name] == single
+    for layer, values in enumerate(wanted["weights"]):
+        assert_near(found["together"]["weights"][layer], values, tolerance)
+        single = [x for one in found["single"] for x in one["weights"][layer]]
+        assert found["together"]["weights"][layer] == single
+    blind = [head] if head is not None else range(4)
+    for sentence, said in zip(sentences, found["single"], strict=True):
+        T = len(sentence)
+        weights = torch.tensor(said["weights"][1]).view(4, T, T)
+        assert torch.allclose(weights.sum(-1), torch.ones(4, T))
+        for word, partner in sentence.partners["verb>object"].items():
+            assert not weights[blind, word, partner].any()
+    for relation in concord.relations:
+        right = logits[relation.readout].argmax(-1) == batch.answers[relation.readout]
+        share = right[batch.partners[relation.name] >= 0].double().mean().item()
+        assert found["right"][relation.name] == pytest.approx(share)
+
+
+def test_a_row_that_may_look_nowhere_has_no_weights_and_the_others_stay(model_page):
+    spec = model_spec([block_spec()], causal=True)
+    model = build(spec)
+    sentence = {"ids": [3, 1, 4], "answers": {}, "partners": {"self": {"0": 0}}}
+    given_ = {"spec": spec, "weights": flat(model.state_dict()), "sentences": [sentence]}
+    given_ |= {"relations": [], "headMasks": None, "numbers": "float64"}
+    plain = model_page.evaluate(FORBID, given_ | {"forbidden": None})["single"][0]
+    blind = {"relation": "self", "head": 1}
+    found = model_page.evaluate(FORBID, given_ | {"forbidden": blind})["single"][0]
+    assert found["weights"][0][9:12] == [0, 0, 0]
+    assert found["weights"][0][:9] + found["weights"][0][12:] == (
+        plain["weights"][0][:9] + plain["weights"][0][12:]
+    )
+    assert found["logits"]["B"][:3] != plain["logits"]["B"][:3]
+    assert found["logits"]["B"][3:] == plain["logits"]["B"][3:]
 
 
 # --- what is refused -----------------------------------------------------------------------------
@@ -446,11 +537,11 @@ def test_a_model_that_can_not_be_is_refused_in_words(model_page, spec, message):
         model_page.evaluate(make, spec)
 
 
-CALL = """([spec, weights, sentences, headMasks]) => {
+CALL = """([spec, weights, sentences, headMasks, forbidden]) => {
   const {TransformerModel} = attnModules["engine/model.js"];
   const model = new TransformerModel(spec);
   model.load(weights);
-  model.forward(model.pack(sentences), {headMasks});
+  model.forward(model.pack(sentences, {forbidden}), {headMasks});
 }"""
 
 
@@ -469,12 +560,17 @@ CALL = """([spec, weights, sentences, headMasks]) => {
         ({"sentences": [{"ids": [1], "answers": {"A": []}}]}, "answers A of sentence 0 should be"),
         ({"sentences": [{"ids": [1], "answers": {"A": [5]}}]}, "an answer A .* 0 to 4, but is 5"),
         ({"masks": [[1, 1], None]}, "headMasks should be one for each of 1 layers"),
+        ({"forbidden": {"relation": "a>b", "head": None}},
+            "the forbidden relation should be one of the sentence's, but is \"a>b\""),
+        ({"forbidden": {"relation": "a>b", "head": 2}},
+            "the forbidden head should be a whole number, from 0 to 1, but is 2"),
         ({"masks": [[1]]}, r"headMasks\[0\] should be null or 2 numbers, but is \[1\]"),
     ],
 )  # fmt: skip
 def test_weights_and_sentences_that_do_not_fit_are_refused_in_words(model_page, changes, message):
     spec = model_spec([BLOCK])
     weights = flat(build(spec).state_dict()) | changes.get("weights", {})
-    given_ = [spec, weights, changes.get("sentences", [{"ids": [0]}]), changes.get("masks")]
+    given_ = [spec, weights, changes.get("sentences", [{"ids": [0]}])]
+    given_ += [changes.get("masks"), changes.get("forbidden")]
     with pytest.raises(Error, match=message):
         model_page.evaluate(CALL, given_)

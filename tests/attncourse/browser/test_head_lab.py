@@ -833,6 +833,12 @@ DAMAGES = {
     ),
     "head should be one of 0 to 15, but is 16": lambda state, _: state.update(head=16),
     "muted should be a list of heads from 0 to 15, but is [16]": lambda s, _: s.update(muted=[16]),
+    'forbidden should be a relation, or empty, but is "x>y"': lambda state, _: state.update(
+        forbidden="x>y"
+    ),
+    "forbidden_in should be one of 0 to 15, or null, but is 16": lambda state, _: state.update(
+        forbidden_in=16
+    ),
     "sentence should be text, but is 5": lambda state, _: state.update(sentence=5),
     "got 'zebra' as word 2": lambda state, _: state.update(sentence="the zebra saw a king"),
     "lr should be above 0, but is -1": lambda state, _: state["recipe"].update(lr=-1),

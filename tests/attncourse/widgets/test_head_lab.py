@@ -47,6 +47,15 @@ def test_what_is_given_is_shown():
     assert repr(HeadLab()).startswith("HeadLab(1 head, seed ")
 
 
+def test_a_forbidden_look_is_one_of_the_tasks_relations():
+    widget = HeadLab(4, forbidden="verb>object", forbidden_in=3)
+    assert (widget.forbidden, widget.forbidden_in) == ("verb>object", 3)
+    assert repr(widget).endswith("muted=[], forbidden='verb>object')")
+    widget.forbidden_in = None
+    assert HeadLab(task="diagonals", forbidden="3 back").forbidden_in is None
+    assert (HeadLab().forbidden, HeadLab().forbidden_in) == ("", None)
+
+
 def test_the_smallest_form_has_few_numbers_of_heads_and_the_same_model():
     small, whole = HeadLab(4, small=True), HeadLab()
     assert small.counts == [1, 2, 4]
@@ -199,6 +208,11 @@ def test_the_smallest_form_has_its_own_model_and_weights_belong_to_one():
         (TypeError, "each of muted must be an int", {"muted": ["0"]}),
         (ValueError, "each of muted must be at least 0, got -1", {"muted": [0, -1]}),
         (ValueError, "each of muted must be from 0 to 15, got 16", {"muted": [16]}),
+        (ValueError, "forbidden must be one of ['', 'deter", {"forbidden": "verb>verb"}),
+        (ValueError, "forbidden must be one of ['', 'question", {"task": "lookup", "forbidden": 3}),
+        (ValueError, "forbidden must be one of ['']", {"small": True, "forbidden": "verb>object"}),
+        (TypeError, "forbidden_in must be an int", {"forbidden_in": "0"}),
+        (ValueError, "forbidden_in must be from 0 to 15, got 16", {"forbidden_in": 16}),
         (ValueError, "task must be one of ['concord', 'lookup', 'diagonals']", {"task": "chess"}),
         (ValueError, "task must be one of", {"task": 3}),
         (ValueError, "symbols must be one of [4, 8, 16], got 7", {"symbols": 7}),

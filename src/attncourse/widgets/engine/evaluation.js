@@ -7,16 +7,16 @@
  * from a word to its partner. What no sentence has is left out.
  *
  * `relations` are {name, readout}; a sentence's `partners` have for each, by its name, an object
- * {word: partner} of places.
+ * {word: partner} of places. `options` are those of `pack` and `forward`.
  */
-export function evaluate(model, sentences, relations = [], options = {}) {
+export function evaluate(model, sentences, relations = [], { forbidden, ...options } = {}) {
   let [loss, due] = [0, 0];
   const joint = [];
   const readouts = {};
   const found = {};
   const mass = {};
   for (const sentence of sentences) {
-    const batch = model.pack([sentence]);
+    const batch = model.pack([sentence], { forbidden });
     const { logits, weights } = model.forward(batch, options);
     if (batch.due > 0) loss += batch.due * model.loss(batch, { logits });
     due += batch.due;

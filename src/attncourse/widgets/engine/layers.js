@@ -214,17 +214,19 @@ export class MultiHeadAttention extends Layer {
   }
 
   /**
-   * Attend within each sentence. `headMask` has a factor for each head's output: 0 mutes it.
+   * Attend within each sentence. `headMask` has a factor for each head's output: 0 mutes it;
+   * `forbidden` has a 1 for each look that is forbidden, in the form of the weights.
    *
    * A row is a token that looks; it may look at the tokens of its own sentence, which are rows too:
    * from `first` up to `end`, or up to itself in a causal model. So sentences of all lengths stand
    * one below the other, and there is no padding to be masked. Where only some rows are `asking`,
    * only they look, and y has only them.
    */
-  forward(x, batch, headMask = null, asking = null) {
+  forward(x, batch, { headMask = null, forbidden = null, asking = null } = {}) {
     const { rows } = batch;
     const count = asking?.length ?? rows;
     this.asking = asking;
+    this.forbidden = forbidden;
     this.q = this.W_q.forward(this.taken(x, asking, this.d), count);
     this.k = this.W_k.forward(x, rows);
     this.v = this.W_v.forward(x, rows);
@@ -237,9 +239,12 @@ export class MultiHeadAttention extends Layer {
     return this.W_o.forward(heads, count);
   }
 
-  /** What one head of a row sees, which has a `place` in q; its weights go to `at` and after. */
+  /**
+   * What one head of a row sees, which has a `place` in q; its weights go to `at` and after. A
+   * forbidden look has the score -Infinity; a row that may look nowhere has weights of 0.
+   */
   look(heads, head, place, first, end, at) {
-    const { q, k, v, weights, width, dOfKeys } = this;
+    const { q, k, v, weights, forbidden, width, dOfKeys } = this;
     const mine = place * this.d + head * width;
     const theirs = Math.floor(head / this.shared) * width;
     const scale = 1 / Math.sqrt(width);
@@ -248,9 +253,11 @@ export class MultiHeadAttention extends Layer {
       const from = key * dOfKeys + theirs;
       let score = 0;
       for (let c = 0; c < width; c++) score += q[mine + c] * k[from + c];
+      if (forbidden?.[at + key - first]) score = -Infinity;
       weights[at + key - first] = score * scale;
       largest = Math.max(largest, score * scale);
     }
+    if (largest === -Infinity) return void weights.fill(0, at, at + end - first);
     let sum = 0;
     for (let j = at; j < at + end - first; j++) {
       weights[j] = Math.exp(weights[j] - largest);
@@ -354,7 +361,7 @@ export class TransformerBlock extends Layer {
   }
 
   /** For each sub-layer f: x + f(norm(x)), norm(x + f(x)) or x + f(x); "x +" only if residual. */
-  forward(x, batch, headMask, asking = null) {
+  forward(x, batch, { asking = null, ...options } = {}) {
     const after = { ...batch, rows: asking?.length ?? batch.rows }; // those that are asking go on
     const size = after.rows * this.d;
     this.asking = asking;
@@ -363,7 +370,7 @@ export class TransformerBlock extends Layer {
       const [before, some] = i === 0 ? [batch, asking] : [after, null];
       const inside = this.normPosition === "pre" ? this.norms[i].forward(x, before.rows) : x;
       const sum = this.room(`sum ${i}`, size);
-      sum.set(f.forward(inside, before, headMask, some).subarray(0, size));
+      sum.set(f.forward(inside, before, { ...options, asking: some }).subarray(0, size));
       if (this.residual) addTo(sum, this.taken(x, some, this.d), size);
       return this.normPosition === "post" ? this.norms[i].forward(sum, after.rows) : sum;
     }, x);

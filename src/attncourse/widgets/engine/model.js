@@ -96,9 +96,10 @@ export class TransformerModel {
    * A sentence is {ids, answers}, as in Python: the answer of each token to each readout, or null
    * where none is due. `answers` may be left out. With `onlyDue`, only rows where an answer is due
    * are `asking` in the last layer: the loss and its gradients are the same, and come sooner. The
-   * logits and answers are then theirs alone.
+   * logits and answers are then theirs alone. With `forbidden`, {relation, head}, no word may look at
+   * its partner in that relation, by that head of each layer, or by any if it is null.
    */
-  pack(sentences, { onlyDue = false } = {}) {
+  pack(sentences, { onlyDue = false, forbidden = null } = {}) {
     const { vocabulary_size: words, length } = this.spec;
     should(sentences?.length > 0, "a batch", "one sentence at least", sentences);
     const starts = [0];
@@ -123,9 +124,11 @@ export class TransformerModel {
     const places = Array.from({ length: rows }, (_, row) => row);
     const asking = onlyDue && this.blocks.length > 0 ? places.filter(isDue) : null;
     const ofAsking = (ofReadout) => asking?.map((row) => ofReadout[row]) ?? ofReadout;
+    const looks = ({ attention: { h } }) => partnerLooks(sentences, forbidden, h);
     return {
       rows,
       asking,
+      forbidden: forbidden && this.blocks.map(looks),
       starts,
       tokens: sentences.flatMap(({ ids }) => ids),
       positions: sentences.flatMap(({ ids }) => ids.map((_, i) => i)),
@@ -145,14 +148,18 @@ export class TransformerModel {
    * `headMasks` has for each layer a factor for each head (0 mutes it), or null.
    */
   forward(batch, { headMasks = null } = {}) {
-    const { rows, asking } = batch;
+    const { rows, asking, forbidden } = batch;
     const size = rows * this.spec.d_model;
     const last = this.blocks.length - 1;
     this.checkHeadMasks(headMasks);
     let x = this.tokenEmbedding.forward(batch.tokens, rows);
     addTo(x, this.positionEmbedding.forward(batch.positions, rows), size);
     this.blocks.forEach((block, layer) => {
-      x = block.forward(x, batch, headMasks?.[layer] ?? null, layer === last ? asking : null);
+      x = block.forward(x, batch, {
+        headMask: headMasks?.[layer],
+        forbidden: forbidden?.[layer],
+        asking: layer === last ? asking : null,
+      });
     });
     const count = asking?.length ?? rows;
     if (this.finalNorm !== null) x = this.finalNorm.forward(x, count);
@@ -200,8 +207,8 @@ export class TransformerModel {
   }
 
   /** What `forward` says of one sentence, as arrays of their own: {logits, weights}. */
-  answer(sentence, options) {
-    const batch = this.pack([sentence]);
+  answer(sentence, { forbidden, ...options } = {}) {
+    const batch = this.pack([sentence], { forbidden });
     const { logits, weights } = this.forward(batch, options);
     const said = this.readouts.map(({ name, size }) => {
       return [name, logits[name].slice(0, batch.rows * size)];
@@ -221,6 +228,22 @@ export class TransformerModel {
       should(isRight, `headMasks[${i}]`, `null or ${h} numbers`, mask);
     });
   }
+}
+
+/** A 1 for each look of a word at its partner, as `pack` is told, in the form of h heads' weights. */
+function partnerLooks(sentences, { relation, head }, h) {
+  if (head !== null) shouldCount(head, "the forbidden head", 0, h - 1);
+  return sentences.flatMap(({ ids, partners = {} }) => {
+    const isKnown = Object.hasOwn(partners, relation);
+    should(isKnown, "the forbidden relation", "one of the sentence's", relation);
+    const looks = Array(h * ids.length ** 2).fill(0);
+    for (const [word, partner] of Object.entries(partners[relation])) {
+      for (let i = head ?? 0; i <= (head ?? h - 1); i++) {
+        looks[(i * ids.length + Number(word)) * ids.length + partner] = 1;
+      }
+    }
+    return looks;
+  });
 }
 
 /** Fill an array with drawn numbers. */

@@ -7,12 +7,12 @@ import { numbersFor, Training } from "./training.js";
 
 const TURN = 25; // milliseconds of training; then the page's messages have their turn
 
-/** What the page may ask of a training, at any time. */
+/** What the page may ask of a training, at any time; with `headMasks` or `forbidden`, see model.js. */
 const QUESTIONS = {
   weights: ({ model }) => model.weights(),
-  answers: ({ model }, { sentences, headMasks = null }) =>
-    sentences.map((sentence) => model.answer(sentence, { headMasks })),
-  evaluation: (training, { headMasks = null }) => training.evaluate({ headMasks }),
+  answers: ({ model }, { sentences, headMasks, forbidden }) =>
+    sentences.map((sentence) => model.answer(sentence, { headMasks, forbidden })),
+  evaluation: (training, { headMasks, forbidden }) => training.evaluate({ headMasks, forbidden }),
 };
 
 /**

@@ -9,21 +9,28 @@ import { createToolbar } from "../shared/toolbar.js";
 import { createWeightsPicture } from "../shared/weights_picture.js";
 import { nameOf, pairsOf } from "./findings.js";
 
-/** Weights as a picture, with frames around the true partners; rows that ask for nothing are faint. */
+/**
+ * Weights as a picture, with frames around the true partners; rows that ask for nothing are faint, and
+ * forbidden looks blank.
+ */
 export function createPicture() {
   const picture = createWeightsPicture();
   const faint = svgElement("path", { class: "attn-faint" });
+  const barred = svgElement("path", { class: "attn-barred-look" });
   const frames = ["attn-halo", "attn-frame"].map((name) => svgElement("path", { class: name }));
   const attributes = {
     class: "attn-dots attn-truth",
     preserveAspectRatio: "none",
     "aria-hidden": "true",
   };
-  const svg = svgElement("svg", attributes, faint, ...frames);
+  const svg = svgElement("svg", attributes, faint, barred, ...frames);
   picture.node.append(svg);
 
-  /** `rows` x T weights, or null; `pairs` are [row, column] with a frame, others than `asking` are faint. */
-  function draw(weights, { T, rows = T, asking, pairs }) {
+  /**
+   * `rows` x T weights, or null; `pairs` are [row, column] with a frame, `forbidden` those without a
+   * color, others than `asking` are faint.
+   */
+  function draw(weights, { T, rows = T, asking, pairs, forbidden = [] }) {
     const options = { rows, mayLook: () => T, top: 1, isMarked: false };
     picture.draw(weights ?? new Float32Array(rows * T), T, options);
     picture.node.style.setProperty("--shape", T / rows);
@@ -31,23 +38,28 @@ export function createPicture() {
     writeAttribute(svg, "viewBox", `0 0 ${T} ${rows}`);
     const others = Array.from({ length: rows }, (_, row) => row).filter((row) => !asking.has(row));
     writeAttribute(faint, "d", others.map((row) => `M0 ${row}h${T}v1h${-T}z`).join(""));
-    const path = pairs.map(([row, column]) => `M${column} ${row}h1v1h-1z`).join("");
-    for (const frame of frames) writeAttribute(frame, "d", path);
+    const cells = (some) => some.map(([row, column]) => `M${column} ${row}h1v1h-1z`).join("");
+    writeAttribute(barred, "d", cells(forbidden));
+    for (const frame of frames) writeAttribute(frame, "d", cells(pairs));
   }
   return { node: picture.node, draw };
 }
 
 /**
  * What the maps of a sentence have in common: which rows are drawn, from `first` on, which
- * of them ask, and for which word. Where one row alone asks, it is drawn alone.
+ * of them ask, and for which word. Where one row alone asks, it is drawn alone. `forbiddenIn` says
+ * where a head may not look.
  */
-export function truthOf(sentence, relations) {
+export function truthOf(sentence, relations, forbidden = null) {
   const T = sentence.words.length;
   const all = relations.flatMap(({ name }) => pairsOf(sentence, name));
   const asking = [...new Set(all.map(([row]) => row))];
   const [first, rows] = asking.length === 1 ? [asking[0], 1] : [0, T];
-  const pairs = all.map(([row, column]) => [row - first, column]);
-  return { T, first, rows, pairs, asking: new Set(pairs.map(([row]) => row)) };
+  const drawn = (some) => some.map(([row, column]) => [row - first, column]);
+  const pairs = drawn(all);
+  const barred = drawn(forbidden ? pairsOf(sentence, forbidden.relation) : []);
+  const forbiddenIn = (head) => ([null, head].includes(forbidden?.head) ? barred : []);
+  return { T, first, rows, pairs, asking: new Set(pairs.map(([row]) => row)), forbiddenIn };
 }
 
 /** The rows of a sentence's maps that are drawn, for each head, of its weights [h, T, T]. */
@@ -80,7 +92,7 @@ export function createTiles({ choose, name = "All heads" }) {
     const shown = tiles.slice(0, count);
     toolbar.show(shown.map(({ button }) => button));
     shown.forEach(({ button, picture, best }, head) => {
-      picture.draw(maps?.[head] ?? null, truth);
+      picture.draw(maps?.[head] ?? null, { ...truth, forbidden: truth.forbiddenIn(head) });
       const isMuted = muted.includes(head);
       const own = specialties?.[head];
       button.classList.toggle("attn-muted", isMuted);
@@ -129,7 +141,7 @@ export function createLargeMap(words, { first, rows }, { read }) {
 
   function draw(words, weights, truth, head) {
     map.name(words, asking(words));
-    picture.draw(weights, truth);
+    picture.draw(weights, { ...truth, forbidden: truth.forbiddenIn(head) });
     plot.setAttribute("aria-label", `Weights of head ${head + 1}; arrow keys read them`);
   }
   return { node, draw, cursor };

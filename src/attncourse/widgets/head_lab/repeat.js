@@ -7,6 +7,9 @@ import { createTable } from "../shared/tables.js";
 import { bestHeads, hasLearned, nameOf } from "./findings.js";
 import { rowsNamed } from "./tasks.js";
 
+const SUMS_TO_ONE =
+  "Where both are found with more than half of a row, it can't be one: a row sums to 1.";
+
 /** In how many models that learned two relations these have the same best head: {shared, models}. */
 export function countSharing(runs, pair) {
   const isLearned = ({ evaluation }) => pair.every((name) => hasLearned(evaluation, name));
@@ -69,7 +72,7 @@ function sharingTable(runs, counts, { pairs: ofOneWord, otherPairs, ours }) {
   const whose = `your models${ours ? " (and of ours)" : ""}`;
   const question = `of ${whose} that learned both, how many find them with one head`;
   const tables = [
-    [`Needed by the same word: ${question}`, ofOneWord],
+    [`Needed by the same word: ${question}. ${SUMS_TO_ONE}`, ofOneWord],
     [`Needed by different words: ${question}`, otherPairs],
   ].filter(([, pairs]) => pairs.length > 0);
   return tables.map(([caption, pairs]) => createTable(caption, columns, pairs.map(rowOf)));

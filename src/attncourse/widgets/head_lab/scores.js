@@ -21,12 +21,16 @@ export function createScores({ rows: asked, legend: dumb }) {
     const isFound = name !== "both"; // which has no partner of its own
     const bars = isFound ? [...right.nodes, best, ...weight.nodes] : right.nodes;
     const node = element("div", { class: "attn-score" }, title, ...bars);
-    function draw(evaluation, bests, unmuted, distances) {
-      right.draw(evaluation && share(evaluation), chance, unmuted && share(unmuted));
+    function draw(evaluation, bests, trained, distances, muted) {
+      right.draw(evaluation && share(evaluation), chance, trained && share(trained));
       const found = bests?.[name];
-      weight.draw(found?.mass, distances?.[name]?.share ?? null);
-      head.textContent = found ? String(found.head + 1) : "";
-      swatch.hidden = !found;
+      const before = trained && bestHeads(trained.mass)[name]?.mass;
+      const mark = before === found?.mass ? null : before;
+      weight.draw(found?.mass, distances?.[name]?.share ?? null, mark);
+      const isFound = found?.mass > 0; // nobody looks where every head is forbidden to
+      head.textContent = isFound ? String(found.head + 1) : "";
+      swatch.hidden = !isFound;
+      best.classList.toggle("attn-muted", muted.includes(found?.head));
       if (found) useHeadColor(node, found.head);
     }
     return { node, draw };
@@ -40,20 +44,24 @@ export function createScores({ rows: asked, legend: dumb }) {
     element("span", {}, "weight on the partner"),
   );
   const legend = createLegend(["attn-dumb-key", dumb]);
-  const beforeEntry = createLegend(["attn-before-key", "no head muted"]).firstChild;
+  const unchanged = element("span");
+  const beforeEntry = createLegend(["attn-before-key", unchanged]).firstChild;
   legend.append(beforeEntry);
   const heading = createHeading();
   const node = element("div", {}, heading, titles, ...rows.map((row) => row.node), legend);
 
   /**
-   * `unmuted` is the evaluation with all heads, where some are muted now; `distances` what the best
-   * fixed distances get; `who` names the model where there are two.
+   * `trained` is the evaluation of the model as it was trained, where heads are `muted` now or a look is
+   * `forbidden`; `distances` what the best fixed distances get; `who` names the model where there are
+   * two.
    */
-  function draw(evaluation, unmuted, distances, who = "") {
+  function draw(evaluation, trained, distances, { who = "", muted = [], forbidden = null } = {}) {
     heading.textContent = `${who}What it gets right, in sentences it never saw`;
     const bests = evaluation === null ? null : bestHeads(evaluation.mass);
-    for (const row of rows) row.draw(evaluation, bests, unmuted, distances);
-    beforeEntry.hidden = unmuted === null;
+    for (const row of rows) row.draw(evaluation, bests, trained, distances, muted);
+    beforeEntry.hidden = trained === null;
+    const changes = [muted.length > 0 && "no head muted", forbidden && "no look forbidden"];
+    unchanged.textContent = changes.filter(Boolean).join(", ");
   }
   return { node, draw };
 }

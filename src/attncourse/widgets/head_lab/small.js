@@ -220,8 +220,7 @@ export function renderSmall({ model, el }, readState) {
     if (shown === null) live.textContent = `Not trained yet: random weights, seed ${state.seed}.`;
     else if (begun !== null) live.textContent = begun;
     if (runs.isOver(shown) && shown.evaluation) live.textContent = sayVerb(shown, counts);
-    if (shown !== null && shown.state !== "failed" && !shown.isAsleep)
-      ask(shown, state.sentence, []);
+    if (shown !== null && shown.state !== "failed" && !shown.isAsleep) ask(shown, state.sentence);
   }
 
   function draw() {

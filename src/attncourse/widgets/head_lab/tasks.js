@@ -61,6 +61,11 @@ export const TASKS = {
   },
 };
 
+/** The relations of all tasks, by name. */
+export const RELATIONS = Object.values(TASKS).flatMap(({ make }) =>
+  (make?.() ?? concord).relations.map(({ name }) => name),
+);
+
 /**
  * What is trained but for the number of heads and the seed: the task as in TASKS, and
  *

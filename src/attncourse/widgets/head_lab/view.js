@@ -4,7 +4,7 @@
 import { makeChance } from "../engine/chance.js";
 import { heldOutOf } from "../engine/streams.js";
 import { digestNotes } from "../lab/digest.js";
-import { createAsker, maskOf } from "../lab/runs.js";
+import { createAsker, optionsOf } from "../lab/runs.js";
 import { headsInWords } from "../lab/words.js";
 import { element } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
@@ -12,6 +12,7 @@ import { createHeading, createNote, createWeightsLegend } from "../shared/parts.
 import { createFold, createTable } from "../shared/tables.js";
 import { createLossCurves } from "./curve.js";
 import { nameOf, partOf, specialty, spreadOf } from "./findings.js";
+import { createForbidding } from "./forbid.js";
 import { createKept } from "./kept.js";
 import { createLargeMap, createSwitches, createTiles, mapsOf, truthOf } from "./maps.js";
 import { createRepeat } from "./repeat.js";
@@ -31,6 +32,11 @@ function onChange(draw) {
     last = shown;
     draw(...shown);
   };
+}
+
+/** What a reader has changed of a trained model, to be held against another change; "" for nothing. */
+function nameOfChange({ muted, forbidden }) {
+  return muted.length > 0 || forbidden ? JSON.stringify([muted, forbidden]) : "";
 }
 
 /** A model by what tells it from others of its setting. */
@@ -54,8 +60,9 @@ async function askRun(run, question, about) {
  *   drawRun()        show how far the models are
  *   hear(run)        do so, and ask the run again
  *
- * `hand` is what a reader changes things with: set(name, value) and choose(sentence); `run()` is the
- * run that is shown, or null; `live` takes what is said of it.
+ * `hand` is what a reader changes things with: set(name, value), choose(sentence) and forgetHeads(),
+ * before another model is shown; `run()` is the run that is shown, or null; `live` takes what is said
+ * of it.
  */
 export function createView(setting, { counts, heldOut, runs, run, live, hand }) {
   const { task } = setting;
@@ -64,7 +71,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   let state = null; // as widget.js has it
   let answer = null; // the last one of the model that is shown
   let answerBeside = null; // of the one beside it
-  let ofRest = null; // {run, evaluation} without the muted heads
+  let ofRest = null; // {run, evaluation} without the muted heads and the forbidden look
   let spread = null; // {run, sentence, heads}: how its weights change with the values alone
   let largeMap = null;
   let drawing = null; // what draws a change whose answer is late
@@ -102,8 +109,9 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   const sharing = element("div", { class: "attn-sharing" });
   const ofShown = createHeading();
   const ofBeside = createHeading();
+  const forbidding = createForbidding(setting, set);
   const muting = element("div", {}, createNote("Untick a head to mute it."), switches.node);
-  const heads = element("div", {}, ofShown, tiles.node, muting);
+  const heads = element("div", {}, ofShown, tiles.node, muting, forbidding.node);
   const headsBeside = element("div", {}, ofBeside, tilesBeside.node);
   const first = element("div", { class: "attn-panels attn-first" }, scores.node, curves.node);
   const second = element("div", { class: "attn-panels attn-second" }, heads, large);
@@ -130,6 +138,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     second,
     createWeightsLegend(
       ["attn-frame-key", "the word that must be found"],
+      ["attn-barred", "blank: forbidden"],
       ...(setting.name === "lookup"
         ? []
         : [["attn-faint-key", "faint rows: words that are asked nothing"]]),
@@ -144,7 +153,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   );
 
   function choose(numHeads, seed) {
-    set("muted", []);
+    hand.forgetHeads();
     set("num_heads", numHeads);
     set("seed", seed);
   }
@@ -165,7 +174,8 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   /** What each head of a run is best at; nothing before it has been evaluated. */
   function specialtiesOf(one) {
     const mass = one?.evaluation?.mass;
-    return mass && maskOf(one.numHeads, []).map((_, head) => specialty(head, mass, baselines()));
+    const found = (_, head) => specialty(head, mass, baselines());
+    return mass && Array.from({ length: one.numHeads }, found);
   }
 
   function makeTables() {
@@ -202,19 +212,17 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
 
   /** Have the models asked about the sentence, as far as there are some. */
   function look() {
-    if (canBeAsked(run())) ask(run(), state.sentence, state.muted);
-    if (canBeAsked(runBeside())) askBeside(runBeside(), state.sentence, []);
+    if (canBeAsked(run())) ask(run(), state.sentence, state);
+    if (canBeAsked(runBeside())) askBeside(runBeside(), state.sentence);
   }
 
-  /** Have the model evaluated without its muted heads. */
-  async function evaluateMuted() {
-    const [asked, { muted }] = [run(), state];
+  /** Have the model evaluated without its muted heads and the forbidden look. */
+  async function evaluateRest() {
+    const [asked, change] = [run(), nameOfChange(state)];
     ofRest = null;
-    if (!runs.isReady(asked) || muted.length === 0) return;
-    const evaluation = await askRun(asked, "evaluation", {
-      headMasks: [maskOf(asked.numHeads, muted)],
-    });
-    if (evaluation === null || asked !== run() || muted.join() !== state.muted.join()) return;
+    if (!runs.isReady(asked) || change === "") return;
+    const evaluation = await askRun(asked, "evaluation", optionsOf(asked, state));
+    if (evaluation === null || asked !== run() || change !== nameOfChange(state)) return;
     ofRest = { run: asked, evaluation };
     drawRun();
   }
@@ -261,8 +269,8 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     clearTimeout(drawing);
     drawing = null;
     if (answer?.run !== run()) answer = null; // its model was given up
-    const { numHeads, head, muted } = state;
-    const truth = truthOf(state.sentence, relations);
+    const { numHeads, head, muted, forbidden } = state;
+    const truth = truthOf(state.sentence, relations, forbidden);
     const { words } = state.sentence;
     const form = [words.length, truth.first, truth.rows].join();
     if (form !== largeMap?.form) {
@@ -283,18 +291,19 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     mapHeading.textContent = specialties ? `Head ${head + 1}: ${is}` : `Head ${head + 1}`;
     drawReading();
     drawSpread();
-    const isNew = given !== null && answer.muted.join() === muted.join();
+    const isNew = given !== null && nameOfChange(answer.change) === nameOfChange(state);
     if (isNew && runs.isOver(run())) live.textContent = sayLive(questions, given);
   }
 
   function sayLive(questions, given) {
-    const learned = state.muted.length === 0 && run().evaluation ? `${sayLearned(run())} ` : "";
-    return learned + sayAnswers(questions, given, state.muted);
+    const isAsTrained = nameOfChange(state) === "" && run().evaluation;
+    const learned = isAsTrained ? `${sayLearned(run())} ` : "";
+    return learned + sayAnswers(questions, given, state);
   }
 
   function drawReading() {
     const cell = largeMap.map.cursor();
-    const truth = truthOf(state.sentence, relations);
+    const truth = truthOf(state.sentence, relations, state.forbidden);
     const weights = answer && mapsOf(answer.weights, truth)[state.head];
     const { words } = state.sentence;
     reading.textContent = "Point at a cell, or move there by arrow keys, to read its weight.";
@@ -304,7 +313,9 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const weight = shortNumber(weights[row * words.length + column]);
     const partners = relations.filter(({ name }) => state.sentence.partners[name][asks] === column);
     const told = partners.map(({ name }) => ` That is its ${partOf(name)}.`).join("");
-    reading.textContent = `${words[asks]} looks at ${words[column]} with ${weight}.${told}`;
+    const isIt = ([barred, key]) => barred === row && key === column;
+    const barred = truth.forbiddenIn(state.head).some(isIt) ? " That look is forbidden." : "";
+    reading.textContent = `${words[asks]} looks at ${words[column]} with ${weight}.${told}${barred}`;
   }
 
   /** The other model's heads, and which model is which. */
@@ -332,11 +343,13 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     tilesBeside.draw({ count, maps, truth, chosen: null, muted: [], specialties });
   }
 
-  const drawScores = onChange((evaluation, withoutMuted, shown, beside, ofOther, _digest) => {
+  const drawScores = onChange((evaluation, rest, shown, beside, ofOther, _digest) => {
     const distances = evaluation === null && ofOther === null ? null : baselines();
     const named = (one) => (beside === null ? "" : `${inShort(one)}. `);
-    scores.draw(withoutMuted ?? evaluation, withoutMuted && evaluation, distances, named(state));
-    scoresBeside.draw(ofOther, null, distances, named(beside));
+    const { muted, forbidden } = state;
+    const told = { who: named(state), muted, forbidden };
+    scores.draw(rest ?? evaluation, rest && evaluation, distances, told);
+    scoresBeside.draw(ofOther, null, distances, { who: named(beside) });
     numbers.draw(shown, { label: "Table of the scores" });
     drawSharing();
   });
@@ -374,6 +387,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const rest = isKnown ? ofRest.evaluation : null;
     const ofOther = beside?.evaluation ?? null;
     drawScores(shown?.evaluation ?? null, rest, shown, beside, ofOther, shown?.digest);
+    forbidding.draw(state, shown?.evaluation, rest);
     const problem = own.find((one) => one.isBehind && one.state === "failed")?.problem ?? "";
     const over = all.filter((one) => runs.isOver(one) && one.evaluation);
     drawMany(shown, beside, runs.isRepeating(setting), problem, ...over);
@@ -385,12 +399,12 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const before = state;
     state = next;
     const isOther = ["numHeads", "seed", "isGiven"].some((name) => state[name] !== before?.[name]);
-    const isMutedAnew = state.muted.join() !== before?.muted.join();
+    const isChanged = before === null || nameOfChange(state) !== nameOfChange(before);
     if (isOther || state.sentence !== before?.sentence) answer = null;
     switches.draw(state.numHeads, state.muted);
     look(); // first: its answer is soon there, an evaluation takes longer
-    if (isOther || isMutedAnew) evaluateMuted();
-    const isAsked = isMutedAnew || state.sentence !== before?.sentence;
+    if (isOther || isChanged) evaluateRest();
+    const isAsked = isChanged || state.sentence !== before?.sentence;
     const mayWait = before !== null && !isOther && isAsked && canBeAsked(run());
     if (mayWait) drawSoon();
     keepBeside();
@@ -412,7 +426,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
       if (changed?.state !== "training" || changed.steps === 0) drawRun();
       return false;
     }
-    if (changed === run() && runs.isOver(changed) && changed.evaluation) evaluateMuted();
+    if (changed === run() && runs.isOver(changed) && changed.evaluation) evaluateRest();
     keepBeside();
     drawRun();
     look();

@@ -13,13 +13,14 @@ import { readerOf, redrawOn, setterOf } from "../shared/state.js";
 import { createChoices, createTabs } from "./choices.js";
 import { checkForm, readGiven, sayForm } from "./given.js";
 import { renderSmall } from "./small.js";
-import { settingOf, TASKS } from "./tasks.js";
+import { RELATIONS, settingOf, TASKS } from "./tasks.js";
 import { createView } from "./view.js";
 
 const CHOICES = ["task", "symbols", "steps", "mlp"]; // which setting is trained
 const MODEL = ["num_heads", "seed", "trained", "from_weights", "beside"]; // which models
 const OF_TASK = [...CHOICES.slice(1), "num_heads", "seed", "trained"]; // shown again with it
-const TRAITS = [...CHOICES, ...MODEL, "sentence", "head", "muted"];
+const CHANGES = ["muted", "forbidden", "forbidden_in"]; // of a trained model
+const TRAITS = [...CHOICES, ...MODEL, ...CHANGES, "sentence", "head"];
 
 /** Whether a value is counts [shared, models] of pairs, by numbers of heads. */
 function isSharing(value) {
@@ -78,7 +79,20 @@ export function readState(model) {
   const isBeside = (value) =>
     value?.length === 0 || (value?.length === 2 && value.every(Number.isInteger) && isModel(value));
   state.beside = read.read("beside", isBeside, "empty, or a number of heads and a seed");
-  return { ...state, setting: settingOf(state) };
+  const setting = settingOf(state);
+  return { ...state, setting, forbidden: readForbidden(read, setting, counts, numHeads) };
+}
+
+/** The look that is forbidden, {relation, head}, or null; `head` is null where it is so in all. */
+function readForbidden(read, { task }, counts, numHeads) {
+  const isRelation = (value) => value === "" || RELATIONS.includes(value);
+  const relation = read.read("forbidden", isRelation, "a relation, or empty");
+  const most = Math.max(...counts);
+  const isHead = (value) => Number.isInteger(value) && value >= 0 && value < most;
+  const isWhere = (value) => value === null || isHead(value);
+  const where = read.read("forbidden_in", isWhere, `one of 0 to ${most - 1}, or null`);
+  if (!task.relations.some(({ name }) => name === relation)) return null;
+  return { relation, head: where === null ? null : Math.min(where, numHeads - 1) };
 }
 
 function render(context) {
@@ -96,9 +110,15 @@ function renderWhole({ model, el }) {
   const views = new Map(); // a setting's key -> its view, kept for when it is chosen again
   let view = null; // of the setting that is chosen
 
-  /** Choose another setting: what was said of one model's heads means nothing there. */
-  function setChoice(name, value) {
+  /** Of another model heads are shown: what was said of one means nothing there. */
+  function forgetHeads() {
     set("muted", []);
+    set("forbidden_in", null);
+  }
+
+  /** Choose another setting. */
+  function setChoice(name, value) {
+    forgetHeads();
     set("beside", []);
     set(name, value);
   }
@@ -109,6 +129,7 @@ function renderWhole({ model, el }) {
     left[state.task] = Object.fromEntries(OF_TASK.map((trait) => [trait, model.get(trait)]));
     const { trained = false, ...chosen } = left[name] ?? { num_heads: counts[0] };
     set("trained", false);
+    set("forbidden", "");
     setChoice("task", name);
     for (const [trait, value] of Object.entries(chosen)) set(trait, value);
     set("trained", trained && runs.isReady(run()));
@@ -117,13 +138,14 @@ function renderWhole({ model, el }) {
   const tabs = createTabs(openTask);
   tabs.node.hidden = isConcordAlone;
   const choices = createChoices({ symbolCounts, stepCounts }, setChoice);
-  const training = createTraining(model, runs, { counts, forget: () => set("muted", []) });
+  const training = createTraining(model, runs, { counts, forget: forgetHeads });
   const { run } = training;
   const live = createLive();
   const about = createNote();
   const place = element("div");
   const hand = {
     set,
+    forgetHeads,
     choose(sentence) {
       if (state.task === "concord") return set("sentence", sentence.words.join(" "));
       sentences.set(state.setting.key, sentence);

@@ -48,7 +48,9 @@ class HeadLab(CourseWidget):
 
     The reader chooses a number of heads and presses Train. Loss, right answers and every head's
     weights move while the model learns. Afterwards it answers the reader's own sentences, with all
-    heads or with some of them muted, also beside another model. The language is Concord, with model
+    heads or with some of them muted, or with a look forbidden: where no word may look at its
+    partner in a relation, one sees which answers hang on that look. Another model may stand beside
+    it. The language is Concord, with model
     and training of `RECIPES["concord"]`; or one of two tasks with two needs at one place, "lookup"
     and "diagonals" of `attncourse.tasks`, whose symbols, steps and MLP are the reader's choice.
     The browser trains, bit for bit, what `train` does.
@@ -64,6 +66,7 @@ class HeadLab(CourseWidget):
         widget                                     # show it
         widget.trained = True                      # press Train
         widget.muted = [0]                         # heads are counted from 0
+        widget.forbidden = "verb>object"           # no verb looks at its object
         widget.observe(lambda change: print(change["new"]), "num_heads")
 
     Traits that a reader changes:
@@ -84,6 +87,12 @@ class HeadLab(CourseWidget):
         sentence (str): the sentence that is shown, one of Concord.
         head (int): the head that is enlarged, 0-based; of those that the model has, the nearest.
         muted (list of int): heads that are left out, 0-based, in order.
+        forbidden (str): a relation of the task, such as "verb>object", or empty. No word may look
+            at its partner in it: the score of that look is minus infinity, and the rest of the row
+            sums to 1. The browser trains as if nothing was forbidden. A relation that the task
+            doesn't have forbids nothing.
+        forbidden_in (int or None): the head that this is forbidden to, 0-based; of those that the
+            model has, the nearest. None for all.
         beside (list of int): the number of heads and the seed of a model that is shown beside, or
             empty.
 
@@ -95,8 +104,9 @@ class HeadLab(CourseWidget):
     little endian, in the order of its `state_dict()`.
 
     Args:
-        num_heads, task, symbols, steps, mlp, seed, sentence, muted, from_weights: at the start.
-            Left out, num_heads is 1, or that of the given model; seed is 1.
+        num_heads, task, symbols, steps, mlp, seed, sentence, muted, forbidden, forbidden_in,
+            from_weights: at the start. Left out, num_heads is 1, or that of the given model; seed
+            is 1.
         model: an `attnlib.model.TransformerModel` of one layer for `attncourse.tasks.concord`; it
             learns Concord alone.
         small: True for the smallest form, as it opens the course: 1, 2 or 4 heads, what a verb
@@ -136,6 +146,8 @@ class HeadLab(CourseWidget):
     sentence = traitlets.Unicode(SENTENCE).tag(sync=True)
     head = traitlets.Int(0).tag(sync=True)
     muted = traitlets.List(traitlets.Int()).tag(sync=True)
+    forbidden = traitlets.Unicode("").tag(sync=True)
+    forbidden_in = traitlets.Int(None, allow_none=True).tag(sync=True)
     beside = traitlets.List(traitlets.Int()).tag(sync=True)
 
     def __init__(
@@ -151,6 +163,8 @@ class HeadLab(CourseWidget):
         seed: int = 1,
         sentence: str = SENTENCE,
         muted: Sequence[int] = (),
+        forbidden: str = "",
+        forbidden_in: int | None = None,
         small: bool = False,
     ) -> None:
         require_flag("small", small)
@@ -179,6 +193,10 @@ class HeadLab(CourseWidget):
         require_one_of("task", task, ["concord"] if small or model is not None else TASKS)
         require_one_of("symbols", symbols, SYMBOLS)
         require_one_of("steps", steps, STEPS)
+        relations = [] if small else [relation.name for relation in RECIPES[task].task.relations]
+        require_one_of("forbidden", forbidden, ["", *relations])
+        if forbidden_in is not None:
+            _require_head("forbidden_in", forbidden_in, counts[-1])
         super().__init__(
             counts=counts,
             small=small,
@@ -192,6 +210,8 @@ class HeadLab(CourseWidget):
             from_weights=from_weights,
             sentence=_checked_sentence(sentence),
             muted=_checked_heads(muted, counts[-1]),
+            forbidden=forbidden,
+            forbidden_in=forbidden_in,
             **numbers,
         )
 
@@ -199,7 +219,8 @@ class HeadLab(CourseWidget):
         state = "trained" if self.trained else "not trained"
         task = "" if self.task == "concord" else f"{self.task}, "
         heads = counted(self.num_heads, "head")
-        return f"HeadLab({task}{heads}, seed {self.seed}, {state}, muted={self.muted})"
+        look = f", forbidden={self.forbidden!r}" if self.forbidden else ""
+        return f"HeadLab({task}{heads}, seed {self.seed}, {state}, muted={self.muted}{look})"
 
 
 def _checked_sentence(sentence: str) -> str:
@@ -213,6 +234,10 @@ def _checked_sentence(sentence: str) -> str:
 def _checked_heads(muted: Sequence[int], most: int) -> list[int]:
     heads = checked_list("muted", muted)
     for head in heads:
-        require_count("each of muted", head)
-        require_within("each of muted", head, 0, most - 1)
+        _require_head("each of muted", head, most)
     return sorted(set(heads))
+
+
+def _require_head(name: str, head: int, most: int) -> None:
+    require_count(name, head)
+    require_within(name, head, 0, most - 1)

@@ -67,15 +67,27 @@ export function sayOneHead({ setting, evaluation, state, steps }, spread) {
   return `${verdict}${early}: ${shortNumber(both)} of the questions have both right.${way} ${row}: its weight is ${saySpread(spread, setting.task)} in nine of ten tries with other values.`;
 }
 
-/** What the model answers about the sentence, and what muting some heads changes. */
-export function sayAnswers(questions, given, muted) {
+/** How often the answers are right that need a look, of a `row` as in tasks.js, once it is forbidden. */
+export function sayForbidden(row, before, now) {
+  const shares = row && now ? [before, now].map(row.share) : [undefined];
+  if (shares.includes(undefined)) {
+    return "A word then can't look at what it must find: are its answers still right?";
+  }
+  const [trained, changed] = shares.map((share) => shortNumber(share));
+  return `Right in ${nameOf(row.name)}, in sentences it never saw: ${trained} as trained, ${changed} now.`;
+}
+
+/** What the model answers about the sentence, and what is changed of it: muted, or forbidden. */
+export function sayAnswers(questions, given, { muted, forbidden }) {
   const all = questions.flatMap((own, word) => own.map(({ right }, i) => given[word][i] === right));
   const wrong = all.filter((isRight) => !isRight).length;
   const heads = inWords(muted.map((head) => String(head + 1)));
-  const who =
-    muted.length === 0
-      ? "No head is muted"
-      : `Muted: ${muted.length > 1 ? "heads" : "head"} ${heads}`;
+  const where = forbidden?.head === null ? "all heads" : `head ${forbidden?.head + 1}`;
+  const changes = [
+    muted.length > 0 ? `Muted: ${muted.length > 1 ? "heads" : "head"} ${heads}` : "",
+    forbidden ? `Forbidden: ${nameOf(forbidden.relation)} in ${where}` : "",
+  ];
+  const who = changes.filter(Boolean).join(". ") || "No head is muted";
   const areWrong = wrong > 1 ? `${wrong} are` : `${wrong || "none"} is`;
   return `${who}: of ${all.length} answers about this sentence ${areWrong} wrong.`;
 }

@@ -255,22 +255,22 @@ export function specWith(spec, numHeads) {
 
 /**
  * Ask a run about a sentence, again and again, never twice at a time: `show(answer)` is told
- * {run, sentence, muted, logits, weights}.
+ * {run, sentence, change, logits, weights}. `change` is what is changed of the model, {muted, forbidden},
+ * or nothing.
  */
 export function createAsker(show) {
   let isWaiting = false;
   let next = null;
 
-  async function ask(run, sentence, muted) {
-    next = { run, sentence, muted };
+  async function ask(run, sentence, change = {}) {
+    next = { run, sentence, change };
     if (isWaiting) return;
     isWaiting = true;
     while (next !== null) {
       const asked = next;
       next = null;
-      const headMasks = [maskOf(asked.run.numHeads, asked.muted)];
+      const about = { sentences: [asked.sentence], ...optionsOf(asked.run, asked.change) };
       try {
-        const about = { sentences: [asked.sentence], headMasks };
         const [{ logits, weights }] = await asked.run.training.ask("answers", about);
         show({ ...asked, logits, weights: weights[0] });
       } catch {
@@ -282,7 +282,8 @@ export function createAsker(show) {
   return ask;
 }
 
-/** A factor for each head: 0 for the muted ones. */
-export function maskOf(numHeads, muted) {
-  return Array.from({ length: numHeads }, (_, head) => (muted.includes(head) ? 0 : 1));
+/** What a worker is told of a change: of `muted` heads, and of a `forbidden` look, {relation, head}. */
+export function optionsOf({ numHeads }, { muted = [], forbidden = null }) {
+  const factor = (_, head) => (muted.includes(head) ? 0 : 1);
+  return { headMasks: [Array.from({ length: numHeads }, factor)], forbidden };
 }
