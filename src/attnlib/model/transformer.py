@@ -204,13 +204,12 @@ class TransformerModel(nn.Module):
             require_count("d_ff", d_ff)
         if readout_bias is None:
             readout_bias = bias and not tied
-        rotary = positions == "rotary"
         options: dict[str, Any] = {"device": device, "dtype": dtype}
 
         def block() -> TransformerBlock:
             attention = MultiHeadAttention(
                 d_model, num_heads, num_kv_heads=num_kv_heads, bias=bias,
-                rotary=RotaryPositions() if rotary else None, **options,
+                rotary=RotaryPositions() if positions == "rotary" else None, **options,
             )  # fmt: skip
             feed_forward = None
             if d_ff:
@@ -231,7 +230,7 @@ class TransformerModel(nn.Module):
             final_norm=norm(d_model, **options) if norm_position == "pre" else None,
             causal=sizes.causal,
             readout_bias=readout_bias,
-            positions=None if rotary else positions,
+            positions=None if positions == "rotary" else positions,
             tied=tied,
             embedding_std=embedding_std,
             readout_std=readout_std,
