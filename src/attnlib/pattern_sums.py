@@ -1,4 +1,4 @@
-"""The sums behind scores, which take a map in pieces of some rows each.
+"""Sums for the scores of heads, which take a map in pieces of some rows each.
 
 `rows` is the range of a piece's rows, `maps` are their weights, float64 [B, h, R, T], and `targets`
 are True where a pattern wants weight, bool [B, R, T] (or [R, T] for the whole batch).

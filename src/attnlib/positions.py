@@ -297,7 +297,7 @@ def _sinusoids(
 
 
 def _precise(x: Tensor) -> torch.dtype:
-    """Return a dtype for angles: half precision couldn't tell position 2049 from 2048."""
+    """Return a dtype for angles: in half precision positions 2048 and 2049 would be equal."""
     return torch.promote_types(x.dtype, torch.float32)
 
 

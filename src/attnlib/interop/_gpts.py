@@ -71,7 +71,7 @@ class Whole:
             some = sorted(self._unread)[:4] + ["..."] * (len(self._unread) > 4)
             raise ValueError(
                 f"source must hold the tensors of {self.layout.library} alone, got also {some}: "
-                "what these do isn't done by GPT, so that it would compute something else"
+                "GPT has no such parts and would compute something else"
             )
 
     def _is_mask(self, name: str) -> bool:

@@ -29,8 +29,8 @@ def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer:
         some = others[:4] + ["..."] * (len(others) > 4)
         raise ValueError(
             f"source must hold {layout.library}'s attention with absolute positions and no other "
-            f"part, got also {some}: what these do isn't done by MultiHeadAttention, so that it "
-            "would compute something else"
+            f"part, got also {some}: MultiHeadAttention has no such parts and would compute "
+            "something else"
         )
     words, positions = (
         f"{model}embeddings.{kind}_embeddings.weight" for kind in ("word", "position")
@@ -38,8 +38,8 @@ def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer:
     if words in tensors.names and positions not in tensors.names:
         raise ValueError(
             f"source must hold {layout.library}'s attention with absolute positions, got {words!r} "
-            f"without {positions!r}: positions must come in elsewhere (as in ESM, "
-            "where queries and keys are turned), which MultiHeadAttention doesn't do"
+            f"without {positions!r}: the model has positions elsewhere (ESM turns queries and "
+            "keys), which MultiHeadAttention doesn't do"
         )
 
 

@@ -1,4 +1,4 @@
-"""Sources of weights: a state dict, or a file of which only the needed tensors are read."""
+"""Sources of weights: a state dict, or a file from which only the needed tensors are read."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

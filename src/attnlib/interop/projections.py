@@ -55,9 +55,7 @@ def from_projections(
         TypeError: a projection of another kind, wrapped, hooked or quantized.
         ValueError: sizes that don't fit, or numbers that are NaN or infinite.
     """
-    require_positive_int("num_heads", num_heads)
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    require_positive_int("num_kv_heads", num_kv_heads)
     given = {"q": q, "k": k, "v": v, "out": out}
     read = {name: _read(name, projection) for name, projection in given.items()}
     _require_sizes({name: matrix for name, (matrix, _) in read.items()}, num_heads, num_kv_heads)
@@ -113,6 +111,7 @@ def _require_sizes(matrices: dict[str, Tensor], num_heads: int, num_kv_heads: in
     """Raise ValueError unless the four matrices fit each other."""
     d = len(matrices["q"])
     require_divisible(d, num_heads)
+    require_positive_int("num_kv_heads", num_kv_heads)
     d_k = d // num_heads
     d_kv = d_k * num_kv_heads
     wanted = {"q": (d, d), "k": (d_kv, None), "v": (d_kv, None), "out": (d, d)}

@@ -123,7 +123,7 @@ def require_next(model: object) -> int:
     if not isinstance(model, TransformerModel):
         raise TypeError(f"model must be an attnlib TransformerModel, got {type(model).__name__}")
     if not model.causal:
-        raise ValueError("model must be causal, so that it never saw what it is to tell")
+        raise ValueError("model must be causal: else it sees the token that it is to predict")
     if "next" not in model.readouts:
         raise ValueError(
             f"model must have a readout 'next', got {', '.join(map(repr, model.readouts))}"
@@ -132,8 +132,8 @@ def require_next(model: object) -> int:
     answers: int = readout.out_features
     if answers > model.vocabulary_size:
         raise ValueError(
-            f"model must tell tokens, of which there are {model.vocabulary_size}, but its readout "
-            f"'next' has {answers} answers"
+            f"model must predict one of {model.vocabulary_size} tokens, but its readout 'next' has "
+            f"{answers} answers"
         )
     return answers
 

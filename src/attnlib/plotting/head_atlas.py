@@ -107,13 +107,9 @@ def _checked_shares(name: str, value: Tensor) -> Tensor:
 def _draw_table(ax: Axes, shares: Tensor, cell: float, row: float) -> None:
     """Draw shares [rows, heads], and number the heads that have room in their colors."""
     ax.imshow(
-        shares.numpy(),
-        cmap=WEIGHT_MAP,
-        norm=SHARES,
-        interpolation="none",
-        aspect="auto",
+        shares.numpy(), cmap=WEIGHT_MAP, norm=SHARES, interpolation="none", aspect="auto",
         origin="upper",
-    )
+    )  # fmt: skip
     if not on_phone():  # where numbers wouldn't fit into their cells
         write_numbers(ax, shares, WEIGHT_MAP, SHARES, "{:.2f}", min(1.3 * cell, row))
     number = LETTER * (len(str(shares.shape[1])) + 0.6)  # inches

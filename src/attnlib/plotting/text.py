@@ -96,7 +96,7 @@ def longest(labels: Sequence[str]) -> int:
 
 
 def set_title(ax: Axes, title: str, width: float, **style: Any) -> None:
-    """Write a title over a panel of `width` inches, broken into lines; style is as for `Axes`."""
+    """Write a title over a panel of `width` inches, in lines; style goes to `Axes.set_title`."""
     text = "\n".join(title_lines(title, width))
     ax.set_title(plain_text(text), **font_of(text), **style)
 
