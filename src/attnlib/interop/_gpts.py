@@ -20,7 +20,7 @@ PARTS = {
 PACKED, QKV = "attn.c_attn", tuple(f"attention.{name}" for name in ("W_q", "W_k", "W_v"))
 
 
-class Whole:
+class GPTTensors:
     """The tensors of a whole model, read by name and shape; none may be left unread."""
 
     def __init__(self, tensors: Tensors, layout: Layout, *, transposed: bool) -> None:
@@ -96,7 +96,9 @@ class Whole:
         return tensor
 
 
-def read_weights(source: Whole, sizes: dict[str, int], bias: bool) -> Iterator[tuple[str, Tensor]]:
+def read_weights(
+    source: GPTTensors, sizes: dict[str, int], bias: bool
+) -> Iterator[tuple[str, Tensor]]:
     """Yield each tensor with its name in our model; `bias` says whether there are biases."""
     d, d_ff, V = sizes["d_model"], sizes["d_ff"], sizes["vocabulary_size"]
     shapes = {"attn.c_proj": (d, d), "mlp.c_fc": (d_ff, d), "mlp.c_proj": (d, d_ff)}

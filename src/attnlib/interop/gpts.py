@@ -14,7 +14,7 @@ from torch import Tensor
 from attnlib.blocks import Activation
 from attnlib.checks import require_divisible
 from attnlib.interop._assembly import require_numbers
-from attnlib.interop._gpts import EMBEDDING, Whole, read_weights
+from attnlib.interop._gpts import EMBEDDING, GPTTensors, read_weights
 from attnlib.interop._layouts import GPT2, NANOGPT, Layout
 from attnlib.interop._other_parts import require_no_other_parts
 from attnlib.interop._sources import Source, opened
@@ -22,7 +22,7 @@ from attnlib.model import GPT, TransformerModel
 from attnlib.norms import LayerNorm
 
 # transformers' names of our activations; the first is GPT-2's.
-NAMED: dict[str, Activation] = {
+ACTIVATIONS: dict[str, Activation] = {
     "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu",
 }  # fmt: skip
 USUAL_EPS = 1e-5
@@ -91,7 +91,7 @@ def _load(
     source: Source, num_heads: int, layout: Layout, activation: Activation, *, transposed: bool
 ) -> TransformerModel:
     with opened(source) as tensors:
-        whole = Whole(tensors, layout, transposed=transposed)
+        whole = GPTTensors(tensors, layout, transposed=transposed)
         for layer in range(whole.layers):
             attention = whole.prefix + layout.prefix.format(layer)
             require_no_other_parts(tensors, attention, layout, layer)
@@ -111,7 +111,7 @@ def _load(
         tied = readout is None or _same(readout, weights["token_embedding.weight"])
         if readout is not None and not tied:
             weights["readouts.next.weight"] = readout
-        activation, eps = _configured(tensors.config, num_heads, activation)
+        activation, eps = _activation_and_eps(tensors.config, num_heads, activation)
         require_numbers(weights)
         model = GPT(
             **sizes, num_heads=num_heads, d_ff=d_ff, tied=tied, bias=bias, activation=activation,
@@ -128,7 +128,7 @@ def _same(readout: Tensor, embedding: Tensor) -> bool:
     return alike and not readout.is_meta and torch.equal(readout, embedding)
 
 
-def _configured(
+def _activation_and_eps(
     config: Mapping[str, Any], num_heads: int, activation: Activation
 ) -> tuple[Activation, float]:
     """Return the activation and the eps of a config.json, or the usual ones."""
@@ -141,9 +141,9 @@ def _configured(
     if "activation_function" not in config:
         return activation, eps
     named = config["activation_function"]
-    if named not in NAMED:
+    if named not in ACTIVATIONS:
         raise ValueError(
-            f"source must have an activation among {', '.join(NAMED)}, but the config.json beside "
-            f"it says {named!r}, which GPT hasn't"
+            f"source must have an activation among {', '.join(ACTIVATIONS)}, but the config.json "
+            f"beside it says {named!r}, which GPT hasn't"
         )
-    return NAMED[named], eps
+    return ACTIVATIONS[named], eps

@@ -114,15 +114,17 @@ def draw_matrix(
         row: height of a cell in inches; its width if left out.
     """
     row = cell if row is None else row
-    ax.imshow(
-        matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect=row / cell,
-        origin="upper",
-    )  # fmt: skip
+    color_cells(ax, matrix, SIGNED_MAP, norm=norm, aspect=row / cell)
     ax.set_xticks([])
     ax.set_yticks([])
     frame(ax)
     if pattern is not None:
         write_numbers(ax, matrix, SIGNED_MAP, norm, pattern, min(row, cell))
+
+
+def color_cells(ax: Axes, values: Tensor, scale: Colormap, **options: Any) -> None:
+    """Draw each value as a cell of its color, the first row on top; options go to `Axes.imshow`."""
+    ax.imshow(values.numpy(), cmap=scale, interpolation="none", origin="upper", **options)
 
 
 def frame(ax: Axes) -> None:

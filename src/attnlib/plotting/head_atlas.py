@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.checks import require_text
-from attnlib.plotting.cells import add_color_bar, label_axis, write_numbers
+from attnlib.plotting.cells import add_color_bar, color_cells, label_axis, write_numbers
 from attnlib.plotting.checks import (
     checked_labels,
     checked_mapping,
@@ -106,10 +106,7 @@ def _checked_shares(name: str, value: Tensor) -> Tensor:
 
 def _draw_table(ax: Axes, shares: Tensor, cell: float, row: float) -> None:
     """Draw shares [rows, heads], and number the heads that have room in their colors."""
-    ax.imshow(
-        shares.numpy(), cmap=WEIGHT_MAP, norm=SHARES, interpolation="none", aspect="auto",
-        origin="upper",
-    )  # fmt: skip
+    color_cells(ax, shares, WEIGHT_MAP, norm=SHARES, aspect="auto")
     if not on_phone():  # where numbers wouldn't fit into their cells
         write_numbers(ax, shares, WEIGHT_MAP, SHARES, "{:.2f}", min(1.3 * cell, row))
     number = LETTER * (len(str(shares.shape[1])) + 0.6)  # inches

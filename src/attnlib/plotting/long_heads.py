@@ -15,7 +15,14 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.plotting._long_maps import LongMaps, require_long_maps
-from attnlib.plotting.cells import HATCHED, add_color_bar, add_meanings, frame, meanings_of
+from attnlib.plotting.cells import (
+    HATCHED,
+    add_color_bar,
+    add_meanings,
+    color_cells,
+    frame,
+    meanings_of,
+)
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting.room import best_columns, require_height
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
@@ -135,10 +142,8 @@ def draw_long_map(ax: Axes, maps: LongMaps, head: int = 0) -> None:
     cells = maps.shares[head].masked_fill(hidden, torch.nan)
     top, left = maps.rows.start - 0.5, maps.keys.start - 0.5  # a tick is at the middle of its token
     bottom, right = top + height * cells.shape[0], left + width * cells.shape[1]
-    ax.imshow(
-        cells.numpy(), cmap=WEIGHT_MAP, norm=SHADES, extent=(left, right, bottom, top),
-        interpolation="none", aspect="auto", origin="upper",
-    )  # fmt: skip
+    extent = (left, right, bottom, top)
+    color_cells(ax, cells, WEIGHT_MAP, norm=SHADES, extent=extent, aspect="auto")
     for first, stop in _runs(fully_masked):
         place = (left, top + height * first)
         ax.add_patch(Rectangle(place, right - left, height * (stop - first), lw=0, **HATCHED))

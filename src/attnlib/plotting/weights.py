@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.checks import require_count, shape_of
-from attnlib.plotting.cells import label_axis, write_numbers
+from attnlib.plotting.cells import color_cells, label_axis, write_numbers
 from attnlib.plotting.checks import checked_items, checked_labels
 from attnlib.plotting.style import WEIGHT_MAP
 
@@ -75,10 +75,7 @@ def draw_weights(
     T_q, T_k = rows.shape
     fully_masked = rows.nansum(-1) == 0
     rows = rows.masked_fill(fully_masked[:, None], torch.nan)  # leaves these rows empty
-    ax.imshow(
-        rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect=row / cell,
-        origin="upper",
-    )  # fmt: skip
+    color_cells(ax, rows, WEIGHT_MAP, vmin=0, vmax=1, aspect=row / cell)
     for i in fully_masked.nonzero()[:, 0].tolist():
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))
     label_axis(ax.yaxis, tokens, T_q, row * left)
