@@ -1,7 +1,7 @@
-"""attnlib: attention and its pictures, the small package that the whole course computes with.
+"""attnlib: attention and its pictures, with which the whole course computes.
 
-`import attnlib` stays quick and needs PyTorch alone: `attnlib.plotting` brings matplotlib,
-`attnlib.interop` reads other libraries' weights.
+`import attnlib` needs PyTorch alone. `attnlib.plotting` needs matplotlib; `attnlib.interop` reads
+the weights of other libraries.
 """
 
 from attnlib.attention import MultiHeadAttention

@@ -1,4 +1,4 @@
-"""Refusing arguments of attention that don't fit, so that the attention itself stays readable."""
+"""Checks of attention's arguments."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ from attnlib.positions import RotaryPositions
 
 
 def require_matching(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Raise unless queries, keys and values belong together."""
+    """Raise unless queries, keys and values fit each other."""
     for name, x in (("q", q), ("k", k), ("v", v)):
         require_floating(name, x)
         if not 2 <= x.dim() <= 4:
@@ -66,7 +66,7 @@ def require_heads(x: Tensor) -> None:
 def require_sizes(
     d_model: int, num_heads: int, num_kv_heads: int, kdim: int, vdim: int, dropout: float
 ) -> None:
-    """Raise unless a module can have these sizes."""
+    """Raise unless the sizes of a module fit each other."""
     require_divisible(d_model, num_heads)
     for name, size in (("num_kv_heads", num_kv_heads), ("kdim", kdim), ("vdim", vdim)):
         require_positive_int(name, size)
@@ -80,7 +80,7 @@ def require_sizes(
 
 
 def require_rotary(rotary: object, d_k: int) -> None:
-    """Raise unless `rotary`, if any, can turn vectors of this width."""
+    """Raise unless `rotary` is None, or RotaryPositions and d_k is even."""
     if rotary is None:
         return
     if not isinstance(rotary, RotaryPositions):
@@ -93,7 +93,7 @@ def require_rotary(rotary: object, d_k: int) -> None:
 
 
 def require_one_sequence(q: Tensor, k: Tensor) -> None:
-    """Raise unless there are as many queries as keys, so that both can have their positions."""
+    """Raise unless there are as many queries as keys: rotary positions count both alike."""
     if q.shape[-2] != k.shape[-2]:
         raise ValueError(
             "query and key must hold as many tokens where positions are rotary, got "
@@ -104,7 +104,7 @@ def require_one_sequence(q: Tensor, k: Tensor) -> None:
 def require_inputs(
     query: Tensor, key: Tensor, value: Tensor, widths: Mapping[str, int], parameter: object
 ) -> None:
-    """Raise unless three sequences have their widths, fit each other and a module's parameter."""
+    """Raise unless the inputs have their widths and fit each other and the module's parameter."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         own_width = {"key": "kdim", "value": "vdim"}.get(name, "d_model")
         width_name = "d_model" if widths[name] == widths["query"] else own_width
@@ -123,7 +123,7 @@ def require_inputs(
 
 
 def require_weights_choice(need_weights: bool, weights_for: Sequence[int] | None, h: int) -> None:
-    """Raise unless weights are asked for or not, and the heads named, if any, are some of h."""
+    """Raise unless need_weights is a flag, and weights_for is None or names some of h heads."""
     require_flag("need_weights", need_weights)
     if weights_for is None:
         return
@@ -140,7 +140,7 @@ def require_weights_choice(need_weights: bool, weights_for: Sequence[int] | None
 def require_weights_out(
     out: Tensor | None, q: Tensor, k: Tensor, weights_for: Sequence[int] | None, needs_grad: bool
 ) -> None:
-    """Raise unless the memory given, if any, can take the weights of queries and keys."""
+    """Raise unless `out` is None or memory that the weights fit into."""
     if out is None:
         return
     require_tensor("weights_out", out)
@@ -160,7 +160,7 @@ def require_weights_out(
 
 
 def require_head_mask(head_mask: Tensor | None, query: Tensor, h: int) -> None:
-    """Raise unless a head mask, if any, is [h] or [B, h] and real."""
+    """Raise unless a head mask is None, or real numbers [h] or [B, h]."""
     if head_mask is None:
         return
     require_tensor("head_mask", head_mask)

@@ -1,4 +1,4 @@
-"""What a linear layer makes of each head, whatever has been done to the layer."""
+"""The contribution of each head to a projection, also where the projection is wrapped or hooked."""
 
 from collections.abc import Callable
 from typing import Any, TypeGuard
@@ -11,7 +11,7 @@ from attnlib.functional import merge
 
 
 def runs_nothing_but(layer: nn.Module, forward: Callable[..., Any]) -> bool:
-    """Return whether a call of a layer is this forward: not another one, and no hook beside it."""
+    """Return whether calling a layer runs this forward and no hook."""
     return (
         type(layer).forward is forward
         and type(layer).__call__ is nn.Module.__call__
@@ -22,9 +22,9 @@ def runs_nothing_but(layer: nn.Module, forward: Callable[..., Any]) -> bool:
 
 
 def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
-    """Return whether a layer computes x @ weight^T + bias, with a weight that can be read.
+    """Return whether a layer computes x @ weight^T + bias with a weight that can be read.
 
-    It doesn't where it is wrapped (LoRA), quantized, sharded, or changed by a hook.
+    Layers that are wrapped (LoRA), quantized, sharded or hooked don't.
     """
     return runs_nothing_but(layer, nn.Linear.forward) and not is_traceable_wrapper_subclass(
         layer.weight
@@ -32,18 +32,11 @@ def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
 
 
 def project_heads(heads: Tensor, projection: nn.Module) -> Tensor:
-    """Return what a projection makes of each head alone, without its bias.
+    """Project each head [B, h, T, d_k] alone, without the bias: [B, h, T, d].
 
-    Args:
-        heads: [B, h, T, d_k].
-        projection: [B, T, h d_k] -> [B, T, d]. One that isn't plain is called: on each head with 0
-            in the others' place, on all and on 0.
-
-    Returns:
-        [B, h, T, d]; the sum over heads is what it makes of all, less what it makes of 0.
-
-    Raises:
-        ValueError: it isn't, since the projection doesn't add.
+    A projection [B, T, h d_k] -> [B, T, d] that isn't plain is called on each head with 0 in place
+    of the others, on all heads, and on 0 for its bias. Raises ValueError if the parts don't sum to
+    the whole.
     """
     h = heads.shape[1]
     if is_plain_linear(projection):
@@ -60,7 +53,7 @@ def project_heads(heads: Tensor, projection: nn.Module) -> Tensor:
 
 
 def _require_sum(each: Tensor, together: Tensor, projection: nn.Module) -> None:
-    """Raise ValueError unless the parts sum to what they are parts of, up to rounding."""
+    """Raise ValueError unless the parts sum to the whole, up to rounding."""
     rounding = torch.finfo(each.dtype).eps ** 0.5 * each.detach().nan_to_num(0, 0, 0).abs().max()
     if not torch.allclose(each.sum(1), together, rtol=0, atol=rounding.item(), equal_nan=True):
         gap = (each.sum(1) - together).abs().max().item()

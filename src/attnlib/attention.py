@@ -2,7 +2,7 @@
 
 Letters: B batch, T tokens (T_q queries, T_k keys), d model width, h heads (h_kv of keys and
 values), d_k width of one head. Row vectors (x @ W). Weights are [B, h, T_q, T_k]: rows are queries
-(who looks), columns are keys (what is looked at). A boolean mask says True = may look.
+(who looks), columns are keys (what is looked at). In a mask True means: may look.
 """
 
 import copy
@@ -44,30 +44,28 @@ class MultiHeadAttention(nn.Module):
                     --W_k, split--> k [B, h_kv, T, d_k] -+-> attention --merge, W_o--> [B, T, d]
                     --W_v, split--> v [B, h_kv, T, d_k] -+
 
-    (Vaswani et al. 2017, section 3.2.2; there h_kv is h.) When the weights aren't asked for, the
-    attention runs in PyTorch's fused kernel, which never holds a T_q x T_k map; both paths give the
-    same output. On a CPU that kernel can neither drop looks nor learn a score_bias: PyTorch then
-    takes one that does hold the map.
+    (Vaswani et al. 2017, section 3.2.2; there h_kv is h.) Without weights, attention runs in
+    PyTorch's fused kernel, which never holds a T_q x T_k map; the output is the same. On a CPU
+    PyTorch does hold the map for dropout or a score_bias that learns.
 
     Args:
         d_model: width d of the tokens that look, and of the output.
         num_heads: h; must divide d_model.
-        num_kv_heads: how many heads keys and values have: h if left out; fewer for grouped-query
-            attention (Ainslie et al. 2023), 1 for multi-query attention (Shazeer 2019). It must
-            divide h; each is shared by h / num_kv_heads neighboring query heads.
+        num_kv_heads: heads of keys and values: h if left out; fewer for grouped-query attention
+            (Ainslie et al. 2023), 1 for multi-query attention (Shazeer 2019). It must divide h;
+            h / num_kv_heads neighboring query heads share one.
         kdim, vdim: widths of the tokens passed as key and as value; d_model if left out.
         bias: whether the four projections add a bias.
         dropout: share of the looks that are left out in training, at least 0 and below 1. It acts
             on the output, not on the weights returned.
-        rotary: turns queries and keys by their positions (see `attnlib.positions`). Positions
-            count from the first token, in the cache if there is one; queries and new keys must be
-            as many then. The cache holds keys that are turned already.
+        rotary: turns queries and keys by their positions (see `attnlib.positions`), counted from
+            the first token of the cache. There must be as many queries as new keys. The cache
+            holds turned keys.
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
         TypeError, ValueError: sizes that aren't whole numbers or don't divide, another dropout, a
-            rotary that isn't RotaryPositions or heads of odd width for one, or a dtype that isn't
-            floating point.
+            rotary of another type or with heads of odd width, or a dtype that isn't floating point.
     """
 
     def __init__(
@@ -135,34 +133,32 @@ class MultiHeadAttention(nn.Module):
             value: tokens that are mixed, [B, T_k, vdim]; the key if left out.
             mask: boolean, True = may look: [T_q, T_k], [B, T_q, T_k], or broadcasting to
                 [B, h, T_q, T_k].
-            key_mask: boolean [B, T_k], True = a real token. The others must hold finite numbers
-                all the same (see `padding_mask`).
+            key_mask: boolean [B, T_k], True = a real token. Padding must hold finite numbers (see
+                `padding_mask`).
             score_bias: numbers added to the scores, [T_q, T_k] or broadcasting to [B, h, T_q, T_k]
                 (as ALiBi's are: Press et al. 2022). -inf forbids a look.
-            causal: also forbid every look to the right. Queries and new keys must be as many; after
-                a cache they stand at the end.
+            causal: also forbid every look to the right. There must be as many queries as new keys;
+                they stand after the keys in the cache.
             need_weights: also return each head's weights.
             weights_for: return the weights of these heads only, in this order.
-            weights_out: contiguous memory of the weights' shape and dtype that they are written
-                into; not while gradients are taken.
+            weights_out: write the weights into this contiguous tensor of their shape and dtype;
+                not while gradients are taken.
             head_mask: a factor for each head's output, [h] or [B, h]; 0 mutes the head. Gradients
                 flow through it (Michel et al. 2019, sections 2.3 and 4.1).
-            cache: the keys and values so far, to which the new ones are added. T_k of the masks and
-                weights counts them all.
+            cache: the keys and values so far; the new ones are added to it. T_k of the masks and
+                weights counts all of them.
 
         Returns:
-            The output [B, T_q, d], and the weights [B, h, T_q, T_k] (or as many heads as
-            `weights_for` names) or None. Weights are those before dropout and head_mask. A query
-            that may look nowhere has weights 0 and output `W_o.bias`. Weights that are asked for in
-            training aren't kept for the backward pass, but computed again should their own gradient
-            be asked for.
+            The output [B, T_q, d], and the weights [B, h, T_q, T_k] (of the heads in `weights_for`)
+            or None. Weights are those before dropout and head_mask. A query that may look nowhere
+            has weights 0 and output `W_o.bias`. The backward pass doesn't keep the weights: it
+            computes them again if their own gradient is needed.
 
         Raises:
             TypeError: not floating point tensors of the module's dtype, a mask that isn't boolean,
                 or options of another type.
-            ValueError: shapes or devices that don't fit, no tokens, a head that isn't there,
-                weights_out while gradients are taken, a cache of another module or batch, or with
-                rotary positions not as many queries as new keys.
+            ValueError: shapes or devices that don't fit, no tokens, a head that doesn't exist,
+                weights_out while gradients are taken, or a cache of another module or batch.
         """
         heads, weights, remembered = self._heads(
             query, key, value, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal,
@@ -170,7 +166,7 @@ class MultiHeadAttention(nn.Module):
             head_mask=head_mask, cache=cache,
         )  # fmt: skip
         output = self.W_o(merge(heads))  # [B, h, T_q, d_k] -> [B, T_q, d]
-        if cache is not None and remembered is not None:  # last: an error leaves it as it was
+        if cache is not None and remembered is not None:  # last: after an error it is unchanged
             cache.keep(self, *remembered)
         return output, weights
 
@@ -181,20 +177,19 @@ class MultiHeadAttention(nn.Module):
         value: Tensor | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
-        """Return what each head adds to the output, [B, h, T_q, d]; a cache stays as it was.
+        """Return what each head adds to the output, [B, h, T_q, d], and leave a cache unchanged.
 
         Joining the heads and multiplying by W_o is a sum over heads (Elhage et al. 2021, "Attention
         heads are independent and additive"), so contributions.sum(1) + W_o.bias is the output, up
         to dropout. Takes the arguments of `forward` and raises what it raises.
 
-        Where W_o is no plain `nn.Linear` any more (LoRA, a hook, sharded), it is called on each
-        head alone, h + 2 times in all, and what it makes of 0 takes the bias's place. Hooks on this
-        module itself come after the sum, and aren't asked.
+        A W_o that is no plain `nn.Linear` any more (LoRA, a hook, sharded) is called h + 2 times:
+        on each head alone, on all, and on 0 for its bias. Hooks on this module itself don't run.
 
         Raises:
             ValueError: also for a W_o whose result is no sum over heads, such as a quantized one.
         """
-        options["cache"] = copy.copy(options.get("cache"))  # a branch, which is left behind
+        options["cache"] = copy.copy(options.get("cache"))  # a branch, thrown away afterwards
         heads, *_ = self._heads(query, key, value, **options)
         return project_heads(heads, self.W_o)
 
@@ -212,7 +207,7 @@ class MultiHeadAttention(nn.Module):
         weights_for: Sequence[int] | None = None, weights_out: Tensor | None = None,
         head_mask: Tensor | None = None, cache: KVCache | None = None,
     ) -> tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]:  # fmt: skip
-        """Return heads' outputs [B, h, T_q, d_k], the weights asked for, and what to cache."""
+        """Return the heads' outputs [B, h, T_q, d_k], the weights or None, and what to cache."""
         key = query if key is None else key
         value = key if value is None else value
         widths = {"query": self.d_model, "key": self.kdim, "value": self.vdim}

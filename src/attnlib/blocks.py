@@ -1,4 +1,4 @@
-"""The feed-forward network, and the Transformer block that holds it, attention and norms together.
+"""The feed-forward network, and the Transformer block: attention, feed-forward network and norms.
 
 Letters: B batch, T tokens, d model width (`d_model`), h heads (`num_heads`), d_ff hidden width.
 """
@@ -36,21 +36,21 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class FeedForward(nn.Module):
     """Two matrices with a GELU (or its like) between them, applied to each token by itself.
 
-    As in Vaswani et al. 2017, section 3.3, with the GELU of GPT-2 (here the exact one) for ReLU::
+    As in Vaswani et al. 2017, section 3.3, with an exact GELU instead of ReLU::
 
         x [..., d] --W_1--> [..., d_ff] --GELU--> [..., d_ff] --W_2--> [..., d]
 
     Args:
         d_model: width d of a token, in and out.
         d_ff: width in between; 4 d if left out.
-        activation: what stands in the middle: "gelu", the exact one (Hendrycks & Gimpel 2016);
-            "gelu_tanh", its approximation, with which GPT-2 was trained; "relu".
+        activation: "gelu", the exact one (Hendrycks & Gimpel 2016); "gelu_tanh", the approximation
+            with which GPT-2 was trained; "relu".
         bias: whether the two layers add one.
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
         TypeError, ValueError: sizes that aren't whole numbers of at least 1, an unknown activation,
-            bias is neither True nor False, or the dtype isn't floating point.
+            a bias that isn't a boolean, or a dtype that isn't floating point.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class FeedForward(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Attention, then a feed-forward network, each with its plumbing: a residual and a norm.
+    """Attention, then a feed-forward network, each with a residual and a norm.
 
     With f for either of the two sub-layers::
 
@@ -113,9 +113,7 @@ class TransformerBlock(nn.Module):
         norm_position=None      x + f(x)
 
     `residual=False` leaves out the "x +". A pre-norm stack also needs one norm after its last
-    block, which belongs to the model that stacks the blocks, not to a block.
-
-    A block is made from sizes, as here, or from parts of your own with `of_parts`.
+    block, which belongs to the model. `of_parts` makes a block from parts of your own.
 
     Args:
         d_model: width d of tokens, in and out.
@@ -123,7 +121,7 @@ class TransformerBlock(nn.Module):
         d_ff: hidden width of the feed-forward network; 4 d if left out.
         norm_position: "pre", "post" or None.
         residual: whether each sub-layer's result is added to its input.
-        norm: what makes a norm, called as norm(d_model, device=..., dtype=...): LayerNorm, RMSNorm.
+        norm: makes a norm, called as norm(d_model, device=..., dtype=...): LayerNorm, RMSNorm.
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
@@ -163,13 +161,13 @@ class TransformerBlock(nn.Module):
         """Make a block from parts, so that each may have options of its own.
 
         Args:
-            attention: tokens look at each other through it; its kdim and vdim are d.
-            feed_forward: what each token passes by itself, [B, T, d] -> [B, T, d]; None for a block
-                of attention alone.
+            attention: from tokens to the same tokens; its kdim and vdim are d.
+            feed_forward: [B, T, d] -> [B, T, d], each token by itself; None for a block of
+                attention alone.
             norms: a module per sub-layer, [B, T, d] -> [B, T, d]; LayerNorms if left out.
             norm_position, residual: as for a block from sizes.
-            dropout: share of a sub-layer's result that is left out in training before it is added
-                (Vaswani et al. 2017, section 5.4), at least 0 and below 1.
+            dropout: share of a sub-layer's result that is left out in training (Vaswani et al.
+                2017, section 5.4), at least 0 and below 1.
 
         Example:
             >>> from attnlib import MultiHeadAttention, RMSNorm, TransformerBlock
@@ -182,8 +180,8 @@ class TransformerBlock(nn.Module):
 
         Raises:
             TypeError: a part that is no module, or an attention that isn't attnlib's.
-            ValueError: parts of other widths, one part in two places, more or fewer norms than
-                sub-layers, norms without a position, an unknown norm_position, or another dropout.
+            ValueError: parts of other widths, one part in two places, a wrong number of norms, an
+                unknown norm_position, or another dropout.
         """
         if not isinstance(attention, MultiHeadAttention):
             raise TypeError(
@@ -234,12 +232,11 @@ class TransformerBlock(nn.Module):
         return x, weights
 
     def extra_repr(self) -> str:
-        """Say how the block is plumbed when it is printed."""
-        plumbing = f"norm_position={self.norm_position!r}, residual={self.residual}"
-        return f"{plumbing}, dropout={self.dropout}" if self.dropout else plumbing
+        """Say the options when the block is printed."""
+        options = f"norm_position={self.norm_position!r}, residual={self.residual}"
+        return f"{options}, dropout={self.dropout}" if self.dropout else options
 
     def _sublayer(self, x: Tensor, f: Callable[[Tensor], Tensor], norm: Any) -> Tensor:
-        """Return x + f(norm(x)), norm(x + f(x)) or x + f(x)."""
         y = f(norm(x) if self.norm_position == "pre" else x)
         _require_kept_shape(y, x)
         if self.dropout:
@@ -257,18 +254,21 @@ class TransformerBlock(nn.Module):
         dropout: float,
     ) -> None:
         """Check that the parts fit, and keep them."""
-        _require_plumbing(norm_position, residual, dropout)
+        if norm_position not in ("pre", "post", None):
+            raise ValueError(f'norm_position must be "pre", "post" or None, got {norm_position!r}')
+        require_flag("residual", residual)
+        require_dropout(dropout)
         _require_parts(attention, feed_forward, norms, norm_position)
         self.d_model = attention.d_model
         self.norm_position, self.residual, self.dropout = norm_position, residual, dropout
         self.attention = attention
-        self.feed_forward: Any = feed_forward  # any module: only its maker knows its attributes
+        self.feed_forward: Any = feed_forward  # attributes of any module, for type checkers
         self.norm_1 = norms[0] if norms else None
         self.norm_2 = norms[1] if len(norms) > 1 else None
 
 
 def _require_options(options: Mapping[str, object]) -> None:
-    """Raise unless all are options of attention: a block's keys and values are its own tokens."""
+    """Raise unless all are options of attention; key and value aren't, as x takes their place."""
     for name in options:
         if name not in AttentionOptions.__annotations__:
             raise TypeError(
@@ -278,7 +278,7 @@ def _require_options(options: Mapping[str, object]) -> None:
 
 
 def _require_kept_shape(y: Tensor, x: Tensor) -> None:
-    """Raise unless a sub-layer returned as many tokens as it got, as wide: sums would broadcast."""
+    """Raise unless a sub-layer kept the shape of its input: the residual would broadcast."""
     if not isinstance(y, Tensor):
         raise TypeError(f"feed_forward must return a tensor, got {type(y).__name__}")
     if y.shape != x.shape:
@@ -287,20 +287,13 @@ def _require_kept_shape(y: Tensor, x: Tensor) -> None:
         )
 
 
-def _require_plumbing(norm_position: NormPosition, residual: bool, dropout: float) -> None:
-    if norm_position not in ("pre", "post", None):
-        raise ValueError(f'norm_position must be "pre", "post" or None, got {norm_position!r}')
-    require_flag("residual", residual)
-    require_dropout(dropout)
-
-
 def _require_parts(
     attention: MultiHeadAttention,
     feed_forward: nn.Module | None,
     norms: Sequence[nn.Module] | nn.ModuleList,
     norm_position: NormPosition,
 ) -> None:
-    """Raise unless the parts are modules of one width, with a norm per sub-layer if it has one."""
+    """Raise unless the parts are different modules of one width, with the norms they need."""
     d = attention.d_model
     if attention.kdim != d or attention.vdim != d:
         raise ValueError(

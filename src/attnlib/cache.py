@@ -1,4 +1,4 @@
-"""Keys and values of the tokens that went before, so that generating doesn't compute them again."""
+"""Keys and values of earlier tokens, so that generating doesn't compute them again."""
 
 import copy
 from contextlib import suppress
@@ -16,8 +16,8 @@ from attnlib.functional import has_tangent
 class Room:
     """Memory for more tokens than there are: [B, h_kv, capacity, d_k] of keys and of values.
 
-    Each row is written once, after `latest`, the keys that were handed out last. So keys that a
-    caller holds never change.
+    Each row is written once, after the keys returned last, `latest`. So keys that a caller holds
+    never change.
     """
 
     keys: Tensor
@@ -26,25 +26,25 @@ class Room:
 
     @classmethod
     def holding(cls, keys: Tensor, values: Tensor, capacity: int) -> "Room":
-        """Make a room and copy these keys and values into it."""
+        """Return new memory that begins with a copy of these keys and values."""
 
         def empty(x: Tensor) -> Tensor:
             return x.new_empty(*x.shape[:-2], capacity, x.shape[-1])
 
-        with torch.inference_mode(False):  # else nothing could be written after inference mode
+        with torch.inference_mode(False):  # else it can't be written to after inference mode
             room = cls(empty(keys), empty(values), latest=keys[..., :0, :])
         room.append(keys, values)
         return room
 
     def takes(self, keys: Tensor, behind: Tensor) -> bool:
-        """Return whether new keys may be written behind those."""
+        """Return whether there is room for new keys after those."""
         capacity = self.keys.shape[-2]
         return self.latest is behind and behind.shape[-2] + keys.shape[-2] <= capacity
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write keys and values behind the latest; return all so far."""
+        """Write keys and values after the latest; return all so far."""
         start, stop = self.latest.shape[-2], self.latest.shape[-2] + keys.shape[-2]
-        # A graph may hold rows that were handed out; `data` doesn't tell it of the new ones.
+        # A graph may hold earlier rows; writing to `data` doesn't mark them as changed.
         all_keys, all_values = self.keys.data, self.values.data
         all_keys[..., start:stop, :] = keys
         all_values[..., start:stop, :] = values
@@ -53,10 +53,10 @@ class Room:
 
 
 class KVCache:
-    """What one attention module remembers of the tokens that it has seen.
+    """Keys and values of the tokens that one attention module has seen.
 
     Pass the same cache with every chunk of a sequence. The module then attends to the chunk and to
-    all that came before, and the outputs are those of one pass over the whole:
+    everything before it, and the outputs are those of one pass over the whole:
 
         >>> from attnlib import KVCache, MultiHeadAttention
         >>> attention, x = MultiHeadAttention(8, num_heads=2), torch.randn(1, 10, 8)
@@ -68,29 +68,28 @@ class KVCache:
         >>> torch.allclose(torch.cat(outputs, dim=1), whole, atol=1e-6)
         True
 
-    Masks given along speak of all keys, those in the cache first. Each module of a stack needs a
-    cache of its own. With grouped heads the cache is h / h_kv times as small, which is what they
-    were invented for (Shazeer 2019; Ainslie et al. 2023).
+    Masks cover all keys, those in the cache first. Each module of a stack needs a cache of its own.
+    Grouped heads make the cache h / h_kv times smaller, their purpose (Shazeer 2019; Ainslie et al.
+    2023).
 
-    An error within a module leaves its cache as it was. What fails after the module is done (a hook
-    on it, a layer above) comes too late for that: to try again, hand over a branch,
-    `copy.copy(cache)`, and go on with that one once all is well.
+    After an error within the module its cache is unchanged. After an error elsewhere (a hook on the
+    module, a layer above) it isn't: to be able to try again, pass a branch, `copy.copy(cache)`, and
+    keep the branch if all went well.
 
-    Gradient checkpointing calls a module a second time in the backward pass, which would remember
-    its tokens twice: leave the cache out there.
+    Gradient checkpointing calls a module again in the backward pass and would add its tokens twice:
+    use no cache there.
 
-    A cache knows its module, so the two are copied and pickled together: `copy.deepcopy((module,
+    A cache refers to its module, so copy and pickle the two together: `copy.deepcopy((module,
     cache))` in this order, `pickle.dumps((module, cache))` in any. A cache that is pickled alone
     takes a copy of its module along, and serves no other.
 
-    Where no gradients are taken, new tokens are written into spare memory, which grows by half when
-    it is full: T tokens one by one cost O(T) copied numbers, and a third of the memory at most is
-    spare.
+    Without gradients, new tokens are written into spare memory, which grows by half when it is
+    full: T tokens one by one cost O(T) copied numbers, and at most a third of the memory is spare.
     """
 
     def __init__(self) -> None:
         self._remembered: tuple[Tensor, Tensor] | None = None  # keys, values
-        self._room: Room | None = None  # where they are, if there is room behind them
+        self._room: Room | None = None  # the memory they are in, if new ones may follow there
         self._owner: nn.Module | None = None
 
     def __len__(self) -> int:
@@ -102,13 +101,13 @@ class KVCache:
         return f"KVCache({'empty' if self.keys is None else f'keys {shape_of(self.keys)}'})"
 
     def __copy__(self) -> "KVCache":
-        """Return a branch: it remembers the same, and what either sees next is its own."""
+        """Return a branch: it holds the same tokens, and adds its own from here on."""
         other = KVCache()
         other._remembered, other._owner = self._remembered, self._owner
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "KVCache":
-        """Copy what is remembered; the copy serves the same module (or its copy made before)."""
+        """Copy keys and values; the copy serves the same module, or the module's copy in `memo`."""
         other = KVCache()
         other._owner = memo.get(id(self._owner), self._owner)
         if self._remembered is not None:
@@ -117,7 +116,7 @@ class KVCache:
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle what is remembered, without spare memory."""
+        """Pickle keys and values without spare memory."""
         return vars(copy.deepcopy(self, {id(self._owner): self._owner}))
 
     @property
@@ -176,14 +175,14 @@ class KVCache:
         require_like("the query", keys, "the keys in cache", past_keys)
         require_like("the new values", values, "the values in cache", past_values)
         for name, new, past in (("keys", keys, past_keys), ("values", values, past_values)):
-            if new.shape[1::2] != past.shape[1::2]:  # else one head would be written into all
+            if new.shape[1::2] != past.shape[1::2]:  # one head would be broadcast to all
                 raise ValueError(
                     f"cache must hold {name} [B, h_kv, T, d_k] of the module's present heads, got "
                     f"{shape_of(past)} in the cache and {shape_of(new)} to add: did W_k, W_v or "
                     "num_kv_heads change?"
                 )
-        # A backward pass needs all that it saw as it was, spare memory knows no tangents, and a
-        # compiler plans memory itself.
+        # A backward pass needs unchanged tensors, spare memory has no tangents, and a compiler
+        # plans memory itself.
         derived = torch.is_grad_enabled() or has_tangent(past_keys, past_values, keys, values)
         if not derived and not torch.compiler.is_compiling():
             with suppress(RuntimeError):  # vmap can't write into memory from outside
@@ -199,7 +198,7 @@ class KVCache:
     def _joined_in_room(
         self, past_keys: Tensor, past_values: Tensor, keys: Tensor, values: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Write new keys and values behind the past, in a new room if need be."""
+        """Write new keys and values after the past ones, in new memory if there is no room."""
         if self._room is None or not self._room.takes(keys, behind=past_keys):
             T = past_keys.shape[-2] + keys.shape[-2]
             self._room = Room.holding(past_keys, past_values, capacity=T + T // 2)

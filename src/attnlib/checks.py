@@ -1,6 +1,6 @@
 """Refusing bad input with an error that helps.
 
-Every message names the argument, what came, what was wanted and, where one cause is usual, it.
+Every message names the argument, what came, what was wanted, and the usual cause if there is one.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ def require_tensor(name: str, value: object) -> None:
 
 
 def require_dense(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is a tensor that holds each of its numbers in its place."""
+    """Raise TypeError unless `value` is a dense tensor: neither sparse nor nested."""
     require_tensor(name, value)
     assert isinstance(value, Tensor)
     if value.layout != torch.strided or value.is_nested:
@@ -34,14 +34,14 @@ def require_dense(name: str, value: object) -> None:
 
 
 def require_drawable(name: str, value: Tensor) -> None:
-    """Raise TypeError unless `value` is a dense tensor whose numbers are at hand."""
+    """Raise TypeError unless `value` is a dense tensor with numbers: not on the device meta."""
     require_dense(name, value)
     if value.is_meta:
         raise TypeError(f"{name} must hold numbers, got a tensor on device meta")
 
 
 def dense_numbers(name: str, value: Tensor) -> Tensor:
-    """Return a tensor of any shape in float64 on the CPU, or raise TypeError if it can't be."""
+    """Return a tensor's real numbers in float64 on the CPU, or raise TypeError."""
     require_drawable(name, value)
     if value.is_complex():
         raise TypeError(f"{name} must hold real numbers, got {value.dtype}")
@@ -49,7 +49,7 @@ def dense_numbers(name: str, value: Tensor) -> Tensor:
 
 
 def require_whole_numbers(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is a tensor of whole numbers, as places and tokens are."""
+    """Raise TypeError unless `value` is a tensor of int32 or int64, such as token ids."""
     require_tensor(name, value)
     assert isinstance(value, Tensor)
     if value.dtype not in (torch.int32, torch.int64):
@@ -77,7 +77,7 @@ def require_count(name: str, value: object) -> None:
 
 
 def _require_int(name: str, value: object, *, least: int) -> None:
-    """Take numpy's whole numbers, too, and no flag."""
+    """Take Python's and numpy's whole numbers, but not True and False."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r})")
     if value < least:
@@ -91,9 +91,16 @@ def require_flag(name: str, value: object) -> None:
 
 
 def require_number(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is a real number, Python's or numpy's."""
+    """Raise TypeError unless `value` is a real number of Python or numpy."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__} ({value!r})")
+
+
+def require_not_negative(name: str, value: float) -> None:
+    """Raise TypeError or ValueError unless `value` is a number of at least 0."""
+    require_number(name, value)
+    if not value >= 0:
+        raise ValueError(f"{name} must not be negative, got {value}")
 
 
 def require_dropout(dropout: float) -> None:
@@ -104,7 +111,7 @@ def require_dropout(dropout: float) -> None:
 
 
 def require_parameter_dtype(dtype: object) -> None:
-    """Raise TypeError unless parameters of this dtype can have gradients; None is torch's own."""
+    """Raise TypeError unless `dtype` is a floating point one, or None for torch's default."""
     if dtype is None or (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         return
     raise TypeError(f"dtype must be a floating point dtype, such as torch.float32, got {dtype!r}")
@@ -117,7 +124,7 @@ def require_text(name: str, value: object) -> None:
 
 
 def checked_list(name: str, items: Iterable[Item]) -> list[Item]:
-    """Return what can be gone through as a list, or raise TypeError if it can't."""
+    """Return the items of an iterable as a list, or raise TypeError if it is none."""
     try:
         return list(items)
     except TypeError:
@@ -125,7 +132,7 @@ def checked_list(name: str, items: Iterable[Item]) -> list[Item]:
 
 
 def checked_texts(name: str, texts: Iterable[str]) -> list[str]:
-    """Return tokens or labels as a list, or raise unless they are strings, at least one."""
+    """Return tokens or labels as a list, or raise unless there is at least one, all strings."""
     if isinstance(texts, str):
         raise TypeError(
             f"{name} must be a list of strings, got one string {texts!r}: did you forget .split()?"
@@ -163,7 +170,7 @@ def require_divisible(d_model: int, num_heads: int) -> None:
 
 
 def divisors_of(number: int) -> list[int]:
-    """Return the whole numbers that divide one, for messages that say what is possible."""
+    """Return all divisors of a number, for messages that say what is possible."""
     return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
 
 
@@ -203,8 +210,8 @@ def require_tokens(name: str, value: Tensor) -> None:
 def require_like_parameter(name: str, value: Tensor, parameter: object) -> None:
     """Raise unless `value` has the device and dtype of a module's parameter.
 
-    Under autocast any dtype will do: it brings both to one itself. A layer that was quantized or
-    wrapped may have no tensor to compare with; it then refuses itself what it can't take.
+    Autocast converts dtypes itself, so under it only the device counts. Quantized and wrapped
+    layers may have no tensor to compare with: they check their input themselves.
     """
     if not isinstance(parameter, Tensor):
         return

@@ -1,7 +1,7 @@
 """Attention as functions: softmax(q k^T / sqrt(d_k)) v, explicit and fused, and cutting into heads.
 
-Queries are [B, h, T_q, d_k], keys and values [B, h_kv, T_k, d_k], where each of h_kv heads serves
-h / h_kv neighboring query heads. The explicit way also takes fewer dimensions.
+Queries are [B, h, T_q, d_k], keys and values [B, h_kv, T_k, d_k]; each of the h_kv heads serves
+h / h_kv neighboring query heads. The explicit functions also take fewer dimensions.
 """
 
 import math
@@ -22,7 +22,7 @@ NO_MEMORY = "weights_out must be left out under torch.func: it gives new tensors
 def attention_weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
     """Return softmax(q k^T / sqrt(d_k)), the weights [..., T_q, T_k]."""
     attn_mask, fully_masked, is_causal = mask
-    # The scale goes on q: [T_q, d_k] numbers to multiply instead of [T_q, T_k].
+    # Scaling q multiplies [T_q, d_k] numbers instead of [T_q, T_k].
     scores = matmul_heads(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
     if is_causal:
         attn_mask = triangle(q.shape[-2], 0, q.device)
@@ -35,7 +35,7 @@ def attention_weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
 
 
 def _weights(q: Tensor, k: Tensor, mask: AttentionMask, out: Tensor | None = None) -> Tensor:
-    """Return the weights; in one tensor (`out`, if given) where no derivative needs more."""
+    """Return the weights, computed in one tensor (`out`, if given) if no derivative is wanted."""
     if _needs_derivative(q, k, mask.attn_mask):
         if out is not None:
             raise ValueError(NO_MEMORY)
@@ -46,7 +46,7 @@ def _weights(q: Tensor, k: Tensor, mask: AttentionMask, out: Tensor | None = Non
 def explicit_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask, weights_out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the heads' outputs [..., T_q, d_k] and the weights, a whole map [..., T_q, T_k]."""
+    """Return the heads' outputs [..., T_q, d_k] and the weights [..., T_q, T_k]."""
     weights = _weights(q, k, mask, weights_out)
     return matmul_heads(weights, v), weights
 
@@ -54,7 +54,7 @@ def explicit_attention(
 def fused_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask, dropout: float = 0.0
 ) -> Tensor:
-    """Return the same outputs by the best kernel that PyTorch has for them."""
+    """Return the heads' outputs, computed by PyTorch's best kernel for them."""
     attn_mask, fully_masked, is_causal = mask
     shared = bool(q.shape[1] != k.shape[1])
     heads = F.scaled_dot_product_attention(
@@ -116,25 +116,25 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 def split(x: Tensor, num_heads: int) -> Tensor:
-    """Cut into heads as `split_heads` does, what has been checked already."""
+    """Split as `split_heads` does, without checks."""
     x = x.unflatten(2, (num_heads, -1))  # [B, T, d] -> [B, T, h, d_k]
     return x.transpose(1, 2)  # [B, T, h, d_k] -> [B, h, T, d_k]
 
 
 def merge(x: Tensor) -> Tensor:
-    """Put heads side by side as `merge_heads` does, what has been checked already."""
+    """Merge as `merge_heads` does, without checks."""
     return x.transpose(1, 2).flatten(2)  # [B, h, T, d_k] -> [B, T, h, d_k] -> [B, T, d]
 
 
 def has_tangent(*tensors: Tensor) -> bool:
-    """Return whether a tensor carries a derivative in forward mode, which `no_grad` doesn't end."""
-    if torch.compiler.is_compiling():  # which knows no forward mode
+    """Return whether a tensor carries a forward-mode derivative, also under `no_grad`."""
+    if torch.compiler.is_compiling():  # compilers know no forward mode
         return False
     return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)
 
 
 def matmul_heads(x: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
-    """Multiply x [B, h, T, n] by y [B, h_kv, n, m]; all query heads of a group meet the same y."""
+    """Multiply x [B, h, T, n] by y [B, h_kv, n, m], which h / h_kv heads of x share."""
     if x.shape[:-2] == y.shape[:-2]:
         return torch.matmul(x, y, out=out)
     h_kv = y.shape[1]
@@ -149,7 +149,7 @@ def recorded_weights(
     heads: Sequence[int] | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Return the weights (of some heads); nothing is kept for the backward pass."""
+    """Return the weights (of some heads) and keep nothing for the backward pass."""
     if heads is not None:
         group = q.shape[1] // k.shape[1]
         q, k = q[:, list(heads)], k[:, [head // group for head in heads]]
@@ -158,7 +158,7 @@ def recorded_weights(
 
 
 def _needs_derivative(*inputs: Tensor | None) -> bool:
-    """Return whether a gradient or a forward-mode derivative of some input may be wanted."""
+    """Return whether some input may need a gradient or a forward-mode derivative."""
     tensors = [x for x in inputs if x is not None]
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return True
@@ -178,10 +178,10 @@ def _unstack_groups(x: Tensor, h: int) -> Tensor:
 class _ThriftyWeights(torch.autograd.Function):
     """`attention_weights` in one tensor [..., T_q, T_k], which the backward pass doesn't keep.
 
-    On a processor the first touch of fresh memory costs as much as the product itself, so each step
-    overwrites the one before. Should somebody ask for the gradient of the weights themselves, they
-    are computed again from q and k (gradient checkpointing: Chen et al. 2016); the gradient of the
-    output alone doesn't come here at all.
+    On a CPU the first touch of fresh memory costs as much as the product itself, so each step
+    overwrites the one before. The backward pass computes the weights again from q and k (gradient
+    checkpointing: Chen et al. 2016). It runs only for a gradient of the weights themselves; that of
+    the output doesn't come here.
     """
 
     @staticmethod
@@ -202,7 +202,7 @@ class _ThriftyWeights(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
-        """Under torch.func.vmap nothing can be written in place, nor into given memory."""
+        """Compute out of place: under torch.func.vmap nothing can be written in place."""
         if arguments[-1] is not None:
             raise ValueError(NO_MEMORY)
 

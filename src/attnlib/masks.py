@@ -1,13 +1,13 @@
 """Who may look at whom. A mask is boolean, and True means: may look.
 
-The meaning of a mask hangs on its number of dimensions alone, never on sizes that happen to agree::
+The number of dimensions decides what a mask means, never sizes that happen to agree::
 
     2-D   [T_q, T_k]        one mask for the whole batch and every head
     3-D   [B, T_q, T_k]     one mask a sample, the same for its heads
     4-D   broadcasts to [B, h, T_q, T_k]
 
-Padding has its own argument, `key_mask` [B, T_k]: True = a real token. Numbers that are added to
-the scores have theirs, `score_bias`: they make a look more or less likely.
+Padding has its own argument, `key_mask` [B, T_k]: True = a real token. So have numbers that are
+added to the scores, `score_bias`.
 """
 
 import math
@@ -35,7 +35,7 @@ def causal_mask(T: int, *, past: int = 0, device: torch.device | str | None = No
 
     Args:
         T: how many tokens look.
-        past: how many tokens went before them, which all of them may look at.
+        past: how many tokens came before them; all of them may look at these.
         device: where the mask is made.
 
     Raises:
@@ -49,8 +49,8 @@ def causal_mask(T: int, *, past: int = 0, device: torch.device | str | None = No
 def padding_mask(lengths: Tensor, T: int) -> Tensor:
     """Return the mask [B, T] of real tokens, to be passed as `key_mask`.
 
-    What stands at the other places must be finite numbers, such as 0: they get the weight 0, but
-    0 x NaN is NaN, which would reach the real tokens.
+    The padding must hold finite numbers, such as 0: its weight is 0, but 0 x NaN is NaN, which
+    would reach the real tokens.
 
     Args:
         lengths: whole numbers [B], how many tokens of each sequence are real (0 to T).
@@ -88,7 +88,7 @@ def combine_masks(
     causal: bool = False,
     past: int = 0,
 ) -> Tensor | None:
-    """Combine all that forbids looks into one mask, or None if nothing does.
+    """Combine everything that forbids looks into one mask, or return None if nothing does.
 
     Args:
         scores_shape: [T_q, T_k], [B, T_q, T_k] or [B, h, T_q, T_k].
@@ -96,7 +96,7 @@ def combine_masks(
         mask: boolean; see the top of this file for its shapes.
         key_mask: boolean [B, T_k].
         causal: also forbid every look to the right.
-        past: how many of the keys stand before the first query (in a cache).
+        past: how many of the keys stand before the first query, in a cache.
 
     Returns:
         A boolean tensor that broadcasts to `scores_shape`.
@@ -126,12 +126,12 @@ def combine_masks(
 
 
 class AttentionMask(NamedTuple):
-    """All that shapes the weights beside queries and keys, as PyTorch's fused kernel takes it.
+    """Mask and bias of the scores, as PyTorch's fused kernel takes them.
 
     attn_mask: boolean (True = may look) or numbers to add to the scores, with -inf for "may not".
-    fully_masked: boolean [..., T_q, 1], rows that may look nowhere. In `attn_mask` they look
-        everywhere, since softmax of a row of -inf is NaN, also in its gradient; their weights are
-        set to 0 afterward.
+    fully_masked: boolean [..., T_q, 1], rows that may look nowhere. `attn_mask` lets them look
+        everywhere, because softmax of a row of -inf and its gradient are NaN; their weights are set
+        to 0 afterward.
     is_causal: only causality forbids looks; kernels do that without a mask.
     """
 
@@ -144,10 +144,9 @@ class AttentionMask(NamedTuple):
         cls, q: Tensor, k: Tensor, *, mask: Tensor | None = None, key_mask: Tensor | None = None,
         score_bias: Tensor | None = None, causal: bool = False, past: int = 0,
     ) -> "AttentionMask":  # fmt: skip
-        """Check and combine the arguments of attention for queries and keys [..., T, d_k].
+        """Check and combine the masks and the bias for queries and keys [..., T, d_k].
 
-        `past` of the keys stand before the first query. Raises as `combine_masks` does, and
-        TypeError or ValueError for a score_bias that doesn't fit.
+        Raises as `combine_masks` does, and for a score_bias that doesn't fit.
         """
         require_flag("causal", causal)
         T_q, T_k = q.shape[-2], k.shape[-2]
@@ -172,7 +171,7 @@ class AttentionMask(NamedTuple):
         return cls(numbers, fully_masked)
 
     def of_heads(self, heads: list[int]) -> "AttentionMask":
-        """Keep what concerns some heads only."""
+        """Return the mask of some heads only."""
         attn_mask, fully_masked = (
             x[:, heads] if x is not None and x.dim() == 4 and x.shape[1] > 1 else x
             for x in (self.attn_mask, self.fully_masked)
@@ -181,7 +180,7 @@ class AttentionMask(NamedTuple):
 
 
 def _fit_score_bias(score_bias: Tensor, scores_shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Check numbers that are to be added to the scores; return them in the queries' dtype."""
+    """Check a score_bias; return it in the dtype of the queries and a shape that broadcasts."""
     require_floating("score_bias", score_bias)
     require_same_device("score_bias", score_bias, "the query", like)
     if score_bias.dim() == 3:
@@ -194,7 +193,7 @@ def _fit_score_bias(score_bias: Tensor, scores_shape: tuple[int, ...], like: Ten
 
 
 def triangle(T: int, past: int, device: torch.device | str | None) -> Tensor:
-    """Make a causal mask where T may also be a symbol that a compiler traces."""
+    """Return a causal mask; unlike `causal_mask`, take a T that a compiler traces."""
     return torch.ones(T, past + T, dtype=torch.bool, device=device).tril_(past)
 
 
@@ -221,7 +220,7 @@ def _fit(name: str, mask: Tensor, scores_shape: tuple[int, ...]) -> Tensor:
             f"{name} must have 2 dimensions [T_q, T_k], 3 [B, T_q, T_k] or 4 [B, h, T_q, T_k], and "
             f"no more dimensions than the scores {list(scores_shape)}, got shape {shape_of(mask)}"
         )
-    if not fits:  # sizes go into text only here: text would make them constants to a compiler
+    if not fits:  # sizes become text only here: text makes them constants for a compiler
         wanted = {
             2: f"[T_q={T_q}, T_k={T_k}]",
             3: f"[B={scores_shape[0]}, T_q={T_q}, T_k={T_k}]",

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnlib.checks import (
     require_flag,
-    require_number,
+    require_not_negative,
     require_parameter_dtype,
     require_positive_int,
     require_width,
@@ -22,15 +22,15 @@ from attnlib.checks import (
 class LayerNorm(nn.Module):
     """Give every token mean 0 and variance 1 over its own d numbers, then a gain and a bias.
 
-    The variance is the biased one (divided by d), and eps stands inside the root, so that a token
-    of equal numbers becomes `bias` instead of NaN (Ba, Kiros & Hinton 2016, section 3)::
+    The variance is divided by d, and eps stands inside the root, so that a token of equal numbers
+    becomes `bias` instead of NaN (Ba, Kiros & Hinton 2016, section 3)::
 
         y = (x - mean) / sqrt(variance + eps) * gain + bias
 
     Args:
         d_model: width d of a token.
         eps: what is added to the variance.
-        bias: whether there is one.
+        bias: whether to add one.
         device, dtype: of the parameters, as for every torch module.
 
     Raises:
@@ -75,14 +75,14 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """Divide every token by the root mean square of its own d numbers, then a gain.
 
-    Nothing is subtracted and there is no bias (Zhang & Sennrich 2019, section 4, with an eps)::
+    There is no mean to subtract and no bias (Zhang & Sennrich 2019, section 4, with an eps)::
 
         y = x / sqrt(mean(x^2) + eps) * gain
 
     Args:
         d_model: width d of a token.
         eps: what is added to the mean square.
-        gain: whether there is one.
+        gain: whether to multiply by one.
         device, dtype: of the parameter, as for every torch module.
 
     Raises:
@@ -116,7 +116,8 @@ class RMSNorm(nn.Module):
             ValueError: x doesn't end in d.
         """
         require_width(x, self.d_model, self.gain)
-        wide = _at_least_float32(x)
+        # A mean of squares in bfloat16 would keep two digits at best.
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
         mean_square = wide.square().mean(-1, keepdim=True)  # [..., d] -> [..., 1]
         y = wide * torch.rsqrt(mean_square + self.eps)
         return (y if self.gain is None else y * self.gain).to(x.dtype)
@@ -129,11 +130,7 @@ class RMSNorm(nn.Module):
 def make_norms(
     norm: Callable[..., nn.Module], number: int, d_model: int, options: Mapping[str, Any]
 ) -> list[nn.Module]:
-    """Call norm(d_model, **options) so many times.
-
-    Raises:
-        TypeError: a module, or something else that makes none.
-    """
+    """Return `number` new norms, each made by norm(d_model, **options)."""
     if isinstance(norm, nn.Module) or not callable(norm):
         raise TypeError(
             "norm must be a class of norms, such as LayerNorm or RMSNorm, or a function of "
@@ -146,14 +143,7 @@ def make_norms(
     return norms
 
 
-def _at_least_float32(x: Tensor) -> Tensor:
-    """Widen half precision: a mean of squares in bfloat16 would keep two digits at best."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
 def _require_norm_options(d_model: int, eps: float, dtype: torch.dtype | None) -> None:
     require_positive_int("d_model", d_model)
-    require_number("eps", eps)
-    if not eps >= 0:
-        raise ValueError(f"eps must not be negative, got {eps}: it stands under a square root")
+    require_not_negative("eps", eps)
     require_parameter_dtype(dtype)

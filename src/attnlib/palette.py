@@ -1,11 +1,11 @@
-"""The one visual language of the course, as plain data.
+"""The colors of the course, as plain data.
 
-Figures, the course's widgets and the site's style sheet all take their colors from here, so that a
-head, a query or a weight looks the same everywhere.
+Figures, widgets and the site's style sheet take their colors from here, so that a head, a query or
+a weight looks the same everywhere.
 """
 
 # Attention weights from 0 to 1: viridis, which is perceptually uniform and readable for
-# color-blind readers. 17 stops; drawing code interpolates linearly between neighbors.
+# color-blind readers. Drawing code interpolates linearly between the 17 stops.
 WEIGHT_SCALE = [
     "#440154", "#48186a", "#472d7b", "#424086", "#3b528b", "#33638d", "#2c728e", "#26828e",
     "#21918c", "#1fa088", "#28ae80", "#3fbc73", "#5ec962", "#84d44b", "#addc30", "#d8e219",
@@ -28,7 +28,7 @@ MUTED = "#626b75"  # secondary text, grid, masked cells
 PAPER = "#ffffff"  # figure background
 LINE = "#d0d7de"  # hairlines
 
-# What each color becomes in a figure's dark copy. Data colors that read well on both stay.
+# What each color becomes in a figure's dark copy. Colors that read well on both stay.
 DARK = {
     INK: "#e6e8eb",
     MUTED: "#9aa4af",

@@ -1,7 +1,7 @@
-"""What a score is summed up from: rows of weights that may come in pieces, never a whole map.
+"""Sums for the scores of heads, which take a map in pieces of some rows each.
 
-`rows` is the range of the rows of a piece, `maps` are their weights, float64 [B, h, R, T], and
-`targets` say which of these a pattern asks for, bool [B, R, T] (or [R, T] for all of a batch).
+`rows` is the range of a piece's rows, `maps` are their weights, float64 [B, h, R, T], and `targets`
+are True where a pattern wants weight, bool [B, R, T] (or [R, T] for the whole batch).
 """
 
 import torch
@@ -9,21 +9,21 @@ from torch import Tensor
 
 
 def previous_targets(T: int, rows: range) -> Tensor:
-    """Return the word before each, [R, T]."""
+    """Return the targets "the word before", [R, T]."""
     targets = torch.zeros(len(rows), T, dtype=torch.bool)
     targets.diagonal(rows.start - 1).fill_(True)
     return targets
 
 
 def first_targets(T: int, rows: range) -> Tensor:
-    """Return the first word, for all others, [R, T]."""
+    """Return the targets "the first word", for all others, [R, T]."""
     targets = torch.zeros(len(rows), T, dtype=torch.bool)
     targets[max(0, 1 - rows.start) :, 0] = True
     return targets
 
 
 def same_targets(tokens: Tensor, rows: range, *, causal: bool) -> Tensor:
-    """Return the other places of each word of tokens [B, T], or only those before it, [B, R, T]."""
+    """Return the other places of each word of tokens [B, T]; if causal, the earlier ones."""
     own = tokens[:, rows.start : rows.stop]
     targets = own[:, :, None] == tokens[:, None, :]  # [B, R, 1] == [B, 1, T] -> [B, R, T]
     targets.diagonal(rows.start, -2, -1).fill_(False)
@@ -31,7 +31,7 @@ def same_targets(tokens: Tensor, rows: range, *, causal: bool) -> Tensor:
 
 
 def follower_targets(tokens: Tensor, rows: range, after: int = 1) -> Tensor:
-    """Return what came so many places after each word of tokens [B, T], earlier, [B, R, T]."""
+    """Return what came `after` places after earlier occurrences of each word of tokens [B, T]."""
     own = tokens[:, rows.start : rows.stop]
     targets = torch.zeros(*own.shape, tokens.shape[1], dtype=torch.bool)
     targets[:, :, after:] = own[:, :, None] == tokens[:, None, :-after]
@@ -39,24 +39,21 @@ def follower_targets(tokens: Tensor, rows: range, after: int = 1) -> Tensor:
 
 
 class TargetSums:
-    """How much weight lies on the targets of a pattern, and what each fixed offset would get.
-
-    Attributes:
-        rows: how many rows had a target.
-    """
+    """How much weight lies on a pattern's targets, and how many targets lie at each offset."""
 
     def __init__(self, T: int) -> None:
-        self.T, self.rows = T, 0
+        self.T = T
+        self.rows = 0  # those that have a target
         self._weights: Tensor | float = 0.0
-        self._hits = torch.zeros(2 * T - 1, dtype=torch.int64)  # of each offset from 1 - T on
+        self._hits = torch.zeros(2 * T - 1, dtype=torch.int64)  # of offsets 1 - T to T - 1
 
     def add(self, maps: Tensor, targets: Tensor, rows: range) -> None:
-        """Take in the next rows."""
+        """Add the next rows."""
         self._weights = self._weights + (maps * targets[:, None]).sum((0, 2, 3))
         self.count(targets, rows)
 
     def count(self, targets: Tensor, rows: range) -> None:
-        """Take in where the next rows have their targets, without weights."""
+        """Add the targets of the next rows, without weights."""
         self.rows += int(targets.any(-1).sum())
         _, row, column = targets.nonzero(as_tuple=True)
         offsets = column - row - rows.start
@@ -68,9 +65,9 @@ class TargetSums:
         return self._weights / self.rows
 
     def baseline(self) -> tuple[int, float]:
-        """Return the best fixed offset, and the share of rows that it serves.
+        """Return the offset that hits most targets, and the share of rows in which it does.
 
-        Of equals it is the shortest, to the left before to the right.
+        Of several, it is the shortest one; of two that are as short, the one to the left.
         """
         hits = dict(zip(range(1 - self.T, self.T), self._hits.tolist(), strict=True))
         best = min(hits, key=lambda offset: (-hits[offset], abs(offset), offset))
@@ -78,14 +75,14 @@ class TargetSums:
 
 
 class EntropySums:
-    """The entropies of rows, in nats, of those that may look and are counted."""
+    """The entropies, in nats, of the rows of real words that may look."""
 
     def __init__(self) -> None:
         self._entropies: Tensor | float = 0.0
         self._rows: Tensor | float = 0.0
 
     def add(self, maps: Tensor, real: Tensor) -> None:
-        """Take in the next rows; those of real words [B, R] count."""
+        """Add the next rows; `real` [B, R] is True for real words."""
         entropies = torch.special.entr(maps).sum(-1)  # [B, h, R, T] -> [B, h, R]
         counted = (maps.sum(-1) > 0) & real[:, None]
         self._entropies = self._entropies + (entropies * counted).sum((0, 2))
@@ -100,7 +97,7 @@ class EntropySums:
 
 
 class OffsetSums:
-    """How much weight lies at each offset from -reach to reach, over the rows that have it."""
+    """How much weight lies at each offset from -reach to reach."""
 
     def __init__(self, reach: int) -> None:
         self.offsets = range(-reach, reach + 1)
@@ -108,7 +105,7 @@ class OffsetSums:
         self._rows = torch.zeros(len(self.offsets), dtype=torch.int64)
 
     def add(self, maps: Tensor, pairs: Tensor, rows: range) -> None:
-        """Take in the next rows; their pairs of real words [B, R, T] count."""
+        """Add the next rows; `pairs` [B, R, T] is True for pairs of real words."""
         weights = (maps * pairs[:, None]).sum(0)  # [B, h, R, T] -> [h, R, T]
         found = [weights.diagonal(rows.start + o, -2, -1).sum(-1) for o in self.offsets]
         self._weights = self._weights + torch.stack(found, dim=1)

@@ -1,9 +1,9 @@
-"""Scores of heads: how much of a known pattern is in their weights, beside what a dumb rule gets.
+"""Scores of heads: how much of a known pattern is in their weights, and what a dumb rule would get.
 
-A head that looks at the previous word with weight 1 finds every subject that stands before its
-verb, and knows nothing of verbs. So each score comes with its best *fixed-offset baseline*: what a
-head would score that always looks the same number of places to the left or right, with the number
-that suits best (as in Clark et al. 2019, section 4.2, and Voita et al. 2019, section 5.2)::
+A head that always looks at the previous word finds every subject right before its verb, and knows
+nothing of verbs. So each score comes with a *fixed-offset baseline*: the score of a head that
+always looks at the same distance, for the best distance (as in Clark et al. 2019, section 4.2, and
+Voita et al. 2019, section 5.2)::
 
     >>> import torch
     >>> from attnlib import patterns
@@ -12,7 +12,7 @@ that suits best (as in Clark et al. 2019, section 4.2, and Voita et al. 2019, se
     Scores(heads=[0.67], baseline=0.67 at offset +1, rows=3)
 
 In the formulas, A is the weights, i the row of the word that looks, j the column that it looks at.
-A mean over the rows takes those of all samples together. A row that may look nowhere counts with 0.
+Means are over the rows of all samples together. A row that may look nowhere counts as 0.
 """
 
 from dataclasses import dataclass
@@ -55,13 +55,13 @@ __all__ = [
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """What heads score on a pattern, and what a fixed offset would.
+    """The scores of heads on a pattern, and that of the best fixed offset.
 
     Attributes:
         heads: one score per head, float64 [h], from 0 to 1.
-        baseline: the score of a head that always looks at the same distance, the best one.
-        offset: that distance: -1 is the word to the left.
-        rows: over how many rows the mean was taken.
+        baseline: the score of a head that always looks at the best fixed offset.
+        offset: that offset; -1 is the word to the left.
+        rows: how many rows the mean is over.
     """
 
     heads: Tensor
@@ -71,7 +71,7 @@ class Scores:
 
     @property
     def best(self) -> int:
-        """The head with the highest score, the first of them if there are several."""
+        """The head with the highest score; of several, the first."""
         return int(self.heads.argmax())
 
     def __repr__(self) -> str:
@@ -85,16 +85,16 @@ class Scores:
 def previous_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> Scores:
     """Return how much each head looks at the word before: the mean of A[i, i - 1] over i >= 1.
 
-    The baseline is 1, as the pattern is an offset itself: a high score tells what a head does, not
-    that it has found something. Source: Voita et al. 2019, section 5.1 (positional heads), and
+    The baseline is 1, as the pattern is an offset itself: a high score says what a head does, not
+    that it found something. Source: Voita et al. 2019, section 5.1 (positional heads), and
     Clark et al. 2019, section 3.1.
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
-        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
 
     Raises:
-        TypeError, ValueError: `weights` isn't attention of T words to themselves, or `key_mask`
+        TypeError, ValueError: `weights` isn't attention of T words to themselves, `key_mask`
             doesn't fit it, or no row has a word before it.
     """
     maps, real = _checked(weights, key_mask)
@@ -104,40 +104,39 @@ def previous_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> 
 
 
 def first_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> Scores:
-    """Return how much each head rests on the first word: the mean of A[i, 0] over i >= 1.
+    """Return how much each head looks at the first word: the mean of A[i, 0] over i >= 1.
 
     Source: Xiao et al. 2023, section 3.1 (attention sinks).
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
-        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
 
     Raises:
         TypeError, ValueError: as `previous_token_score`.
     """
     maps, real = _checked(weights, key_mask)
     T = real.shape[-1]
-    return _mass(
-        "weights", "a row behind the first", maps, first_targets(T, range(T)) & _both(real)
-    )
+    targets = first_targets(T, range(T)) & _both(real)
+    return _mass("weights", "a row after the first", maps, targets)
 
 
 def same_token_score(
     weights: Tensor, tokens: Tensor, *, causal: bool = False, key_mask: Tensor | None = None
 ) -> Scores:
-    """Return how much each head looks at other places where its own word stands.
+    """Return how much each head looks at other places of the word that looks.
 
-    The mean, over the rows i that have such a place, of the sum of A[i, j] over j != i with
-    tokens[j] == tokens[i]. Source: Wang et al. 2023, section 3 (duplicate token heads).
+    The mean of the sum of A[i, j] over j != i with tokens[j] == tokens[i], over the rows i that
+    have such a j. Source: Wang et al. 2023, section 3 (duplicate token heads).
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
         tokens: whole numbers [B, T] or [T].
-        causal: whether words look to the left only; then only earlier places count.
-        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+        causal: whether only earlier places count.
+        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
 
     Raises:
-        TypeError, ValueError: as `previous_token_score`, or `tokens` doesn't fit `weights`, or no
+        TypeError, ValueError: as `previous_token_score`, `tokens` that don't fit `weights`, or no
             word comes twice.
     """
     require_flag("causal", causal)
@@ -150,17 +149,16 @@ def same_token_score(
 def induction_score(
     weights: Tensor, tokens: Tensor, *, after: int = 1, key_mask: Tensor | None = None
 ) -> Scores:
-    """Return how much each head looks at what followed its own word before: prefix matching.
+    """Return how much each head looks at what came after its word earlier: prefix matching.
 
-    The mean, over the rows i that have such a place, of the sum of A[i, j] over j <= i with
-    tokens[j - after] == tokens[i]. Source: Olsson et al. 2022, who take it on random tokens
-    repeated.
+    The mean of the sum of A[i, j] over j <= i with tokens[j - after] == tokens[i], over the rows i
+    that have such a j. Source: Olsson et al. 2022, who use repeated random tokens.
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
         tokens: whole numbers [B, T] or [T].
-        after: how many places after its word before; a head may do induction one place further.
-        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+        after: how many places after the earlier word; some heads do induction one place further.
+        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
 
     Raises:
         TypeError, ValueError: as `same_token_score`.
@@ -173,21 +171,22 @@ def induction_score(
 
 
 def offset_scores(weights: Tensor, *, reach: int = 8, key_mask: Tensor | None = None) -> Tensor:
-    """Return how much each head looks at each distance: the mean of A[i, i + o] over the rows.
+    """Return how much each head looks at each offset o: the mean of A[i, i + o] over the rows.
 
-    Those rows count that have a word there. At offset -1 it is the score of the previous token.
-    Source: Voita et al. 2019, section 5.1 (positional heads).
+    Rows without a word there don't count. At offset -1 this is `previous_token_score`. Source:
+    Voita et al. 2019, section 5.1 (positional heads).
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
-        reach: the largest distance, to either side.
-        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+        reach: the largest offset, to either side.
+        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
 
     Returns:
-        float64 [h, 2 reach + 1], of the offsets -reach to reach; NaN where no row has one.
+        float64 [h, 2 reach + 1], for the offsets -reach to reach; NaN where no row counts.
 
     Raises:
-        TypeError, ValueError: as `previous_token_score`, or `reach` is no whole number from 0 on.
+        TypeError, ValueError: as `previous_token_score`, or a reach that isn't a whole number from
+            0 on.
     """
     require_count("reach", reach)
     maps, real = _checked(weights, key_mask)
@@ -200,7 +199,7 @@ def relation_mass(weights: Tensor, partners: Tensor) -> Scores:
     """Return how much each head looks from a word at its true partner.
 
     The mean of A[i, partners[i]] over the rows i that have a partner. Source: Vig and Belinkov
-    2019, who take the share of all weight that lies on pairs in a relation.
+    2019, who take the share of all weight on pairs in a relation.
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
@@ -208,7 +207,7 @@ def relation_mass(weights: Tensor, partners: Tensor) -> Scores:
             `pack(sentences).partners["verb>object"]`.
 
     Raises:
-        TypeError, ValueError: `weights` isn't attention of T words to themselves, or `partners`
+        TypeError, ValueError: `weights` isn't attention of T words to themselves, `partners`
             doesn't fit it, or no row has a partner.
     """
     maps, _ = _checked(weights, None)
@@ -219,7 +218,7 @@ def relation_accuracy(weights: Tensor, partners: Tensor) -> Scores:
     """Return how often each head looks at the true partner more than at any other word.
 
     The share of the rows i with a partner in which A[i, partners[i]] is the largest weight; of
-    several equal ones, the leftmost counts as largest. Source: Clark et al. 2019, section 4.2, and
+    equal weights, the leftmost is the largest. Source: Clark et al. 2019, section 4.2, and
     Voita et al. 2019, section 5.2.
 
     Args:
@@ -238,13 +237,12 @@ def relation_accuracy(weights: Tensor, partners: Tensor) -> Scores:
 def entropy(weights: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
     """Return how widely each head looks: the mean entropy of its rows, in nats, float64 [h].
 
-    The mean of -sum_j A[i, j] ln A[i, j] over the rows. A head with a fixed offset has 0, one that
-    looks at n words alike ln n: so there is no baseline to beat. Rows that may look nowhere don't
-    count. Source: Clark et al. 2019, section 3.3.
+    The mean of -sum_j A[i, j] ln A[i, j] over the rows that may look. A head with a fixed offset
+    has 0, one that looks at n words alike ln n. Source: Clark et al. 2019, section 3.3.
 
     Args:
         weights: attention [B, h, T, T] or [h, T, T].
-        key_mask: bool [B, T] or [T], True = a real word; needed where samples were filled up.
+        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
 
     Raises:
         TypeError, ValueError: as `previous_token_score`, or a head has no row that may look.
@@ -256,10 +254,10 @@ def entropy(weights: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
 
 
 def best_offset(partners: Tensor) -> tuple[int, float]:
-    """Return the distance at which most partners stand, and the share of them that do.
+    """Return the offset at which most partners stand, and their share.
 
-    This is the fixed-offset baseline of `relation_mass` and `relation_accuracy`. Of several such
-    distances it is the shortest, to the left before to the right.
+    This is the baseline of `relation_mass` and `relation_accuracy`. Of several such offsets it is
+    the shortest; of two that are as short, the one to the left.
 
     Args:
         partners: whole numbers [B, T] or [T], the partner's column, -1 where there is none.
@@ -282,7 +280,7 @@ def best_offset(partners: Tensor) -> tuple[int, float]:
 
 
 def _mass(name: str, wanted: str, maps: Tensor, targets: Tensor) -> Scores:
-    """Return the mean weight of maps [B, h, T, T] on targets [B, T, T], over rows with targets."""
+    """Score maps [B, h, T, T] on targets [B, T, T]; `wanted` says what is missing if none."""
     sums = TargetSums(targets.shape[-1])
     sums.add(maps, targets, range(targets.shape[-1]))
     _require_rows(name, wanted, sums)
@@ -291,13 +289,12 @@ def _mass(name: str, wanted: str, maps: Tensor, targets: Tensor) -> Scores:
 
 
 def _require_rows(name: str, wanted: str, sums: TargetSums) -> None:
-    """Raise ValueError if no row has a target."""
     if not sums.rows:
         raise ValueError(f"{name} must have {wanted}, got none")
 
 
 def _targets(partners: Tensor, weights: Tensor) -> Tensor:
-    """Return partners that fit weights as pairs [B, T, T]."""
+    """Check that partners fit weights; return them as pairs [B, T, T]."""
     return _pairs(_numbers("partners", partners, weights))
 
 
@@ -329,7 +326,7 @@ def _checked(weights: Tensor, key_mask: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def _numbers(name: str, value: Tensor, weights: Tensor) -> Tensor:
-    """Return whole numbers, one per word of weights, as [B, T] on the CPU, or raise."""
+    """Return whole numbers, one per word of the weights, as [B, T] on the CPU, or raise."""
     require_whole_numbers(name, value)
     _require_shape(name, value, weights)
     return value.reshape(-1, weights.shape[-1]).cpu()
@@ -346,5 +343,5 @@ def _require_shape(name: str, value: Tensor, weights: Tensor) -> None:
 
 
 def _both(real: Tensor) -> Tensor:
-    """Return real words [B, T] as pairs of them [B, T, T]."""
+    """Return True for pairs of real words: [B, T] -> [B, T, T]."""
     return real[:, :, None] & real[:, None, :]

@@ -1,7 +1,7 @@
-"""Where a token stands: attention alone can't tell, so it is told, in one of four ways.
+"""Four ways to say where a token stands, which attention alone can't see.
 
 Sinusoids and learned vectors are added to the tokens before the first layer. Rotary positions turn
-queries and keys, in every layer. ALiBi adds to the scores. The last two make a score depend on the
+queries and keys in every layer. ALiBi adds to the scores. With the last two, a score depends on the
 distance between two tokens, not on where they stand.
 
 Letters: B batch, T tokens, d model width (`d_model`), h heads, d_k width of one head.
@@ -16,6 +16,7 @@ from attnlib.checks import (
     require_count,
     require_flag,
     require_floating,
+    require_not_negative,
     require_number,
     require_parameter_dtype,
     require_positive_int,
@@ -32,7 +33,7 @@ __all__ = [
     "sinusoidal_positions",
 ]
 
-# The slowest hand turns once in 2 pi times as many tokens (Vaswani et al. 2017, section 3.5).
+# The slowest hand turns once in 2 pi BASE tokens (Vaswani et al. 2017, section 3.5).
 BASE = 10_000.0
 
 
@@ -47,7 +48,7 @@ def sinusoidal_positions(
     """Return a vector for each position, [length, d]: d / 2 clock hands, the first the quickest.
 
     Numbers 2i and 2i + 1 of position p are sin and cos of p / base^(2i / d) (Vaswani et al. 2017,
-    section 3.5). So the dot product of two of them depends on their distance alone.
+    section 3.5). So the dot product of two vectors depends on their distance alone.
 
     Args:
         length: how many positions, from 0 on.
@@ -60,8 +61,8 @@ def sinusoidal_positions(
         tensor([0.8415, 0.5403, 0.0100, 0.9999])
 
     Raises:
-        TypeError, ValueError: sizes that aren't whole numbers of at least 1, an odd width, a base
-            that isn't above 0, or a dtype that isn't floating point.
+        TypeError, ValueError: a length or width below 1, an odd width, a base that isn't above 0,
+            or a dtype that isn't floating point.
     """
     require_positive_int("length", length)
     _require_even("d_model", d_model)
@@ -72,7 +73,7 @@ def sinusoidal_positions(
 
 
 class SinusoidalPositions(nn.Module):
-    """Add `sinusoidal_positions` to tokens. There is nothing to learn, and no longest text.
+    """Add `sinusoidal_positions` to tokens of any number; there is nothing to learn.
 
     Args:
         d_model: width d, an even number.
@@ -95,7 +96,7 @@ class SinusoidalPositions(nn.Module):
 
         Args:
             x: tokens.
-            start: the position of the first of them, such as the length of a cache.
+            start: the position of the first token, such as the length of a cache.
 
         Raises:
             TypeError, ValueError: tokens of another width, or a start below 0.
@@ -114,9 +115,9 @@ class LearnedPositions(nn.Module):
     """Add to tokens a learned vector for each position (Gehring et al. 2017, section 3.1).
 
     Args:
-        length: how many positions there are: the longest text.
+        length: how many positions there are.
         d_model: width d.
-        std: how far apart the initial vectors are; 0.02 as in GPT-2 (Radford et al. 2019).
+        std: standard deviation of the initial numbers; 0.02 as in GPT-2 (Radford et al. 2019).
         device, dtype: of the parameter.
 
     Raises:
@@ -135,9 +136,7 @@ class LearnedPositions(nn.Module):
         super().__init__()
         require_positive_int("length", length)
         require_positive_int("d_model", d_model)
-        require_number("std", std)
-        if not std >= 0:
-            raise ValueError(f"std must not be negative, got {std}")
+        require_not_negative("std", std)
         require_parameter_dtype(dtype)
         self.std = std
         self.weight = nn.Parameter(torch.empty(length, d_model, device=device, dtype=dtype))
@@ -145,7 +144,7 @@ class LearnedPositions(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw new vectors."""
-        if not self.weight.is_meta:  # torch would load its compiler for that, which takes a second
+        if not self.weight.is_meta:  # on meta torch would import its compiler, which is slow
             nn.init.normal_(self.weight, std=self.std)
 
     __call__: Callable[..., Tensor]  # for type checkers; as forward
@@ -155,11 +154,11 @@ class LearnedPositions(nn.Module):
 
         Args:
             x: tokens.
-            start: the position of the first of them, such as the length of a cache.
+            start: the position of the first token, such as the length of a cache.
 
         Raises:
-            TypeError: tokens that aren't floating point, or a start that's no whole number.
-            ValueError: tokens of another width, a start below 0, or more positions than there are.
+            TypeError, ValueError: tokens of another width, a start below 0, or tokens beyond the
+                last position.
         """
         length, d = self.weight.shape
         _require_tokens_of_width(x, d, self.weight)
@@ -181,10 +180,10 @@ class LearnedPositions(nn.Module):
 class RotaryPositions(nn.Module):
     """Turn queries and keys by angles that grow with their position (Su et al. 2021, section 3.2).
 
-    The d_k numbers of a query or key are taken as d_k / 2 pairs, each a hand on a plane. Pair i of
-    position p is turned by p / base^(2i / d_k). Turning both hands of a dot product by as much
-    changes nothing, so a score depends on the distance of the two tokens alone. Values stay as they
-    are. Given to a `MultiHeadAttention`, which also serves several layers with it::
+    The d_k numbers of a query or key are d_k / 2 pairs, each a hand on a plane. Pair i of position
+    p is turned by p / base^(2i / d_k). A dot product stays the same if both hands turn alike, so a
+    score depends on the distance of the two tokens alone. Values stay as they are. Pass it to
+    `MultiHeadAttention`; several layers can share one::
 
         >>> import torch
         >>> from attnlib import MultiHeadAttention
@@ -196,11 +195,11 @@ class RotaryPositions(nn.Module):
         base: how much slower the hands become; 10,000 in the paper and in Llama 2, 500,000 in
             Llama 3 (Grattafiori et al. 2024, section 3.2).
         interleaved: whether neighbors are a pair, as in the paper. Otherwise number i goes with
-            number i + d_k / 2, as in GPT-NeoX (Black et al. 2022) and the weights of Llama as
-            transformers has them. The two differ in the order of the numbers of a head.
+            number i + d_k / 2, as in GPT-NeoX (Black et al. 2022) and in transformers' Llama. The
+            two differ only in the order of a head's numbers.
 
     Raises:
-        TypeError, ValueError: a base that isn't above 0, or another interleaved than True or False.
+        TypeError, ValueError: a base that isn't above 0, or an interleaved that isn't a boolean.
     """
 
     def __init__(self, *, base: float = BASE, interleaved: bool = True) -> None:
@@ -216,7 +215,7 @@ class RotaryPositions(nn.Module):
 
         Args:
             x: queries or keys, such as [B, h, T, d_k].
-            start: the position of the first of them, such as the length of a cache.
+            start: the position of the first token, such as the length of a cache.
 
         Raises:
             TypeError, ValueError: not a floating point tensor with tokens, an odd d_k, or a start
@@ -251,9 +250,10 @@ def alibi_bias(
 ) -> Tensor:
     """Return what ALiBi adds to the scores, [1, h, T, T]: minus a slope times the distance.
 
-    Head k, counted from 1, has the slope 2^(-8 k / h) (Press et al. 2022, section 3, for h that are
-    powers of 2; their code mixes two such series for others, this one takes the formula for all).
-    A `score_bias` of `MultiHeadAttention`. Looks to the right get the same; the paper forbids them.
+    Pass it to `MultiHeadAttention` as `score_bias`. Head k, counted from 1, has the slope
+    2^(-8 k / h) (Press et al. 2022, section 3, for h that are powers of 2; for others their code
+    mixes two such series, and this function keeps the formula). Looks to the right get the same
+    bias as looks to the left; the paper forbids them.
 
     Args:
         num_heads: h.
@@ -282,7 +282,7 @@ def alibi_bias(
 def _angles(
     start: int, stop: int, width: int, base: float, dtype: torch.dtype, device: torch.device
 ) -> Tensor:
-    """Return the angle of each of width / 2 hands at each position, [stop - start, width / 2]."""
+    """Return the angle of each hand at each position, [stop - start, width / 2]."""
     exponents = torch.arange(0, width, 2, dtype=dtype, device=device) / width
     places = torch.arange(start, stop, dtype=dtype, device=device)
     return places[:, None] * base**-exponents
@@ -291,18 +291,17 @@ def _angles(
 def _sinusoids(
     start: int, stop: int, d: int, base: float, dtype: torch.dtype, device: torch.device
 ) -> Tensor:
-    """Return sin and cos of each hand in turn, [stop - start, d]."""
+    """Return sin and cos of each hand, side by side, [stop - start, d]."""
     angles = _angles(start, stop, d, base, dtype, device)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)  # [T, d / 2, 2] -> [T, d]
 
 
 def _precise(x: Tensor) -> torch.dtype:
-    """Return a dtype for angles: half precision couldn't tell position 2049 from 2048."""
+    """Return a dtype for angles: in half precision positions 2048 and 2049 would be equal."""
     return torch.promote_types(x.dtype, torch.float32)
 
 
 def _require_tokens_of_width(x: Tensor, d: int, parameter: object) -> None:
-    """Raise unless x is [..., T, d] with tokens."""
     require_width(x, d, parameter)
     if x.dim() < 2:
         raise ValueError(f"x must have shape [B, T, d], got {shape_of(x)}")
@@ -310,14 +309,12 @@ def _require_tokens_of_width(x: Tensor, d: int, parameter: object) -> None:
 
 
 def _require_even(name: str, size: int) -> None:
-    """Raise unless a width can be cut into pairs."""
     require_positive_int(name, size)
     if size % 2:
         raise ValueError(f"{name} must be even, as positions take numbers in pairs, got {size}")
 
 
 def _require_base(base: float) -> None:
-    """Raise unless hands can become slower by this number."""
     require_number("base", base)
     if not 0 < base < float("inf"):
         raise ValueError(f"base must be a number above 0, got {base}")

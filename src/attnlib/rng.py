@@ -1,12 +1,9 @@
 """Random numbers that Python and a browser share, bit for bit.
 
-A page can't have torch's own. So both sides draw what must be alike, such as the sentences of a
-language, from this generator; attncourse's `widgets/engine/chance.js` is its twin. It is sfc32
-(Chris Doty-Humphrey's "small fast counting" generator of 32-bit numbers, from his PractRand): sums,
-shifts and an exclusive or, and a counter that makes every period at least 2^32 long.
-
-Each draw uses only what both languages compute without rounding, so neither a library's logarithm
-nor the order of a sum can part them.
+A browser doesn't have torch's generator. So both sides draw what must be alike, such as the
+sentences of a language, from this one; attncourse's `widgets/engine/chance.js` is its twin. It is
+sfc32 (Chris Doty-Humphrey's "small fast counting" generator, from his PractRand), whose period is
+at least 2^32. Every draw uses only operations that neither language rounds.
 """
 
 from collections.abc import Sequence
@@ -24,7 +21,7 @@ class Sfc32:
 
     Args:
         seed: whole number from 0 to 2^32 - 1.
-        stream: another one. From one seed, different streams are drawn for different things.
+        stream: another such number, so that one seed serves several independent purposes.
 
     Raises:
         TypeError, ValueError: `seed` or `stream` is no such number.
@@ -39,10 +36,10 @@ class Sfc32:
 
     @classmethod
     def of_state(cls, state: Sequence[int]) -> "Sfc32":
-        """Return what goes on drawing where another was in this `state`.
+        """Return a generator that continues from the `state` of another.
 
         Raises:
-            TypeError, ValueError: not four such numbers.
+            TypeError, ValueError: not four whole numbers from 0 to 2^32 - 1.
         """
         if len(state) != 4:
             raise ValueError(f"state must hold 4 numbers, got {len(state)}")
@@ -54,7 +51,7 @@ class Sfc32:
 
     @property
     def state(self) -> tuple[int, int, int, int]:
-        """All that decides what is drawn from here on."""
+        """The four numbers that decide all later draws."""
         return self._a, self._b, self._c, self._counter
 
     def word(self) -> int:
@@ -74,27 +71,27 @@ class Sfc32:
     def normal(self) -> float:
         """Draw a nearly normal number of mean 0 and variance 1: twelve uniform ones, less 6.
 
-        It lies between -6 and 6. The sum is exact, as a logarithm and a cosine wouldn't be.
+        The sum is exact; a logarithm and a cosine wouldn't be.
         """
         return sum(self.word() for _ in range(12)) / WORD - 6
 
     def below(self, number: int) -> int:
-        """Draw a whole number from 0 to `number` - 1, where `number` is at most 2^20.
+        """Draw a whole number from 0 to `number` - 1, for `number` up to 2^20.
 
-        Biased by less than `number` / 2^32.
+        The bias is less than `number` / 2^32.
         """
         return self.word() * number // WORD
 
     def happens(self, probability: float) -> bool:
-        """Draw whether something of this probability happens."""
+        """Draw True with this probability."""
         return self.word() / WORD < probability
 
     def choice(self, items: Sequence[Item]) -> Item:
-        """Draw one of some things, each equally likely."""
-        return items[self.word() * len(items) // WORD]  # as `below`, a call less of many thousands
+        """Draw one of the items, each equally likely."""
+        return items[self.word() * len(items) // WORD]  # `below` without a call, for speed
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """Return some things in a random order, each equally likely (Fisher and Yates)."""
+        """Return the items in a random order, each equally likely (Fisher and Yates)."""
         order = list(items)
         for last in range(len(order) - 1, 0, -1):
             other = self.below(last + 1)
@@ -103,7 +100,6 @@ class Sfc32:
 
 
 def _require_word(name: str, value: int) -> None:
-    """Raise unless a value is a whole number of 32 bits."""
     require_count(name, value)
     if value >= WORD:
         raise ValueError(f"{name} must be below 2^32 = {WORD}, got {value}")

@@ -1,4 +1,4 @@
-"""What attention weights must be, to be drawn or scored."""
+"""Checks of attention weights that are drawn or scored."""
 
 import torch
 from torch import Tensor
@@ -7,18 +7,15 @@ from attnlib.checks import dense_numbers, require_floating, shape_of
 
 
 def tolerance_of(weights: Tensor) -> float:
-    """Return how far a row's sum may be from 1: rounding in half precision is coarse."""
+    """Return how far a row's sum may be from 1, as half precision rounds coarsely."""
     return 2e-2 if weights.dtype in (torch.bfloat16, torch.float16) else 1e-4
 
 
 def require_attention(weights: Tensor) -> Tensor:
-    """Return `weights` in float64 on the CPU, or raise ValueError if they can't be attention.
+    """Return weights [..., T_q, T_k] in float64 on the CPU, or raise if they can't be attention.
 
-    Every row must be non-negative and sum to 1 (within 1e-4; 2e-2 in half precision), or be wholly
-    0: a query that may look nowhere.
-
-    Args:
-        weights: [..., T_q, T_k].
+    No weight may be negative, and each row must sum to 1 (within 1e-4; 2e-2 in half precision) or
+    be wholly 0, as that of a query that may look nowhere.
     """
     require_floating("weights", weights)
     rows = dense_numbers("weights", weights)

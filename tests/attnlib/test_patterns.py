@@ -298,7 +298,7 @@ CASES = {
     "one word": (lambda: patterns.previous_token_score(torch.ones(1, 1, 1)), ValueError,
         "weights must have a row with a word before it, got none"),
     "one word, first": (lambda: patterns.first_token_score(torch.ones(1, 1, 1)), ValueError,
-        "weights must have a row behind the first, got none"),
+        "weights must have a row after the first, got none"),
     "reach as a float": (lambda: patterns.offset_scores(EVENLY, reach=1.0), TypeError,
         "reach must be an int, got float"),
     "reach below 0": (lambda: patterns.offset_scores(EVENLY, reach=-1), ValueError,

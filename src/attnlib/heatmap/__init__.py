@@ -1,9 +1,9 @@
-"""Attention maps of sequences of any length, exact, without ever holding a T_q x T_k tensor.
+"""Exact attention maps of sequences of any length, without ever holding a T_q x T_k tensor.
 
-A map of 64,000 tokens has four billion weights, and a screen a few hundred cells a side. So each
-cell stands for a block of queries and a block of keys, and is computed from all their weights: one
-pass over the scores, tile by tile, as fused kernels do it (Milakov & Gimelshein 2018; Dao et al.
-2022). Picking every n-th token instead, or averaging queries and keys before the softmax, misses
+A map of 64,000 tokens has four billion weights, but a screen shows a few hundred cells a side. So
+each cell stands for a block of queries and a block of keys, and is computed from all their weights
+in one pass over the scores, tile by tile, as in fused kernels (Milakov & Gimelshein 2018; Dao et
+al. 2022). Taking every n-th token, or averaging queries and keys before the softmax, would miss
 most of what a sharp head looks at.
 """
 
@@ -23,18 +23,18 @@ from attnlib.heatmap._strip import STRIP, Strip
 Reduce = Literal["mass", "mean", "sum", "max"]
 __all__ = ["attention_heatmap", "attention_window", "cell_edges"]
 
-LOG2_E = math.log2(math.e)  # exp(x) = exp2(x log2 e), and processors are quicker at powers of two
+LOG2_E = math.log2(math.e)  # exp(x) = exp2(x log2 e), and powers of two are quicker
 
 
 def cell_edges(T: int, grid: int) -> list[int]:
-    """Return where the cells of a map begin and end: at most `grid` of ceil(T / grid) tokens each.
+    """Return the edges of at most `grid` cells of ceil(T / grid) tokens each.
 
     Example:
         >>> cell_edges(10, 4)
         [0, 3, 6, 9, 10]
 
     Raises:
-        TypeError, ValueError: T or grid is no whole number of at least 1.
+        TypeError, ValueError: T or grid isn't a whole number of at least 1.
     """
     require_positive_int("T", T)
     require_positive_int("grid", grid)
@@ -52,18 +52,17 @@ def attention_heatmap(
     key_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> Tensor:
-    """Return exact attention maps of at most grid x grid cells, in memory that grows with T alone.
+    """Return exact attention maps of at most grid x grid cells, in memory linear in T.
 
     Args:
         q: queries [B, h, T_q, d_k].
         k: keys [B, h_kv, T_k, d_k]; h / h_kv neighboring heads share one.
-        grid: the most cells a side, or (rows, columns); `cell_edges` says which tokens are in
-            which.
-        reduce: what a cell says of its queries and keys.
-            "mass": how much of its attention a query of the cell gives to the keys of the cell, on
-            average over those queries that may look anywhere; rows sum to 1 at every T.
-            "sum" and "mean": of the weights of all its pairs. "max": the largest of them; at great
-            lengths a single sharp row is seen only here.
+        grid: the most cells a side, or (rows, columns); `cell_edges` returns their tokens.
+        reduce: what a cell shows.
+            "mass": how much of its attention a query of the cell gives to the cell's keys, on
+            average over the queries that may look anywhere; rows sum to 1.
+            "sum", "mean", "max": the sum, mean or maximum of all weights in the cell. In long
+            sequences only "max" shows a single sharp row.
         causal: forbid every look to the right; needs T_q = T_k.
         key_mask: boolean [B, T_k], True = a real token.
         scale: what scores are multiplied by; 1 / sqrt(d_k) if left out.
@@ -75,7 +74,7 @@ def attention_heatmap(
         TypeError: not floating point tensors of one dtype, a key_mask that isn't boolean, or
             options of another type.
         ValueError: shapes that don't fit, an unknown `reduce`, `causal` with T_q != T_k, or scores
-            that are NaN or infinite (-infinity forbids a look).
+            that are NaN or +infinity.
     """
     scale = checks.require_inputs(q, k, causal, key_mask, scale)
     grid = checks.require_grid(grid)
@@ -105,20 +104,19 @@ def attention_window(
     key_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> Tensor:
-    """Return the exact weights of some queries on some keys, out of the whole map.
+    """Return a window of the exact map: the weights of some queries on some keys.
 
-    Each query is normalized over all keys, so that the window is a piece of the map as it is.
+    Each query is normalized over all keys.
 
     Args:
         q, k, causal, key_mask, scale: as for `attention_heatmap`.
-        rows: the queries, as range(start, stop).
-        keys: the keys, likewise.
+        rows, keys: the queries and the keys of the window, as range(start, stop).
 
     Returns:
         Weights [B, h, len(rows), len(keys)].
 
     Raises:
-        TypeError, ValueError: as `attention_heatmap`; ranges that aren't ranges of steps of 1
+        TypeError, ValueError: as `attention_heatmap`, or rows or keys that aren't a range of step 1
             within the sequence.
     """
     scale = checks.require_inputs(q, k, causal, key_mask, scale) * LOG2_E
@@ -141,7 +139,7 @@ def attention_window(
 def _pooled_on_gpu(
     q: Tensor, k: Tensor, height: int, width: int, *options: Any
 ) -> tuple[Tensor, Tensor] | None:
-    """Return what `_pooled` returns, if Triton is there and its kernel takes this case."""
+    """Return what `_pooled` returns, or None if there is no Triton or its kernel doesn't fit."""
     if q.is_cuda and find_spec("triton"):
         from attnlib.heatmap import _triton
 
@@ -155,14 +153,9 @@ def _pooled(
     q: Tensor, k: Tensor, height: int, width: int, causal: bool, key_mask: Tensor | None,
     scale: float, largest: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return the sum of each cell's weights, or the largest, and how many queries of a row look.
+    """Pool the weights of cells of height x width pairs; count each row's queries that may look.
 
-    Args:
-        height, width: queries and keys of a cell; the last cells may have fewer.
-        scale: of scores that are exponents of 2.
-
-    Returns:
-        Maps [B, h, rows, columns], and [B, h, rows].
+    Returns the sums (or the largest weights) [B, h, rows, columns], and the counts [B, h, rows].
     """
     cells = [math.ceil(x.shape[2] / size) for x, size in ((q, height), (k, width))]
     maps = torch.zeros(*q.shape[:2], *cells, dtype=_precision(q), device=q.device)

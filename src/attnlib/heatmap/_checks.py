@@ -1,4 +1,4 @@
-"""Refusing arguments of heatmaps that don't fit, so that their computing stays readable."""
+"""Checks of the arguments of heatmaps."""
 
 import math
 
@@ -22,7 +22,7 @@ REDUCTIONS = ("mass", "mean", "sum", "max")
 def require_inputs(
     q: Tensor, k: Tensor, causal: bool, key_mask: Tensor | None, scale: float | None
 ) -> float:
-    """Raise unless queries, keys and limits belong together; return the scale."""
+    """Raise unless queries, keys and masks fit each other; return the scale."""
     for name, x in (("q", q), ("k", k)):
         require_floating(name, x)
         if x.dim() != 4:
@@ -59,7 +59,7 @@ def require_inputs(
 
 
 def require_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
-    """Raise unless `grid` is a number of cells or two; return two."""
+    """Return (rows, columns), or raise unless `grid` is one or two numbers of cells."""
     if not isinstance(grid, tuple):
         require_positive_int("grid", grid)
         return grid, grid
@@ -71,20 +71,18 @@ def require_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def require_reduction(reduce: str) -> None:
-    """Raise unless `reduce` is known."""
     if reduce not in REDUCTIONS:
         raise ValueError(f"reduce must be one of {list(REDUCTIONS)}, got {reduce!r}")
 
 
 def require_within(name: str, value: range, T: int) -> None:
-    """Raise unless `value` is a range of neighboring tokens of T."""
+    """Raise unless `value` is a range of step 1 within T tokens."""
     require_range(name, value)
     if value.stop > T:
         raise ValueError(f"{name} must be a range within 0 to {T}, got {value}")
 
 
 def require_finite(result: Tensor) -> None:
-    """Raise unless what was computed is finite."""
     if not result.isfinite().all():
         raise ValueError(
             "q and k must hold finite numbers and give finite scores, but some weight is NaN: "

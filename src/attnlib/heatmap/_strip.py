@@ -1,4 +1,4 @@
-"""Some neighboring queries against all keys of their head: scores tile by tile, then weights."""
+"""A strip of queries against all keys of their head: scores tile by tile, then weights."""
 
 import math
 from collections.abc import Iterator
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-# Queries and keys at a time. Their 256 x 1024 scores, 1 MiB, stay in a processor's cache.
+# Queries and keys at a time. Their 256 x 1024 scores, 1 MiB, stay in a CPU's cache.
 STRIP, TILE = 256, 1024
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Neighboring queries of one head, its keys, and who may look at whom.
+    """Neighboring queries of one head, all its keys, and which of them may be looked at.
 
     queries: [rows, d_k], scaled so that the scores are exponents of 2.
     keys: [T_k, d_k].
-    start: the place of the first query in the sequence.
+    start: position of the first query in the sequence.
     causal: forbid every look to the right.
     allowed: boolean [T_k], True = may be looked at; None for all.
     """
@@ -36,14 +36,9 @@ class Strip:
         return scores.sub_(peak).exp2_().div_(total)
 
     def by_cells(self, width: int, largest: bool) -> tuple[Tensor, Tensor]:
-        """Return the weights summed (or the largest) by key cells, and which rows may look.
+        """Pool the weights by cells of `width` keys, by sum or maximum (`largest`).
 
-        Args:
-            width: keys of a cell; the last cell may have fewer.
-            largest: of a cell's weights the largest instead of their sum.
-
-        Returns:
-            Weights [cells, rows], and a boolean [rows].
+        Returns the pooled weights [cells, rows], and which rows may look, boolean [rows].
         """
         peaks, totals, parts = [], [], []
         for scores, first in self._tiles(width):
@@ -63,7 +58,7 @@ class Strip:
         return cells, total > 0
 
     def _normalizers(self) -> tuple[Tensor, Tensor]:
-        """Return each query's largest score over all keys, and what its weights are divided by."""
+        """Return each query's largest score, and the sum that its weights are divided by."""
         peak = self.queries.new_full((len(self.queries),), -math.inf)
         total = self.queries.new_zeros(len(self.queries))
         for scores, _ in self._tiles(TILE):
@@ -73,11 +68,10 @@ class Strip:
         return _finite(peak), total.clamp_min(torch.finfo(total.dtype).tiny)
 
     def _tiles(self, width: int) -> Iterator[tuple[Tensor, int]]:
-        """Give the scores of keys for all queries [tile, rows], and the first key of each tile.
+        """Yield the scores of a tile of keys for all queries [tile, rows], and its first key.
 
-        A tile is some whole cells, or a piece of one that is too wide, and overwrites the tile
-        before. Keys are the rows here: what is done to a row is done to many queries at once, so
-        cells of a single key cost no more than wide ones.
+        A tile is some whole cells, or a piece of one that is too wide. It overwrites the tile
+        before. Keys are the rows, so that cells of a single key cost no more than wide ones.
         """
         queries, keys = self.queries, self.keys
         seen = min(len(keys), self.start + len(queries)) if self.causal else len(keys)
@@ -93,7 +87,7 @@ class Strip:
                 yield scores, first
 
     def _forbid(self, scores: Tensor, first: int) -> None:
-        """Set scores [keys, rows], whose first key is `first`, on forbidden keys to -inf."""
+        """Set the scores [keys, rows] of forbidden keys, counted from `first`, to -inf."""
         if self.allowed is not None:
             scores.masked_fill_(~self.allowed[first : first + len(scores), None], -math.inf)
         if self.causal and first + len(scores) > self.start + 1:
@@ -105,12 +99,12 @@ class Strip:
 
 
 def _finite(peak: Tensor) -> Tensor:
-    """Let queries without anything to look at subtract 0: -inf - -inf would be NaN."""
+    """Replace the peak of queries that may look nowhere by 0, as -inf - -inf would be NaN."""
     return peak.masked_fill(peak.isneginf(), 0.0)
 
 
 def _pool_rows(numbers: Tensor, width: int, largest: bool) -> Tensor:
-    """Sum (or take the largest of) neighboring rows: [n, strip] -> [ceil(n / width), strip]."""
+    """Pool neighboring rows by sum or maximum: [n, strip] -> [ceil(n / width), strip]."""
     pool = torch.amax if largest else torch.sum
     whole, rest = divmod(len(numbers), width)
     cells = numbers.new_empty(whole + (rest > 0), numbers.shape[1])

@@ -5,9 +5,9 @@
 Tests run it in Triton's interpreter and compile it for GPUs; on a GPU it hasn't run yet.
 
 A program takes a block of queries, all from one row of the map, and sweeps the keys cell by cell.
-What it finds in a cell, log2 of the sum of exp2(scores) (or the largest score), waits in the
-program's scratch memory until the block has seen all keys; then the program itself normalizes and
-pools it. No two programs write to one place, so nothing is atomic and results repeat exactly.
+It keeps log2 of each cell's sum of exp2(scores) (or the largest score) in scratch memory until the
+block has seen all keys, then normalizes and pools. No two programs write to one place, so nothing
+is atomic and results repeat exactly.
 """
 
 import math
@@ -21,8 +21,8 @@ from triton.runtime.errors import OutOfResources
 __all__ = ["OutOfResources", "fits", "pooled"]
 
 BLOCK = 128  # queries, and keys, at a time
-SMALLEST_CELL = 64  # tokens a side; smaller ones would leave most of a block empty
-# d_k; wider blocks of float32 don't fit into an A100's shared memory
+SMALLEST_CELL = 64  # tokens a side; smaller cells would leave most of a block empty
+# The largest d_k; wider blocks of float32 don't fit into an A100's shared memory.
 WIDEST = {torch.float32: 64, torch.float16: 128, torch.bfloat16: 128}
 
 
@@ -37,8 +37,7 @@ def pooled(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return what `attnlib.heatmap._pooled` returns, for q and k on a GPU.
 
-    Raises:
-        OutOfResources: the GPU's shared memory is too small for heads of this width.
+    Raises OutOfResources if the GPU's shared memory is too small for heads of this width.
     """
     B, h, T_q, d_k = q.shape
     rows, cells = math.ceil(T_q / height), math.ceil(k.shape[2] / width)
@@ -48,9 +47,8 @@ def pooled(
     pieces = torch.zeros(B, h, rows, parts, cells, dtype=torch.float32, device=q.device)
     attending = torch.zeros(B, h, rows, parts, dtype=torch.float32, device=q.device)
     scratch = torch.empty(programs, cells, BLOCK, dtype=torch.float32, device=q.device)
-    allowed = (
-        q if key_mask is None else key_mask.to(torch.uint8).contiguous()
-    )  # else a pointer that isn't read
+    # Without a mask, any pointer will do, as the kernel doesn't read it.
+    allowed = q if key_mask is None else key_mask.to(torch.uint8).contiguous()
     with torch.cuda.device_of(q):  # Triton launches on the current device
         _sweep[(programs,)](
             q, k, allowed, scratch, pieces, attending, *q.stride(), *k.stride(),
@@ -62,7 +60,7 @@ def pooled(
 
 
 def _multiprocessors(device: torch.device) -> int:
-    """Return how many programs run at once; Triton's interpreter runs one."""
+    """Return the number of multiprocessors, or 1 for Triton's interpreter."""
     if device.type != "cuda":
         return 1
     return torch.cuda.get_device_properties(device).multi_processor_count
@@ -131,7 +129,7 @@ def _sweep(
             total = total * tl.exp2(peak - higher) + cell_total * tl.exp2(cell_peak - higher)
             peak = higher
         may_attend = (total > 0) & (queries < stop)
-        # 0, or NaN if a score was NaN or infinity, which no comparison would tell
+        # 0, or NaN if a score was NaN or infinite, which no comparison would show
         broken = tl.sum(tl.where(queries < stop, total - total, 0.0), 0)
         log_total = peak + tl.log2(tl.where(may_attend, total, 1.0))
         tl.store(attending + block, tl.sum(may_attend.to(tl.float32), 0))

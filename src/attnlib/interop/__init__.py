@@ -7,10 +7,9 @@
       d_model=12, num_heads=4
       ...
 
-One layer comes out at a time, so that its heads can be looked at, muted and compared with the means
-of this package; `gpt_from_gpt2` and `gpt_from_nanogpt` return whole models. Weights are always
-copied: what is done to the new module leaves the old one as it was, and a file can be closed. The
-new parameters learn like all others.
+Most loaders return the attention of one layer, whose heads this package can show, mute and compare;
+`gpt_from_gpt2` and `gpt_from_nanogpt` return whole models. Weights are always copied, so changes to
+the new module leave the old one alone, and the new parameters can be trained.
 
 What the libraries call things:
 
@@ -21,12 +20,10 @@ W_q, W_k, W_v       ``c_attn``, side by side    ``self.query``, ``self.key``, ``
 W_o                 ``c_proj``                  ``output.dense``
 ==================  ==========================  ========================================
 
-Other libraries have the same attention under names of their own: `from_projections` takes the four
-projections themselves. A source whose attention does more than ours (rotary or relative positions,
-convolutions, ...) is refused with what was found, and so are weights that are NaN or infinite.
-
-Nothing is downloaded. Reading a ``.safetensors`` file needs the package safetensors, which is
-imported then and only then.
+For other libraries `from_projections` takes the four projections themselves. A source whose
+attention does more than ours (rotary or relative positions, convolutions, ...) is refused, and so
+are weights that are NaN or infinite. Nothing is downloaded. Reading a ``.safetensors`` file needs
+the package safetensors.
 """
 
 from attnlib.interop.gpts import gpt_from_gpt2, gpt_from_nanogpt

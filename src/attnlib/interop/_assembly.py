@@ -1,4 +1,4 @@
-"""Making our module of weights that came from elsewhere."""
+"""Building our module from weights of another library."""
 
 from collections.abc import Mapping
 
@@ -18,17 +18,8 @@ def assemble(
 ) -> MultiHeadAttention:
     """Return a module with copies of these weights, in their dtype and on their device.
 
-    Args:
-        weights: under the names that they have in our module, `W_q.weight` to `W_o.bias`; matrices
-            as `nn.Linear` keeps them, [d_out, d_in]. A bias that is None is 0 where there are
-            others.
-        num_heads: h, which the weights alone don't tell.
-        num_kv_heads, dropout: of the new module.
-
-    Raises:
-        TypeError: not floating point numbers, or of several dtypes or devices.
-        ValueError: num_heads doesn't divide d_model, sizes that don't fit each other, or a number
-            that is NaN or infinite.
+    They have our module's names, `W_q.weight` to `W_o.bias`, and matrices are [d_out, d_in]. If
+    some biases are missing or None, they become 0.
     """
     given = {name: w for name, w in weights.items() if w is not None}
     require_numbers(given)
@@ -40,7 +31,7 @@ def assemble(
         vdim=given["W_v.weight"].shape[1],
         bias=any(name.endswith(".bias") for name in given),
         dropout=dropout,
-        device="meta",  # shapes without numbers: none are drawn that would be thrown away
+        device="meta",  # shapes alone: no numbers are drawn
     )
     copies = {}
     for name, parameter in module.named_parameters():

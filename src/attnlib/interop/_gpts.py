@@ -1,4 +1,4 @@
-"""Which tensors a whole GPT-2 or nanoGPT has, and what they are in ours."""
+"""The tensors of a whole GPT-2 or nanoGPT, and their names in our model."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from attnlib.interop._sources import Tensors
 EMBEDDING = "wte.weight"
 MASKS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # buffers that hold no weights
 
-# What each part is called: theirs -> ours, layer by layer. Matrices are transposed in GPT-2.
+# The parts of a layer: their name -> ours. Matrices are transposed in GPT-2.
 PARTS = {
     "ln_1": "norm_1", "ln_2": "norm_2", "attn.c_proj": "attention.W_o",
     "mlp.c_fc": "feed_forward.W_1", "mlp.c_proj": "feed_forward.W_2",
@@ -20,13 +20,8 @@ PARTS = {
 PACKED, QKV = "attn.c_attn", tuple(f"attention.{name}" for name in ("W_q", "W_k", "W_v"))
 
 
-class Whole:
-    """The tensors of a whole model, each to be read once, by its name and shape.
-
-    Args:
-        tensors: all of the source.
-        layout: the library's names; its matrices are transposed where `transposed`.
-    """
+class GPTTensors:
+    """The tensors of a whole model, read by name and shape; none may be left unread."""
 
     def __init__(self, tensors: Tensors, layout: Layout, *, transposed: bool) -> None:
         self.tensors, self.layout, self.transposed = tensors, layout, transposed
@@ -35,22 +30,22 @@ class Whole:
 
     @property
     def layers(self) -> int:
-        """How many layers there are: one more than the highest number."""
+        """The number of layers: one more than the highest index."""
         pattern = re.compile(rf"{re.escape(self.prefix)}h\.(\d+)\.")
         found = [int(match[1]) for name in self.tensors.names if (match := pattern.match(name))]
         return 1 + max(found, default=-1)
 
     @property
     def head(self) -> str:
-        """What the readout's matrix is called, whether it is there or not."""
+        """The name of the readout's matrix, whether there is one or not."""
         return f"{self.prefix.removesuffix('transformer.')}lm_head.weight"
 
     def holds(self, name: str) -> bool:
-        """Say whether the model has a tensor of this name."""
+        """Return whether the model has a tensor of this name."""
         return self.prefix + name in self.tensors.names
 
     def shape(self, name: str, dim: int) -> list[int]:
-        """Return the shape of a tensor of so many dimensions, or raise ValueError."""
+        """Return the shape of a tensor, or raise ValueError unless it has `dim` dimensions."""
         shape = shape_of(self._fetch(self.prefix + name))
         if len(shape) != dim:
             raise ValueError(
@@ -58,30 +53,25 @@ class Whole:
             )
         return shape
 
-    def vector(self, name: str, size: int) -> Tensor:
-        """Return a bias or a gain."""
-        return self._read(self.prefix + name, [size])
-
-    def table(self, name: str, rows: int, d: int) -> Tensor:
-        """Return an embedding's weight, which no library transposes."""
-        return self._read(self.prefix + name, [rows, d])
+    def read(self, name: str, *shape: int) -> Tensor:
+        """Return a bias, a gain or an embedding of this shape, or raise ValueError."""
+        return self._read(self.prefix + name, list(shape))
 
     def matrix(self, name: str, d_out: int, d_in: int) -> Tensor:
-        """Return a layer's matrix as ours are, [d_out, d_in]."""
-        matrix = self._read(self.prefix + name, [d_in, d_out] if self.transposed else [d_out, d_in])
-        return matrix.T if self.transposed else matrix
+        """Return a layer's matrix as we keep it, [d_out, d_in]."""
+        return self.read(name, d_in, d_out).T if self.transposed else self.read(name, d_out, d_in)
 
     def readout(self, V: int, d: int) -> Tensor | None:
         """Return the readout's matrix, [V, d], if there is one."""
         return self._read(self.head, [V, d]) if self.head in self.tensors.names else None
 
     def require_all_read(self) -> None:
-        """Raise ValueError where there are tensors that nobody asked for."""
+        """Raise ValueError if there are tensors that weren't read."""
         if self._unread:
             some = sorted(self._unread)[:4] + ["..."] * (len(self._unread) > 4)
             raise ValueError(
                 f"source must hold the tensors of {self.layout.library} alone, got also {some}: "
-                "what these do isn't done by GPT, so that it would compute something else"
+                "GPT has no such parts and would compute something else"
             )
 
     def _is_mask(self, name: str) -> bool:
@@ -106,42 +96,38 @@ class Whole:
         return tensor
 
 
-def read_weights(source: Whole, sizes: dict[str, int], bias: bool) -> Iterator[tuple[str, Tensor]]:
-    """Give each tensor under the name that it has in our model.
-
-    Args:
-        source: where they are.
-        sizes: d_model, d_ff, vocabulary_size, length, num_layers.
-        bias: whether layers and norms have biases.
-    """
+def read_weights(
+    source: GPTTensors, sizes: dict[str, int], bias: bool
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield each tensor with its name in our model; `bias` says whether there are biases."""
     d, d_ff, V = sizes["d_model"], sizes["d_ff"], sizes["vocabulary_size"]
     shapes = {"attn.c_proj": (d, d), "mlp.c_fc": (d_ff, d), "mlp.c_proj": (d, d_ff)}
-    yield "token_embedding.weight", source.table(EMBEDDING, V, d)
-    yield "position_embedding.weight", source.table("wpe.weight", sizes["length"], d)
+    yield "token_embedding.weight", source.read(EMBEDDING, V, d)
+    yield "position_embedding.weight", source.read("wpe.weight", sizes["length"], d)
     for layer in range(sizes["num_layers"]):
         theirs, ours = f"h.{layer}.", f"blocks.{layer}."
         packed = source.matrix(f"{theirs}{PACKED}.weight", 3 * d, d)
         for name, matrix in zip(QKV, packed.chunk(3), strict=True):  # [3d, d] -> 3 of [d, d]
             yield f"{ours}{name}.weight", matrix
         if bias:
-            together = source.vector(f"{theirs}{PACKED}.bias", 3 * d)
+            together = source.read(f"{theirs}{PACKED}.bias", 3 * d)
             for name, vector in zip(QKV, together.chunk(3), strict=True):
                 yield f"{ours}{name}.bias", vector
         for part, name in PARTS.items():
             if part in shapes:
                 yield f"{ours}{name}.weight", source.matrix(f"{theirs}{part}.weight", *shapes[part])
             else:
-                yield f"{ours}{name}.gain", source.vector(f"{theirs}{part}.weight", d)
+                yield f"{ours}{name}.gain", source.read(f"{theirs}{part}.weight", d)
             if bias:
                 size = shapes[part][0] if part in shapes else d
-                yield f"{ours}{name}.bias", source.vector(f"{theirs}{part}.bias", size)
-    yield "final_norm.gain", source.vector("ln_f.weight", d)
+                yield f"{ours}{name}.bias", source.read(f"{theirs}{part}.bias", size)
+    yield "final_norm.gain", source.read("ln_f.weight", d)
     if bias:
-        yield "final_norm.bias", source.vector("ln_f.bias", d)
+        yield "final_norm.bias", source.read("ln_f.bias", d)
 
 
 def _prefix(tensors: Tensors, layout: Layout) -> str:
-    """Return what stands before "wte.weight", the name by which a whole model is known."""
+    """Return what stands before "wte.weight", which every whole model has."""
     pattern = re.compile(rf"((?:.*\.)?){re.escape(EMBEDDING)}")
     prefixes = [found[1] for name in tensors.names if (found := pattern.fullmatch(name))]
     if len(prefixes) != 1:

@@ -1,4 +1,4 @@
-"""Finding one layer's attention among a model's tensors, and reading it checked."""
+"""Finding the attention of one layer among a model's tensors, and reading it."""
 
 import re
 from collections.abc import Iterator
@@ -21,15 +21,11 @@ class Layer(NamedTuple):
     if_transposed: str
 
     def holds(self, name: str) -> bool:
-        """Say whether there is a tensor of this name."""
+        """Return whether there is a tensor of this name."""
         return self.prefix + name in self.tensors.names
 
     def read(self, name: str, *shape: int) -> Tensor:
-        """Return a tensor that has this shape.
-
-        Raises:
-            ValueError: it isn't there, or has another shape.
-        """
+        """Return the tensor of this name, or raise ValueError unless it has this shape."""
         tensor = self._fetch(name)
         if tuple(tensor.shape) != shape:
             message = (
@@ -60,13 +56,7 @@ class Layer(NamedTuple):
 
 @contextmanager
 def opened_layer(source: Source, layout: Layout, layer: int) -> Iterator[Layer]:
-    """Give the attention of one layer; a file is closed afterwards.
-
-    Raises:
-        TypeError: another kind of source, or a layer that is no int.
-        ValueError: the source holds no attention in this layout, or not of this layer, or more than
-            the layout knows.
-    """
+    """Yield the attention of one layer; close a file afterwards."""
     require_count("layer", layer)
     with opened(source) as tensors:
         prefixes = find_prefixes(tensors, layout)
@@ -77,13 +67,10 @@ def opened_layer(source: Source, layout: Layout, layer: int) -> Iterator[Layer]:
 
 
 def find_prefixes(tensors: Tensors, *layouts: Layout) -> dict[int, str]:
-    """Return what stands in front of each layer's names, such as {0: "transformer.h.0.attn."}.
+    """Return the prefix of each layer's names, such as {0: "transformer.h.0.attn."}.
 
-    What goes before the layout's own names (`transformer.`, `bert.`, `_orig_mod.` of a compiled
-    model, `module.` of a parallel one) may be anything, as long as it is the same for all layers.
-
-    Raises:
-        ValueError: there is no layer, or there are those of several models.
+    A prefix may begin with anything (`transformer.`, `bert.`, `_orig_mod.` of a compiled model,
+    `module.` of a parallel one) that is the same for all layers.
     """
     prefixes, models = {}, set()
     for layout in layouts:
@@ -108,7 +95,7 @@ def find_prefixes(tensors: Tensors, *layouts: Layout) -> dict[int, str]:
 
 
 def _matches(tensors: Tensors, layout: Layout) -> Iterator[tuple[str, str, int]]:
-    """Give (prefix of the layer, what goes before the layout's own names, number of the layer)."""
+    """Yield (prefix of the layer, what precedes the layout's own names, number of the layer)."""
     before, after = map(re.escape, layout.prefix.split("{}"))
     pattern = re.compile(rf"(((?:.*\.)?){before}(\d+){after}){re.escape(layout.first)}")
     for name in tensors.names:

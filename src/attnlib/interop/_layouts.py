@@ -1,4 +1,4 @@
-"""How other libraries name and keep the attention of their layers."""
+"""How other libraries name and store the attention of their layers."""
 
 from typing import NamedTuple
 
@@ -8,9 +8,9 @@ class Layout(NamedTuple):
 
     library: str
     prefix: str  # of a layer's tensors; {} stands for the layer's number
-    first: str  # the name there by which a layer is known
-    known: str  # pattern of all names there that are read, or needn't be
-    if_transposed: str = ""  # what is likely where rows and columns are exchanged
+    first: str  # a name that every layer has
+    known: str  # pattern of all names of a layer that are read or may be ignored
+    if_transposed: str = ""  # hint for errors if rows and columns are exchanged
 
 
 _GPT2_NAMES = r"(c_attn|c_proj)\.(weight|bias)|bias|masked_bias"  # the last two are mask buffers
@@ -28,6 +28,6 @@ BERT = Layout(
     r"(self\.(query|key|value)|output\.dense)\.(weight|bias)"
     # The norm before or after, in the words of BERT, MegatronBERT and XLM-RoBERTa-XL.
     r"|((output\.)?LayerNorm|ln|self_attn_layer_norm)\.(weight|bias|gamma|beta)"
-    # With these LUKE's entities look and are looked at; its words look at words as BERT's do.
+    # These are for LUKE's entities; its words look at words as BERT's do.
     r"|self\.(w2e|e2w|e2e)_query\.(weight|bias)",
 )  # fmt: skip

@@ -1,34 +1,27 @@
-"""Refusing models whose attention has parts that ours lacks: they would load, and be wrong."""
+"""Refusing models whose attention has parts that ours lacks: they would load, and compute wrong."""
 
 import re
 
 from attnlib.interop._layouts import Layout
 from attnlib.interop._sources import Tensors
 
-# Names around the attention that tell of positions inside it, or of layers that come before.
+# Parts of names that show positions inside the attention, or layers before it.
 _SIGNS = re.compile(
     r"rotary|inv_freq|(?<![a-z])rope(?![a-z])|alibi|rel_pos|relative|rel_embeddings"
     r"|distance_embedding|embed_positions|char_encoder"
 )
-# Models whose names are the layout's own, letter by letter, and whose attention is another.
+# Models with exactly the layout's names, but another attention.
 _LOOKALIKES = {
     "yoso": "weighs by hashing instead of softmax",
     "mra": "looks at blocks of several sizes instead of at all tokens",
     "gpt_bigcode": "keeps queries, keys and values head by head",
 }
-# Options of GPT-2 that change the scores, and what they are where these are divided by sqrt(d_k).
+# Options of GPT-2 that change the scores, with their values for a division by sqrt(d_k).
 _PLAIN_SCALE = {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False}
 
 
 def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer: int) -> None:
-    """Raise ValueError if a model's names say that its attention has parts that ours lacks.
-
-    Args:
-        tensors: all of the source.
-        prefix: what stands in front of the names of this layer's attention.
-        layout: the library's names.
-        layer: the layer's number.
-    """
+    """Raise ValueError if names show that the layer's attention has parts that ours lacks."""
     model = prefix.removesuffix(layout.prefix.format(layer))
     _require_family(tensors, model, layout)
     others = [name for name in tensors.names if _is_other(name, model, prefix, layout)]
@@ -36,8 +29,8 @@ def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer:
         some = others[:4] + ["..."] * (len(others) > 4)
         raise ValueError(
             f"source must hold {layout.library}'s attention with absolute positions and no other "
-            f"part, got also {some}: what these do isn't done by MultiHeadAttention, so that it "
-            "would compute something else"
+            f"part, got also {some}: MultiHeadAttention has no such parts and would compute "
+            "something else"
         )
     words, positions = (
         f"{model}embeddings.{kind}_embeddings.weight" for kind in ("word", "position")
@@ -45,13 +38,13 @@ def require_no_other_parts(tensors: Tensors, prefix: str, layout: Layout, layer:
     if words in tensors.names and positions not in tensors.names:
         raise ValueError(
             f"source must hold {layout.library}'s attention with absolute positions, got {words!r} "
-            f"without {positions!r}: positions must come in elsewhere (as in ESM, "
-            "where queries and keys are turned), which MultiHeadAttention doesn't do"
+            f"without {positions!r}: the model has positions elsewhere (ESM turns queries and "
+            "keys), which MultiHeadAttention doesn't do"
         )
 
 
 def _require_family(tensors: Tensors, model: str, layout: Layout) -> None:
-    """Raise ValueError if a name or a file beside the tensors says what these don't."""
+    """Raise ValueError if a prefix or the config.json shows another attention."""
     families = {str(tensors.config.get("model_type")), *model.split(".")}
     for family in _LOOKALIKES.keys() & families:
         raise ValueError(
@@ -67,10 +60,10 @@ def _require_family(tensors: Tensors, model: str, layout: Layout) -> None:
 
 
 def _is_other(name: str, model: str, prefix: str, layout: Layout) -> bool:
-    """Return whether a tensor is an unknown one of the layer, or a telling one around it."""
+    """Return whether a tensor belongs to a part of the attention that the layout doesn't know."""
     if name.startswith(prefix):
         return not re.fullmatch(layout.known, name[len(prefix) :])
     if not (sign := _SIGNS.search(name)):
         return False
-    holder = name[: name.rfind(".", 0, sign.start()) + 1]  # the module that has the telling part
+    holder = name[: name.rfind(".", 0, sign.start()) + 1]  # the module that has this part
     return name.startswith(model) or prefix.startswith(holder)

@@ -1,4 +1,4 @@
-"""Where weights come from: a state dict, or a file, whose needed tensors alone are read."""
+"""Sources of weights: a state dict, or a file from which only the needed tensors are read."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,15 +13,15 @@ Source = Mapping[str, Tensor] | str | PathLike[str]
 
 
 class Tensors(NamedTuple):
-    """Tensors by name, each fetched when it is asked for."""
+    """Tensors by name, fetched one by one."""
 
     names: list[str]
     fetch: Callable[[str], Tensor]
-    state_dicts: Sequence[str] = ()  # names that hold some themselves, as in a checkpoint
-    config: Mapping[str, Any] = {}  # the config.json beside a file, as transformers writes it
+    state_dicts: Sequence[str] = ()  # names of state dicts inside, as in a checkpoint
+    config: Mapping[str, Any] = {}  # the config.json that transformers writes beside a file
 
     def __str__(self) -> str:
-        """Say what was found, for errors."""
+        """Return what was found, for errors."""
         count = len(self.names)
         some = ", ".join([*map(repr, self.names[:4]), *(["..."] if count > 4 else [])])
         tensors = "tensor" if count == 1 else "tensors"
@@ -34,14 +34,7 @@ class Tensors(NamedTuple):
 
 @contextmanager
 def opened(source: Source) -> Iterator[Tensors]:
-    """Give the tensors of a state dict or of a .safetensors file, which is closed afterwards.
-
-    Raises:
-        TypeError: neither.
-        FileNotFoundError: no such file.
-        ValueError: another kind of file, or a damaged one.
-        ImportError: the package safetensors is missing.
-    """
+    """Yield the tensors of a state dict or of a .safetensors file; close the file afterwards."""
     if isinstance(source, Mapping):
         tensors = {name: x for name, x in source.items() if isinstance(x, Tensor)}
         names = [name for name in tensors if isinstance(name, str)]
@@ -80,7 +73,7 @@ def _folders(source: Mapping[str, Any]) -> list[str]:
 
 
 def _config_beside(path: Path) -> dict[str, Any]:
-    """Return what is said of a model whose file this is, or nothing."""
+    """Return the config.json beside a model's file, or {} if there is none that can be read."""
     try:
         config = json.loads(path.with_name("config.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -95,7 +88,7 @@ def _require_safetensors_file(path: Path) -> Path:
     if path.is_dir():
         inside = sorted(file.name for file in path.glob("*.safetensors"))
         raise ValueError(f"{wanted}, a folder: pass one of the files in it, {inside}")
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # reading a pipe would hang
         raise ValueError(f"{wanted}, which is no file")
     if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
         raise ValueError(

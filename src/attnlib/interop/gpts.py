@@ -1,7 +1,7 @@
 """Whole models in the layouts of GPT-2 and nanoGPT, as our own.
 
-The two loaders take the same arguments, and weights don't say how many heads they were trained
-with: `num_heads` must be given (12 for GPT-2 small and nanoGPT's default).
+Weights don't say how many heads they were trained with, so the loaders need `num_heads` (12 for
+GPT-2 small and nanoGPT's default).
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from torch import Tensor
 from attnlib.blocks import Activation
 from attnlib.checks import require_divisible
 from attnlib.interop._assembly import require_numbers
-from attnlib.interop._gpts import EMBEDDING, Whole, read_weights
+from attnlib.interop._gpts import EMBEDDING, GPTTensors, read_weights
 from attnlib.interop._layouts import GPT2, NANOGPT, Layout
 from attnlib.interop._other_parts import require_no_other_parts
 from attnlib.interop._sources import Source, opened
 from attnlib.model import GPT, TransformerModel
 from attnlib.norms import LayerNorm
 
-# What transformers calls the activations that ours has as well; the first is GPT-2's.
-NAMED: dict[str, Activation] = {
+# transformers' names of our activations; the first is GPT-2's.
+ACTIVATIONS: dict[str, Activation] = {
     "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu",
 }  # fmt: skip
 USUAL_EPS = 1e-5
@@ -44,15 +44,15 @@ def gpt_from_gpt2(source: Source, *, num_heads: int) -> TransformerModel:
         >>> model(torch.tensor([[3, 1, 4]])).logits["next"].shape
         torch.Size([1, 3, 11])
 
-    Matrices are kept as [d_in, d_out] there, and transposed here. The readout uses the embedding's
-    matrix, unless the source has an `lm_head.weight` that differs from it. Activation, eps and
-    scale leave no trace in the weights: they are taken for GPT-2's own (`gelu_new`, 1e-5,
-    1 / sqrt(d_k)), unless a `config.json` beside a file says otherwise.
+    GPT-2 stores matrices as [d_in, d_out]; they are transposed here. The readout uses the
+    embedding's matrix, unless the source has an `lm_head.weight` that differs from it. Activation,
+    eps and scale aren't in the weights: they are GPT-2's own (`gelu_new`, 1e-5, 1 / sqrt(d_k)),
+    unless a `config.json` beside a file says otherwise.
 
     Args:
         source: a state dict, or the path of a `.safetensors` file. Names may begin with
-            `transformer.`, `_orig_mod.transformer.` of a compiled model, or anything else; mask
-            buffers aren't read. Weights are copied, and keep their dtype and device.
+            `transformer.`, `_orig_mod.transformer.` of a compiled model, or anything else. Weights
+            are copied, and keep their dtype and device; mask buffers aren't read.
         num_heads: how many heads the model was trained with.
 
     Returns:
@@ -60,9 +60,9 @@ def gpt_from_gpt2(source: Source, *, num_heads: int) -> TransformerModel:
 
     Raises:
         TypeError: neither a state dict nor a path, or quantized weights.
-        ValueError: a tensor that is missing, has another shape or is one too many, by its name; a
-            number that is NaN or infinite; num_heads that doesn't divide d, or isn't the
-            `config.json`'s; an activation or scale there that GPT hasn't; a file of another kind.
+        ValueError: a tensor that is missing, superfluous, of another shape, NaN or infinite;
+            num_heads that doesn't divide d, or differs from the `config.json`; an activation or
+            scale there that GPT doesn't have; a file of another kind.
         FileNotFoundError: no such file.
         ImportError: a file, but the package safetensors is missing.
 
@@ -72,14 +72,14 @@ def gpt_from_gpt2(source: Source, *, num_heads: int) -> TransformerModel:
 
 
 def gpt_from_nanogpt(source: Source, *, num_heads: int) -> TransformerModel:
-    """Return a whole nanoGPT. The names are GPT-2's, the matrices those of `nn.Linear`.
+    """Return a whole nanoGPT, with GPT-2's names and the matrices of `nn.Linear`.
 
-    Its activation is the exact GELU; biases, also those of norms, are there or not. Its readout is
-    tied to the embedding.
+    Its activation is the exact GELU, its readout is tied to the embedding, and all biases, also
+    those of norms, may be missing.
 
     Args:
         source: as for `gpt_from_gpt2`. Of a training checkpoint `torch.load("ckpt.pt")` pass the
-            entry "model"; the names in it begin with `_orig_mod.` if the model was compiled.
+            entry "model".
         num_heads: as for `gpt_from_gpt2`, which also says what is returned and raised.
 
     Source: Karpathy, nanoGPT, model.py, `GPT`.
@@ -91,7 +91,7 @@ def _load(
     source: Source, num_heads: int, layout: Layout, activation: Activation, *, transposed: bool
 ) -> TransformerModel:
     with opened(source) as tensors:
-        whole = Whole(tensors, layout, transposed=transposed)
+        whole = GPTTensors(tensors, layout, transposed=transposed)
         for layer in range(whole.layers):
             attention = whole.prefix + layout.prefix.format(layer)
             require_no_other_parts(tensors, attention, layout, layer)
@@ -111,7 +111,7 @@ def _load(
         tied = readout is None or _same(readout, weights["token_embedding.weight"])
         if readout is not None and not tied:
             weights["readouts.next.weight"] = readout
-        activation, eps = _configured(tensors.config, num_heads, activation)
+        activation, eps = _activation_and_eps(tensors.config, num_heads, activation)
         require_numbers(weights)
         model = GPT(
             **sizes, num_heads=num_heads, d_ff=d_ff, tied=tied, bias=bias, activation=activation,
@@ -123,19 +123,15 @@ def _load(
 
 
 def _same(readout: Tensor, embedding: Tensor) -> bool:
-    """Return whether two matrices of one shape hold the same numbers; shapes alone don't tell."""
+    """Return whether two matrices of one shape hold the same numbers."""
     alike = readout.dtype == embedding.dtype and readout.device == embedding.device
     return alike and not readout.is_meta and torch.equal(readout, embedding)
 
 
-def _configured(
+def _activation_and_eps(
     config: Mapping[str, Any], num_heads: int, activation: Activation
 ) -> tuple[Activation, float]:
-    """Return the activation and the eps that a config.json names, or those that are usual.
-
-    Raises:
-        ValueError: it says what GPT can't do, or another number of heads.
-    """
+    """Return the activation and the eps of a config.json, or the usual ones."""
     if config.get("n_head", num_heads) != num_heads:
         raise ValueError(
             f"num_heads must be that of the model, {config['n_head']} as the config.json beside it "
@@ -145,9 +141,9 @@ def _configured(
     if "activation_function" not in config:
         return activation, eps
     named = config["activation_function"]
-    if named not in NAMED:
+    if named not in ACTIVATIONS:
         raise ValueError(
-            f"source must have an activation among {', '.join(NAMED)}, but the config.json beside "
-            f"it says {named!r}, which GPT hasn't"
+            f"source must have an activation among {', '.join(ACTIVATIONS)}, but the config.json "
+            f"beside it says {named!r}, which GPT hasn't"
         )
-    return NAMED[named], eps
+    return ACTIVATIONS[named], eps

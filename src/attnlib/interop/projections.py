@@ -1,4 +1,4 @@
-"""Attention from four projections, whatever the library calls them."""
+"""Attention from its four projections."""
 
 from torch import Tensor, nn
 
@@ -19,11 +19,11 @@ def from_projections(
     *,
     num_kv_heads: int | None = None,
 ) -> MultiHeadAttention:
-    """Return a `MultiHeadAttention` with the four projections of somebody's attention.
+    """Return a `MultiHeadAttention` with the four projections of another attention.
 
-    This serves every library whose attention is the plain one under other names: DistilBERT
-    (`q_lin`, `k_lin`, `v_lin`, `out_lin`), CLIP, OPT, Whisper and BART (`q_proj`, `k_proj`,
-    `v_proj`, `out_proj`), ViT (`o_proj`), and layers of your own.
+    This serves every library with plain attention under other names: DistilBERT (`q_lin`, `k_lin`,
+    `v_lin`, `out_lin`), CLIP, OPT, Whisper and BART (`q_proj`, `k_proj`, `v_proj`, `out_proj`), ViT
+    (`o_proj`), and layers of your own.
 
     Example:
         >>> import torch
@@ -34,30 +34,28 @@ def from_projections(
         >>> torch.equal(attention.W_k(x), k(x))
         True
 
-    **The projections must be all there is.** What happens between them doesn't show in them, and
-    isn't done here: rotary or relative positions (Llama, T5), norms of queries and keys, another
-    scale than 1 / sqrt(d_k), another layout of heads than side by side. Causality is no part of
-    them either: a decoder such as OPT is called with causal=True.
+    **The projections must be the whole attention.** They don't show what happens between them, such
+    as rotary or relative positions (Llama, T5), norms of queries and keys, another scale than
+    1 / sqrt(d_k), or heads that aren't side by side; none of it is done here. Call the attention of
+    a decoder such as OPT with causal=True.
 
     Args:
         q, k, v, out: each an `nn.Linear`, a `Conv1D` of transformers, a matrix [d_out, d_in] as
             `nn.Linear` keeps it, or a pair (matrix, bias or None). q and out are [d, d], k is
             [d_kv, kdim] and v [d_kv, vdim], where d_kv is num_kv_heads heads wide. Weights are
             copied, and keep their dtype and device.
-        num_heads: h, which the projections alone don't tell.
+        num_heads: h, which the projections don't show.
         num_kv_heads: how many heads keys and values have; h if left out.
 
     Returns:
-        A module without dropout. It has biases if one of the four has one; where another has none
-        (the keys of Whisper), it is 0.
+        A module without dropout. If only some projections have a bias (Whisper's keys have none),
+        those of the others are 0.
 
     Raises:
         TypeError: a projection of another kind, wrapped, hooked or quantized.
         ValueError: sizes that don't fit, or numbers that are NaN or infinite.
     """
-    require_positive_int("num_heads", num_heads)
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    require_positive_int("num_kv_heads", num_kv_heads)
     given = {"q": q, "k": k, "v": v, "out": out}
     read = {name: _read(name, projection) for name, projection in given.items()}
     _require_sizes({name: matrix for name, (matrix, _) in read.items()}, num_heads, num_kv_heads)
@@ -68,7 +66,7 @@ def from_projections(
 
 
 def _read(name: str, projection: Projection) -> tuple[Tensor, Tensor | None]:
-    """Return a projection's matrix [d_out, d_in] and bias [d_out], if it has one."""
+    """Return a projection's matrix [d_out, d_in] and bias [d_out] or None."""
     if isinstance(projection, nn.Module):
         matrix, bias = _read_layer(name, projection)
     elif isinstance(projection, tuple) and len(projection) == 2:
@@ -110,9 +108,10 @@ def _read_layer(name: str, layer: nn.Module) -> tuple[Tensor, Tensor | None]:
 
 
 def _require_sizes(matrices: dict[str, Tensor], num_heads: int, num_kv_heads: int) -> None:
-    """Raise ValueError unless four matrices can be one module's."""
+    """Raise ValueError unless the four matrices fit each other."""
     d = len(matrices["q"])
     require_divisible(d, num_heads)
+    require_positive_int("num_kv_heads", num_kv_heads)
     d_k = d // num_heads
     d_kv = d_k * num_kv_heads
     wanted = {"q": (d, d), "k": (d_kv, None), "v": (d_kv, None), "out": (d, d)}

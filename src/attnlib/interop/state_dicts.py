@@ -1,7 +1,7 @@
 """Single layers of GPT-2, nanoGPT and BERT, from a state dict or a .safetensors file.
 
-The three loaders take the same arguments, and a state dict doesn't say how many heads it was
-trained with: `num_heads` must be given (12 for GPT-2 small, BERT base and nanoGPT's default).
+A state dict doesn't say how many heads it was trained with, so the three loaders need `num_heads`
+(12 for GPT-2 small, BERT base and nanoGPT's default).
 """
 
 from torch import Tensor
@@ -16,7 +16,7 @@ QKV = ("W_q", "W_k", "W_v")
 
 
 def layers(source: Source) -> list[int]:
-    """Return the numbers of the layers whose attention can be had from a source.
+    """Return the numbers of the layers whose attention a source holds.
 
     Example:
         >>> import torch
@@ -25,7 +25,7 @@ def layers(source: Source) -> list[int]:
         [0, 1]
 
     Raises:
-        TypeError, ValueError, FileNotFoundError: a source that holds none, as `from_gpt2` says.
+        TypeError, ValueError, FileNotFoundError: a source that holds none; see `from_gpt2`.
     """
     with opened(source) as tensors:
         return sorted(find_prefixes(tensors, GPT2, BERT))
@@ -34,8 +34,8 @@ def layers(source: Source) -> list[int]:
 def from_gpt2(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttention:
     """Return the attention of one layer of a GPT-2 model in the layout of `transformers`.
 
-    GPT-2 lets no token look to the right, which is no part of the weights: **call the module with
-    causal=True**. Its input is what GPT-2's `ln_1` returns, its output what `attn` adds to the
+    GPT-2 lets no token look to the right, which the weights don't show: **call the module with
+    causal=True**. Its input is the output of GPT-2's `ln_1`, its output what `attn` adds to the
     stream.
 
     Example:
@@ -48,29 +48,27 @@ def from_gpt2(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
         >>> weights.shape
         torch.Size([1, 2, 5, 5])
 
-    GPT-2's matrices are of the kind "Conv1D", kept as [d_in, d_out], so all of them are transposed
-    here. For the square `c_proj` no shape would tell if that were forgotten.
+    GPT-2 stores matrices as [d_in, d_out] ("Conv1D"); all of them are transposed here. The shape of
+    the square `c_proj` wouldn't show if that were forgotten.
 
     Args:
         source: a state dict, or the path of a `.safetensors` file. Names may begin with
-            `transformer.` or anything else; the mask buffers `attn.bias` and `attn.masked_bias`
-            aren't read, nor is anything else but the layer's weights. They are copied, and keep
-            their dtype and device (a file's are on the processor). Of a file the `config.json`
-            beside it, if there is one, is asked for the model's family and the options below.
+            `transformer.` or anything else. Only the layer's weights are read; they are copied, and
+            keep their dtype and device (a file's are on the CPU). A `config.json` beside a file
+            must name no other family and none of the options below.
         layer: counted from 0; `layers(source)` says which there are.
         num_heads: how many heads the model was trained with.
 
     Returns:
-        A module without dropout. A state dict trained under another rule for the scores (the
-        options scale_attn_weights=False and scale_attn_by_inverse_layer_idx) doesn't say so, and
-        comes out with the scale 1 / sqrt(d_k) all the same.
+        A module without dropout, with the scale 1 / sqrt(d_k). A state dict doesn't show whether it
+        was trained with another (the options scale_attn_weights=False and
+        scale_attn_by_inverse_layer_idx).
 
     Raises:
         TypeError: neither a state dict nor a path, or quantized weights.
-        ValueError: no such layer, a tensor that is missing or has another shape, one too many in
-            the layer's attention, names around it that tell of rotary or relative positions, a
-            number that is NaN or infinite, num_heads that doesn't divide d, or a file of another
-            kind.
+        ValueError: no such layer, a tensor that is missing, superfluous, of another shape, NaN or
+            infinite, names that show rotary or relative positions, num_heads that doesn't divide d,
+            or a file of another kind.
         FileNotFoundError: no such file.
         ImportError: a file, but the package safetensors is missing.
 
@@ -88,10 +86,10 @@ def from_gpt2(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
 def from_nanogpt(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttention:
     """Return the attention of one layer of a nanoGPT (or minGPT) model.
 
-    nanoGPT lets no token look to the right: **call the module with causal=True**. The names are
-    GPT-2's, but the matrices are those of `nn.Linear`, kept as [d_out, d_in] as ours are. Biases
-    are there or not. GPTBigCode without multi_query has the same names and shapes, but keeps q, k
-    and v head by head: a state dict of it can't be told apart, so don't pass one.
+    nanoGPT lets no token look to the right: **call the module with causal=True**. It has GPT-2's
+    names, but matrices [d_out, d_in] as ours; biases may be missing. GPTBigCode without multi_query
+    has the same names and shapes, but stores q, k and v head by head: don't pass its state dict,
+    which looks the same.
 
     Example:
         >>> import torch
@@ -102,7 +100,7 @@ def from_nanogpt(source: Source, layer: int, *, num_heads: int) -> MultiHeadAtte
 
     Args:
         source: as for `from_gpt2`. Of a training checkpoint `torch.load("ckpt.pt")` pass the entry
-            "model"; the names in it begin with `_orig_mod.` if the model was compiled.
+            "model".
         layer, num_heads: as for `from_gpt2`, which also says what is returned and raised.
 
     Source: Karpathy, nanoGPT, model.py, `CausalSelfAttention`.
@@ -121,15 +119,14 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
     """Return the attention of one layer of a BERT model (or RoBERTa) in `transformers`' layout.
 
     Every token of BERT may look at every real one: call the module **without** causal, and with
-    `key_mask` (the tokenizer's `attention_mask`, as booleans) where sequences are padded. The
-    output is that of `attention.output.dense`: before the residual and the LayerNorm.
+    `key_mask` (the tokenizer's `attention_mask`, as booleans) if sequences are padded. The output
+    is that of `attention.output.dense`, before the residual and the LayerNorm.
 
-    The models that keep their layers in BERT's way and attend as it does come out exactly, among
-    them RoBERTa, ELECTRA, ERNIE, RemBERT, LayoutLM and LUKE (its words). Those that do more (ESM,
-    RoFormer, LayoutLMv3, Longformer, Nystromformer, CANINE, ...) are refused. **Some leave no trace
-    in their tensors**: BigBird where it looks at a part of a long sequence only, and a bare
-    `YosoModel` or `MraModel`, which are refused only where "yoso." or "mra." goes before the names
-    or a `config.json` beside the file says it.
+    Models with BERT's layout and attention load exactly, among them RoBERTa, ELECTRA, ERNIE,
+    RemBERT, LayoutLM and LUKE (its words). Those that do more (ESM, RoFormer, LayoutLMv3,
+    Longformer, Nystromformer, CANINE, ...) are refused. **The tensors of some don't show it**:
+    BigBird looks at only a part of a long sequence, and a bare `YosoModel` or `MraModel` is refused
+    only if "yoso." or "mra." precedes its names or a `config.json` beside the file says it.
 
     Example:
         >>> import torch
@@ -146,7 +143,7 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
         layer, num_heads: as for `from_gpt2`, which also says what is returned and raised.
 
     Raises:
-        ValueError: also where no `position_embeddings` stand beside the `word_embeddings`.
+        ValueError: also if there are `word_embeddings` but no `position_embeddings`.
 
     Source: Devlin et al. 2019, section 3; the layout in transformers, modeling_bert.py.
     """
@@ -165,5 +162,5 @@ def from_bert(source: Source, layer: int, *, num_heads: int) -> MultiHeadAttenti
 
 
 def _unpack(kind: str, packed: Tensor) -> dict[str, Tensor]:
-    """Cut three projections that lie side by side: [3d, ...] -> three times [d, ...]."""
+    """Cut packed projections apart: [3d, ...] -> three times [d, ...]."""
     return {f"{name}.{kind}": part for name, part in zip(QKV, packed.chunk(3), strict=True)}

@@ -1,4 +1,4 @@
-"""The attention of PyTorch itself."""
+"""PyTorch's own attention."""
 
 import re
 
@@ -12,9 +12,9 @@ from attnlib.interop._assembly import assemble
 def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
     """Return a `MultiHeadAttention` that computes what an `nn.MultiheadAttention` computes.
 
-    Weights are copied; dtype, device, dropout and training or evaluation mode stay. What changes is
-    how it is called: batch comes first here whatever `batch_first` says there, a boolean mask says
-    who *may* look where PyTorch's says who may not, and the weights aren't averaged over the heads.
+    Weights are copied; dtype, device, dropout and training or evaluation mode stay. Calls change:
+    batch always comes first, whatever `batch_first` says there; True in a mask means "may look",
+    not "may not"; and the weights aren't averaged over the heads.
 
     Example:
         >>> import torch
@@ -27,21 +27,20 @@ def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
         >>> torch.allclose(output, expected, atol=1e-6)
         True
 
-    Two things differ on purpose. A token that may look nowhere gets NaN, or a number that depends
-    on the path, there; here it gets weights 0. And where PyTorch drops out weights and returns them
-    so, ours are those before dropout.
+    Two things differ on purpose. A token that may look nowhere gets NaN or an arbitrary number
+    there, and weights 0 here. And the weights returned are those before dropout, not after it.
 
     Args:
         module: packed or separate projections (kdim, vdim), with bias or without.
 
     Raises:
-        TypeError: not an `nn.MultiheadAttention`, or a hooked one; of a whole layer, such as an
-            `nn.TransformerEncoderLayer`, pass `layer.self_attn`.
+        TypeError: not an `nn.MultiheadAttention`, or one with hooks; of an
+            `nn.TransformerEncoderLayer` pass `layer.self_attn`.
         ValueError: it adds keys of its own (add_bias_kv, add_zero_attn), which ours can't, or a
             weight is NaN or infinite.
 
-    Source: PyTorch, torch/nn/modules/activation.py: `in_proj_weight` holds the matrices of q, k and
-    v, one below the other in this order.
+    Source: PyTorch, torch/nn/modules/activation.py: `in_proj_weight` stacks the matrices of q, k
+    and v in this order.
     """
     _require_theirs(module)
     for option, used in (
@@ -66,7 +65,7 @@ def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
 
 
 def _require_theirs(module: object) -> None:
-    """Raise TypeError, which says what to pass instead, unless this is PyTorch's own attention."""
+    """Raise TypeError unless this is PyTorch's own attention; say what to pass instead."""
     if not isinstance(module, nn.MultiheadAttention):
         parts = module.named_modules() if isinstance(module, nn.Module) else ()
         names = [name for name, part in parts if isinstance(part, nn.MultiheadAttention)]

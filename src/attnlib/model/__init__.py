@@ -1,4 +1,4 @@
-"""Transformers that answer questions about their tokens, GPTs among them, and text that goes on.
+"""Transformers that answer questions about their tokens, GPTs among them, and text generation.
 
 >>> import torch
 >>> from attnlib.model import GPT, generate

@@ -1,4 +1,4 @@
-"""What a model refuses: parts that don't fit, and tokens that it can't answer about."""
+"""Checks of a model's parts and inputs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,6 @@ from attnlib.cache import KVCache
 from attnlib.checks import (
     checked_list,
     require_flag,
-    require_number,
     require_positive_int,
     require_same_device,
     require_tensor,
@@ -19,7 +18,7 @@ from attnlib.checks import (
 
 
 def checked_blocks(blocks: Sequence[TransformerBlock]) -> list[TransformerBlock]:
-    """Return blocks as a list, or raise unless they are some, each once, of one width."""
+    """Return blocks as a list, or raise unless there are different ones of one width."""
     blocks = checked_list("blocks", blocks)
     if not blocks:
         raise ValueError("blocks must hold at least one, got none")
@@ -42,7 +41,7 @@ def checked_blocks(blocks: Sequence[TransformerBlock]) -> list[TransformerBlock]
 
 
 def require_readouts(readouts: Mapping[str, int]) -> None:
-    """Raise unless readouts have sizes, and names that parts of a module can have."""
+    """Raise unless readouts have sizes, and names that submodules can have."""
     if not isinstance(readouts, Mapping):
         raise TypeError(
             "readouts must map a name to its number of answers, such as {'next': 10}, got "
@@ -73,21 +72,10 @@ def require_tied(
         )
 
 
-def require_std(name: str, std: float) -> None:
-    """Raise unless numbers can be drawn so far apart."""
-    require_number(name, std)
-    if not std >= 0:
-        raise ValueError(f"{name} must not be negative, got {std}")
-
-
 def require_token_ids(tokens: Tensor, weight: Tensor, length: int, past: int) -> None:
-    """Raise unless tokens are ids [B, T] of an embedding `weight`, in the places that are left.
+    """Raise unless tokens are ids [B, T] of an embedding's weight [V, d], and not too many.
 
-    Args:
-        tokens: what was given.
-        weight: of the embedding, [vocabulary size, d].
-        length: how many places there are.
-        past: how many of them are taken, by tokens in caches.
+    There are `length` positions, and tokens in caches take the first `past`.
     """
     require_tensor("tokens", tokens)
     if tokens.dtype != torch.int64:
@@ -134,7 +122,7 @@ def checked_head_masks(
 def checked_caches(
     caches: Sequence[KVCache] | None, layers: int, causal: bool
 ) -> Sequence[KVCache | None]:
-    """Return a cache or None for each layer, or raise unless all caches hold as many tokens."""
+    """Return a cache or None for each layer, or raise unless all hold equally many tokens."""
     if caches is None:
         return [None] * layers
     found = checked_list("caches", caches)

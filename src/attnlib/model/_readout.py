@@ -1,4 +1,4 @@
-"""A readout that has no weights of its own."""
+"""A readout without weights of its own."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -7,27 +7,23 @@ from torch import Tensor, nn
 class TiedReadout(nn.Module):
     """Read tokens out with the matrix that embeds them: x @ W_embedding^T (Press & Wolf 2017).
 
-    The embedding is asked for its weight at every call, so whatever weight it is given counts here
-    as well. A state dict holds it once.
-
-    Args:
-        embedding: of the tokens, whose weight is [V, d].
+    Every call uses the embedding's weight [V, d] of that moment. A state dict holds it once.
     """
 
     bias = None
 
     def __init__(self, embedding: nn.Embedding) -> None:
         super().__init__()
-        self._embedding = (embedding,)  # within a tuple, where torch doesn't take it for a part
+        self._embedding = (embedding,)  # in a tuple torch doesn't register it as a submodule
 
     @property
     def weight(self) -> Tensor:
-        """The embedding's weight, [V, d]."""
+        """The embedding's weight [V, d]."""
         return self._embedding[0].weight
 
     @property
     def out_features(self) -> int:
-        """How many answers there are: V."""
+        """The number of answers, V."""
         return len(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:

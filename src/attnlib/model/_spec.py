@@ -1,8 +1,8 @@
-"""What a model is, as plain JSON: its blocks and norms, there and back.
+"""Descriptions of models as plain JSON, written and read.
 
-A description holds every choice and no weight. It is exact or refused: whatever has another class,
-hooks or parameters than attnlib's own parts is named in an error. What came later than the first
-descriptions that were saved is written only where it isn't as it always was then.
+A description holds every choice and no weight. It is exact: a part with another class, hooks or
+parameters than attnlib's own raises an error that names it. Options that came later are written
+only where they aren't left at their default, so that descriptions saved earlier stay the same.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from attnlib.positions import BASE, LearnedPositions, RotaryPositions, Sinusoida
 
 NORMS: dict[str, type[nn.Module]] = {"LayerNorm": LayerNorm, "RMSNorm": RMSNorm}
 
-# The names in a description, in their order.
+# The names in a description, in order; those that MAY be there came later.
 MODEL = (
     "vocabulary_size", "length", "d_model", "causal", "blocks", "final_norm", "readouts",
     "readout_bias",
@@ -37,7 +37,7 @@ NORM_MAY = {"LayerNorm": (), "RMSNorm": ("gain",)}
 
 
 def require_plain(name: str, module: object, kind: type[nn.Module]) -> None:
-    """Raise TypeError unless a part is of this very class, and computes as the class does."""
+    """Raise TypeError unless a part is of this very class and has no hooks."""
     if type(module) is not kind:
         wanted, found = (f"{one.__module__}.{one.__qualname__}" for one in (kind, type(module)))
         raise TypeError(f"{name} must be a plain {wanted} to be described, got {found}")
@@ -108,7 +108,7 @@ def norm_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> nn.Modu
 
 
 def positions_spec(positions: object) -> str | None:
-    """Describe what is added to the tokens' embeddings."""
+    """Describe what is added to the embeddings."""
     if positions is None:
         return None
     name = "position_embedding"
@@ -182,7 +182,7 @@ def block_of(name: str, spec: Any, d: int, options: Mapping[str, Any]) -> Transf
 def require_names(
     name: str, spec: object, names: tuple[str, ...], may: tuple[str, ...] = ()
 ) -> None:
-    """Raise unless a description has these names, and no other than those that it `may` have."""
+    """Raise unless a description has all `names`, and no others but those in `may`."""
     if not isinstance(spec, Mapping):
         raise TypeError(f"{name} must be a description with names, got {type(spec).__name__}")
     missing = [one for one in names if one not in spec]
@@ -196,7 +196,7 @@ def require_names(
 
 
 def require_same_parameters(model: nn.Module, described: nn.Module) -> None:
-    """Raise unless a model has the parameters that its description would build, each its own."""
+    """Raise unless a model has the parameters of the model that its description builds."""
     wanted = {name: shape_of(x) for name, x in described.named_parameters()}
     found = {name: shape_of(x) for name, x in model.named_parameters(remove_duplicate=False)}
     for name in [*wanted, *found]:

@@ -1,4 +1,4 @@
-"""Letting a model go on with a text, token by token."""
+"""Continuing a text with a model, token by token."""
 
 import math
 from collections.abc import Iterator
@@ -26,23 +26,23 @@ def generate(
     stop: int | None = None,
     use_cache: bool = True,
 ) -> Tensor:
-    """Go on with texts: [B, T] -> [B, T + n], where n is `steps` unless all texts stop before.
+    """Continue texts: [B, T] -> [B, T + n], where n is `steps` unless all texts stop earlier.
 
-    Each new token is drawn from softmax(logits / temperature) of the token before it, and is then a
-    token like all others. With a cache each step computes the new token alone; what comes out is
-    the same. The model answers in evaluation mode, and is left in the mode that it was in.
+    Each new token is drawn from softmax(logits / temperature) of the last token. With a cache each
+    step computes only the new token; the result is the same. The model runs in evaluation mode and
+    then returns to its own.
 
     Args:
         model: causal, with a readout "next" whose answers are tokens, as `GPT` makes them.
         tokens: the beginnings, int64 [B, T], equally long.
-        steps: how many tokens are added at most. The last is never looked at, so T + steps may be
-            `model.length` + 1.
+        steps: how many tokens are added at most. The model never reads the last one, so T + steps
+            may be `model.length` + 1.
         temperature: below 1 likely tokens become likelier; 0 always takes the likeliest.
-        top_k: draw from this many of the likeliest tokens only (Fan, Lewis & Dauphin 2018, section
-            5.1); from all if left out.
-        generator: what to draw with, on the model's device; torch's own if left out.
-        stop: a token behind which a text doesn't go on: the rest is filled with it.
-        use_cache: whether keys and values are remembered, in a `KVCache` for each layer.
+        top_k: draw from the k likeliest tokens only (Fan, Lewis & Dauphin 2018, section 5.1); from
+            all if left out.
+        generator: draws, on the model's device; torch's own if left out.
+        stop: a token that ends a text; it also fills the rest.
+        use_cache: whether a `KVCache` for each layer remembers keys and values.
 
     Example:
         >>> from attnlib.model import GPT
@@ -53,9 +53,9 @@ def generate(
 
     Raises:
         TypeError: another model, tokens that aren't int64, or options of another type.
-        ValueError: a model that isn't causal or has no such readout, tokens that it can't answer
-            about, more steps than it has positions, an option that makes no sense, or logits that
-            are NaN or infinite.
+        ValueError: a model that isn't causal or has no such readout, tokens that don't fit it, more
+            steps than it has positions, another option out of range, or logits that are NaN or
+            infinite.
     """
     answers = require_next(model)
     require_count("steps", steps)
@@ -65,7 +65,7 @@ def generate(
     require_token_ids(tokens, weight, model.length, past=0)
     if tokens.shape[1] + steps - 1 > model.length:
         raise ValueError(
-            f"steps must be at most {model.length + 1 - tokens.shape[1]} behind "
+            f"steps must be at most {model.length + 1 - tokens.shape[1]} after "
             f"{tokens.shape[1]} tokens, got {steps}: the model has {model.length} positions"
         )
     if generator is not None and not isinstance(generator, torch.Generator):
@@ -100,7 +100,7 @@ def _draw(
     if temperature == 0:
         return logits.argmax(-1)
     likely, ids = logits.topk(top_k or logits.shape[-1])  # [B, V] -> [B, k], falling
-    # Less the largest: a tiny temperature makes no infinity of it, and 0 / 0 is to be 0, too.
+    # Minus the largest, so that a tiny temperature makes no +infinity; its own 0 / 0 becomes 0.
     scaled = ((likely - likely[:, :1]) / temperature).nan_to_num()
     place = torch.multinomial(scaled.softmax(-1), 1, generator=generator)  # [B, k] -> [B, 1]
     return ids.gather(-1, place)[:, 0]
@@ -108,7 +108,7 @@ def _draw(
 
 @contextmanager
 def _in_evaluation_mode(model: TransformerModel) -> Iterator[None]:
-    """Leave out what belongs to training, and set each part's mode back afterwards."""
+    """Put a model into evaluation mode, and each part back into its own mode afterwards."""
     in_training = [part for part in model.modules() if part.training]
     model.eval()
     try:
@@ -119,11 +119,11 @@ def _in_evaluation_mode(model: TransformerModel) -> Iterator[None]:
 
 
 def require_next(model: object) -> int:
-    """Return how many tokens a model can tell, or raise unless it tells the next one."""
+    """Return how many answers the readout "next" has, or raise unless a model predicts tokens."""
     if not isinstance(model, TransformerModel):
         raise TypeError(f"model must be an attnlib TransformerModel, got {type(model).__name__}")
     if not model.causal:
-        raise ValueError("model must be causal, so that it never saw what it is to tell")
+        raise ValueError("model must be causal: else it sees the token that it is to predict")
     if "next" not in model.readouts:
         raise ValueError(
             f"model must have a readout 'next', got {', '.join(map(repr, model.readouts))}"
@@ -132,14 +132,13 @@ def require_next(model: object) -> int:
     answers: int = readout.out_features
     if answers > model.vocabulary_size:
         raise ValueError(
-            f"model must tell tokens, of which there are {model.vocabulary_size}, but its readout "
-            f"'next' has {answers} answers"
+            f"model must predict one of {model.vocabulary_size} tokens, but its readout 'next' has "
+            f"{answers} answers"
         )
     return answers
 
 
 def _require_options(temperature: float, top_k: int | None, stop: int | None, answers: int) -> None:
-    """Raise unless tokens can be drawn so."""
     require_number("temperature", temperature)
     if not 0 <= temperature < math.inf:
         raise ValueError(f"temperature must be a number from 0 on, got {temperature}")

@@ -1,4 +1,4 @@
-"""A GPT: a Transformer that tells the next token."""
+"""A GPT: a Transformer that predicts the next token."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,19 +34,19 @@ def GPT(
 ) -> TransformerModel:
     """Make a GPT: a causal `TransformerModel` of pre-norm blocks with one readout, "next".
 
-    The readout tells the next token, for each token [B, T, vocabulary_size]. Sizes of famous ones::
+    The readout predicts the token after each token, [B, T, vocabulary_size]. Famous sizes::
 
         microgpt      GPT(27, 16, 16, 4, 1, norm=partial(RMSNorm, gain=False), activation="relu")
                       4,192 parameters
         GPT-2 small   GPT(50257, 1024, 768, 12, 12, tied=True, bias=True, activation="gelu_tanh")
                       124,439,808 parameters
 
-    (Karpathy, microgpt, whose last norm stands behind the embeddings instead; Radford et al. 2019.)
-    Embeddings and readout begin at N(0, std), as in GPT-2, so that at first every token is nearly
-    as likely as any other. Other matrices begin as everywhere in attnlib, Xavier-uniform.
+    (Karpathy, microgpt, whose last norm comes after the embeddings instead; Radford et al. 2019.)
+    Embeddings and readout begin at N(0, std), as in GPT-2, so that at first all tokens are nearly
+    equally likely. Other matrices begin Xavier-uniform.
 
     Args:
-        vocabulary_size: V, how many tokens there are.
+        vocabulary_size: how many tokens there are.
         length: the longest text, in tokens.
         d_model: width d of a token.
         num_heads: h of every layer; must divide d_model.
@@ -54,12 +54,12 @@ def GPT(
         d_ff: hidden width of the feed-forward networks; 4 d if left out, none at all if 0.
         positions: "learned", "sinusoidal", "rotary" or None, as for `TransformerModel.of_sizes`.
         tied: whether the readout uses the embedding's matrix.
-        norm: what makes a norm: LayerNorm, RMSNorm.
+        norm: makes a norm: LayerNorm, RMSNorm.
         num_kv_heads: how many heads keys and values have; h if left out.
         bias: whether projections and feed-forward networks add biases; the readout doesn't.
         activation: of the feed-forward networks, as for `FeedForward`.
         dropout: as for `TransformerBlock.of_parts`.
-        std: how far apart the initial numbers of embeddings and readout are.
+        std: standard deviation of the initial embeddings and readout.
         device, dtype: of all parameters.
 
     Raises:

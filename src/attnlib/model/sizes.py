@@ -1,15 +1,15 @@
-"""What a model must know of its task."""
+"""What a model must know about its task."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 
 class Task(Protocol):
-    """What a model must know of its task; those of `attncourse.tasks` are such tasks."""
+    """What a model must know about its task, as those of `attncourse.tasks` say it."""
 
     @property
     def vocabulary(self) -> Sequence[str]:
-        """The words; a word's place is its token id."""
+        """The words; a word's index is its token id."""
 
     @property
     def length(self) -> int:
@@ -21,11 +21,11 @@ class Task(Protocol):
 
     @property
     def causal(self) -> bool:
-        """Whether a token may look only at itself and what stands before it."""
+        """Whether a token may look only at itself and at earlier ones."""
 
 
 class TaskSizes(NamedTuple):
-    """The sizes of a task, for a model without one: words, tokens, answers of each readout."""
+    """The sizes of a task: words, the longest sentence, answers of each readout."""
 
     vocabulary_size: int
     length: int

@@ -1,4 +1,4 @@
-"""A Transformer that answers questions about its tokens, built of `TransformerBlock`.
+"""A Transformer that answers questions about its tokens, built from `TransformerBlock`.
 
 Letters: B batch, T tokens, d model width (`d_model`), h heads (`num_heads`).
 """
@@ -11,31 +11,36 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attnlib.blocks import Activation, NormPosition, TransformerBlock
+from attnlib.attention import MultiHeadAttention
+from attnlib.blocks import Activation, FeedForward, NormPosition, TransformerBlock
 from attnlib.cache import KVCache
-from attnlib.checks import require_flag, require_parameter_dtype, require_positive_int
+from attnlib.checks import (
+    require_count,
+    require_flag,
+    require_not_negative,
+    require_parameter_dtype,
+    require_positive_int,
+)
 from attnlib.model import _checks as checks
 from attnlib.model import _spec as parts
-from attnlib.model._blocks import alike_blocks
 from attnlib.model._readout import TiedReadout
 from attnlib.model.sizes import Task, TaskSizes
-from attnlib.norms import LayerNorm
-from attnlib.positions import LearnedPositions, SinusoidalPositions
+from attnlib.norms import LayerNorm, make_norms
+from attnlib.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 
 AddedPositions = Literal["learned", "sinusoidal"] | None
 Positions = Literal["learned", "sinusoidal", "rotary"] | None
 
-# As GPT-2's code draws its tokens' rows (github.com/openai/gpt-2, src/model.py): small beside what
-# the blocks add to them.
+# As in GPT-2 (github.com/openai/gpt-2, src/model.py): small compared to what the blocks add.
 EMBEDDING_STD = 0.02
 
 
 class Answers(NamedTuple):
-    """What a model says of a batch.
+    """The answers of a model about a batch.
 
     Attributes:
-        logits: of each readout by its name, [B, T, answers].
-        weights: of each layer, [B, h, T, T], if they were asked for.
+        logits: [B, T, answers] for each readout, by its name.
+        weights: [B, h, T, T] for each layer, or None without need_weights.
     """
 
     logits: dict[str, Tensor]
@@ -43,36 +48,36 @@ class Answers(NamedTuple):
 
 
 class TransformerModel(nn.Module):
-    """Token and position embeddings, blocks one after the other, a norm, linear readouts.
+    """Token and position embeddings, a stack of blocks, a norm, linear readouts.
 
     What happens to the tokens::
 
         tokens [B, T] --embed--> x [B, T, d] --block--> ... --block--> [B, T, d]
                       --norm, W_readout--> logits [B, T, answers], for each readout
 
-    Positions are learned (Gehring et al. 2017), unless `positions` says otherwise. Every token
-    answers every readout; which answers count is the task's affair. Embeddings begin at
+    Positions are learned (Gehring et al. 2017), unless `positions` says otherwise. Each readout
+    answers for every token; the task decides which answers count. Embeddings begin at
     N(0, embedding_std), readouts as attention does: Xavier-uniform, biases 0.
 
     Args:
         vocabulary_size: how many token ids there are.
-        length: how many positions there are: the longest T.
-        blocks: at least one, of the same width d.
+        length: the longest T.
+        blocks: at least one, all of the same width d.
         readouts: how many answers each has, by its name.
-        final_norm: a module [B, T, d] -> [B, T, d]. Left out: a LayerNorm after a block that
-            normalizes its input ("pre"), nothing after another; `nn.Identity()` is always nothing.
-        causal: whether a token may look only at itself and what stands before it.
+        final_norm: a module [B, T, d] -> [B, T, d]. If left out, a LayerNorm after pre-norm blocks
+            and nothing after others; `nn.Identity()` for nothing.
+        causal: whether a token may look only at itself and at earlier ones.
         readout_bias: whether readouts add a bias.
-        positions: what is added to the tokens' embeddings: "learned" vectors, "sinusoidal" ones, or
-            None, for blocks that turn queries and keys (`MultiHeadAttention(rotary=...)`) and for
-            models that aren't told.
-        tied: whether the one readout, which has an answer for each token, uses the embedding's
-            matrix (Press & Wolf 2017) and has no weights of its own.
-        embedding_std: how far apart the initial embeddings are. It isn't told by `spec`, but it can
-            decide which of several solutions a training finds.
+        positions: what is added to the embeddings: "learned" vectors, "sinusoidal" ones, or None,
+            for blocks with rotary positions (`MultiHeadAttention(rotary=...)`) and for models
+            without positions.
+        tied: whether the only readout, with an answer for each token, uses the embedding's matrix
+            (Press & Wolf 2017) instead of weights of its own.
+        embedding_std: standard deviation of the initial embeddings. `spec` doesn't hold it, but it
+            can decide which of several solutions training finds.
         readout_std: draw readouts from N(0, readout_std) instead, as GPT-2 draws all its matrices.
-            Where it is small, every answer is as likely as any other before training.
-        device, dtype: of the parameters that aren't the blocks'.
+            If it is small, all answers are equally likely before training.
+        device, dtype: of the parameters outside the blocks.
 
     Example:
         >>> import torch
@@ -84,9 +89,9 @@ class TransformerModel(nn.Module):
         (torch.Size([1, 3, 10]), torch.Size([1, 2, 3, 3]))
 
     Raises:
-        TypeError: parts or options of another kind.
-        ValueError: sizes below 1, no block, blocks of different widths, one block in two places, or
-            a readout whose name a module can't have, or tied readouts that can't be.
+        TypeError: parts or options of another type.
+        ValueError: sizes below 1, no block, blocks of different widths, one block in two places, a
+            readout whose name a module can't have, or readouts that can't be tied.
     """
 
     def __init__(
@@ -114,9 +119,9 @@ class TransformerModel(nn.Module):
         require_flag("causal", causal)
         require_flag("readout_bias", readout_bias)
         checks.require_tied(tied, readouts, vocabulary_size, readout_bias)
-        checks.require_std("embedding_std", embedding_std)
+        require_not_negative("embedding_std", embedding_std)
         if readout_std is not None:
-            checks.require_std("readout_std", readout_std)
+            require_not_negative("readout_std", readout_std)
         require_parameter_dtype(dtype)
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         d = blocks[0].d_model
@@ -164,23 +169,23 @@ class TransformerModel(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> "TransformerModel":
-        """Make a model for a task, of blocks that are alike.
+        """Make a model for a task, with equal blocks.
 
         Args:
             task: one of `attncourse.tasks`, or its sizes.
             d_model: width d of a token.
             num_heads: h of every layer; must divide d_model.
             num_layers: how many blocks.
-            d_ff: hidden width of a block's feed-forward network; none at all if 0 or left out.
+            d_ff: hidden width of the feed-forward networks; none at all if 0 or left out.
             norm_position: "pre", "post" or None, as for `TransformerBlock`. Only "pre" has a final
                 norm.
-            norm: what makes a norm: LayerNorm, RMSNorm.
+            norm: makes a norm: LayerNorm, RMSNorm.
             num_kv_heads: how many heads keys and values have; h if left out.
             bias: whether projections and feed-forward networks add biases.
-            readout_bias: whether readouts do; as `bias` if left out, but tied ones never.
+            readout_bias: whether readouts do; if left out, as `bias`, but never where tied.
             activation: of feed-forward networks, as for `FeedForward`.
-            positions: as for the constructor, or "rotary": each layer then turns queries and keys
-                (`RotaryPositions`), and nothing is added.
+            positions: as for the constructor, or "rotary": each layer turns queries and keys
+                (`RotaryPositions`).
             dropout: as for `TransformerBlock.of_parts`.
             tied, embedding_std, readout_std: as for the constructor.
             device, dtype: of all parameters.
@@ -194,26 +199,33 @@ class TransformerModel(nn.Module):
                 'positions must be "learned", "sinusoidal", "rotary" or None, '
                 f"got {positions!r:.40}"
             )
+        require_positive_int("num_layers", num_layers)
+        if d_ff is not None:
+            require_count("d_ff", d_ff)
         if readout_bias is None:
             readout_bias = bias and not tied
         options: dict[str, Any] = {"device": device, "dtype": dtype}
+
+        def block() -> TransformerBlock:
+            attention = MultiHeadAttention(
+                d_model, num_heads, num_kv_heads=num_kv_heads, bias=bias,
+                rotary=RotaryPositions() if positions == "rotary" else None, **options,
+            )  # fmt: skip
+            feed_forward = None
+            if d_ff:
+                feed_forward = FeedForward(
+                    d_model, d_ff, activation=activation, bias=bias, **options
+                )
+            sublayers = 2 if d_ff else 1
+            norms = make_norms(norm, sublayers if norm_position else 0, d_model, options)
+            return TransformerBlock.of_parts(
+                attention, feed_forward, norms, norm_position=norm_position, dropout=dropout
+            )
+
         return TransformerModel(
             sizes.vocabulary_size,
             sizes.length,
-            alike_blocks(
-                d_model,
-                num_heads,
-                num_layers,
-                d_ff=d_ff,
-                norm_position=norm_position,
-                norm=norm,
-                num_kv_heads=num_kv_heads,
-                bias=bias,
-                activation=activation,
-                dropout=dropout,
-                rotary=positions == "rotary",
-                options=options,
-            ),
+            [block() for _ in range(num_layers)],
             sizes.readouts,
             final_norm=norm(d_model, **options) if norm_position == "pre" else None,
             causal=sizes.causal,
@@ -227,7 +239,7 @@ class TransformerModel(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw new embeddings and readouts; the blocks and the norm keep theirs."""
-        if not self.token_embedding.weight.is_meta:  # there is nothing to draw
+        if not self.token_embedding.weight.is_meta:
             nn.init.normal_(self.token_embedding.weight, std=self.embedding_std)
         if isinstance(self.position_embedding, LearnedPositions):
             self.position_embedding.reset_parameters()
@@ -256,20 +268,19 @@ class TransformerModel(nn.Module):
         """Answer about each token: [B, T] -> [B, T, answers] for each readout.
 
         Args:
-            tokens: ids, int64 [B, T], with T at most `length`, the tokens in caches counted.
-            key_mask: boolean [B, T], True = a real token; with caches of all tokens so far.
-            head_masks: for each layer a factor for each head's output, [h] or [B, h]; 0 mutes the
-                head, None in a layer's place leaves the layer alone.
+            tokens: ids, int64 [B, T]; T and the tokens in caches are at most `length` together.
+            key_mask: boolean [B, T], True = a real token; with caches, of all tokens so far.
+            head_masks: for each layer a factor for each head's output, [h] or [B, h], where 0 mutes
+                the head; or None.
             need_weights: also return each layer's weights.
-            caches: of a causal model, a `KVCache` for each layer. They remember these tokens, and
-                those that they held already stand before them. So a text that is given in pieces is
-                answered as if it were given whole.
+            caches: a `KVCache` for each layer of a causal model, which holds the tokens before
+                these and takes these in. So a text may come in pieces.
 
         Raises:
             TypeError: tokens that aren't int64, or options of another type.
-            ValueError: shapes or devices that don't fit, ids that aren't in the vocabulary, too
-                many tokens or none, more or fewer head_masks or caches than layers, caches that
-                differ in length, or some for a model that isn't causal.
+            ValueError: shapes or devices that don't fit, ids outside the vocabulary, too many
+                tokens or none, not as many head_masks or caches as layers, caches of different
+                lengths, or caches for a model that isn't causal.
         """
         masks = checks.checked_head_masks(head_masks, len(self.blocks))
         of_layers = checks.checked_caches(caches, len(self.blocks), self.causal)
@@ -290,7 +301,7 @@ class TransformerModel(nn.Module):
         return Answers(logits, weights if need_weights else None)
 
     def spec(self) -> dict[str, Any]:
-        """Return what the model is, without its weights, as plain JSON; `of_spec` builds it again.
+        """Return a description of the model without weights, as plain JSON, for `of_spec`.
 
         Raises:
             TypeError: a part that isn't attnlib's own, has hooks, or was changed since it was made.
@@ -312,20 +323,19 @@ class TransformerModel(nn.Module):
         """Build the model that `spec` describes, with new weights.
 
         Raises:
-            TypeError, ValueError: a description with other names in it than `spec` writes, or with
-                values that no such model can have.
+            TypeError, ValueError: other names than `spec` writes, or values that no model can have.
         """
         return TransformerModel(**parts.model_options(spec, {"device": device, "dtype": dtype}))
 
     def extra_repr(self) -> str:
-        """Say what isn't seen in the parts when the model is printed."""
+        """Say when the model is printed what its parts don't show."""
         return f"causal={self.causal}"
 
 
 def _positions(
     kind: Positions, length: int, d: int, std: float, options: Mapping[str, Any]
 ) -> LearnedPositions | SinusoidalPositions | None:
-    """Make what is added to the embeddings of tokens."""
+    """Make the module that adds positions to embeddings, if any."""
     if kind not in ("learned", "sinusoidal", None):
         hint = ": blocks have them, so give MultiHeadAttention(rotary=...)" * (kind == "rotary")
         raise ValueError(f'positions must be "learned", "sinusoidal" or None, got {kind!r}{hint}')
@@ -335,10 +345,7 @@ def _positions(
 
 
 def _embedding(number: int, d: int, options: Mapping[str, Any]) -> nn.Embedding:
-    """Make an embedding; nothing is drawn where there is no memory, on the device "meta".
-
-    torch would take its compiler for that, whose import costs a second.
-    """
+    """Make an embedding; draw nothing on meta, where torch would import its slow compiler."""
     weight = torch.empty(number, d, **options)
     if weight.is_meta:
         return nn.Embedding.from_pretrained(weight, freeze=False)

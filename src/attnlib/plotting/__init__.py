@@ -1,8 +1,8 @@
 """Matplotlib figures: heads as heatmaps, matrices, curves.
 
-Every `plot_...` returns a `matplotlib.figure.Figure` that pyplot does not know of, so a notebook
-cell shows it once, when it is the cell's last expression. A notebook then keeps a second drawing
-beside it, for phones.
+Every `plot_...` returns a `matplotlib.figure.Figure` that isn't registered with pyplot, so a
+notebook shows it once, as the last expression of a cell. The notebook also stores a narrow copy for
+phones.
 """
 
 from importlib.util import find_spec
@@ -10,7 +10,7 @@ from importlib.util import find_spec
 if find_spec("matplotlib") is None:
     raise ImportError("attnlib.plotting needs matplotlib: pip install 'attnlib[plotting]'")
 
-# `plot_x` is in x.py. What illustrates a single lesson is in attncourse.lessons.lNN.figures.
+# `plot_x` is in x.py; figures of single lessons are in attncourse.lessons.lNN.figures.
 from attnlib.plotting.beside import plot_beside
 from attnlib.plotting.head_atlas import plot_head_atlas
 from attnlib.plotting.heads import plot_heads

@@ -1,8 +1,8 @@
-"""Captions in JupyterLab: below each figure what its cell says of it.
+"""Captions below figures in JupyterLab.
 
-On the site a caption is an option of the cell, in its metadata. JupyterLab shows none of it, and a
-caption says whether a map is random, hand-built or trained. So the kernel looks them up in the file
-that is open there. A downloaded notebook has its captions as text, and no such options.
+A caption says whether a map is random, hand-built or trained. It is an option in the metadata of
+its cell, which the site shows and JupyterLab doesn't. So the kernel reads the captions from the
+file that is open there. Downloaded notebooks have their captions as text instead.
 """
 
 import os
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
-OPEN_FILE = "JPY_SESSION_NAME"  # a Jupyter server tells the kernel which file it was started for
+OPEN_FILE = "JPY_SESSION_NAME"  # set by a Jupyter server to the file that it started a kernel for
 
 
 def open_file() -> Path | None:
-    """Return the notebook that this kernel was started for; None if there is none to be read."""
+    """Return the notebook that this kernel was started for, or None if there is no such file."""
     name = Path(os.environ.get(OPEN_FILE, "")).name  # a kernel starts in the folder of its file
     path = Path.cwd() / name
     return path if name and path.is_file() else None
@@ -25,9 +25,9 @@ def open_file() -> Path | None:
 
 @lru_cache(maxsize=1)
 def captions_in(path: Path, changed: float) -> dict[str, str]:
-    """Return {code: caption} of the cells of a notebook that was changed at this time."""
+    """Return {code: caption} of a notebook's cells; `changed`, its time, makes the cache fresh."""
     try:
-        import jupytext  # type: ignore[import-untyped]  # which opened a lesson's text
+        import jupytext  # type: ignore[import-untyped]  # JupyterLab opens lessons with it
     except ImportError:
         return {}
     figures = {
@@ -55,6 +55,6 @@ def show_caption(result: "ExecutionResult") -> None:
 
 
 def show_captions(shell: "InteractiveShell") -> None:
-    """Have each figure followed by its caption, where a Jupyter server has its file open."""
+    """Show each figure's caption after it, if a Jupyter server started this kernel for a file."""
     if open_file() and show_caption not in shell.events.callbacks["post_run_cell"]:
         shell.events.register("post_run_cell", show_caption)

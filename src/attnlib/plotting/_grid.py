@@ -1,4 +1,4 @@
-"""How the maps of several heads are laid out on a page."""
+"""The layout of the maps of several heads."""
 
 import math
 from collections.abc import Sequence
@@ -26,55 +26,45 @@ from attnlib.plotting.text import LETTER, longest, title_lines
 
 LARGEST_CELL = 0.62  # inches; a small example shouldn't fill the page
 USUAL_COLUMNS = 4  # more are crowded
-SMALLEST_NUMBERED_CELL = 0.34  # inches; a number needs that much
+SMALLEST_NUMBERED_CELL = 0.34  # inches; on a page smaller cells get no numbers
 WEIGHT_LETTERS = 4  # as in 0.25
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Maps of heads in lines of several, all sizes in inches.
-
-    Attributes:
-        heads, columns: how many maps there are, and how many stand in a line.
-        width: how much of the figure's width the maps share.
-        cell: how wide a cell is.
-        row: how tall it is.
-        height: how tall the figure is, without a legend below.
-        labels: how wide the labels of the rows are.
-        numbers: whether each cell has room for a number.
-    """
+    """Maps of heads in lines of several; sizes are in inches."""
 
     heads: int
-    columns: int
-    width: float
-    cell: float
-    row: float
-    height: float
-    labels: float
-    numbers: bool
+    columns: int  # maps in a line
+    width: float  # of all maps of a line
+    cell: float  # width of a cell
+    row: float  # height of a cell
+    height: float  # of the figure, without a legend below
+    labels: float  # width of the labels of rows
+    numbers: bool  # whether numbers are written into the cells
 
     @property
     def lines(self) -> int:
-        """How many lines of maps there are."""
+        """The number of lines of maps."""
         return math.ceil(self.heads / self.columns)
 
     @property
     def crowded(self) -> bool:
-        """Whether there is no room for labels below every map, nor for titles of the usual size."""
+        """Whether maps are too narrow for labels below each one and for titles of usual size."""
         return self.columns > USUAL_COLUMNS
 
     @property
     def left(self) -> float:
-        """How much of a cell is left where long labels of rows take room from the maps."""
+        """The share of a cell's size that long labels of rows leave."""
         return 1 if on_phone() else min(1, (text_width() - 0.9 - self.labels) / self.width)
 
     @property
     def panel(self) -> float:
-        """How wide a map and its share of the gaps are."""
+        """The width of a map and its share of the gaps."""
         return self.left * self.width / self.columns
 
     def has_key_labels(self, head: int) -> bool:
-        """Return whether the keys of a map are labelled; in a crowd only the lowest maps are."""
+        """Return whether a map's keys are labeled; in a crowded grid only the lowest maps' are."""
         return not self.crowded or head + self.columns >= self.heads
 
 
@@ -87,15 +77,9 @@ def grid_of(
     columns: int | None,
     numbers: bool | None,
 ) -> Grid:
-    """Return how to lay out `plot_heads`, or raise ValueError if a page can't hold it.
+    """Lay out maps [h, T_q, T_k] for `plot_heads`, or raise ValueError if they don't fit.
 
-    Args:
-        weights: as they came, for the error.
-        maps: [h, T_q, T_k].
-        titles: one a map.
-        tokens, key_tokens: labels as `label_of` makes them, or None.
-        columns: maps a line, or None for what suits their number and shape.
-        numbers: whether to write numbers into the cells, or None for where a page has room.
+    Tokens are labels made by `label_of`. The weights as they came are for the error.
     """
     heads, T_q, T_k = maps.shape
     labels = LETTER * longest(tokens or [""])
@@ -116,7 +100,7 @@ def grid_of(
         grid = laid_out(columns)
         if numbers and number_size(min(grid.cell, grid.row), WEIGHT_LETTERS) is None:
             return False
-        if (tokens or key_tokens) and grid.cell < LABEL_LINE:  # alone a map has room for each label
+        if (tokens or key_tokens) and grid.cell < LABEL_LINE:  # labels need a line of their own
             return False
         return grid.panel >= PHONE_PANEL and titles_fit(titles, grid.panel)
 
@@ -146,12 +130,12 @@ def grid_of(
 
 
 def _width(columns: int, labels: float) -> float:
-    """Inches for the maps of a line; labels and, on a page, the legend take the rest."""
+    """Return the width of a line's maps; labels and, on a page, the legend take the rest."""
     if on_phone():
         return text_width() - 0.35 - labels - 0.1 * (columns - 1)
     return text_width() - 1.4
 
 
 def _label_height(labels: Sequence[str], cell: float) -> float:
-    """Inches that the columns' labels need below a line of maps."""
+    """Return the height of the keys' labels below a line of maps."""
     return 0.15 + (LETTER * longest(labels) if stand_upright(labels, cell) else 0.1)

@@ -1,4 +1,4 @@
-"""Long maps as they come from `attnlib.heatmap`, checked before they are drawn."""
+"""Checked maps of `attnlib.heatmap`, ready to be drawn."""
 
 import math
 from dataclasses import dataclass
@@ -13,30 +13,23 @@ from attnlib.weight_checks import tolerance_of
 
 @dataclass(frozen=True)
 class LongMaps:
-    """Maps of one size, and what is known of their cells.
+    """Maps of one size."""
 
-    Attributes:
-        shares: shares of attention [h, n, m], float64 on the CPU.
-        rows, keys: the tokens that the cells stand for, ceil(len / n) and ceil(len / m) a cell.
-        fully_masked: rows of cells whose queries may look nowhere [h, n].
-        causal: whether attention is.
-    """
-
-    shares: Tensor
-    rows: range
-    keys: range
-    fully_masked: Tensor
+    shares: Tensor  # of attention, [h, n, m], float64 on the CPU
+    rows: range  # tokens, ceil(len / n) in a cell
+    keys: range  # tokens, ceil(len / m) in a cell
+    fully_masked: Tensor  # [h, n], whether a row's queries may look nowhere
     causal: bool
 
     @property
     def cell(self) -> tuple[int, int]:
-        """Queries and keys of a cell; the last ones may hold fewer."""
+        """The numbers of queries and keys in a cell; the last cells may have fewer."""
         n, m = self.shares.shape[1:]
         return math.ceil(len(self.rows) / n), math.ceil(len(self.keys) / m)
 
     @property
     def causally_masked(self) -> Tensor:
-        """Cells [n, m] whose keys all come after their queries, if attention is causal."""
+        """Whether all keys of a cell come after its queries and attention is causal, [n, m]."""
         (n, m), (height, width) = self.shares.shape[1:], self.cell
         last_query = self.rows.start + height * torch.arange(1, n + 1) - 1
         first_key = self.keys.start + width * torch.arange(m)
@@ -47,19 +40,16 @@ def require_long_maps(
     name: str, maps: Tensor, rows: range, keys: range, *, prefix: str = "", window: bool,
     causal: bool,
 ) -> LongMaps:  # fmt: skip
-    """Return maps ready to be drawn, or raise TypeError or ValueError if they can't be.
+    """Return maps ready to be drawn, or raise TypeError or ValueError.
 
-    Args:
-        name: what the caller's argument is called.
-        maps, rows, keys, window, causal: as for `attnlib.plotting.plot_long_heads`.
-        prefix: what the caller's "rows" and "keys" begin with.
+    Maps are the caller's argument `name`; rows and keys are called so after `prefix`.
     """
     require_flag("window", window)
     require_flag("causal", causal)
     shares = _require_shares(name, maps, window)
     for axis, tokens, cells in (("rows", rows, shares.shape[1]), ("keys", keys, shares.shape[2])):
         _require_cells(prefix + axis, tokens, cells, window)
-    # A query without any weight in a window may still look elsewhere.
+    # A query without weight in a window may look elsewhere.
     fully_masked = (shares.sum(-1) == 0) & (not window)
     found = LongMaps(shares, rows, keys, fully_masked, causal)
     wrong = (found.causally_masked & (shares != 0)).nonzero().tolist()
@@ -101,7 +91,7 @@ def _require_shares(name: str, maps: Tensor, window: bool) -> Tensor:
 
 
 def _require_cells(name: str, tokens: range, cells: int, window: bool) -> None:
-    """Raise unless `tokens` are what a map of so many cells stands for."""
+    """Raise unless so many cells can hold `tokens`."""
     require_range(name, tokens)
     size = 1 if window else math.ceil(len(tokens) / cells)
     expected = math.ceil(len(tokens) / size)

@@ -27,10 +27,10 @@ def plot_beside(
 
     Args:
         right: weights [T_q, T_k].
-        broken: numbers [rows, columns], whatever they are but infinite.
-        tokens: T labels of rows and columns, where a map has as many.
-        mask: boolean [T_q, T_k], True = may look. Where `plot_heads` draws, looks that it forbids
-            are left blank; a broken map shows those that have weight all the same.
+        broken: any numbers [rows, columns] but infinite ones.
+        tokens: labels of the rows and columns of each map that has as many.
+        mask: boolean [T_q, T_k], True = may look. `plot_heads` leaves forbidden looks blank, but
+            shows those of the broken map that have weight.
 
     Raises:
         TypeError, ValueError: not floating point tensors of two dimensions, tokens that fit no
@@ -69,7 +69,7 @@ def plot_beside(
 
 
 def _checked_mask(mask: Tensor, right: Tensor) -> Tensor:
-    """Return a mask on the CPU, or raise unless it is a boolean one of the right map's shape."""
+    """Return a mask on the CPU, or raise unless it is boolean and has the right map's shape."""
     require_drawable("mask", mask)
     require_boolean_mask("mask", mask, mask.device)
     if mask.shape != right.shape:
@@ -89,7 +89,7 @@ def _is_attention(maps: Tensor) -> bool:
 
 
 def _fitting(tokens: Sequence[str] | None, *counts: int) -> Sequence[str] | None:
-    """Return the tokens if there are as many as one of `counts`."""
+    """Return the tokens if their number is one of `counts`."""
     return tokens if tokens and len(tokens) in counts else None
 
 

@@ -1,4 +1,4 @@
-"""What heatmaps of every kind share: numbers in cells, token labels, arrows between panels."""
+"""Parts of all heatmaps: numbers in cells, token labels, legends, arrows between panels."""
 
 import math
 from collections.abc import Sequence
@@ -28,13 +28,11 @@ def write_numbers(
 ) -> None:
     """Write each value but NaN into its cell, dark on light cells and light on dark ones.
 
-    Nothing is written where there is no room: a number would be too small to be read.
-
-    Args:
-        cell: width of a cell in inches, or its height if less; it decides the numbers' size.
+    A cell's smaller side, `cell` inches, decides the size of the numbers. Nothing is written if
+    they would be too small to read.
     """
     if number_size(cell, 1) is None:
-        return  # before so many numbers are turned into text
+        return  # before formatting very many numbers
     size = number_size(cell, longest_number(values, pattern))
     if size is None:
         return
@@ -46,7 +44,7 @@ def write_numbers(
 
 
 def longest_number(values: Tensor, pattern: str) -> int:
-    """Return how many letters the longest of the values has; NaN isn't written."""
+    """Return how many letters the longest of the values but NaN has."""
     numbers = values[~values.isnan()].tolist()
     return max([1, *(len(pattern.format(value)) for value in numbers)])
 
@@ -54,7 +52,7 @@ def longest_number(values: Tensor, pattern: str) -> int:
 def number_size(cell: float, letters: int) -> float | None:
     """Return the size in points of numbers in cells of `cell` inches; None if too small to read."""
     tallest, smallest = (36, SMALLEST_TEXT) if on_phone() else (19, SMALLEST_NUMBER)
-    # A digit is 0.6 of its size wide; a tenth of the cell stays between one number and the next.
+    # A digit is 0.6 of its size wide; a tenth of the cell stays free between numbers.
     size = min(8.0, tallest * cell, 108 * cell / letters)
     return size if size >= smallest else None
 
@@ -62,15 +60,10 @@ def number_size(cell: float, letters: int) -> float | None:
 def label_axis(
     axis: Axis, labels: Sequence[str] | None, count: int, cell: float = math.inf
 ) -> None:
-    """Label the `count` cells along an axis, or leave it bare.
+    """Write labels, made by `label_of`, along an axis of `count` cells, or leave the axis bare.
 
-    Where there is no room for all labels, every second, third, ... cell has one, beginning with the
-    first, and a tick to show which cell it belongs to.
-
-    Args:
-        labels: as `label_of` makes them.
-        cell: size of a cell along the axis in inches; labels below cells that are too narrow stand
-            upright.
+    `cell` is a cell's size along the axis in inches. If there is no room for all labels, every
+    second, third, ... cell has one, with a tick. Below narrow cells labels stand upright.
     """
     axis.set_tick_params(length=0)
     if labels is None:
@@ -97,8 +90,8 @@ def stand_upright(labels: Sequence[str], cell: float) -> bool:
 def text_color_on(color: tuple[float, ...]) -> str:
     """Return near-black or near-white, whichever reads better on a cell of this color.
 
-    These two aren't in the palette on purpose: a cell keeps its color in the dark copy of a
-    figure, so its number must keep its color too.
+    These two aren't in the palette, because numbers keep their color in a figure's dark copy, as
+    their cells do.
     """
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -116,37 +109,42 @@ def draw_matrix(
     """Draw a matrix that isn't attention on the signed scale, without labels.
 
     Args:
-        cell: width of a cell in inches, which decides the size of the numbers.
+        cell: width of a cell in inches.
         pattern: how to write each number, or None for colors alone.
         row: height of a cell in inches; its width if left out.
     """
     row = cell if row is None else row
-    ax.imshow(
-        matrix.numpy(), cmap=SIGNED_MAP, norm=norm, interpolation="none", aspect=row / cell,
-        origin="upper",
-    )  # fmt: skip
+    color_cells(ax, matrix, SIGNED_MAP, norm=norm, aspect=row / cell)
     ax.set_xticks([])
     ax.set_yticks([])
-    ax.spines[:].set_visible(True)
-    ax.spines[:].set_color(palette.LINE)
+    frame(ax)
     if pattern is not None:
         write_numbers(ax, matrix, SIGNED_MAP, norm, pattern, min(row, cell))
 
 
+def color_cells(ax: Axes, values: Tensor, scale: Colormap, **options: Any) -> None:
+    """Draw each value as a cell of its color, the first row on top; options go to `Axes.imshow`."""
+    ax.imshow(values.numpy(), cmap=scale, interpolation="none", origin="upper", **options)
+
+
+def frame(ax: Axes) -> None:
+    """Frame a map with hairlines."""
+    ax.spines[:].set_visible(True)
+    ax.spines[:].set_color(palette.LINE)
+
+
 def short_pattern(matrix: Tensor) -> str:
-    """Return how to write a matrix's numbers: without decimals if they are whole."""
+    """Return the pattern for a matrix's numbers: without decimals if they are whole."""
     return "{:.0f}" if (matrix == matrix.round()).all() else "{:.2f}"
 
 
 def add_color_bar(
     figure: Figure, axes: Any, colors: ScalarMappable, *, shrink: float = 1.0, **options: Any
 ) -> Colorbar:
-    """Show what the colors of maps mean: beside them, or on a phone above them.
+    """Show what the colors of maps mean: beside the maps, or above them on a phone.
 
-    Args:
-        axes: the maps.
-        shrink: the bar's height / theirs, where it stands beside them.
-        options: passed on to `Figure.colorbar`.
+    `shrink` is the bar's height / the maps', where it is beside them; options go to
+    `Figure.colorbar`.
     """
     place = {"location": "top", "shrink": 0.8} if on_phone() else {"shrink": shrink}
     bar = figure.colorbar(colors, ax=axes, aspect=20, pad=0.02, **place, **options)
@@ -155,7 +153,7 @@ def add_color_bar(
 
 
 def meanings_of(*, hatched: bool, blank: bool) -> list[Patch]:
-    """Return a legend's entries for weights without a color, of the kinds that there are."""
+    """Return the legend's entries for weights without a color, of the kinds that occur."""
     meanings = []
     if hatched:
         meanings.append(Patch(label="hatched: may look nowhere", **HATCHED))
@@ -165,7 +163,7 @@ def meanings_of(*, hatched: bool, blank: bool) -> list[Patch]:
 
 
 def add_meanings(figure: Figure, meanings: list[Patch]) -> None:
-    """Say what cells without a color mean: below the maps, or above them on a phone."""
+    """Show what cells without a color mean: below the maps, or above them on a phone."""
     place: Any = "outside upper right" if on_phone() else "outside lower right"
     figure.legend(
         handles=meanings, loc=place, fontsize=9, frameon=False, handleheight=1, handlelength=1.6
@@ -173,11 +171,7 @@ def add_meanings(figure: Figure, meanings: list[Patch]) -> None:
 
 
 def draw_arrow(figure: Figure, start: Axes, end: Axes, *, down: bool = False) -> None:
-    """Draw an arrow from the right side of one panel to the left side of another.
-
-    Args:
-        down: from the lower side of the one to the title of the other instead.
-    """
+    """Draw an arrow from the right of one panel to the left of another, or down to its title."""
     leave, arrive = ((0.5, 0.0), (0.5, 1.0)) if down else ((1.0, 0.5), (0.0, 0.5))
     figure.add_artist(
         ConnectionPatch(

@@ -1,4 +1,4 @@
-"""Refusing what can't be drawn, with an error that names the argument."""
+"""Checks of what is to be drawn."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,6 +12,7 @@ from attnlib.checks import (
     dense_numbers,
     require_floating,
     require_number,
+    require_positive_int,
     require_text,
     shape_of,
 )
@@ -30,18 +31,17 @@ def checked_tensor(
     """Return a tensor's numbers in float64 on the CPU, or raise if they can't be drawn.
 
     Args:
-        name: what the caller's argument is called.
-        value: what came.
-        shape: one word per dimension, "T d" or "n 2": a size, or the letter that stands for one;
-            "..." if any shape will do.
-        integers: whether whole numbers and booleans will do as well.
-        nan, infinity: whether they will do, as the figure leaves their places blank.
-        sizes: the sizes that letters must have, `d=4`; another letter may have any.
+        name: the caller's name of the argument.
+        value: the argument.
+        shape: a word for each dimension, "T d" or "n 2": a size, or a letter for one; "..." for any
+            shape.
+        integers: whether to accept whole numbers and booleans, too.
+        nan, infinity: whether to accept them, as the figure leaves their places blank.
+        sizes: sizes of letters, `d=4`; other letters may have any size.
 
     Raises:
         TypeError: not a tensor, or one of other numbers.
-        ValueError: another shape, no number at all, NaN, or a number beyond float32: what is
-            computed of such numbers couldn't be drawn.
+        ValueError: another shape, no number at all, NaN, or a number beyond float32.
     """
     if not integers:
         require_floating(name, value)
@@ -95,7 +95,7 @@ def checked_labels(name: str, labels: Iterable[str], count: int, each: str) -> l
 
 
 def checked_mapping(name: str, value: Mapping[str, Item], of: str) -> dict[str, Item]:
-    """Return title -> item as a dict, or raise unless it has some, under titles that are texts."""
+    """Return title -> item as a dict, or raise unless it has items and its titles are strings."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a dict, title -> {of}, got {type(value).__name__}")
     if not value:
@@ -103,6 +103,15 @@ def checked_mapping(name: str, value: Mapping[str, Item], of: str) -> dict[str, 
     for title in value:
         require_text(f"each title of {name}", title)
     return dict(value)
+
+
+def require_columns(columns: int, most: int) -> None:
+    """Raise unless from 1 to `most` panels are to stand in a line."""
+    require_positive_int("columns", columns)
+    if columns > most:
+        raise ValueError(
+            f"columns must be at most {most}, got {columns}: panels would be too small"
+        )
 
 
 def checked_tensors(name: str, tensors: Iterable[Tensor], shape: str) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""What every head scores: of several models on every relation, or of one model layer by layer."""
+"""Scores of every head: of several models on every relation, or of one model layer by layer."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,14 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib.checks import require_positive_int, require_text
-from attnlib.plotting.cells import add_color_bar, label_axis, write_numbers
-from attnlib.plotting.checks import checked_labels, checked_mapping, checked_tensor
+from attnlib.checks import require_text
+from attnlib.plotting.cells import add_color_bar, color_cells, label_axis, write_numbers
+from attnlib.plotting.checks import (
+    checked_labels,
+    checked_mapping,
+    checked_tensor,
+    require_columns,
+)
 from attnlib.plotting.page import PHONE_WIDTH, drawn_for_phones, on_phone, text_width
 from attnlib.plotting.room import require_height
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
@@ -27,10 +32,10 @@ from attnlib.plotting.text import (
 )
 
 ROW, LOWEST_ROW = 0.29, 0.07  # inches
-ALL_ROWS = 18.0  # inches; rows get lower where there are more than stand below each other
+ALL_ROWS = 18.0  # inches; more rows than fit in are drawn lower
 MOST_COLUMNS, PHONE_COLUMNS = 6, 2  # panels a line
 SHARES = Normalize(0, 1)
-TITLE_LINE, BELOW = 0.17, 0.42  # inches; the heads' numbers stand below
+TITLE_LINE, BELOW = 0.17, 0.42  # inches; the heads' numbers are below
 
 
 @drawn_for_phones
@@ -43,12 +48,12 @@ def plot_head_atlas(
 ) -> Figure:
     """Draw tables with a column per head, on one scale from 0 to 1.
 
-    A table per model has a line per relation, one per pattern a line per layer.
+    A table of a model has a row per relation, one of a pattern a row per layer.
 
     Args:
         panels: title -> shares from 0 to 1, [rows, heads].
-        rows: what the lines are called.
-        meaning: what the shares are, written at the legend of colors.
+        rows: names of the rows.
+        meaning: what the shares are, for the legend of colors.
         columns: panels a line, at most 6.
 
     Returns:
@@ -65,9 +70,7 @@ def plot_head_atlas(
     for title, shares in shown.items():
         rows = checked_labels("rows", rows, len(shares), f"row of panels[{title!r}]")
     require_text("meaning", meaning)
-    require_positive_int("columns", columns)
-    if columns > MOST_COLUMNS:
-        raise ValueError(f"columns must be at most {MOST_COLUMNS}, got {columns}")
+    require_columns(columns, MOST_COLUMNS)
     labels = [label_of(row, PHONE_WIDTH / 2) for row in rows]
     columns = min(columns, len(shown), PHONE_COLUMNS if on_phone() else columns)
     room = text_width() - LETTER * longest(labels) - (0.2 if on_phone() else 0.8)
@@ -102,16 +105,9 @@ def _checked_shares(name: str, value: Tensor) -> Tensor:
 
 
 def _draw_table(ax: Axes, shares: Tensor, cell: float, row: float) -> None:
-    """Draw shares [rows, heads], and number the heads in their colors, those that have room."""
-    ax.imshow(
-        shares.numpy(),
-        cmap=WEIGHT_MAP,
-        norm=SHARES,
-        interpolation="none",
-        aspect="auto",
-        origin="upper",
-    )
-    if not on_phone():  # there a number wouldn't fit into its cell
+    """Draw shares [rows, heads], and number the heads that have room in their colors."""
+    color_cells(ax, shares, WEIGHT_MAP, norm=SHARES, aspect="auto")
+    if not on_phone():  # where numbers wouldn't fit into their cells
         write_numbers(ax, shares, WEIGHT_MAP, SHARES, "{:.2f}", min(1.3 * cell, row))
     number = LETTER * (len(str(shares.shape[1])) + 0.6)  # inches
     heads = range(0, shares.shape[1], math.ceil(number / cell))

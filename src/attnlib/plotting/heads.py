@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
@@ -10,11 +9,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib.checks import require_drawable, require_flag, require_positive_int
+from attnlib.checks import require_drawable, require_flag
 from attnlib.masks import combine_masks
 from attnlib.plotting._grid import grid_of
-from attnlib.plotting.cells import add_color_bar, add_meanings, meanings_of
-from attnlib.plotting.checks import checked_labels
+from attnlib.plotting.cells import add_color_bar, add_meanings, frame, meanings_of
+from attnlib.plotting.checks import checked_labels, require_columns
 from attnlib.plotting.page import drawn_for_phones
 from attnlib.plotting.room import line_gap
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
@@ -22,7 +21,7 @@ from attnlib.plotting.text import label_of, set_title
 from attnlib.plotting.weights import LEGEND_LINE, draw_weights, one_map_per_head, titles_of_heads
 from attnlib.weight_checks import require_attention
 
-MOST_COLUMNS = 24  # a map would be too small to be seen
+MOST_COLUMNS = 24  # maps a line; more would be too small to be seen
 
 
 @drawn_for_phones
@@ -40,9 +39,9 @@ def plot_heads(
     """Draw the weights of one or several heads as heatmaps on one scale from 0 to 1.
 
     Rows are queries (who looks), columns are keys (what is looked at). A query that may look
-    nowhere is hatched. With a `mask`, looks that it forbids are left blank, so that "may not look"
-    can be told from a weight that happens to be small. Labels for which there is no room are left
-    out, all but every second, third, ...; those of many heads stand below the lowest line alone.
+    nowhere is hatched. With a `mask`, forbidden looks are left blank, unlike small weights. If
+    there is no room for all labels, every second, third, ... is written; keys of many heads are
+    labeled only below the lowest line.
 
     Args:
         weights: [T_q, T_k], [h, T_q, T_k] or [1, h, T_q, T_k].
@@ -51,8 +50,8 @@ def plot_heads(
         titles: one title a map; "head 1", "head 2", ... if left out.
         colors_of: for each map the head (0-based) whose color its title takes, or None for a map
             that is no particular head; 0, 1, 2, ... if left out.
-        numbers: write each weight into its cell; by default where there is room. True writes them
-            smaller too, if they can be read at all.
+        numbers: whether to write each weight into its cell. If left out, where there is room for
+            the usual size; if True, in any size that can be read.
         columns: heads a line, at most 24; what suits their number and shape if left out.
         mask: boolean, True = may look: the mask with which the weights were computed. Shapes as in
             `attnlib.masks`, for the one sample that is drawn: [T_q, T_k], [1, T_q, T_k], or 4-D
@@ -63,8 +62,8 @@ def plot_heads(
 
     Raises:
         TypeError, ValueError: weights that aren't attention, labels that don't fit, a mask that
-            forbids a look which has some weight, or heads for which a figure of 24 inches with
-            cells of 1/200 inch is too small.
+            forbids a look with weight, or heads that don't fit into 24 inches with cells of at
+            least 1/200 inch.
     """
     maps = one_map_per_head("weights", require_attention(weights), "T_q, T_k")
     heads, T_q, T_k = maps.shape
@@ -82,7 +81,7 @@ def plot_heads(
     )
     headings = titles_of_heads(heads, titles, colors_of)
     if columns is not None:
-        _require_columns(columns)
+        require_columns(columns, MOST_COLUMNS)
     if numbers is not None:
         require_flag("numbers", numbers)
     texts = [text for text, _ in headings]
@@ -118,24 +117,16 @@ def plot_heads(
         figure, axes, ScalarMappable(Normalize(0, 1), WEIGHT_MAP),
         shrink=min(0.8, 2.0 / figure.get_figheight()), ticks=[0, 0.5, 1], label="weight",
     )  # fmt: skip
-    if any_blank:
-        _frame(axes)
+    if any_blank:  # a frame shows that blank cells belong to their map
+        for ax in axes.flat:
+            frame(ax)
     if meanings:
         add_meanings(figure, meanings)
     return figure
 
 
-def _require_columns(columns: int) -> None:
-    """Raise unless so many maps can stand in a line."""
-    require_positive_int("columns", columns)
-    if columns > MOST_COLUMNS:
-        raise ValueError(
-            f"columns must be at most {MOST_COLUMNS}, got {columns}: maps get too small"
-        )
-
-
 def _blank_where_masked(maps: Tensor, mask: Tensor) -> Tensor:
-    """Return maps [h, T_q, T_k] with NaN where `mask` forbids a look, or raise if it can't be."""
+    """Return maps [h, T_q, T_k] with NaN where `mask` forbids a look, or raise if it had weight."""
     require_drawable("mask", mask)
     allowed = combine_masks((1, *maps.shape), maps.device, mask=mask.cpu())
     assert allowed is not None  # since there is a mask
@@ -149,10 +140,3 @@ def _blank_where_masked(maps: Tensor, mask: Tensor) -> Tensor:
             "computed with another mask, or without one?"
         )
     return maps.masked_fill(~allowed, torch.nan)
-
-
-def _frame(axes: np.ndarray) -> None:
-    """Frame the maps, so that blank cells are seen to belong to them."""
-    for ax in axes.flat:
-        ax.spines[:].set_visible(True)
-        ax.spines[:].set_color(palette.LINE)

@@ -1,4 +1,4 @@
-"""Attention maps of long sequences, or windows out of them, with tokens counted along the sides."""
+"""Attention maps of long sequences and windows of them, with token numbers along the sides."""
 
 import math
 from collections.abc import Sequence
@@ -15,15 +15,22 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.plotting._long_maps import LongMaps, require_long_maps
-from attnlib.plotting.cells import HATCHED, add_color_bar, add_meanings, meanings_of
+from attnlib.plotting.cells import (
+    HATCHED,
+    add_color_bar,
+    add_meanings,
+    color_cells,
+    frame,
+    meanings_of,
+)
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting.room import best_columns, require_height
 from attnlib.plotting.style import WEIGHT_MAP, new_figure
 from attnlib.plotting.text import set_title
 from attnlib.plotting.weights import LEGEND_LINE, titles_of_heads
 
-# Attention that is spread over hundreds of cells leaves little for each. The cube root of 1/256 is
-# 0.16, so that such a map has shades; the legend shows how the colors are spaced.
+# Attention spread over hundreds of cells leaves little for each. The cube root of 1/256 is 0.16, so
+# that such a map has shades; the legend shows how the colors are spaced.
 SHADES = PowerNorm(1 / 3, 0, 1)
 LEGEND_TICKS = [0, 0.001, 0.01, 0.1, 0.5, 1]
 PHONE_TICKS = [0, 0.01, 0.1, 0.5, 1]  # the legend is shorter
@@ -45,28 +52,27 @@ def plot_long_heads(
 ) -> Figure:
     """Draw maps of `attnlib.heatmap`: attention of many tokens in few cells, or a window of it.
 
-    Small weights are spread over more colors than in `plot_heads`, as the legend shows. Queries
-    that may look nowhere are hatched. A window doesn't tell whether a query without any weight in
-    it may look elsewhere, so nothing is hatched there; `plot_window` knows it from the whole map.
+    Small weights have more colors than in `plot_heads`, as the legend shows. Queries that may look
+    nowhere are hatched, but not in a window: a query without weight there may look elsewhere, which
+    only `plot_window` sees.
 
     Args:
         maps: "mass" maps of `attention_heatmap`, or weights of `attention_window`: [n, m],
             [h, n, m] or [1, h, n, m].
-        rows: the tokens that look, from top to bottom: range(T_q) for a whole map.
-        keys: the tokens that are looked at, likewise.
+        rows, keys: the queries and the keys of the maps: range(T_q) and range(T_k) for whole maps.
         titles: one title a map; "head 1", "head 2", ... if left out.
         colors_of: as for `plot_heads`.
-        window: True if maps are weights of `attention_window`, whose rows may sum to less than 1.
-        causal: leave cells blank that lie wholly to the right of what their queries may look at.
+        window: whether maps are weights of `attention_window`, whose rows may sum to less than 1.
+        causal: leave cells blank whose keys all come after their queries.
 
     Returns:
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError: maps that aren't floating point numbers, or ranges that aren't ranges.
-        ValueError: numbers that can't be shares of attention, ranges that aren't the cells'
-            tokens, weight that `causal` forbids, a title too many or too few, more than 4 million
-            cells, or maps that a figure of 24 inches can't hold.
+        TypeError: maps that aren't floating point numbers, or rows or keys that aren't ranges.
+        ValueError: numbers that can't be shares of attention, ranges that don't fit the cells,
+            weight that `causal` forbids, a wrong number of titles, more than 4 million cells, or
+            maps that don't fit into 24 inches.
 
     Example:
         >>> from attnlib.heatmap import attention_heatmap
@@ -102,7 +108,7 @@ def plot_long_heads(
 
 
 def figure_of_maps(lines: int, columns: int, *maps: LongMaps) -> tuple[Figure, np.ndarray]:
-    """Return a figure with room for the tallest of `maps` in each line, and its axes."""
+    """Return a figure with room for the tallest of the maps in each line, and its axes."""
     figure, axes = new_figure(
         height=height_of_maps(lines, columns, *maps),
         nrows=lines, ncols=columns, squeeze=False, gridspec_kw={"wspace": 0.06},
@@ -113,48 +119,45 @@ def figure_of_maps(lines: int, columns: int, *maps: LongMaps) -> tuple[Figure, n
 
 
 def height_of_maps(lines: int, columns: int, *maps: LongMaps) -> float:
-    """Return how tall a figure with room for the tallest of `maps` in each line is, in inches."""
+    """Return the height of such a figure in inches."""
     height = _side(columns) * max(map(proportion, maps)) + 0.55
     above = 0.6 if on_phone() else 0.0  # for the legend of colors
     return lines * height + 0.4 + above + LEGEND_LINE * len(_meanings(*maps))
 
 
 def _side(columns: int) -> float:
-    """Return how wide each map of a line is in inches; ticks and the legend take the rest."""
+    """Return the width of each map of a line in inches; ticks and the legend take the rest."""
     return (text_width() - (0.2 if on_phone() else 1.1)) / columns - 0.55
 
 
 def proportion(maps: LongMaps) -> float:
-    """Return height / width of a map: that of its tokens, unless it would be a mere line."""
+    """Return height / width of a map: that of its tokens, within limits."""
     return min(max(len(maps.rows) / len(maps.keys), FLATTEST), TALLEST)
 
 
 def draw_long_map(ax: Axes, maps: LongMaps, head: int = 0) -> None:
-    """Draw one head's map, hatched where queries look nowhere, blank where keys come later."""
+    """Draw one head's map, hatched where queries may look nowhere, blank where keys come later."""
     fully_masked, (height, width) = maps.fully_masked[head], maps.cell
     hidden = fully_masked[:, None] | maps.causally_masked
     cells = maps.shares[head].masked_fill(hidden, torch.nan)
     top, left = maps.rows.start - 0.5, maps.keys.start - 0.5  # a tick is at the middle of its token
     bottom, right = top + height * cells.shape[0], left + width * cells.shape[1]
-    ax.imshow(
-        cells.numpy(), cmap=WEIGHT_MAP, norm=SHADES, extent=(left, right, bottom, top),
-        interpolation="none", aspect="auto", origin="upper",
-    )  # fmt: skip
+    extent = (left, right, bottom, top)
+    color_cells(ax, cells, WEIGHT_MAP, norm=SHADES, extent=extent, aspect="auto")
     for first, stop in _runs(fully_masked):
         place = (left, top + height * first)
         ax.add_patch(Rectangle(place, right - left, height * (stop - first), lw=0, **HATCHED))
-    # The last cells may be smaller than the others: the axes end before the image does.
+    # The last cells may be smaller than the others, so the axes end before the image.
     ax.set(xlim=(left, maps.keys.stop - 0.5), ylim=(maps.rows.stop - 0.5, top))
     ax.set_box_aspect(proportion(maps))
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10], integer=True))
         axis.set_major_formatter("{x:,.0f}")
-    ax.spines[:].set_visible(True)
-    ax.spines[:].set_color(palette.LINE)
+    frame(ax)
 
 
 def add_legends(figure: Figure, axes: np.ndarray, *maps: LongMaps) -> None:
-    """Show how the colors are spaced, and say what hatching and blank cells mean where some are."""
+    """Show the scale of colors, and what hatched and blank cells mean if there are some."""
     ticks = PHONE_TICKS if on_phone() else LEGEND_TICKS
     add_color_bar(
         figure, axes, ScalarMappable(SHADES, WEIGHT_MAP),
@@ -166,7 +169,6 @@ def add_legends(figure: Figure, axes: np.ndarray, *maps: LongMaps) -> None:
 
 
 def _meanings(*maps: LongMaps) -> list[Patch]:
-    """Return a legend's entries for what these maps show without a color."""
     return meanings_of(
         hatched=any(bool(m.fully_masked.any()) for m in maps),
         blank=any(bool(m.causally_masked.any()) for m in maps),
@@ -174,6 +176,6 @@ def _meanings(*maps: LongMaps) -> list[Patch]:
 
 
 def _runs(flags: Tensor) -> list[tuple[int, int]]:
-    """Return where runs of True begin and end: one patch hatches many rows without seams."""
+    """Return where runs of True begin and end, so that one patch hatches a run without seams."""
     changes = torch.nn.functional.pad(flags.int(), (1, 1)).diff().nonzero()[:, 0].tolist()
     return list(zip(changes[::2], changes[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""Tensors that are not attention, as matrices with their numbers."""
+"""Tensors that aren't attention, as matrices with their numbers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,7 +33,7 @@ from attnlib.plotting.style import SIGNED_MAP, new_figure, signed_norm
 from attnlib.plotting.text import LETTER, label_of, longest, set_title, title_lines
 
 MOST_COLUMNS = 8  # matrices a line; labels and titles need that much room
-BAR = 0.6  # inches; the room of a legend of colors
+BAR = 0.6  # inches for a legend of colors
 Matrices = Sequence[tuple[str, Tensor]]  # with their titles
 
 
@@ -49,15 +49,15 @@ def plot_matrices(
 ) -> Figure:
     """Draw named matrices side by side on one signed scale (0 is the pale middle).
 
-    Where no number is written, a legend says what the colors mean. NaN is left blank. For attention
-    weights use `plot_heads`, which checks that they are attention.
+    If no number is written, a legend shows what the colors mean. NaN is left blank. For attention
+    weights use `plot_heads`, which checks them.
 
     Args:
         matrices: title -> tensor [rows, columns].
         row_labels: labels of the rows, for every matrix with that many rows.
         column_labels: labels of the columns, for every matrix with that many columns.
-        numbers: how to write each number, where there is room for it, or None for colors alone.
-        columns: matrices a line, at most 8; as many as there are room for if left out.
+        numbers: pattern of the numbers, written where there is room, or None for colors alone.
+        columns: matrices a line, at most 8; as many as there is room for if left out.
         limit: the value at both ends of the scale; the largest magnitude if left out.
 
     Returns:
@@ -65,8 +65,8 @@ def plot_matrices(
 
     Raises:
         TypeError, ValueError: something that isn't a tensor of two dimensions, or holds infinity;
-            labels that fit no matrix; numbers that isn't a pattern; a limit or columns below 1;
-            matrices for which a figure of 24 inches with cells of 1/200 inch is too small.
+            labels that fit no matrix; numbers that isn't a pattern; columns below 1; a limit that
+            isn't above 0; matrices that don't fit into 24 inches with cells of at least 1/200 inch.
     """
     shown = [
         (title, checked_tensor(f"matrices[{title!r}]", m, "rows columns", integers=True, nan=True))
@@ -105,7 +105,7 @@ def plot_matrices(
     heights = [max(len(m) * row_height(len(m), tallest) for _, m in line) for line in lines]
     height = len(lines) * (below + line_gap()) + sum(heights)
     if on_phone() and numbers is None:
-        height += BAR  # the legend stands above
+        height += BAR  # the legend is above
     require_height("matrices", height, way)
     figure, axes = new_figure(
         height=height, gap=line_gap(), nrows=len(lines), ncols=columns, squeeze=False,
@@ -131,7 +131,7 @@ def plot_matrices(
 
 
 def _add_scale(figure: Figure, axes: np.ndarray, norm: Normalize, drawn: Sequence[Tensor]) -> None:
-    """Say what the colors mean; the half below zero is left out where nothing is below it."""
+    """Add a legend of the colors, without the half below zero if no number is there."""
     assert norm.vmin is not None and norm.vmax is not None  # signed_norm has both
     lowest = norm.vmin if any((m < 0).any() for m in drawn) else 0.0
     ticks = [*({lowest, 0.0}), norm.vmax]
@@ -143,13 +143,13 @@ def _add_scale(figure: Figure, axes: np.ndarray, norm: Normalize, drawn: Sequenc
 
 
 def _label_room(columns: int) -> float:
-    """Inches for a label with so many matrices in a line; on a phone a lone one leaves more."""
+    """Return the room for a label, in inches; on a phone a single matrix leaves more."""
     part = 2.5 if on_phone() and columns == 1 else 4
     return max(0.6, text_width() / columns / part)
 
 
 def _widths(shown: Matrices, columns: int) -> list[int]:
-    """Return how many cells wide each column of matrices is."""
+    """Return the width of each column of matrices in cells."""
     return [max(m.shape[1] for _, m in shown[i::columns]) for i in range(columns)]
 
 
@@ -158,9 +158,8 @@ def _sizes(
 ) -> tuple[float, float]:
     """Return how wide a cell and a title may be, in inches.
 
-    Args:
-        widths: of the matrices that stand side by side, in cells.
-        beside: what a legend takes there; on a phone it stands above.
+    `widths` are those of matrices side by side, in cells; `beside` is the room for a legend there,
+    which a phone shows above.
     """
     if not on_phone():
         width = text_width() - beside
@@ -174,10 +173,9 @@ def _sizes(
 def _phone_columns(
     usual: int, shown: Matrices, row_labels: Sequence[str] | None, numbers: str | None
 ) -> int:
-    """Return how many matrices stand in a line on a phone.
+    """Return how many matrices to put in a line on a phone.
 
-    Numbers that a page shows must have room there too, and what stands in one line of several
-    mustn't be torn apart.
+    Numbers that a page shows must have room there, too, and full lines of a page must stay whole.
     """
     letters = 1
 
@@ -195,7 +193,7 @@ def _phone_columns(
     with layout_for(phone=False):
         cell, _ = sizes(usual)
         numbered = numbers is not None and number_size(cell, letters) is not None
-        if numbers is not None and numbered:  # not of matrices of millions
+        if numbers is not None and numbered:  # never for millions of numbers
             letters = max(longest_number(m, numbers) for _, m in shown)
             numbered = number_size(cell, letters) is not None
     return phone_columns(usual, fits)

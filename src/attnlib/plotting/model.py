@@ -1,4 +1,4 @@
-"""The whole model in one picture, in which each lesson lights up its part."""
+"""The whole model in one picture; each lesson lights up its part."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ PARTS = (
 LIT_COLOR = palette.KEY_COLOR  # as the widgets' controls
 LABEL = 9.0  # points
 
-# Inches. A phone shows the whole picture, with labels as large as on a wide screen.
+# Inches. A phone shows the same picture.
 WIDTH, HEIGHT = 2.98, 2.27
 LINES = (2.12, 1.49, 0.88, 0.24)  # heights of the four lines
 HALF = 0.135  # half the height of a box
 RING = 0.085  # radius of a "+"
 SKIP = 0.2  # from a line up to its skip
-TURN = 0.37  # from a line up to where the stream comes back from the line before
-START = 0.1  # where the stream begins a line
-INPUT_SUM, SUM = 1.83, 2.53  # where positions are added; where a sub-layer's result is
-NORM, SECOND = (0.22, 0.67), 0.8  # from left to right; where the line's next box begins
-HEADS, HEAD = (1.54, 1.67, 1.8), 0.1  # where three heads begin; their size
-FRAME = (0.0, 2.7), (0.68, 1.78)  # what is repeated, from left to right and from below
+TURN = 0.37  # from a line up to where the stream comes back from the line above
+START = 0.1  # x where the stream begins a line
+INPUT_SUM, SUM = 1.83, 2.53  # x where positions and where a sub-layer's result are added
+NORM, SECOND = (0.22, 0.67), 0.8  # left and right of a norm; left of the line's next box
+HEADS, HEAD = (1.54, 1.67, 1.8), 0.1  # left of three heads; their size
+FRAME = (0.0, 2.7), (0.68, 1.78)  # left and right, bottom and top of the repeated block
 
 Pair = tuple[float, float]
 
@@ -39,19 +39,19 @@ Pair = tuple[float, float]
 def plot_model(lit: Iterable[str] = ()) -> Figure:
     """Draw a language model from its tokens to the next word, with some of its parts lit.
 
-    It is a pre-norm decoder, as GPT-2 is. The stream runs from left to right and goes on in the
-    next line; a "+" adds what two lines bring; the block in the frame comes L times.
+    It is a pre-norm decoder, like GPT-2. The stream runs from left to right and continues in the
+    next line; a "+" adds two lines; the block in the frame comes L times.
 
     Args:
         lit: names of parts: "tokens", "embeddings", "positions", "norm" (all three), "head" (one
-            of those in the attention), "attention", "residual" (both skips and where they are
-            added), "feed-forward", "blocks" (the frame), "readout". The others are pale.
+            head of the attention), "attention", "residual" (both skips and sums), "feed-forward",
+            "blocks" (the frame), "readout". The others are pale.
 
     Returns:
         A figure that a phone shows whole; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: a single string, or what is no part's name.
+        TypeError, ValueError: a single string, or an unknown name.
     """
     parts = _checked_parts(lit)
     figure, ax = new_figure(WIDTH, HEIGHT)
@@ -91,25 +91,25 @@ def _checked_parts(lit: Iterable[str]) -> list[str]:
 
 @dataclass
 class _Pen:
-    """Draws pieces of the picture: lit if the part that they belong to is, pale if it isn't."""
+    """Draws pieces of the picture, lit if their part is."""
 
     ax: Axes
     lit: list[str]
 
     def style(self, part: str) -> dict[str, Any]:
-        """Return how a part's lines look; the part "" is never lit."""
+        """Return the style of a part's lines; the part "" is never lit."""
         lit = part in self.lit
         return {"color": LIT_COLOR if lit else palette.MUTED, "linewidth": 1.8 if lit else 0.8}
 
     def label(self, part: str, x: float, y: float, text: str) -> None:
-        """Write a text around a place."""
+        """Write a text centered at a place."""
         color = self.style(part)["color"]
         self.ax.text(x, y - 0.045, text, ha="center", color=color, fontsize=LABEL)
 
     def outline(
         self, part: str, sides: Pair, heights: Pair, *, tint: float = 0.12, dashed: bool = False
     ) -> None:
-        """Draw a box without its name; `tint` is how much of the color fills it when it is lit."""
+        """Draw a box without its name, filled with the color at opacity `tint` if it is lit."""
         (left, right), (bottom, top) = sides, heights
         style = self.style(part)
         box = FancyBboxPatch(
@@ -125,7 +125,7 @@ class _Pen:
         self.label(part, sum(sides) / 2, y, part)
 
     def way(self, *places: Pair, part: str = "") -> None:
-        """Draw straight lines from place to place, the last of them with an arrow's head."""
+        """Draw straight lines from place to place, with an arrow's head at the end."""
         style = self.style(part)
         self.ax.plot(*zip(*places, strict=True), **style, solid_joinstyle="miter")
         head = {"arrowstyle": "-|>,head_width=0.15,head_length=0.3", "shrinkA": 0, "shrinkB": 0}
@@ -148,7 +148,7 @@ class _Pen:
 
 
 def _draw_input(pen: _Pen, y: float) -> None:
-    """Draw what a token is, plus where it stands."""
+    """Draw embeddings plus positions."""
     pen.box("tokens", y, (0.0, 0.57))
     pen.way((0.57, y), (0.72, y))
     pen.box("embeddings", y, (0.72, 1.6))
@@ -159,14 +159,14 @@ def _draw_input(pen: _Pen, y: float) -> None:
 
 
 def _draw_sublayer(pen: _Pen, y: float, right: float) -> None:
-    """Draw a skip past a sub-layer that ends at `right`, and where the two are added."""
+    """Draw a skip past a sub-layer that ends at `right`, and their sum."""
     pen.way((START, y + SKIP), (SUM, y + SKIP), (SUM, y + RING), part="residual")
     pen.way((right, y), (SUM - RING, y))
     pen.plus(SUM, y, part="residual")
 
 
 def _draw_attention(pen: _Pen, y: float, right: float) -> None:
-    """Draw the attention with some heads in it; the first stands for one head."""
+    """Draw the attention with three heads in it; "head" lights the first."""
     pen.outline("attention", (SECOND, right), (y - HALF, y + HALF))
     pen.label("attention", (SECOND + HEADS[0]) / 2, y, "attention")
     first = "head" if "head" in pen.lit else "attention"

@@ -1,8 +1,8 @@
-"""What a figure is drawn for: the text of a page, or a phone.
+"""Layouts for a page's text and for phones.
 
-Each `plot_...` describes its layout once. Where that depends on the room there is, it asks here:
-`text_width()` is the width that it may fill, `on_phone()` whether it is drawn to be read on a
-phone. A phone's copy is drawn when somebody looks at the figure, and not before; see `style.py`.
+Each `plot_...` describes its layout once, with `text_width()` for the width that it may fill and
+`on_phone()` where a phone needs something else. The phone's copy of a figure is drawn when the
+figure is shown; see `style.py`.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 TEXT_WIDTH = 7.2  # inches; the width of a page's text column
-# A window of 360 pixels leaves 312 to the text, 3.25 inches; a notebook adds a rim to a figure.
+# A window of 360 pixels leaves 312 for text, 3.25 inches; a notebook adds a margin to figures.
 PHONE_WIDTH = 3.05
-NARROW_ENOUGH = 3.4  # inches; on a phone such a figure still shrinks to the text's width
-SMALLEST_TEXT = 6.75  # points, which are 9 pixels: smaller is not to be read on a phone
+NARROW_ENOUGH = 3.4  # inches; such a figure needs no copy, as a phone shrinks it a little
+SMALLEST_TEXT = 6.75  # points, 9 pixels; smaller text can't be read on a phone
 
 Parameters = ParamSpec("Parameters")
 
@@ -28,17 +28,17 @@ _drawn_by: WeakKeyDictionary[Figure, Callable[[], Figure]] = WeakKeyDictionary()
 
 
 def on_phone() -> bool:
-    """Return whether what is drawn now is drawn for a phone."""
+    """Return whether the current figure is drawn for a phone."""
     return _on_phone.get()
 
 
 def text_width() -> float:
-    """Return how wide a figure may be that is drawn now, in inches."""
+    """Return the width of the current figure in inches."""
     return PHONE_WIDTH if on_phone() else TEXT_WIDTH
 
 
 def drawn_for_phones(plot: Callable[Parameters, Figure]) -> Callable[Parameters, Figure]:
-    """Keep how each figure of a `plot_...` is drawn, so that `phone_copy` can draw it again."""
+    """Remember the call that drew each figure, so that `phone_copy` can draw it again."""
 
     @wraps(plot)
     def keep(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Figure:
@@ -51,9 +51,9 @@ def drawn_for_phones(plot: Callable[Parameters, Figure]) -> Callable[Parameters,
 
 
 def phone_copy(figure: Figure) -> Figure | None:
-    """Return a figure as a phone shows it, or None if it is to be shown as it is.
+    """Return a figure's copy for phones, or None if phones show the figure itself.
 
-    That is one that fits a phone, that no `plot_...` made, or that would get too tall there.
+    They do if it fits, if no `plot_...` made it, or if the copy would be too tall.
     """
     again = _drawn_by.get(figure)
     if again is None or figure.get_figwidth() <= NARROW_ENOUGH:
@@ -61,13 +61,13 @@ def phone_copy(figure: Figure) -> Figure | None:
     with layout_for(phone=True):
         try:
             return again()
-        except ValueError:  # too tall: other faults of the arguments were refused before
+        except ValueError:  # too tall; other faults were refused before
             return None
 
 
 @contextmanager
 def layout_for(*, phone: bool) -> Iterator[None]:
-    """Lay out for a phone, or for a page, what is laid out inside."""
+    """Lay out for a phone, or for a page, within this context."""
     before = _on_phone.set(phone)
     try:
         yield
@@ -76,7 +76,7 @@ def layout_for(*, phone: bool) -> Iterator[None]:
 
 
 def _as_they_are(value: Any) -> Any:
-    """Return arguments as they are now: they may be changed, or used up, before they are drawn."""
+    """Copy arguments, which may be changed or used up before they are drawn again."""
     if isinstance(value, Tensor):
         return value.detach().clone()
     if isinstance(value, Iterator):

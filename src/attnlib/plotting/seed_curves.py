@@ -1,4 +1,4 @@
-"""Measurements as curves: every seed a dot, a line through their medians."""
+"""Measurements as curves: a dot for every seed, a line through their medians."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -9,8 +9,13 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlib import palette
-from attnlib.checks import checked_list, require_flag, require_positive_int, require_text
-from attnlib.plotting.checks import checked_mapping, checked_number, checked_tensor
+from attnlib.checks import checked_list, require_flag, require_text
+from attnlib.plotting.checks import (
+    checked_mapping,
+    checked_number,
+    checked_tensor,
+    require_columns,
+)
 from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting.room import require_height
 from attnlib.plotting.style import new_figure
@@ -24,7 +29,7 @@ from attnlib.plotting.text import (
 )
 
 MARKERS = "osD^vPX*"  # color is never the only difference
-FEW = 8  # so many points stand apart; more make a dense curve
+FEW = 8  # points with markers; more make a dense curve
 MOST_COLUMNS = 6  # panels a line
 DASHES = ["-", "--", "-.", ":", (0, (5, 1.5, 1, 1.5, 1, 1.5))]
 
@@ -41,23 +46,23 @@ def plot_seed_curves(
 ) -> Figure:
     """Draw several measurements over x, one panel each, with every seed shown.
 
-    With at most eight points the horizontal axis is logarithmic, unless they are to stand `even`.
-    NaN and infinity leave a gap.
+    With at most eight points the horizontal axis is logarithmic, unless `even`. NaN and infinity
+    leave a gap.
 
     Args:
-        x: where was measured; N numbers.
+        x: N numbers.
         panels: title of the panel -> {name of the curve: tensor [N, seeds]}.
         x_label: what x is.
         log: titles of the panels whose vertical axis is logarithmic.
-        even: whether x only counts, as the parts of a model do, so that its axis is linear.
+        even: whether x only counts, as for the layers of a model; then its axis is linear.
         columns: panels a line, at most 6.
 
     Returns:
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: something that isn't a tensor [N, seeds], x that can't stand on its
-            axis, an unknown title in log, or more panels than a figure of 24 inches holds.
+        TypeError, ValueError: something that isn't a tensor [N, seeds], x not above 0 on a
+            logarithmic axis, an unknown title in log, or more panels than fit into 24 inches.
     """
     require_flag("even", even)
     places = _checked_places(x, even)
@@ -70,12 +75,10 @@ def plot_seed_curves(
     unknown = [title for title in log if not isinstance(title, str) or title not in drawn]
     if unknown:
         raise ValueError(f"log must hold titles of panels, got {unknown}")
-    require_positive_int("columns", columns)
-    if columns > MOST_COLUMNS:
-        raise ValueError(f"columns must be at most {MOST_COLUMNS}, got {columns}")
+    require_columns(columns, MOST_COLUMNS)
     columns = 1 if on_phone() else columns
     lines = math.ceil(len(drawn) / columns)
-    names = list(next(iter(drawn.values())))  # every panel's, in the same colors
+    names = list(next(iter(drawn.values())))  # of every panel, in the same colors
     abreast = entries_abreast([label_of(name) for name in names])
     below = 0.2 * (math.ceil(len(names) / abreast) - 1)  # inches for further lines of the legend
     height = (2.1 if on_phone() else 2.4) * lines + 0.5 + below
@@ -106,7 +109,7 @@ def plot_seed_curves(
 
 
 def _checked_places(x: Sequence[float], even: bool) -> list[float]:
-    """Return the places of the points, or raise unless they are numbers that the axis can show."""
+    """Return x as numbers, or raise unless its axis can show them."""
     numbers = checked_list("x", x.tolist() if isinstance(x, Tensor | np.ndarray) else x)
     places = [checked_number("each of x", number) for number in numbers]
     if not places:
@@ -131,9 +134,9 @@ def _checked_curves(name: str, curves: Mapping[str, Tensor], points: int) -> dic
 
 
 def _draw_curve(ax: Axes, x: Sequence[float], values: Tensor, number: int) -> None:
-    """Draw the median of values [N, seeds] as a line, and each seed."""
+    """Draw values [N, seeds]: their median as a line, and each seed."""
     color, marker = palette.head_color(number), MARKERS[number % len(MARKERS)]
-    marker = marker if len(x) <= FEW else ""  # a dense curve needs no markers
+    marker = marker if len(x) <= FEW else ""
     ax.plot(
         x, values.median(dim=1).values, label=str(number), color=color, marker=marker,
         markersize=4.5, linestyle=DASHES[number % len(DASHES)], linewidth=1.6,

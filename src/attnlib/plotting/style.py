@@ -1,4 +1,4 @@
-"""How figures look: one set of rcParams, one scale for weights, figures as wide as the text."""
+"""The look of figures: one set of rcParams, one scale for weights, the text's width."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,11 +16,11 @@ from attnlib import palette
 from attnlib.plotting._captions import show_captions
 from attnlib.plotting.page import phone_copy, text_width
 
-TALLEST = 24.0  # inches; what is taller is drawn in parts
+TALLEST = 24.0  # inches; the limit of a figure's height
 
-COURSE_FONT = "DejaVu Sans"  # matplotlib ships it, so every machine draws the same
+COURSE_FONT = "DejaVu Sans"  # comes with matplotlib, so every machine draws the same
 
-STYLE: dict[Any, Any] = {  # newer matplotlibs list the keys in a type, older ones have str
+STYLE: dict[Any, Any] = {  # older matplotlibs take str as keys, newer ones a type of their own
     "figure.facecolor": palette.PAPER,
     "savefig.facecolor": palette.PAPER,
     "axes.facecolor": "none",
@@ -58,9 +58,9 @@ SIGNED_MAP: Colormap = LinearSegmentedColormap.from_list("attnlib_signed", palet
 
 
 def use_course_style() -> None:
-    """Draw every figure from here on in the course's style, in notebooks as SVG with captions.
+    """Draw all later figures in the course's style, in notebooks as SVG with captions.
 
-    Beside the figures of this package goes a copy for phones, as metadata of the output.
+    Figures of this package get a copy for phones, in the metadata of the output.
     """
     matplotlib.rcParams.update(STYLE)
     if find_spec("IPython") is None:
@@ -71,23 +71,23 @@ def use_course_style() -> None:
         show_captions(shell)
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-        # Programs that don't trust a notebook draw no SVG of it.
+        # PNG is for programs that don't trust a notebook and so don't show its SVG.
         set_matplotlib_formats("svg", "png", metadata={"Date": None})
         svg = shell.display_formatter.formatters["image/svg+xml"]
         svg.for_type(Figure, partial(_show_with_phone_copy, svg.for_type(Figure)))
 
 
 def _show_with_phone_copy(show: Callable[[Figure], str], figure: Figure) -> Any:
-    """Return what IPython takes: a figure's SVG, or that and its metadata."""
+    """Return a figure's SVG, with metadata for IPython if there is a copy for phones."""
     narrow = phone_copy(figure)
     return show(figure) if narrow is None else (show(figure), {"narrow": show(narrow)})
 
 
 class SettledLayout(ConstrainedLayoutEngine):
-    """Matplotlib's constrained layout, repeated where it left a title above the figure.
+    """Matplotlib's constrained layout, repeated if it left a title above the figure.
 
-    That happens where square maps are limited by the figure's height and its width alike; a
-    second turn, which begins with the places of the first, sets it right.
+    That happens when both the figure's height and its width limit square maps; a second run starts
+    from the result of the first and corrects it.
     """
 
     def execute(self, fig: Figure) -> None:
@@ -103,14 +103,15 @@ class SettledLayout(ConstrainedLayoutEngine):
 def new_figure(
     width: float | None = None, height: float = 3.0, *, gap: float = 0.0, **subplots: Any
 ) -> tuple[Figure, Any]:
-    """Return a figure in the course's style and its axes, as `Figure.subplots` gives them.
+    """Return a figure in the course's style and its axes, as `Figure.subplots` returns them.
 
-    The figure isn't registered with pyplot: return it as a cell's last expression to show it.
+    The figure isn't registered with pyplot: to show it, make it the last expression of a cell.
 
     Args:
-        width, height: inches; the text's width if left out. A height above 24 is refused.
-        gap: inches by which lines of panels stand further apart than usual; half of it is left
-            above the first and below the last.
+        width: inches; the text's width if left out.
+        height: inches, at most 24.
+        gap: extra inches between lines of panels; half of it goes above the first and below the
+            last line.
         subplots: passed on to `Figure.subplots` (nrows, ncols, sharex, ...).
     """
     if height > TALLEST:

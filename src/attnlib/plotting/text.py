@@ -1,10 +1,11 @@
-r"""Texts that come from outside, such as tokens, written so that they can be read.
+r"""Writing tokens and other texts of the caller so that every character can be read.
 
-Matplotlib would read dollar signs as mathematics, and draw a box for what its font lacks. Here a
-text is drawn in the course's font, what that lacks in other fonts where they are installed, and
-what all of them lack as an escape such as \u4e2d, with a warning.
+Matplotlib would read dollar signs as mathematics, and draw a box for what its font lacks. Here
+characters that the course's font lacks are drawn in other installed fonts, and those that no font
+has as an escape such as \u4e2d, with a warning.
 """
 
+import re
 import textwrap
 import unicodedata
 import warnings
@@ -22,7 +23,7 @@ from matplotlib.legend import Legend
 from attnlib.plotting.page import on_phone, text_width
 from attnlib.plotting.style import COURSE_FONT
 
-# Fonts for other scripts, on Linux, macOS and Windows; beside them every Noto Sans is asked.
+# Fonts for other scripts, on Linux, macOS and Windows; after them every Noto Sans is tried.
 OTHER_FONTS = [
     "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "WenQuanYi Zen Hei",
     "Hiragino Sans GB", "Hiragino Sans", "Apple SD Gothic Neo", "Arial Unicode MS",
@@ -31,27 +32,25 @@ OTHER_FONTS = [
 ]  # fmt: skip
 
 LETTER = 0.075  # inches; about the width of a label's letter
-LONGEST_LABEL = 1.8  # inches; a longer one would leave no room for what it labels
+LONGEST_LABEL = 1.8  # inches; longer ones would leave no room for the maps
 TITLE_LETTER = 0.079  # inches
 MOST_TITLE_LINES = 3
 
-PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥"}
-# What shapes its neighbors and has no picture of its own: joiners and variation selectors.
+PICTURES = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥"})
+PICTURED = re.compile(r"^ +| +\Z|[\n\t]")  # spaces at the ends, line breaks and tabs
+# Joiners and variation selectors, which shape their neighbors and are invisible themselves.
 JOINERS = {"\u200c", "\u200d", *map(chr, range(0xFE00, 0xFE10))}
-# Letters that join, pile up or run from right to left: Hebrew to Myanmar, Khmer and Mongolian.
+# Letters that join, stack or run from right to left: Hebrew to Myanmar, Khmer and Mongolian.
 SHAPED = (range(0x0590, 0x10A0), range(0x1780, 0x18B0))
 
 
 def can_shape() -> bool:
-    """Return whether matplotlib joins letters and turns directions round: since 3.11 it can."""
+    """Return whether matplotlib joins letters and knows directions, as it does since 3.11."""
     return hasattr(ft2font, "__libraqm_version__")
 
 
 def plain_text(text: str) -> str:
-    """Return a text for matplotlib to write, with escapes for what can't be drawn.
-
-    Its dollar signs are text, not mathematics, and its line breaks break lines.
-    """
+    """Escape dollar signs and what can't be drawn, for matplotlib; line breaks break lines."""
     drawn = [*map(_drawable, text)]
     if drawn != [*text]:  # a joiner beside an escape would join a letter of the escape
         drawn = [_escape(c) if c in JOINERS else c for c in drawn]
@@ -59,9 +58,9 @@ def plain_text(text: str) -> str:
 
 
 def font_of(*texts: str) -> dict[str, Any]:
-    """Return the font in which matplotlib is to write these texts, as keywords of a text.
+    """Return the fonts for these texts, as keywords of a matplotlib text.
 
-    Warns of characters that no installed font has, and of letters that can't be joined.
+    Warns about characters that no installed font has, and about letters that can't be joined.
     """
     families = [COURSE_FONT]
     for character in dict.fromkeys("".join(texts)):
@@ -73,23 +72,18 @@ def font_of(*texts: str) -> dict[str, Any]:
 
 
 def label_of(token: str, room: float = LONGEST_LABEL) -> str:
-    """Return a token as a label of at most `room` inches, in which every character is seen.
+    """Return a token as a label of at most `room` inches that shows every character.
 
-    Spaces at its ends, line breaks and tabs have a picture; an accent alone stands on a circle.
+    Spaces at its ends, line breaks and tabs become symbols; a lone accent stands on a circle.
     """
     letters = max(int(room / LETTER), 2)
-    start = len(token) - len(token.lstrip(" "))
-    end = len(token.rstrip(" "))
-    label = "".join(
-        PICTURES[c] if c in PICTURES and (c != " " or not start <= i < end) else c
-        for i, c in enumerate(token)
-    )
+    label = PICTURED.sub(lambda found: found[0].translate(PICTURES), token)
     if label and set(label) <= JOINERS:
         label = "".join(map(_escape, label))
     elif label and unicodedata.category(label[0]).startswith("M"):
         label = "◌" + label
     if _letters(label) > letters:
-        kept = label[: 4 * letters]  # even with three accents a letter
+        kept = label[: 4 * letters]  # enough for three accents on each letter
         while _letters(kept) >= letters:
             kept = kept[:-1]
         label = kept + "…"
@@ -97,17 +91,12 @@ def label_of(token: str, room: float = LONGEST_LABEL) -> str:
 
 
 def longest(labels: Sequence[str]) -> int:
-    """Return the number of letters of the longest label; one of another script may be wide."""
+    """Return the width of the longest label in letters; those of some scripts count twice."""
     return max(map(_letters, labels))
 
 
 def set_title(ax: Axes, title: str, width: float, **style: Any) -> None:
-    """Write a title over a panel, broken into lines where it is wider than the panel.
-
-    Args:
-        width: of the panel, inches.
-        style: passed on to `Axes.set_title`.
-    """
+    """Write a title over a panel of `width` inches, in lines; style goes to `Axes.set_title`."""
     text = "\n".join(title_lines(title, width))
     ax.set_title(plain_text(text), **font_of(text), **style)
 
@@ -125,34 +114,34 @@ def title_lines(title: str, width: float) -> list[str]:
 
 
 def entries_abreast(labels: Sequence[str]) -> int:
-    """Return how many of a legend's entries, with these labels, stand in a line."""
-    mark = 0.65 if on_phone() else 0.7  # inches for the piece of a curve before each label
+    """Return how many entries of a legend, with these labels, fit into a line."""
+    mark = 0.65 if on_phone() else 0.7  # inches for the symbol before each label
     if sum(LETTER * longest([label]) + mark for label in labels) <= text_width():
         return len(labels)
     return max(1, int(text_width() / (LETTER * longest(labels) + mark)))
 
 
 def name_entries(legend: Legend, names: Sequence[str]) -> None:
-    """Write the names of a legend's entries."""
+    """Name the entries of a legend."""
     for entry, name in zip(legend.get_texts(), names, strict=True):
         label = label_of(name)
         entry.set(text=plain_text(label), **font_of(label))
 
 
 def _drawable(character: str) -> str:
-    """Return a character, or an escape if it is not to be seen or no installed font has it."""
+    """Return a character, or an escape if it is invisible or no installed font has it."""
     if character == "\n" or _family_with(character) is not None:
         return character
     return _escape(character)
 
 
 def _escape(character: str) -> str:
-    """Return a character as Python writes it in a string of ASCII."""
+    """Return a character as an escape, as Python's `ascii` writes it."""
     return ascii(character)[1:-1]
 
 
 def _letters(text: str) -> int:
-    """Return how many letters wide a text is when drawn."""
+    """Return the width of a drawn text in letters."""
     width = 0
     for character in text:
         drawn = _drawable(character)
@@ -166,14 +155,14 @@ def _letters(text: str) -> int:
 
 
 def _family_with(character: str) -> str | None:
-    """Return the first installed font that has a character, or None if there is nothing to draw."""
-    return _found_family(character, len(fontManager.ttflist))  # asks anew once there are more fonts
+    """Return the first installed font that has a character, or None if none has it."""
+    return _found_family(character, len(fontManager.ttflist))  # searches again with more fonts
 
 
 @lru_cache(maxsize=4096)
 def _found_family(character: str, _: int) -> str | None:
     if unicodedata.category(character)[0] in "CZ" and character not in {" ", *JOINERS}:
-        return None  # a control, or a space that would be taken for the usual one
+        return None  # invisible, or a space that looks like the usual one
     others = (font.name for font in fontManager.ttflist if font.name.startswith("Noto Sans "))
     families = chain([COURSE_FONT], OTHER_FONTS, others)
     return next((family for family in families if has_character(family, character)), None)
@@ -189,7 +178,7 @@ def has_character(family: str, character: str) -> bool:
 
 
 def _warn_of_unreadable(texts: Sequence[str]) -> None:
-    """Warn of the first of these texts that has a character without a font, or needs shaping."""
+    """Warn about the first text with a character without a font, and the first to be shaped."""
     for text in texts:
         lost = [c for c in text if c.isprintable() and _family_with(c) is None]
         if lost:
@@ -209,5 +198,5 @@ def _warn_of_unreadable(texts: Sequence[str]) -> None:
 
 @cache
 def _warn_once(message: str) -> None:
-    """Warn, but not again for every map: matplotlib makes Python forget what it has said."""
+    """Warn once, not for every map; matplotlib resets Python's own memory of warnings."""
     warnings.warn(message, stacklevel=4)

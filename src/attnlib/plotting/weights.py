@@ -1,4 +1,4 @@
-"""Attention weights: how one head's are drawn."""
+"""Drawing the attention weights of a head."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,17 @@ from torch import Tensor
 
 from attnlib import palette
 from attnlib.checks import require_count, shape_of
-from attnlib.plotting.cells import label_axis, write_numbers
+from attnlib.plotting.cells import color_cells, label_axis, write_numbers
 from attnlib.plotting.checks import checked_items, checked_labels
 from attnlib.plotting.style import WEIGHT_MAP
 
-LEGEND_LINE = 0.28  # inches; the height of a legend below the maps
+LEGEND_LINE = 0.28  # inches; the height of a legend's entry below the maps
 
 
 def one_map_per_head(name: str, maps: Tensor, shape: str) -> Tensor:
-    """Return maps of one head or several as [h, rows, columns], or raise ValueError.
+    """Return one map, [h, ...] or [1, h, ...] as [h, rows, columns], or raise ValueError.
 
-    Args:
-        name: what the caller's argument is called.
-        maps: one map, one per head [h, ...], or those of one sample [1, h, ...].
-        shape: what the caller calls the dimensions of a map: "T_q, T_k".
+    `shape` is the caller's name for the dimensions of a map, such as "T_q, T_k".
     """
     if maps.dim() not in (2, 3, 4) or (maps.dim() == 4 and len(maps) != 1) or not maps.numel():
         raise ValueError(
@@ -36,13 +33,10 @@ def one_map_per_head(name: str, maps: Tensor, shape: str) -> Tensor:
 def titles_of_heads(
     heads: int, titles: Sequence[str] | None, colors_of: Sequence[int | None] | None
 ) -> list[tuple[str, str]]:
-    """Return the title of each map and its color, or raise if there aren't as many as maps.
+    """Return the title of each map and its color, or raise unless there is one per map.
 
-    Args:
-        heads: the number of maps.
-        titles: "head 1", "head 2", ... if left out, or nothing over a single map.
-        colors_of: for each map the head (0-based) whose color its title takes, or None for the
-            color of text; 0, 1, 2, ... if left out, or None for a single map.
+    `colors_of` has for each map the head (0-based) whose color its title takes, or None for the
+    color of text. If left out, titles are "head 1", "head 2", ..., but a single map has none.
     """
     if titles is None:
         titles = [f"head {i + 1}" for i in range(heads)] if heads > 1 else [""]
@@ -71,21 +65,17 @@ def draw_weights(
     """Draw one head's weights [T_q, T_k] on `ax`. A weight of NaN leaves its cell blank.
 
     Args:
-        tokens, key_tokens: labels of the rows and of the columns, as `label_of` makes them.
-        cell: about how wide a cell is, in inches.
-        row: how tall it is; as wide if left out.
-        left: how much of that long labels leave, which decides how many labels have room.
-        numbers: whether each weight is written into its cell, if there is room.
+        tokens, key_tokens: labels of the rows and of the columns, made by `label_of`.
+        cell: approximate width of a cell in inches.
+        row: height of a cell; its width if left out.
+        left: share of a cell's size that long labels leave.
+        numbers: whether to write each weight into its cell, if there is room.
     """
     row = cell if row is None else row
     T_q, T_k = rows.shape
     fully_masked = rows.nansum(-1) == 0
     rows = rows.masked_fill(fully_masked[:, None], torch.nan)  # leaves these rows empty
-    shape = row / cell
-    ax.imshow(
-        rows.numpy(), cmap=WEIGHT_MAP, vmin=0, vmax=1, interpolation="none", aspect=shape,
-        origin="upper",
-    )  # fmt: skip
+    color_cells(ax, rows, WEIGHT_MAP, vmin=0, vmax=1, aspect=row / cell)
     for i in fully_masked.nonzero()[:, 0].tolist():
         ax.add_patch(Rectangle((-0.5, i - 0.5), T_k, 1, fill=False, hatch="////", linewidth=0))
     label_axis(ax.yaxis, tokens, T_q, row * left)

@@ -1,4 +1,4 @@
-"""A window of a long map beside the whole of it."""
+"""A long map and a window of it, side by side."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,13 +16,13 @@ from attnlib.plotting.long_heads import add_legends, draw_long_map, figure_of_ma
 from attnlib.plotting.page import drawn_for_phones, on_phone
 from attnlib.weight_checks import tolerance_of
 
-# Dark on a light rim, so that it is seen on every color; dark figures turn it round.
+# Dark with a light rim, to be visible on every color; a figure's dark copy swaps the two.
 FRAME: dict[str, Any] = {
     "fill": False,
-    "clip_on": False,  # a window in a corner would lose half of it
+    "clip_on": False,  # else a window in a corner would lose half of it
     "edgecolor": palette.INK,
     "linewidth": 1.2,
-    "snap": False,  # whole pixels would pull the rim away from the line
+    "snap": False,  # whole pixels would separate the rim from the line
     "path_effects": [withStroke(linewidth=3, foreground=palette.PAPER)],
 }
 
@@ -40,24 +40,22 @@ def plot_window(
 ) -> Figure:
     """Draw one head's map and, beside it, the weights in a window of it, token by token.
 
-    A frame on the whole map shows where the window lies. Colors, hatching and blank cells are those
-    of `plot_long_heads`. In the window those queries are hatched whose cell on the whole map is.
+    A frame on the whole map shows the window. Colors, hatching and blank cells are those of
+    `plot_long_heads`. The window's queries are hatched where their cells on the whole map are.
 
     Args:
         whole: a "mass" map of `attention_heatmap`, of one head: [n, m].
-        all_rows: the tokens that look: range(T_q).
-        all_keys: the tokens that are looked at: range(T_k).
+        all_rows, all_keys: its queries and keys: range(T_q), range(T_k).
         window: weights of `attention_window`, of the same head: [len(rows), len(keys)].
-        rows: the queries in the window.
-        keys: the keys in the window.
+        rows, keys: the queries and keys in the window.
         causal: as for `plot_long_heads`.
 
     Returns:
         A figure as wide as the text; see `attnlib.plotting`.
 
     Raises:
-        TypeError, ValueError: as `plot_long_heads`; more than one head, a window that isn't within
-            the whole, or one with more weight than the whole map has there.
+        TypeError, ValueError: as `plot_long_heads`; more than one head, or a window that isn't
+            within the whole map or has more weight than it.
 
     Example:
         >>> from attnlib.heatmap import attention_heatmap, attention_window
@@ -91,7 +89,7 @@ def plot_window(
 
 
 def _places(every: LongMaps, piece: LongMaps) -> tuple[Tensor, Tensor]:
-    """Return in which row, and in which column, of the whole map the window's tokens are."""
+    """Return the rows and the columns of the whole map that the window's tokens are in."""
     places = []
     for name, tokens, limits, size in (
         ("rows", piece.rows, every.rows, every.cell[0]),
@@ -106,7 +104,7 @@ def _places(every: LongMaps, piece: LongMaps) -> tuple[Tensor, Tensor]:
 def _require_piece(
     every: LongMaps, piece: LongMaps, row_of: Tensor, column_of: Tensor, tolerance: float
 ) -> None:
-    """Raise if the window holds more weight than the whole map has there: it is of another."""
+    """Raise if the window has more weight than its cells of the whole map."""
     held = torch.zeros_like(every.shares[0])
     held.index_put_((row_of[:, None], column_of), piece.shares[0], accumulate=True)
     height, _ = every.cell
@@ -118,7 +116,7 @@ def _require_piece(
 
 
 def _frame(figure: Figure, whole: Axes, window: Axes, rows: range, keys: range) -> None:
-    """Frame the window's place on the whole map; lines lead to it, however small it is."""
+    """Frame the window's place on the whole map, and lead lines from there to the window."""
     corner = (keys.start - 0.5, rows.start - 0.5)
     whole.add_patch(Rectangle(corner, len(keys), len(rows), **FRAME))
     right, bottom = keys.stop - 0.5, rows.stop - 0.5
@@ -126,7 +124,7 @@ def _frame(figure: Figure, whole: Axes, window: Axes, rows: range, keys: range) 
         ends = (((keys.start - 0.5, bottom), (0, 1)), ((right, bottom), (1, 1)))
     else:
         ends = (((right, rows.start - 0.5), (0, 1)), ((right, bottom), (0, 0)))
-        window.yaxis.tick_right()  # where no line crosses the numbers
+        window.yaxis.tick_right()  # so that no line crosses the numbers
     for start, end in ends:
         line = ConnectionPatch(
             start, end, whole.transData, window.transAxes, color=palette.MUTED, linewidth=0.8
