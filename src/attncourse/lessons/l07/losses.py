@@ -20,7 +20,7 @@ MISTAKES = read_mistakes("four_models", globals())
 def four_models(answer: Any) -> CheckResult:
     """Check what is wrong with each of four models: {"A": "fine", ...}."""
     praise = (
-        "A loss says little by itself. Compare it with the floor, the other loss and what the model "
-        "writes, and each of the four gives itself away."
+        "A loss says little by itself. Compare it with the floor, the other loss and what the "
+        "model writes, and each of the four gives itself away."
     )
     return check_choices(answer, DIAGNOSIS, CAUSES, MISTAKES, praise=praise)

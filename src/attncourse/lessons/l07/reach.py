@@ -14,8 +14,8 @@ RIGHT = {"doubling": "2", "harmony": "3", "ending": "all"}
 
 MISTAKES = read_mistakes("letters_back", globals())
 WRONG = {
-    "doubling": "Doubling: in bol? the question is whether another l comes. What decides it, and how "
-    "many letters back is that?",
+    "doubling": "Doubling: in bol? the question is whether another l comes. What decides it, and "
+    "how many letters back is that?",
     "harmony": "Harmony: in boll? a vowel comes. How many letters back is the last one, at most?",
     "ending": "Ending: the letter that decides stands at the beginning, and a name has five "
     "to fifteen letters.",
