@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from attncourse.lessons import l07
 from attncourse.lessons.l07.assembling import _cases, assembled
 from attncourse.lessons.l07.counting import RIGHT as PARTS
-from attncourse.lessons.l07.counting import SIZES, parameters_of_gpt2
 from attncourse.lessons.l07.drawing import RIGHT as CHANCES
 from attncourse.lessons.l07.drawing import chances
 from attncourse.lessons.l07.losses import CAUSES, DIAGNOSIS
@@ -41,16 +41,18 @@ def sampled(logits, temperature, top_k):
     return p / p.sum()
 
 
-def counted(V, length, d, L):
-    block = 4 * (d * d + d) + d * 4 * d + 4 * d + 4 * d * d + d + 4 * d
-    return V * d + length * d + L * block + 2 * d
+def by_places(model, ids):
+    """Logits that are shifted in place of ids, and a mean over what is no padding."""
+    logits, targets = model(ids.clamp(min=0))[:, :-1], ids[:, 1:]
+    log_p = logits.log_softmax(-1).gather(-1, targets.clamp(min=0)[..., None])[..., 0]
+    return -log_p[targets >= 0].mean()
 
 
 def test_solutions_may_be_written_in_other_ways():
     assert l07.assembly(Assembled())
     assert l07.chances_to_draw_from(sampled)
-    assert l07.parameter_count(counted)
-    assert l07.parameter_count(lambda V, length, d, L: float(counted(V, length, d, L)))
+    assert l07.shifted_loss(by_places)
+    assert l07.shifted_loss(lambda model, ids: by_places(model, ids).item())
     assert l07.parts_of_microgpt([432, 256, 1024, 2048, 432])
     assert l07.chances_by_hand([Fraction(n, 21) for n in (3, 6, 12, 1, 4, 16, 0, 7, 14)])
     assert l07.letters_back(dict(reversed(REACH.items())))
@@ -154,20 +156,6 @@ def test_microgpts_parts_are_those_of_the_model():
     assert sum(p.numel() for p in gpt.parameters()) == 4192
 
 
-@pytest.mark.parametrize("V, length, d, L", SIZES)
-def test_the_formula_counts_what_is_there(V, length, d, L):
-    gpt = GPT(V, length, d, 1, L, tied=True, bias=True, device="meta")
-    found = sum(p.numel() for p in gpt.parameters())
-    assert parameters_of_gpt2(V, length, d, L) == found
-    known = {(768, 12): 124_439_808, (1600, 48): 1_557_611_200}
-    assert known.get((d, L), found) == found
-
-
-def test_one_parameter_too_many_is_noticed():
-    verdict = l07.parameter_count(lambda *sizes: parameters_of_gpt2(*sizes) + 1)
-    assert not verdict and "is off by 1 when" in verdict.message
-
-
 @pytest.mark.parametrize("part", range(5))
 def test_the_first_wrong_part_is_told(part):
     numbers = PARTS.clone()
@@ -178,23 +166,29 @@ def test_the_first_wrong_part_is_told(part):
     assert name in message
 
 
-def test_a_hint_says_all_that_gives_the_same_count():
-    def without(missing):
-        return lambda V, length, d, L: parameters_of_gpt2(V, length, d, L) - missing * d * L
-
-    biases_or_norms = l07.parameter_count(without(4)).message
-    assert "bias of d numbers each" in biases_or_norms and "two norms" in biases_or_norms
-    assert "the bias behind W_1" in biases_or_norms
-    too_narrow_or_three = l07.parameter_count(without(3)).message
-    assert "W_1 has 4d" in too_narrow_or_three and "queries, keys and values" in too_narrow_or_three
-    attention_or_network = l07.parameter_count(without(1)).message
-    assert "W_o" in attention_or_network and "network's second" in attention_or_network
-    norms_or_gains = l07.parameter_count(without(2)).message
-    assert "two of them" in norms_or_gains and "gain and a bias" in norms_or_gains
+def test_one_matrix_and_one_head_of_four_have_one_hint():
     quarter = PARTS.clone()
     quarter[2] /= 4
     message = l07.parts_of_microgpt(quarter).message
     assert "one whole matrix" in message and "one head's" in message
+
+
+# --- one step apart ------------------------------------------------------------------------------
+
+
+def with_padding(model, ids):
+    return F.cross_entropy(model(ids[:, :-1].clamp(min=0)).transpose(1, 2), ids[:, 1:])
+
+
+@pytest.mark.parametrize(
+    ("slip", "words"),
+    [
+        (lambda model, ids: model(ids[:, :-1]).mean(), "got -1"),
+        (with_padding, "Target -1"),
+    ],
+)
+def test_other_slips_with_the_loss_are_told(slip, words):
+    assert words in l07.shifted_loss(slip).message
 
 
 # --- four models ---------------------------------------------------------------------------------

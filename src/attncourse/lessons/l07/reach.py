@@ -1,4 +1,4 @@
-"""How far back a reader must look to keep a rule of the made names."""
+"""How far back a model must look to keep a rule of the names."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ RULES = {
     "harmony": "harmony: the next vowel is of the last one's kind",
     "ending": "ending: the first letter fixes the last one",
 }
-FEWEST = {"1": "1 letter", "2": "2 letters", "3": "3 letters", "all": "all that was read"}
+FEWEST = {"1": "1 letter", "2": "2 letters", "3": "3 letters", "all": "all letters so far"}
 RIGHT = {"doubling": "2", "harmony": "3", "ending": "all"}
 
 MISTAKES = read_mistakes("letters_back", globals())
 WRONG = {
-    "doubling": "Doubling: in bol? it is asked whether another l comes. What decides it, and how "
-    "many letters back is that?",
+    "doubling": "Doubling: in bol? the question is whether another l comes. What decides it, and "
+    "how many letters back is that?",
     "harmony": "Harmony: in boll? a vowel comes. How many letters back is the last one, at most?",
     "ending": "Ending: the letter that decides stands at the beginning, and a name has five "
     "to fifteen letters.",
