@@ -49,13 +49,14 @@ def _loader(
     proj_bias: bool = True,
     proj: bool = True,
     layer_of: Callable[[int], int] = lambda layer: layer,
+    heads: int | None = None,
 ) -> Loader:
     """Make a loader that may have a mistake; `cut` None cuts head by head."""
 
     def load(state: State, layer: int, num_heads: int) -> MultiHeadAttention:
         part = f"h.{layer_of(layer)}.attn."
         d = len(state[f"{part}c_proj.bias"])
-        module = MultiHeadAttention(d, num_heads)
+        module = MultiHeadAttention(d, heads or num_heads)
         pieces = cut or _head_by_head(num_heads)
         targets = {"q": module.W_q, "k": module.W_k, "v": module.W_v}
         kinds = ["weight", *(["bias"] if biases else [])]

@@ -8,7 +8,7 @@ from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, r
 
 WIDTH, INSIDE, LAYERS, TOKENS = 4096, 11008, 32, 32_000  # Touvron et al. 2023 and its code
 MILLION = 1e6
-TOLERANCE = 0.06  # one digit behind the point
+TOLERANCE = 0.06  # one digit after the point
 
 LABELS = {
     "Attention of one block": ["millions"],

@@ -84,7 +84,7 @@ def loop_at_once(answer: Function) -> CheckResult:
         (torch.randn(T, d), *torch.randn(4, d, d) / d**0.5, h)
         for T, d, h in ((5, 12, 3), (7, 10, 2))
     ]
-    praise = "One token after the other, or all at once behind a mask: the same numbers."
+    praise = "One token after the other, or all at once with a mask: the same numbers."
     return check_function(
         answer, token_by_token, cases, MISTAKES, output_names=["what the heads add"], praise=praise
     )
