@@ -83,7 +83,8 @@ def calls(draw):
     torch.manual_seed(draw(st.integers(0, 999)))
     B, T_q, T_k, h, d_k, _ = draw(st.permutations(range(1, 7)))
     h_kv = draw(st.sampled_from([number for number in range(1, h + 1) if h % number == 0]))
-    given, causal = draw(st.integers(1, 3)), draw(st.booleans())  # how many of q, k, v
+    given = draw(st.integers(1, 3))  # the query alone, with a key, or with key and value
+    causal = draw(st.booleans())
     T_k = T_q if causal or given == 1 else T_k
     widths = [{}, {"kdim": 7, "vdim": 7}, {"kdim": 7, "vdim": 8}][given - 1]
     module = make_module(h * d_k, h, num_kv_heads=h_kv, bias=draw(st.booleans()), **widths)
@@ -134,7 +135,8 @@ def test_it_is_its_formula(call, dtype, data):
     close(module.contributions(*tokens, **limits), parts, tolerance)
     for asked, rows in (({}, weights), ({"weights_for": some}, weights[:, some])):
         memory = torch.full_like(rows, math.nan, dtype=dtype)
-        with torch.no_grad(), torch.device("meta"):  # where is made what says no device
+        # A tensor that is made without saying where would be on another device than the tokens.
+        with torch.no_grad(), torch.device("meta"):
             found = module(*tokens, **limits, **asked, weights_out=memory)
         assert found[1].data_ptr() == memory.data_ptr()
         close(found[0], output, tolerance)

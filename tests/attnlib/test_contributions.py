@@ -96,9 +96,10 @@ def test_each_is_what_the_output_loses_without_the_head():
 def test_rounding_and_nan_are_no_faults_of_the_layer():
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         module, x = MultiHeadAttention(96, 32, dtype=dtype), torch.randn(2, 5, 96, dtype=dtype)
+        x *= 1000  # the larger the numbers, the coarser is their rounding
         plain = module.contributions(x)
         SAME["a hook that looks"](module)
-        torch.testing.assert_close(module.contributions(x), plain, atol=0.02, rtol=0.02)
+        torch.testing.assert_close(module.contributions(x), plain, atol=20, rtol=0.02)
     x[0, 1] = torch.nan
     each = module.contributions(x)
     assert each[0].isnan().all() and each[1].isfinite().all()
