@@ -129,7 +129,8 @@ TOGETHER = [  # values that don't fit each other, and the one that is named firs
         for part in "qkv"
     ),
     ("weights_out", attend, {
-        "weights_out": ones(2, 2, 3, 3), "score_bias": ones(3, 3, requires_grad=True)}),
+        "weights_out": ones(2, 1, 3, 3), "weights_for": [1],
+        "score_bias": ones(3, 3, requires_grad=True)}),
     ("mask", sdpa, dict.fromkeys("qkv", ones(5, 3)) | {"mask": ones(1, 5, 5).bool()}),
     ("d_model", cut, {"num_heads": 3}),
 ]  # fmt: skip
