@@ -66,9 +66,9 @@ def files(folder: str, names: str) -> tuple[str, ...]:
 ROOMS = {
     "attention": Room(
         files("attnlib", "masks functional attention cache")
-        + files("attnlib", "_attention_checks _derivatives _projection"),
-        files("attnlib", "test_masks test_attention test_attention_options test_bad_input")
-        + files("attnlib", "test_transforms test_contributions test_cache test_recording"),
+        + files("attnlib", "_attention_checks _projection"),
+        files("attnlib", "test_masks test_attention test_attention_refusals")
+        + files("attnlib", "test_attention_special test_contributions test_cache"),
     ),
     "training": Room(
         files("attncourse", "training/* tasks/*") + files("attnlib", "patterns pattern_sums"),

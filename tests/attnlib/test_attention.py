@@ -1,15 +1,17 @@
-"""The function and the module against plain loops, PyTorch's own, and their promises."""
+"""Attention against its formula in float64: any shapes, limits and dtypes, and their gradients."""
+
+import copy
+import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from tools import oracle
-from tools.modules import F64, make_module, random_mask
+from tools.modules import F64, make_module
 from torch import nn
 
 from attnlib import (
+    KVCache,
     MultiHeadAttention,
     causal_mask,
     merge_heads,
@@ -17,216 +19,276 @@ from attnlib import (
     scaled_dot_product_attention,
     split_heads,
 )
+from attnlib.positions import RotaryPositions
 
-sizes = st.integers(1, 6)
-
-
-class TestFunction:
-    @given(sizes, sizes, sizes, sizes, st.booleans(), st.integers(0, 999))
-    def test_equals_plain_loops(self, T_q, T_k, d_k, d_v, masked, seed):
-        torch.manual_seed(seed)
-        q, k, v = torch.randn(T_q, d_k), torch.randn(T_k, d_k), torch.randn(T_k, d_v)
-        q, k, v = q.double(), k.double(), v.double()
-        mask = random_mask(T_q, T_k) if masked else None
-        output, weights = scaled_dot_product_attention(q, k, v, mask)
-        expected = oracle.attend(
-            q.tolist(), k.tolist(), v.tolist(), None if mask is None else mask.tolist()
-        )
-        assert torch.allclose(output, torch.tensor(expected[0], dtype=F64), atol=1e-12)
-        assert torch.allclose(weights, torch.tensor(expected[1], dtype=F64), atol=1e-12)
-
-    @given(sizes, sizes, sizes, sizes, sizes, st.integers(0, 999))
-    def test_equals_torch_functional(self, B, h, T_q, T_k, d_k, seed):
-        torch.manual_seed(seed)
-        q, k = torch.randn(B, h, T_q, d_k, dtype=F64), torch.randn(B, h, T_k, d_k, dtype=F64)
-        v = torch.randn(B, h, T_k, d_k + 1, dtype=F64)
-        mask = torch.rand(B, 1, T_q, T_k) < 0.5
-        mask[..., 0] = True
-        output, _ = scaled_dot_product_attention(q, k, v, mask)
-        expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        assert torch.allclose(output, expected, atol=1e-12)
-
-    def test_causal_equals_its_mask(self):
-        q, k, v = (torch.randn(2, 3, 5, 4) for _ in range(3))
-        ours = scaled_dot_product_attention(q, k, v, causal=True)
-        theirs = scaled_dot_product_attention(q, k, v, causal_mask(5))
-        assert torch.equal(ours[0], theirs[0]) and torch.equal(ours[1], theirs[1])
-        assert ours[1].triu(1).abs().max() == 0
-
-    def test_a_mask_and_causal_combine(self):
-        q = torch.randn(3, 4, 2)
-        mask = torch.rand(4, 4) < 0.7
-        _, both = scaled_dot_product_attention(q, q, q, mask, causal=True)
-        _, combined = scaled_dot_product_attention(q, q, q, mask & causal_mask(4))
-        assert torch.equal(both, combined)
-
-    def test_three_dimensions_always_mean_batch(self):
-        # With B == h, a mask [B, T, T] would silently mask heads if it were broadcast.
-        q = torch.randn(2, 2, 3, 4)
-        mask = torch.stack([causal_mask(3), torch.ones(3, 3, dtype=torch.bool)])
-        _, weights = scaled_dot_product_attention(q, q, q, mask)
-        assert weights[0].triu(1).max() == 0
-        assert weights[1].triu(1).sum() > 0
-
-    def test_a_row_that_may_look_nowhere_has_gradients_too(self):
-        q, k, v = (torch.randn(5, 4, dtype=F64, requires_grad=True) for _ in range(3))
-        output, weights = scaled_dot_product_attention(q, k, v, random_mask(5, 5))
-        assert weights[0].abs().max() == 0 and output[0].abs().max() == 0
-        with torch.autograd.set_detect_anomaly(True):
-            (output.pow(2).sum() + weights.pow(2).sum()).backward()
-        assert q.grad[0].abs().max() == 0
-        assert all(torch.isfinite(x.grad).all() for x in (q, k, v))
-
-    def test_extreme_scores_stay_finite(self):
-        q, k = torch.full((1, 4), 1e4), torch.stack([torch.full((4,), 1e4), torch.zeros(4)])
-        output, weights = scaled_dot_product_attention(q, k, torch.eye(2, 4))
-        assert torch.equal(weights, torch.tensor([[1.0, 0.0]]))
-        assert torch.isfinite(output).all()
+TOLERANCE = {F64: 1e-9, torch.float32: 1e-3, torch.bfloat16: 0.2}
 
 
-class TestHeads:
-    @given(sizes, sizes, sizes, sizes)
-    def test_split_and_merge_are_inverse(self, B, T, h, d_k):
-        x = torch.randn(B, T, h * d_k)
-        assert split_heads(x, h).shape == (B, h, T, d_k)
-        assert torch.equal(merge_heads(split_heads(x, h)), x)
-
-    def test_a_head_is_a_slice_of_columns(self):
-        x = torch.randn(2, 3, 8)
-        assert torch.equal(split_heads(x, 4)[:, 1], x[:, :, 2:4])
-
-    def test_split_accepts_a_view(self):
-        x = torch.randn(3, 2, 8).transpose(0, 1)
-        assert torch.equal(split_heads(x, 2), split_heads(x.contiguous(), 2))
+def close(found, expected, tolerance=1e-9):
+    torch.testing.assert_close(found.double(), expected.double(), atol=tolerance, rtol=tolerance)
 
 
-class TestModule:
-    @given(
-        st.integers(1, 3), st.integers(1, 4), st.integers(1, 5), st.integers(1, 4),
-        st.integers(1, 3), st.booleans(), st.integers(0, 999),
-    )  # fmt: skip
-    def test_equals_plain_loops(self, B, T_q, T_k, h, d_k, masked, seed):
-        torch.manual_seed(seed)
-        module = make_module(h * d_k, h)
-        query, key, value = (torch.randn(B, T, h * d_k, dtype=F64) for T in (T_q, T_k, T_k))
-        mask = random_mask(B, h, T_q, T_k) if masked else None
-        output, weights = module(query, key, value, mask=mask, need_weights=True)
-        for b in range(B):
-            out, rows = oracle.multi_head_attention(
-                query[b].tolist(), key[b].tolist(), value[b].tolist(), module,
-                None if mask is None else mask[b].tolist(),
-            )  # fmt: skip
-            assert torch.allclose(output[b], torch.tensor(out, dtype=F64), atol=1e-10)
-            assert torch.allclose(weights[b], torch.tensor(rows, dtype=F64), atol=1e-10)
+def plain_attention(q, k, v, allowed, bias=0.0):
+    """Return outputs and weights; a row that may look nowhere has weights 0."""
+    scores = torch.einsum("...id,...jd->...ij", q, k) / math.sqrt(q.shape[-1]) + bias
+    weights = scores.masked_fill(~allowed, -1e9).softmax(-1) * allowed
+    return torch.einsum("...ij,...jd->...id", weights, v), weights
 
-    @pytest.mark.parametrize("bias", [True, False])
-    @pytest.mark.parametrize("causal", [True, False])
-    def test_equals_torch_module(self, bias, causal):
-        ours = make_module(12, 3, bias=bias)
-        theirs = nn.MultiheadAttention(12, 3, bias=bias, batch_first=True, dtype=F64)
-        with torch.no_grad():
-            parts = [ours.W_q, ours.W_k, ours.W_v]
-            theirs.in_proj_weight.copy_(torch.cat([p.weight for p in parts]))
-            theirs.out_proj.weight.copy_(ours.W_o.weight)
-            if bias:
-                theirs.in_proj_bias.copy_(torch.cat([p.bias for p in parts]))
-                theirs.out_proj.bias.copy_(ours.W_o.bias)
-        x = torch.randn(2, 5, 12, dtype=F64)
-        # torch's module means the opposite: True = blocked.
-        blocked = ~causal_mask(5) if causal else None
-        expected = theirs(x, x, x, attn_mask=blocked, average_attn_weights=False)
-        output, weights = ours(x, causal=causal, need_weights=True)
-        assert torch.allclose(output, expected[0], atol=1e-12)
-        assert torch.allclose(weights, expected[1], atol=1e-12)
 
-    @given(
-        st.integers(1, 3), st.integers(1, 5), st.integers(1, 3), st.integers(1, 3),
-        st.sampled_from(["none", "2-D", "3-D", "4-D", "blind"]), st.booleans(), st.booleans(),
-    )  # fmt: skip
-    def test_fused_path_equals_explicit_path(self, B, T, h, d_k, kind, padded, causal):
-        module = make_module(h * d_k, h)
-        x = torch.randn(B, T, h * d_k, dtype=F64)
-        masks = {
-            "none": None, "2-D": torch.rand(T, T) < 0.5, "3-D": torch.rand(B, T, T) < 0.5,
-            "4-D": torch.rand(B, h, T, T) < 0.5, "blind": torch.zeros(T, T, dtype=torch.bool),
-        }  # fmt: skip
-        key_mask = padding_mask(torch.randint(0, T + 1, (B,)), T) if padded else None
-        limits = {"mask": masks[kind], "key_mask": key_mask, "causal": causal}
-        fused, nothing = module(x, **limits)
-        explicit, weights = module(x, **limits, need_weights=True)
-        assert nothing is None and weights.shape == (B, h, T, T)
-        assert torch.allclose(fused, explicit, atol=1e-12)
+def plain_module(
+    module, query, key=None, value=None, *,
+    mask=None, key_mask=None, score_bias=None, causal=False, head_mask=None,
+):  # fmt: skip
+    """Return what a module's projections make of its tokens: output, weights, contributions."""
+    key = query if key is None else key
+    value = key if value is None else value
+    h, h_kv = module.num_heads, module.num_kv_heads
+    allowed = torch.ones(len(query), 1, query.shape[1], key.shape[1], dtype=torch.bool)
+    if mask is not None:
+        allowed = allowed & (mask[:, None] if mask.dim() == 3 else mask)
+    if key_mask is not None:
+        allowed = allowed & key_mask[:, None, None]
+    if score_bias is not None:
+        allowed = allowed & (score_bias > -math.inf)
+    allowed = allowed.tril() if causal else allowed
 
-    @pytest.mark.parametrize("need_weights", [True, False])
-    @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-    def test_a_row_that_may_look_nowhere(self, need_weights, dtype):
-        module = MultiHeadAttention(8, 2, dtype=dtype)
-        nn.init.normal_(module.W_o.bias)
-        x = torch.randn(2, 3, 8, dtype=dtype, requires_grad=True)
-        key_mask = padding_mask(torch.tensor([0, 2]), 3)
-        output, weights = module(x, key_mask=key_mask, need_weights=need_weights)
-        assert torch.equal(output[0], module.W_o.bias.expand(3, 8))
-        if need_weights:
-            assert weights[0].abs().max() == 0
-            assert torch.allclose(weights[1].float().sum(-1), torch.ones(2, 3), atol=1e-2)
-        with torch.autograd.set_detect_anomaly(True):  # no NaN on the way either
-            output.float().pow(2).sum().backward()
-        gradients = [x.grad, *(p.grad for p in module.parameters())]
-        assert all(torch.isfinite(g).all() for g in gradients)
+    def heads_of(x, number):
+        return torch.stack(x.chunk(number, -1), 1).repeat_interleave(h // number, 1)
 
-    def test_padding_changes_nothing_for_the_real_tokens(self):
-        module, x = make_module(6, 2), torch.randn(1, 5, 6, dtype=F64)
-        alone, _ = module(x[:, :3])
-        padded, _ = module(x, key_mask=padding_mask(torch.tensor([3]), 5))
-        assert torch.allclose(padded[:, :3], alone, atol=1e-12)
+    q, k = heads_of(module.W_q(query), h), heads_of(module.W_k(key), h_kv)
+    if module.rotary:
+        q, k = module.rotary(q), module.rotary(k)
+    v = heads_of(module.W_v(value), h_kv)
+    heads, weights = plain_attention(q, k, v, allowed, 0 if score_bias is None else score_bias)
+    if head_mask is not None:
+        heads = heads * head_mask[..., None, None]
+    parts = torch.einsum("bhtk,hdk->bhtd", heads, torch.stack(module.W_o.weight.chunk(h, 1)))
+    return parts.sum(1) + (0 if module.W_o.bias is None else module.W_o.bias), weights, parts
 
-    def test_causal_output_ignores_the_future(self):
-        module, x = make_module(6, 3), torch.randn(1, 5, 6, dtype=F64)
-        changed = x.clone()
-        changed[:, 3:] += 1
-        before, after = module(x, causal=True)[0], module(changed, causal=True)[0]
-        assert torch.allclose(before[:, :3], after[:, :3], atol=1e-12)
-        assert not torch.allclose(before[:, 3:], after[:, 3:])
 
-    def test_without_positions_order_is_invisible(self):
-        module, x = make_module(6, 2), torch.randn(1, 5, 6, dtype=F64)
-        order = torch.tensor([3, 0, 4, 1, 2])
-        assert torch.allclose(module(x[:, order])[0], module(x)[0][:, order], atol=1e-12)
+def gradients(results, learned):
+    """Return those of a number to which each result contributes, each entry in its own way."""
+    results = [x for x in results if x is not None]
+    ways = [torch.linspace(-1, 2, x.numel(), dtype=F64).view_as(x) for x in results]
+    total = sum((x * way).sum() for x, way in zip(results, ways, strict=True))
+    return torch.autograd.grad(total, learned, retain_graph=True, materialize_grads=True)
 
-    def test_key_and_value_default_to_the_query_and_the_key(self):
-        module = make_module(6, 2)
-        x, y = torch.randn(2, 3, 6, dtype=F64), torch.randn(2, 4, 6, dtype=F64)
-        assert torch.equal(module(x)[0], module(x, x, x)[0])
-        assert torch.equal(module(x, y)[0], module(x, y, y)[0])
 
-    @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.1)])
-    def test_lower_precision_stays_close(self, dtype, tolerance):
-        exact = make_module(16, 4)
-        x = torch.randn(2, 7, 16, dtype=F64)
-        rough = MultiHeadAttention(16, 4, dtype=dtype)
-        rough.load_state_dict(exact.state_dict())
-        for need_weights in (True, False):
-            output, weights = rough(x.to(dtype), need_weights=need_weights)
-            assert output.dtype == dtype
-            assert torch.allclose(output.double(), exact(x)[0], atol=tolerance)
-            assert weights is None or weights.dtype == dtype
+PARTS = ["query", "score_bias", "head_mask", "W_q.weight", "W_k.weight", "W_v.weight"]
 
-    @pytest.mark.parametrize("h", [1, 2, 4, 8])
-    def test_the_number_of_parameters_does_not_depend_on_heads(self, h):
-        count = sum(p.numel() for p in MultiHeadAttention(8, h).parameters())
-        assert count == 4 * (8 * 8 + 8)
 
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason="runs where CUDA is present")
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-    def test_on_a_gpu(self, dtype):
-        module = MultiHeadAttention(64, 4, dtype=dtype, device="cuda")
-        x = torch.randn(2, 9, 64, dtype=dtype, device="cuda")
-        mask = random_mask(2, 1, 9, 9).cuda()
-        fused, explicit = module(x, mask=mask)[0], module(x, mask=mask, need_weights=True)[0]
-        assert torch.allclose(fused.float(), explicit.float(), atol=2e-2)
-        assert torch.isfinite(fused).all()
+@st.composite
+def calls(draw):
+    """Draw a module, its tokens and its limits, all in float64, and what of them learns."""
+    torch.manual_seed(draw(st.integers(0, 999)))
+    B, T_q, T_k, h, d_k, _ = draw(st.permutations(range(1, 7)))
+    h_kv = draw(st.sampled_from([number for number in range(1, h + 1) if h % number == 0]))
+    given = draw(st.integers(1, 3))  # the query alone, with a key, or with key and value
+    causal = draw(st.booleans())
+    T_k = T_q if causal or given == 1 else T_k
+    widths = [{}, {"kdim": 7, "vdim": 7}, {"kdim": 7, "vdim": 8}][given - 1]
+    module = make_module(h * d_k, h, num_kv_heads=h_kv, bias=draw(st.booleans()), **widths)
+    shapes = [(B, T_q, h * d_k), *((B, T_k, width) for width in widths.values())]
+    tokens = [torch.randn(shape, dtype=F64) for shape in shapes[:given]]
 
-    def test_on_the_meta_device(self):
-        module = MultiHeadAttention(8, 2, device="meta")
-        output, weights = module(torch.empty(2, 3, 8, device="meta"), need_weights=True)
-        assert output.shape == (2, 3, 8) and weights.shape == (2, 2, 3, 3)
+    def numbers(*shapes):
+        shape = draw(st.sampled_from([None, *shapes]))
+        return None if shape is None else torch.randn(shape, dtype=F64)
+
+    maps = [(T_q, T_k), (B, h, T_q, T_k), (1, h, T_q, T_k), (B, 1, 1, T_k), (1, h, T_q, 1)]
+    limits = {"mask": numbers((B, T_q, T_k), *maps), "key_mask": numbers((B, T_k))}
+    limits = {name: None if x is None else x > -0.5 for name, x in limits.items()}
+    if (bias := numbers(*maps)) is not None:
+        bias[torch.rand(bias.shape) < 0.3] = -math.inf
+    limits |= {"score_bias": bias, "head_mask": numbers((h,), (B, h)), "causal": causal}
+    named = {**dict(module.requires_grad_(False).named_parameters()), **limits, "query": tokens[0]}
+    learns = draw(st.sampled_from([[], PARTS, *([name] for name in PARTS)]))
+    learned = [named[name].requires_grad_() for name in learns if named[name] is not None]
+    return module, tokens, limits, learned
+
+
+@given(calls(), st.sampled_from([F64, F64, torch.float32, torch.bfloat16]), st.data())
+def test_it_is_its_formula(call, dtype, data):
+    module, tokens, limits, learned = call
+    output, weights, parts = plain_module(module, *tokens, **limits)
+    some = data.draw(st.lists(st.integers(0, module.num_heads - 1), min_size=1, max_size=3))
+    if dtype != F64:
+        module, tokens, learned = copy.deepcopy(module).to(dtype), [x.to(dtype) for x in tokens], []
+    tolerance = TOLERANCE[dtype]
+    if limits["score_bias"] is not None and data.draw(st.booleans(), "a bias in float32"):
+        limits |= {"score_bias": limits["score_bias"].float()}
+        tolerance = max(tolerance, 1e-3)
+    for asked, rows in (
+        ({}, None), ({"need_weights": True}, weights), ({"weights_for": some}, weights[:, some])
+    ):  # fmt: skip
+        found = module(*tokens, **limits, **asked)
+        assert found[0].dtype == dtype
+        close(found[0], output, tolerance)
+        assert (found[1] is None) == (rows is None)
+        if rows is not None:
+            assert found[1].dtype == dtype
+            close(found[1], rows, tolerance)
+        if learned:
+            expected = gradients([output, rows], learned)
+            for ours, theirs in zip(gradients(found, learned), expected, strict=True):
+                close(ours, theirs, tolerance)
+    close(module.contributions(*tokens, **limits), parts, tolerance)
+    for asked, rows in (({}, weights), ({"weights_for": some}, weights[:, some])):
+        memory = torch.full_like(rows, math.nan, dtype=dtype)
+        # A tensor that is made without saying where would be on another device than the tokens.
+        with torch.no_grad(), torch.device("meta"):
+            found = module(*tokens, **limits, **asked, weights_out=memory)
+        assert found[1].data_ptr() == memory.data_ptr()
+        close(found[0], output, tolerance)
+        close(memory, rows, tolerance)
+
+
+@given(
+    st.sampled_from([(), (3,), (2, 4)]), st.permutations([1, 3, 5, 6]), st.booleans(),
+    st.sampled_from([None, 0, 1, 2]), st.booleans(),
+)  # fmt: skip
+def test_the_function_is_its_formula(leading, sizes, causal, mask_dims, learns):
+    T_q, T_k, d_k, d_v = sizes
+    T_k = T_q if causal else T_k
+    shapes = (T_q, d_k), (T_k, d_k), (T_k, d_v)
+    q, k, v = tokens = [torch.randn(*leading, *shape, dtype=F64) for shape in shapes]
+    allowed, mask = torch.ones(T_q, T_k, dtype=torch.bool), None
+    if mask_dims is not None and mask_dims <= len(leading):
+        mask = torch.rand(*leading[:mask_dims], T_q, T_k) < 0.6
+        allowed = mask[:, None] if mask.dim() == 3 and len(leading) == 2 else mask
+    for x in tokens:
+        x.requires_grad_(learns)
+    expected = plain_attention(q, k, v, allowed.tril() if causal else allowed)
+    found = scaled_dot_product_attention(q, k, v, mask, causal=causal)
+    torch.testing.assert_close(found, expected)
+    if learns:
+        torch.testing.assert_close(gradients(found, tokens), gradients(expected, tokens))
+
+
+@given(
+    st.lists(st.integers(1, 3), min_size=1, max_size=4), st.sampled_from([1, 2, 3, 6]),
+    st.sampled_from([None, RotaryPositions()]), st.booleans(), st.booleans(), st.booleans(),
+)  # fmt: skip
+def test_chunks_through_a_cache_are_one_pass(chunks, h_kv, rotary, causal, limited, learning):
+    module = make_module(12, 6, num_kv_heads=h_kv, rotary=rotary)
+    T = sum(chunks)
+    x = torch.randn(2, T, 12, dtype=F64, requires_grad=learning)
+    bias = torch.randn(1, 6, T, T, dtype=F64) if limited else None
+    # Padding on the left, as in batched generation: the first rows may look nowhere.
+    key_mask = torch.rand(2, T).sort().values > 0.5 if limited else None
+    sizes = torch.tensor(chunks)
+    seen_by = sizes.cumsum(0).repeat_interleave(sizes)  # how many keys there are with each token
+    order = {"causal": True} if causal else {"mask": torch.arange(T) < seen_by[:, None]}
+    whole = plain_module(module, x, key_mask=key_mask, score_bias=bias, **order)
+    cache, outputs = KVCache(), []
+    for chunk in x.split(chunks, 1):
+        past = len(cache)
+        seen = past + chunk.shape[1]
+        output, weights, parts = (y[..., past:seen, :] for y in whole)
+        limits = {"causal": causal}
+        if limited:
+            limits |= {"key_mask": key_mask[:, :seen], "score_bias": bias[..., past:seen, :seen]}
+        with torch.set_grad_enabled(learning):
+            close(module.contributions(chunk, cache=cache, **limits), parts)
+            assert len(cache) == past
+            branch = copy.copy(cache)
+            found = module(chunk, cache=branch, need_weights=True, **limits)
+            outputs.append(module(chunk, cache=cache, **limits)[0])
+        assert len(cache) == len(branch) == seen
+        close(found[0], output)
+        close(found[1], weights[..., :seen])
+        close(outputs[-1], output)
+    if learning:
+        close(*gradients([torch.cat(outputs, 1)], [x]), *gradients(whole[:1], [x]))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_it_equals_the_module_of_torch(bias):
+    ours = make_module(12, 3, kdim=5, vdim=7, bias=bias)
+    theirs = nn.MultiheadAttention(12, 3, bias=bias, kdim=5, vdim=7, batch_first=True, dtype=F64)
+    parts = (ours.W_q, ours.W_k, ours.W_v)
+    with torch.no_grad():
+        for name, part in zip("qkv", parts, strict=True):
+            getattr(theirs, f"{name}_proj_weight").copy_(part.weight)
+        if bias:
+            theirs.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
+    theirs.out_proj.load_state_dict(ours.W_o.state_dict())
+    tokens = [torch.randn(2, 5, width, dtype=F64) for width in (12, 5, 7)]
+    blocked = ~causal_mask(5)  # there True = blocked
+    expected = theirs(*tokens, attn_mask=blocked, average_attn_weights=False)
+    torch.testing.assert_close(ours(*tokens, causal=True, need_weights=True), expected)
+
+
+def test_heads_are_slices_of_columns():
+    x = torch.randn(2, 3, 20)
+    heads = split_heads(x, 4)
+    assert torch.equal(heads, torch.stack([x[:, :, i : i + 5] for i in (0, 5, 10, 15)], 1))
+    assert torch.equal(merge_heads(heads), x)
+
+
+def test_where_training_begins():
+    """Matrices are Xavier-uniform (Glorot & Bengio 2010), biases 0; each draw is another."""
+    module = MultiHeadAttention(120, 6, num_kv_heads=1, kdim=400, vdim=500)
+    first = copy.deepcopy(module.state_dict())
+    module.reset_parameters()
+    for name, parameter in module.named_parameters():
+        if name.endswith("bias"):
+            assert not parameter.any()
+        else:
+            bound = math.sqrt(6 / sum(parameter.shape))
+            assert 0.98 * bound < parameter.abs().max() <= bound
+            assert not torch.equal(parameter, first[name])
+    assert module.W_k.weight.shape == (20, 400) and module.W_v.weight.shape == (20, 500)
+    there = MultiHeadAttention(8, 2, device="meta", dtype=torch.bfloat16).parameters()
+    assert all(p.is_meta and p.dtype == torch.bfloat16 for p in there)
+    assert "num_kv_heads=1" in repr(module) and "kv" not in repr(MultiHeadAttention(4, 2))
+
+
+def test_dropout_acts_on_the_output_and_not_on_the_weights():
+    module, x = make_module(8, 2, dropout=0.5), torch.randn(2, 9, 8, dtype=F64)
+    quiet, exact = module.eval()(x, need_weights=True)
+    assert torch.equal(module(x)[0], module(x)[0])
+    module.train()
+    for learning in (True, False):
+        with torch.set_grad_enabled(learning):
+            (one, weights), (other, again) = (module(x, need_weights=True) for _ in range(2))
+        torch.testing.assert_close(weights, exact)
+        torch.testing.assert_close(again, exact)
+        assert not torch.allclose(one, other) and not torch.allclose(one, quiet)
+    with torch.no_grad():
+        many = torch.stack([module(x)[0] for _ in range(1000)])
+    # Dropout scales what it keeps by 1 / (1 - p), so the mean stays: within 6 standard errors.
+    assert ((many.mean(0) - quiet).abs() < 6 * many.std(0) / len(many) ** 0.5).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("asked", [{}, {"need_weights": True}, {"weights_for": [1]}], ids=str)
+@pytest.mark.parametrize("biased", [True, False])
+def test_blind_rows_bring_no_nan_anywhere(dtype, asked, biased):
+    module = make_module(8, 2, num_kv_heads=1, dtype=dtype)
+    x = torch.randn(2, 3, 8, dtype=dtype, requires_grad=True)
+    limits = {"key_mask": padding_mask(torch.tensor([0, 2]), 3), "causal": True}
+    if biased:
+        limits["score_bias"] = torch.randn(1, 2, 3, 3, dtype=dtype)
+    output, weights = module(x, **limits, **asked)
+    assert torch.equal(output[0], module.W_o.bias.expand(3, 8))
+    assert weights is None or not weights[0].any()
+    with torch.autograd.set_detect_anomaly(True):  # no NaN on the way either
+        sum(y.float().square().sum() for y in (output, weights) if y is not None).backward()
+    assert all(y.grad.isfinite().all() for y in (x, *module.parameters()))
+
+
+@pytest.mark.parametrize(("filler", "reaches"), [(0.0, False), (1e300, False), (math.nan, True)])
+def test_padding_must_be_finite(filler, reaches):
+    """Its weight is 0, and 0 x NaN is NaN."""
+    module, x = make_module(8, 2), torch.randn(1, 3, 8, dtype=F64)
+    expected, _ = module(x[:, :2])
+    x[:, 2] = filler
+    output = module(x, key_mask=padding_mask(torch.tensor([2]), 3))[0][:, :2]
+    assert output.isnan().all() if reaches else torch.allclose(output, expected)
+
+
+def test_extreme_scores_stay_finite():
+    q, k = torch.full((1, 4), 1e4), torch.tensor([[1e4] * 4, [0.0] * 4])
+    _, weights = scaled_dot_product_attention(q, k, torch.eye(2, 4))
+    assert weights.tolist() == [[1.0, 0.0]]

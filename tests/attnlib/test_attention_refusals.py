@@ -1,0 +1,185 @@
+"""What doesn't fit is refused by name: the error's type, and the argument that it names first."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib import (
+    FeedForward,
+    LayerNorm,
+    MultiHeadAttention,
+    TransformerBlock,
+    causal_mask,
+    merge_heads,
+    padding_mask,
+    scaled_dot_product_attention,
+    split_heads,
+)
+from attnlib.checks import require_count, require_number, require_positive_int
+from attnlib.model import TaskSizes, TransformerModel
+from attnlib.positions import RotaryPositions
+from attnlib.rng import Sfc32
+
+ones, true = torch.ones, torch.ones(2, 3, 3).bool()
+F64, WHOLE, COMPLEX = torch.float64, torch.int64, torch.complex64
+elsewhere = {"device": "meta"}
+
+
+def make(d_model=8, num_heads=4, **options):
+    return MultiHeadAttention(d_model, num_heads, **options)
+
+
+def attend(query=None, *, learns="nothing", **arguments):
+    """Call a module of width 8 with 2 heads on [2, 3, 8]; one of its parameters learns."""
+    module = make(num_heads=2).requires_grad_(False)
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(name == learns)
+    return module(ones(2, 3, 8) if query is None else query, **arguments)
+
+
+def sdpa(q=None, k=None, v=None, **options):
+    q, k = (ones(2, 4, 5, 3) if x is None else x for x in (q, k))
+    return scaled_dot_product_attention(q, k, ones(2, 4, 5, 3) if v is None else v, **options)
+
+
+def turned(query, key):
+    return MultiHeadAttention(8, 2, rotary=RotaryPositions())(query, key)
+
+
+def cut(x=None, num_heads=2):
+    return split_heads(ones(2, 3, 8) if x is None else x, num_heads)
+
+
+def causal(T=3, past=0):
+    return causal_mask(T, past=past)
+
+
+def padding(lengths=None, T=3):
+    return padding_mask(ones(2).long() if lengths is None else lengths, T)
+
+
+OTHER_TYPES = {
+    make: {
+        "d_model": ["8"], "num_heads": [2.0, True], "num_kv_heads": [2.0], "kdim": [8.0],
+        "vdim": [8.0], "bias": [1], "dropout": ["0.1", True], "rotary": [True],
+        "dtype": [WHOLE, COMPLEX, "float32"],
+    },
+    attend: {
+        "query": [ones(2, 3, 8).long(), [[1.0]], ones(2, 3, 8).double()],
+        "key": [ones(2, 3, 8).double()], "value": [ones(2, 3, 8).double(), 1],
+        "mask": [ones(3, 3), [[True]]], "key_mask": [ones(2, 3).int()],
+        "score_bias": [ones(3, 3).int(), 1.0], "causal": ["no", true], "need_weights": [[0]],
+        "weights_for": [1, "01", [1.0]], "weights_out": [[0.0], ones(2, 2, 3, 3).double()],
+        "head_mask": [[1, 0], ones(2, dtype=COMPLEX)], "cache": [{}],
+    },
+    sdpa: {
+        "q": [ones(2, 4, 5, 3).long()], "k": [ones(2, 4, 5, 3).double()],
+        "v": [ones(2, 4, 5, 3).double(), 1], "mask": [ones(5, 5)], "causal": [1],
+    },
+    cut: {"x": [ones(2, 3, 8).long()], "num_heads": [2.0]},
+    merge_heads: {"x": [ones(1, 2, 3, 4).long()]},
+    causal: {"T": [torch.tensor(3)], "past": [1.0]},
+    padding: {"lengths": [[1, 2], ones(2), ones(2, dtype=COMPLEX), true[0, 0]], "T": [3.0]},
+    FeedForward: {"dtype": [torch.int8]},
+    LayerNorm: {"dtype": [torch.int8]},
+    TransformerBlock: {"dtype": [torch.bool]},
+}  # fmt: skip
+OTHER_VALUES = {
+    make: {
+        "d_model": [-8, 6], "num_heads": [0], "num_kv_heads": [0], "kdim": [0], "vdim": [0],
+        "dropout": [10, -0.1, 1.0],
+    },
+    attend: {
+        "query": [ones(2, 3, 7), ones(3, 8), ones(2, 0, 8), ones(2, 3, 8, **elsewhere)],
+        "key": [ones(2, 3, 7), ones(2, 0, 8), ones(3, 3, 8)],
+        "value": [ones(2, 5, 8), ones(1, 3, 8)],
+        "mask": [true[0, :2], true[0].to("meta")],
+        "key_mask": [true[:, 0, :2], true[:, 0].to("meta")],
+        "score_bias": [ones(2, 3, 3), ones(4, 4), ones(3, 3, **elsewhere)],
+        "weights_for": [[], [0, 2], [-1]],
+        "weights_out": [ones(2, 3, 3), ones(2, 2, 3, 6)[..., ::2], ones(2, 2, 3, 3, **elsewhere)],
+        "head_mask": [ones(3), ones(1, 2), ones(2, **elsewhere)],
+    },
+    sdpa: {
+        "q": [ones(1, 1, 1, 1, 1), ones(3), ones(2, 4, 0, 3)],
+        "k": [ones(2, 4, 5, 2), ones(2, 1, 5, 3), ones(4, 5, 3), ones(2, 4, 5, 3, **elsewhere)],
+        "v": [ones(2, 4, 6, 3), ones(2, 1, 5, 3)],
+    },
+    cut: {"x": [ones(3, 8), ones(1, 2, 3, 8)]},
+    merge_heads: {"x": [ones(1, 3, 8), ones(1, 2, 3, 4, 5)]},
+    causal: {"T": [0], "past": [-1]},
+    padding: {"lengths": [true[0].long(), torch.tensor([1, 4]), torch.tensor([-1, 2])], "T": [0]},
+}  # fmt: skip
+TOGETHER = [  # values that don't fit each other, and the one that is named first
+    ("d_model", make, {"num_heads": 3}),
+    ("num_heads", make, {"num_kv_heads": 3}),
+    ("num_heads", make, {"num_kv_heads": 8}),
+    ("rotary", make, {"d_model": 6, "num_heads": 2, "rotary": RotaryPositions()}),
+    ("query", turned, {"query": ones(2, 3, 8), "key": ones(2, 4, 8)}),
+    ("key must end in kdim=5", make(kdim=5), {"query": ones(2, 3, 8)}),
+    ("value must end in vdim=6", make(vdim=6), {"query": ones(2, 3, 8)}),
+    ("value", attend, {"key": ones(2, 4, 8), "value": ones(2, 5, 8)}),
+    ("causal", attend, {"key": ones(2, 4, 8), "causal": True}),
+    ("causal", attend, {"key": ones(2, 4, 8), "causal": True, "mask": ones(3, 4).bool()}),
+    ("weights_out", attend, {"weights_out": ones(2, 2, 3, 3), "weights_for": [1]}),
+    *(
+        ("weights_out", attend, {"weights_out": ones(2, 2, 3, 3), "learns": f"W_{part}.weight"})
+        for part in "qkv"
+    ),
+    ("weights_out", attend, {
+        "weights_out": ones(2, 1, 3, 3), "weights_for": [1],
+        "score_bias": ones(3, 3, requires_grad=True)}),
+    ("mask", sdpa, dict.fromkeys("qkv", ones(5, 3)) | {"mask": ones(1, 5, 5).bool()}),
+    ("d_model", cut, {"num_heads": 3}),
+]  # fmt: skip
+WIDE = {FeedForward: {"d_model": 8}, LayerNorm: {"d_model": 8}}
+WIDE[TransformerBlock] = {"d_model": 8, "num_heads": 2}
+
+
+def rows(table):
+    """Return what a table refuses as rows: the argument, the call, all arguments."""
+    return [
+        (name, call, {name: value} | WIDE.get(call, {}))
+        for call, arguments in table.items()
+        for name, values in arguments.items()
+        for value in values
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "named", "call", "arguments"),
+    [(TypeError, *row) for row in rows(OTHER_TYPES)]
+    + [(ValueError, *row) for row in rows(OTHER_VALUES) + TOGETHER],
+)
+def test_what_does_not_fit_is_refused(error, named, call, arguments):
+    with pytest.raises(error, match=rf"^(each of )?{named}\b"):
+        call(**arguments)
+
+
+@pytest.mark.parametrize("learns", ["nothing", "W_o.weight"])
+def test_memory_is_taken_where_the_weights_learn_nothing(learns):
+    memory = ones(2, 2, 3, 3)
+    assert attend(weights_out=memory, learns=learns)[1].data_ptr() == memory.data_ptr()
+
+
+def test_numbers_of_numpy_are_numbers():
+    require_positive_int("size", np.int64(3))
+    require_count("place", np.uint8(0))
+    for number in (np.float32(0.5), np.float64(0.5), np.int32(2)):
+        require_number("scale", number)
+    module = make(np.int64(8), np.int32(2), dropout=np.float32(0.0))
+    assert module(ones(1, 3, 8), weights_for=[np.int64(1)])[1].shape == (1, 1, 3, 3)
+    assert Sfc32(np.uint32(7)).shuffled(range(9)) == Sfc32(7).shuffled(range(9))
+    sizes = TaskSizes(np.int64(5), np.int64(4), {"next": np.int64(5)})
+    model = TransformerModel.of_sizes(sizes, np.int64(8), np.int64(2), dropout=np.float32(0.5))
+    plain = TransformerModel.of_sizes(TaskSizes(5, 4, {"next": 5}), 8, 2, dropout=0.5)
+    assert json.dumps(model.spec()) == json.dumps(plain.spec())
+
+
+@pytest.mark.parametrize("flag", [True, np.True_])
+@pytest.mark.parametrize("require", [require_positive_int, require_count, require_number])
+def test_a_flag_is_no_number(require, flag):
+    with pytest.raises(TypeError, match=r"^size "):
+        require("size", flag)
