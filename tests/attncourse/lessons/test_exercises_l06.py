@@ -1,16 +1,17 @@
-"""What the checks of lesson L06 do beyond what every check does."""
+"""Checks of L06: right answers in other words, what is nearly right, and the numbers asked for."""
 
 import math
 from fractions import Fraction
-from itertools import permutations
 
 import pytest
 import torch
 import torch.nn.functional as F
 from tools import ROOT
+from tools.verdicts import PASSES, hint, verdicts
 from torch import nn
 
 from attncourse.lessons import l06
+from attncourse.lessons.l06 import calls, maps
 from attncourse.lessons.l06.building import causal_among_real
 from attncourse.lessons.l06.by_hand import EXPONENTIALS, RIGHT
 from attncourse.lessons.l06.calls import CALLS, LEAKING
@@ -37,6 +38,14 @@ def mask_by_indices(real):
     return (places[:, None] >= places).logical_and(real[:, None, None])
 
 
+def added_to_scores(allowed, forbidden):
+    return lambda real: torch.where(mask_by_indices(real), allowed, forbidden)
+
+
+def crossed(real):
+    return torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril() & real
+
+
 def leaks_by_cutting(layer, x):
     """The outputs of a prefix must be those of the whole."""
     y = layer(x)
@@ -53,44 +62,78 @@ def leaks_by_the_future(layer, x):
     return torch.tensor(False)
 
 
-def test_solutions_may_be_written_in_other_ways():
-    assert l06.causal_rows([1, 0, 0, Fraction(3, 4), 0.25, 0, 0.25, 0.5, 0.25])
-    assert l06.causal_and_padding(mask_by_loops) and l06.causal_and_padding(mask_by_indices)
-    assert l06.leaks(leaks_by_the_future) and l06.leaks(leaks_by_cutting)
-    assert l06.leaking_calls({6, 3, 2}) and l06.leaking_calls(torch.tensor([3, 2, 6]))
-    assert l06.telling_experiment("parts") and l06.left_out("causal")
-    assert l06.bugs_of_maps(dict(reversed(DRAWN.items())))
+def hurried(layer, x):
+    y = layer(x)
+    for j in range(1, len(x)):
+        changed = x.clone()
+        changed[j] = torch.randn(x.shape[1])
+        return not torch.allclose(layer(changed)[:j], y[:j], atol=1e-5)
 
 
-# --- numbers -----------------------------------------------------------------------------------
-
-
-def test_the_rows_are_those_of_attention():
-    scores = EXPONENTIALS.log()
-    torch.testing.assert_close(
-        RIGHT, scores.masked_fill(~causal_mask(3), -math.inf).softmax(-1), atol=1e-12, rtol=0
+def nudges(layer, x):
+    y, places = layer(x), torch.arange(len(x))[:, None]
+    return any(
+        not torch.allclose(layer(x + 1e-4 * (places >= n) * x)[:n], y[:n], atol=1e-7, rtol=0)
+        for n in range(1, len(x))
     )
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        ([[0.5, 0.5, 0], [0.75, 0.25, 0], [0.25, 0.5, 0.25]], "the softmax of a single score"),
-        ([[1, 0, 0], [0.6, 0.4, 0], [0.25, 0.5, 0.25]], "whose exponentials are 3 and 1"),
-        ([[1, 0, 0], [0.75, 0.25, 0], [0.2, 0.6, 0.2]], "the exponentials are 1, 2 and 1"),
-        ([[1 / 13, 0, 0], [0.75, 0.25, 0], [0.25, 0.5, 0.25]], "the sum of *all* exponentials"),
-        ([[1, 0, 0], [0, 1 / 6, 5 / 6], [0.25, 0.5, 0.25]], "the other triangle"),
-    ],
+test_answers = verdicts(
+    {
+        l06.causal_rows: {PASSES: [[1, 0, 0, Fraction(3, 4), 0.25, 0, 0.25, 0.5, 0.25]]},
+        l06.causal_and_padding: {
+            PASSES: [mask_by_loops, mask_by_indices],
+            hint(l06.causal_and_padding, "floats"): [lambda real: mask_by_loops(real).int()],
+            hint(l06.causal_and_padding, "numbers"): [
+                added_to_scores(allowed, forbidden)
+                for allowed in (0.0, 1.0)
+                for forbidden in (-1e9, -math.inf)
+            ],
+            "[2, 5]": [crossed],
+        },
+        l06.leaks: {
+            PASSES: [leaks_by_the_future, leaks_by_cutting],
+            "your loop": [hurried],
+            "yes to causal attention.": [lambda layer, x: leaks_ahead(layer, x) or len(x) == 8],
+            "One verdict": [
+                lambda layer, x: layer(x),
+                lambda layer, x: (layer(x.flip(0)) - layer(x)).abs().max(),
+                lambda layer, x: layer(x.flip(0)) != layer(x),
+            ],
+            hint(l06.leaks, "by_gradient"): [nudges],
+        },
+        l06.leaking_calls: {
+            PASSES: [{6, 3, 2}, torch.tensor([3, 2, 6])],
+            LEAKING[3]: [[2, 6]],
+            f"1 of the three so far, and no line too many. Of another line ask: {LEAKING[2]}": [
+                [3]
+            ],
+            LEAKING[6]: [[2, 3]],
+            calls._SAFE[8]: [[2, 3, 8]],
+            calls._SAFE[1]: [[1, 4, 5]],  # of several, the first
+            "from 1 to 8": [[0, 2, 3], ["2", "3", "6"]],
+        },
+        l06.bugs_of_maps: {
+            PASSES: [dict(reversed(DRAWN.items()))],
+            maps._WRONG["A"]: [DRAWN | {"A": "ahead"}],
+            maps._WRONG["B"]: [DRAWN | {"B": "ahead"}],
+            maps._WRONG["C"]: [DRAWN | {"C": "off"}],
+            maps._WRONG["D"]: [DRAWN | {"D": "off"}],
+            "C: ": [DRAWN | {"C": "nothing"}],
+            "A, B, C, D": [{"A": "off"}, DRAWN | {"E": "off"}],
+        },
+        l06.telling_experiment: {PASSES: ["parts"], "'deeper', 'jacobian'": [3]},
+        l06.left_out: {PASSES: ["causal"], "'causal', 'either'": ["BERT"]},
+    }
 )
-def test_the_first_wrong_row_is_told(rows, words):
-    assert words in l06.causal_rows(rows).message
 
 
-# --- masks -------------------------------------------------------------------------------------
+def test_the_rows_are_those_of_attention():
+    scores = EXPONENTIALS.log().masked_fill(~causal_mask(3), -math.inf)
+    torch.testing.assert_close(RIGHT, scores.softmax(-1), atol=1e-12, rtol=0)
 
 
 def test_the_mask_is_what_attention_makes_of_both():
-    torch.manual_seed(0)
     real, x = padding_mask(torch.tensor([3, 5]), 5), torch.randn(2, 5, 8)
     module = MultiHeadAttention(8, 2)
     by_one, _ = module(x, mask=causal_among_real(real))
@@ -98,113 +141,39 @@ def test_the_mask_is_what_attention_makes_of_both():
     torch.testing.assert_close(by_one, by_both)
 
 
-def test_a_mask_of_numbers_is_told_apart():
-    assert "Return booleans" in l06.causal_and_padding(lambda r: mask_by_loops(r).int()).message
-
-
-@pytest.mark.parametrize("allowed", [0.0, 1.0])
-@pytest.mark.parametrize("forbidden", [-1e9, -math.inf])
-def test_a_mask_of_large_negative_numbers_is_one_to_be_added(allowed, forbidden):
-    def mask(real):
-        past = torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril()
-        return torch.where(past & real[:, None, None, :], allowed, forbidden)
-
-    assert "numbers to be added to scores" in l06.causal_and_padding(mask).message
-
-
-def test_axes_that_cross_are_an_error_with_its_sizes():
-    def crossed(real):
-        return torch.ones(real.shape[1], real.shape[1], dtype=torch.bool).tril() & real
-
-    message = l06.causal_and_padding(crossed).message
-    assert "must match the size" in message and "[2, 5]" in message
-
-
-# --- leaks -------------------------------------------------------------------------------------
-
-SOUND = {
-    "causal attention",
-    "the mean of all tokens so far",
-    "a matrix and a ReLU for each token alone",
-    "two causal layers, with a skip",
-}
-
-
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_layers_leak_as_their_names_say(seed):
     torch.manual_seed(seed)
     layers = _layers(6)
-    assert {
-        name for name, layer in layers.items() if not leaks_ahead(layer, torch.randn(7, 6))
-    } == (SOUND)
     assert len(layers) == 13  # as many as the page says
+    sound = {name for name, layer in layers.items() if not leaks_ahead(layer, torch.randn(7, 6))}
+    assert sound == {
+        "causal attention",
+        "the mean of all tokens so far",
+        "a matrix and a ReLU for each token alone",
+        "two causal layers, with a skip",
+    }
 
 
 @pytest.mark.parametrize(("T", "d"), SIZES)
 def test_a_right_answer_is_right_whatever_is_drawn(T, d):
-    torch.manual_seed(0)
     tokens, others = torch.randn(2, 20_000, d).round()
     assert (tokens == others).all(-1).float().mean() < 1e-4  # an exchange that rounding hides
 
 
-def test_a_loop_that_returns_at_once_is_told():
-    def hurried(layer, x):
-        y = layer(x)
-        for j in range(1, len(x)):
-            changed = x.clone()
-            changed[j] = torch.randn(x.shape[1])
-            return not torch.allclose(layer(changed)[:j], y[:j], atol=1e-5)
-
-    assert "in your loop" in l06.leaks(hurried).message
-
-
-def test_a_verdict_that_is_wrong_about_one_layer_names_it():
-    verdict = l06.leaks(lambda layer, x: leaks_ahead(layer, x) or len(x) == 8)
-    assert verdict.message == "You say yes to causal attention. It doesn't leak."
-
-
-@pytest.mark.parametrize(
-    "moved",
-    [
-        lambda layer, x: (layer(x.flip(0)) - layer(x)).abs().max(),
-        lambda layer, x: layer(x.flip(0)) != layer(x),
-    ],
-)
-def test_one_verdict_is_wanted(moved):
-    assert "One verdict was wanted" in l06.leaks(moved).message
-
-
-def test_a_change_too_small_for_rounding_is_told():
-    def nudges(layer, x):
-        y, places = layer(x), torch.arange(len(x))[:, None]
-        return any(
-            not torch.allclose(layer(x + 1e-4 * (places >= n) * x)[:n], y[:n], atol=1e-7, rtol=0)
-            for n in range(1, len(x))
-        )
-
-    torch.manual_seed(0)
-    assert l06.leaks(nudges).message.startswith("A gradient says what a very small change")
-
-
-# --- PyTorch's calls -----------------------------------------------------------------------------
-
-
 def test_the_calls_that_leak_are_those_that_leak():
-    torch.manual_seed(0)
     T, d = 5, 8
     W = torch.randn(3, d, d) / math.sqrt(d)
     may = torch.ones(T, T, dtype=torch.bool).tril()
     mha = nn.MultiheadAttention(d, 2, batch_first=True)
-    names = {
-        "F": F, "may": may, "minus": torch.zeros(T, T).masked_fill(~may, -math.inf), "mha": mha,
-    }  # fmt: skip
+    minus = torch.zeros(T, T).masked_fill(~may, -math.inf)
 
     def layer_of(line):
         def layer(tokens):
             x = tokens[None]
-            q, k, v = x @ W
-            q, k, v = (t.view(1, T, 2, -1).transpose(1, 2) for t in (q, k, v))
-            output = eval(line, names | {"x": x, "q": q, "k": k, "v": v})
+            q, k, v = (t.view(1, T, 2, -1).transpose(1, 2) for t in x @ W[:, None])
+            names = {"F": F, "may": may, "minus": minus, "mha": mha, "x": x, "q": q, "k": k, "v": v}
+            output = eval(line, names)
             output = output.transpose(1, 2).reshape(1, T, d) if output.dim() == 4 else output
             return output[0].nan_to_num(0.0)
 
@@ -219,64 +188,10 @@ def test_the_calls_that_leak_are_those_that_leak():
     assert found == LEAKING.keys()
 
 
-def test_the_page_shows_the_lines_that_are_checked():
+def test_the_page_shows_what_is_asked_about():
     for number, line in enumerate(CALLS.splitlines(), start=1):
         assert f"# {number} {line}\n" in PAGE
-
-
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        ([2, 6], "2 of the three so far, and no line too many. Of another line ask: what happens"),
-        ([3], "1 of the three so far"),
-        ([2, 3, 8], "Line 8 is safe"),
-        ([1, 4, 5], "Line 1 is safe"),
-        ([0, 2, 3], "from 1 to 8"),
-        (["2", "3", "6"], "from 1 to 8"),
-    ],
-)
-def test_wrong_lines_are_told(lines, words):
-    assert words in l06.leaking_calls(lines).message
-
-
-# --- maps and choices ----------------------------------------------------------------------------
-
-
-def test_bugs_are_named_as_in_the_museum():
-    for name in BUGS.values():
-        assert museum.named(name).name == name
-
-
-def test_the_page_draws_the_bugs_that_are_asked_for():
     for letter, bug in DRAWN.items():
         assert f'"{letter}": "{BUGS[bug]}",\n' in PAGE
-
-
-def test_only_one_answer_about_the_maps_passes():
-    passing = [
-        answer
-        for chosen in permutations(BUGS, 4)
-        if l06.bugs_of_maps(answer := dict(zip("ABCD", chosen, strict=True)))
-    ]
-    assert passing == [DRAWN]
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        (DRAWN | {"A": "ahead"}, "Map A: its triangle"),
-        (DRAWN | {"B": "ahead"}, "Map B: no column of padding"),
-        (DRAWN | {"D": "off"}, "Map D: one diagonal"),
-        (DRAWN | {"C": "off"}, "Map C: compare its diagonal"),
-        (DRAWN | {"C": "nothing"}, "C: one of these was wanted"),
-        ({"A": "off"}, "wanted: A, B, C, D"),
-    ],
-)
-def test_the_first_wrong_map_is_told(said, words):
-    assert words in l06.bugs_of_maps(said).message
-
-
-def test_every_choice_but_one_is_a_known_mistake():
-    assert len(l06.telling_experiment.mistakes) == 4 and len(l06.left_out.mistakes) == 3
-    assert l06.telling_experiment(3).message.startswith("One of these was wanted: ")
-    assert l06.left_out("BERT").message.startswith("One of these was wanted: ")
+    for name in BUGS.values():
+        assert museum.named(name).name == name

@@ -1,11 +1,11 @@
-"""What the checks of lesson L07 do beyond what every check does."""
+"""Checks of L07: right answers in other words, what is nearly right, and the numbers asked for."""
 
-import itertools
 import math
 from fractions import Fraction
 
 import pytest
 import torch
+from tools.verdicts import PASSES, verdicts
 from torch import nn
 
 from attncourse.lessons import l07
@@ -14,7 +14,7 @@ from attncourse.lessons.l07.counting import RIGHT as PARTS
 from attncourse.lessons.l07.counting import SIZES, parameters_of_gpt2
 from attncourse.lessons.l07.drawing import RIGHT as CHANCES
 from attncourse.lessons.l07.drawing import chances
-from attncourse.lessons.l07.losses import CAUSES, DIAGNOSIS
+from attncourse.lessons.l07.losses import DIAGNOSIS
 from attncourse.lessons.l07.reach import RIGHT as REACH
 from attncourse.tasks import names
 from attnlib import RMSNorm, TransformerBlock
@@ -41,19 +41,90 @@ def sampled(logits, temperature, top_k):
     return p / p.sum()
 
 
+def masked_by(low):
+    def answer(logits, temperature, top_k):
+        cut = logits < logits.topk(top_k).values[-1]
+        return (logits / temperature).masked_fill(cut, low).softmax(-1)
+
+    return answer
+
+
+def shared_anew(change):
+    """Return chances at temperature 1 that are changed afterward, and shared out again."""
+
+    def answer(logits, temperature, top_k):
+        p = change(chances(logits, 1.0, top_k), temperature)
+        return p / p.sum()
+
+    return answer
+
+
 def counted(V, length, d, L):
     block = 4 * (d * d + d) + d * 4 * d + 4 * d + 4 * d * d + d + 4 * d
     return V * d + length * d + L * block + 2 * d
 
 
-def test_solutions_may_be_written_in_other_ways():
-    assert l07.assembly(Assembled())
-    assert l07.chances_to_draw_from(sampled)
-    assert l07.parameter_count(counted)
-    assert l07.parameter_count(lambda V, length, d, L: float(counted(V, length, d, L)))
-    assert l07.parts_of_microgpt([432, 256, 1024, 2048, 432])
-    assert l07.chances_by_hand([Fraction(n, 21) for n in (3, 6, 12, 1, 4, 16, 0, 7, 14)])
-    assert l07.letters_back(dict(reversed(REACH.items())))
+def without(missing):
+    return lambda V, length, d, L: counted(V, length, d, L) - missing * d * L
+
+
+def quartered(part):
+    numbers = PARTS.clone()
+    numbers[part] /= 4
+    return numbers
+
+
+test_answers = verdicts(
+    {
+        l07.assembly: {
+            PASSES: [Assembled()],
+            "got tuple": [lambda ids, t, p, blocks, n, r: r(n(blocks[0](t[ids], causal=True)))],
+            "RuntimeError": [lambda ids, t, p, *parts: t[ids] + p],
+            "[2, 5, 7]": [lambda ids, t, p, blocks, n, r: n(t[ids])],
+        },
+        l07.chances_to_draw_from: {
+            PASSES: [sampled, masked_by(-1e9)],
+            "off by": [masked_by(-20.0)],  # merely low: it cuts nothing away
+            "every temperature": [shared_anew(lambda p, temperature: p / temperature)],
+            "its power": [shared_anew(lambda p, temperature: p**temperature)],
+            "[7]": [lambda logits, tau, k: (logits / tau).topk(k).values.softmax(-1)],
+            "nan": [lambda logits, tau, k: torch.full_like(logits, math.nan)],
+            "2 came": [lambda logits, tau, k: logits.topk(k)],
+        },
+        l07.parameter_count: {
+            PASSES: [counted, lambda *sizes: float(counted(*sizes))],
+            "off by 1 when": [lambda *sizes: counted(*sizes) + 1],
+            # a hint says all that gives the same count
+            "behind W_1": [without(4)],
+            "two norms": [without(4)],
+            "W_1 has 4d": [without(3)],
+            "keys and values": [without(3)],
+            "gain and a bias": [without(2)],
+            "two of them": [without(2)],
+            "W_o": [without(1)],
+            "network's second": [without(1)],
+        },
+        l07.parts_of_microgpt: {
+            PASSES: [[432, 256, 1024, 2048, 432]],
+            "whole matrix": [quartered(2)],
+            "one head's": [quartered(2)],
+        },
+        l07.chances_by_hand: {
+            PASSES: [[Fraction(n, 21) for n in (3, 6, 12, 1, 4, 16, 0, 7, 14)]],
+        },
+        l07.letters_back: {
+            PASSES: [dict(reversed(REACH.items()))],
+            "bol?": [REACH | {"doubling": "all"}],
+            "boll?": [REACH | {"harmony": "1"}],
+            "Ending: ": [REACH | {"ending": "3"}],
+            "ending: ": [REACH | {"ending": 3}],
+        },
+        l07.four_models: {
+            "A: ": [DIAGNOSIS | {"A": "broken"}],
+            "A, B, C, D": [{"A": "fine"}],
+        },
+    }
+)
 
 
 # --- how far back rules reach --------------------------------------------------------------------
@@ -93,68 +164,33 @@ def test_each_rule_is_kept_by_its_letters_and_not_by_fewer():
     assert any(found == ends for found in last_three.values())
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        (REACH | {"doubling": "all"}, "Doubling: in bol?"),
-        (REACH | {"harmony": "1"}, "Harmony: in boll?"),
-        (REACH | {"ending": "3"}, "Ending: the letter that decides"),
-        (REACH | {"ending": 3}, "ending: one of these was wanted"),
-    ],
-)
-def test_the_first_wrong_reach_is_told(said, words):
-    assert words in l07.letters_back(said).message
-
-
-# --- putting a GPT together ----------------------------------------------------------------------
+# --- numbers -------------------------------------------------------------------------------------
 
 
 def test_the_assembled_model_is_attnlibs():
-    torch.manual_seed(0)
     gpt, ids = GPT(11, 9, 8, 2, num_layers=3, bias=True), torch.randint(11, (2, 7))
-    parts = (
-        gpt.token_embedding.weight, gpt.position_embedding.weight, gpt.blocks, gpt.final_norm,
-        gpt.readouts["next"],
-    )  # fmt: skip
-    torch.testing.assert_close(assembled(ids, *parts), gpt(ids).logits["next"])
+    tables = gpt.token_embedding.weight, gpt.position_embedding.weight
+    found = assembled(ids, *tables, gpt.blocks, gpt.final_norm, gpt.readouts["next"])
+    torch.testing.assert_close(found, gpt(ids).logits["next"])
 
 
 def test_no_two_sizes_of_a_case_agree():
     for ids, tokens, places, blocks, _, readout in _cases():
         (B, T), (V, d), (length, _) = ids.shape, tokens.shape, places.shape
-        sizes = [B, T, V, d, length]
-        assert len({*sizes}) == len(sizes) and readout.out_features == V
+        assert len({B, T, V, d, length}) == 5 and readout.out_features == V
         assert len(blocks) > 1 and isinstance(blocks[0], TransformerBlock)
-
-
-@pytest.mark.parametrize(
-    ("slip", "words"),
-    [
-        (lambda ids, t, p, blocks, n, r: r(n(blocks[0](t[ids], causal=True))), "got tuple"),
-        (lambda ids, t, p, *parts: t[ids] + p, "raised RuntimeError"),
-        (lambda ids, t, p, blocks, n, r: n(t[ids]), "should have shape [2, 5, 7]"),
-    ],
-)
-def test_other_slips_are_told_with_what_happened(slip, words):
-    assert words in l07.assembly(slip).message
-
-
-# --- counting ------------------------------------------------------------------------------------
 
 
 def test_microgpts_parts_are_those_of_the_model():
     gpt = GPT(27, 16, 16, 4, norm=lambda d, **o: RMSNorm(d, gain=False, **o), activation="relu")
     (block,) = gpt.blocks
-    modules = (
-        gpt.token_embedding, gpt.position_embedding, block.attention, block.feed_forward,
-        gpt.readouts,
-    )  # fmt: skip
-    found = [sum(p.numel() for p in module.parameters()) for module in modules]
-    assert found == PARTS.tolist() and sum(found) == 4192
-    assert sum(p.numel() for p in gpt.parameters()) == 4192
+    tables = gpt.token_embedding, gpt.position_embedding
+    modules = *tables, block.attention, block.feed_forward, gpt.readouts
+    assert PARTS.tolist() == [sum(p.numel() for p in part.parameters()) for part in modules]
+    assert PARTS.sum() == sum(p.numel() for p in gpt.parameters()) == 4192
 
 
-@pytest.mark.parametrize("V, length, d, L", SIZES)
+@pytest.mark.parametrize(("V", "length", "d", "L"), SIZES)
 def test_the_formula_counts_what_is_there(V, length, d, L):
     gpt = GPT(V, length, d, 1, L, tied=True, bias=True, device="meta")
     found = sum(p.numel() for p in gpt.parameters())
@@ -163,117 +199,15 @@ def test_the_formula_counts_what_is_there(V, length, d, L):
     assert known.get((d, L), found) == found
 
 
-def test_one_parameter_too_many_is_noticed():
-    verdict = l07.parameter_count(lambda *sizes: parameters_of_gpt2(*sizes) + 1)
-    assert not verdict and "is off by 1 when" in verdict.message
-
-
-@pytest.mark.parametrize("part", range(5))
-def test_the_first_wrong_part_is_told(part):
-    numbers = PARTS.clone()
-    numbers[part] += 1000
-    message = l07.parts_of_microgpt(numbers).message
-    assert message not in {mistake.hint for mistake in l07.parts_of_microgpt.mistakes}
-    name = ("token table", "position table", "Attention", "feed-forward", "readout")[part]
-    assert name in message
-
-
-def test_a_hint_says_all_that_gives_the_same_count():
-    def without(missing):
-        return lambda V, length, d, L: parameters_of_gpt2(V, length, d, L) - missing * d * L
-
-    biases_or_norms = l07.parameter_count(without(4)).message
-    assert "bias of d numbers each" in biases_or_norms and "two norms" in biases_or_norms
-    assert "the bias behind W_1" in biases_or_norms
-    too_narrow_or_three = l07.parameter_count(without(3)).message
-    assert "W_1 has 4d" in too_narrow_or_three and "queries, keys and values" in too_narrow_or_three
-    attention_or_network = l07.parameter_count(without(1)).message
-    assert "W_o" in attention_or_network and "network's second" in attention_or_network
-    norms_or_gains = l07.parameter_count(without(2)).message
-    assert "two of them" in norms_or_gains and "gain and a bias" in norms_or_gains
-    quarter = PARTS.clone()
-    quarter[2] /= 4
-    message = l07.parts_of_microgpt(quarter).message
-    assert "one whole matrix" in message and "one head's" in message
-
-
-# --- four models ---------------------------------------------------------------------------------
-
-
-def test_every_wrong_cause_has_its_hint():
-    hints = {mistake.hint for mistake in l07.four_models.mistakes}
-    assert len(hints) == len(DIAGNOSIS) * (len(CAUSES) - 1)
-    for causes in itertools.product(CAUSES, repeat=4):
-        verdict = l07.four_models(dict(zip(DIAGNOSIS, causes, strict=True)))
-        assert verdict.passed or verdict.message in hints
-    assert "A: one of these" in l07.four_models(DIAGNOSIS | {"A": "broken"}).message
-    assert "wanted: A, B, C, D" in l07.four_models({"A": "fine"}).message
-
-
-# --- drawing -------------------------------------------------------------------------------------
-
-
 def test_the_chances_by_hand_are_fractions():
     wanted = [[1 / 7, 2 / 7, 4 / 7], [1 / 21, 4 / 21, 16 / 21], [0, 1 / 3, 2 / 3]]
     torch.testing.assert_close(CHANCES, torch.tensor(wanted, dtype=torch.float64))
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [(0, "Temperature 1: e to the power"), (1, "Temperature 1/2: the log"), (2, "Top-k 2: the")],
-)
-def test_the_first_wrong_row_of_chances_is_told(row, words):
-    numbers = CHANCES.clone()
-    numbers[row] = torch.tensor([0.2, 0.2, 0.6])
-    assert l07.chances_by_hand(numbers).message.startswith(words)
-
-
 def test_chances_are_those_that_generate_draws_from():
-    torch.manual_seed(0)
     model, begin = GPT(9, 4, 8, 2, std=1.0), torch.tensor([[3]])
-    logits = model(begin).logits["next"][0, -1]
-    wanted = chances(logits, 0.7, 4)
-    drawn = generate(
-        model, begin.expand(20_000, 1), 1, temperature=0.7, top_k=4,
-        generator=torch.Generator().manual_seed(0),
-    )[:, 1]  # fmt: skip
+    wanted = chances(model(begin).logits["next"][0, -1], 0.7, 4)
+    options = {"temperature": 0.7, "top_k": 4, "generator": torch.Generator().manual_seed(0)}
+    drawn = generate(model, begin.expand(20_000, 1), 1, **options)[:, 1]
     shares = drawn.bincount(minlength=9) / len(drawn)
     assert (shares - wanted).abs().max() < 0.02 and (shares > 0).sum() == 4
-
-
-def test_chances_divided_and_shared_anew_are_told_to_be_the_same_at_every_temperature():
-    def shared_anew(logits, temperature, top_k):
-        p = chances(logits, 1.0, top_k) / temperature
-        return p / p.sum()
-
-    assert "same at every temperature" in l07.chances_to_draw_from(shared_anew).message
-
-    def to_its_power(logits, temperature, top_k):
-        p = chances(logits, 1.0, top_k) ** temperature
-        return p / p.sum()
-
-    assert "to its power" in l07.chances_to_draw_from(to_its_power).message
-
-
-def test_a_number_that_is_merely_low_cuts_nothing_away():
-    def masked_by(low):
-        def answer(logits, temperature, top_k):
-            cut = logits < logits.topk(top_k).values[-1]
-            return (logits / temperature).masked_fill(cut, low).softmax(-1)
-
-        return answer
-
-    assert not l07.chances_to_draw_from(masked_by(-20.0))
-    assert l07.chances_to_draw_from(masked_by(-1e9))
-
-
-@pytest.mark.parametrize(
-    ("slip", "words"),
-    [
-        (lambda logits, tau, k: (logits / tau).topk(k).values.softmax(-1), "should have shape [7]"),
-        (lambda logits, tau, k: torch.full_like(logits, math.nan), "isn't a number"),
-        (lambda logits, tau, k: logits.topk(k), "2 came"),
-    ],
-)
-def test_other_slips_with_chances_are_told(slip, words):
-    assert words in l07.chances_to_draw_from(slip).message

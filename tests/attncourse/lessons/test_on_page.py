@@ -8,14 +8,6 @@ import torch
 from attncourse.checking.exercises import Mistake, exercise
 from attncourse.checking.functions import check_numbers, correct, not_yet
 from attncourse.checking.on_page import Choice, Choices, Lines, Numbers, Order
-from attncourse.lessons import lessons
-
-EXERCISES = {
-    f"{lesson}.{name}": getattr(module, name)
-    for lesson, module in lessons().items()
-    for name in module.__all__
-}
-ON_PAGES = {name: found for name, found in EXERCISES.items() if found.page is not None}
 
 
 def verdict_at(widget, place):
@@ -33,14 +25,6 @@ def is_seven(answer):
 
 
 SEVEN = (Mistake([6.0], "One more."), Mistake(torch.tensor([8]), "One less."))
-
-
-@pytest.mark.parametrize("name", ON_PAGES)
-def test_an_exercise_of_a_page_tells_each_mistake_its_hint(name):
-    widget = ON_PAGES[name].on_page()
-    told = {verdict["message"] for verdict in widget.verdicts}
-    assert told >= {mistake.hint for mistake in ON_PAGES[name].mistakes}
-    assert sum(verdict["passed"] for verdict in widget.verdicts) >= 1
 
 
 def test_numbers_are_known_then_close_then_others():
@@ -62,29 +46,6 @@ def test_a_check_may_never_say_that_numbers_are_close():
     for near in (1e-3, None):
         widget = making(Numbers([1.0], ["x"], near=near), is_one).on_page()
         assert {verdict["message"] for verdict in widget.verdicts} == {"Fine.", "No."}
-
-
-NUMBERS = [name for name, found in ON_PAGES.items() if isinstance(found.page, Numbers)]
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_that_are_rounded_too_much_are_called_close(name):
-    exercise, right = ON_PAGES[name], torch.as_tensor(ON_PAGES[name].page.right)
-    for off in (2 * exercise.page.tolerance, -4 * exercise.page.tolerance):
-        assert exercise(right + off).message.startswith("Very close")
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_a_wrong_row_gets_other_words_than_a_wrong_answer(name):
-    """Of fields in several rows, the check says which row is the first that is wrong."""
-    exercise = ON_PAGES[name]
-    right, start, told = torch.as_tensor(exercise.page.right).double(), 0, []
-    for _, labels in exercise.page.parts():
-        wrong = right.flatten().clone()
-        wrong[start : start + len(labels)] += 1000.5
-        told.append(exercise(wrong.view_as(right)).message)
-        start += len(labels)
-    assert len(set(told)) == len(told)
 
 
 def test_numbers_of_another_shape_are_no_answer_of_the_page():
