@@ -30,7 +30,7 @@ EXERCISES = {
 }
 ON_PAGES = {name: found for name, found in EXERCISES.items() if found.page is not None}
 NUMBERS = {name: found for name, found in ON_PAGES.items() if isinstance(found.page, Numbers)}
-PASSING = {"l03.head_in_order": 2, "l05.design": 6, "l09.number_or_width": 2}  # else 1 answer
+PASSING = {"l03.head_in_order": 2, "l05.design": 20, "l09.number_or_width": 2}  # else 1 answer
 FEWEST_HINTS = 3  # of an exercise
 
 
