@@ -108,11 +108,10 @@ def test_the_first_wrong_row_of_numbers_has_a_hint_of_its_own(name):
     assert exercise(right.tolist()) and exercise(right.numpy())
     hints = []
     for start, end in pairwise(accumulate([0, *(len(labels) for _, labels in page.parts())])):
-        alone, all_below = right.flatten(), right.flatten()
-        alone[start:end] += 1000.5
-        all_below[start:] += 1000.5
-        hints.append(exercise(alone.view_as(right)).message)
-        assert exercise(all_below.view_as(right)).message == hints[-1]
+        alone, all_below = torch.zeros(2, right.numel())
+        alone[start:end] = all_below[start:] = 1000.5
+        hints.append(exercise(right + alone.view_as(right)).message)
+        assert exercise(right + all_below.view_as(right)).message == hints[-1]
     close = {exercise(right + off * page.tolerance).message for off in (2, -4)}
     known = {mistake.hint for mistake in exercise.mistakes}
     assert len(close) == 1 and len({*hints, *close} - known) == len(hints) + 1
