@@ -48,7 +48,7 @@ def test_a_lesson_s_page_calls_all_of_its_exercises(lesson):
     assert f"from attncourse.lessons import {lesson} as check\n" in text
     for name in LESSONS[lesson].__all__:
         assert f"check.{name}(" in text
-        assert f"{lesson}.{name}" not in ON_PAGES or f"check.{name}.on_page()\n" in text
+        assert (f"check.{name}.on_page()\n" in text) == (f"{lesson}.{name}" in ON_PAGES)
     assert (Path(__file__).parent / f"test_exercises_{lesson}.py").exists()
 
 

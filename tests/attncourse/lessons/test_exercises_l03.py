@@ -256,6 +256,8 @@ test_unreachable = verdicts(
             ],
             "wrong way": [toward(lambda V: V.amin(0) - 1)],
             "RuntimeError": [only_in_the_plane],
+            "is no tensor": [lambda V: ("text", V[0])],
+            "is [3, 3]": [lambda V: (V[0], torch.ones(3, 3))],
         }
     }
 )
