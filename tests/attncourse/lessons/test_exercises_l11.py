@@ -1,15 +1,14 @@
-"""What the checks of lesson L11 do beyond what every check does."""
+"""Checks of L11: right answers in other words, what is nearly right, and the numbers asked for."""
 
 import pytest
 import torch
 import torch.nn.functional as F
+from tools.verdicts import PASSES, verdicts
 from torch import nn
 
 from attncourse.lessons import l11
 from attncourse.lessons.l11.address import HEAD, LAYER, RIGHT
-from attncourse.lessons.l11.claims import KINDS, SENTENCES
 from attncourse.lessons.l11.claims import RIGHT as CLAIMS
-from attncourse.lessons.l11.layout import _state
 from attncourse.lessons.l11.llama import INSIDE, LAYERS, TOKENS, WIDTH
 from attncourse.lessons.l11.llama import RIGHT as MILLIONS
 from attncourse.lessons.l11.loop import token_by_token
@@ -74,25 +73,81 @@ def by_one_place(weights, partners):
     return (mass == mass.max()).nonzero()[0]
 
 
-def test_solutions_may_be_written_in_other_ways():
-    assert l11.split_c_attn(by_slices)
-    assert l11.split_c_attn(by_one_view)
-    assert l11.gpt2_layer(by_linears)
-    assert l11.loop_at_once(by_the_fused_kernel)
-    assert l11.loop_at_once(token_by_token)
-    assert l11.head_of_a_rule(by_scores)
-    assert l11.head_of_a_rule(by_one_place)
-    assert l11.head_in_the_file([9, 384, 384 + 768, 384 + 1536, 384])
-    assert l11.parts_of_llama([67.1, 135.3, 262.1, 6738.4])
-    assert l11.what_can_be_checked(dict(reversed(CLAIMS.items())))
+def masked_above(diagonal, scale):
+    """Return causal attention whose mask begins at a diagonal, with a scale of its own."""
+
+    def attend(x, W_q, W_k, W_v, W_o, num_heads):
+        q, k, v = (
+            (x @ W.T).unflatten(-1, (num_heads, -1)).transpose(0, 1) for W in (W_q, W_k, W_v)
+        )
+        hidden = torch.ones(len(x), len(x)).triu(diagonal).bool()
+        scores = (q @ k.mT / scale(q.shape[-1])).masked_fill(hidden, -torch.inf)
+        return (scores.softmax(-1) @ v).transpose(0, 1).flatten(1) @ W_o.T
+
+    return attend
 
 
-# --- addresses and counts ----------------------------------------------------------------------
+def by_beginning(state, layer, num_heads):
+    """Takes h.10 for h.1."""
+    own = {name.split(".attn.")[1]: x for name, x in state.items() if name.startswith(f"h.{layer}")}
+    return by_linears({f"h.0.attn.{name}": x for name, x in own.items()}, 0, num_heads)
+
+
+def greedy(state, layer, num_heads):
+    """Uses its state up."""
+    module = by_linears(state, layer, num_heads)
+    state.clear()
+    return module
+
+
+def turning(state, layer, num_heads):
+    """Turns its state in place."""
+    for name in state:
+        if name.endswith("weight"):
+            state[name].t_()
+    turned = {name: x.T if x.dim() > 1 else x for name, x in state.items()}
+    return by_linears(turned, layer, num_heads)
+
+
+def without_norms():
+    numbers = MILLIONS.clone()
+    numbers[-1] -= 65 * WIDTH / 1e6
+    return numbers
+
+
+test_answers = verdicts(
+    {
+        l11.split_c_attn: {PASSES: [by_slices, by_one_view]},
+        l11.gpt2_layer: {
+            PASSES: [by_linears, greedy, turning],
+            "a dict came": [lambda state, layer, h: state],
+            "None": [lambda state, layer, h: None],
+            "KeyError": [lambda state, layer, h: state["h.7.attn"]],
+            "off by": [lambda state, layer, h: MultiHeadAttention(12, h)],
+            "those of h.1": [by_beginning],
+        },
+        l11.loop_at_once: {
+            PASSES: [by_the_fused_kernel, token_by_token],
+            "see themselves": [masked_above(0, lambda d_k: d_k**0.5)],
+            "off by": [masked_above(1, lambda d_k: 2)],  # heads aren't always four wide
+        },
+        l11.head_of_a_rule: {
+            PASSES: [by_scores, by_one_place],
+            "The layer is off by 1": [lambda weights, partners: (0, 99)],
+        },
+        l11.head_in_the_file: {PASSES: [[9, 384, 384 + 768, 384 + 1536, 384]]},
+        l11.parts_of_llama: {PASSES: [[67.1, 135.3, 262.1, 6738.4]], "norms": [without_norms()]},
+        l11.what_can_be_checked: {
+            PASSES: [dict(reversed(CLAIMS.items()))],
+            "A: ": [CLAIMS | {"A": "perhaps"}],
+            "A, B, C, D, E": [{"A": "true"}],
+        },
+    }
+)
 
 
 def test_an_address_holds_the_head_and_nothing_else():
     """Other columns and rows may change, and the head's output stays."""
-    torch.manual_seed(0)
     layer, q, k, v, row = map(int, RIGHT.tolist())
     assert (layer, row) == (LAYER - 1, 64 * (HEAD - 1))
     x, c_attn, c_proj = torch.randn(5, 768), torch.randn(768, 2304) / 28, torch.randn(768, 768)
@@ -110,15 +165,6 @@ def test_an_address_holds_the_head_and_nothing_else():
     torch.testing.assert_close(of_the_head(*others), of_the_head(c_attn, c_proj))
 
 
-@pytest.mark.parametrize("wrong", range(5))
-def test_the_first_wrong_number_of_an_address_is_told(wrong):
-    numbers = RIGHT.clone()
-    numbers[wrong] += 5
-    message = l11.head_in_the_file(numbers).message
-    word = ("The layer:", "The columns", "The columns", "The columns", "The row")[wrong]
-    assert message.startswith(word)
-
-
 def test_a_llama_has_as_many_parameters_as_its_parts():
     gpt = GPT(TOKENS, 8, WIDTH, 32, 1, d_ff=0, bias=False, positions="rotary", device="meta")
     attention = sum(p.numel() for p in gpt.blocks[0].attention.parameters())
@@ -130,62 +176,14 @@ def test_a_llama_has_as_many_parameters_as_its_parts():
     assert whole == 6_738_415_616
 
 
-def test_a_llama_without_norms_is_not_said_to_lack_digits():
-    numbers = MILLIONS.clone()
-    numbers[-1] -= 65 * WIDTH / 1e6
-    assert "norms" in l11.parts_of_llama(numbers).message
-
-
-@pytest.mark.parametrize("part", range(4))
-def test_the_first_wrong_part_of_a_llama_is_told(part):
-    numbers = MILLIONS.clone()
-    numbers[part] += 1000
-    name = ("Attention:", "The feed-forward network:", "The tables:", "The whole:")[part]
-    assert l11.parts_of_llama(numbers).message.startswith(name)
-
-
-# --- functions -----------------------------------------------------------------------------------
-
-
 def test_the_loop_is_causal_attention():
-    torch.manual_seed(0)
     module = MultiHeadAttention(12, 3, bias=False)
     matrices = [W.weight for W in (module.W_q, module.W_k, module.W_v, module.W_o)]
     x = torch.randn(1, 6, 12)
     torch.testing.assert_close(token_by_token(x[0], *matrices, 3), module(x, causal=True)[0][0])
 
 
-def test_a_mask_that_hides_the_token_itself_is_known_by_its_nan():
-    def blind(x, W_q, W_k, W_v, W_o, num_heads):
-        q, k, v = (
-            (x @ W.T).unflatten(-1, (num_heads, -1)).transpose(0, 1) for W in (W_q, W_k, W_v)
-        )
-        hidden = torch.ones(len(x), len(x)).triu(0).bool()
-        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, -torch.inf)
-        return (scores.softmax(-1) @ v).transpose(0, 1).flatten(1) @ W_o.T
-
-    assert "don't see themselves" in l11.loop_at_once(blind).message
-
-
-def test_heads_are_not_always_four_wide():
-    def four_wide(x, W_q, W_k, W_v, W_o, num_heads):
-        q, k, v = (
-            (x @ W.T).unflatten(-1, (num_heads, -1)).transpose(0, 1) for W in (W_q, W_k, W_v)
-        )
-        scores = q @ k.mT / 2  # the root of 4
-        scores = scores.masked_fill(torch.ones(len(x), len(x)).triu(1).bool(), -torch.inf)
-        return (scores.softmax(-1) @ v).transpose(0, 1).flatten(1) @ W_o.T
-
-    assert not l11.loop_at_once(four_wide)
-
-
-def test_a_head_beyond_the_heads_is_told_in_words():
-    message = l11.head_of_a_rule(lambda weights, partners: (0, 99)).message
-    assert message.startswith("The layer is off by 1 when called with")
-
-
 def test_masses_are_those_of_the_package():
-    torch.manual_seed(0)
     weights, partners = _case(3, 2, 6, 8, (1, 2))
     for of_layer, found in zip(weights, masses(weights, partners), strict=True):
         torch.testing.assert_close(relation_mass(of_layer, partners).heads, found.double())
@@ -197,71 +195,3 @@ def test_whatever_is_drawn_the_right_head_has_most(seed):
     torch.manual_seed(seed)
     for at in ((0, 0), (1, 4), (2, 3)):
         assert most_on_partners(*_case(5, 3, 5, 8, at)) == at
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_whatever_is_drawn_each_mistake_gets_its_own_hint(seed):
-    torch.manual_seed(seed)
-    for mistake in l11.head_of_a_rule.mistakes:
-        assert l11.head_of_a_rule(mistake.answer).message == mistake.hint
-
-
-@pytest.mark.parametrize(
-    ("load", "words"),
-    [
-        (lambda state, layer, h: state, "a module was wanted, but a dict came"),
-        (lambda state, layer, h: None, "returned None"),
-        (lambda state, layer, h: state["h.7.attn"], "raised KeyError"),
-        (lambda state, layer, h: MultiHeadAttention(12, h), "off by up to"),
-    ],
-)
-def test_other_slips_while_loading_are_told(load, words):
-    assert words in l11.gpt2_layer(load).message
-
-
-def test_a_loader_that_takes_h_10_for_h_1_is_told():
-    def by_beginning(state, layer, num_heads):
-        own = {
-            name.split(".attn.")[1]: x for name, x in state.items() if name.startswith(f"h.{layer}")
-        }
-        return by_linears({f"h.0.attn.{name}": x for name, x in own.items()}, 0, num_heads)
-
-    assert "begin as those of h.1 do" in l11.gpt2_layer(by_beginning).message
-
-
-def test_a_loader_may_use_its_state_up():
-    state = _state(1, 6)
-
-    def greedy(given, layer, num_heads):
-        module = by_linears(given, layer, num_heads)
-        given.clear()
-        return module
-
-    assert l11.gpt2_layer(greedy) and len(state) == 4
-
-
-def test_a_loader_may_turn_its_state_in_place():
-    def turning(state, layer, num_heads):
-        for name in state:
-            if name.endswith("weight"):
-                state[name].t_()
-        turned = {name: x.T if x.dim() > 1 else x for name, x in state.items()}
-        return by_linears(turned, layer, num_heads)
-
-    assert l11.gpt2_layer(turning)
-
-
-# --- what can be checked -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sentence", SENTENCES)
-@pytest.mark.parametrize("said", KINDS)
-def test_a_wrong_verdict_has_a_hint_about_its_sentence(sentence, said):
-    verdict = l11.what_can_be_checked(CLAIMS | {sentence: said})
-    assert verdict.passed == (said == CLAIMS[sentence])
-    assert verdict.passed or sentence in verdict.message.split(":")[0]
-
-
-def test_other_verdicts_are_told_so():
-    assert "A: one of these" in l11.what_can_be_checked(CLAIMS | {"A": "perhaps"}).message
-    assert "A, B, C, D, E" in l11.what_can_be_checked({"A": "true"}).message
