@@ -37,7 +37,7 @@ __all__ = [
 
 
 def looks_at(partners: Tensor) -> Tensor:
-    """Return where each word looks that finds its partner, bool [B, T, T].
+    """Return the place at which each word finds its partner, bool [B, T, T].
 
     Args:
         partners: the partner's column of each word, int64 [B, T]; -1 where there is none.
@@ -79,7 +79,7 @@ def forbidden_looks(
 
     Raises:
         TypeError: places that aren't boolean.
-        ValueError: places of another shape, or a layer or a head that the model hasn't.
+        ValueError: places of another shape, or a layer or a head that the model doesn't have.
     """
     if places.dtype != torch.bool:
         raise TypeError(f"places must be boolean, True = forbidden, got {places.dtype}")
@@ -91,7 +91,8 @@ def forbidden_looks(
     mask = ~(places[:, None] & forbidden[:, None, None])  # [B, 1, T, T] & [h, 1, 1] -> [B, h, T, T]
 
     def forbid(_: nn.Module, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        return args, options | {"mask": mask}
+        before = options.get("mask")  # of another intervention
+        return args, options | {"mask": mask if before is None else mask & before}
 
     hook = attention.register_forward_pre_hook(forbid, with_kwargs=True)
     try:
@@ -113,7 +114,8 @@ def muted_heads(
     head_mask[_checked_heads(heads, attention)] = 0
 
     def mute(_: nn.Module, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        return args, options | {"head_mask": head_mask}
+        before = options.get("head_mask")
+        return args, options | {"head_mask": head_mask if before is None else head_mask * before}
 
     hook = attention.register_forward_pre_hook(mute, with_kwargs=True)
     try:
@@ -126,7 +128,7 @@ def muted_heads(
 def averaged_heads(
     model: TransformerModel, heads: Sequence[int], *, layer: int = -1
 ) -> Iterator[None]:
-    """Let heads say within a `with` what they say on average: mean ablation.
+    """Put the mean of what heads add in its place within a `with`: mean ablation.
 
     What a head adds to each word becomes its mean over the words of the batch, so that what it adds
     to every word alike stays. Muting takes that away, too.
@@ -137,7 +139,7 @@ def averaged_heads(
         layer: in which layer, counted from 0, or from the end if negative.
 
     Raises:
-        ValueError: a layer or a head that the model hasn't.
+        ValueError: a layer or a head that the model doesn't have.
     """
     attention = _attention(model, layer)
     chosen = _checked_heads(heads, attention)
@@ -160,7 +162,7 @@ def averaged_heads(
 def right_answers(
     model: TransformerModel, batch: Batch, relations: Sequence[Relation]
 ) -> dict[str, float]:
-    """Return the share of right answers where a word must find its partner, of each relation.
+    """Return, for each relation, the share of right answers at words that have a partner.
 
     Args:
         model: in evaluation mode.
@@ -190,4 +192,4 @@ def _checked_heads(heads: Sequence[int] | None, attention: MultiHeadAttention) -
     for head in chosen:
         if head not in every:
             raise ValueError(f"heads must be from 0 to {len(every) - 1}, got {head!r}")
-    return chosen
+    return sorted(set(chosen))

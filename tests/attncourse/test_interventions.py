@@ -92,6 +92,18 @@ def test_muted_heads_are_those_of_head_masks(model):
     torch.testing.assert_close(muted, wanted)
 
 
+def test_interventions_add_up(model):
+    verbs, nouns = (looks_at(BATCH.partners[name]) for name in ("verb>object", "adjective>noun"))
+    with forbidden_looks(model, verbs | nouns):
+        both = ask(model).weights[1]
+    with forbidden_looks(model, verbs), forbidden_looks(model, nouns):
+        assert torch.equal(ask(model).weights[1], both)
+    with muted_heads(model, [0, 2]):
+        both = ask(model).logits["A"]
+    with muted_heads(model, [0]), muted_heads(model, [2, 2]):
+        assert torch.equal(ask(model).logits["A"], both)
+
+
 def test_an_averaged_head_says_its_mean_to_every_word(model):
     attention = model.blocks[1].attention
     seen = []

@@ -9,7 +9,7 @@ from tools.lesson_runs import NOTEBOOK, all_lessons, all_notebooks
 from tools.site_builds import build, small_project
 
 PAGE = "book/myths"
-HEADS = ("often said", "it is said")
+HEADS = ("often said", "what is said")
 LESSON = f"""{NOTEBOOK}# L77 · A lesson
 
 ```{{code-cell}} ipython3
@@ -39,7 +39,7 @@ SVG('<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="6pt"><path/></s
 
 ## What is often said, and what is true
 
-| it is said | and true is | cell |
+| what is said | what is true | cell |
 |---|---|---|
 | "Rows have cells." | They do. | 1 |
 | "Numbers are typed." | It was {{eval}}`l77_number` ([above](#l77--a-lesson)). | |

@@ -63,7 +63,7 @@ KERNEL_VARIABLES = {
 }
 
 FAILED = "This cell failed when the page was built"
-MISSING = "Numbers and figures that hang on it may be missing, here and on other pages."
+MISSING = "Numbers and figures that depend on it may be missing, here and on other pages."
 NOT_DRAWN = "Not drawn, because a cell of this page failed when it was built."
 LONGEST, LONGEST_TRACE = 300, 10_000  # characters of an error and of its traceback
 

@@ -3,7 +3,7 @@
 `{myths}`: what is often said, what is true, which cell shows it. A page tells of a myth in one of
 two ways:
 
-* a row of a table whose first column is headed "often said" or "it is said". "Cell 2" in the row,
+* a row of a table whose first column is headed "often said" or "what is said". "Cell 2" in the row,
   or a 2 in a third column, is the code cell below that has `# cell 2` in its code;
 * where it is refuted in passing, the header of that cell says so: `myths:`, a list, each with
   `said:` and `truth:` in Markdown.
@@ -37,7 +37,7 @@ from course.widgets import inline, paragraphs
 
 LOGGER = logging.getLogger(__name__)
 
-HEADS = ("often said", "it is said")
+HEADS = ("often said", "what is said")
 TABLE = "what-is-often-said-and-what-is-true"  # the heading over it
 BAR = re.compile(r"(?<!\\)\|")
 CELL = re.compile(r"\bcell (\d+)\b")

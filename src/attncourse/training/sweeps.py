@@ -43,7 +43,7 @@ EARLY = 10  # first steps whose losses are saved
 
 @dataclass(frozen=True)
 class Sweep:
-    """Trainings that differ in the number of heads and the seed."""
+    """Trainings that differ in trial, number of heads and seed."""
 
     name: str
     trials: Mapping[str, Recipe]  # by what sets them apart; each with every number of heads
@@ -109,7 +109,7 @@ def right_with_heads_left(trained: Trained, way: AblatedHeads) -> list[float]:
     batch = pack(held_out_sentences(trained.recipe)[:300])  # for speed
 
     # One layer can't find the noun of a predicate.
-    relations = [one for one in concord.relations if one.name != "predicate>noun"]
+    relations = [one for one in trained.recipe.task.relations if one.name != "predicate>noun"]
 
     def right_without(gone: list[int]) -> float:
         with way(trained.model, gone):

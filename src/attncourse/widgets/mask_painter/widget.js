@@ -156,7 +156,7 @@ function render({ model, el }) {
     // When the puzzle is solved, they are shown for good; not during a stroke, for the map moves.
     if (!isStroke && mask.join() === solution) presets.node.hidden = false;
     const isUnsolved = presets.node.hidden;
-    root.classList.toggle("attn-unsolved", isUnsolved);
+    root.toggleAttribute("data-unsolved", isUnsolved);
     const told = { blind: blindRows(mask, T), isCausal, isUnsolved };
     if (!isStroke && drawn !== null && drawn.mask !== mask) base = drawn;
     drawn = { mask, weights };
