@@ -1,4 +1,4 @@
-"""Scores of heads: how much of a known pattern is in their weights, and what a fixed rule would get.
+"""Scores of heads: how much of a known pattern their weights hold, and what a fixed rule would get.
 
 A head that always looks at the previous word finds every subject right before its verb, and knows
 nothing of verbs. So each score comes with a *fixed-offset baseline*: the score of a head that
