@@ -15,7 +15,7 @@ from tools.site_builds import build, small_project
 NO_SIGN = r"\\begin\{\w+\}|\\end\{\w+\}|(?<=\\\\)\[[\w.]+\]"  # environments, and lengths behind \\
 SIGNS = {  # what a command shows; "" if that is nothing of its own
     r"\alpha": "α", r"\tau": "τ", r"\cdot": "⋅", r"\cdots": "...", r"\dots": "...",
-    r"\cos": "cos", r"\omega": "ω", r"\sin": "sin", r"\to": "→",
+    r"\cos": "cos", r"\tanh": "tanh", r"\omega": "ω", r"\sin": "sin", r"\to": "→",
     r"\infty": "∞", r"\ln": "ln", r"\longrightarrow": "⟶", r"\ne": "≠", r"\neq": "≠",
     r"\partial": "∂", r"\sum": "∑", r"\times": "×", r"\top": "⊤", r"\underbrace": "⏟",
     **dict.fromkeys("{}_^&~", ""),

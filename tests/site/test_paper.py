@@ -86,7 +86,7 @@ def test_printing_shows_figures_that_were_not_loaded_yet(browser, site_address):
 
 
 def test_a_page_printed_from_a_phone_shows_the_drawings_for_wide_windows(browser, site_address):
-    with open_page(browser, f"{site_address}{all_lessons()[1]}.html", width=390) as (page, _):
+    with open_page(browser, f"{site_address}{all_lessons()[2]}.html", width=390) as (page, _):
         shown = """() => [...document.querySelectorAll("picture:has(source) > img.only-light")]
             .map((image) => image.currentSrc === image.src)"""
         assert len(page.evaluate(shown)) > 3 and not any(page.evaluate(shown))

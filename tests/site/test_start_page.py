@@ -7,12 +7,12 @@ import pytest
 from bs4 import BeautifulSoup
 from course.page_lengths import length_of
 from tools.browsing import open_page
-from tools.lesson_runs import all_pages, all_with_exercises
+from tools.lesson_runs import all_on_the_path, all_pages
 
 NEAR = 5  # minutes: how much a reading time may be rounded
 
 
-@pytest.mark.parametrize("lesson", all_with_exercises())
+@pytest.mark.parametrize("lesson", all_on_the_path())
 def test_minutes_in_the_table_of_lessons_are_those_of_its_page(site, lesson):
     table = BeautifulSoup((site / "book/index.html").read_text(encoding="utf-8"), "html.parser")
     row = table.select_one(f'tr:has(a[href="{lesson.split("/")[-1]}.html"])')
@@ -36,7 +36,7 @@ def test_every_sidebar_says_the_minutes_of_the_table_of_lessons(site, page):
     lines = read(page).select(".bd-sidebar-primary nav .course-minutes")
     assert [line.text for line in lines] == expected
     current = [line.find_previous("a")["href"] for line in lines].count("#")
-    assert current == (page in all_with_exercises())
+    assert current == (page in all_on_the_path())
 
 
 def test_a_model_to_train_stands_before_all_but_a_sentence_or_two(site):
@@ -65,7 +65,7 @@ def test_on_a_phone_the_path_names_every_lesson_and_needs_no_sideways_scroll(bro
         named = path.locator("tbody td:first-child a").evaluate_all(
             "all => all.map((a) => a.pathname)"
         )
-        expected = [f"{page[5:]}.html" for page in all_with_exercises()]
+        expected = [f"{page[5:]}.html" for page in all_on_the_path()]
         assert [name.split("/")[-1] for name in named] == expected
         assert path.evaluate("table => table.getBoundingClientRect().right") < 360
 

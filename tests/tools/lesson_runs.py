@@ -53,6 +53,12 @@ def all_lessons() -> list[str]:
     return [page for page in all_notebooks() if re.match(r"L\d\d_", page.split("/")[-1])]
 
 
+def all_on_the_path() -> list[str]:
+    """Return the pages that a learner takes in order: the first part of _toc.yml."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [*_files_below(toc["parts"][0])]
+
+
 def all_with_exercises() -> list[str]:
     """Return the lessons, and the pages beside them that have exercises, too."""
     return [page for page in all_notebooks() if lesson_checked_on(code_of(page))]
