@@ -23,8 +23,9 @@ from torch import Tensor, nn
 
 from attncourse.tasks import Batch, Relation
 from attnlib import MultiHeadAttention
-from attnlib.checks import shape_of
+from attnlib.checks import require_positive_int, shape_of
 from attnlib.model import TransformerModel
+from attnlib.pattern_sums import follower_targets
 
 __all__ = [
     "averaged_heads",
@@ -53,12 +54,13 @@ def follower_looks(tokens: Tensor, after: int = 1) -> Tensor:
 
     Args:
         tokens: whole numbers [B, T].
-        after: at least 0; 0 are the earlier places themselves, and the word's own.
+        after: at least 1.
+
+    Raises:
+        TypeError, ValueError: an `after` that isn't a whole number of 1 or more.
     """
-    looks = tokens[:, :, None] == tokens[:, None, :]  # [B, T, 1] == [B, 1, T] -> [B, T, T]
-    if after:
-        looks = torch.nn.functional.pad(looks, (after, 0))[..., : tokens.shape[1]]
-    return looks.tril()
+    require_positive_int("after", after)
+    return follower_targets(tokens, range(tokens.shape[1]), after)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def test_a_relation_s_looks_are_those_to_its_partners():
     assert torch.equal(looks_at(partners), wanted)
 
 
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 9])
+@pytest.mark.parametrize("after", [1, 2, 3, 9])
 def test_followers_are_found_as_plain_loops_find_them(after):
     tokens = torch.tensor([[1, 2, 1, 3, 1, 2], [4, 4, 4, 5, 5, 4]])
     wanted = [
@@ -149,6 +149,11 @@ def test_the_model_is_as_before_after_an_error_too(model, changed):
 def test_what_can_t_be_forbidden_is_refused_by_name(model, places, options, error, named):
     with pytest.raises(error, match=named), forbidden_looks(model, places, **options):
         pass
+
+
+def test_followers_begin_one_place_after():
+    with pytest.raises(ValueError, match="after"):
+        follower_looks(BATCH.tokens, 0)
 
 
 @pytest.mark.parametrize("changed", [muted_heads, averaged_heads])
