@@ -116,7 +116,7 @@ def test_an_averaged_head_says_its_mean_to_every_word(model):
         mean = sum(added[b, 2, : len(one)].sum(0) for b, one in enumerate(SENTENCES))
         mean = mean / sum(map(len, SENTENCES))
         wanted = added[:, :2].sum(1) + mean  # W_o of a task's model has no bias
-        with averaged_heads(model, [2]):
+        with averaged_heads(model, [2, 2]):  # a head that is named twice counts once
             output, _ = attention(x, key_mask=BATCH.key_mask)
     torch.testing.assert_close(output, wanted)
 
