@@ -76,7 +76,6 @@ def test_a_page_says_once_how_wide_it_is(published):
 
 def test_search_engines_find_every_page_and_nothing_else(published):
     address, folder = published
-    assert f"Sitemap: {address}sitemap.xml" in (folder / "robots.txt").read_text(encoding="utf-8")
     found = [place.text for place in ElementTree.parse(folder / "sitemap.xml").iter() if place.text]
     assert sorted(found) == sorted(f"{address}book/{name}.html" for name in PAGES)
 
@@ -117,7 +116,7 @@ def test_the_root_leads_to_the_first_page(browser, published):
 def test_without_an_address_nothing_pretends_to_have_one(site):
     head = head_of(site, "book/index.html")
     assert head.select("meta[property], link[rel=canonical]") == []
-    for name in ("404.html", "sitemap.xml", "robots.txt"):
+    for name in ("404.html", "sitemap.xml"):
         assert not (site / name).exists()
 
 

@@ -1,4 +1,4 @@
-"""The site around the text: heads, buttons and scripts of pages, icons, and what others are told.
+"""The site around the text: heads and buttons of pages, icons, and what others are told.
 
 Others are search engines, chats, servers and screen readers. Links to the site, its list of pages
 and its page for lost readers need the site's address, html: baseurl: in _config.yml. Buttons that
@@ -9,7 +9,7 @@ repository's, repository: url:. The notebooks stand on a branch of their own, wh
 
 import re
 from html import escape
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from textwrap import shorten
 from urllib.parse import urlsplit
 
@@ -28,7 +28,6 @@ PROGRAMS = {
     "Colab": "https://colab.research.google.com/github/{repository}/blob/{branch}/{page}.ipynb",
     "Binder": "https://mybinder.org/v2/gh/{repository}/{branch}?urlpath=lab/tree/{page}.ipynb",
 }
-LATER = {"clipboard.min.js", "copybutton.js", "sphinx_highlight.js"}
 NOT_FOUND = """
 <h1>There is no such page</h1>
 <p>It may have moved. Look for it by a word of its text, or begin at the <a href="{home}">start
@@ -41,7 +40,6 @@ SHEET = Path("styles", "pydata-sphinx-theme.css")
 FONTS = Path("vendor", "fontawesome", "webfonts")
 CLASS = re.compile(r"\bfa-[\w-]+")
 RULE = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')  # of all its names
-OLDER_FORMAT = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')  # of the same fonts
 CHARACTER = re.compile(r"\\([0-9a-fA-F]{1,6})|([\ue000-\uf8ff])")
 
 REPLACEMENTS = {
@@ -92,13 +90,6 @@ def open_elsewhere(app, pagename, templatename, context, doctree):
     context["header_buttons"].append({**group, "buttons": links, "label": "launch-buttons"})
 
 
-def load_later(app, pagename, templatename, context, doctree):
-    """Have scripts that a page can do without until it stands wait for it."""
-    for script in context["script_files"]:
-        if PurePosixPath(script.filename or "").name in LATER:
-            script.attributes["defer"] = "defer"
-
-
 def load_libraries(app, config):
     if not config.html_baseurl:
         return
@@ -114,18 +105,11 @@ def load_libraries(app, config):
     config.sitemap_excludes = ["404.html", "genindex.html", "search.html"]
 
 
-def write_robots(app):
-    if not app.config.html_baseurl:
-        return
-    lines = f"User-agent: *\nSitemap: {app.config.html_baseurl.rstrip('/')}/sitemap.xml\n"
-    (Path(app.outdir) / "robots.txt").write_text(lines, encoding="utf-8")
-
-
 def cut_icons(app):
     site, static = Path(app.outdir), Path(app.outdir) / "_static"
     files = (*site.rglob("*.html"), *static.rglob("*.js"))
     used = set().union(*(CLASS.findall(file.read_text(encoding="utf-8")) for file in files))
-    sheet = OLDER_FORMAT.sub("", (THEME / SHEET).read_text(encoding="utf-8"))
+    sheet = (THEME / SHEET).read_text(encoding="utf-8")
     sheet = RULE.sub(lambda rule: rule[0] if used & {*CLASS.findall(rule[1])} else "", sheet)
     (static / SHEET).write_text(sheet, encoding="utf-8")
     sheets = "".join(file.read_text(encoding="utf-8") for file in static.rglob("*.css"))
@@ -133,7 +117,6 @@ def cut_icons(app):
     characters = {chr(int(code, 16)) if code else itself for code, itself in named}
     for font in (THEME / FONTS).glob("*.woff2"):
         cut(font, static / FONTS / font.name, characters, "CourseIcons")
-        (static / FONTS / font.with_suffix(".ttf").name).unlink(missing_ok=True)
 
 
 def mend(app):
@@ -151,5 +134,4 @@ def setup(app):
     app.connect("config-inited", load_libraries)
     app.connect("html-page-context", write_head)
     app.connect("html-page-context", open_elsewhere, priority=502)  # after the theme's buttons
-    app.connect("html-page-context", load_later, priority=600)  # when Sphinx knows all scripts
-    when_written(app, cut_icons, mend, write_robots)
+    when_written(app, cut_icons, mend)

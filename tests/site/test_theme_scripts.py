@@ -1,7 +1,6 @@
-"""Scripts that a page can do without until it stands wait for it, and are at work."""
+"""The theme's own scripts are at work: listings are copied, words that were searched for marked."""
 
 import pytest
-from course.publishing import LATER
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons
 
@@ -9,13 +8,6 @@ from tools.lesson_runs import all_lessons
 @pytest.fixture
 def lesson(site_address):
     return f"{site_address}{all_lessons()[0]}.html"
-
-
-def test_they_wait_for_the_page(browser, lesson):
-    with open_page(browser, lesson) as (page, _):
-        waits = "script => [script.src.split('/').at(-1).split('?')[0], script.defer]"
-        scripts = dict(page.locator("script[src]").evaluate_all(f"all => all.map({waits})"))
-    assert LATER <= {name for name, waits in scripts.items() if waits}
 
 
 def test_each_listing_gets_one_button_that_copies_it(browser, lesson):
