@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
 
-QUERY, KEY = (3.0, 1.0), (2.0, -1.0)
+QUERY, KEY = (3.0, 1.0), (1.0, -2.0)
 PLACES, LATER = (2, 5), (12, 15)  # of query and key
 Pair = tuple[float, float]
 
