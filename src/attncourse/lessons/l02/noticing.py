@@ -1,4 +1,4 @@
-"""Who can tell "dog bites man" from "man bites dog"?"""
+"""Who can tell "dog bites man" from "bites dog man"?"""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ from attncourse.checking import CheckResult, Choice, check_choices, exercise, re
 
 READERS = {
     "mean": "the mean of the three rows",
-    "attention": "attention, at bites",
-    "positions": "attention on rows with positions added, at bites",
-    "causal": "attention to the left only, at bites",
-    "period": "attention to the left only, at a period after the three words",
+    "attention": "attention, at man",
+    "positions": "attention on rows with positions added, at man",
+    "causal": "attention to the left only, at man",
+    "dog": "attention to the left only, at dog",
 }
-NOTICES = {"positions", "causal"}
+NOTICES = {"positions", "dog"}
 
 
 def _said(noticing: set[str]) -> dict[str, str]:
@@ -24,10 +24,10 @@ WRONG = {
     "mean": "The mean of three rows is the same in any order.",
     "attention": "Attention alone: the same three rows, the same weights, another order of the "
     "sum. What changes?",
-    "positions": "With positions, dog at 0 is another row than dog at 2. So its weight changes, "
+    "positions": "With positions, dog at 0 is another row than dog at 1. So its weight changes, "
     "and its row too.",
-    "causal": "To its left bites has dog in one sentence and man in the other.",
-    "period": "The period sees all three words in both sentences, and no positions.",
+    "causal": "The last word sees all three words in both texts, and no positions.",
+    "dog": "To its left dog has nothing in one text, and bites in the other.",
 }
 
 
