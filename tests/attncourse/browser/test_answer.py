@@ -1,6 +1,7 @@
 """Answer in a real browser, without a kernel: each kind, and verdicts like the check's."""
 
 import itertools
+import math
 import random
 import re
 
@@ -294,9 +295,7 @@ def test_what_cannot_be_read_is_said_of_each_field(show):
     assert fields.first.evaluate("field => field === document.activeElement")
     fill(page, "1", "2 apples", "1/0")
     assert said(page) == ""
-    assert check(page) == (
-        "“2 apples” and “1/0” can’t be read. Type a number such as 0.43, 3/7 or -2e-3."
-    )
+    assert check(page).startswith("“2 apples” and “1/0” can’t be read.")
     assert fields.nth(1).evaluate("field => field === document.activeElement")
     assert page.locator("label .attn-note").all_inner_texts() == [
         "",
@@ -318,6 +317,11 @@ def test_what_cannot_be_read_is_said_of_each_field(show):
         ("\u20130.43", -0.43), ("2e\u20133", 0.002), ("٠٫٤٣", 0.43), ("−۳/۷", -3 / 7),
         ("０．４３", 0.43), ("－２ｅ－３", -0.002), ("３／７", 3 / 7), ("\u200e-0.43\u200f", -0.43),
         ("\u2009 0.43\u00a0", 0.43), ("0,125", 0.125), ("12,3456", 12.3456), ("1234,567", 1234.567),
+        ("1 000", 1000), ("1\u2009024", 1024), ("1/2/3", 1 / 6), ("1\u20132", -1), ("--1", 1),
+        ("27*16", 432), ("27 × 16 + 2", 434), ("-ln(72/168)", -math.log(72 / 168)), ("-2^2", -4),
+        ("cos(2)+cos(.02)", math.cos(2) + math.cos(0.02)), ("2**-1", 0.5), ("(1+2)", 3),
+        ("sqrt(2) - 3*(1 - e^-1)", math.sqrt(2) - 3 * (1 - math.exp(-1))), ("2^3^2", 512),
+        ("LOG(2)/exp(1)*sin(pi/2)", math.log(2) / math.e),
     ],
 )  # fmt: skip
 def test_a_number_may_be_typed_in_many_ways(show, text, number):
@@ -331,15 +335,15 @@ def test_a_number_may_be_typed_in_many_ways(show, text, number):
 @pytest.mark.parametrize(
     "text",
     [
-        "1.2.3", "1,234.5", "1/2/3", "3/", "/7", "0/0", "1e999", "NaN", "Infinity", "0x10", "-",
-        "1\u20132", "--1", "\u20145", "1 000", "1\u2009000", "1 1/2", "1'000", "1_000", "1٬000",
-        "½", "2²", "1·5", "٣x",
+        "1.2.3", "1,234.5", "3/", "/7", "0/0", "1e999", "NaN", "Infinity", "0x10", "-",
+        "\u20145", "1 1/2", "1'000", "1_000", "1٬000", "½", "2²", "1·5", "٣x", "1 00", "10 0000",
+        "2(3)", "(2", "2)", "()", "ln 2", "ln(0)", "ln", "constructor", "3**", "2e", "log2(8)",
     ],
 )  # fmt: skip
 def test_other_texts_are_no_numbers(show, text):
     page = show(numbers())
     fill(page, text, "2", "5")
-    assert check(page) == f"“{text}” can’t be read. Type a number such as 0.43, 3/7 or -2e-3."
+    assert check(page).startswith(f"“{text}” can’t be read.")
 
 
 THOUSANDS = "Write 4,096 as 4096 or 4.096."
@@ -355,8 +359,8 @@ THOUSANDS = "Write 4,096 as 4096 or 4.096."
 def test_what_may_mean_two_numbers_is_none_and_what_to_type_is_said(show, text, advice):
     page = show(numbers())
     fill(page, text, text, "5")
-    wanted = f"“{text}” can’t be read. Type a number such as 0.43, 3/7 or -2e-3. {advice}"
-    assert check(page) == wanted
+    answered = check(page)
+    assert answered.startswith(f"“{text}” can’t be read.") and answered.endswith(advice)
 
 
 def test_a_very_long_text_is_cut_and_refused(show):
@@ -366,10 +370,9 @@ def test_a_very_long_text_is_cut_and_refused(show):
     field = first.get_by_role("textbox").first
     for text in ("1" * 100_000 + "x", "<b>" * 30_000, "1" * 100_000, "0." + "3" * 59):
         field.fill(text)
-        assert check(first) == (
-            f"“{text[:61]}” can’t be read. Type a number such as 0.43, 3/7 or -2e-3. "
-            "At most 60 characters fit."
-        )
+        answered = check(first)
+        assert answered.startswith(f"“{text[:61]}” can’t be read.")
+        assert answered.endswith("At most 60 characters fit.")
         assert field.input_value() == text[:61]
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         assert page.locator("b").count() == 0

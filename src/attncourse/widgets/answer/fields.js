@@ -1,8 +1,9 @@
 // What an answer is given in: for each kind its controls, what is missing so far, and its place in
 // the table of verdicts. `given` is a list, as the trait's documentation says.
 
+import { calculated } from "../shared/calculation.js";
 import { element } from "../shared/dom.js";
-import { hasDoubtfulComma, inWords, isBlank, parseFraction } from "../shared/numbers.js";
+import { hasDoubtfulComma, inWords, isBlank } from "../shared/numbers.js";
 import { createButton } from "../shared/parts.js";
 import { inline, unmarked } from "../shared/text.js";
 import {
@@ -52,12 +53,14 @@ function createNumberField(label, type) {
 /** Why a text is no number, or nothing. */
 function wordsOn(text) {
   if (isBlank(text)) return "empty";
-  return text.length > LONGEST || Number.isNaN(parseFraction(text)) ? "not a number" : "";
+  return text.length > LONGEST || Number.isNaN(calculated(text)) ? "not a number" : "";
 }
 
 /** What to type in place of texts that are no numbers. */
 function adviceOn(texts) {
-  const advice = ["Type a number such as 0.43, 3/7 or -2e-3."];
+  const advice = [
+    "Type a number such as 0.43 or -2e-3, or a calculation such as 3/7, 27*16 or -ln(3/7).",
+  ];
   if (texts.some((text) => /[%\uff05\u066a]/.test(text))) advice.push("Write 25% as 0.25.");
   if (texts.some(hasDoubtfulComma)) advice.push("Write 4,096 as 4096 or 4.096.");
   if (texts.some((text) => text.length > LONGEST))
@@ -94,7 +97,7 @@ const numbers = {
     return empty.length > 0 ? `Still empty: ${inWords(empty)}.` : "";
   },
   placeOf(given, state) {
-    const typed = given.map(parseFraction);
+    const typed = given.map(calculated);
     let from = 0;
     const kinds = state.known.map((rows) => {
       const own = typed.slice(from, from + rows[0].length);

@@ -1,7 +1,8 @@
 // Numbers in input fields: each is taken over as it is typed, or refused in words.
 
+import { calculated } from "./calculation.js";
 import { element } from "./dom.js";
-import { hasDoubtfulComma, parseFraction, parseNumber } from "./numbers.js";
+import { hasDoubtfulComma, parseNumber } from "./numbers.js";
 import { onDragSideways } from "./touch.js";
 
 const LONGEST = 24; // characters of a text that are told
@@ -19,7 +20,7 @@ function asTyped(number) {
 /** What a reader typed as a number, perhaps as a fraction or as minus infinity, or NaN. */
 function numberOf(text, masks) {
   if (masks && MASKED.test(text)) return -Infinity;
-  return Math.fround((text.includes("/") ? parseFraction : parseNumber)(text));
+  return Math.fround((text.includes("/") ? calculated : parseNumber)(text));
 }
 
 /** Numbers as little-endian float32. */

@@ -36,7 +36,7 @@ export function roundTicks(low, high, most) {
  * have for the same: Arabic and Persian digits and decimal separator, fullwidth characters, hyphens,
  * dashes and the minus sign. Marks that only tell the direction of writing are left out.
  */
-function inAscii(text) {
+export function inAscii(text) {
   return text
     .replace(/[\u061c\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, "")
     .replace(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => digit.charCodeAt(0) & 0xf)
@@ -53,8 +53,7 @@ export function isBlank(text) {
 
 /** Whether a comma in a text may stand between thousands as well as for the point: 4,096. */
 export function hasDoubtfulComma(text) {
-  const parts = inAscii(text).split("/");
-  return parts.some((part) => /^\s*[+-]?[1-9]\d{0,2},\d{3}\s*$/.test(part));
+  return /(?<![\d.,])[1-9]\d{0,2},\d{3}(?![\d.,])/.test(inAscii(text));
 }
 
 /** What a reader typed as a number, or NaN. A comma may stand for the point, unless in doubt. */
@@ -62,11 +61,4 @@ export function parseNumber(text) {
   if (hasDoubtfulComma(text)) return NaN;
   const plain = inAscii(text).replace(",", ".");
   return /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : NaN;
-}
-
-/** What a reader typed as a finite number, perhaps as a fraction such as 3/7, or NaN. */
-export function parseFraction(text) {
-  const [above, below = 1, ...more] = inAscii(text).split("/").map(parseNumber);
-  const number = more.length === 0 ? above / below : NaN;
-  return Number.isFinite(number) ? number : NaN;
 }
