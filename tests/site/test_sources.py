@@ -12,7 +12,7 @@ from tools import ROOT
 from tools.site_builds import build, small_project
 
 from attncourse import data
-from attnlib.plotting.style import COURSE_FONT
+from attnlib.plotting.style import FALLBACK_FONT
 
 PAGE = "book/sources.html"
 MADE = {  # by the build or by Sphinx from the course's own texts
@@ -73,7 +73,7 @@ def test_fonts_come_with_their_licenses(site):
         (site / "book" / link["href"]).resolve() for link in sources(site).select("a.download")
     ]
     texts = {link.read_text(encoding="utf-8") for link in links}
-    assert {file.read_text(encoding="utf-8") for file in files} <= texts and len(files) == 2
+    assert {file.read_text(encoding="utf-8") for file in files} <= texts and len(files) == 3
     served = (site / "_static/scripts/bootstrap.js.LICENSE.txt").read_text(encoding="utf-8")
     assert "Bootstrap v5" in served and "MIT" in served
     assert "MIT" in (site / "_static/clipboard.min.js").read_text(encoding="utf-8")[:200]
@@ -83,7 +83,7 @@ def test_figures_are_drawn_in_the_font_that_is_named(site):
     fonts = [file for file in distribution("matplotlib").files if file.name == "LICENSE_DEJAVU"]
     assert "Bitstream Vera Fonts Copyright" in fonts[0].read_text(encoding="utf-8")
     words = " ".join(sources(site).text.split())
-    assert f"drawn, as shapes, in {COURSE_FONT}, which matplotlib brings along" in words
+    assert f"{FALLBACK_FONT}, which matplotlib brings along" in words
     assert "Bitstream Vera Fonts Copyright" in words
 
 

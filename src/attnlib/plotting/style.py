@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -10,6 +11,7 @@ from cycler import cycler
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from attnlib import palette
@@ -18,7 +20,10 @@ from attnlib.plotting.page import phone_copy, text_width
 
 TALLEST = 24.0  # inches; the limit of a figure's height
 
-COURSE_FONT = "DejaVu Sans"  # comes with matplotlib, so every machine draws the same
+COURSE_FONT = "CourseText"  # comes with this package, so every machine draws the same
+FALLBACK_FONT = "DejaVu Sans"  # comes with matplotlib, and has what the course's font lacks
+for file in sorted((Path(__file__).parent / "fonts").glob("*.ttf")):
+    fontManager.addfont(file)
 
 STYLE: dict[Any, Any] = {  # older matplotlibs take str as keys, newer ones a type of their own
     "figure.facecolor": palette.PAPER,
@@ -48,7 +53,7 @@ STYLE: dict[Any, Any] = {  # older matplotlibs take str as keys, newer ones a ty
     "lines.linewidth": 1.8,
     "hatch.color": palette.MUTED,
     "hatch.linewidth": 0.6,
-    "font.family": COURSE_FONT,
+    "font.family": [COURSE_FONT, FALLBACK_FONT],
     "svg.fonttype": "path",
     "svg.hashsalt": "attnlib",  # the same figure gives the same file
 }

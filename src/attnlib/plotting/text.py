@@ -21,7 +21,7 @@ from matplotlib.font_manager import FontProperties, findfont, fontManager, get_f
 from matplotlib.legend import Legend
 
 from attnlib.plotting.page import on_phone, text_width
-from attnlib.plotting.style import COURSE_FONT
+from attnlib.plotting.style import COURSE_FONT, FALLBACK_FONT
 
 # Fonts for other scripts, on Linux, macOS and Windows; after them every Noto Sans is tried.
 OTHER_FONTS = [
@@ -164,7 +164,7 @@ def _found_family(character: str, _: int) -> str | None:
     if unicodedata.category(character)[0] in "CZ" and character not in {" ", *JOINERS}:
         return None  # invisible, or a space that looks like the usual one
     others = (font.name for font in fontManager.ttflist if font.name.startswith("Noto Sans "))
-    families = chain([COURSE_FONT], OTHER_FONTS, others)
+    families = chain([COURSE_FONT, FALLBACK_FONT], OTHER_FONTS, others)
     return next((family for family in families if has_character(family, character)), None)
 
 

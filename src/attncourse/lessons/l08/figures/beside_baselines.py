@@ -1,4 +1,4 @@
-"""Scores of several seeds, each beside what a dumb rule reaches."""
+"""Scores of several seeds, each beside what the best fixed offset reaches."""
 
 from collections.abc import Mapping, Sequence
 
@@ -39,7 +39,7 @@ def plot_beside_baselines(scores: Mapping[str, Tensor], baselines: Sequence[floa
     for name, values in lines.items():
         _require_shares(f"scores[{name!r}]", values.tolist())
     _require_shares("baselines", bars)
-    height = ROW * len(lines) + 0.9
+    height = ROW * len(lines) + 1.0
     require_height("scores", height, "draw fewer lines at a time")
     figure, ax = new_figure(height=height)
     for place, (values, bar) in enumerate(zip(lines.values(), bars, strict=True)):
