@@ -6,6 +6,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from course.reference import REQUIRED, license_of
 from tools import ROOT
@@ -56,6 +57,14 @@ def test_each_file_of_others_is_from_a_package_that_is_named(site):
     assert len(foreign) > 20
     names = {re.sub(r"\.[0-9a-f]{64}\.", ".", file.name) for file in foreign}  # mystnb.HASH.css
     assert sorted(names - brought) == []
+
+
+def test_the_course_says_how_to_cite_it(site):
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    entry = sources(site).select_one(".highlight-bibtex").text
+    for said in (settings["title"], settings["author"], settings["copyright"]):
+        assert f"{{{said}}}" in entry
+    assert "url" not in entry and "licensed" not in sources(site).select_one("p").text
 
 
 def test_each_license_is_the_one_that_the_package_tells(site):

@@ -1,5 +1,7 @@
-"""The pages of reference: packages and their licenses, kept weights, the API.
+"""The pages of reference: how to cite the course, packages and their licenses, weights, the API.
 
+* `{cite-this}` is the course's license, if _config.yml names one (`course_license`), and its entry
+  for a bibliography, of the title, the author, the year and the address there.
 * `{license-of}`sphinx`` is the license of one package, as the metadata that is installed with it
   tell it; `{packages}` a table of all that requirements.txt names, with what each is for.
 * `{kept-weights}` is a table of the trained weights and sweeps that the course keeps. Their cards
@@ -39,6 +41,17 @@ def license_of(package: str) -> str:
     texts = [told.get("License") or "", *(file.read_text(encoding="utf-8") for file in files)]
     lines = (text.strip().split("\n")[0] for text in texts if text.strip())
     return told.get("License-Expression") or ", ".join(classes) or next(lines, UNTOLD)
+
+
+def cite_this(env) -> Iterator[str]:
+    config = env.config
+    if config.course_license:
+        yield from (f"The course is licensed under {config.course_license}.", "")
+    address = config.html_baseurl or config.html_theme_options.get("repository_url")
+    entry = {"title": f"{{{config.project}}}", "author": config.author}
+    entry |= {"year": config.copyright, "url": address}
+    fields = (f"  {name} = {{{said}}}," for name, said in entry.items() if said)
+    yield from ("```bibtex", "@misc{multi-head-attention-course,", *fields, "}", "```")
 
 
 class LicenseOf(SphinxRole):
@@ -90,6 +103,8 @@ def show_arguments(app, what, name, documented, options, arguments, result):
 
 
 def setup(app):
+    app.add_config_value("course_license", "", "env")
+    add_written(app, "cite-this", cite_this)
     app.add_role("license-of", LicenseOf())
     add_written(app, "packages", packages)
     add_written(app, "kept-weights", kept_weights)
