@@ -131,7 +131,7 @@ def test_what_cannot_be_seen_is_shown_as_bytes(show):
     page = show(Tokenizer(BytePairTokenizer([(0xC2, 0xA0)]), "a\t\u00a0", **BIGRAM))
     assert pieces(page) == ["a", "09", "C2 A0"]
     page.get_by_role("textbox", name="Text").fill("a\t")
-    assert "Behind “09”, the bigram knows nothing" in page.locator(".attn-heading").inner_text()
+    assert "After “09”, the bigram knows nothing" in page.locator(".attn-heading").inner_text()
 
 
 @pytest.mark.parametrize(("text", "direction"), [("שלום", "rtl"), ("the שלום", "ltr"), ("", "ltr")])
@@ -163,7 +163,7 @@ def test_chances_are_those_of_the_counts(show, text):
         for bar in page.locator(".attn-bar").all()
     ]
     torch.testing.assert_close(torch.tensor(widths), 100 * torch.tensor(values).float())
-    place = f"Behind “{text[-1]}”" if last != "." else "At the beginning"
+    place = f"After “{text[-1]}”" if last != "." else "At the beginning"
     assert page.get_by_text(place).count() == 1
 
 
