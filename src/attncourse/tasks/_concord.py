@@ -152,9 +152,7 @@ def _objection(words: Sequence[str], stuck: StuckError) -> str:
     place = stuck.place
     came = f"{words[place]!r} as word {place + 1}" if place < len(words) else "its end"
     after = f" after {' '.join(words[:place])!r}" if place else ""
-    return (
-        f"text must be a sentence of the language, got {came}{after}; {_offer(stuck.candidates)}"
-    )
+    return f"text must be a sentence of the language, got {came}{after}; {_offer(stuck.candidates)}"
 
 
 def _offer(candidates: Sequence[str]) -> str:

@@ -81,7 +81,7 @@ function render({ model, el }) {
   const legend = createWeightsLegend(["attn-barred", "blank: may not look"]);
   legend.lastChild.hidden = !state.causal;
   const products = createNote(
-    "Each weight is multiplied by the length of its key's value; then each row is divided by its sum.",
+    "Each weight times the length of its key's value; then each row is divided by its sum.",
     state.perCell > 1 ? " A cell takes the mean length of its keys." : "",
   );
   const scores = createScores(state, names);
