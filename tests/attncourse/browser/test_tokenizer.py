@@ -122,7 +122,7 @@ def test_a_table_names_each_token_with_its_bytes(show):
 def test_parts_of_a_letter_are_shown_as_bytes(show):
     page = show(Tokenizer(BytePairTokenizer(), "é😀"))
     assert pieces(page) == ["C3", "A9", "F0", "9F", "98", "80"]
-    assert "2 characters in 6 bytes: 6 tokens, of 256" in page.locator("output").inner_text()
+    assert "2 characters in 6 bytes: 6 tokens, from a vocabulary of 256" in page.locator("output").inner_text()
     slider = page.get_by_role("slider")
     assert slider.is_disabled()  # there is nothing to choose
 
