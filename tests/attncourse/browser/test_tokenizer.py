@@ -84,7 +84,7 @@ def test_it_reads_the_merges_that_python_wrote(show):
 def test_a_reader_types_and_sees_tokens_with_ids(show):
     page = show(Tokenizer(TOKENIZER, "", num_merges=150))
     assert pieces(page) == []
-    assert "0 characters in 0 bytes: 0 tokens, of 406" in page.locator("output").inner_text()
+    assert "0 characters in 0 bytes: 0 tokens, from a vocabulary of 406" in page.locator("output").inner_text()
     page.get_by_role("textbox", name="Text").press_sequentially("é the king")
     text = "é the king"
     assert ids(page) == TOKENIZER.encode(text)
