@@ -151,10 +151,8 @@ def _candidates(words: Sequence[str]) -> tuple[str, ...]:
 def _objection(words: Sequence[str], stuck: StuckError) -> str:
     place = stuck.place
     came = f"{words[place]!r} as word {place + 1}" if place < len(words) else "its end"
-    behind = f" behind {' '.join(words[:place])!r}" if place else ""
-    return (
-        f"text must be a sentence of the language, got {came}{behind}; {_offer(stuck.candidates)}"
-    )
+    after = f" after {' '.join(words[:place])!r}" if place else ""
+    return f"text must be a sentence of the language, got {came}{after}; {_offer(stuck.candidates)}"
 
 
 def _offer(candidates: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ NOT_MEASURED = (False, "pre")
 MEASURED = [wiring for wiring in WIRINGS if wiring != NOT_MEASURED]
 NAMES = {
     (False, None): ("neither", "f(x)"),
-    (False, "pre"): ("norm only, in front", "f(norm(x))"),
+    (False, "pre"): ("norm only, before", "f(norm(x))"),
     (False, "post"): ("norm only", "norm(f(x))"),
     (True, None): ("residual only", "x + f(x)"),
     (True, "pre"): ("pre-norm", "x + f(norm(x))"),
@@ -329,7 +329,7 @@ def test_switches_and_slider_say_what_was_measured(show):
             name, formula = NAMES[wiring]
             lines = [f"{name} {formula}, {depth} blocks"]
             if wiring == NOT_MEASURED:
-                lines.append("No runs of a stack wired like this are shown here.")
+                lines.append("No stack wired like this was measured here.")
             else:
                 for panel, kind in PANELS.items():
                     value = given[wiring][panel][i].median().item()

@@ -152,7 +152,9 @@ def test_tiles_stand_layer_by_layer_or_by_their_score(show):
             assert tile_names(page) == [name_of(head, 4) for head in heads]
             assert tile_numbers(page) == [short(mean[head]) for head in heads]
     note = page.locator(".attn-overview .attn-note").inner_text()
-    assert "its entropy score (in nats, low where a head looks at few; baseline: evenly)" in note
+    assert (
+        "its entropy score (in nats, low where a head looks at few keys; baseline: evenly)" in note
+    )
 
 
 def test_heads_that_do_not_beat_the_baseline_are_left_out(show):
@@ -340,7 +342,7 @@ def test_weights_are_taken_times_the_length_of_the_value(show):
     assert legend == "share 0\n1"
     said = page.locator(".attn-legend + .attn-note").inner_text()
     assert said == (
-        "Each weight is times the length of its key's value; then each row is made to sum to 1."
+        "Each weight times the length of its key's value; then each row is divided by its sum."
     )
     pixels = pixels_of(page, 3)
     assert (pixels[..., :3] - color_of(shares))[torch.ones(6, 6).tril().bool()].abs().max() <= 4

@@ -469,8 +469,8 @@ def test_a_sentence_is_typed_or_drawn_and_what_is_none_is_refused(lab):
     refusal = page.locator(".attn-refusal")
     for text, message in {
         "the <img src=x> saw": "got '<img' as word 2; there may stand very, too",
-        "the queen saw": "got its end behind 'the queen saw'; there may stand the, a, this",
-        "the the": "got 'the' as word 2 behind 'the'",
+        "the queen saw": "got its end after 'the queen saw'; there may stand the, a, this",
+        "the the": "got 'the' as word 2 after 'the'",
         " ": "Type a sentence.",
     }.items():
         field.fill(text)

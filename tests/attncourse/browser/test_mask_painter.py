@@ -381,7 +381,7 @@ def test_the_changed_row_stands_there_before_and_after(show):
         width = page.locator(f".attn-bars {name}").nth(3).bounding_box()["width"]
         assert abs(width - track * weight) < 3.5  # a frame has its own width
     page.get_by_role("button", name="nothing").click()
-    assert page.get_by_text("No look that was there has stayed. 6 rows changed").is_visible()
+    assert page.get_by_text("None of its looks has stayed. 6 rows changed").is_visible()
 
 
 def test_a_row_that_looked_nowhere_is_called_as_in_the_alarm(show):

@@ -219,7 +219,7 @@ def test_what_is_said_of_the_next_letter_is_what_the_bars_show(show):
     for name, key in (("Temperature", "Home"), ("Temperature", "End"), ("Top-k", "Home")):
         page.get_by_role("slider", name=name).press(key)
         letter, chance = first_bar.inner_text().split()
-        assert said_of(page).startswith(f"Behind “tol” it expects {letter} {chance}, ")
+        assert said_of(page).startswith(f"After “tol” it expects {letter} {chance}, ")
 
 
 def test_the_loss_of_one_batch_is_called_that(lab):
@@ -247,8 +247,8 @@ def test_a_beginning_that_is_none_is_refused_in_words(show):
     refusal = page.locator(".attn-refusal")
     heading = page.locator(".attn-next .attn-heading").first
     field.fill("Tol")
-    assert heading.inner_text() == "Behind “tol” it expects"
-    assert said_of(page).startswith("Behind “tol” it expects ")
+    assert heading.inner_text() == "After “tol” it expects"
+    assert said_of(page).startswith("After “tol” it expects ")
     for text, message in {
         "jürgen": "This must hold letters from a to z, got 'ü' in 'jürgen'",
         "t ol": "This must hold letters from a to z, got ' ' in 't ol'",
@@ -258,7 +258,7 @@ def test_a_beginning_that_is_none_is_refused_in_words(show):
         field.fill(text)
         expect(refusal).to_contain_text(message)
         assert field.get_attribute("aria-invalid") == "true"
-        assert heading.inner_text() == "Behind “tol” it expects"  # the one before is still there
+        assert heading.inner_text() == "After “tol” it expects"  # the one before is still there
     field.fill("")
     assert refusal.inner_text() == "" and field.get_attribute("aria-invalid") == "false"
     assert heading.inner_text() == "At the start of a name it expects"
@@ -308,7 +308,7 @@ def test_without_workers_it_says_so_and_the_rest_lives(show):
         "Models train in a Web Worker, and this browser starts none: not here."
     )
     page.get_by_role("textbox").fill("b")
-    assert page.locator(".attn-next .attn-heading").first.inner_text() == "Behind “b” it expects"
+    assert page.locator(".attn-next .attn-heading").first.inner_text() == "After “b” it expects"
 
 
 def test_the_rules_are_told_with_their_letters(show):
@@ -318,7 +318,7 @@ def test_the_rules_are_told_with_their_letters(show):
     for word in ("shape", "harmony", "doubling", "ending", "e, i and y", "a, o and u", "2 to 5"):
         assert word in told
     for last, firsts in names.data["endings"].items():
-        assert f"{last} behind {', '.join(firsts[:-1])} and {firsts[-1]}" in told
+        assert f"{last} after {', '.join(firsts[:-1])} and {firsts[-1]}" in told
 
 
 def test_bars_glide_only_where_motion_is_welcome(show):

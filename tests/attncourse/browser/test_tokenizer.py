@@ -84,7 +84,10 @@ def test_it_reads_the_merges_that_python_wrote(show):
 def test_a_reader_types_and_sees_tokens_with_ids(show):
     page = show(Tokenizer(TOKENIZER, "", num_merges=150))
     assert pieces(page) == []
-    assert "0 characters in 0 bytes: 0 tokens, of 406" in page.locator("output").inner_text()
+    assert (
+        "0 characters in 0 bytes: 0 tokens, from a vocabulary of 406"
+        in page.locator("output").inner_text()
+    )
     page.get_by_role("textbox", name="Text").press_sequentially("é the king")
     text = "é the king"
     assert ids(page) == TOKENIZER.encode(text)
@@ -122,7 +125,10 @@ def test_a_table_names_each_token_with_its_bytes(show):
 def test_parts_of_a_letter_are_shown_as_bytes(show):
     page = show(Tokenizer(BytePairTokenizer(), "é😀"))
     assert pieces(page) == ["C3", "A9", "F0", "9F", "98", "80"]
-    assert "2 characters in 6 bytes: 6 tokens, of 256" in page.locator("output").inner_text()
+    assert (
+        "2 characters in 6 bytes: 6 tokens, from a vocabulary of 256"
+        in page.locator("output").inner_text()
+    )
     slider = page.get_by_role("slider")
     assert slider.is_disabled()  # there is nothing to choose
 
@@ -131,7 +137,7 @@ def test_what_cannot_be_seen_is_shown_as_bytes(show):
     page = show(Tokenizer(BytePairTokenizer([(0xC2, 0xA0)]), "a\t\u00a0", **BIGRAM))
     assert pieces(page) == ["a", "09", "C2 A0"]
     page.get_by_role("textbox", name="Text").fill("a\t")
-    assert "Behind “09”, the bigram knows nothing" in page.locator(".attn-heading").inner_text()
+    assert "After “09”, the bigram knows nothing" in page.locator(".attn-heading").inner_text()
 
 
 @pytest.mark.parametrize(("text", "direction"), [("שלום", "rtl"), ("the שלום", "ltr"), ("", "ltr")])
@@ -163,7 +169,7 @@ def test_chances_are_those_of_the_counts(show, text):
         for bar in page.locator(".attn-bar").all()
     ]
     torch.testing.assert_close(torch.tensor(widths), 100 * torch.tensor(values).float())
-    place = f"Behind “{text[-1]}”" if last != "." else "At the beginning"
+    place = f"After “{text[-1]}”" if last != "." else "At the beginning"
     assert page.get_by_text(place).count() == 1
 
 

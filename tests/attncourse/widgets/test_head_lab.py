@@ -202,7 +202,7 @@ def test_the_smallest_form_has_its_own_model_and_weights_belong_to_one():
             "got 'zebra' as word 2; there may stand",
             {"sentence": "the zebra saw a king"},
         ),
-        (ValueError, "got its end behind 'the king saw'", {"sentence": "the king saw"}),
+        (ValueError, "got its end after 'the king saw'", {"sentence": "the king saw"}),
         (TypeError, "muted must be a list", {"muted": 3}),
         (TypeError, "muted must be a list", {"muted": None}),
         (TypeError, "each of muted must be an int", {"muted": ["0"]}),

@@ -22,7 +22,7 @@ PAGE = Numbers(right=RIGHT, labels={"Probability": ["of a"], "Cost": ["in nats"]
 
 @exercise(mistakes=MISTAKES, page=PAGE)
 def chance_from_counts(answer: Any) -> CheckResult:
-    """Check the probability of a behind mm, and its cost in nats, [2]."""
+    """Check the probability of a after mm, and its cost in nats, [2]."""
     otherwise = [
         "The probability: of all times that mm was followed by something, how often by a? Not in "
         "percent: it lies between 0 and 1.",

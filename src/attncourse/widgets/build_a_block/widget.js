@@ -134,7 +134,7 @@ function render({ model, el }) {
   const plots = panels.map((_, panel) => createPanel(state, panel));
   const live = createLive();
   const keys = [
-    runs > 1 && `Each dot is one of ${runs} runs, lines and numbers are their medians.`,
+    runs > 1 && `Each dot is one of ${runs} runs; lines and numbers are their medians.`,
   ];
   keys.push(
     panels.some(([, kind]) => kind === "size") && "Gray: 0.01 to 100, here called healthy.",
@@ -183,7 +183,7 @@ function render({ model, el }) {
     const wiring = element("code", {}, formula(residual, norm));
     const lines = [line(name, " ", wiring, `, ${depth} blocks`)];
     if (chosen < 0) {
-      lines.push(line("No runs of a stack wired like this are shown here."));
+      lines.push(line("No stack wired like this was measured here."));
     } else {
       panels.forEach(([panel, kind], p) => {
         const value = median(runsAt(chosen, p, d));

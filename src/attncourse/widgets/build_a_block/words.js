@@ -40,7 +40,7 @@ export function meaningOf(value, kind) {
 /** What a wiring is called. */
 export function variantName(residual, norm) {
   if (residual) return norm ? `${norm}-norm` : "residual only";
-  return { pre: "norm only, in front", post: "norm only" }[norm] ?? "neither";
+  return { pre: "norm only, before", post: "norm only" }[norm] ?? "neither";
 }
 
 /** A wiring as a formula. */

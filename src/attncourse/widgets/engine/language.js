@@ -243,8 +243,8 @@ function wordsOf(text, { mayBeEmpty = false } = {}) {
 /** Where words are no sentence, and what may stand there. */
 function objection(words, { place, candidates }) {
   const came = place < words.length ? `'${words[place]}' as word ${place + 1}` : "its end";
-  const behind = place > 0 ? ` behind '${words.slice(0, place).join(" ")}'` : "";
-  return `text must be a sentence of the language, got ${came}${behind}; ${offer(candidates)}`;
+  const after = place > 0 ? ` after '${words.slice(0, place).join(" ")}'` : "";
+  return `text must be a sentence of the language, got ${came}${after}; ${offer(candidates)}`;
 }
 
 /** The words that may stand somewhere, category by category. */

@@ -28,7 +28,7 @@ export function sayLine(state) {
     const likeliest = now.chances.indexOf(Math.max(...now.chances));
     const next = ids[token + 1];
     const chance = (id) => shortNumber(now.chances[id]);
-    const first = `Softmax makes chances of them. Likeliest: ${letterOf(likeliest)}, with ${chance(likeliest)}. `;
+    const first = `Softmax turns them into chances. Likeliest: ${letterOf(likeliest)}, with ${chance(likeliest)}. `;
     const ends = token === T - 1;
     const then = ends ? "The name ends here" : `The name goes on with ${letterOf(next)}`;
     return [first, `${then}, which gets ${chance(next)}.`];
@@ -57,15 +57,15 @@ export function sayLine(state) {
       ` in one table, plus row ${token} of another.`,
       ...made("x", now.embed),
     ],
-    norm_1: () => ["x, normalized: how long it is no longer counts.", ...made("a", now.norm_1)],
+    norm_1: () => ["x, normalized: its length no longer counts.", ...made("a", now.norm_1)],
     q: () => ["The query: what ", letter, " asks.", ...made("q", now.q)],
     k: () => ["The key: what ", letter, " is found by.", ...made("k", now.k)],
     v: () => ["The value: what ", letter, " hands over.", ...made("v", now.v)],
-    append_k: () => [`The key joins the cache, which has those of ${each} now.`],
+    append_k: () => [`The key joins the cache, which now has those of ${each}.`],
     append_v: () => [
-      "So does the value. ",
+      "So does the value. Now ",
       letter,
-      " will be looked at by itself and by all that come after it.",
+      " can look at itself, and later tokens can look at it.",
     ],
     joined: () => ["Empty: each head will append what it finds.", ...made("joined", [])],
     head: () => [`Head ${head + 1} of ${h} begins. `, code(`head = ${head}`)],
@@ -79,7 +79,7 @@ export function sayLine(state) {
       ...made("weights", now.weights[head], (one) => shortNumber(one)),
     ],
     mix: () => [
-      `The values in these shares: ${width} numbers, joined has ${(head + 1) * width} of its ${d} now. `,
+      `The values, mixed in these shares: ${width} numbers. joined now has ${(head + 1) * width} of ${d}. `,
       code(`joined += ${sayList(own(now.joined))}`),
     ],
     output: () => ["W_o mixes what the heads have found.", ...made("o", now.output)],
@@ -90,11 +90,11 @@ export function sayLine(state) {
       return [`${hidden} numbers, ${above} of them above 0.`, ...made("hidden", now.hidden)];
     },
     residual_2: () => [
-      `W_2 makes ${d} numbers of them, which are added to x.`,
+      `W_2 turns them into ${d} numbers, which are added to x.`,
       ...made("x", now.residual_2),
     ],
     logits: () => [
-      `A score for each of ${V} tokens that may come next.`,
+      `A score for each of the ${V} tokens that may come next.`,
       ...made("logits", now.logits),
     ],
     chances: sayChances,
@@ -113,7 +113,7 @@ export function sayMask({ token, T }) {
   const others = ahead === 1 ? "the token to come has" : `the ${ahead} tokens to come have`;
   const why = ahead === 0 ? "" : `, and ${others} no key yet`;
   const none = `There is none: the cache holds only what has been read${why}.`;
-  return [" ", element("strong", {}, `A causal mask would stand behind this line. ${none}`)];
+  return [" ", element("strong", {}, `A causal mask would stand after this line. ${none}`)];
 }
 
 /** A number of a list by its name in the code, and what it is. */

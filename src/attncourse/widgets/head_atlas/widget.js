@@ -81,7 +81,7 @@ function render({ model, el }) {
   const legend = createWeightsLegend(["attn-barred", "blank: may not look"]);
   legend.lastChild.hidden = !state.causal;
   const products = createNote(
-    "Each weight is times the length of its key's value; then each row is made to sum to 1.",
+    "Each weight times the length of its key's value; then each row is divided by its sum.",
     state.perCell > 1 ? " A cell takes the mean length of its keys." : "",
   );
   const scores = createScores(state, names);
@@ -167,7 +167,7 @@ function render({ model, el }) {
     const number = (other) => shortNumber(scoreOf(state, score, other).mean);
     tiles.draw(shown, { scoreOf: number, scoreName: name });
     tiles.mark(head);
-    const unit = lower ? "in nats, low where a head looks at few; " : "";
+    const unit = lower ? "in nats, low where a head looks at few keys; " : "";
     write(
       tilesNote,
       `Layer.head, counted from 1, and its ${name} score (${unit}baseline: ${rule}). ` +

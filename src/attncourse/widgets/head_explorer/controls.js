@@ -88,7 +88,7 @@ export function createOwnWords(sources, { choose }) {
   const why = createNote(
     "These queries and keys were computed for this sentence alone; other words would need the model " +
       "that made them.",
-    allowed.length > 0 ? ` Your own words go with: ${inWords(allowed)}.` : "",
+    allowed.length > 0 ? ` You can type your own words for ${inWords(allowed)}.` : "",
   );
   const node = element("div", { class: "attn-own" }, form, refusal, why);
   function draw(source, isOwn) {

@@ -180,7 +180,7 @@ function render({ model, el }) {
     live.replaceChildren(
       called("query", stage.named(token)),
       ...(best.weight < 0
-        ? [": looks at all alike in every head"]
+        ? [": looks at all tokens alike in every head"]
         : [
             `: sharpest in head ${best.row + 1}, ${shortNumber(best.weight)} → `,
             called("key", stage.named(best.column)),

@@ -22,7 +22,7 @@ function inWords(before, after, changed) {
   const others = changed > 1 ? ` ${changed} rows changed; this is one.` : " No other row changed.";
   const factor = commonFactor(before, after);
   if (!before.some((weight) => weight > 0)) return `It looked nowhere before.${others}`;
-  if (factor === null) return `No look that was there has stayed.${others}`;
+  if (factor === null) return `None of its looks has stayed.${others}`;
   const verb = factor > 1 ? "grew" : "shrank";
   return `All looks that stayed ${verb} by the same factor, ${shortNumber(factor)}.${others}`;
 }
@@ -62,7 +62,7 @@ export function createRowChange(tokens) {
     legend.hidden = then === null;
     note.textContent = then
       ? inWords(then, now, changed)
-      : "Change a look: its row stands here, before and after.";
+      : "Change a look, and its row appears here, before and after.";
   }
   return { node, draw };
 }

@@ -12,15 +12,15 @@ function told() {
   const most = Math.max(...NAMES.numbers);
   const doubling = listed(NAMES["before double"]);
   const endings = Object.entries(NAMES.endings).map(
-    ([last, firsts]) => `${last} behind ${listed(firsts)}`,
+    ([last, firsts]) => `${last} after ${listed(firsts)}`,
   );
   return {
     shape:
-      `a name begins and ends with a consonant; ${fewest} to ${most} vowels stand alone, and between ` +
-      "two of them stands a consonant, once or twice.",
-    harmony: `all its vowels are of ${front}, or all are of ${back}.`,
-    doubling: `between vowels a consonant is double behind ${doubling}, and single behind others.`,
-    ending: `the first letter fixes the last: ${endings.join("; ")}.`,
+      `a name begins and ends with a consonant; it has ${fewest} to ${most} vowels, and between two of ` +
+      "them stands one consonant, single or doubled.",
+    harmony: `its vowels are all from ${front}, or all from ${back}.`,
+    doubling: `between vowels, a consonant is doubled after ${doubling}, and single after the others.`,
+    ending: `the first letter decides the last: ${endings.join("; ")}.`,
   };
 }
 

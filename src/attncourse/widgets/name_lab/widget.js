@@ -97,8 +97,8 @@ function render({ model, el }) {
     "name-lab",
     "A small GPT makes up names",
     createNote(
-      "All names here keep four rules, which nobody tells the model. Press Train: from names alone it " +
-        "learns, letter by letter, to make up others, here in your browser.",
+      "All names here keep four rules, and nobody tells the model which. Press Train: from names alone " +
+        "it learns to make up new ones, letter by letter, here in your browser.",
     ),
     createRules(),
     createControls(training.slider, element("div", {}, training.buttons, training.seed)),

@@ -67,7 +67,7 @@ class NameLab(CourseWidget):
     _esm, _css = browser_files("name_lab")
     summary = summary_trait(
         "A small GPT is trained in the browser on names that keep four rules, with 1, 2, 4 or 8 "
-        "heads; one sees its loss, names that it makes up, and what it expects behind a beginning."
+        "heads; it shows its loss, names that it makes up, and what it expects after a beginning."
     )
 
     counts = traitlets.List(traitlets.Int(), COUNTS, read_only=True).tag(sync=True)

@@ -18,16 +18,16 @@ export function sayLearned(run, { bigram, floor }) {
   const { loss } = run.evaluation;
   return (
     `${verb} with ${nameOfRun(run)}${at}: loss ${loss.toFixed(2)} on names it never saw. The bigram ` +
-    `has ${bigram.toFixed(2)}, who knows the rules ${floor.toFixed(2)}.`
+    `has ${bigram.toFixed(2)}; a guesser who knows the rules has ${floor.toFixed(2)}.`
   );
 }
 
 /** Where a beginning ends, in words. */
 export function sayPlace(beginning) {
-  return beginning === "" ? "At the start of a name" : `Behind “${beginning}”`;
+  return beginning === "" ? "At the start of a name" : `After “${beginning}”`;
 }
 
-/** What a model expects behind a beginning: `letters` are {name, chance}, likely ones first. */
+/** What a model expects after a beginning: `letters` are {name, chance}, likely ones first. */
 export function sayNext({ beginning, letters }) {
   const told = letters.slice(0, TOLD).map(({ name, chance }) => `${name} ${shortNumber(chance)}`);
   return `${sayPlace(beginning)} it expects ${told.join(", ")}.`;

@@ -311,7 +311,7 @@ function render({ model, el }) {
         ? "All scores are equal, so the output is the mean of the values (+)."
         : "Dashed: a longer query, or a lower temperature, takes the output to " +
           `${best.length > 1 ? "the mean of " : ""}${inWords(best)}; ` +
-          "a shorter one, or a higher one, to the mean of all values (+).";
+          "a shorter query, or a higher temperature, to the mean of all values (+).";
   }
 
   draw();

@@ -111,7 +111,7 @@ function createNext(vocabulary, counts) {
     const found = nextLetters(text, vocabulary, counts);
     const last = Array.from(text).at(-1);
     const read = last && tokenText([...new TextEncoder().encode(last)]);
-    const place = (last ?? " ") === " " ? "At the beginning" : `Behind “${read}”`;
+    const place = (last ?? " ") === " " ? "At the beginning" : `After “${read}”`;
     heading.textContent = found
       ? `${place}, the bigram expects`
       : `${place}, the bigram knows nothing: it never met this letter.`;
@@ -200,7 +200,7 @@ function render({ model, el }) {
     const size = new TextEncoder().encode(text).length;
     live.textContent =
       `${letters} in ${many(size, "byte")}: ${many(ids.length, "token")}, ` +
-      `of ${BYTES + number} that there are`;
+      `from a vocabulary of ${BYTES + number}`;
     next?.draw(text);
     table.draw(ids, { summary: "The tokens", label: "Tokens, ids and bytes" });
   }
