@@ -233,8 +233,8 @@ def test_what_cant_be_followed_is_told(command, words, capsys):
     assert told.err.startswith("Not compared: ") and words in told.err and not told.out
 
 
-def test_l10_shows_what_the_command_prints(capsys):
-    page = (ROOT / "book/L10_Making_Attention_Fast.md").read_text(encoding="utf-8")
+def test_the_page_shows_what_the_command_prints(capsys):
+    page = (ROOT / "book/Heads_over_Devices.md").read_text(encoding="utf-8")
     shown = page.split("-m attncourse.parallel tensor --processes 2\n```\n\n```text\n")[1]
     assert main(["tensor", "--processes", "2"]) == 0
     gap = re.compile(r"\d\.\de-\d\d")  # rounding, which is the machine's own

@@ -1,4 +1,4 @@
-"""Every figure: the instruments of attnlib.plotting, and the illustrations of single lessons."""
+"""Every figure: the instruments of attnlib.plotting, and the illustrations of single pages."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from matplotlib.figure import Figure
 
 from attncourse.lessons import lessons
+from attncourse.parallel import figures as of_parallel
 from attnlib import plotting
 
 ILLUSTRATIONS = [
@@ -16,7 +17,7 @@ ILLUSTRATIONS = [
 ]
 FIGURES: dict[str, Callable[..., Figure]] = {
     name: getattr(room, name)
-    for room in (plotting, *ILLUSTRATIONS)
+    for room in (plotting, of_parallel, *ILLUSTRATIONS)
     for name in room.__all__
     if name.startswith("plot_")
 }

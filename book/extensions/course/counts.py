@@ -45,7 +45,12 @@ from course.page_lengths import length_of
 LOGGER = logging.getLogger(__name__)
 
 # Of pages that aren't lessons; the others have none.
-PREFIXES = {"museum": "M", "Positions_Inside_the_Scores": "P", "masks_in_pytorch": "T"}
+PREFIXES = {
+    "museum": "M",
+    "Positions_Inside_the_Scores": "P",
+    "masks_in_pytorch": "T",
+    "Heads_over_Devices": "D",
+}
 NOT_MEASURED = "[not measured]"
 PLACE = '<span class="course-counted" data-of="{of}">?</span>'
 PLACES = re.compile(r'(<span class="course-counted" data-of="([^"]*)">)[^<]*')

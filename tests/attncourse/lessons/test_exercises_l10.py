@@ -257,7 +257,7 @@ def test_caches_of_real_models_are_those_of_their_papers():
     kib = {name: cache_size(model, 1) / 1024 for name, model in MODELS.items()}
     assert kib == {
         "GPT-2 small": 36, "GPT-3 175B": 4608, "Llama 2 7B": 512, "Llama 2 70B": 320,
-        "DeepSeek-V2": 67.5,
+        "PaLM 540B": 118, "DeepSeek-V2": 67.5,
     }  # fmt: skip
     assert numbers_per_token(MODELS["DeepSeek-V2"]) == 34_560
     assert cache_size(MODELS["Llama 2 70B"], 4096) == 1.25 * 2**30

@@ -7,12 +7,13 @@ from attncourse.checking import CheckResult, check_function, exercise, read_mist
 
 # layers, heads, KV heads and width of a head; or the width of the code that is kept, with rotary
 # numbers beside it. Sources: GPT-2's code, Brown et al. 2020 (table 2.1), Llama 2's settings,
-# DeepSeek-V2 (section 3.1.2).
+# Chowdhery et al. 2022 (table 1), DeepSeek-V2 (section 3.1.2).
 MODELS: dict[str, dict[str, int]] = {
     "GPT-2 small": {"layers": 12, "heads": 12, "kv_heads": 12, "d_k": 64},
     "GPT-3 175B": {"layers": 96, "heads": 96, "kv_heads": 96, "d_k": 128},
     "Llama 2 7B": {"layers": 32, "heads": 32, "kv_heads": 32, "d_k": 128},
     "Llama 2 70B": {"layers": 80, "heads": 64, "kv_heads": 8, "d_k": 128},
+    "PaLM 540B": {"layers": 118, "heads": 48, "kv_heads": 1, "d_k": 256},
     "DeepSeek-V2": {"layers": 60, "heads": 128, "d_k": 128, "code": 512, "rotary": 64},
 }
 BYTES = 2  # per number
@@ -63,7 +64,7 @@ def cache_bytes(answer: Callable[[dict, int], Any]) -> CheckResult:
         {"layers": 7, "heads": 4, "d_k": 6, "code": 11, "rotary": 3},
     )
     cases = [(dict(model), 1000 + 24 * i) for i, model in enumerate((*MODELS.values(), *others))]
-    praise = "Right for all five models, and for two that nobody has built."
+    praise = "Right for all six models, and for two that nobody has built."
     return check_function(
         answer, cache_size, cases, MISTAKES, output_names=["the number of bytes"], praise=praise
     )

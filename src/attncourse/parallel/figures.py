@@ -10,6 +10,8 @@ from attnlib.plotting.page import drawn_for_phones, on_phone, text_width
 from attnlib.plotting.room import require_height, require_seen
 from attnlib.plotting.style import new_figure
 
+__all__ = ["plot_head_shards"]
+
 ROW, TOP, BOTTOM = 0.85, 0.3, 0.35  # inches: a device, the words above all, those below
 EDGE = 0.01  # inches left free at the sides
 SIDE = 0.55  # inches of a matrix

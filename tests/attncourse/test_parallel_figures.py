@@ -5,7 +5,7 @@ import re
 import pytest
 from matplotlib.patches import Rectangle
 
-from attncourse.lessons.l10 import figures
+from attncourse.parallel import figures
 
 
 def colors_of_devices(figure, num_heads, devices):
