@@ -4,15 +4,16 @@ A check never raises for a wrong answer and never prints the solution. It return
 Its message names the mistake when the answer is exactly what that mistake would produce.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from attncourse.checking.calling import Outcome, as_outputs, call, describe
-from attncourse.checking.exercises import Mistake
+from attncourse.checking.exercises import Exercise
+from attncourse.checking.mistakes import Mistake
 from attncourse.checking.numbers import as_tensor, holds, plain_numbers
-from attncourse.checking.on_page import NEAR, Numbers
+from attncourse.checking.on_page import NEAR, Choice, Numbers
 from attndoctor.check_result import CheckResult
 
 
@@ -34,9 +35,9 @@ def not_a_function(answer: Any) -> CheckResult:
     )
 
 
-def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: str) -> CheckResult:
+def check_choice(answer: Any, right: str, exercise: Exercise, praise: str) -> CheckResult:
     """Compare a choice, one of a few texts, with the right one."""
-    hints = {mistake.answer: mistake.hint for mistake in mistakes}
+    hints = {mistake.answer: mistake.hint for mistake in exercise.mistakes}
     if not isinstance(answer, str) or answer not in {right, *hints}:
         return not_yet(f"One of these was wanted: {', '.join(map(repr, sorted([right, *hints])))}.")
     return correct(praise) if answer == right else not_yet(hints[answer])
@@ -45,8 +46,7 @@ def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: s
 def check_choices(
     answer: Any,
     right: Mapping[Any, str],
-    choices: Collection[str],
-    mistakes: Sequence[Mistake],
+    exercise: Exercise,
     *,
     wrong: Mapping[Any, str] | None = None,
     praise: str,
@@ -56,15 +56,18 @@ def check_choices(
     Mistakes are tried first. Where none explains all choices, the first wrong one gets a hint.
 
     Args:
+        exercise: whose page is a `Choice`.
         wrong: the hint on each thing. If it isn't given, each wrong choice alone is a mistake, and
             has its hint.
     """
+    assert isinstance(exercise.page, Choice)
+    choices = exercise.page.choices
     if not isinstance(answer, dict) or set(answer) != set(right):
         return not_yet(f"A dictionary with these keys was wanted: {', '.join(map(str, right))}.")
     for key, said in answer.items():
         if not isinstance(said, str) or said not in choices:
             return not_yet(f"{key}: one of these was wanted: {', '.join(choices)}.")
-    for mistake in mistakes:
+    for mistake in exercise.mistakes:
         if answer == mistake.answer:
             return not_yet(mistake.hint)
     for key, choice in right.items():
@@ -72,17 +75,12 @@ def check_choices(
             if wrong:
                 return not_yet(wrong[key])
             alone = {**right, key: answer[key]}
-            return not_yet(next(known.hint for known in mistakes if known.answer == alone))
+            return not_yet(next(m.hint for m in exercise.mistakes if m.answer == alone))
     return correct(praise)
 
 
 def check_numbers(
-    answer: Any,
-    page: Numbers,
-    mistakes: Sequence[Mistake] = (),
-    *,
-    otherwise: Sequence[str],
-    praise: str,
+    answer: Any, exercise: Exercise, *, otherwise: Sequence[str], praise: str
 ) -> CheckResult:
     """Compare numbers that a reader worked out with those that the page asks for.
 
@@ -91,9 +89,12 @@ def check_numbers(
     whatever stands in the others; or its own.
 
     Args:
+        exercise: whose page is `Numbers`.
         otherwise: the hint on each row that is wrong in no usual way. It should say where to look,
             never the number.
     """
+    page = exercise.page
+    assert isinstance(page, Numbers)
     expected, tolerance = torch.as_tensor(page.right), page.tolerance
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your numbers.")
@@ -113,7 +114,8 @@ def check_numbers(
     ours, right = given.flatten().tolist(), expected.flatten().tolist()
     if _are_near(ours, right, tolerance):
         return correct(praise)
-    known = [m for m in mistakes if m.numbers is not None and m.numbers.shape == given.shape]
+    shape = given.shape
+    known = [m for m in exercise.mistakes if m.numbers is not None and m.numbers.shape == shape]
     for mistake in known:
         if _are_near(ours, mistake.flat, tolerance):
             return not_yet(mistake.hint)

@@ -9,8 +9,8 @@ import torch
 from tools.verdicts import PASSES, verdicts
 
 from attncourse.lessons import l01
-from attncourse.lessons.l01.chances import RIGHT as CHANCE
 from attncourse.lessons.l01.letters import LETTERS, decode, encode
+from attncourse.lessons.l01.losses import CHANCE
 from attncourse.lessons.l01.merging import RIGHT as MERGES
 from attncourse.lessons.l01.merging import WORDS
 from attncourse.tasks import names

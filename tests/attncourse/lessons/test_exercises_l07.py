@@ -14,8 +14,7 @@ from attncourse.lessons.l07.assembling import _cases, assembled
 from attncourse.lessons.l07.counting import RIGHT as PARTS
 from attncourse.lessons.l07.drawing import RIGHT as CHANCES
 from attncourse.lessons.l07.drawing import chances
-from attncourse.lessons.l07.losses import CAUSES, DIAGNOSIS
-from attncourse.lessons.l07.reach import RIGHT as REACH
+from attncourse.lessons.l07.judging import CAUSES, DIAGNOSIS, REACH
 from attncourse.tasks import names
 from attnlib import RMSNorm, TransformerBlock
 from attnlib.model import GPT, generate

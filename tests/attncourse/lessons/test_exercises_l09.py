@@ -9,14 +9,10 @@ import torch
 from tools.verdicts import PASSES, verdicts
 
 from attncourse.lessons import l09
+from attncourse.lessons.l09.by_hand import COSTS, DIFFERENCES, HEADS, KEYS, RIGHT, WIDTH
 from attncourse.lessons.l09.content import CONTENTS
-from attncourse.lessons.l09.costs import HEADS, KEYS, WIDTH
-from attncourse.lessons.l09.costs import RIGHT as COSTS
-from attncourse.lessons.l09.mixtures import DIFFERENCES, RIGHT
-from attncourse.lessons.l09.one_more_model import BLEU, RUN, SCORES, SIZES, UNEQUAL
+from attncourse.lessons.l09.judging import BLEU, PLANE, REACHED, RUN, SCORES, SIZES, UNEQUAL
 from attncourse.lessons.l09.ranks import score_rank
-from attncourse.lessons.l09.reach import KEYS as PLANE
-from attncourse.lessons.l09.reach import REACHED
 from attnlib import MultiHeadAttention
 
 

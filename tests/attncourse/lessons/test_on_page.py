@@ -1,12 +1,14 @@
 """Exercises that are answered on a page: what their check says there, and forms that don't fit."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from attncourse.checking.exercises import Mistake, exercise
+from attncourse.checking.exercises import exercise
 from attncourse.checking.functions import check_numbers, correct, not_yet
+from attncourse.checking.mistakes import Mistake
 from attncourse.checking.on_page import Choice, Choices, Lines, Numbers, Order
 
 
@@ -20,8 +22,8 @@ def making(page, check, *mistakes):
 
 
 def is_seven(answer):
-    page = Numbers([7.0], ["x"])
-    return check_numbers(answer, page, SEVEN, otherwise=["Look again."], praise="Fine.")
+    known = SimpleNamespace(page=Numbers([7.0], ["x"]), mistakes=SEVEN)
+    return check_numbers(answer, known, otherwise=["Look again."], praise="Fine.")
 
 
 SEVEN = (Mistake([6.0], "One more."), Mistake(torch.tensor([8]), "One less."))
@@ -144,8 +146,8 @@ def always(answer):
 
 def strict(answer):
     """Wants more digits than the page thinks."""
-    page = Numbers([7.0], ["x"], tolerance=1e-4)
-    return check_numbers(answer, page, otherwise=["L."], praise="F.")
+    known = SimpleNamespace(page=Numbers([7.0], ["x"], tolerance=1e-4), mistakes=())
+    return check_numbers(answer, known, otherwise=["L."], praise="F.")
 
 
 def lenient(answer):

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checking import CheckResult, Choices, Mistake, exercise, read_mistakes
+from attncourse.checking import CheckResult, Choices, Mistake, exercise
 from attncourse.checking.functions import check_function, correct, not_yet
 from attncourse.tokens import merge
 
@@ -22,9 +22,6 @@ CASES = [
 ]
 
 
-MERGE_MISTAKES = read_mistakes("merge_pair", globals())
-
-
 def _as_ids(function: Any) -> Any:
     """Make a function return its list of ids as one tensor."""
 
@@ -35,15 +32,15 @@ def _as_ids(function: Any) -> Any:
     return run
 
 
-@exercise(mistakes=MERGE_MISTAKES)
-def merge_pair(answer: Any) -> CheckResult:
+@exercise()
+def merge_pair(answer: object) -> CheckResult:
     """Check `merge(ids, pair, new)`: ids with a new one for each occurrence of the pair."""
     praise = "Each occurrence of the pair is one token now, and nothing else has changed."
     return check_function(
         answer,
         _as_ids(merge),
         CASES,
-        MERGE_MISTAKES,
+        merge_pair.mistakes,
         output_names=["the ids"],
         as_function=_as_ids,
         praise=praise,
@@ -74,15 +71,12 @@ def _merges(first: str, second: str, tokens: int) -> dict[str, Any]:
     return {"first": first, "second": second, "tokens": tokens}
 
 
-MERGES_MISTAKES = (
-    *(Mistake(RIGHT | {"first": pair}, hint) for pair, hint in FIRST.items()),
-    *(Mistake(RIGHT | {"second": pair}, hint) for pair, hint in SECOND.items()),
-    *(Mistake(RIGHT | {"tokens": n}, hint) for n, hint in TOKENS.items()),
-)
-
-
 @exercise(
-    mistakes=MERGES_MISTAKES,
+    mistakes=(
+        *(Mistake(RIGHT | {"first": pair}, hint) for pair, hint in FIRST.items()),
+        *(Mistake(RIGHT | {"second": pair}, hint) for pair, hint in SECOND.items()),
+        *(Mistake(RIGHT | {"tokens": n}, hint) for n, hint in TOKENS.items()),
+    ),
     page=Choices(
         {
             "First merge": {"ho": "h and o", "ot": "o and t", "te": "t and e", "el": "e and l"},
@@ -97,7 +91,7 @@ MERGES_MISTAKES = (
         answer=_merges,
     ),
 )
-def two_merges(answer: Any) -> CheckResult:
+def two_merges(answer: object) -> CheckResult:
     """Check the first two merges of `WORDS`, and how many tokens the three words then have."""
     if not isinstance(answer, dict) or set(answer) != set(RIGHT):
         return not_yet(f"A dict with {', '.join(RIGHT)} was wanted.")

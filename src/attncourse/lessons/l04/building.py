@@ -100,31 +100,32 @@ _IGNORED = Mistake(
     _builder(masks.THROWN_AWAY),
     _REACHED[1] + "it has no effect yet. (If you call masked_fill: it returns a new tensor.)",
 )
-MISTAKES = (
-    _SWAPPED,
-    _ALONE,
-    _NO_BIAS,
-    *_on_level(
-        0,
-        heads.VIEW,
-        heads.MERGE,
-        heads.HEADS_OF_ONE_TOKEN,
-        scale.NO_SCALE,
-        scale.SQRT_D_MODEL,
-        scores.SOFTMAX_OVER_QUERIES,
-        outputs.NO_W_O,
-    ),
-    Mistake(lambda d, h: _WithoutMask(d, h, steps={}), _REACHED[1] + _UNASKED[1]),
-    _IGNORED,
-    *_on_level(1, masks.INVERTED, masks.AFTER_SOFTMAX),
-    Mistake(lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}), _LOUD),
-    *_on_level(2, masks.CROSSES),
-    *_on_level(3, rows.NAN_ROWS, rows.NAN_GRADIENTS, rows.FINITE_MINIMUM),
+
+
+@exercise(
+    mistakes=(
+        _SWAPPED,
+        _ALONE,
+        _NO_BIAS,
+        *_on_level(
+            0,
+            heads.VIEW,
+            heads.MERGE,
+            heads.HEADS_OF_ONE_TOKEN,
+            scale.NO_SCALE,
+            scale.SQRT_D_MODEL,
+            scores.SOFTMAX_OVER_QUERIES,
+            outputs.NO_W_O,
+        ),
+        Mistake(lambda d, h: _WithoutMask(d, h, steps={}), _REACHED[1] + _UNASKED[1]),
+        _IGNORED,
+        *_on_level(1, masks.INVERTED, masks.AFTER_SOFTMAX),
+        Mistake(lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}), _LOUD),
+        *_on_level(2, masks.CROSSES),
+        *_on_level(3, rows.NAN_ROWS, rows.NAN_GRADIENTS, rows.FINITE_MINIMUM),
+    )
 )
-
-
-@exercise(mistakes=MISTAKES)
-def module(answer: Any) -> CheckResult:
+def module(answer: object) -> CheckResult:
     """Check a class `Module(d, h)` whose modules are called with (x, mask=None).
 
     `attndoctor.diagnose` examines it on three levels: without a mask, with a mask [T, T], and with

@@ -70,23 +70,6 @@ def _merge_with_a_transpose(parts: Tensor) -> Tensor:
 
 
 _ONE_TOKEN = heads.HEADS_OF_ONE_TOKEN.steps
-MENDED_MISTAKES = (
-    *(
-        Mistake(_with_bugs(bugs), _hint(bugs))
-        for count in range(1, len(_BUGS) + 1)
-        for bugs in combinations(_BUGS, count)
-    ),
-    *read_mistakes("mended", globals()),
-    *(from_museum(exhibit, _with_steps(exhibit.steps)) for exhibit in (*_SCALES, *_WEIGHTS)),
-    *(
-        Mistake(
-            _with_turned(turned),
-            f"All four lines are mended, but {turned} is transposed now. Here row vectors meet the "
-            "matrices from the left, x @ W, and those lines were right.",
-        )
-        for turned in ("W_q", "W_k", "W_v", "W_o")
-    ),
-)
 # Bugs beside a scale that was changed, and is still wrong.
 _OTHER_SCALES = tuple(
     Mistake(_with_steps(_steps_of(bugs) | exhibit.steps), _hint(["the scale", *bugs]))
@@ -106,15 +89,33 @@ def _module_cases() -> list[tuple[Any, ...]]:
     return cases
 
 
-@exercise(mistakes=MENDED_MISTAKES)
-def mended(answer: Any) -> CheckResult:
+@exercise(
+    mistakes=(
+        *(
+            Mistake(_with_bugs(bugs), _hint(bugs))
+            for count in range(1, len(_BUGS) + 1)
+            for bugs in combinations(_BUGS, count)
+        ),
+        *read_mistakes("mended", globals()),
+        *(from_museum(exhibit, _with_steps(exhibit.steps)) for exhibit in (*_SCALES, *_WEIGHTS)),
+        *(
+            Mistake(
+                _with_turned(turned),
+                f"All four lines are mended, but {turned} is transposed now. Here row vectors meet "
+                "the matrices from the left, x @ W, and those lines were right.",
+            )
+            for turned in ("W_q", "W_k", "W_v", "W_o")
+        ),
+    )
+)
+def mended(answer: object) -> CheckResult:
     """Check the repaired function `attend(x, W_q, W_k, W_v, W_o, num_heads)`."""
     praise = "All four bugs are gone, on inputs where B, T, h and d_k all differ."
     return check_function(
         answer,
         _with_bugs(()),
         _module_cases(),
-        (*MENDED_MISTAKES, *_OTHER_SCALES),
+        (*mended.mistakes, *_OTHER_SCALES),
         output_names=["the output"],
         praise=praise,
     )
@@ -162,14 +163,16 @@ _FROM_0 = Mistake(
     [line - 1 for line in _BUGGY],
     "You count from 0, and are right about all four. Here the line with `def` is line 1.",
 )
-BUGGY_LINES_MISTAKES = (
-    *(Mistake([line, 7, 8, 10], hint) for line, hint in _INNOCENT.items()),
-    _FROM_0,
+
+
+@exercise(
+    mistakes=(
+        *(Mistake([line, 7, 8, 10], hint) for line, hint in _INNOCENT.items()),
+        _FROM_0,
+    ),
+    page=Lines(BUGGY_LISTING, pick=len(_BUGGY)),
 )
-
-
-@exercise(mistakes=BUGGY_LINES_MISTAKES, page=Lines(BUGGY_LISTING, pick=len(_BUGGY)))
-def buggy_lines(answer: Any) -> CheckResult:
+def buggy_lines(answer: object) -> CheckResult:
     """Check the numbers of the lines of `BUGGY_LISTING` that hold a bug, counted from 1."""
     listed = as_list(answer)
     lines = set(listed) if all(isinstance(line, Real) for line in listed) else set()

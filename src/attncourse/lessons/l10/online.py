@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from attncourse.checking import CheckResult, check_function, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attncourse.checking.functions import not_yet
 
 
@@ -95,11 +95,6 @@ class _Watch(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-MISTAKES = read_mistakes("online_softmax", globals())
-NOTICED = read_mistakes("noticed", globals())  # by what is called, and of how many keys at once
-HINTS = hints_by_name(NOTICED)
-
-
 def _cases() -> list[list[tuple[Tensor, Tensor, int]]]:
     """Return scores and values for every size of a block; then far below 0; then with -inf.
 
@@ -117,7 +112,7 @@ def _cases() -> list[list[tuple[Tensor, Tensor, int]]]:
     return [usual, below, [(blocked, values, block) for block in (1, 4, 5, 12)]]
 
 
-@exercise(mistakes=(*NOTICED, *MISTAKES))
+@exercise()
 def online_softmax(answer: Any) -> CheckResult:
     """Check `attend(scores, values, block)`: softmax(scores) @ values, `block` keys at a time.
 
@@ -140,10 +135,11 @@ def online_softmax(answer: Any) -> CheckResult:
             watched if callable(answer) else answer,
             attended,
             cases,
-            MISTAKES,
+            online_softmax.mistakes,
             output_names=["the output"],
             praise=praise,
         )
         if not verdict:
             return verdict
-    return next((not_yet(hint) for kind, hint in HINTS.items() if kind in too_long), verdict)
+    hints = online_softmax.hints.items()
+    return next((not_yet(hint) for kind, hint in hints if kind in too_long), verdict)

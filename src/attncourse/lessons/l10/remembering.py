@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attncourse.checking.calling import as_outputs
 from attnlib.masks import causal_mask
 
@@ -78,16 +78,13 @@ def _over_a_text(step: Callable) -> Callable:
     return outputs
 
 
-MISTAKES = read_mistakes("next_token", globals())
-
-
 def _cases() -> list[tuple[Tensor, ...]]:
     W_q, W_k, W_v = torch.randn(3, 6, 4)
     return [(torch.randn(T, 6), W_q, W_k, W_v) for T in range(1, LONGEST + 1)]
 
 
-@exercise(mistakes=MISTAKES)
-def next_token(answer: Callable) -> CheckResult:
+@exercise()
+def next_token(answer: object) -> CheckResult:
     """Check `next_token(x, W_q, W_k, W_v, keys, values)`: a new token's output, and what to keep.
 
     x is [1, d], keys and values are [t, d_k], with t = 0 at the beginning. Token by token it must
@@ -100,7 +97,7 @@ def next_token(answer: Callable) -> CheckResult:
         answer,
         causal_head,
         _cases(),
-        MISTAKES,
+        next_token.mistakes,
         output_names=["the outputs", "the keys", "the values"],
         praise=praise,
         as_function=_over_a_text,
