@@ -5,6 +5,7 @@ from attncourse.checking.functions import (
     check_choice,
     check_choices,
     check_function,
+    check_lines,
     check_numbers,
     correct,
     not_a_function,
@@ -16,6 +17,6 @@ from attndoctor.check_result import CheckResult
 
 __all__ = [
     "CheckResult", "Choice", "Choices", "Lines", "Mistake", "Numbers", "Order", "check_choice",
-    "check_choices", "check_function", "check_numbers", "correct", "exercise", "from_museum",
-    "not_a_function", "not_yet", "read_mistakes",
+    "check_choices", "check_function", "check_lines", "check_numbers", "correct", "exercise",
+    "from_museum", "not_a_function", "not_yet", "read_mistakes",
 ]  # fmt: skip

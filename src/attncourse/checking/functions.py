@@ -4,7 +4,8 @@ A check never raises for a wrong answer and never prints the solution. It return
 Its message names the mistake when the answer is exactly what that mistake would produce.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import torch
@@ -12,8 +13,8 @@ import torch
 from attncourse.checking.calling import Outcome, as_outputs, call, describe
 from attncourse.checking.exercises import Exercise
 from attncourse.checking.mistakes import Mistake
-from attncourse.checking.numbers import as_tensor, holds, plain_numbers
-from attncourse.checking.on_page import NEAR, Choice, Numbers
+from attncourse.checking.numbers import as_tensor, holds, plain_numbers, set_of_numbers
+from attncourse.checking.on_page import NEAR, Choice, Choices, Numbers
 from attndoctor.check_result import CheckResult
 
 
@@ -56,17 +57,15 @@ def check_choices(
     Mistakes are tried first. Where none explains all choices, the first wrong one gets a hint.
 
     Args:
-        exercise: whose page is a `Choice`.
+        exercise: whose page is a `Choice`, or `Choices` in the order of `right`.
         wrong: the hint on each thing. If it isn't given, each wrong choice alone is a mistake, and
             has its hint.
     """
-    assert isinstance(exercise.page, Choice)
-    choices = exercise.page.choices
-    if not isinstance(answer, dict) or set(answer) != set(right):
-        return not_yet(f"A dictionary with these keys was wanted: {', '.join(map(str, right))}.")
-    for key, said in answer.items():
-        if not isinstance(said, str) or said not in choices:
-            return not_yet(f"{key}: one of these was wanted: {', '.join(choices)}.")
+    page = exercise.page
+    assert isinstance(page, Choice | Choices)
+    each = page.slots.values() if isinstance(page, Choices) else [page.choices] * len(right)
+    if misfit := what_misfits(answer, dict(zip(right, each, strict=True))):
+        return not_yet(misfit)
     for mistake in exercise.mistakes:
         if answer == mistake.answer:
             return not_yet(mistake.hint)
@@ -77,6 +76,39 @@ def check_choices(
             alone = {**right, key: answer[key]}
             return not_yet(next(m.hint for m in exercise.mistakes if m.answer == alone))
     return correct(praise)
+
+
+def what_misfits(answer: Any, offered: Mapping[Any, Collection[Any]]) -> str:
+    """Say what keeps an answer from being a dict with a choice of each thing's; or nothing."""
+    if not isinstance(answer, dict) or set(answer) != set(offered):
+        return f"A dictionary with these keys was wanted: {', '.join(map(str, offered))}."
+    for key, choices in offered.items():
+        if not isinstance(answer[key], str | Real) or answer[key] not in choices:
+            return f"{key}: one of these was wanted: {', '.join(map(str, choices))}."
+    return ""
+
+
+def check_lines(
+    answer: Any, asked: Mapping[int, str], innocent: Mapping[int, str], praise: str
+) -> CheckResult:
+    """Compare numbers of lines of a listing, counted from 1, with those that hold something.
+
+    Args:
+        asked: of each line that does, what to ask of it.
+        innocent: of each other line, why it doesn't.
+    """
+    lines = set_of_numbers(answer)
+    if not lines or not lines <= asked.keys() | innocent.keys():
+        return not_yet(f"A list of line numbers from 1 to {len(asked) + len(innocent)} was wanted.")
+    if wrong := sorted(lines & innocent.keys()):
+        return not_yet(innocent[wrong[0]])
+    if not (missing := asked.keys() - lines):
+        return correct(praise)
+    wanted = ("no", "one", "two", "three", "four")[len(asked)]
+    return not_yet(
+        f"{len(lines)} of the {wanted} so far, and no line too many. "
+        f"Ask of another line: {asked[min(missing)]}"
+    )
 
 
 def check_numbers(

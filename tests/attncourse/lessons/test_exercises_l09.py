@@ -73,10 +73,10 @@ test_answers = verdicts(
             "from 16 heads of 32 and from 32 heads of 16": [RUN | {"heads": 8, "d_k": 8}],
             "*number*": [RUN | {"heads": 16, "d_k": 16}],
             "Halfway": [RUN | {"heads": 16, "d_k": 16, "bleu": 25.6}],
-            '"heads" wants one of 8, 16': [RUN | {"heads": 12}],
-            '"bleu" wants one of 25.4': [RUN | {"bleu": "25.8"}],
-            '"unequal" wants': [RUN | {"unequal": None}],
-            "keys 'heads'": [RUN | {"seeds": 5}],
+            "heads: one of these was wanted: 8, 16": [RUN | {"heads": 12}],
+            "bleu: one of these was wanted: 25.4": [RUN | {"bleu": "25.8"}],
+            "unequal: one of": [RUN | {"unequal": None}],
+            "keys was wanted: heads": [RUN | {"seeds": 5}],
         },
     }
 )

@@ -59,9 +59,8 @@ def _attention_layer(d: int, *, causal: bool = False) -> Layer:
 def _layers(T: int, d: int, *, both_sides: bool) -> dict[str, Layer]:
     """Layers that follow a shuffle and layers that don't, in no telling order.
 
-    Args:
-        both_sides: whether tokens are averaged with both neighbors, so that turning the sequence
-            around changes nothing; or with the one before alone.
+    Tokens are averaged with both neighbors, so that turning the sequence around changes nothing; or
+    with the one before alone.
     """
     W, places, attend = torch.randn(d, d), torch.randn(T, d), _attention_layer(d)
     alike = torch.cat([places[:1], places[:-1]])  # the first two tokens have one place

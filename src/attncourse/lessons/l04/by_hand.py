@@ -46,11 +46,7 @@ def _six_numbers(
 
 
 def _with_output(mixed: Tensor, weights: Tensor | None = None) -> Tensor:
-    """The right weights, and an output that mixes these rows; by other weights, if some are given.
-
-    Args:
-        weights: of token 0.
-    """
+    """The right weights, and an output that mixes these rows, by other weights if given."""
     weights = _SIX_NUMBERS[:2] if weights is None else weights
     return torch.cat([_SIX_NUMBERS[:4], weights @ mixed])
 

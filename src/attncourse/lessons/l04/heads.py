@@ -13,8 +13,6 @@ from attncourse.checking.functions import check_function, not_yet
 from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE
 from attnlib.functional import merge_heads, split_heads
 
-# --- splitting and merging ----------------------------------------------------------------------
-
 
 def _split_cases() -> list[tuple[Any, ...]]:
     sizes = ((2, 5, 3, 4), (3, 4, 2, 5), (1, 7, 4, 2))
@@ -75,15 +73,8 @@ def merge(answer: Any) -> CheckResult:
     return not_yet(merge.hints["merge_heads"]) if ready_made else verdict
 
 
-# --- the output as a sum over heads -------------------------------------------------------------
-
-
 class _SeesJoining(TorchFunctionMode):
-    """Notes whether a tensor that is computed meanwhile is the heads, joined.
-
-    Attributes:
-        seen: whether one was.
-    """
+    """Notes whether a tensor that is computed meanwhile is the heads, joined."""
 
     def __init__(self, heads: Tensor) -> None:
         super().__init__()

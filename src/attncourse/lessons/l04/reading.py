@@ -98,8 +98,7 @@ def _real_heads(num_heads: int, d: int) -> Callable[[Tensor], Tensor]:
 def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Callable:
     """Another impostor: heads read half of the numbers, of each token or of one for all.
 
-    Args:
-        lowers: what a number takes away from one number of the output, if it adds 1 to another.
+    A number adds 1 to one number of the output, and `lowers` another by so much.
     """
     effects = torch.zeros(d, num_heads, d // num_heads)
     effects[: d // 2, :, 0], effects[: d // 2, :, 1] = 1, -lowers

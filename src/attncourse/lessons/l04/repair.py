@@ -3,15 +3,14 @@
 import math
 from collections.abc import Callable, Collection
 from itertools import combinations
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from attncourse.checking import CheckResult, Lines, Mistake, exercise, from_museum, read_mistakes
-from attncourse.checking.functions import check_function, correct, not_yet
-from attncourse.checking.numbers import as_list
+from attncourse.checking.functions import check_function, check_lines, not_yet
+from attncourse.checking.numbers import set_of_numbers
 from attndoctor.museum import attend, heads, scale, scores
 from attndoctor.museum.steps import Steps
 
@@ -133,7 +132,6 @@ def attention(x, W_q, W_k, W_v, W_o, h):
     heads = weights @ v
     joined = heads.reshape(B, T, d)
     return joined @ W_o"""
-_LINES = len(BUGGY_LISTING.splitlines())
 
 # What to ask of each line, counted from 1.
 _BUGGY = {
@@ -153,12 +151,6 @@ _INNOCENT = {
 }
 
 
-def _missing(lines: Collection[int]) -> str:
-    asked = " ".join(f"Ask of another line: {_BUGGY[line]}" for line in sorted(lines)[:1])
-    count = len(_BUGGY) - len(lines)
-    return f"{count} of the four so far, and no line too many. {asked}"
-
-
 _FROM_0 = Mistake(
     [line - 1 for line in _BUGGY],
     "You count from 0, and are right about all four. Here the line with `def` is line 1.",
@@ -174,15 +166,7 @@ _FROM_0 = Mistake(
 )
 def buggy_lines(answer: object) -> CheckResult:
     """Check the numbers of the lines of `BUGGY_LISTING` that hold a bug, counted from 1."""
-    listed = as_list(answer)
-    lines = set(listed) if all(isinstance(line, Real) for line in listed) else set()
-    if not lines or not lines <= set(range(1, _LINES + 1)):
-        return not_yet(f"A list of line numbers from 1 to {_LINES} was wanted.")
-    if lines == set(_FROM_0.answer):
+    if set_of_numbers(answer) == set(_FROM_0.answer):
         return not_yet(_FROM_0.hint)
-    innocent = sorted(lines & _INNOCENT.keys())
-    if innocent:
-        return not_yet(_INNOCENT[innocent[0]])
-    if lines == _BUGGY.keys():
-        return correct("Split, scale, softmax and merge: one line each, and no error anywhere.")
-    return not_yet(_missing(_BUGGY.keys() - lines))
+    praise = "Split, scale, softmax and merge: one line each, and no error anywhere."
+    return check_lines(answer, _BUGGY, _INNOCENT, praise)

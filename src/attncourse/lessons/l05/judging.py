@@ -1,17 +1,9 @@
 """What a map of even weights means, what a stack lacks, and which two stacks to compare."""
 
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from attncourse.checking import (
-    CheckResult,
-    Choice,
-    Choices,
-    Mistake,
-    exercise,
-    read_mistakes,
-)
+from attncourse.checking import CheckResult, Choice, Choices, Mistake, exercise, read_mistakes
 from attncourse.checking.functions import check_choice, check_choices, correct, not_yet
 from attncourse.checking.numbers import as_list
 
@@ -46,43 +38,33 @@ def _differences(one: str, other: str) -> list[str]:
     return [name for name, differs in differ.items() if differs]
 
 
-def _several_changes(differences: Sequence[str]) -> str:
+def _wrong_pair(one: str, other: str) -> str:
+    """Say why two stacks can't tell what the skip does, or nothing."""
+    differences = _differences(one, other)
+    if differences in ([], ["the skip"]):
+        return ""
     *first, last = differences
-    return (
-        f"These two stacks differ in more than one thing: {', '.join(first)} and {last}. Whatever "
-        "you measure, you won't know which of them did it."
-    )
-
-
-def _not_the_skip(differences: Sequence[str], *, skip: bool) -> str:
-    have = "both have a skip" if skip else "neither has a skip"
+    if "the skip" in differences:
+        return (
+            f"These two stacks differ in more than one thing: {', '.join(first)} and {last}. "
+            "Whatever you measure, you won't know which of them did it."
+        )
+    have = "both have a skip" if VARIANTS[one][0] else "neither has a skip"
     return (
         f"These two differ in {' and '.join(differences)}; {have}. It is the skip that should "
         "differ."
     )
 
 
-def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[str, Any]:
-    return {"compare": (one, other), "depth": depth, "measure": measure, "seeds": seeds}
+_WRONG_PAIRS = (
+    ("norm only", "pre-norm"), ("neither", "post-norm"), ("residual only", "post-norm"),
+    ("neither", "norm only"),
+)  # fmt: skip
 
 
 @exercise(
     mistakes=(
-        Mistake(
-            DESIGN | {"compare": ("norm only", "pre-norm")},
-            _several_changes(["the skip", _PLACE, _FINAL]),
-        ),
-        Mistake(
-            DESIGN | {"compare": ("neither", "post-norm")},
-            _several_changes(["the skip", _HAS_NORM]),
-        ),
-        Mistake(
-            DESIGN | {"compare": ("residual only", "post-norm")},
-            _not_the_skip([_HAS_NORM], skip=True),
-        ),
-        Mistake(
-            DESIGN | {"compare": ("neither", "norm only")}, _not_the_skip([_HAS_NORM], skip=False)
-        ),
+        *(Mistake(DESIGN | {"compare": pair}, _wrong_pair(*pair)) for pair in _WRONG_PAIRS),
         *read_mistakes("design", globals()),
     ),
     page=Choices(
@@ -93,7 +75,7 @@ def _design(one: str, other: str, depth: int, measure: str, seeds: int) -> dict[
             "Measure": (FIRST, SIZE, COSINE, LAST),
             "Seeds": SEEDS,
         },
-        answer=_design,
+        answer=lambda one, other, *rest: dict(zip(DESIGN, ((one, other), *rest), strict=True)),
     ),
 )
 def design(answer: Any) -> CheckResult:
@@ -105,19 +87,15 @@ def design(answer: Any) -> CheckResult:
     if complaint := _unfinished(answer):
         return not_yet(complaint)
     one, other = answer["compare"]
-    differences = _differences(one, other)
-    skip, norm = VARIANTS[one]
-    if len(differences) > 1 and "the skip" in differences:
-        return not_yet(_several_changes(differences))
-    if differences and "the skip" not in differences:
-        return not_yet(_not_the_skip(differences, skip=skip))
+    if hint := _wrong_pair(one, other):
+        return not_yet(hint)
     made = {
-        "same_twice": not differences,
+        "same_twice": one == other,
         "first_gradient": answer["measure"] == FIRST,
         "last_gradient": answer["measure"] == LAST,
         "size": answer["measure"] == SIZE,
         "too_deep": answer["depth"] > max(DEEPEST.values()),
-        "upper_end": differences and answer["depth"] > DEEPEST[norm],
+        "upper_end": one != other and answer["depth"] > DEEPEST[VARIANTS[one][1]],
         "too_few_seeds": answer["seeds"] < FEWEST_SEEDS,
     }
     for name, applies in made.items():
@@ -131,7 +109,7 @@ def _unfinished(answer: Any) -> str:
     if not isinstance(answer, dict) or set(answer) != set(DESIGN):
         return f"A dictionary with the keys {', '.join(map(repr, DESIGN))} is wanted."
     pair = as_list(answer["compare"])
-    if len(pair) != 2 or not all(map(_is_variant, pair)):
+    if len(pair) != 2 or not all(isinstance(name, str) and name in VARIANTS for name in pair):
         return f'"compare" wants two of {", ".join(map(repr, VARIANTS))}.'
     if not isinstance(answer["depth"], Integral) or answer["depth"] not in DEPTHS:
         return f'"depth" wants one of {", ".join(map(str, DEPTHS))}.'
@@ -139,10 +117,6 @@ def _unfinished(answer: Any) -> str:
     if not isinstance(measure, str) or measure not in (COSINE, SIZE, FIRST, LAST):
         return f'"measure" wants the title of a panel: {FIRST!r}, {SIZE!r}, {COSINE!r} or {LAST!r}.'
     return "" if isinstance(answer["seeds"], Integral) else '"seeds" wants a number: how many.'
-
-
-def _is_variant(name: Any) -> bool:
-    return isinstance(name, str) and name in VARIANTS
 
 
 DIAGNOSIS = {"A": "residual", "B": "norm", "C": "both"}

@@ -1,11 +1,7 @@
 """Which bug drew which map, and which test, which call, which experiment finds a leak."""
 
-from collections.abc import Collection
-from numbers import Real
-
 from attncourse.checking import CheckResult, Choice, Lines, Mistake, exercise
-from attncourse.checking.functions import check_choice, check_choices, correct, not_yet
-from attncourse.checking.numbers import as_list
+from attncourse.checking.functions import check_choice, check_choices, check_lines
 
 CALLS = """\
 F.scaled_dot_product_attention(q, k, v, attn_mask=may)
@@ -31,30 +27,14 @@ _SAFE = {
 }
 
 
-def _missing(lines: Collection[int]) -> str:
-    asked = min(LEAKING.keys() - set(lines))
-    return (
-        f"{len(lines)} of the three so far, and no line too many. Of another line ask: "
-        f"{LEAKING[asked]}"
-    )
-
-
 @exercise(
     mistakes=tuple(Mistake([2, 6, line], hint) for line, hint in _SAFE.items()),
     page=Lines(CALLS, pick=len(LEAKING)),
 )
 def leaking_calls(answer: object) -> CheckResult:
     """Check the numbers of the lines of `CALLS` that let a token see a later one, from 1."""
-    listed = as_list(answer)
-    lines = set(listed) if all(isinstance(line, Real) for line in listed) else set()
-    if not lines or not lines <= LEAKING.keys() | _SAFE.keys():
-        return not_yet(f"A list of line numbers from 1 to {len(CALLS.splitlines())} was wanted.")
-    safe = sorted(lines & _SAFE.keys())
-    if safe:
-        return not_yet(_SAFE[safe[0]])
-    if lines == LEAKING.keys():
-        return correct("Three calls without an error, and three models that read the answer.")
-    return not_yet(_missing(lines))
+    praise = "Three calls without an error, and three models that read the answer."
+    return check_lines(answer, LEAKING, _SAFE, praise)
 
 
 BUGS = {

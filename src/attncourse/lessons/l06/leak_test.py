@@ -8,13 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attncourse.checking import (
-    CheckResult,
-    check_function,
-    exercise,
-    not_yet,
-    read_mistakes,
-)
+from attncourse.checking import CheckResult, check_function, exercise, not_yet, read_mistakes
 from attncourse.checking.calling import call
 from attncourse.checking.numbers import as_tensor
 

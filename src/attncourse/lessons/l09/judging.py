@@ -1,17 +1,9 @@
 """Which keys a head can look at most, and one more model that tells number from width."""
 
-from numbers import Integral, Real
 from typing import Any
 
-from attncourse.checking import (
-    CheckResult,
-    Choice,
-    Choices,
-    Mistake,
-    exercise,
-    read_mistakes,
-)
-from attncourse.checking.functions import check_choices, correct, not_yet
+from attncourse.checking import CheckResult, Choice, Choices, Mistake, exercise, read_mistakes
+from attncourse.checking.functions import check_choices, correct, not_yet, what_misfits
 
 # Two models of the row (A) of Vaswani et al. 2017, table 3: (h, d_k), and its BLEU.
 FEWER, MORE = (16, 32), (32, 16)
@@ -47,10 +39,6 @@ def _several_changes(model: tuple[int, int]) -> str:
     )
 
 
-def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
-    return {"heads": heads, "d_k": d_k, "bleu": bleu, "unequal": unequal}
-
-
 @exercise(
     mistakes=(
         Mistake(RUN | {"heads": 8}, _several_changes((8, 32))),
@@ -63,7 +51,7 @@ def _run(heads: int, d_k: int, bleu: float, unequal: str) -> dict[str, Any]:
             "Its BLEU, if the width alone did it": SCORES,
             "Besides the width, it and the row's model with as many heads differ in": UNEQUAL,
         },
-        answer=_run,
+        answer=lambda *said: dict(zip(RUN, said, strict=True)),
     ),
 )
 def number_or_width(answer: Any) -> CheckResult:
@@ -71,8 +59,9 @@ def number_or_width(answer: Any) -> CheckResult:
 
     bleu: what it would score if the width alone mattered; unequal: "nothing", "maps", "parameters".
     """
-    if complaint := _unfinished(answer):
-        return not_yet(complaint)
+    offered = {"heads": SIZES, "d_k": SIZES, "bleu": SCORES, "unequal": UNEQUAL}
+    if misfit := what_misfits(answer, offered):
+        return not_yet(misfit)
     heads, d_k = model = answer["heads"], answer["d_k"]
     if model in BLEU:
         return not_yet(number_or_width.hints["in_the_row"])
@@ -93,20 +82,6 @@ def number_or_width(answer: Any) -> CheckResult:
         "It shares its number with one model of the row and its width with the other. What it "
         "can't keep equal as well is the parameters: a second experiment would have to."
     )
-
-
-def _unfinished(answer: Any) -> str:
-    """Say what keeps an answer from being a model and its result; nothing if it is one."""
-    if not isinstance(answer, dict) or set(answer) != set(RUN_KEYS):
-        return f"A dictionary with the keys {', '.join(map(repr, RUN_KEYS))} is wanted."
-    for key in ("heads", "d_k"):
-        if not isinstance(answer[key], Integral) or answer[key] not in SIZES:
-            return f'"{key}" wants one of {", ".join(map(str, SIZES))}.'
-    if not isinstance(answer["bleu"], Real) or answer["bleu"] not in SCORES:
-        return f'"bleu" wants one of {", ".join(map(str, SCORES))}.'
-    if not isinstance(answer["unequal"], str) or answer["unequal"] not in UNEQUAL:
-        return f'"unequal" wants one of {", ".join(map(repr, UNEQUAL))}.'
-    return ""
 
 
 PLANE = {

@@ -23,24 +23,13 @@ def _online(
     old_mix: Callable[[Tensor], Tensor] = lambda factor: factor,
     largest: Callable[[Tensor], Tensor] = lambda part: part.amax(-1, keepdim=True),
     start: float = -math.inf,
-    follow: bool = True,
+    follow: bool = True,  # the largest score beyond the first block
     safe: bool = True,
     divide: bool = True,
-    keep: bool = True,
-    whole_blocks: bool = False,
+    keep: bool = True,  # the largest score, from block to block
+    whole_blocks: bool = False,  # a shorter one at the end is left out
 ) -> Callable[[Tensor, Tensor, int], Tensor]:
-    """Make an online softmax, possibly with a mistake.
-
-    Args:
-        old_sum, old_mix: what the sum and the mix so far are multiplied by, of the right factor.
-        largest: what a block's scores are measured against, [T_q, 1] or one for all.
-        start: the largest score before the first block.
-        follow: whether the largest score is followed beyond the first block.
-        safe: whether rows that have met nothing but -inf are cared for.
-        divide: whether the mix is divided by the sum at the end.
-        keep: whether the largest score is kept from block to block.
-        whole_blocks: whether a shorter block at the end is left out.
-    """
+    """Make an online softmax, possibly with a mistake; rows that met only -inf need care."""
 
     def attend(scores: Tensor, values: Tensor, block: int) -> Tensor:
         top = torch.full_like(scores[:, :1], start)

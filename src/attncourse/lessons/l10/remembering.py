@@ -36,16 +36,9 @@ def next_row(
     look: Look = _attend,
     join: Callable[[Tensor, Tensor], Tensor] = _behind,
     keep: bool = True,
-    values_of: int = 2,
+    values_of: int = 2,  # which matrix makes them: W_v
 ) -> Step:
-    """Make what the reader is to write, possibly with a mistake.
-
-    Args:
-        look: makes the output of the query and all keys and values.
-        join: puts new rows to the old ones.
-        keep: whether what was joined is handed back.
-        values_of: which matrix makes the values: 2 is W_v.
-    """
+    """Make what the reader is to write, possibly with a mistake."""
 
     def step(
         x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, keys: Tensor, values: Tensor

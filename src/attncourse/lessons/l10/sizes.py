@@ -21,7 +21,7 @@ Model = Mapping[str, int]
 def numbers_per_token(model: Model) -> int:
     """Return how many numbers are kept for each token, in all layers."""
     if "code" in model:
-        return model["layers"] * (model["code"] + model["rotary"])
+        return _code(model)
     return 2 * model["layers"] * model["kv_heads"] * model["d_k"]
 
 
