@@ -71,17 +71,17 @@ class Exercise:
         """Return the widget in which a page's reader answers, with all verdicts of this check.
 
         Raises:
-            ValueError: the exercise says no `page`, or one that doesn't fit its check.
+            ValueError: the exercise says no `page`, or one with too many answers.
         """
         name = getattr(self.check, "__name__", "this exercise")
         if self.page is None:
             raise ValueError(
                 f"{name} has no page: @exercise(..., page=Numbers(...)) says how it is answered"
             )
-        mistakes = [(mistake.answer, mistake.hint) for mistake in self.mistakes]
+        wrong = [mistake.answer for mistake in self.mistakes]
         try:
             with _undisturbed():  # once, for thousands of answers, which are numbers and words
-                return put_on_page(self._judge, self.page, mistakes)
+                return put_on_page(self._judge, self.page, wrong)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 

@@ -12,6 +12,7 @@ from textwrap import dedent
 import pytest
 import torch
 from tools import ROOT
+from tools.agreement import require_agreement
 
 import attncourse.lessons
 from attncourse.checking.calling import LONGEST_ERROR, call
@@ -92,7 +93,8 @@ def test_each_mistake_gets_its_own_hint(name):
 @each(ON_PAGES)
 def test_a_page_tells_each_mistake_its_hint_and_passes_what_is_right(name):
     exercise = ON_PAGES[name]
-    widget = exercise.on_page()  # refuses a mistake that gets another hint
+    require_agreement(exercise)
+    widget = exercise.on_page()
     assert {mistake.hint for mistake in exercise.mistakes} <= {
         v["message"] for v in widget.verdicts
     }

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from tools.agreement import require_agreement
 
 from attncourse.checking.exercises import exercise
 from attncourse.checking.functions import check_numbers, correct, not_yet
@@ -82,7 +83,7 @@ def test_rows_may_be_told_apart():
     ]
     assert [verdict_at(widget, place)[1] for place in range(6)] == messages
     with pytest.raises(ValueError, match="for the same answer"):
-        making(replace(page, rows_apart=False), rows, turned).on_page()
+        require_agreement(making(replace(page, rows_apart=False), rows, turned))
 
 
 CHOICES = {"p": "the first", "q": "the second"}
@@ -163,7 +164,7 @@ def chatty(answer):
 @pytest.mark.parametrize(
     ("page", "check", "mistakes", "message"),
     [
-        (Numbers([8.0], ["x"]), is_seven, (), "is_seven: right must"),
+        (Numbers([8.0], ["x"]), is_seven, (), "right must"),
         (Numbers([7.0], ["x"]), strict, (), "tolerance, near and rows_apart"),
         (Numbers([7.0], ["x"], 1e-4), is_seven, (), "for the same answer"),
         (Numbers([7.0], ["x"], near=4e-3), is_seven, (), "for the same answer"),
@@ -171,17 +172,21 @@ def chatty(answer):
         (Numbers([7.0], ["x"], near=1e-3), is_seven, (), "for the same answer"),
         (Numbers([7.0], ["x"]), lenient, SEVEN, "for the same answer"),
         (Numbers([7.0], ["x"]), chatty, SEVEN, "'A weight is never negative.'"),
-        (Numbers([7.0], ["x"]), is_seven, (Mistake([9.0], "No."),), "its hint, 'No.', not: "),
-        (Choice("pq"), never, (), "of 2 none"),
-        (Choice("pq"), always, (), "of 2 all"),
+        (Numbers([7.0], ["x"]), is_seven, (Mistake([9.0], "No."),), "must get 'No.', not "),
+        (Choice("pq"), never, (), "of 2 answers none"),
+        (Choice("pq"), always, (), "of 2 answers all"),
         (Order("pq"), always, (), "steps must"),
-        (Order("abcdefgh"), never, (), "at most, not 40320"),
-        (None, never, (), "never has no page"),
     ],
 )  # fmt: skip
-def test_a_form_that_does_not_fit_its_check_is_refused(page, check, mistakes, message):
+def test_a_form_that_does_not_fit_its_check_is_found(page, check, mistakes, message):
     with pytest.raises(ValueError, match=message):
-        making(page, check, *mistakes).on_page()
+        require_agreement(making(page, check, *mistakes))
+
+
+def test_what_no_page_can_offer_is_refused():
+    for page, message in ((Order("abcdefgh"), "never: .* at most, not 40320"), (None, "no page")):
+        with pytest.raises(ValueError, match=message):
+            making(page, never).on_page()
 
 
 @pytest.mark.parametrize(
