@@ -33,9 +33,6 @@ class Answer(CourseWidget):
             indices of the picked lines, ascending; or the steps' indices in their order.
         checked (bool): whether the verdict on this is shown.
 
-    Traits that are fixed: kind, titles, labels, verdicts, table, known, groups, tolerance, near,
-    pick, summary, kept.
-
     Args:
         kind: one of the four.
         parts: the title of each part, which may be empty, and the labels of all that is in it.
