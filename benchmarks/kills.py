@@ -72,7 +72,7 @@ ROOMS = {
     ),
     "training": Room(
         files("attncourse", "training/* tasks/*") + files("attnlib", "patterns pattern_sums"),
-        files("attncourse", "test_baselines test_changed_world test_checkpoints test_concord")
+        files("attncourse", "test_baselines test_changed_world test_concord")
         + files("attncourse", "test_names test_same_bits test_sweeps test_tasks test_training*")
         + files("attnlib", "test_patterns"),
     ),

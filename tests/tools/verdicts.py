@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from attncourse.checking.exercises import Exercise, hints_by_name
+from attncourse.checking.exercises import Exercise
 
 PASSES = ""
 
@@ -33,4 +33,4 @@ def verdicts(table: Table) -> Callable[..., None]:
 
 def hint(exercise: Exercise, name: str) -> str:
     """Return the hint on the mistake of this name."""
-    return hints_by_name(exercise.mistakes)[name]
+    return exercise.hints[name]

@@ -16,19 +16,14 @@ PAGE = Path(__file__).with_name("lesson_bones.md")
 
 CHECK = '''"""A sum. Replace it by this lesson's first exercise."""
 
-from typing import Any
-
-from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
-
-MISTAKES = read_mistakes("add", globals())
-PAGE = Numbers(right=4, labels=["the sum"])
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise
 
 
-@exercise(mistakes=MISTAKES, page=PAGE)
-def add(answer: Any) -> CheckResult:
+@exercise(page=Numbers(right=4, labels=["the sum"]))
+def add(answer: object) -> CheckResult:
     """Check the sum of 2 and 2."""
     praise, otherwise = "Two and two are four.", ["Count on your fingers."]
-    return check_numbers(answer, PAGE, MISTAKES, praise=praise, otherwise=otherwise)
+    return check_numbers(answer, add, praise=praise, otherwise=otherwise)
 '''
 MISTAKES = """# add
 

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from attndoctor.torch_settings import usual_settings
 
-LONGEST_ERROR = 240  # letters of an error message that a hint repeats
+LONGEST_ERROR = 240  # letters of an error or an answer that a hint repeats
 LONGEST_LIST = 40  # letters of a list that a hint shows whole
 LONGEST_DICT = 80  # letters of a dict, whose keys take room as well
 
@@ -110,8 +110,8 @@ def as_outputs(result: Any) -> tuple[Any, ...]:
     return tuple(result) if isinstance(result, tuple | list) else (result,)
 
 
-def shortened(error: BaseException) -> str:
-    """Return an error's message; a long one (it may print a tensor) is cut."""
+def shortened(error: object) -> str:
+    """Return an error's message, or an answer, in words; long ones (with a tensor) are cut."""
     try:
         message = str(error)
     except READERS_ERRORS:

@@ -3,59 +3,21 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from attncourse.checking.calling import READERS_ERRORS, shortened
-from attncourse.checking.numbers import as_tensor
+from attncourse.checking.mistakes import Mistake, read_mistakes
 from attncourse.checking.on_page import Form, put_on_page
 from attndoctor.check_result import CheckResult
-from attndoctor.museum import Exhibit
 from attndoctor.torch_settings import usual_settings
 
 if TYPE_CHECKING:
     from attncourse.widgets import Answer
 
 Check = Callable[[Any], CheckResult]
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """What a reader who makes a usual mistake hands in, and the hint that helps.
-
-    Several answers may be the same mistake, and share its hint. `answer` has the form that the
-    check expects: a function, a tensor, a list of numbers. If `whole`, the hint speaks of all rows
-    of numbers, and is not for an answer that shares one. A check that chooses a mistake by itself
-    asks for its `name`.
-    """
-
-    answer: Any
-    hint: str
-    whole: bool = False
-    name: str = ""
-
-    @cached_property
-    def numbers(self) -> torch.Tensor | None:
-        """`answer` as numbers, or None where it is something else."""
-        return as_tensor(self.answer)
-
-    @cached_property
-    def flat(self) -> list[float]:
-        """`numbers` in one list, which is empty where the answer is something else."""
-        return [] if self.numbers is None else self.numbers.flatten().tolist()
-
-
-def hints_by_name(mistakes: Iterable[Mistake]) -> dict[str, str]:
-    """Return the hints of the mistakes that have a name, by that name."""
-    return {mistake.name: mistake.hint for mistake in mistakes if mistake.name}
-
-
-def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:
-    """Return the mistake that an exhibit of the museum is, with its hint."""
-    return Mistake(answer, exhibit.hint)
 
 
 @contextmanager
@@ -85,6 +47,11 @@ class Exercise:
         self.mistakes = tuple(mistakes)
         self.page = page
 
+    @cached_property
+    def hints(self) -> dict[str, str]:
+        """The hints of the mistakes that have a name, by that name."""
+        return {mistake.name: mistake.hint for mistake in self.mistakes if mistake.name}
+
     def __call__(self, answer: Any) -> CheckResult:
         """Check a reader's answer."""
         with _undisturbed():
@@ -104,17 +71,17 @@ class Exercise:
         """Return the widget in which a page's reader answers, with all verdicts of this check.
 
         Raises:
-            ValueError: the exercise says no `page`, or one that doesn't fit its check.
+            ValueError: the exercise says no `page`, or one with too many answers.
         """
         name = getattr(self.check, "__name__", "this exercise")
         if self.page is None:
             raise ValueError(
                 f"{name} has no page: @exercise(..., page=Numbers(...)) says how it is answered"
             )
-        mistakes = [(mistake.answer, mistake.hint) for mistake in self.mistakes]
+        wrong = [mistake.answer for mistake in self.mistakes]
         try:
             with _undisturbed():  # once, for thousands of answers, which are numbers and words
-                return put_on_page(self._judge, self.page, mistakes)
+                return put_on_page(self._judge, self.page, wrong)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
@@ -124,12 +91,18 @@ class Exercise:
 
 
 def exercise(
-    *, mistakes: Iterable[Mistake], page: Form | None = None
+    *, mistakes: Iterable[Mistake] | None = None, page: Form | None = None
 ) -> Callable[[Check], Exercise]:
     """Make an exercise of a check, a function of the reader's answer that returns a verdict.
 
     Args:
+        mistakes: if left out, those in the section of the check's name, in the text beside it.
         page: how it is answered on a page without a kernel, if it can be: `Numbers`, `Choice`,
             `Choices`, `Lines` or `Order`.
     """
-    return lambda check: Exercise(check, mistakes, page)
+
+    def make(check: Any) -> Exercise:
+        own = read_mistakes(check.__name__, check.__globals__) if mistakes is None else mistakes
+        return Exercise(check, own, page)
+
+    return make

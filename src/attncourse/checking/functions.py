@@ -5,15 +5,19 @@ Its message names the mistake when the answer is exactly what that mistake would
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import torch
 
-from attncourse.checking.calling import Outcome, as_outputs, call, describe
-from attncourse.checking.exercises import Mistake
-from attncourse.checking.numbers import as_tensor, holds, plain_numbers
-from attncourse.checking.on_page import NEAR, Numbers
+from attncourse.checking.calling import Outcome, as_outputs, call, describe, shortened
+from attncourse.checking.exercises import Exercise
+from attncourse.checking.mistakes import Mistake
+from attncourse.checking.numbers import as_tensor, holds, plain_numbers, set_of_numbers
+from attncourse.checking.on_page import NEAR, Choice, Choices, Numbers
 from attndoctor.check_result import CheckResult
+
+FEW = 12  # whole numbers that a hint shows
 
 
 def correct(message: str) -> CheckResult:
@@ -34,9 +38,9 @@ def not_a_function(answer: Any) -> CheckResult:
     )
 
 
-def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: str) -> CheckResult:
+def check_choice(answer: Any, right: str, exercise: Exercise, praise: str) -> CheckResult:
     """Compare a choice, one of a few texts, with the right one."""
-    hints = {mistake.answer: mistake.hint for mistake in mistakes}
+    hints = {mistake.answer: mistake.hint for mistake in exercise.mistakes}
     if not isinstance(answer, str) or answer not in {right, *hints}:
         return not_yet(f"One of these was wanted: {', '.join(map(repr, sorted([right, *hints])))}.")
     return correct(praise) if answer == right else not_yet(hints[answer])
@@ -45,8 +49,7 @@ def check_choice(answer: Any, right: str, mistakes: Sequence[Mistake], praise: s
 def check_choices(
     answer: Any,
     right: Mapping[Any, str],
-    choices: Collection[str],
-    mistakes: Sequence[Mistake],
+    exercise: Exercise,
     *,
     wrong: Mapping[Any, str] | None = None,
     praise: str,
@@ -56,15 +59,20 @@ def check_choices(
     Mistakes are tried first. Where none explains all choices, the first wrong one gets a hint.
 
     Args:
+        exercise: whose page is a `Choice`, or `Choices` in the order of `right`.
         wrong: the hint on each thing. If it isn't given, each wrong choice alone is a mistake, and
             has its hint.
     """
-    if not isinstance(answer, dict) or set(answer) != set(right):
-        return not_yet(f"A dictionary with these keys was wanted: {', '.join(map(str, right))}.")
-    for key, said in answer.items():
-        if not isinstance(said, str) or said not in choices:
-            return not_yet(f"{key}: one of these was wanted: {', '.join(choices)}.")
-    for mistake in mistakes:
+    page = exercise.page
+    assert isinstance(page, Choice | Choices)
+    each = page.slots.values() if isinstance(page, Choices) else [page.choices] * len(right)
+    offered = dict(zip(right, each, strict=True))
+    if isinstance(answer, dict):  # 2 is as good as "2"
+        meant = {key: {str(choice): choice for choice in some} for key, some in offered.items()}
+        answer = {key: meant.get(key, {}).get(str(said), said) for key, said in answer.items()}
+    if misfit := what_misfits(answer, offered):
+        return not_yet(misfit)
+    for mistake in exercise.mistakes:
         if answer == mistake.answer:
             return not_yet(mistake.hint)
     for key, choice in right.items():
@@ -72,17 +80,45 @@ def check_choices(
             if wrong:
                 return not_yet(wrong[key])
             alone = {**right, key: answer[key]}
-            return not_yet(next(known.hint for known in mistakes if known.answer == alone))
+            return not_yet(next(m.hint for m in exercise.mistakes if m.answer == alone))
     return correct(praise)
 
 
+def what_misfits(answer: Any, offered: Mapping[Any, Collection[Any]]) -> str:
+    """Say what keeps an answer from being a dict with a choice of each thing's; or nothing."""
+    if not isinstance(answer, dict) or set(answer) != set(offered):
+        return f"A dictionary with these keys was wanted: {', '.join(map(str, offered))}."
+    for key, choices in offered.items():
+        if not isinstance(answer[key], str | Real) or answer[key] not in choices:
+            return f"{key}: one of these was wanted: {', '.join(map(str, choices))}."
+    return ""
+
+
+def check_lines(
+    answer: Any, asked: Mapping[int, str], innocent: Mapping[int, str], praise: str
+) -> CheckResult:
+    """Compare numbers of lines of a listing, counted from 1, with those that hold something.
+
+    Args:
+        asked: of each line that does, what to ask of it.
+        innocent: of each other line, why it doesn't.
+    """
+    lines = set_of_numbers(answer)
+    if not lines or not lines <= asked.keys() | innocent.keys():
+        return not_yet(f"A list of line numbers from 1 to {len(asked) + len(innocent)} was wanted.")
+    if wrong := sorted(lines & innocent.keys()):
+        return not_yet(innocent[wrong[0]])
+    if not (missing := asked.keys() - lines):
+        return correct(praise)
+    wanted = ("no", "one", "two", "three", "four")[len(asked)]
+    return not_yet(
+        f"{len(lines)} of the {wanted} so far, and no line too many. "
+        f"Ask of another line: {asked[min(missing)]}"
+    )
+
+
 def check_numbers(
-    answer: Any,
-    page: Numbers,
-    mistakes: Sequence[Mistake] = (),
-    *,
-    otherwise: Sequence[str],
-    praise: str,
+    answer: Any, exercise: Exercise, *, otherwise: Sequence[str], praise: str
 ) -> CheckResult:
     """Compare numbers that a reader worked out with those that the page asks for.
 
@@ -91,9 +127,12 @@ def check_numbers(
     whatever stands in the others; or its own.
 
     Args:
+        exercise: whose page is `Numbers`.
         otherwise: the hint on each row that is wrong in no usual way. It should say where to look,
             never the number.
     """
+    page = exercise.page
+    assert isinstance(page, Numbers)
     expected, tolerance = torch.as_tensor(page.right), page.tolerance
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your numbers.")
@@ -113,7 +152,8 @@ def check_numbers(
     ours, right = given.flatten().tolist(), expected.flatten().tolist()
     if _are_near(ours, right, tolerance):
         return correct(praise)
-    known = [m for m in mistakes if m.numbers is not None and m.numbers.shape == given.shape]
+    shape = given.shape
+    known = [m for m in exercise.mistakes if m.numbers is not None and m.numbers.shape == shape]
     for mistake in known:
         if _are_near(ours, mistake.flat, tolerance):
             return not_yet(mistake.hint)
@@ -180,7 +220,8 @@ def check_function(
 
     When something differs, each mistake is run on the same cases; the one that behaves like the
     reader's function on all of them gives the hint. Otherwise the hint describes the first case
-    that differs, without giving the right numbers away.
+    that differs: counts and short lists of whole numbers by what was wanted and what came, others
+    without giving the right numbers away.
 
     Args:
         as_function: turns what is handed in into the function to compare, for answers whose own
@@ -204,6 +245,11 @@ def check_function(
     return not_yet(difference)
 
 
+def _in_brief(numbers: torch.Tensor) -> str:
+    shown = ", ".join(f"{number:.10g}" for number in numbers.flatten().tolist())
+    return f"[{shown}]" if numbers.dim() else shown
+
+
 def _difference(
     case: str, given: Outcome, right: Outcome, names: Sequence[str], tolerance: float
 ) -> str:
@@ -217,9 +263,17 @@ def _difference(
             continue
         name, called = named[0].upper() + named[1:], f"when called with {case}."
         ours_, theirs_ = as_tensor(a), as_tensor(b)
+        if ours_ is None and isinstance(a, list):
+            return f"{name} should be numbers, {called[:-1]}: {shortened(a)} came."
         if ours_ is None or theirs_ is None:
             kind = "number" if theirs_ is not None and theirs_.dim() == 0 else "tensor"
             return f"{name} should be a {kind}, not a {type(a).__name__}."
+        if (
+            theirs_.dim() < 2
+            and theirs_.numel() <= FEW
+            and not torch.as_tensor(b).is_floating_point()
+        ):
+            return f"{name} should be {_in_brief(theirs_)}, not {_in_brief(ours_)}, {called}"
         if ours_.shape != theirs_.shape:
             shapes = f"{list(theirs_.shape)}, not {list(ours_.shape)}"
             return f"{name} should have shape {shapes}, {called}"

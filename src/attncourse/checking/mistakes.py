@@ -1,4 +1,4 @@
-"""Reading usual mistakes as a teacher writes them: `norms.md` has those of `norms.py`.
+"""Usual mistakes, and reading them as a teacher writes them: `norms.md` has those of `norms.py`.
 
     # rms_norm(x, gain, eps)
 
@@ -24,7 +24,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
 from textwrap import dedent
@@ -34,11 +34,43 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attncourse.checking.exercises import Mistake
+from attncourse.checking.numbers import as_tensor
+from attndoctor.museum import Exhibit
 
 INDENT = "    "
 HEADING = re.compile(r"# (?P<name>\w+)(?:\((?P<arguments>.+)\))?")
 NAME = re.compile(r"(?P<name>\w+) = ")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What a reader who makes a usual mistake hands in, and the hint that helps.
+
+    Several answers may be the same mistake, and share its hint. `answer` has the form that the
+    check expects: a function, a tensor, a list of numbers. If `whole`, the hint speaks of all rows
+    of numbers, and is not for an answer that shares one. A check that chooses a mistake by itself
+    asks for its `name`.
+    """
+
+    answer: Any
+    hint: str
+    whole: bool = False
+    name: str = ""
+
+    @cached_property
+    def numbers(self) -> torch.Tensor | None:
+        """`answer` as numbers, or None where it is something else."""
+        return as_tensor(self.answer)
+
+    @cached_property
+    def flat(self) -> list[float]:
+        """`numbers` in one list, which is empty where the answer is something else."""
+        return [] if self.numbers is None else self.numbers.flatten().tolist()
+
+
+def from_museum(exhibit: Exhibit, answer: Any) -> Mistake:
+    """Return the mistake that an exhibit of the museum is, with its hint."""
+    return Mistake(answer, exhibit.hint)
 
 
 @dataclass(frozen=True)

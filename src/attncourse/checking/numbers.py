@@ -1,6 +1,7 @@
 """Reading what a reader hands in as numbers."""
 
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import torch
@@ -21,6 +22,12 @@ def as_list(answer: Any) -> list[Any]:
         return list(answer)
     given = as_tensor(answer)
     return [] if given is None or given.dim() == 0 else given.tolist()
+
+
+def set_of_numbers(answer: Any) -> set[Any]:
+    """Return the numbers in a list, tuple, set or array; none where it holds something else."""
+    listed = as_list(answer)
+    return set(listed) if all(isinstance(number, Real) for number in listed) else set()
 
 
 def plain_numbers(answer: Any) -> Any:

@@ -56,9 +56,6 @@ class Form(ABC):
         """Return what else the widget needs to know."""
         return {}
 
-    def require_agreement(self, ask: Ask, mistakes: Sequence[Any]) -> None:  # noqa: B027
-        """Raise ValueError if the page would take for one what the check tells apart."""
-
 
 @dataclass(frozen=True)
 class Numbers(Form):
@@ -111,67 +108,12 @@ class Numbers(Form):
 
     def answers(self, mistakes: Sequence[Any]) -> list[Tensor]:
         """Return known numbers, then near ones and any others: every mix of these per group."""
-        far = self._far(mistakes)
-        halfway = (self.tolerance + self._near) / 2
-        return self._answers(mistakes, 0, lambda k: k[0] + halfway, lambda k: k[0] + far)
-
-    def require_agreement(self, ask: Ask, mistakes: Sequence[Any]) -> None:
-        """Raise ValueError unless tolerances and `rows_apart` are the check's."""
-        if self.rows_apart:
-            _require_told_apart(self._known(mistakes), 2 * self.tolerance)
-        answers = self.answers(mistakes)
-        verdicts = [ask(answer) for answer in answers]
-        if not verdicts[0]:
-            raise ValueError(f"right must pass the check, which says: {verdicts[0].message}")
-        inside, outside = 0.98 * self.tolerance, 1.02 * self.tolerance
-        barely, beyond, far = 0.98 * self._near, 1.02 * self._near, self._far(mistakes)
-        first, last = slice(0, 1), slice(-1, None)
-
-        def missed(known: Tensor) -> Tensor:  # a mistake, or any other numbers
-            return known[-1] + outside if len(known) > 1 else known[0] + far
-
-        for again in (
-            self._answers(mistakes, inside, lambda k: k[0] + outside, lambda k: k[0] + beyond),
-            self._answers(mistakes, -inside, lambda k: k[0] - outside, lambda k: k[0] - beyond),
-            self._answers(
-                mistakes, 0, lambda k: _moved(k[0], barely, first), lambda k: k[0] - 10 * far
-            ),
-            self._answers(
-                mistakes,
-                0,
-                lambda k: _moved(k[0], -barely, last),
-                lambda k: _moved(k[0], far, last),
-            ),
-            self._answers(mistakes, 0, lambda k: k[0] + outside, missed),
-        ):
-            for one, another, verdict in zip(answers, again, verdicts, strict=True):
-                if ask(another) != verdict:
-                    raise ValueError(
-                        "tolerance, near and rows_apart must be the check's: the page takes "
-                        f"{one.tolist()} and {another.tolist()} for the same answer, of which "
-                        f"the check says {verdict.message!r} and {ask(another).message!r}"
-                    )
-
-    def _answers(
-        self,
-        mistakes: Sequence[Any],
-        off: float,
-        near: Callable[[Tensor], Tensor],
-        other: Callable[[Tensor], Tensor],
-    ) -> list[Tensor]:
-        """Return the answers of the table, with known numbers so far off.
-
-        Args:
-            near: makes near numbers [n] of the known ones [K, n].
-            other: makes of them others, neither known nor near.
-        """
-        makers = [near, other] if self._near > self.tolerance else [other]
-        groups = [
-            [*(known + off), *(make(known) for make in makers)] for known in self._known(mistakes)
-        ]
+        far, halfway = self.far(mistakes), (self.tolerance + self._near) / 2
+        others = [halfway, far] if self._near > self.tolerance else [far]
+        groups = [[*known, *(known[0] + off for off in others)] for known in self._known(mistakes)]
         return [torch.cat(mix).view_as(self._right) for mix in itertools.product(*groups)]
 
-    def _far(self, mistakes: Sequence[Any]) -> float:
+    def far(self, mistakes: Sequence[Any]) -> float:
         """Return a distance from the right numbers at which there is no known one."""
         spread = max((known - known[0]).abs().max().item() for known in self._known(mistakes))
         return 1 + 10 * self._near + 2 * spread
@@ -314,56 +256,31 @@ class Order(Form):
         """Return every order; the one with which the page begins is the first."""
         return [list(order) for order in itertools.permutations(self.steps)]
 
-    def require_agreement(self, ask: Ask, mistakes: Sequence[Any]) -> None:
-        """Raise ValueError if the page begins with the right order."""
-        if ask(list(self.steps)):
-            raise ValueError("steps must stand in some wrong order: the page begins with it")
 
-
-def put_on_page(ask: Ask, form: Form, mistakes: Sequence[tuple[Any, str]]) -> "Answer":
+def put_on_page(ask: Ask, form: Form, mistakes: Sequence[Any]) -> "Answer":
     """Return the widget in which an exercise is answered without Python.
 
     Args:
         ask: the exercise.
-        mistakes: the answer and the hint of each usual mistake.
+        mistakes: the answer of each usual mistake.
 
     Raises:
-        ValueError: the check and the form don't fit each other, or there are too many answers.
+        ValueError: there are too many answers.
     """
     from attncourse.widgets import Answer  # only a page that shows it needs the widgets' packages
 
-    for answer, hint in mistakes:
-        verdict = ask(answer)
-        if verdict != CheckResult(False, hint):
-            raise ValueError(
-                f"the mistake {answer!r} must get its hint, {hint!r}, not: {verdict!r}"
-            )
-    wrong = [answer for answer, _ in mistakes]
-    if form.count(wrong) > MOST_ANSWERS:
+    if form.count(mistakes) > MOST_ANSWERS:
         raise ValueError(
-            f"a page can tell {MOST_ANSWERS} answers apart at most, not {form.count(wrong)}: "
+            f"a page can tell {MOST_ANSWERS} answers apart at most, not {form.count(mistakes)}: "
             "offer fewer, or pass fewer mistakes"
         )
-    form.require_agreement(ask, wrong)
-    verdicts = [ask(answer) for answer in form.answers(wrong)]
-    if all(verdicts) or not any(verdicts):
-        raise ValueError(
-            f"some answers on the page must pass and some not, but of {len(verdicts)} "
-            f"{'all' if any(verdicts) else 'none'} do"
-        )
-    return Answer(form.kind, form.parts(), verdicts, **form.settings(wrong))
+    verdicts = [ask(answer) for answer in form.answers(mistakes)]
+    return Answer(form.kind, form.parts(), verdicts, **form.settings(mistakes))
 
 
 def _words(labelled: Sequence[Any] | Mapping[Any, str]) -> list[str]:
     values = labelled.values() if isinstance(labelled, Mapping) else labelled
     return [str(value) for value in values]
-
-
-def _moved(numbers: Tensor, off: float, where: slice) -> Tensor:
-    """Return numbers [n], some of them so far off."""
-    numbers = numbers.clone()
-    numbers[where] += off
-    return numbers
 
 
 def _distinct(rows: Tensor, apart: float) -> Tensor:
@@ -373,14 +290,3 @@ def _distinct(rows: Tensor, apart: float) -> Tensor:
         if all((row - other).abs().max() > apart for other in found):
             found.append(row)
     return torch.stack(found)
-
-
-def _require_told_apart(groups: Sequence[Tensor], apart: float) -> None:
-    """Raise ValueError if numbers could be taken for either of two known rows."""
-    for known in groups:
-        for one, other in itertools.combinations(known, 2):
-            if (one - other).abs().max() <= apart:
-                raise ValueError(
-                    "rows_apart needs rows of known numbers that differ by more than two "
-                    f"tolerances, got {one.tolist()} and {other.tolist()}"
-                )

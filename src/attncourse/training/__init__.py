@@ -8,8 +8,6 @@
     >>> sorted(trained.final.relations)[:2]
     ['adjective>adverb', 'adjective>noun']
 
-``train(..., checkpoint=...)`` keeps a training in a file, from which it goes on when stopped.
-
 ``python -m attncourse.training concord --seed 0`` trains a recipe once more and compares it with
 the card of its saved weights (see `attncourse.data`); of a sweep it trains the first steps.
 """

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             recipe = recipe.changed(model={"num_heads": asked.heads})
         trained = train(
             recipe, seed=asked.seed, progress=not asked.quiet, stop=asked.stop,
-            evaluate_every=EVERY if asked.save else None, checkpoint=asked.checkpoint,
+            evaluate_every=EVERY if asked.save else None,
         )  # fmt: skip
         if asked.save:
             card = save(trained)
@@ -53,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (TypeError, ValueError, ImportError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
-    except KeyboardInterrupt as stopped:
-        print(stopped or "stopped", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
         return INTERRUPTED
     _print_rows(rows)
     return 0 if all(row.agrees for row in rows) else 1
@@ -70,11 +70,10 @@ def _require_savable(asked: argparse.Namespace) -> None:
 def _sweep(asked: argparse.Namespace) -> int:
     """Train a whole sweep and save it, or compare its first steps, and return the exit status."""
     _require_savable(asked)
-    own = (asked.stop, asked.checkpoint, asked.heads)
-    if asked.seed or any(option is not None for option in own):
+    if asked.seed or asked.stop is not None or asked.heads is not None:
         raise ValueError(
-            "--seed, --heads, --stop and --checkpoint are for recipes: a sweep has seeds, heads "
-            "and steps of its own"
+            "--seed, --heads and --stop are for recipes: a sweep has seeds, heads and steps of its "
+            "own"
         )
     sweep = SWEEPS[asked.recipe]
     if asked.save:
@@ -96,9 +95,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="of the training (0 if left out)")
     parser.add_argument("--heads", type=int, help="how many (the recipe's own if left out)")
     parser.add_argument("--stop", type=int, metavar="STEPS", help="end after this many steps")
-    parser.add_argument(
-        "--checkpoint", metavar="FILE.safetensors", help="keep the training there, or go on with it"
-    )
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
     parser.add_argument("--save", action="store_true", help="save weights and card in data/")
     return parser

@@ -3,23 +3,20 @@
 import copy
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
-from os import PathLike
-from pathlib import Path
 from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attncourse._bar import opened_bar
 from attncourse.tasks import Batch, Sentence, pack
-from attncourse.training.checkpoint import State, checked_path, read_checkpoint, write_checkpoint
 from attncourse.training.evaluation import Evaluation, answer_loss, evaluate
 from attncourse.training.first_weights import made
 from attncourse.training.grid import digest, round_to_grid
-from attncourse.training.progress import interrupts_noted, progress_bar
 from attncourse.training.recipe import Recipe
 from attndoctor.torch_settings import usual_settings
 from attnlib.checks import require_count, require_flag, require_positive_int
@@ -30,7 +27,23 @@ from attnlib.rng import Sfc32
 OF_HELD_OUT, OF_POOL = 2**31, 2**31 + 1
 
 TURN = RLock()  # torch's default dtype and random numbers are those of the whole program
-KEPT_EVERY = 100  # steps between checkpoints
+
+
+@dataclass
+class State:
+    """All that a training changes."""
+
+    model: nn.Module
+    optimizer: torch.optim.AdamW
+    rng: Sfc32  # draws fresh sentences
+    losses: list[float] = field(default_factory=list)  # of each step's batch, before the step
+    evaluations: dict[int, Evaluation] = field(default_factory=dict)  # by steps taken
+    seconds: float = 0.0  # that the steps took
+
+    @property
+    def step(self) -> int:
+        """How many steps were taken."""
+        return len(self.losses)
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,9 +81,8 @@ def train(
     watch: Callable[[TransformerModel], Any] | None = None,
     stop: int | None = None,
     make: Callable[..., TransformerModel] = TransformerModel.of_sizes,
-    checkpoint: str | PathLike[str] | None = None,
 ) -> Trained:
-    """Make a model and train it, or go on with a training that was stopped.
+    """Make a model and train it.
 
     The seed decides the initial weights, and the fresh sentences or the order of the pool; held-out
     sentences and the pool are the same for all seeds. On every machine, and in the course's own
@@ -92,17 +104,11 @@ def train(
         make: what makes the model, called as ``make(recipe.task, **recipe.model)``. A module of
             your own will do that has `readouts` by their names, and takes and gives what a
             `TransformerModel` does.
-        checkpoint: a `.safetensors` file that keeps the training: it is written every 100 steps, at
-            the end, and on Ctrl-C, after the step that is being taken. Where it
-            is there already, the training goes on from it, and its weights come out bit for bit as
-            if it had never been stopped. What `watch` returned isn't kept.
 
     Raises:
         TypeError, ValueError: arguments of another type, a seed or stop that's too large, options
-            that no model has; a checkpoint that is no such file, is damaged, has more steps than
-            `stop`, or belongs to another recipe, seed or model.
-        ImportError: progress without the package tqdm, or a checkpoint without safetensors.
-        KeyboardInterrupt: Ctrl-C.
+            that no model has.
+        ImportError: progress without the package tqdm.
     """
     if not isinstance(recipe, Recipe):
         raise TypeError(f"recipe must be a Recipe, such as RECIPES['concord'], got {recipe!r:.40}")
@@ -119,16 +125,9 @@ def train(
     require_positive_int("stop", steps)
     if steps > recipe.steps:
         raise ValueError(f"stop must be at most the recipe's {recipe.steps} steps, got {stop}")
-    path = None if checkpoint is None else checked_path(checkpoint)
     with TURN, usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
         state = begin(recipe, seed, make)
-        if path is not None and path.exists():
-            read_checkpoint(path, recipe, seed, state)
-            if state.step > steps:
-                raise ValueError(
-                    f"stop must be at least the {state.step} steps in {str(path)!r}, got {stop}"
-                )
-        return _train(state, recipe, seed, steps, evaluate_every, watch, progress, path)
+        return _train(state, recipe, seed, steps, evaluate_every, watch, progress)
 
 
 def held_out_sentences(recipe: Recipe) -> list[Sentence]:
@@ -148,9 +147,9 @@ def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
 
 def _train(
     state: State, recipe: Recipe, seed: int, steps: int, evaluate_every: int | None,
-    watch: Callable[[TransformerModel], Any] | None, progress: bool, checkpoint: Path | None,
+    watch: Callable[[TransformerModel], Any] | None, progress: bool,
 ) -> Trained:  # fmt: skip
-    """Take a training's next steps, up to this many in all."""
+    """Take so many steps of a training."""
     model: Any = state.model
     held_out = held_out_sentences(recipe)
     watched: dict[int, Any] = {}
@@ -162,27 +161,17 @@ def _train(
                 watched[state.step] = watch(copy.deepcopy(model).float().eval())
 
     name = f"{recipe.name}, seed {seed}"
-    noting = nullcontext(lambda: False) if checkpoint is None else interrupts_noted()
-    with progress_bar(name, state.step, steps, progress) as show, noting as interrupted:
+    with opened_bar(progress, total=steps, desc=name, unit="step") as bar:
         start = time.perf_counter()
         for batch in batches(recipe, seed, state, steps, held_out):
             take_step(state, recipe, batch)
-            show(state.losses[-1])
-            is_last = state.step == steps
+            if bar is not None:
+                bar.set_postfix(loss=f"{state.losses[-1]:.3f}", refresh=False)
+                bar.update()
             state.seconds += time.perf_counter() - start
-            if is_last or (evaluate_every and state.step % evaluate_every == 0):
+            if state.step == steps or (evaluate_every and state.step % evaluate_every == 0):
                 look()
-            halts = interrupted()
-            if checkpoint and (is_last or halts or state.step % KEPT_EVERY == 0):
-                write_checkpoint(checkpoint, recipe, seed, state)
-            if halts:
-                raise KeyboardInterrupt(
-                    f"stopped after {state.step} of {steps} steps; the same call goes on from "
-                    f"{str(checkpoint)!r}"
-                )
             start = time.perf_counter()
-    if state.step not in state.evaluations or (watch is not None and not watched):
-        look()  # no step was left to be taken
     which = digest(model) if recipe.repeatable else None
     return Trained(
         model.float().eval(), recipe, seed, state.losses, state.evaluations, watched,
@@ -214,18 +203,17 @@ def take_step(
 def batches(
     recipe: Recipe, seed: int, state: State, steps: int, held_out: list[Sentence]
 ) -> Iterator[Batch]:
-    """Yield a batch for each step that is left, of sentences that aren't held out."""
-    taken = state.step
+    """Yield a batch for each step, of sentences that aren't held out."""
     if recipe.pool is None:
         fresh = recipe.task.drawn_with(state.rng, without=held_out)
-        for _ in range(taken, steps):
+        for _ in range(steps):
             yield pack(list(islice(fresh, recipe.batch)), partners=False)
         return
     pool = recipe.task.sentences(recipe.pool, seed=OF_POOL, without=held_out)
     generator = torch.Generator().manual_seed(seed)
     rounds = -(-steps * recipe.batch // recipe.pool)
     order = torch.cat([torch.randperm(recipe.pool, generator=generator) for _ in range(rounds)])
-    for chosen in order[: steps * recipe.batch].view(steps, recipe.batch)[taken:].tolist():
+    for chosen in order[: steps * recipe.batch].view(steps, recipe.batch).tolist():
         yield pack([pool[i] for i in chosen], partners=False)
 
 

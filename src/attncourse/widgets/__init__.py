@@ -1,7 +1,9 @@
 """Interactive parts of the lessons: alive with a kernel in JupyterLab and without one on a page.
 
 Each widget is an anywidget: Python holds its state, the browser computes and draws. What a
-reader changes is synced both ways and can be observed. Needs the extra `attnlib[widgets]`.
+reader changes is synced both ways and can be observed. Its other traits are fixed when it is made,
+numbers as bytes, row by row. An argument that a widget can't take is named in a TypeError or
+ValueError. Needs the extra `attnlib[widgets]`.
 """
 
 from importlib.util import find_spec

@@ -1,7 +1,6 @@
 """What every exercise of every lesson must be and do, and how exercises are found."""
 
 import inspect
-import re
 import sys
 import warnings
 from array import array
@@ -13,11 +12,13 @@ from textwrap import dedent
 import pytest
 import torch
 from tools import ROOT
+from tools.agreement import require_agreement
 
 import attncourse.lessons
 from attncourse.checking.calling import LONGEST_ERROR, call
-from attncourse.checking.exercises import Mistake, exercise
+from attncourse.checking.exercises import exercise
 from attncourse.checking.functions import correct
+from attncourse.checking.mistakes import Mistake
 from attncourse.checking.on_page import Numbers
 from attncourse.lessons import l03, l06, lessons
 from attndoctor.check_result import CheckResult
@@ -54,13 +55,15 @@ def test_a_lesson_s_page_calls_all_of_its_exercises(lesson):
     assert (Path(__file__).parent / f"test_exercises_{lesson}.py").exists()
 
 
-def test_each_folder_is_a_lesson_and_each_section_of_its_texts_is_read():
+def test_each_folder_is_a_lesson_and_each_hint_of_its_texts_is_given():
     for folder in Path(attncourse.lessons.__file__).parent.glob("[!_]*/"):
         assert folder.name in LESSONS, f"{folder} needs the __init__.py of another lesson"
+        own = [found for name, found in EXERCISES.items() if name.startswith(folder.name)]
+        given = {mistake.hint for exercise in own for mistake in exercise.mistakes}
         for text in folder.glob("*.md"):
-            code = text.with_suffix(".py").read_text(encoding="utf-8")
-            for section in re.findall(r"^# (\w+)", text.read_text(encoding="utf-8"), re.M):
-                assert f'read_mistakes("{section}", globals())' in code
+            lines = text.read_text(encoding="utf-8").splitlines()
+            hints = {line for line in lines if line and line[0] not in " #"}
+            assert hints <= given, f"{text} has a section that no exercise is named for"
 
 
 @each(EXERCISES)
@@ -90,7 +93,8 @@ def test_each_mistake_gets_its_own_hint(name):
 @each(ON_PAGES)
 def test_a_page_tells_each_mistake_its_hint_and_passes_what_is_right(name):
     exercise = ON_PAGES[name]
-    widget = exercise.on_page()  # refuses a mistake that gets another hint
+    require_agreement(exercise)
+    widget = exercise.on_page()
     assert {mistake.hint for mistake in exercise.mistakes} <= {
         v["message"] for v in widget.verdicts
     }
@@ -261,7 +265,7 @@ BY_HAND = dedent('''
     """One number by hand."""
 
     from attncourse.checking.functions import correct, not_yet
-    from attncourse.checking.exercises import Mistake, exercise
+    from attncourse.checking import Mistake, exercise
 
 
     @exercise(mistakes=[Mistake(2, "One less.")])

@@ -8,13 +8,18 @@ import torch
 from torch import nn
 
 from attncourse.lessons import l02
-from attncourse.lessons.l02.maps import KINDS
-from attncourse.lessons.l02.maps import RIGHT as MAPS
-from attncourse.lessons.l02.noticing import READERS
-from attncourse.lessons.l02.noticing import RIGHT as NOTICED
-from attncourse.lessons.l02.rotary import KEY, LATER, PLACES, QUERY, turned
-from attncourse.lessons.l02.rotary import RIGHT as TURNS
-from attncourse.lessons.l02.sinusoids import DOT_PRODUCTS, PAIRS, WIDTH
+from attncourse.lessons.l02.judging import KINDS, MAPS, NOTICED, READERS
+from attncourse.lessons.l02.positions import (
+    DOT_PRODUCTS,
+    KEY,
+    LATER,
+    PAIRS,
+    PLACES,
+    QUERY,
+    TURNS,
+    WIDTH,
+    turned,
+)  # fmt: skip
 from attnlib import causal_mask
 from attnlib.positions import sinusoidal_positions
 

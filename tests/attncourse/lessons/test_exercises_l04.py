@@ -322,16 +322,16 @@ test_module = verdicts(
             building._REACHED[2]: [Plain, Strict],
             "[B, T, T] into [T, T, B]": [Refusing],
             building._REACHED[3]: [PerSample],
-            building._IGNORED.hint: [allowing(lambda s, m: s.softmax(-1))],
-            building._ALONE.hint: [
+            l04.module.hints["ignored"]: [allowing(lambda s, m: s.softmax(-1))],
+            l04.module.hints["alone"]: [
                 returning(lambda output, weights: output),
                 returning(lambda output, weights: (output,)),
             ],
-            building._SWAPPED.hint: [returning(lambda output, weights: (weights, output))],
-            building._NO_BIAS.hint: [
+            l04.module.hints["swapped"]: [returning(lambda output, weights: (weights, output))],
+            l04.module.hints["no_bias"]: [
                 without_bias("W_q"), without_bias("W_o"), Bare
             ],
-            building._LOUD: [
+            l04.module.hints["loud"]: [
                 allowing(lambda s, m: shared_out(s.softmax(-1) * m, 1e-9) * seeing(m)),
                 allowing(lambda s, m: shared_out(s.softmax(-1) * m).nan_to_num(0)),
             ],
@@ -362,7 +362,7 @@ test_module = verdicts(
 )
 def test_masks_that_fail_where_scores_are_far_apart_are_told(allow, seed):
     torch.manual_seed(seed)
-    assert l04.module(allowing(allow)).message == building._LOUD
+    assert l04.module(allowing(allow)).message == l04.module.hints["loud"]
 
 
 # --- repairing and comparing ---------------------------------------------------------------------
@@ -397,7 +397,8 @@ test_repair_and_comparison = verdicts(
         },
         l04.buggy_lines: {
             PASSES: [(10, 5, 8, 7), {5, 7, 8, 10}, torch.tensor([5, 7, 8, 10])],
-            repair._missing([5, 8]): [[7, 10]],
+            "2 of the four so far": [[7, 10]],
+            repair._BUGGY[5]: [[7, 10]],
             repair._BUGGY[7]: [[5, 8, 10]],
             repair._INNOCENT[2]: [[2, 3, 5, 7]],
             "from 1 to 11": [[5, 7, 8, 12], [[5, 7], [8, 10]], ["5", "7", "8", "10"], "5,7,8,10"],

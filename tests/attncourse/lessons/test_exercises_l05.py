@@ -9,8 +9,7 @@ from tools.verdicts import PASSES, hint, verdicts
 from torch import nn
 
 from attncourse.lessons import l05
-from attncourse.lessons.l05.experiments import COSINE, DESIGN, VARIANTS
-from attncourse.lessons.l05.training_logs import DIAGNOSIS
+from attncourse.lessons.l05.judging import COSINE, DESIGN, DIAGNOSIS, VARIANTS
 from attnlib import TransformerBlock
 
 # --- norms ---------------------------------------------------------------------------------------

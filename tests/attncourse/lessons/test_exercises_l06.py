@@ -13,12 +13,9 @@ from torch import nn
 
 from attncourse.lessons import l06
 from attncourse.lessons.l06.building import causal_among_real
-from attncourse.lessons.l06.by_hand import EXPONENTIALS, RIGHT
-from attncourse.lessons.l06.calls import CALLS, LEAKING
-from attncourse.lessons.l06.counting import RIGHT as COUNTS
+from attncourse.lessons.l06.by_hand import COUNTS, EXPONENTIALS, ROWS
+from attncourse.lessons.l06.judging import BUGS, CALLS, DRAWN, FOUND, LAYERS, LEAKING, TESTS
 from attncourse.lessons.l06.leak_test import SIZES, _layers, leaks_ahead
-from attncourse.lessons.l06.maps import BUGS, DRAWN
-from attncourse.lessons.l06.three_tests import FOUND, LAYERS, TESTS
 from attndoctor import museum
 from attnlib import MultiHeadAttention, causal_mask, padding_mask
 
@@ -73,7 +70,7 @@ def test_solutions_may_be_written_in_other_ways():
 def test_the_rows_are_those_of_attention():
     scores = EXPONENTIALS.log()
     torch.testing.assert_close(
-        RIGHT, scores.masked_fill(~causal_mask(3), -math.inf).softmax(-1), atol=1e-12, rtol=0
+        ROWS, scores.masked_fill(~causal_mask(3), -math.inf).softmax(-1), atol=1e-12, rtol=0
     )
 
 
@@ -307,7 +304,7 @@ def test_the_page_shows_the_lines_that_are_checked():
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([2, 6], "2 of the three so far, and no line too many. Of another line ask: what happens"),
+        ([2, 6], "2 of the three so far, and no line too many. Ask of another line: what happens"),
         ([3], "1 of the three so far"),
         ([2, 3, 8], "Line 8 is safe"),
         ([1, 4, 5], "Line 1 is safe"),

@@ -14,8 +14,7 @@ from attncourse.lessons.l07.assembling import _cases, assembled
 from attncourse.lessons.l07.counting import RIGHT as PARTS
 from attncourse.lessons.l07.drawing import RIGHT as CHANCES
 from attncourse.lessons.l07.drawing import chances
-from attncourse.lessons.l07.losses import CAUSES, DIAGNOSIS
-from attncourse.lessons.l07.reach import RIGHT as REACH
+from attncourse.lessons.l07.judging import CAUSES, DIAGNOSIS, REACH
 from attncourse.tasks import names
 from attnlib import RMSNorm, TransformerBlock
 from attnlib.model import GPT, generate
@@ -101,7 +100,7 @@ def test_each_rule_is_kept_by_its_letters_and_not_by_fewer():
         (REACH | {"doubling": "all"}, "Doubling: in bol?"),
         (REACH | {"harmony": "1"}, "Harmony: in boll?"),
         (REACH | {"ending": "3"}, "Ending: the letter that decides"),
-        (REACH | {"ending": 3}, "ending: one of these was wanted"),
+        (REACH | {"ending": "all three"}, "ending: one of these was wanted"),
     ],
 )
 def test_the_first_wrong_reach_is_told(said, words):

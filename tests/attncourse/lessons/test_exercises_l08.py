@@ -8,8 +8,8 @@ from tools.verdicts import PASSES, verdicts
 from torch import nn
 
 from attncourse.lessons import l08
-from attncourse.lessons.l08.baselines import LOOKS, RIGHT
-from attncourse.lessons.l08.roles import REPAIRED
+from attncourse.lessons.l08.reading import REPAIRED
+from attncourse.lessons.l08.scores import LOOKS, RIGHT
 
 
 def by_loop(weights):

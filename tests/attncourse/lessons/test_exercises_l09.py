@@ -9,14 +9,10 @@ import torch
 from tools.verdicts import PASSES, verdicts
 
 from attncourse.lessons import l09
+from attncourse.lessons.l09.by_hand import COSTS, DIFFERENCES, HEADS, KEYS, RIGHT, WIDTH
 from attncourse.lessons.l09.content import CONTENTS
-from attncourse.lessons.l09.costs import HEADS, KEYS, WIDTH
-from attncourse.lessons.l09.costs import RIGHT as COSTS
-from attncourse.lessons.l09.mixtures import DIFFERENCES, RIGHT
-from attncourse.lessons.l09.one_more_model import BLEU, RUN, SCORES, SIZES, UNEQUAL
+from attncourse.lessons.l09.judging import BLEU, PLANE, REACHED, RUN, SCORES, SIZES, UNEQUAL
 from attncourse.lessons.l09.ranks import score_rank
-from attncourse.lessons.l09.reach import KEYS as PLANE
-from attncourse.lessons.l09.reach import REACHED
 from attnlib import MultiHeadAttention
 
 
@@ -77,10 +73,10 @@ test_answers = verdicts(
             "from 16 heads of 32 and from 32 heads of 16": [RUN | {"heads": 8, "d_k": 8}],
             "*number*": [RUN | {"heads": 16, "d_k": 16}],
             "Halfway": [RUN | {"heads": 16, "d_k": 16, "bleu": 25.6}],
-            '"heads" wants one of 8, 16': [RUN | {"heads": 12}],
-            '"bleu" wants one of 25.4': [RUN | {"bleu": "25.8"}],
-            '"unequal" wants': [RUN | {"unequal": None}],
-            "keys 'heads'": [RUN | {"seeds": 5}],
+            "heads: one of these was wanted: 8, 16": [RUN | {"heads": 12}],
+            "bleu: one of these was wanted: 25.4": [RUN | {"bleu": "25.8"}],
+            "unequal: one of": [RUN | {"unequal": None}],
+            "keys was wanted: heads": [RUN | {"seeds": 5}],
         },
     }
 )

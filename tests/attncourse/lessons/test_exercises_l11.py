@@ -7,10 +7,17 @@ from tools.verdicts import PASSES, verdicts
 from torch import nn
 
 from attncourse.lessons import l11
-from attncourse.lessons.l11.address import HEAD, LAYER, RIGHT
+from attncourse.lessons.l11.by_hand import (
+    ADDRESS,
+    HEAD,
+    INSIDE,
+    LAYER,
+    LAYERS,
+    MILLIONS,
+    TOKENS,
+    WIDTH,
+)  # fmt: skip
 from attncourse.lessons.l11.claims import RIGHT as CLAIMS
-from attncourse.lessons.l11.llama import INSIDE, LAYERS, TOKENS, WIDTH
-from attncourse.lessons.l11.llama import RIGHT as MILLIONS
 from attncourse.lessons.l11.loop import token_by_token
 from attncourse.lessons.l11.partners import _case, masses, most_on_partners
 from attnlib import MultiHeadAttention
@@ -133,7 +140,7 @@ test_answers = verdicts(
         },
         l11.head_of_a_rule: {
             PASSES: [by_scores, by_one_place],
-            "The layer is off by 1": [lambda weights, partners: (0, 99)],
+            "The layer should be ": [lambda weights, partners: (0, 99)],
         },
         l11.head_in_the_file: {PASSES: [[9, 384, 384 + 768, 384 + 1536, 384]]},
         l11.parts_of_llama: {PASSES: [[67.1, 135.3, 262.1, 6738.4]], "norms": [without_norms()]},
@@ -148,7 +155,7 @@ test_answers = verdicts(
 
 def test_an_address_holds_the_head_and_nothing_else():
     """Other columns and rows may change, and the head's output stays."""
-    layer, q, k, v, row = map(int, RIGHT.tolist())
+    layer, q, k, v, row = map(int, ADDRESS.tolist())
     assert (layer, row) == (LAYER - 1, 64 * (HEAD - 1))
     x, c_attn, c_proj = torch.randn(5, 768), torch.randn(768, 2304) / 28, torch.randn(768, 768)
 

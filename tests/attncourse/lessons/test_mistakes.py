@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attncourse.checking.exercises import Mistake, hints_by_name
-from attncourse.checking.mistakes import read_mistakes
+from attncourse.checking.mistakes import Mistake, read_mistakes
 
 TEXT = """\
 # double(x, times=2)
@@ -51,7 +50,6 @@ def test_functions_are_expressions_of_the_arguments_or_written_whole(read):
     assert power.answer(torch.tensor(6)) == 36
     assert square.hint == power.hint == "You squared it. Add it to itself."
     assert (half.hint, half.name) == ("You halved it.", "half")
-    assert hints_by_name((square, power, half)) == {"half": "You halved it."}
 
 
 def test_answers_without_arguments_are_values(read):

@@ -1,12 +1,15 @@
 """Exercises that are answered on a page: what their check says there, and forms that don't fit."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+from tools.agreement import require_agreement
 
-from attncourse.checking.exercises import Mistake, exercise
+from attncourse.checking.exercises import exercise
 from attncourse.checking.functions import check_numbers, correct, not_yet
+from attncourse.checking.mistakes import Mistake
 from attncourse.checking.on_page import Choice, Choices, Lines, Numbers, Order
 
 
@@ -20,8 +23,8 @@ def making(page, check, *mistakes):
 
 
 def is_seven(answer):
-    page = Numbers([7.0], ["x"])
-    return check_numbers(answer, page, SEVEN, otherwise=["Look again."], praise="Fine.")
+    known = SimpleNamespace(page=Numbers([7.0], ["x"]), mistakes=SEVEN)
+    return check_numbers(answer, known, otherwise=["Look again."], praise="Fine.")
 
 
 SEVEN = (Mistake([6.0], "One more."), Mistake(torch.tensor([8]), "One less."))
@@ -80,7 +83,7 @@ def test_rows_may_be_told_apart():
     ]
     assert [verdict_at(widget, place)[1] for place in range(6)] == messages
     with pytest.raises(ValueError, match="for the same answer"):
-        making(replace(page, rows_apart=False), rows, turned).on_page()
+        require_agreement(making(replace(page, rows_apart=False), rows, turned))
 
 
 CHOICES = {"p": "the first", "q": "the second"}
@@ -144,8 +147,8 @@ def always(answer):
 
 def strict(answer):
     """Wants more digits than the page thinks."""
-    page = Numbers([7.0], ["x"], tolerance=1e-4)
-    return check_numbers(answer, page, otherwise=["L."], praise="F.")
+    known = SimpleNamespace(page=Numbers([7.0], ["x"], tolerance=1e-4), mistakes=())
+    return check_numbers(answer, known, otherwise=["L."], praise="F.")
 
 
 def lenient(answer):
@@ -161,7 +164,7 @@ def chatty(answer):
 @pytest.mark.parametrize(
     ("page", "check", "mistakes", "message"),
     [
-        (Numbers([8.0], ["x"]), is_seven, (), "is_seven: right must"),
+        (Numbers([8.0], ["x"]), is_seven, (), "right must"),
         (Numbers([7.0], ["x"]), strict, (), "tolerance, near and rows_apart"),
         (Numbers([7.0], ["x"], 1e-4), is_seven, (), "for the same answer"),
         (Numbers([7.0], ["x"], near=4e-3), is_seven, (), "for the same answer"),
@@ -169,17 +172,21 @@ def chatty(answer):
         (Numbers([7.0], ["x"], near=1e-3), is_seven, (), "for the same answer"),
         (Numbers([7.0], ["x"]), lenient, SEVEN, "for the same answer"),
         (Numbers([7.0], ["x"]), chatty, SEVEN, "'A weight is never negative.'"),
-        (Numbers([7.0], ["x"]), is_seven, (Mistake([9.0], "No."),), "its hint, 'No.', not: "),
-        (Choice("pq"), never, (), "of 2 none"),
-        (Choice("pq"), always, (), "of 2 all"),
+        (Numbers([7.0], ["x"]), is_seven, (Mistake([9.0], "No."),), "must get 'No.', not "),
+        (Choice("pq"), never, (), "of 2 answers none"),
+        (Choice("pq"), always, (), "of 2 answers all"),
         (Order("pq"), always, (), "steps must"),
-        (Order("abcdefgh"), never, (), "at most, not 40320"),
-        (None, never, (), "never has no page"),
     ],
 )  # fmt: skip
-def test_a_form_that_does_not_fit_its_check_is_refused(page, check, mistakes, message):
+def test_a_form_that_does_not_fit_its_check_is_found(page, check, mistakes, message):
     with pytest.raises(ValueError, match=message):
-        making(page, check, *mistakes).on_page()
+        require_agreement(making(page, check, *mistakes))
+
+
+def test_what_no_page_can_offer_is_refused():
+    for page, message in ((Order("abcdefgh"), "never: .* at most, not 40320"), (None, "no page")):
+        with pytest.raises(ValueError, match=message):
+            making(page, never).on_page()
 
 
 @pytest.mark.parametrize(

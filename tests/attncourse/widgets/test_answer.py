@@ -76,34 +76,3 @@ def test_what_is_asked_is_fixed(name):
 
 def test_repr_asks_and_does_not_tell():
     assert repr(answer("numbers")) == "Answer('numbers', 3 labels)"
-
-
-NUMBERS = {"known": [torch.tensor([[1.0]])], "tolerance": 0.1, "near": 0.1}
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "arguments", "options"),
-    [
-        (
-            ValueError,
-            "kind must be one of numbers, .* got 'essay'",
-            ("essay", [("", "ab")], []),
-            {},
-        ),
-        (ValueError, "choice needs parts, got 0", ("choice", [], []), {}),
-        (ValueError, "order needs one part, got 2", ("order", [("", "a"), ("", "b")], []), {}),
-        (TypeError, "a title must be a string", ("choice", [(1, ["a", "b"])], [NO, YES]), {}),
-        (TypeError, "labels of Row must be a list", ("choice", [("Row", "ab")], [NO, YES]), {}),
-        (TypeError, "must be strings, got int", ("choice", [("", ["a", 1])], [NO, YES]), {}),
-        (ValueError, "at least 2 labels a part", ("order", [("", ["a"])], [YES]), {}),
-        (ValueError, "labels must differ", ("order", [("", ["a", "a"])], [NO, YES]), {}),
-        (ValueError, "one for each of 2 answers, got 1", ("order", [("", ["a", "b"])], [YES]), {}),
-        (TypeError, "those of a check, got str", ("order", [("", ["a", "b"])], ["no", "yes"]), {}),
-        (ValueError, "known must be numbers", ("numbers", [("", ["a", "b"])], [YES, NO]), NUMBERS),
-        (ValueError, "each of 2 answers, got 3", ("numbers", [("", ["a"])], [YES] * 3), NUMBERS),
-        (ValueError, "pick must be", ("lines", [("", ["a", "b"])], [YES, NO]), {"pick": 0}),
-    ],
-)
-def test_bad_input_is_refused_in_words(error, message, arguments, options):
-    with pytest.raises(error, match=message):
-        Answer(*arguments, **options)

@@ -115,38 +115,6 @@ def test_repr_is_short():
 
 
 ATLAS = made_atlas()[0]
-NAN = ATLAS.maps.clone()
-NAN[1, 2, 3, 0] = torch.nan
-WRONG_MEAN = dataclasses.replace(ATLAS.scores["entropy"], mean=torch.zeros(2, 4))
-NAN_SPREAD = dataclasses.replace(ATLAS.scores["entropy"], spread=torch.full((2, 3), torch.nan))
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "values"),
-    [
-        (ValueError, r"maps must have shape \[L, h, cells, cells\], got", {"maps": ATLAS.maps[0]}),
-        (ValueError, r"maps must fit 2 layers of 3 heads", {"maps": ATLAS.maps[:1]}),
-        (ValueError, "one cell for every token", {"maps": ATLAS.maps[..., :4, :4]}),
-        (ValueError, "maps of the atlas: weights must be finite, got NaN", {"maps": NAN}),
-        (ValueError, "maps of the atlas: each row of weights must sum", {"maps": ATLAS.maps / 2}),
-        (TypeError, "weights must hold floating", {"maps": ATLAS.maps.long()}),
-        (ValueError, "top_keys must fit .* 6 tokens", {"top_keys": ATLAS.top_keys[:, :, :5]}),
-        (ValueError, r"top_keys must be from 0 to 5, or -1", {"top_keys": ATLAS.top_keys + 1}),
-        (TypeError, "top_keys must be whole", {"top_keys": ATLAS.top_keys.float()}),
-        (ValueError, "top_weights must fit", {"top_weights": ATLAS.top_weights[..., :2]}),
-        (ValueError, "top_weights must be from 0 to 1", {"top_weights": ATLAS.top_weights * 2}),
-        (ValueError, "value_norms must fit", {"value_norms": ATLAS.value_norms[..., :2]}),
-        (ValueError, "value_norms must be from 0", {"value_norms": -ATLAS.value_norms}),
-        (ValueError, "value_norms must be finite", {"value_norms": ATLAS.value_norms / 0}),
-        (ValueError, "mean of 'entropy' must have shape", {"scores": {"entropy": WRONG_MEAN}}),
-        (ValueError, "spread of 'entropy' must be finite", {"scores": {"entropy": NAN_SPREAD}}),
-        (ValueError, "scores must hold at least one", {"scores": {}}),
-        (ValueError, "maps must fit 1 layers", {"layer_names": ("one",)}),
-    ],
-)
-def test_what_does_not_fit_is_refused_in_words(error, message, values):
-    with pytest.raises(error, match=message):
-        HeadAtlas(changed(**values))
 
 
 @pytest.mark.parametrize(

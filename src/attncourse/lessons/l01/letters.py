@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
-from attncourse.checking import CheckResult, exercise, read_mistakes
+from attncourse.checking import CheckResult, exercise
 from attncourse.checking.calling import call
 from attncourse.checking.functions import correct, not_a_function, not_yet
 from attncourse.tasks import names
@@ -28,9 +28,6 @@ def decode(ids: Sequence[int]) -> str:
 
 def _all_letters(ids: Sequence[int]) -> str:
     return "".join(LETTERS[i] for i in ids)
-
-
-MISTAKES = read_mistakes("codec", globals())
 
 
 def _ids(ids: Any) -> list[int] | None:
@@ -82,8 +79,8 @@ def _is_the_same(found: list[Any], mistaken: list[Any], wanted: list[Any]) -> bo
     return found == mistaken if ids == wanted_ids else ids == mistaken_ids
 
 
-@exercise(mistakes=MISTAKES)
-def codec(answer: Any) -> CheckResult:
+@exercise()
+def codec(answer: object) -> CheckResult:
     """Check `[encode, decode]`: a name to its ids between boundaries, and ids to the name."""
     if not isinstance(answer, list | tuple) or len(answer) != 2:
         return not_yet("Two functions were wanted: [my_encode, my_decode].")
@@ -94,7 +91,7 @@ def codec(answer: Any) -> CheckResult:
     wanted, _ = _came_out([encode, decode])
     if found == wanted:
         return correct(f"{len(EXAMPLES)} names went to ids and came back as they were.")
-    for mistake in MISTAKES:
+    for mistake in codec.mistakes:
         if found and _is_the_same(found, _came_out(mistake.answer)[0], wanted):
             return not_yet(mistake.hint)
     for (ids, _), (right, _), name in zip(found, wanted, EXAMPLES, strict=False):

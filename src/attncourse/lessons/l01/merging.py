@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from attncourse.checking import CheckResult, Choices, Mistake, exercise, read_mistakes
-from attncourse.checking.functions import check_function, correct, not_yet
+from attncourse.checking import CheckResult, Choices, Mistake, exercise
+from attncourse.checking.functions import check_choices, check_function
 from attncourse.tokens import merge
 
 Pair = tuple[int, int]
@@ -22,28 +22,28 @@ CASES = [
 ]
 
 
-MERGE_MISTAKES = read_mistakes("merge_pair", globals())
-
-
 def _as_ids(function: Any) -> Any:
     """Make a function return its list of ids as one tensor."""
 
     def run(ids: Sequence[int], pair: Pair, new: int) -> Any:
         found = function(list(ids), pair, new)
-        return torch.tensor(found) if isinstance(found, list | tuple) else found
+        if not isinstance(found, list | tuple):
+            return found
+        are_numbers = all(isinstance(each, int) for each in found)
+        return torch.tensor(found) if are_numbers else (list(found),)
 
     return run
 
 
-@exercise(mistakes=MERGE_MISTAKES)
-def merge_pair(answer: Any) -> CheckResult:
+@exercise()
+def merge_pair(answer: object) -> CheckResult:
     """Check `merge(ids, pair, new)`: ids with a new one for each occurrence of the pair."""
     praise = "Each occurrence of the pair is one token now, and nothing else has changed."
     return check_function(
         answer,
         _as_ids(merge),
         CASES,
-        MERGE_MISTAKES,
+        merge_pair.mistakes,
         output_names=["the ids"],
         as_function=_as_ids,
         praise=praise,
@@ -51,38 +51,35 @@ def merge_pair(answer: Any) -> CheckResult:
 
 
 WORDS = "hot hotel motel"
-RIGHT = {"first": "ot", "second": "h+ot", "tokens": 8}
-FIRST = {
-    "ho": "ho comes twice, in hot and hotel. One pair comes more often: count in *all* words, "
-    "also at their ends.",
-    "te": "te comes twice, in hotel and motel. One pair comes more often.",
-    "el": "el comes twice, in hotel and motel. One pair comes more often.",
+RIGHT: dict[str, Any] = {"first": "ot", "second": "h+ot", "tokens": 8}
+WRONG: dict[str, dict[Any, str]] = {
+    "first": {
+        "ho": "ho comes twice, in hot and hotel. One pair comes more often: count in *all* words, "
+        "also at their ends.",
+        "te": "te comes twice, in hotel and motel. One pair comes more often.",
+        "el": "el comes twice, in hotel and motel. One pair comes more often.",
+    },
+    "second": {
+        "t+e": "There is no t of its own left: each was merged into ot. Count the pairs again.",
+        "ot+e": "ot and e stand together twice, but so do h and ot, and they come first in the "
+        "text.",
+        "e+l": "e and l stand together twice, but other pairs do, too. Which of them comes first?",
+    },
+    "tokens": {
+        10: "10 tokens are left after the first merge: three of 13 are gone. The second takes "
+        "more.",
+        13: "13 is the number of letters. Each merge saves one token per occurrence.",
+        3: "That would be one token per word. Two merges don't get that far.",
+    },
 }
-SECOND = {
-    "t+e": "There is no t of its own left: each was merged into ot. Count the pairs again.",
-    "ot+e": "ot and e stand together twice, but so do h and ot, and they come first in the text.",
-    "e+l": "e and l stand together twice, but other pairs do, too. Which of them comes first?",
-}
-TOKENS = {
-    10: "10 tokens are left after the first merge: three of 13 are gone. The second takes more.",
-    13: "13 is the number of letters. Each merge saves one token per occurrence.",
-    3: "That would be one token per word. Two merges don't get that far.",
-}
-
-
-def _merges(first: str, second: str, tokens: int) -> dict[str, Any]:
-    return {"first": first, "second": second, "tokens": tokens}
-
-
-MERGES_MISTAKES = (
-    *(Mistake(RIGHT | {"first": pair}, hint) for pair, hint in FIRST.items()),
-    *(Mistake(RIGHT | {"second": pair}, hint) for pair, hint in SECOND.items()),
-    *(Mistake(RIGHT | {"tokens": n}, hint) for n, hint in TOKENS.items()),
-)
 
 
 @exercise(
-    mistakes=MERGES_MISTAKES,
+    mistakes=[
+        Mistake(RIGHT | {part: said}, hint)
+        for part, hints in WRONG.items()
+        for said, hint in hints.items()
+    ],
     page=Choices(
         {
             "First merge": {"ho": "h and o", "ot": "o and t", "te": "t and e", "el": "e and l"},
@@ -94,18 +91,10 @@ MERGES_MISTAKES = (
             },
             "Tokens after both": [3, 8, 10, 13],
         },
-        answer=_merges,
+        answer=lambda *said: dict(zip(RIGHT, said, strict=True)),
     ),
 )
-def two_merges(answer: Any) -> CheckResult:
+def two_merges(answer: object) -> CheckResult:
     """Check the first two merges of `WORDS`, and how many tokens the three words then have."""
-    if not isinstance(answer, dict) or set(answer) != set(RIGHT):
-        return not_yet(f"A dict with {', '.join(RIGHT)} was wanted.")
-    for part, hints in (("first", FIRST), ("second", SECOND), ("tokens", TOKENS)):
-        given = answer[part]
-        if given == RIGHT[part]:
-            continue
-        known = next((hint for wrong, hint in hints.items() if given == wrong), None)
-        offered = ", ".join(map(repr, sorted([RIGHT[part], *hints], key=str)))
-        return not_yet(known or f"Of `{part}` one of these was wanted: {offered}.")
-    return correct("hot is one token now, hotel has three and motel four: 1 + 3 + 4.")
+    praise = "hot is one token now, hotel has three and motel four: 1 + 3 + 4."
+    return check_choices(answer, RIGHT, two_merges, praise=praise)

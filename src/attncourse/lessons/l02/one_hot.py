@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 
 LOOKUPS = {
     Tensor.__getitem__, F.embedding, torch.index_select, Tensor.index_select, torch.gather,
@@ -53,11 +53,8 @@ def _lookup(ids: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
     return one_hot, one_hot @ table
 
 
-MISTAKES = read_mistakes("lookup", globals())
-
-
-@exercise(mistakes=MISTAKES)
-def lookup(answer: Any) -> CheckResult:
+@exercise()
+def lookup(answer: object) -> CheckResult:
     """Check `lookup(ids, table)`: one-hot rows [T, V], and their product with the table [T, d]."""
     cases = [
         (torch.randint(V - 1, (T,)), _table(V, d))  # the last token never comes
@@ -69,5 +66,5 @@ def lookup(answer: Any) -> CheckResult:
     praise = "A lookup is a product with a matrix. So it can be trained as one."
     output_names = ["the one-hot matrix", "the rows"]
     return check_function(
-        answer, _lookup, cases, MISTAKES, output_names=output_names, praise=praise
+        answer, _lookup, cases, lookup.mistakes, output_names=output_names, praise=praise
     )

@@ -1,7 +1,6 @@
 """On paper: a row of attention with its output, and how far values reach along a direction."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,21 +24,22 @@ _OVERLOOKED = _SCORES.exp() * (_SCORES > 0)
 
 # Their order is part of the mark by which a reader's browser knows the exercise again.
 _FIRST, *_OTHERS = read_mistakes("softmax_row", globals())
-ROW_MISTAKES = (
-    _FIRST,
-    from_museum(SCALE_TWICE, _row_and_output((_DOT_PRODUCTS / 4).softmax(0))),
-    *_OTHERS,
-)
-SOFTMAX_ROW_PAGE = Numbers(
-    right=_row_and_output(_WEIGHTS),
-    labels={"The weights": ["key 0", "key 1", "key 2"], "The output": ["one number"]},
-    tolerance=2e-3,
-    rows_apart=True,
-)
 
 
-@exercise(mistakes=ROW_MISTAKES, page=SOFTMAX_ROW_PAGE)
-def softmax_row(answer: Any) -> CheckResult:
+@exercise(
+    mistakes=(
+        _FIRST,
+        from_museum(SCALE_TWICE, _row_and_output((_DOT_PRODUCTS / 4).softmax(0))),
+        *_OTHERS,
+    ),
+    page=Numbers(
+        right=_row_and_output(_WEIGHTS),
+        labels={"The weights": ["key 0", "key 1", "key 2"], "The output": ["one number"]},
+        tolerance=2e-3,
+        rows_apart=True,
+    ),
+)
+def softmax_row(answer: object) -> CheckResult:
     """Check four numbers: the three weights of a row, then its output."""
     otherwise = [
         "Go step by step: dot product / sqrt(d_k), then e to that power (a whole number each "
@@ -47,7 +47,7 @@ def softmax_row(answer: Any) -> CheckResult:
         "The weights are right, the output isn't: weight times value, and add all three.",
     ]
     praise = "The weights sum to 1, and the output lies between the smallest and the largest value."
-    return check_numbers(answer, SOFTMAX_ROW_PAGE, ROW_MISTAKES, otherwise=otherwise, praise=praise)
+    return check_numbers(answer, softmax_row, otherwise=otherwise, praise=praise)
 
 
 _CORNERS = torch.tensor([[0.0, 0.0], [4.0, 1.0], [1.0, 3.0], [3.0, 3.0]], dtype=torch.float64)
@@ -64,21 +64,20 @@ _REACHES = _reaches(_CORNERS @ _ALONG)
 
 _TOLERANCE = 1e-2  # two decimals of a distance are enough to know it by
 
-REACH_MISTAKES = read_mistakes("reach", globals())
-REACH_PAGE = Numbers(
-    right=_REACHES,
-    labels={
-        "The values": ["[0, 0]", "[4, 1]", "[1, 3]"],
-        "The target": ["[3, 3]"],
-        "An average of the values": ["at most"],
-    },
-    tolerance=_TOLERANCE,
-    rows_apart=True,
+
+@exercise(
+    page=Numbers(
+        right=_REACHES,
+        labels={
+            "The values": ["[0, 0]", "[4, 1]", "[1, 3]"],
+            "The target": ["[3, 3]"],
+            "An average of the values": ["at most"],
+        },
+        tolerance=_TOLERANCE,
+        rows_apart=True,
+    )
 )
-
-
-@exercise(mistakes=REACH_MISTAKES, page=REACH_PAGE)
-def reach(answer: Any) -> CheckResult:
+def reach(answer: object) -> CheckResult:
     """Check how far three values, a target and any average of the values lie along [1, 1]."""
     otherwise = [
         "One of the values at least isn't right. How far a point lies along [1, 1] is their dot "
@@ -92,4 +91,4 @@ def reach(answer: Any) -> CheckResult:
         "the same thought solves the puzzle at the top: the key of *was* is an average of other "
         "keys, so its score never lies above all of theirs.)"
     )
-    return check_numbers(answer, REACH_PAGE, REACH_MISTAKES, otherwise=otherwise, praise=praise)
+    return check_numbers(answer, reach, otherwise=otherwise, praise=praise)

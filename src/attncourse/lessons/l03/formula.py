@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from attncourse.checking import CheckResult, Mistake, exercise, from_museum, read_mistakes
-from attncourse.checking.exercises import hints_by_name
 from attncourse.checking.functions import check_function, not_yet
 from attndoctor.museum import Exhibit, attend, masks, rows, scale, scores
 from attnlib.functional import scaled_dot_product_attention
@@ -52,7 +51,6 @@ _FULLY_MASKED = (
     *map(_from, (rows.NAN_ROWS, rows.FINITE_MINIMUM)),
     *read_mistakes("fully_masked", globals()),
 )
-HINTS = hints_by_name(_FAR_APART)
 
 
 def _inputs(masked: bool, fully_masked: bool) -> list[tuple[Tensor, ...]]:
@@ -95,7 +93,7 @@ def _far_apart() -> list[tuple[Tensor, ...]]:
 
 
 @exercise(mistakes=(*_FORMULA, *_MASKED, *_FAR_APART, *_FULLY_MASKED))
-def attention(answer: Any) -> CheckResult:
+def attention(answer: object) -> CheckResult:
     """Check `attention(Q, K, V, mask=None)`, which returns the output and the weights."""
     far_apart = _far_apart()
     stages = (
@@ -121,5 +119,5 @@ def attention(answer: Any) -> CheckResult:
         if not verdict:
             known = any(verdict.message == mistake.hint for mistake in mistakes)
             lost = inputs is far_apart and not known
-            return not_yet(HINTS["exponentials"]) if lost else verdict
+            return not_yet(attention.hints["exponentials"]) if lost else verdict
     return verdict

@@ -1,11 +1,9 @@
 """An output that no weights can reach: it lies outside the convex hull of the values."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, exercise
 from attncourse.checking.calling import Outcome, as_outputs, call, describe
 from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
 from attncourse.checking.numbers import as_tensor
@@ -13,10 +11,6 @@ from attncourse.checking.numbers import as_tensor
 
 def _beyond(v: Tensor) -> Tensor:
     return v.amax(0) + 1
-
-
-MISTAKES = read_mistakes("unreachable", globals())
-HINTS = hints_by_name(MISTAKES)
 
 
 _DIAMOND = torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
@@ -69,7 +63,7 @@ def _problem(outcome: Outcome, v: Tensor) -> str | None:
         return outcome.complaint
     results = as_outputs(outcome.outputs)
     if len(results) != 2:
-        return HINTS["one_result"]
+        return unreachable.hints["one_result"]
     tensors = []
     for name, result in zip(("target", "direction"), results, strict=True):
         tensor = as_tensor(result)
@@ -88,14 +82,18 @@ def _problem(outcome: Outcome, v: Tensor) -> str | None:
     if along > values_along.max() + margin:
         return None
     if _is_reached(target, v.double()):
-        return HINTS["reached"]
+        return unreachable.hints["reached"]
     if not direction.any():
-        return HINTS["zeros"]
-    return HINTS["turned"] if along < values_along.min() - margin else HINTS["unproved"]
+        return unreachable.hints["zeros"]
+    return (
+        unreachable.hints["turned"]
+        if along < values_along.min() - margin
+        else unreachable.hints["unproved"]
+    )
 
 
-@exercise(mistakes=MISTAKES)
-def unreachable(answer: Any) -> CheckResult:
+@exercise()
+def unreachable(answer: object) -> CheckResult:
     """Check `unreachable(V)`: a target [d] that no weights reach, and a direction that proves it.
 
     The proof: every output is an average of V's rows, so along any direction it lies no farther
@@ -113,13 +111,15 @@ def unreachable(answer: Any) -> CheckResult:
         if outcome.complaint:
             return not_yet(outcome.complaint)
     if not any(map(_problem, map(_turned_around, outcomes), rows)):
-        return not_yet(HINTS["swapped"])
-    if 0 < problems.count(HINTS["reached"]) < len(problems):  # right for some V by luck
+        return not_yet(unreachable.hints["swapped"])
+    if 0 < problems.count(unreachable.hints["reached"]) < len(problems):  # right for some V by luck
         reached = [
-            v for v, problem in zip(rows, problems, strict=True) if problem == HINTS["reached"]
+            v
+            for v, problem in zip(rows, problems, strict=True)
+            if problem == unreachable.hints["reached"]
         ]
         if not any(v.any() for v in reached):
-            return not_yet(HINTS["multiplied"])
+            return not_yet(unreachable.hints["multiplied"])
         return not_yet(_hint_on_luck(outcomes, rows))
     return not_yet(next(problem for problem in problems if problem))
 
@@ -132,6 +132,10 @@ def _hint_on_luck(outcomes: list[Outcome], rows: list[Tensor]) -> str:
     """Return the hint for targets that are out of reach for some V, and not for others."""
     first, second = (torch.as_tensor(as_outputs(outcome.outputs)[0]) for outcome in outcomes[:2])
     if same_numbers(first, second, tolerance=0.0):
-        return HINTS["fixed"]
+        return unreachable.hints["fixed"]
     step, another = first - rows[0].mean(0), second - rows[1].mean(0)
-    return HINTS["step"] if same_numbers(step, another, tolerance=1e-3) else HINTS["near"]
+    return (
+        unreachable.hints["step"]
+        if same_numbers(step, another, tolerance=1e-3)
+        else unreachable.hints["near"]
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attncourse.checking.calling import call
 from attncourse.checking.functions import not_yet
 from attncourse.checking.numbers import as_tensor
@@ -42,7 +42,6 @@ def _cycles(T: int) -> list[Tensor]:
 
 MISTAKES = read_mistakes("is_equivariant", globals())
 NOTICED = read_mistakes("noticed", globals())  # otherwise than by what they answer
-HINTS = hints_by_name((*MISTAKES, *NOTICED))
 
 
 def _attention_layer(d: int, *, causal: bool = False) -> Layer:
@@ -60,9 +59,8 @@ def _attention_layer(d: int, *, causal: bool = False) -> Layer:
 def _layers(T: int, d: int, *, both_sides: bool) -> dict[str, Layer]:
     """Layers that follow a shuffle and layers that don't, in no telling order.
 
-    Args:
-        both_sides: whether tokens are averaged with both neighbors, so that turning the sequence
-            around changes nothing; or with the one before alone.
+    Tokens are averaged with both neighbors, so that turning the sequence around changes nothing; or
+    with the one before alone.
     """
     W, places, attend = torch.randn(d, d), torch.randn(T, d), _attention_layer(d)
     alike = torch.cat([places[:1], places[:-1]])  # the first two tokens have one place
@@ -122,16 +120,16 @@ def is_equivariant(answer: Any) -> CheckResult:
     )
     if verdict:
         too_soon = _says_yes_too_soon(answer, *cases[0])
-        return not_yet(HINTS["one_shuffle"]) if too_soon else verdict
-    if verdict.message == HINTS["again"] and not _allows_swaps(answer, *cases[0]):
-        return not_yet(HINTS["unchanged"])
+        return not_yet(is_equivariant.hints["one_shuffle"]) if too_soon else verdict
+    if verdict.message == is_equivariant.hints["again"] and not _allows_swaps(answer, *cases[0]):
+        return not_yet(is_equivariant.hints["unchanged"])
     known = any(verdict.message == mistake.hint for mistake in MISTAKES)
     outcomes = [call(answer, case) for case in cases]
     if not known and (complaint := next((o.complaint for o in outcomes if o.complaint), "")):
         return not_yet(complaint)
     given = [as_tensor(outcome.outputs) for outcome in outcomes]
     if any(said is not None and said.dim() > 0 for said in given):
-        return not_yet(HINTS["table"])
+        return not_yet(is_equivariant.hints["table"])
     if known or any(said is None for said in given):
         return verdict
     rights = [_is_equivariant(*case) for case in cases]
@@ -150,6 +148,6 @@ def _hint_on(layers: list[str], given: list[bool], rights: list[bool]) -> str:
     """Say about which layer an answer is wrong, or that it wants too much of rounded numbers."""
     wrong = [at for at, right in enumerate(rights) if given[at] != right]
     if not any(given[at] for at in wrong):
-        return HINTS["exact"]
+        return is_equivariant.hints["exact"]
     layer = layers[next(at for at in wrong if given[at])]
     return f"You say yes to {layer}: it doesn't follow every shuffle of its tokens."

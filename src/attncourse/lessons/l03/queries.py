@@ -1,21 +1,16 @@
 """A query that makes token 2 copy token 0."""
 
-from typing import Any
-
 import torch
 
-from attncourse.checking import CheckResult, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, exercise
 from attncourse.checking.functions import correct, not_yet
 from attncourse.checking.numbers import as_tensor
 
 _KEYS = torch.tensor([[0.0, 1, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0]], dtype=torch.float64)
 
-MISTAKES = read_mistakes("copying_query", globals())
-HINTS = hints_by_name(MISTAKES)
 
-
-@exercise(mistakes=MISTAKES)
-def copying_query(answer: Any) -> CheckResult:
+@exercise()
+def copying_query(answer: object) -> CheckResult:
     """Check a query [4] that gives token 0 more than 0.99 of token 2's attention."""
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with four numbers.")
@@ -25,7 +20,7 @@ def copying_query(answer: Any) -> CheckResult:
     if query.shape == (1, 4):
         query = query[0]
     if query.shape == (3,):
-        return not_yet(HINTS["weights"])
+        return not_yet(copying_query.hints["weights"])
     if query.shape != (4,):
         return not_yet(f"One query is wanted, shape [4], but yours is {list(query.shape)}.")
     products = _KEYS @ query
@@ -36,11 +31,11 @@ def copying_query(answer: Any) -> CheckResult:
         return correct("Token 2's output is now token 0's value, almost exactly.")
     rivals = products[1:]
     if products[0] < rivals.min().clamp(max=0):
-        return not_yet(HINTS["away"])
+        return not_yet(copying_query.hints["away"])
     if torch.isclose(products[0], rivals.max()):
-        return not_yet(HINTS["shared"])
+        return not_yet(copying_query.hints["shared"])
     if products[0] < rivals.max():
-        return not_yet(HINTS["other"])
+        return not_yet(copying_query.hints["other"])
     if products.softmax(0)[0] > 0.99:
-        return not_yet(HINTS["unscaled"])
-    return not_yet(HINTS["short"])
+        return not_yet(copying_query.hints["unscaled"])
+    return not_yet(copying_query.hints["short"])

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
 from attncourse.checking.calling import Watch
 from attncourse.checking.functions import not_yet
 
@@ -21,7 +21,6 @@ def _shifted(scores: Tensor, shift: Tensor | float) -> Tensor:
 
 MISTAKES = read_mistakes("stable_softmax", globals())
 NOTICED = read_mistakes("noticed", globals())  # by what is called, or by an error's words
-HINTS = hints_by_name(NOTICED)
 
 
 @exercise(mistakes=(*NOTICED, *MISTAKES))
@@ -59,9 +58,9 @@ def stable_softmax(answer: Any) -> CheckResult:
         "the scores are left as they were.",
     )
     if "torch.return_types.max" in verdict.message:  # in the words of the error that it raised
-        return not_yet(HINTS["pair"])
+        return not_yet(stable_softmax.hints["pair"])
     called = " ".join(watch.names)
     if ("clamp" in called or "clip" in called) and not verdict and verdict.message not in known:
-        return not_yet(HINTS["clamped"])
+        return not_yet(stable_softmax.hints["clamped"])
     ready_made = verdict and ("softmax" in called or "softmin" in called)
-    return not_yet(HINTS["ready_made"]) if ready_made else verdict
+    return not_yet(stable_softmax.hints["ready_made"]) if ready_made else verdict

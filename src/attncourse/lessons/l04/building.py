@@ -6,7 +6,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking import CheckResult, Mistake, correct, exercise, not_a_function, not_yet
+from attncourse.checking import (
+    CheckResult,
+    Mistake,
+    correct,
+    exercise,
+    not_a_function,
+    not_yet,
+    read_mistakes,
+)
 from attncourse.checking.calling import as_outputs, call
 from attncourse.checking.functions import same_numbers
 from attndoctor import CallError, Diagnosis, diagnose
@@ -37,12 +45,6 @@ _LOST_LAYERS = (
     "Your layers aren't to be found. Call them W_q, W_k, W_v and W_o, each nn.Linear(d, d), so "
     "that the check can load them."
 )
-_LOUD = (
-    "Level 2 is nearly reached: right with a mask [T, T], until a forbidden key scores far above "
-    "the allowed ones. If you mask the weights and divide them by their sum, the softmax has "
-    "rounded the allowed ones to 0 by then, and 0 / 0 or zeros are left; if you fill in a number, "
-    "it isn't low enough. Mask the scores, before the softmax, with minus infinity."
-)
 
 
 class _MaskedOnly(SteppedAttention):
@@ -66,12 +68,14 @@ class _WithoutMask(_MaskedOnly):
         return super().forward(x)
 
 
-def _builder(exhibit: Exhibit) -> Callable[[int, int], nn.Module]:
-    return lambda d, h: _MaskedOnly(d, h, steps=exhibit.steps)
-
-
 def _on_level(level: int, *exhibits: Exhibit) -> list[Mistake]:
-    return [Mistake(_builder(exhibit), _REACHED[level] + exhibit.hint) for exhibit in exhibits]
+    return [
+        Mistake(
+            lambda d, h, steps=exhibit.steps: _MaskedOnly(d, h, steps=steps),
+            _REACHED[level] + exhibit.hint,
+        )
+        for exhibit in exhibits
+    ]
 
 
 def _renormalize(products: Tensor, allowed: Tensor) -> Tensor:
@@ -82,49 +86,27 @@ def _renormalize(products: Tensor, allowed: Tensor) -> Tensor:
 _D, _H = 12, 3  # the check looks at a module of these sizes itself, with two samples of five tokens
 _WEIGHTS_FIRST = [(2, _H, 5, 5), (2, 5, _D)]  # shapes
 _LEARNED = 4 * (_D * _D + _D)  # numbers in four nn.Linear(d, d)
-_SWAPPED = Mistake(
-    lambda d, h: _MaskedOnly(d, h, steps={}, arrange=lambda output, weights: (weights, output)),
-    "You return the weights first. The output comes first, [B, T, d], and then the weights.",
-)
-_ALONE = Mistake(
-    lambda d, h: _MaskedOnly(d, h, steps={}, arrange=lambda output, weights: output),
-    _REACHED[0] + "the output is right, but it comes alone. Return two things, the output and each "
-    "head's weights [B, h, T, T]: without them nobody can look at a head.",
-)
-_NO_BIAS = Mistake(
-    lambda d, h: _MaskedOnly(d, h, steps={}, bias=False),
-    _REACHED[0] + "the output is right for layers without biases. Those that are wanted, "
-    "nn.Linear(d, d), add one: where a trained one is loaded, it must have a place.",
-)
-_IGNORED = Mistake(
-    _builder(masks.THROWN_AWAY),
-    _REACHED[1] + "it has no effect yet. (If you call masked_fill: it returns a new tensor.)",
-)
-MISTAKES = (
-    _SWAPPED,
-    _ALONE,
-    _NO_BIAS,
-    *_on_level(
-        0,
-        heads.VIEW,
-        heads.MERGE,
-        heads.HEADS_OF_ONE_TOKEN,
-        scale.NO_SCALE,
-        scale.SQRT_D_MODEL,
-        scores.SOFTMAX_OVER_QUERIES,
-        outputs.NO_W_O,
-    ),
-    Mistake(lambda d, h: _WithoutMask(d, h, steps={}), _REACHED[1] + _UNASKED[1]),
-    _IGNORED,
-    *_on_level(1, masks.INVERTED, masks.AFTER_SOFTMAX),
-    Mistake(lambda d, h: _MaskedOnly(d, h, steps={"weigh": _renormalize}), _LOUD),
-    *_on_level(2, masks.CROSSES),
-    *_on_level(3, rows.NAN_ROWS, rows.NAN_GRADIENTS, rows.FINITE_MINIMUM),
-)
 
 
-@exercise(mistakes=MISTAKES)
-def module(answer: Any) -> CheckResult:
+@exercise(
+    mistakes=(
+        *read_mistakes("module", globals()),
+        *_on_level(
+            0,
+            heads.VIEW,
+            heads.MERGE,
+            heads.HEADS_OF_ONE_TOKEN,
+            scale.NO_SCALE,
+            scale.SQRT_D_MODEL,
+            scores.SOFTMAX_OVER_QUERIES,
+            outputs.NO_W_O,
+        ),
+        *_on_level(1, masks.INVERTED, masks.AFTER_SOFTMAX),
+        *_on_level(2, masks.CROSSES),
+        *_on_level(3, rows.NAN_ROWS, rows.NAN_GRADIENTS, rows.FINITE_MINIMUM),
+    )
+)
+def module(answer: object) -> CheckResult:
     """Check a class `Module(d, h)` whose modules are called with (x, mask=None).
 
     `attndoctor.diagnose` examines it on three levels: without a mask, with a mask [T, T], and with
@@ -150,7 +132,7 @@ def module(answer: Any) -> CheckResult:
             f"{came}."
         )
     if [result.shape for result in results] == _WEIGHTS_FIRST:
-        return not_yet(_SWAPPED.hint)
+        return not_yet(module.hints["swapped"])
     try:
         found = diagnose(answer)
     except CallError as error:
@@ -160,24 +142,24 @@ def module(answer: Any) -> CheckResult:
     if level != 0 and (missing := _missing(built.outputs, with_weights=len(results) == 2)):
         return not_yet(missing)
     if level != 0 and _hears_forbidden(built.outputs):
-        return not_yet(_LOUD)
+        return not_yet(module.hints["loud"])
     if level is None:
         return correct(
             "All three levels: right without a mask, with one mask, with a mask per sample and in "
             "rows that may look nowhere."
         )
     if level == 1 and found.exhibits and found.exhibits[0] is masks.THROWN_AWAY:
-        return not_yet(_IGNORED.hint)
+        return not_yet(module.hints["ignored"])
     return not_yet(_REACHED[level] + _advice(found, level))
 
 
-def _missing(module: nn.Module, *, with_weights: bool) -> str:
+def _missing(built: nn.Module, *, with_weights: bool) -> str:
     """Say what a module lacks whose output is right without a mask, or nothing."""
-    linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
-    learned = sum(parameter.numel() for parameter in module.parameters())
+    linear = [layer for layer in built.modules() if isinstance(layer, nn.Linear)]
+    learned = sum(parameter.numel() for parameter in built.parameters())
     if any(layer.bias is None for layer in linear) or learned < _LEARNED:
-        return _NO_BIAS.hint
-    return "" if with_weights else _ALONE.hint
+        return module.hints["no_bias"]
+    return "" if with_weights else module.hints["alone"]
 
 
 def _hears_forbidden(module: nn.Module) -> bool:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,11 +46,7 @@ def _six_numbers(
 
 
 def _with_output(mixed: Tensor, weights: Tensor | None = None) -> Tensor:
-    """The right weights, and an output that mixes these rows; by other weights, if some are given.
-
-    Args:
-        weights: of token 0.
-    """
+    """The right weights, and an output that mixes these rows, by other weights if given."""
     weights = _SIX_NUMBERS[:2] if weights is None else weights
     return torch.cat([_SIX_NUMBERS[:4], weights @ mixed])
 
@@ -61,27 +56,28 @@ _QUERIES, _KEYS, _VALUES = (_EXERCISE_TOKENS @ W for W in _HEAD_2)
 
 # Their order is part of the mark by which a reader's browser knows the exercise again.
 _BY_2, _BY_4, *_OTHERS = read_mistakes("head_by_hand", globals())
-HEAD_BY_HAND_MISTAKES = (
-    from_museum(NO_SCALE, _six_numbers(scale=1.0)),
-    _BY_2,
-    _BY_4,
-    from_museum(SCALE_UPSIDE_DOWN, _six_numbers(scale=1 / math.sqrt(2))),
-    from_museum(SOFTMAX_OVER_QUERIES, _six_numbers(axis=0)),
-    *_OTHERS,
-)
-HEAD_BY_HAND_PAGE = Numbers(
-    right=_SIX_NUMBERS,
-    labels={
-        "Weights of token 0": ["on token 0", "on token 1"],
-        "Weights of token 1": ["on token 0", "on token 1"],
-        "Output of token 0": ["column 0", "column 1"],
-    },
-    rows_apart=True,
-)
 
 
-@exercise(mistakes=HEAD_BY_HAND_MISTAKES, page=HEAD_BY_HAND_PAGE)
-def head_by_hand(answer: Any) -> CheckResult:
+@exercise(
+    mistakes=(
+        from_museum(NO_SCALE, _six_numbers(scale=1.0)),
+        _BY_2,
+        _BY_4,
+        from_museum(SCALE_UPSIDE_DOWN, _six_numbers(scale=1 / math.sqrt(2))),
+        from_museum(SOFTMAX_OVER_QUERIES, _six_numbers(axis=0)),
+        *_OTHERS,
+    ),
+    page=Numbers(
+        right=_SIX_NUMBERS,
+        labels={
+            "Weights of token 0": ["on token 0", "on token 1"],
+            "Weights of token 1": ["on token 0", "on token 1"],
+            "Output of token 0": ["column 0", "column 1"],
+        },
+        rows_apart=True,
+    ),
+)
+def head_by_hand(answer: object) -> CheckResult:
     """Check six numbers: weights row 0, weights row 1, then the output of token 0."""
     otherwise = [
         "Write Q, K and V down first (two rows of two numbers each), then the four scores. Does "
@@ -92,9 +88,7 @@ def head_by_hand(answer: Any) -> CheckResult:
         "added.",
     ]
     praise = "Both rows sum to 1, and the output is a mix of the two value rows."
-    return check_numbers(
-        answer, HEAD_BY_HAND_PAGE, HEAD_BY_HAND_MISTAKES, otherwise=otherwise, praise=praise
-    )
+    return check_numbers(answer, head_by_hand, otherwise=otherwise, praise=praise)
 
 
 def _joined(*matrices: Tensor) -> Tensor:
@@ -104,14 +98,15 @@ def _joined(*matrices: Tensor) -> Tensor:
 
 _JOINED = _joined(_HEAD_1[2], _HEAD_2[2])
 
-ONE_TOKEN_MISTAKES = read_mistakes("one_token", globals())
-ONE_TOKEN_PAGE = Numbers(
-    right=_JOINED, labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)}, rows_apart=True
+
+@exercise(
+    page=Numbers(
+        right=_JOINED,
+        labels={f"Head {i}": ["column 0", "column 1"] for i in (1, 2)},
+        rows_apart=True,
+    )
 )
-
-
-@exercise(mistakes=ONE_TOKEN_MISTAKES, page=ONE_TOKEN_PAGE)
-def one_token(answer: Any) -> CheckResult:
+def one_token(answer: object) -> CheckResult:
     """Check four numbers: what both heads return for a single token, joined."""
     otherwise = [
         "Head 1: how many scores does the token have? Take the softmax of so many numbers, then "
@@ -119,6 +114,4 @@ def one_token(answer: Any) -> CheckResult:
         "Head 1 is right, head 2 isn't: the same token, with its own W_v.",
     ]
     praise = "The weight is 1 whatever the query and the key are, so a head returns its value."
-    return check_numbers(
-        answer, ONE_TOKEN_PAGE, ONE_TOKEN_MISTAKES, otherwise=otherwise, praise=praise
-    )
+    return check_numbers(answer, one_token, otherwise=otherwise, praise=praise)

@@ -7,13 +7,11 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from attncourse.checking import CheckResult, exercise, from_museum, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, exercise, from_museum, read_mistakes
 from attncourse.checking.calling import call
 from attncourse.checking.functions import check_function, not_yet
 from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE
 from attnlib.functional import merge_heads, split_heads
-
-# --- splitting and merging ----------------------------------------------------------------------
 
 
 def _split_cases() -> list[tuple[Any, ...]]:
@@ -38,13 +36,12 @@ def _column_blocks(heads: Tensor, W_o: Tensor) -> list[Tensor]:
     return [heads[:, i] @ W_o[:, i * d_k : (i + 1) * d_k].T for i in range(heads.shape[1])]
 
 
-SPLIT_MISTAKES = (
-    from_museum(HEADS_OF_ONE_TOKEN, HEADS_OF_ONE_TOKEN.steps["split"]),
-    *read_mistakes("split", globals()),
+@exercise(
+    mistakes=(
+        from_museum(HEADS_OF_ONE_TOKEN, HEADS_OF_ONE_TOKEN.steps["split"]),
+        *read_mistakes("split", globals()),
+    )
 )
-
-
-@exercise(mistakes=SPLIT_MISTAKES)
 def split(answer: Any) -> CheckResult:
     """Check `split(x, num_heads)`: [B, T, d] -> [B, h, T, d_k]."""
     praise = "Head i holds numbers i * d_k to (i + 1) * d_k of every token."
@@ -52,20 +49,15 @@ def split(answer: Any) -> CheckResult:
         answer,
         split_heads,
         _split_cases(),
-        SPLIT_MISTAKES,
+        split.mistakes,
         output_names=["the split tensor"],
         praise=praise,
     )
     ready_made = verdict and _calls(answer, "split_heads")
-    return not_yet(HINTS["split_heads"]) if ready_made else verdict
+    return not_yet(split.hints["split_heads"]) if ready_made else verdict
 
 
-MERGE_MISTAKES = (from_museum(MERGE, MERGE.steps["merge"]), *read_mistakes("merge", globals()))
-SUM_MISTAKES = read_mistakes("sum_over_heads", globals())
-HINTS = hints_by_name((*SPLIT_MISTAKES, *MERGE_MISTAKES, *SUM_MISTAKES))
-
-
-@exercise(mistakes=MERGE_MISTAKES)
+@exercise(mistakes=(from_museum(MERGE, MERGE.steps["merge"]), *read_mistakes("merge", globals())))
 def merge(answer: Any) -> CheckResult:
     """Check `merge(x)`: [B, h, T, d_k] -> [B, T, d]."""
     verdict = check_function(
@@ -73,23 +65,16 @@ def merge(answer: Any) -> CheckResult:
         merge_heads,
         # as attention leaves heads behind: one after the other in memory
         [(split_heads(x, h).contiguous(),) for x, h in _split_cases()],
-        MERGE_MISTAKES,
+        merge.mistakes,
         output_names=["the merged tensor"],
         praise="Merging undoes splitting exactly.",
     )
     ready_made = verdict and _calls(answer, "merge_heads")
-    return not_yet(HINTS["merge_heads"]) if ready_made else verdict
-
-
-# --- the output as a sum over heads -------------------------------------------------------------
+    return not_yet(merge.hints["merge_heads"]) if ready_made else verdict
 
 
 class _SeesJoining(TorchFunctionMode):
-    """Notes whether a tensor that is computed meanwhile is the heads, joined.
-
-    Attributes:
-        seen: whether one was.
-    """
+    """Notes whether a tensor that is computed meanwhile is the heads, joined."""
 
     def __init__(self, heads: Tensor) -> None:
         super().__init__()
@@ -111,7 +96,7 @@ def _joins(answer: Callable, case: Sequence[Tensor]) -> bool:
     return watch.seen
 
 
-@exercise(mistakes=SUM_MISTAKES)
+@exercise()
 def sum_over_heads(answer: Any) -> CheckResult:
     """Check `output(heads, W_o, b_o)` for heads [B, h, T, d_k], W_o [d, d], b_o [d]."""
     cases = []
@@ -123,9 +108,10 @@ def sum_over_heads(answer: Any) -> CheckResult:
         answer,
         lambda heads, W_o, b_o: merge_heads(heads) @ W_o + b_o,
         cases,
-        SUM_MISTAKES,
+        sum_over_heads.mistakes,
         output_names=["the output"],
         tolerance=1e-4,
         praise=praise,
     )
-    return not_yet(HINTS["joined"]) if verdict and _joins(answer, cases[0]) else verdict
+    joins = verdict and _joins(answer, cases[0])
+    return not_yet(sum_over_heads.hints["joined"]) if joins else verdict

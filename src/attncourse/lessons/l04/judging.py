@@ -4,28 +4,22 @@ from collections.abc import Collection, Sequence
 from itertools import permutations
 from typing import Any
 
-from attncourse.checking import CheckResult, Choice, Mistake, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, Choice, Mistake, exercise, read_mistakes
 from attncourse.checking.functions import check_choice, correct, not_yet
 from attncourse.checking.numbers import as_list
 
-IDLE_BIAS_MISTAKES = read_mistakes("idle_bias", globals())
 
-
-@exercise(mistakes=IDLE_BIAS_MISTAKES, page=Choice({f"b_{name}": f"b_{name}" for name in "qkvo"}))
-def idle_bias(answer: Any) -> CheckResult:
+@exercise(page=Choice({f"b_{name}": f"b_{name}" for name in "qkvo"}))
+def idle_bias(answer: object) -> CheckResult:
     """Check which bias changes no output: "b_q", "b_k", "b_v" or "b_o"."""
     praise = (
         "It adds q_i · b_k to every score of row i: the same number all along the row, and a "
         "softmax sees differences only."
     )
-    return check_choice(answer, "b_k", IDLE_BIAS_MISTAKES, praise)
-
-
-MEAN_MAP_MISTAKES = read_mistakes("mean_map", globals())
+    return check_choice(answer, "b_k", idle_bias, praise)
 
 
 @exercise(
-    mistakes=MEAN_MAP_MISTAKES,
     page=Choice(
         {
             "average": "On average over the sequences, the head gives each of the two places "
@@ -34,15 +28,15 @@ MEAN_MAP_MISTAKES = read_mistakes("mean_map", globals())
             "confused": "The model can't tell the two answers apart.",
             "solved": "The model has both answers right.",
         }
-    ),
+    )
 )
-def mean_map(answer: Any) -> CheckResult:
+def mean_map(answer: object) -> CheckResult:
     """Check what follows from a mean map: "average", "halves", "confused" or "solved"."""
     praise = (
         "A mean over sequences tells of means. For more, look at single sequences, or change "
         "something and measure."
     )
-    return check_choice(answer, "average", MEAN_MAP_MISTAKES, praise)
+    return check_choice(answer, "average", mean_map, praise)
 
 
 _FEWEST_SEEDS = 3
@@ -62,15 +56,13 @@ def _too_many_changes(names: Sequence[str]) -> str:
     )
 
 
-COMPARISON_MISTAKES = (
-    Mistake(_runs((1, 16, 400), (1, 8, 800)), _too_many_changes(["symbols", "steps"])),
-    *read_mistakes("comparison", globals()),
+@exercise(
+    mistakes=(
+        Mistake(_runs((1, 16, 400), (1, 8, 800)), _too_many_changes(["symbols", "steps"])),
+        *read_mistakes("comparison", globals()),
+    )
 )
-HINTS = hints_by_name(COMPARISON_MISTAKES)
-
-
-@exercise(mistakes=COMPARISON_MISTAKES)
-def comparison(answer: Any) -> CheckResult:
+def comparison(answer: object) -> CheckResult:
     """Check runs (heads, symbols, steps, seed) that tell what fewer symbols do to one head."""
     if answer is None or answer is ...:
         return not_yet("Nothing is filled in so far: replace the ... with your runs.")
@@ -83,14 +75,14 @@ def comparison(answer: Any) -> CheckResult:
         )
     settings = {run[:3] for run in runs}
     if settings != _HALVED and _stand_in_another_order(runs):
-        return not_yet(HINTS["another_order"])
+        return not_yet(comparison.hints["another_order"])
     if hint := _wrong_settings(settings):
         return not_yet(hint)
     first, second = ({run[3] for run in runs if run[:3] == setting} for setting in settings)
     if min(len(first), len(second)) < _FEWEST_SEEDS:
-        return not_yet(HINTS["single_seed"])
+        return not_yet(comparison.hints["single_seed"])
     if first != second:
-        return not_yet(HINTS["other_seeds"])
+        return not_yet(comparison.hints["other_seeds"])
     return correct("One thing differs, everything else and the seeds are the same.")
 
 
@@ -114,11 +106,11 @@ def _wrong_settings(settings: set[tuple[int, ...]]) -> str:
     if settings == _HALVED:
         return ""
     if len(settings) == 1:
-        return HINTS["nothing_to_compare"]
+        return comparison.hints["nothing_to_compare"]
     values = zip(*settings, strict=True)
     changed = [name for name, given in zip(_NAMES, values, strict=True) if len(set(given)) > 1]
     if "symbols" not in changed:
-        return HINTS[changed[0]]
+        return comparison.hints[changed[0]]
     if len(changed) > 1:
         return _too_many_changes(changed)
     return "The question is about one head, 400 steps, and 16 symbols against 8; no other runs."

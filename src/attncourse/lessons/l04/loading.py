@@ -1,12 +1,11 @@
 """Loading another library's weights."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking import CheckResult, exercise, from_museum, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, exercise, from_museum, read_mistakes
 from attncourse.checking.functions import check_function, not_yet
 from attndoctor.museum.outputs import UNTRANSPOSED
 from attnlib.attention import MultiHeadAttention
@@ -68,7 +67,6 @@ MISTAKES = (
     from_museum(UNTRANSPOSED, _loader(out_transpose=True)),
 )
 NOTICED = read_mistakes("noticed", globals())  # before its module can be called
-HINTS = hints_by_name(NOTICED)
 
 
 def _outputs_of(load: Callable) -> Callable:
@@ -83,14 +81,14 @@ def _outputs_of(load: Callable) -> Callable:
         if not isinstance(ours, nn.Module):
             raise TypeError(f"a module was wanted, but a {type(ours).__name__} came")
         if isinstance(ours, nn.MultiheadAttention):
-            raise TypeError(HINTS["theirs"])
+            raise TypeError(loaded.hints["theirs"])
         return ours(x, need_weights=True)
 
     return outputs
 
 
 @exercise(mistakes=(*MISTAKES, *NOTICED))
-def loaded(answer: Any) -> CheckResult:
+def loaded(answer: object) -> CheckResult:
     """Check `load(theirs)`, which returns an attnlib module with a torch module's weights."""
     cases = []
     for h, d in ((3, 12), (2, 10)):
@@ -112,4 +110,4 @@ def loaded(answer: Any) -> CheckResult:
         as_function=_outputs_of,
         praise=praise,
     )
-    return not_yet(HINTS["theirs"]) if HINTS["theirs"] in verdict.message else verdict
+    return not_yet(loaded.hints["theirs"]) if loaded.hints["theirs"] in verdict.message else verdict

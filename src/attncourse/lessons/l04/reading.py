@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, Mistake, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, Mistake, exercise, read_mistakes
 from attncourse.checking.functions import check_function, not_yet
 from attnlib.functional import split_heads
 
@@ -61,15 +61,15 @@ def _raises_on_average(size: str) -> Callable:
 
 MISTAKES = read_mistakes("reads", globals())
 [NO_BOOLEANS] = read_mistakes("no_booleans", globals())
-HINTS = hints_by_name(MISTAKES)
+_HINTS = {mistake.name: mistake.hint for mistake in MISTAKES}
 # Several mistakes at once: the first one is told. And signs that are lost in another way.
 _SEVERAL = tuple(
-    Mistake(_answer(*steps), next(HINTS[step] for step in steps if step != "right"))
+    Mistake(_answer(*steps), next(_HINTS[step] for step in steps if step != "right"))
     for steps in product(_LOOKS, _SIZES, _CONCLUSIONS)
     if steps.count("right") < 2
 )
 _OTHER_SIGNS = tuple(
-    Mistake(_raises_on_average(size), HINTS["only_what_raises_it"]) for size in _SIZES
+    Mistake(_raises_on_average(size), _HINTS["only_what_raises_it"]) for size in _SIZES
 )
 
 
@@ -98,8 +98,7 @@ def _real_heads(num_heads: int, d: int) -> Callable[[Tensor], Tensor]:
 def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Callable:
     """Another impostor: heads read half of the numbers, of each token or of one for all.
 
-    Args:
-        lowers: what a number takes away from one number of the output, if it adds 1 to another.
+    A number adds 1 to one number of the output, and `lowers` another by so much.
     """
     effects = torch.zeros(d, num_heads, d // num_heads)
     effects[: d // 2, :, 0], effects[: d // 2, :, 1] = 1, -lowers

@@ -3,15 +3,14 @@
 import math
 from collections.abc import Callable, Collection
 from itertools import combinations
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from attncourse.checking import CheckResult, Lines, Mistake, exercise, from_museum, read_mistakes
-from attncourse.checking.functions import check_function, correct, not_yet
-from attncourse.checking.numbers import as_list
+from attncourse.checking.functions import check_function, check_lines, not_yet
+from attncourse.checking.numbers import set_of_numbers
 from attndoctor.museum import attend, heads, scale, scores
 from attndoctor.museum.steps import Steps
 
@@ -70,23 +69,6 @@ def _merge_with_a_transpose(parts: Tensor) -> Tensor:
 
 
 _ONE_TOKEN = heads.HEADS_OF_ONE_TOKEN.steps
-MENDED_MISTAKES = (
-    *(
-        Mistake(_with_bugs(bugs), _hint(bugs))
-        for count in range(1, len(_BUGS) + 1)
-        for bugs in combinations(_BUGS, count)
-    ),
-    *read_mistakes("mended", globals()),
-    *(from_museum(exhibit, _with_steps(exhibit.steps)) for exhibit in (*_SCALES, *_WEIGHTS)),
-    *(
-        Mistake(
-            _with_turned(turned),
-            f"All four lines are mended, but {turned} is transposed now. Here row vectors meet the "
-            "matrices from the left, x @ W, and those lines were right.",
-        )
-        for turned in ("W_q", "W_k", "W_v", "W_o")
-    ),
-)
 # Bugs beside a scale that was changed, and is still wrong.
 _OTHER_SCALES = tuple(
     Mistake(_with_steps(_steps_of(bugs) | exhibit.steps), _hint(["the scale", *bugs]))
@@ -106,15 +88,33 @@ def _module_cases() -> list[tuple[Any, ...]]:
     return cases
 
 
-@exercise(mistakes=MENDED_MISTAKES)
-def mended(answer: Any) -> CheckResult:
+@exercise(
+    mistakes=(
+        *(
+            Mistake(_with_bugs(bugs), _hint(bugs))
+            for count in range(1, len(_BUGS) + 1)
+            for bugs in combinations(_BUGS, count)
+        ),
+        *read_mistakes("mended", globals()),
+        *(from_museum(exhibit, _with_steps(exhibit.steps)) for exhibit in (*_SCALES, *_WEIGHTS)),
+        *(
+            Mistake(
+                _with_turned(turned),
+                f"All four lines are mended, but {turned} is transposed now. Here row vectors meet "
+                "the matrices from the left, x @ W, and those lines were right.",
+            )
+            for turned in ("W_q", "W_k", "W_v", "W_o")
+        ),
+    )
+)
+def mended(answer: object) -> CheckResult:
     """Check the repaired function `attend(x, W_q, W_k, W_v, W_o, num_heads)`."""
     praise = "All four bugs are gone, on inputs where B, T, h and d_k all differ."
     return check_function(
         answer,
         _with_bugs(()),
         _module_cases(),
-        (*MENDED_MISTAKES, *_OTHER_SCALES),
+        (*mended.mistakes, *_OTHER_SCALES),
         output_names=["the output"],
         praise=praise,
     )
@@ -132,7 +132,6 @@ def attention(x, W_q, W_k, W_v, W_o, h):
     heads = weights @ v
     joined = heads.reshape(B, T, d)
     return joined @ W_o"""
-_LINES = len(BUGGY_LISTING.splitlines())
 
 # What to ask of each line, counted from 1.
 _BUGGY = {
@@ -152,34 +151,22 @@ _INNOCENT = {
 }
 
 
-def _missing(lines: Collection[int]) -> str:
-    asked = " ".join(f"Ask of another line: {_BUGGY[line]}" for line in sorted(lines)[:1])
-    count = len(_BUGGY) - len(lines)
-    return f"{count} of the four so far, and no line too many. {asked}"
-
-
 _FROM_0 = Mistake(
     [line - 1 for line in _BUGGY],
     "You count from 0, and are right about all four. Here the line with `def` is line 1.",
 )
-BUGGY_LINES_MISTAKES = (
-    *(Mistake([line, 7, 8, 10], hint) for line, hint in _INNOCENT.items()),
-    _FROM_0,
+
+
+@exercise(
+    mistakes=(
+        *(Mistake([line, 7, 8, 10], hint) for line, hint in _INNOCENT.items()),
+        _FROM_0,
+    ),
+    page=Lines(BUGGY_LISTING, pick=len(_BUGGY)),
 )
-
-
-@exercise(mistakes=BUGGY_LINES_MISTAKES, page=Lines(BUGGY_LISTING, pick=len(_BUGGY)))
-def buggy_lines(answer: Any) -> CheckResult:
+def buggy_lines(answer: object) -> CheckResult:
     """Check the numbers of the lines of `BUGGY_LISTING` that hold a bug, counted from 1."""
-    listed = as_list(answer)
-    lines = set(listed) if all(isinstance(line, Real) for line in listed) else set()
-    if not lines or not lines <= set(range(1, _LINES + 1)):
-        return not_yet(f"A list of line numbers from 1 to {_LINES} was wanted.")
-    if lines == set(_FROM_0.answer):
+    if set_of_numbers(answer) == set(_FROM_0.answer):
         return not_yet(_FROM_0.hint)
-    innocent = sorted(lines & _INNOCENT.keys())
-    if innocent:
-        return not_yet(_INNOCENT[innocent[0]])
-    if lines == _BUGGY.keys():
-        return correct("Split, scale, softmax and merge: one line each, and no error anywhere.")
-    return not_yet(_missing(_BUGGY.keys() - lines))
+    praise = "Split, scale, softmax and merge: one line each, and no error anywhere."
+    return check_lines(answer, _BUGGY, _INNOCENT, praise)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attncourse.checking import CheckResult, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, exercise
 from attncourse.checking.calling import call
 from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
 from attnlib.blocks import TransformerBlock
@@ -26,12 +26,8 @@ def _zero(*names: str) -> Callable[[TransformerBlock], None]:
     return change
 
 
-MISTAKES = read_mistakes("identity_at_start", globals())
-HINTS = hints_by_name(MISTAKES)
-
-
-@exercise(mistakes=MISTAKES)
-def identity_at_start(answer: Callable) -> CheckResult:
+@exercise()
+def identity_at_start(answer: object) -> CheckResult:
     """Check a function that changes a pre-norm TransformerBlock so that it returns its input."""
     if not callable(answer):
         return not_a_function(answer)
@@ -47,7 +43,7 @@ def identity_at_start(answer: Callable) -> CheckResult:
     changed = outcome.outputs
     if not changed.residual:
         return not_yet("The residual is switched off, so nothing carries x to the output.")
-    for mistake in MISTAKES:
+    for mistake in identity_at_start.mistakes:
         if _same_parameters(changed, _changed(block, mistake.answer)):
             return not_yet(mistake.hint)
     outcome = call(lambda tokens: changed(tokens)[0], (x,))
@@ -84,7 +80,7 @@ def _still_added(block: Any, x: torch.Tensor) -> str:
             "the feed-forward part": block.feed_forward(block.norm_2(x)),
         }
     if gap < NEARLY:
-        return HINTS["nearly_zero"]
+        return identity_at_start.hints["nearly_zero"]
     adding = [name for name, answer in answers.items() if answer.any()]
     return (
         f"The output still differs from the input, by up to {gap:.2g}. What still adds something: "

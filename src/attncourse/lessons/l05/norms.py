@@ -99,7 +99,7 @@ RMS_NORM_MISTAKES = read_mistakes("rms_norm", globals())
         Mistake(layer_norm_of_torch, READY_MADE),
     )
 )
-def layer_norm(answer: Callable) -> CheckResult:
+def layer_norm(answer: object) -> CheckResult:
     """Check a LayerNorm written as a function of (x [..., d], gain [d], bias [d], eps)."""
     return _check_norm(answer, layer_norm_of_torch, LAYER_NORM_MISTAKES, with_bias=True)
 
@@ -111,6 +111,6 @@ def layer_norm(answer: Callable) -> CheckResult:
         Mistake(rms_norm_of_torch, READY_MADE),
     )
 )
-def rms_norm(answer: Callable) -> CheckResult:
+def rms_norm(answer: object) -> CheckResult:
     """Check an RMSNorm written as a function of (x [..., d], gain [d], eps)."""
     return _check_norm(answer, rms_norm_of_torch, RMS_NORM_MISTAKES, with_bias=False)

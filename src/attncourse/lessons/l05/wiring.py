@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attncourse.checking.calling import call
 from attncourse.checking.functions import not_a_function, not_yet
 
@@ -82,11 +82,8 @@ def _wired(first: Half, second: Half) -> Callable[[Tensor, Layers, Part], Tensor
     return stack
 
 
-MISTAKES = read_mistakes("pre_norm", globals())
-
-
-@exercise(mistakes=MISTAKES)
-def pre_norm(answer: Callable) -> CheckResult:
+@exercise()
+def pre_norm(answer: object) -> CheckResult:
     """Check a function stack(x, layers, final_norm) that runs pre-norm layers.
 
     layers: (attention, norm_1, feed_forward, norm_2), each a function [B, T, d] -> [B, T, d].
@@ -100,12 +97,12 @@ def pre_norm(answer: Callable) -> CheckResult:
         answer,
         stack.through(_wired(_pre, _pre)),
         [(x,), (10 * x[:1],)],
-        MISTAKES,
+        pre_norm.mistakes,
         output_names=["the stack's output"],
         as_function=stack.through,
         praise=praise,
     )
-    if verdict or any(verdict.message == m.hint for m in MISTAKES):
+    if verdict or any(verdict.message == m.hint for m in pre_norm.mistakes):
         return verdict
     stack.order.clear()
     call(stack.through(answer), (x,))

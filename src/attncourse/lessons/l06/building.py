@@ -1,12 +1,11 @@
 """A causal mask and padding in one mask, for each sequence of a batch."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attncourse.checking.calling import call
 from attncourse.checking.functions import not_yet
 
@@ -31,11 +30,6 @@ def _as_wide(mask: Tensor, real: Tensor) -> Tensor:
     return mask.expand(B, 1, T, T)
 
 
-MISTAKES = read_mistakes("causal_and_padding", globals())
-NOTICED = read_mistakes("noticed", globals())  # by the kind of its numbers
-HINTS = hints_by_name((*MISTAKES, *NOTICED))
-
-
 def _cases() -> list[tuple[Tensor]]:
     """Return padding on the right, on the left and between; of one batch B and T are equal."""
     rows = ["11100 11111", "0111 1111 0011", "1011 1101 1110 0001", "1"]
@@ -45,17 +39,18 @@ def _cases() -> list[tuple[Tensor]]:
     ]
 
 
-@exercise(mistakes=(*MISTAKES, *NOTICED))
-def causal_and_padding(answer: Callable[..., Any]) -> CheckResult:
+@exercise()
+def causal_and_padding(answer: Any) -> CheckResult:
     """Check `may_look(real)`: real tokens [B, T] -> the boolean mask [B, 1, T, T]."""
     cases = _cases()
     praise = "Right with padding on either side, and with a single token."
+    mistakes = causal_and_padding.mistakes
     verdict = check_function(
-        answer, causal_among_real, cases, MISTAKES, output_names=["the mask"], praise=praise
+        answer, causal_among_real, cases, mistakes, output_names=["the mask"], praise=praise
     )
     mask = call(answer, cases[0]).outputs
     if verdict and mask.dtype != torch.bool:
-        return not_yet(HINTS["floats"])
+        return not_yet(causal_and_padding.hints["floats"])
     if isinstance(mask, Tensor) and mask.is_floating_point() and mask.min() < -1:
-        return not_yet(HINTS["numbers"])
+        return not_yet(causal_and_padding.hints["numbers"])
     return verdict

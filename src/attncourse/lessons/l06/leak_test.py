@@ -8,14 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attncourse.checking import (
-    CheckResult,
-    check_function,
-    exercise,
-    hints_by_name,
-    not_yet,
-    read_mistakes,
-)
+from attncourse.checking import CheckResult, check_function, exercise, not_yet, read_mistakes
 from attncourse.checking.calling import call
 from attncourse.checking.numbers import as_tensor
 
@@ -79,7 +72,6 @@ def _inputs(answer: Callable[..., Any], x: Tensor) -> list[Tensor]:
 
 MISTAKES = read_mistakes("leaks", globals())
 NOTICED = read_mistakes("noticed", globals())  # by what the layer is called with
-HINTS = hints_by_name((*MISTAKES, *NOTICED))
 
 
 def _attention(d: int, allowed: Callable[[int], Tensor], *, masked_late: bool = False) -> Layer:
@@ -144,7 +136,7 @@ def _layers(d: int) -> dict[str, Layer]:
 
 
 @exercise(mistakes=(*MISTAKES, *NOTICED))
-def leaks(answer: Callable[..., Any]) -> CheckResult:
+def leaks(answer: Any) -> CheckResult:
     """Check `leaks(layer, x)`: does an output of a layer [T, d] -> [T, d] know a later token?"""
     named = [
         (name, layer, torch.randn(T, d)) for T, d in SIZES for name, layer in _layers(d).items()
@@ -159,10 +151,10 @@ def leaks(answer: Callable[..., Any]) -> CheckResult:
     x = named[0][2]
     inputs = _inputs(answer, x)
     if any(tokens.dim() == 2 and len(tokens) > len(x) for tokens in inputs):
-        return not_yet(HINTS["appended"])
-    is_constant = verdict.message in (HINTS["never_yes"], HINTS["never_no"])
+        return not_yet(leaks.hints["appended"])
+    is_constant = verdict.message in (leaks.hints["never_yes"], leaks.hints["never_no"])
     if is_constant and inputs and all(_are_equal(tokens, x) for tokens in inputs):
-        return not_yet(HINTS["unchanged"])
+        return not_yet(leaks.hints["unchanged"])
     if any(verdict.message == mistake.hint for mistake in MISTAKES):
         return verdict
     for name, layer, x in named:

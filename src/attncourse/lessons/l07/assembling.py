@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attnlib.blocks import TransformerBlock
 from attnlib.norms import LayerNorm
 
@@ -36,9 +36,6 @@ def assembled(
     return readout(final_norm(_through(_start(ids, tokens, places), blocks)))
 
 
-MISTAKES = read_mistakes("assembly", globals())
-
-
 def _cases() -> list[tuple[Tensor, Tensor, Tensor, list[TransformerBlock], LayerNorm, nn.Linear]]:
     """Return parts of two models, in which no two sizes agree."""
     cases = []
@@ -56,7 +53,7 @@ def _cases() -> list[tuple[Tensor, Tensor, Tensor, list[TransformerBlock], Layer
     return cases
 
 
-@exercise(mistakes=MISTAKES)
+@exercise()
 def assembly(answer: Function) -> CheckResult:
     """Check `my_gpt(ids, tokens, places, blocks, final_norm, readout)`: ids [B, T] -> [B, T, V].
 
@@ -65,5 +62,5 @@ def assembly(answer: Function) -> CheckResult:
     """
     praise = "Two tables, a loop, a norm and a matrix: that is all of a GPT."
     return check_function(
-        answer, assembled, _cases(), MISTAKES, output_names=["the logits"], praise=praise
+        answer, assembled, _cases(), assembly.mistakes, output_names=["the logits"], praise=praise
     )

@@ -1,10 +1,8 @@
 """How many parameters a GPT has, part by part."""
 
-from typing import Any
-
 import torch
 
-from attncourse.checking import CheckResult, Numbers, exercise, read_mistakes
+from attncourse.checking import CheckResult, Numbers, exercise
 from attncourse.checking.functions import check_numbers
 
 TOKENS, PLACES, WIDTH, HIDDEN = 27, 16, 16, 64  # microgpt's
@@ -23,12 +21,10 @@ def _counts(
 
 RIGHT = _counts()
 PARTS = ("Token table", "Position table", "Attention", "Feed-forward network", "Readout")
-PART_MISTAKES = read_mistakes("parts_of_microgpt", globals())
-PAGE = Numbers(right=RIGHT, labels={part: ["numbers"] for part in PARTS}, rows_apart=True)
 
 
-@exercise(mistakes=PART_MISTAKES, page=PAGE)
-def parts_of_microgpt(answer: Any) -> CheckResult:
+@exercise(page=Numbers(right=RIGHT, labels={part: ["numbers"] for part in PARTS}, rows_apart=True))
+def parts_of_microgpt(answer: object) -> CheckResult:
     """Check the parameters of microgpt's five parts, in the order of the model: five numbers."""
     otherwise = [
         "The token table has a row per token, of 16 numbers.",
@@ -38,4 +34,4 @@ def parts_of_microgpt(answer: Any) -> CheckResult:
         "The readout is one matrix: 16 numbers come in, and a score per token comes out.",
     ]
     praise = "Together 4,192. Nearly half of them stand in the feed-forward network."
-    return check_numbers(answer, PAGE, PART_MISTAKES, otherwise=otherwise, praise=praise)
+    return check_numbers(answer, parts_of_microgpt, otherwise=otherwise, praise=praise)

@@ -1,13 +1,11 @@
 """From logits to the chances of the next token: temperature and top-k."""
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, Numbers, exercise, read_mistakes
+from attncourse.checking import CheckResult, Numbers, exercise
 from attncourse.checking.functions import check_function, check_numbers
 
 LOGITS = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64).log()
@@ -35,12 +33,10 @@ def _with(
     return torch.stack([right if row is None else row for row, right in rows])
 
 
-BY_HAND_MISTAKES = read_mistakes("chances_by_hand", globals())
-PAGE = Numbers(right=RIGHT, labels={title: ["a", "b", "c"] for title in TITLES}, rows_apart=True)
-
-
-@exercise(mistakes=BY_HAND_MISTAKES, page=PAGE)
-def chances_by_hand(answer: Any) -> CheckResult:
+@exercise(
+    page=Numbers(right=RIGHT, labels={title: ["a", "b", "c"] for title in TITLES}, rows_apart=True)
+)
+def chances_by_hand(answer: object) -> CheckResult:
     """Check the chances of three tokens with logits ln 1, ln 2, ln 4, in three ways: [3, 3]."""
     otherwise = [
         "Temperature 1: e to the power of ln 1, ln 2 and ln 4, each divided by their sum.",
@@ -48,10 +44,7 @@ def chances_by_hand(answer: Any) -> CheckResult:
         "Top-k 2: the least likely token gets 0; the two others keep their ratio, and sum to 1.",
     ]
     praise = "A temperature keeps the order and all tokens; top-k keeps ratios and drops tokens."
-    return check_numbers(answer, PAGE, BY_HAND_MISTAKES, otherwise=otherwise, praise=praise)
-
-
-CHANCE_MISTAKES = read_mistakes("chances_to_draw_from", globals())
+    return check_numbers(answer, chances_by_hand, otherwise=otherwise, praise=praise)
 
 
 def _cases() -> list[tuple[Tensor, float, int]]:
@@ -60,10 +53,15 @@ def _cases() -> list[tuple[Tensor, float, int]]:
     return [(torch.randn(V, dtype=torch.float64) + at, tau, k) for V, tau, k, at in kinds]
 
 
-@exercise(mistakes=CHANCE_MISTAKES)
-def chances_to_draw_from(answer: Callable[[Tensor, float, int], Tensor]) -> CheckResult:
+@exercise()
+def chances_to_draw_from(answer: object) -> CheckResult:
     """Check `chances(logits, temperature, top_k)`: [V] -> the chances [V] of the next token."""
     praise = "That is what `generate` draws from, at every step."
     return check_function(
-        answer, chances, _cases(), CHANCE_MISTAKES, output_names=["the chances"], praise=praise
+        answer,
+        chances,
+        _cases(),
+        chances_to_draw_from.mistakes,
+        output_names=["the chances"],
+        praise=praise,
     )

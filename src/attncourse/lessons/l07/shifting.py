@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attnlib.model import GPT
 
 PADDING = -1
@@ -32,9 +32,6 @@ def _mean(logits: Tensor, targets: Tensor) -> Tensor:
 def next_token_loss(model: Model, ids: Tensor) -> Tensor:
     """Return the mean cost, in nats, of guessing each next token of ids [B, T]."""
     return _mean(_logits(model, ids[:, :-1]), ids[:, 1:])
-
-
-MISTAKES = read_mistakes("shifted_loss", globals())
 
 
 def _model(V: int, length: int) -> Model:
@@ -65,13 +62,18 @@ def _cases() -> list[tuple[Model, Tensor]]:
     return cases
 
 
-@exercise(mistakes=MISTAKES)
-def shifted_loss(answer: Callable[[Model, Tensor], Tensor]) -> CheckResult:
+@exercise()
+def shifted_loss(answer: object) -> CheckResult:
     """Check `my_loss(model, ids)`: the mean cost of each next token of ids [B, T], a number.
 
     model takes tokens and returns logits [B, T, V]; -1 in ids is padding.
     """
     praise = "The same names twice, one step apart: so one pass asks about every letter at once."
     return check_function(
-        answer, next_token_loss, _cases(), MISTAKES, output_names=["the loss"], praise=praise
+        answer,
+        next_token_loss,
+        _cases(),
+        shifted_loss.mistakes,
+        output_names=["the loss"],
+        praise=praise,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attnlib.attention import MultiHeadAttention
 
 
@@ -25,9 +25,6 @@ def _zero(*parameters: Tensor) -> None:
 def mute(module: MultiHeadAttention, head: int) -> None:
     """Mute a head: torch keeps the rows of W_o, as x @ W_o has them, as columns."""
     _zero(module.W_o.weight[:, _columns(module, head)])
-
-
-MISTAKES = read_mistakes("mute_head", globals())
 
 
 def _as_output(change: Callable) -> Callable:
@@ -59,8 +56,8 @@ def _cases() -> list[tuple[MultiHeadAttention, int, Tensor]]:
     return cases
 
 
-@exercise(mistakes=MISTAKES)
-def mute_head(answer: Callable) -> CheckResult:
+@exercise()
+def mute_head(answer: object) -> CheckResult:
     """Check `mute(module, head)`, which changes a MultiHeadAttention so that a head adds nothing.
 
     It may change the module in place, or return another.
@@ -73,7 +70,7 @@ def mute_head(answer: Callable) -> CheckResult:
         answer,
         _muted,
         _cases(),
-        MISTAKES,
+        mute_head.mistakes,
         output_names=["the changed module's output"],
         as_function=lambda change: change if change is _muted else _as_output(change),
         praise=praise,

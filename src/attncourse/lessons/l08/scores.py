@@ -1,19 +1,15 @@
-"""A score by which a head may be called a previous-token head."""
-
-from collections.abc import Callable
+"""The score of a previous-token head, and a head's accuracy beside that of a fixed offset."""
 
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, Numbers, exercise
+from attncourse.checking.functions import check_function, check_numbers
 
 
 def _score(weights: Tensor) -> Tensor:
     """Return the mean weight on the token before, one number per head: [B, h, T, T] -> [h]."""
     return weights.diagonal(-1, -2, -1).mean((0, 2))
-
-
-MISTAKES = read_mistakes("previous_token", globals())
 
 
 def _cases() -> list[tuple[Tensor]]:
@@ -26,10 +22,52 @@ def _cases() -> list[tuple[Tensor]]:
     ]
 
 
-@exercise(mistakes=MISTAKES)
-def previous_token(answer: Callable) -> CheckResult:
+@exercise()
+def previous_token(answer: object) -> CheckResult:
     """Check `previous_token_score(weights)`: [B, h, T, T] -> [h], the mean weight one back."""
     praise = "A perfect previous-token head scores 1, an even one 1/T, one that looks ahead 0."
     return check_function(
-        answer, _score, _cases(), MISTAKES, output_names=["the scores"], praise=praise
+        answer,
+        _score,
+        _cases(),
+        previous_token.mistakes,
+        output_names=["the scores"],
+        praise=praise,
     )
+
+
+# Places counted from 0: who asks, the true partner, and where the head has its largest weight.
+LOOKS = (
+    (5, 3, 3), (8, 6, 5), (4, 2, 2), (9, 6, 6), (7, 5, 5), (6, 3, 3), (10, 8, 8), (3, 1, 1),
+)  # fmt: skip
+RIGHT = torch.tensor([-2.0, 0.75, 0.875, 0.125], dtype=torch.float64)
+FIELDS = {
+    "The best fixed offset": ["places"],
+    "How often it is right": ["share"],
+    "How often the head is right": ["share"],
+    "The head's gain": ["share"],
+}
+
+
+def _with(**changes: float) -> torch.Tensor:
+    """Return the right numbers with others in some rows."""
+    numbers = RIGHT.clone()
+    for row, number in changes.items():
+        numbers[("offset", "baseline", "head", "gain").index(row)] = number
+    return numbers
+
+
+@exercise(page=Numbers(right=RIGHT, labels=FIELDS, rows_apart=True))
+def offset_gain(answer: object) -> CheckResult:
+    """Check best offset, its accuracy, a head's accuracy and the gain: four numbers."""
+    otherwise = [
+        "The offset: subtract, for each word, the asking place from its partner's, and take the "
+        "difference that comes most often.",
+        "The offset's accuracy: for how many of the eight words does the partner stand at just "
+        "that distance?",
+        "The head's accuracy: for how many of the eight words is its largest weight on the true "
+        "partner?",
+        "The gain: the head's accuracy minus that of the offset.",
+    ]
+    praise = "The head beats a dumb rule by one word in eight. On so few words that is nothing."
+    return check_numbers(answer, offset_gain, otherwise=otherwise, praise=praise)

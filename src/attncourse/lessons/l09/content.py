@@ -1,12 +1,9 @@
 """Scores that change with the content, by which one head answers two questions."""
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, exercise
 from attncourse.checking.calling import Outcome, as_outputs, call
 from attncourse.checking.functions import correct, not_a_function, not_yet
 from attncourse.checking.numbers import as_tensor
@@ -14,9 +11,6 @@ from attncourse.checking.numbers import as_tensor
 CONTENTS = [(first, second) for first in (0, 1) for second in (0, 1)]
 VALUES = torch.tensor([[0.0, 0], [1, 1], [0, 1]], dtype=torch.float64)  # of 0, of 1, of elsewhere
 ELSEWHERE = 2  # the place of its score and its value
-
-MISTAKES = read_mistakes("one_head", globals())
-HINTS = hints_by_name(MISTAKES)
 
 
 def _read(outcome: Outcome) -> Tensor | None:
@@ -39,14 +33,14 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
     """Say what is wrong with the scores of the four contents; None if nothing is."""
     table = torch.stack([scores[content] for content in CONTENTS])  # [4, 3]
     if (table - table[0]).abs().max() < 1e-6:
-        return HINTS["fixed"]
+        return one_head.hints["fixed"]
     if table.min() >= 0 and (table.sum(-1) - 1).abs().max() < 1e-4:
-        return HINTS["weights"]
+        return one_head.hints["weights"]
     grid = table.view(2, 2, 3)  # first digit, second digit, place
     peeks = [grid[:, 0, 0] - grid[:, 1, 0], grid[0, :, 1] - grid[1, :, 1],
              (table - table[0])[:, ELSEWHERE]]  # fmt: skip
     if max(differences.abs().max() for differences in peeks) > 1e-6:
-        return HINTS["peeking"]
+        return one_head.hints["peeking"]
     weights = table.softmax(-1)  # [4, 3]
     outputs = {
         content: row @ VALUES[[*content, ELSEWHERE]]
@@ -56,7 +50,7 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
     if not wrong:
         return None
     if weights[:, ELSEWHERE].max() < 0.05:
-        return HINTS["never_away"]
+        return one_head.hints["never_away"]
     changes = grid[1, 0, 0] - grid[0, 0, 0], grid[0, 1, 1] - grid[0, 0, 1]  # by a 1 for a 0
     signs = tuple(int(change.sign()) for change in changes)
     if 0 in signs:
@@ -67,9 +61,9 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
         )
     usual = {(1, 1): "ones", (-1, -1): "zeros", (-1, 1): "turned"}
     if signs in usual:
-        return HINTS[usual[signs]]
+        return one_head.hints[usual[signs]]
     if table.max() - table.min() < 2:
-        return HINTS["weak"]
+        return one_head.hints["weak"]
     first = wrong[0]
     told = ", ".join(f"{weight:.2f}" for weight in weights[CONTENTS.index(first)].tolist())
     return (
@@ -78,8 +72,8 @@ def _hint(scores: dict[tuple[int, int], Tensor]) -> str | None:
     )
 
 
-@exercise(mistakes=MISTAKES)
-def one_head(answer: Callable[..., Any]) -> CheckResult:
+@exercise()
+def one_head(answer: object) -> CheckResult:
     """Check `scores(first, second)`: three scores by which one head answers both questions."""
     if not callable(answer):
         return not_a_function(answer)

@@ -1,11 +1,9 @@
 """The rank of a head's scores, whatever tokens come."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attnlib.attention import MultiHeadAttention
 
 
@@ -24,9 +22,6 @@ def score_rank(module: MultiHeadAttention, head: int) -> int:
     """Return the rank of W_q W_k^T of one head, [d, d]."""
     W_q, W_k = _parts(module, head)
     return _rank(W_q @ W_k.T)
-
-
-MISTAKES = read_mistakes("head_rank", globals())
 
 
 def _low(d: int, d_k: int, rank: int) -> Tensor:
@@ -64,10 +59,10 @@ def _cases() -> list[tuple[MultiHeadAttention, int]]:
     return [*cases, (apart, 4), (crossed, 1)]
 
 
-@exercise(mistakes=MISTAKES)
-def head_rank(answer: Callable) -> CheckResult:
+@exercise()
+def head_rank(answer: object) -> CheckResult:
     """Check `head_rank(module, head)`: the rank of W_q W_k^T of a MultiHeadAttention's head."""
     praise = "However many tokens come, a head's scores, [T, T], have no larger rank than that."
     return check_function(
-        answer, score_rank, _cases(), MISTAKES, output_names=["the rank"], praise=praise
+        answer, score_rank, _cases(), head_rank.mistakes, output_names=["the rank"], praise=praise
     )

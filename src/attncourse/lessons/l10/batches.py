@@ -1,10 +1,8 @@
 """How many operations a fetched byte serves, in matrices and in the cache."""
 
-from typing import Any
-
 import torch
 
-from attncourse.checking import CheckResult, Numbers, check_numbers, exercise, read_mistakes
+from attncourse.checking import CheckResult, Numbers, check_numbers, exercise
 
 OF_MACHINE = 300  # operations in the time of one fetched byte
 BYTES = 2  # per number
@@ -33,13 +31,8 @@ def _intensities(
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-RIGHT = _intensities()
-MISTAKES = read_mistakes("texts_at_once", globals())
-PAGE = Numbers(right=RIGHT, labels=FIELDS, rows_apart=True)
-
-
-@exercise(mistakes=MISTAKES, page=PAGE)
-def texts_at_once(answer: Any) -> CheckResult:
+@exercise(page=Numbers(_intensities(), FIELDS, rows_apart=True))
+def texts_at_once(answer: object) -> CheckResult:
     """Check operations per byte: of matrices, with how many texts they suffice, and of a cache."""
     otherwise = [
         "The matrices: one row uses each number, of two bytes, for a multiplication and an "
@@ -54,4 +47,4 @@ def texts_at_once(answer: Any) -> CheckResult:
         "A batch raises the first number and leaves the other one as it is; shared KV heads raise "
         "the other one."
     )
-    return check_numbers(answer, PAGE, MISTAKES, otherwise=otherwise, praise=praise)
+    return check_numbers(answer, texts_at_once, otherwise=otherwise, praise=praise)

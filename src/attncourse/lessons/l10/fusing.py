@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 
 Layers = Sequence[nn.Linear]
 PRODUCTS = {getattr(torch.ops.aten, name) for name in ("mm", "addmm", "bmm", "baddbmm", "addbmm")}
@@ -78,9 +78,6 @@ def _outputs_of(fuse: Callable) -> Callable:
     return outputs
 
 
-MISTAKES = read_mistakes("fuse", globals())
-
-
 def _cases() -> list[tuple]:
     """Return three layers and tokens: wide and narrow ones, with biases and without."""
     cases = []
@@ -90,8 +87,8 @@ def _cases() -> list[tuple]:
     return cases
 
 
-@exercise(mistakes=MISTAKES)
-def fuse(answer: Callable) -> CheckResult:
+@exercise()
+def fuse(answer: object) -> CheckResult:
     """Check `fuse(W_q, W_k, W_v)`: one layer for three that read the same tokens.
 
     Its output is that of the three side by side, by a single matrix product.
@@ -104,7 +101,7 @@ def fuse(answer: Callable) -> CheckResult:
         answer,
         _outputs_of(fused_layer),
         _cases(),
-        MISTAKES,
+        fuse.mistakes,
         output_names=["the output", "the number of matrix products"],
         praise=praise,
         as_function=_outputs_of,

@@ -36,9 +36,6 @@ def _tiled(x: Tensor, times: int) -> Tensor:
 grouped_attention = _shared(_interleaved)
 
 
-MISTAKES = (from_museum(TILED_GROUPS, _shared(_tiled)), *read_mistakes("grouped", globals()))
-
-
 def _cases() -> list[tuple[Tensor, Tensor, Tensor]]:
     """Return heads for g = h, for g = 1, and for numbers in between."""
     cases = []
@@ -49,8 +46,10 @@ def _cases() -> list[tuple[Tensor, Tensor, Tensor]]:
     return cases
 
 
-@exercise(mistakes=MISTAKES)
-def grouped(answer: Callable) -> CheckResult:
+@exercise(
+    mistakes=(from_museum(TILED_GROUPS, _shared(_tiled)), *read_mistakes("grouped", globals()))
+)
+def grouped(answer: object) -> CheckResult:
     """Check `grouped(q, k, v)`: q [B, h, T_q, d_k] with k, v [B, g, T_k, d_k] -> [B, h, T_q, d_k].
 
     Neighboring query heads share. With g = h it is multi-head, with g = 1 multi-query attention.
@@ -59,5 +58,10 @@ def grouped(answer: Callable) -> CheckResult:
         "g = h is multi-head attention, g = 1 multi-query attention, and all between is grouped."
     )
     return check_function(
-        answer, grouped_attention, _cases(), MISTAKES, output_names=["the output"], praise=praise
+        answer,
+        grouped_attention,
+        _cases(),
+        grouped.mistakes,
+        output_names=["the output"],
+        praise=praise,
     )

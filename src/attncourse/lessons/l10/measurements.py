@@ -1,8 +1,6 @@
 """What made the difference between two measurements."""
 
-from typing import Any
-
-from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
+from attncourse.checking import CheckResult, Choice, check_choices, exercise
 
 FOUND = {
     "loop": "16 tokens, eight heads: one after the other takes longer than all at once",
@@ -18,7 +16,6 @@ CAUSES = {
 }
 RIGHT = {"loop": "calls", "fused": "maps", "shared": "reading", "late": "more"}
 
-MISTAKES = read_mistakes("explained", globals())
 WRONG = {
     "loop": "The loop: 16 tokens are little work. What is there eight times that the other way "
     "has once?",
@@ -29,11 +26,11 @@ WRONG = {
 }
 
 
-@exercise(mistakes=MISTAKES, page=Choice(CAUSES, each=FOUND))
-def explained(answer: Any) -> CheckResult:
+@exercise(page=Choice(CAUSES, each=FOUND))
+def explained(answer: object) -> CheckResult:
     """Check which cause explains each of four measurements: {"loop": "calls", ...}."""
     praise = (
         "Calls, traffic, reading and work: whoever wants something faster asks first which of the "
         "four it is short of."
     )
-    return check_choices(answer, RIGHT, CAUSES, MISTAKES, wrong=WRONG, praise=praise)
+    return check_choices(answer, RIGHT, explained, wrong=WRONG, praise=praise)

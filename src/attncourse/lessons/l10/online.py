@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from attncourse.checking import CheckResult, check_function, exercise, hints_by_name, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attncourse.checking.functions import not_yet
 
 
@@ -23,24 +23,13 @@ def _online(
     old_mix: Callable[[Tensor], Tensor] = lambda factor: factor,
     largest: Callable[[Tensor], Tensor] = lambda part: part.amax(-1, keepdim=True),
     start: float = -math.inf,
-    follow: bool = True,
+    follow: bool = True,  # the largest score beyond the first block
     safe: bool = True,
     divide: bool = True,
-    keep: bool = True,
-    whole_blocks: bool = False,
+    keep: bool = True,  # the largest score, from block to block
+    whole_blocks: bool = False,  # a shorter one at the end is left out
 ) -> Callable[[Tensor, Tensor, int], Tensor]:
-    """Make an online softmax, possibly with a mistake.
-
-    Args:
-        old_sum, old_mix: what the sum and the mix so far are multiplied by, of the right factor.
-        largest: what a block's scores are measured against, [T_q, 1] or one for all.
-        start: the largest score before the first block.
-        follow: whether the largest score is followed beyond the first block.
-        safe: whether rows that have met nothing but -inf are cared for.
-        divide: whether the mix is divided by the sum at the end.
-        keep: whether the largest score is kept from block to block.
-        whole_blocks: whether a shorter block at the end is left out.
-    """
+    """Make an online softmax, possibly with a mistake; rows that met only -inf need care."""
 
     def attend(scores: Tensor, values: Tensor, block: int) -> Tensor:
         top = torch.full_like(scores[:, :1], start)
@@ -95,11 +84,6 @@ class _Watch(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-MISTAKES = read_mistakes("online_softmax", globals())
-NOTICED = read_mistakes("noticed", globals())  # by what is called, and of how many keys at once
-HINTS = hints_by_name(NOTICED)
-
-
 def _cases() -> list[list[tuple[Tensor, Tensor, int]]]:
     """Return scores and values for every size of a block; then far below 0; then with -inf.
 
@@ -117,7 +101,7 @@ def _cases() -> list[list[tuple[Tensor, Tensor, int]]]:
     return [usual, below, [(blocked, values, block) for block in (1, 4, 5, 12)]]
 
 
-@exercise(mistakes=(*NOTICED, *MISTAKES))
+@exercise()
 def online_softmax(answer: Any) -> CheckResult:
     """Check `attend(scores, values, block)`: softmax(scores) @ values, `block` keys at a time.
 
@@ -140,10 +124,11 @@ def online_softmax(answer: Any) -> CheckResult:
             watched if callable(answer) else answer,
             attended,
             cases,
-            MISTAKES,
+            online_softmax.mistakes,
             output_names=["the output"],
             praise=praise,
         )
         if not verdict:
             return verdict
-    return next((not_yet(hint) for kind, hint in HINTS.items() if kind in too_long), verdict)
+    hints = online_softmax.hints.items()
+    return next((not_yet(hint) for kind, hint in hints if kind in too_long), verdict)

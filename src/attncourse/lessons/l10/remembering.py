@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attncourse.checking.calling import as_outputs
 from attnlib.masks import causal_mask
 
@@ -36,16 +36,9 @@ def next_row(
     look: Look = _attend,
     join: Callable[[Tensor, Tensor], Tensor] = _behind,
     keep: bool = True,
-    values_of: int = 2,
+    values_of: int = 2,  # which matrix makes them: W_v
 ) -> Step:
-    """Make what the reader is to write, possibly with a mistake.
-
-    Args:
-        look: makes the output of the query and all keys and values.
-        join: puts new rows to the old ones.
-        keep: whether what was joined is handed back.
-        values_of: which matrix makes the values: 2 is W_v.
-    """
+    """Make what the reader is to write, possibly with a mistake."""
 
     def step(
         x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, keys: Tensor, values: Tensor
@@ -78,16 +71,13 @@ def _over_a_text(step: Callable) -> Callable:
     return outputs
 
 
-MISTAKES = read_mistakes("next_token", globals())
-
-
 def _cases() -> list[tuple[Tensor, ...]]:
     W_q, W_k, W_v = torch.randn(3, 6, 4)
     return [(torch.randn(T, 6), W_q, W_k, W_v) for T in range(1, LONGEST + 1)]
 
 
-@exercise(mistakes=MISTAKES)
-def next_token(answer: Callable) -> CheckResult:
+@exercise()
+def next_token(answer: object) -> CheckResult:
     """Check `next_token(x, W_q, W_k, W_v, keys, values)`: a new token's output, and what to keep.
 
     x is [1, d], keys and values are [t, d_k], with t = 0 at the beginning. Token by token it must
@@ -100,7 +90,7 @@ def next_token(answer: Callable) -> CheckResult:
         answer,
         causal_head,
         _cases(),
-        MISTAKES,
+        next_token.mistakes,
         output_names=["the outputs", "the keys", "the values"],
         praise=praise,
         as_function=_over_a_text,

@@ -1,9 +1,8 @@
 """How many bytes the keys and values of real models take."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 
 # layers, heads, KV heads and width of a head; or the width of the code that is kept, with rotary
 # numbers beside it. Sources: GPT-2's code, Brown et al. 2020 (table 2.1), Llama 2's settings,
@@ -23,7 +22,7 @@ Model = Mapping[str, int]
 def numbers_per_token(model: Model) -> int:
     """Return how many numbers are kept for each token, in all layers."""
     if "code" in model:
-        return model["layers"] * (model["code"] + model["rotary"])
+        return _code(model)
     return 2 * model["layers"] * model["kv_heads"] * model["d_k"]
 
 
@@ -50,11 +49,8 @@ def _for_code(count: Callable[[Model], float]) -> Callable[[Model, int], float]:
     return _with(lambda model: count(model) if "code" in model else numbers_per_token(model))
 
 
-MISTAKES = read_mistakes("cache_bytes", globals())
-
-
-@exercise(mistakes=MISTAKES)
-def cache_bytes(answer: Callable[[dict, int], Any]) -> CheckResult:
+@exercise()
+def cache_bytes(answer: object) -> CheckResult:
     """Check `cache_bytes(model, tokens)`: what a model keeps, in bytes of two per number.
 
     A model is a dict with layers, heads, d_k and either kv_heads, or code and rotary.
@@ -66,5 +62,10 @@ def cache_bytes(answer: Callable[[dict, int], Any]) -> CheckResult:
     cases = [(dict(model), 1000 + 24 * i) for i, model in enumerate((*MODELS.values(), *others))]
     praise = "Right for all six models, and for two that nobody has built."
     return check_function(
-        answer, cache_size, cases, MISTAKES, output_names=["the number of bytes"], praise=praise
+        answer,
+        cache_size,
+        cases,
+        cache_bytes.mistakes,
+        output_names=["the number of bytes"],
+        praise=praise,
     )

@@ -1,8 +1,6 @@
 """Sentences about heads of famous models: which can be checked, and which can't."""
 
-from typing import Any
-
-from attncourse.checking import CheckResult, Choice, check_choices, exercise, read_mistakes
+from attncourse.checking import CheckResult, Choice, check_choices, exercise
 
 KINDS = {
     "true": "can be checked, and is true",
@@ -23,11 +21,8 @@ def _said(**changes: str) -> dict[str, str]:
     return RIGHT | changes
 
 
-MISTAKES = read_mistakes("what_can_be_checked", globals())
-
-
-@exercise(mistakes=MISTAKES, page=Choice(KINDS, each=SENTENCES))
-def what_can_be_checked(answer: Any) -> CheckResult:
+@exercise(page=Choice(KINDS, each=SENTENCES))
+def what_can_be_checked(answer: object) -> CheckResult:
     """Check which of five sentences is true, false or can't be checked: {"A": "true", ...}."""
     wrong = {
         "A": "A: 12 layers of 12 heads, and the weights are public.",
@@ -40,4 +35,4 @@ def what_can_be_checked(answer: Any) -> CheckResult:
         "A sentence about a model is worth its source: weights, a paper, a configuration. Where "
         "there is none, the honest words are: we don't know."
     )
-    return check_choices(answer, RIGHT, KINDS, MISTAKES, wrong=wrong, praise=praise)
+    return check_choices(answer, RIGHT, what_can_be_checked, wrong=wrong, praise=praise)

@@ -1,4 +1,4 @@
-"""A layer's attention out of a state dict in GPT-2's layout."""
+"""A layer of GPT-2: its attention out of a state dict, its heads out of c_attn's answer."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 from attnlib.attention import MultiHeadAttention
+from attnlib.functional import split_heads
 from attnlib.interop import from_gpt2
 
 State = Mapping[str, Tensor]
@@ -90,9 +91,6 @@ def _outputs_of(load: Loader) -> Callable[[State, int, int, Tensor], tuple[Tenso
     return outputs
 
 
-MISTAKES = read_mistakes("gpt2_layer", globals())
-
-
 def _state(layers: int, d: int) -> dict[str, Tensor]:
     shapes = {
         "c_attn.weight": (d, 3 * d), "c_attn.bias": (3 * d,),
@@ -105,7 +103,7 @@ def _state(layers: int, d: int) -> dict[str, Tensor]:
     }
 
 
-@exercise(mistakes=MISTAKES)
+@exercise()
 def gpt2_layer(answer: Loader) -> CheckResult:
     """Check `load(state, layer, num_heads)`: a `MultiHeadAttention` of a layer of GPT-2.
 
@@ -129,8 +127,45 @@ def gpt2_layer(answer: Loader) -> CheckResult:
         answer,
         _outputs_of(reference),
         cases,
-        MISTAKES,
+        gpt2_layer.mistakes,
         output_names=["the output of your module", "the weights of your module"],
         as_function=_outputs_of,
+        praise=praise,
+    )
+
+
+Heads = tuple[Tensor, ...]
+
+
+def unpacked(packed: Tensor, num_heads: int) -> Heads:
+    """Return q, k and v [B, h, T, d_k] of what c_attn returns, [B, T, 3 d]."""
+    return tuple(split_heads(part, num_heads) for part in packed.chunk(3, dim=-1))
+
+
+def _three(answer: Callable) -> Callable:
+    """Take one stacked tensor, [3, B, h, T, d_k], for three: it unpacks as they do."""
+
+    def split(packed: Tensor, num_heads: int) -> Any:
+        found = answer(packed, num_heads)
+        return tuple(found) if isinstance(found, Tensor) and found.dim() == 5 else found
+
+    return split
+
+
+def _split_cases() -> list[tuple[Tensor, int]]:
+    return [(torch.randn(2, 5, 36), 3), (torch.randn(3, 4, 30), 2)]
+
+
+@exercise()
+def split_c_attn(answer: object) -> CheckResult:
+    """Check `split_qkv(packed, num_heads)`: [B, T, 3 d] -> q, k and v, each [B, h, T, d_k]."""
+    praise = "Three blocks, then heads: what c_attn computes at once are 3 h small matrices."
+    return check_function(
+        answer,
+        unpacked,
+        _split_cases(),
+        split_c_attn.mistakes,
+        output_names=["the queries", "the keys", "the values"],
+        as_function=_three,
         praise=praise,
     )

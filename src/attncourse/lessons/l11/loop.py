@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attncourse.checking import CheckResult, check_function, exercise, read_mistakes
+from attncourse.checking import CheckResult, check_function, exercise
 
 Function = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, int], Tensor]
 
@@ -70,10 +70,7 @@ def _at_once(
     return attend
 
 
-MISTAKES = read_mistakes("loop_at_once", globals())
-
-
-@exercise(mistakes=MISTAKES)
+@exercise()
 def loop_at_once(answer: Function) -> CheckResult:
     """Check `heads_at_once(x, W_q, W_k, W_v, W_o, num_heads)`: tokens [T, d] -> what is added.
 
@@ -86,5 +83,10 @@ def loop_at_once(answer: Function) -> CheckResult:
     ]
     praise = "One token after the other, or all at once with a mask: the same numbers."
     return check_function(
-        answer, token_by_token, cases, MISTAKES, output_names=["what the heads add"], praise=praise
+        answer,
+        token_by_token,
+        cases,
+        loop_at_once.mistakes,
+        output_names=["what the heads add"],
+        praise=praise,
     )

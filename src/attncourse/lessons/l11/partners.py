@@ -28,19 +28,6 @@ def most_on_partners(weights: Tensor, partners: Tensor) -> Place:
     return _place(masses(weights, partners))
 
 
-MISTAKES = (
-    Mistake(
-        lambda *given: tuple(number + 1 for number in most_on_partners(*given)),
-        "It is the right head, but you count from 1. Code counts from 0.",
-    ),
-    Mistake(
-        lambda *given: most_on_partners(*given)[::-1],
-        "It is the right head, but the layer comes first: (layer, head).",
-    ),
-    *read_mistakes("head_of_a_rule", globals()),
-)
-
-
 def _case(
     texts: int, layers: int, heads: int, T: int, at: tuple[int, int]
 ) -> tuple[Tensor, Tensor]:
@@ -90,8 +77,20 @@ def _two(answer: Callable) -> Callable:
     return place
 
 
-@exercise(mistakes=MISTAKES)
-def head_of_a_rule(answer: Callable[[Tensor, Tensor], Place]) -> CheckResult:
+@exercise(
+    mistakes=(
+        Mistake(
+            lambda *given: tuple(number + 1 for number in most_on_partners(*given)),
+            "It is the right head, but you count from 1. Code counts from 0.",
+        ),
+        Mistake(
+            lambda *given: most_on_partners(*given)[::-1],
+            "It is the right head, but the layer comes first: (layer, head).",
+        ),
+        *read_mistakes("head_of_a_rule", globals()),
+    )
+)
+def head_of_a_rule(answer: object) -> CheckResult:
     """Check `keeper(weights, partners)`: (layer, head), from 0, with most weight on the partners.
 
     weights are those of all layers, [L, B, h, T, T]; partners [B, T] hold the column of each word's
@@ -103,7 +102,7 @@ def head_of_a_rule(answer: Callable[[Tensor, Tensor], Place]) -> CheckResult:
         answer,
         most_on_partners,
         cases,
-        MISTAKES,
+        head_of_a_rule.mistakes,
         output_names=["the layer", "the head"],
         as_function=_two,
         praise=praise,

@@ -1,6 +1,5 @@
 """Answer: what a reader answers to an exercise, and the verdict that its check gave."""
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -15,10 +14,6 @@ from attncourse.widgets._base import (
     summary_trait,
 )
 from attndoctor.check_result import CheckResult
-from attnlib.checks import checked_texts, require_positive_int, require_text, shape_of
-
-KINDS = ("numbers", "choice", "lines", "order")
-MOST_VERDICTS = 2**16  # that differ from each other: two bytes tell them apart
 
 
 class Answer(CourseWidget):
@@ -38,9 +33,6 @@ class Answer(CourseWidget):
             indices of the picked lines, ascending; or the steps' indices in their order.
         checked (bool): whether the verdict on this is shown.
 
-    Traits that are fixed: kind, titles, labels, verdicts, table, known, groups, tolerance, near,
-    pick, summary, kept.
-
     Args:
         kind: one of the four.
         parts: the title of each part, which may be empty, and the labels of all that is in it.
@@ -52,9 +44,6 @@ class Answer(CourseWidget):
         tolerance: numbers: how far from known ones still counts as them.
         near: numbers: how far from the right ones still counts as near.
         pick: lines: how many are picked.
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("answer")
@@ -88,80 +77,26 @@ class Answer(CourseWidget):
         near: float = 0.0,
         pick: int = 1,
     ) -> None:
-        titles, labels = _checked_parts(kind, parts)
-        require_positive_int("pick", pick)
-        groups = [shape_of(numbers) for numbers in known]
-        sizes = [len(part) for part in labels]
-        answers = _number_of_answers(kind, sizes, groups, near > tolerance, pick)
-        different = _checked_verdicts(verdicts, answers)
+        labels = [list(found) for _, found in parts]
+        different = list(dict.fromkeys(verdicts))
         table = torch.tensor([different.index(verdict) for verdict in verdicts])
         numbers = [group.to(torch.float64).flatten() for group in known]
         super().__init__(
             kind=kind,
-            titles=titles,
+            titles=[title for title, _ in parts],
             labels=labels,
             verdicts=[_as_words(verdict) for verdict in different],
             table=table,
-            groups=groups,
+            groups=[list(group.shape) for group in known],
             pick=pick,
             known=torch.cat(numbers) if numbers else b"",
             tolerance=float(tolerance),
             near=float(near),
-            given=_untouched(kind, sizes),
+            given=_untouched(kind, [len(found) for found in labels]),
         )
 
     def __repr__(self) -> str:
         return f"Answer({self.kind!r}, {sum(map(len, self.labels))} labels)"
-
-
-def _checked_parts(
-    kind: str, parts: Sequence[tuple[str, Sequence[str]]]
-) -> tuple[list[str], list[list[str]]]:
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    if not parts or (kind in ("lines", "order") and len(parts) > 1):
-        wanted = "one part" if kind in ("lines", "order") else "parts"
-        raise ValueError(f"{kind} needs {wanted}, got {len(parts)}")
-    for title, _ in parts:
-        require_text("a title", title)
-    labels = [checked_texts(f"the labels of {title or kind}", found) for title, found in parts]
-    fewest = 1 if kind == "numbers" else 2
-    for found in labels:
-        if len(found) < fewest:
-            raise ValueError(f"{kind} needs at least {fewest} labels a part, got {found}")
-        if kind != "lines" and len(set(found)) < len(found):
-            raise ValueError(f"labels must differ from each other, got {found}")
-    return [title for title, _ in parts], labels
-
-
-def _number_of_answers(
-    kind: str, sizes: list[int], groups: list[list[int]], has_close: bool, pick: int
-) -> int:
-    if kind == "choice":
-        return math.prod(sizes)
-    if kind == "lines":
-        return math.comb(sizes[0], pick)
-    if kind == "order":
-        return math.factorial(sizes[0])
-    widths = [width for _, width in groups]
-    if widths not in (sizes, [sum(sizes)]):
-        raise ValueError(
-            f"known must be numbers [K, n] of all {sum(sizes)} fields, or of each row of {sizes} "
-            f"fields, got {groups}"
-        )
-    return math.prod(rows + 1 + has_close for rows, _ in groups)
-
-
-def _checked_verdicts(verdicts: Sequence[CheckResult], answers: int) -> list[CheckResult]:
-    for verdict in verdicts:
-        if not isinstance(verdict, CheckResult):
-            raise TypeError(f"verdicts must be those of a check, got {type(verdict).__name__}")
-    if len(verdicts) != answers:
-        raise ValueError(f"verdicts must be one for each of {answers} answers, got {len(verdicts)}")
-    different = list(dict.fromkeys(verdicts))
-    if len(different) > MOST_VERDICTS:
-        raise ValueError(f"at most {MOST_VERDICTS} different verdicts, got {len(different)}")
-    return different
 
 
 def _as_words(verdict: CheckResult) -> dict[str, object]:

@@ -48,12 +48,6 @@ class BuildABlock(CourseWidget):
         depth (int): the number of blocks, one of depths.
         stop (int): where the signal is, from 0, the tokens that come in; at most 14.
 
-    Traits that are fixed: depths (list of int), variants (the measured [residual, norm_position]),
-    panels (list of [name, kind]), runs (int), origin, and values, float64 little endian in the
-    order [variants, panels, depths, runs]: a float32 could not hold 1e-46. And signal, float64
-    [6 wirings, measured blocks, 8 places, 2 numbers], with its origin, signal_origin; has_signal
-    says whether it can be sent.
-
     Args:
         depths: the numbers of blocks at which was measured, at least two, increasing.
         measurements: (residual, norm_position) -> {name of the panel: tensor [depths, runs]}.
@@ -63,9 +57,6 @@ class BuildABlock(CourseWidget):
         origin: where the numbers come from, shown to the reader.
         signal: whether a signal can be sent. It shows how soon tokens become equal, so a page that
             asks for that first leaves it out.
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("build_a_block")
@@ -77,7 +68,7 @@ class BuildABlock(CourseWidget):
     variants = traitlets.List(traitlets.List(), read_only=True).tag(sync=True)
     panels = traitlets.List(traitlets.List(), read_only=True).tag(sync=True)
     runs = traitlets.Int(read_only=True).tag(sync=True)
-    values = Numbers("<f8")
+    values = Numbers("<f8")  # a float32 could not hold 1e-46
     origin = traitlets.Unicode(read_only=True).tag(sync=True)
     has_signal = traitlets.Bool(read_only=True).tag(sync=True)
     signal = Numbers("<f8")

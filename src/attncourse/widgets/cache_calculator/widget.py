@@ -83,8 +83,6 @@ class CacheCalculator(CourseWidget):
         bytes_per_number (int): 4, 2 or 1.
         memory (int): in GiB, from 1 to 1024.
 
-    Trait that is fixed: models (list of dicts), what the buttons bring.
-
     Args:
         model: one of those whose numbers are known: "GPT-2 small", "GPT-3 175B", "Llama 2 7B",
             "Llama 2 70B", "Llama 3.1 8B", "Falcon 7B" and "DeepSeek-V2". What else is given takes
@@ -92,9 +90,6 @@ class CacheCalculator(CourseWidget):
         layers, num_heads, num_kv_heads, d_k, latent, tokens: the model's if left out; num_kv_heads
             is num_heads where only that is given.
         sequences, bytes_per_number, memory: at the start.
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("cache_calculator")

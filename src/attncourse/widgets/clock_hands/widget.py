@@ -31,9 +31,6 @@ class ClockHands(CourseWidget):
     Args:
         position, other, d: at the start.
         rotary: whether a query and a key are turned, or else sinusoids are shown.
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("clock_hands")

@@ -58,10 +58,6 @@ class Flow(CourseWidget):
     a training: with the number of heads and the mask at the start. Where a reader leaves these, the
     widget says that nobody trained or built such heads.
 
-    Traits that are fixed: tokens (list of str), T, d, origin, trained (dict: num_heads, causal, as
-    at the start; causal is None where origin claims no training), and x, w_q, w_k, w_v and w_o as
-    float32 numbers, row by row, little endian.
-
     Args:
         x: tokens [T, d], at most 6 of width at most 6; L04's if left out, and with it the matrices.
         w_q, w_k, w_v: [d, d], all heads side by side (x @ w_q).
@@ -71,9 +67,6 @@ class Flow(CourseWidget):
         causal: whether looks into the future are forbidden at the start.
         origin: where the numbers come from, shown to the reader: "random (seed 0)", "hand-built",
             "trained (seed 3)". If left out, "hand-built" for L04's example, else "as given".
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("flow")

@@ -39,11 +39,9 @@ class GptSteps(CourseWidget):
         head (int): which head's turn it is in the loop over heads, and elsewhere whose part of the
             lists is marked, 0-based.
 
-    Traits that are fixed: names (list of str); vocabulary (str) and boundary (str); spec (dict),
-    which says what the model is; weights (bytes), all float32 in the order of its `state_dict`;
-    code (list of str), the loop's lines, and helpers (str), the functions that it calls: both run
-    where `tokens`, `places`, `W_q` and the like are the model's weights as lists, and `name` is a
-    list of ids; origin.
+    `code` holds the loop's lines, and `helpers` the functions that it calls. Both run where
+    `tokens`, `places`, `W_q` and the like are the model's weights as lists, and `name` is a list of
+    ids.
 
     Args:
         model: a GPT of one block, as attnlib.model.GPT makes it: learned positions, pre-norm,

@@ -47,12 +47,6 @@ class HeadAtlas(CourseWidget):
         lifted (bool): whether colors go by the square root, so that faint weights are seen.
         valued (bool): whether weights are times the length of each key's value, as shares of 1.
 
-    Traits that are fixed: name, about (list of str), layers (list of int) and layer_names (list of
-    str), tokens (list of str), h, T, cells, k, causal, patterns (list of dict: name, rule, texts,
-    rows, lower, offsets); and as little-endian bytes, row by row, scores [patterns, 3, L, h] (mean,
-    spread, baseline) and value_norms [L, h, T] (or none) as float32, maps [L, h, cells, cells] as
-    uint8, top_keys and top_weights [L, h, T, k] as uint16.
-
     Args:
         atlas: what `attncourse.atlas.of` returns.
         layers: which layers to show, 0-based, in order; all of them if left out.

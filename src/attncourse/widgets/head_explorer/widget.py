@@ -62,11 +62,6 @@ class HeadExplorer(CourseWidget):
         sentence (list of str): the reader's own words, at most 16, for tabs that were built by
             rules; none at the start.
 
-    Traits that are fixed: tokens (list of str), T, sources (list of dict: name, origin, d,
-    num_heads, heads, rules, and causal, the mask of their training), d and origin of the first, and
-    q and k of all sources, one after the other, each as T x d float32 numbers, row by row, little
-    endian. summary says what is shown, and from what weights.
-
     Args:
         tokens: T strings.
         q: projected queries [T, d], all heads side by side.

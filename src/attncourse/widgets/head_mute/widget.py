@@ -37,9 +37,6 @@ class HeadMute(CourseWidget):
         muted (list of int): the heads that are left out, 0-based, in order.
         token (int): the token whose output is shown, 0-based.
 
-    Traits that are fixed: tokens and labels (lists of str), h, T, d, origin, parts as h x T x d
-    float32 numbers, little endian, and bias as d of them, or none.
-
     Args:
         parts: what each head adds to each token's output, [h, T, d], h at most 16, d at most 128,
             and at most 524,288 numbers, which weigh 2.8 MB in a page.
@@ -49,9 +46,6 @@ class HeadMute(CourseWidget):
         token: the token that is shown at the start.
         origin: where the numbers come from, shown to the reader: "random (seed 3)", "hand-built",
             "trained (seed 3)".
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("head_mute")

@@ -38,9 +38,6 @@ class MaskPainter(CourseWidget):
         mask (list of T * T bool): row by row, True = may look.
         meant_causal (bool): whether a look to the right is a leak.
 
-    Traits that are fixed: tokens (list of str), T, d, origin, puzzle, and q and k as T x d float32
-    numbers, row by row, little endian.
-
     Args:
         tokens: T strings, at most 16.
         q: queries [T, d] of one head; T * d at most 262,144, for a page of 2.8 MB.
@@ -51,9 +48,6 @@ class MaskPainter(CourseWidget):
         puzzle: whether the reader is to find the causal mask. Until it is painted, ready-made masks
              are hidden, and the alarm counts leaks without showing them.
         origin: where q and k come from, shown to the reader: "random (seed 0)", "hand-built".
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("mask_painter")

@@ -52,16 +52,8 @@ class NameLab(CourseWidget):
         top_k (int): from how many of the likeliest letters is drawn, 1 to 27, the end among them.
         draw (int): which names are drawn, 0 to 999.
 
-    Traits that are fixed: counts (list of int); held_out (int); spec and recipe (dict), which say
-    what model is trained, and how; digests (dict), eight digits of such models that the course has
-    trained, by heads and seed ("4 0"); and guesses (dict), what worse and better guesses cost on
-    the names held out, in nats per token: "uniform", "unigram", "bigram" and "floor".
-
     Args:
         num_heads, seed, beginning, temperature, top_k: at the start.
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("name_lab")

@@ -57,9 +57,6 @@ class OnlineSoftmax(CourseWidget):
         method (str): "online"; "no rescaling", which leaves what came before as it was; or "no
             maximum", which subtracts nothing before the exponential.
 
-    Traits that are fixed: T; d, the width of a value; values, as T x d float32 numbers, row by row,
-    little endian; start_scores, which a button brings back; origin.
-
     Args:
         scores: [T] with T from 1 to 12, each from -1000 to 1000 or -inf; eight made by hand if left
             out.
@@ -67,9 +64,6 @@ class OnlineSoftmax(CourseWidget):
         block, step, method: at the start; blocks of 2 if left out.
         origin: where scores and values come from, shown to the reader: "random". If they are left
             out, it says that they are built by hand.
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("online_softmax")

@@ -30,17 +30,11 @@ class Predict(CourseWidget):
         choice (int or None): the picked choice, 0-based.
         committed (bool): whether the reader has committed to it.
 
-    Traits that are fixed: question, choices (list of str), answers (list of int), explanation,
-    kept.
-
     Args:
         question: what is asked.
         choices: at least two different answers to pick from.
         answer: the index of the right choice (0-based), or several if more than one is right.
         explanation: why it is right.
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("predict")

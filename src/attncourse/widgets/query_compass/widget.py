@@ -40,9 +40,6 @@ class QueryCompass(CourseWidget):
         query (list of two floats): where it points.
         temperature (float): above 0; 1 is the usual scale.
 
-    Traits that are fixed: T, labels (list of str, empty for k0, v0 and so on), origin, details, and
-    k and v, the keys and values as T x 2 float32 numbers, row by row, little endian.
-
     Args:
         keys: [T, 2] with T from 2 to 8.
         values: [T, 2].
@@ -52,9 +49,6 @@ class QueryCompass(CourseWidget):
         origin: where keys and values come from, shown to the reader: "hand-built".
         details: False leaves the two planes alone, for a reader who meets them first: no formula,
             no temperature, no buttons, no table, and nothing that tells where the output goes.
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("query_compass")

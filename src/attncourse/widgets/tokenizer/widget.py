@@ -31,9 +31,6 @@ class Tokenizer(CourseWidget):
         text (str): one line of at most 200 letters.
         num_merges (int): how many of the merges are used.
 
-    Traits that are fixed: merges, the pairs as little-endian uint16 numbers; most, how many there
-    are; counts, V x V float32 numbers, little endian; vocabulary (list of V str); origin.
-
     Args:
         tokenizer: with at most 4,096 merges.
         text: at the start.
@@ -43,9 +40,6 @@ class Tokenizer(CourseWidget):
         vocabulary: the V letters; the last is the boundary, which stands before and after a
             text.
         origin: what tokenizer and counts have learned from, shown to the reader.
-
-    Raises:
-        TypeError, ValueError: an argument isn't as above; the message names it.
     """
 
     _esm, _css = browser_files("tokenizer")
