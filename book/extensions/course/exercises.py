@@ -1,24 +1,20 @@
 """Exercises and the code of a page: what its reader answers, what a coder writes and runs.
 
-Lessons run with stubs in place of answers, and each check says "Not yet". No reader sees a verdict
-over an exercise that they haven't touched: the page shows a stub without it, and the downloaded
-notebook has it as a cell that never ran, so that the first verdict in it is the reader's own.
+Lessons run with stubs in place of answers, and each check says "Not yet". A reader's first verdict
+is their own: the page shows a stub without it, and the notebook has a cell that never ran.
 
-An exercise that is answered on the page has a cell with the tag exercise-page, of which the page
-shows the output alone. Its stub asks the same again, for those who write code. All others are folds
-with title, stars and minutes as their line. A fold comes open, for readers without script, and
-code-switch.js closes it. Before the first of them stands how to run the page.
+Of a cell with the tag exercise-page the page shows the output alone: there one answers. All others
+are folds with title, stars and minutes as their line. A fold comes open, for readers without
+script, and code-switch.js closes it. Before the first stands how to run the page.
 
 `{effort}`★★ 10 minutes`` is how hard an exercise is, of three stars, and about how long it takes.
 JupyterLab doesn't know the role and shows its text, which can be read as it stands.
 
 A switch above a page says whether it is read, or its code written and run: Reading or Coding. Pages
-come with their code folded, each cell's behind a line that opens it, so that no script is needed to
-see it. Open in both are cells of a few lines, which say what their output is, and those tagged
-`stays-open`: what a lesson builds, and what its reader is to check by hand. Code that only draws or
-asserts (tag `hide-input`) follows the switch, too, and so do exercises that are answered in code
-and the list of what a lesson is good for. Only coders see stubs of exercises that are answered on
-the page, and the code of the drawing that opens a page. See code-switch.js.
+come with their code folded. Open in both are cells of a few lines, and those tagged `stays-open`:
+what a lesson builds, and what its reader checks by hand. Exercises that are answered in code and
+the list of goals follow the switch, too. Only coders see stubs of exercises that are answered on
+the page, and the code of the drawing that opens it. See code-switch.js.
 """
 
 import re

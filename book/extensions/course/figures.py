@@ -8,10 +8,8 @@ attnlib draws its figures a second time for phones and leaves that copy in the o
 (plotting/style.py). The browser chooses by the window's width and loads only what it has chosen. A
 figure that is too wide for a phone even so scrolls inside its own box, and says so.
 
-A browser fetches and draws a figure when it comes near the window, and the copy that the theme
-hides not at all: a lesson has dozens, and each costs time that the first screen needs. Until then
-the page keeps its place free, so nothing moves. large-figures.js shows a drawing on the whole
-screen.
+A browser fetches a figure when it comes near the window; until then the page keeps its place free.
+large-figures.js shows a drawing on the whole screen.
 """
 
 import hashlib
@@ -87,7 +85,6 @@ class Copies(SphinxTransform):
         svg = file.read_text(encoding="utf-8")
         if theme == "dark":
             svg = darken(svg)
-        # Long names of forty drawings, which nothing compresses, would be felt in a page's weight.
         copy = file.with_name(hashlib.sha256(svg.encode()).hexdigest()[:12] + ".svg")
         copy.write_text(svg, encoding="utf-8")
         image["uri"] = image["uri"].replace(file.name, copy.name)

@@ -1,16 +1,13 @@
 r"""Formulas are MathML that stands in the page: no script typesets them, and none is needed.
 
 Each carries its TeX, which a reader gets who copies it (copied-formulas.js). What the converter
-doesn't understand is a warning at its place in the source, and so are three things that it passes
-over in silence: a length behind `\\` (taken away where it is one), anything else in brackets
-there, and a line that ends outside an environment.
+doesn't understand is a warning at its place in the source, and so is what it passes over in
+silence: brackets after `\\` that are no length, and a line that ends outside an environment.
 
-A browser may break a line before or behind a formula, which is a box to it. The stop, comma or
-bracket behind one is held to it, for it would stand alone at the beginning of the next line.
+A browser may break a line after a formula; the stop or bracket that follows is held to it.
 
 Of the formulas' font the site publishes the characters that its pages need, and a page that needs
-others is warned of. Not every character that is drawn stands in the text: a browser draws a letter
-of its own for an italic one, and a root's sign around what is under it.
+others is warned of. A browser also draws italics for letters, and a root's sign.
 """
 
 import re
@@ -54,7 +51,7 @@ def mathml(tex: str, *, display: bool) -> str:
     """Return a formula as MathML; raise ValueError if it isn't understood, or misunderstood."""
     converted = LENGTH.sub(r"\1", tex)
     if BRACKET.search(converted):
-        raise ValueError(r"behind \\ a bracket is taken for a length: write \\{} [")
+        raise ValueError(r"after \\ a bracket is taken for a length: write \\{} [")
     if r"\\" in ENVIRONMENTS.sub("", converted):
         raise ValueError(r"\\ ends a line only inside an environment, such as aligned")
     try:
@@ -91,17 +88,17 @@ def visit_block(translator: HTML5Translator, node: nodes.math_block):
 
 
 class HoldStops(SphinxPostTransform):
-    """Put each formula in a line together with the stop behind it."""
+    """Put each formula in a line together with the stop after it."""
 
     default_priority = 800  # when references are text
     formats = ("html",)
 
     def run(self, **kwargs):
         for formula in list(self.document.findall(nodes.math)):
-            behind = formula.next_node(descend=False, siblings=True)
-            stop = STOP.match(behind) if isinstance(behind, nodes.Text) else None
+            after = formula.next_node(descend=False, siblings=True)
+            stop = STOP.match(after) if isinstance(after, nodes.Text) else None
             if stop:
-                behind.parent.replace(behind, nodes.Text(behind[stop.end() :]))
+                after.parent.replace(after, nodes.Text(after[stop.end() :]))
                 held = nodes.inline(classes=["held-stop"])
                 formula.replace_self(held)
                 held += [formula, nodes.Text(stop[0])]

@@ -3,21 +3,19 @@
 `{myths}`: what is often said, what is true, which cell shows it. A page tells of a myth in one of
 two ways:
 
-* a row of a table whose first column is headed "often said" or "what is said". "Cell 2" in the row,
-  or a 2 in a third column, is the code cell below that has `# cell 2` in its code;
+* a row of a table whose first column is headed "what is said". "Cell 2" in the row is the code cell
+  below that has `# cell 2` in its code;
 * where it is refuted in passing, the header of that cell says so: `myths:`, a list, each with
   `said:` and `truth:` in Markdown.
 
-What is true may tell what the page measured, by `{eval}`. The directive puts all of them on its
-page, under the title of the page that they are from, each with links to what settles it: its cell,
-the figures and sections that it names, or else its table.
+What is true may tell what the page measured, by `{eval}`. Each has links to what settles it: its
+cell, the figures and sections that it names, or else its table.
 
 `{class-questions}`: all predictions of the lessons, taken from the boxes that they show, each with
 its choices, the answer in a fold, and a link to the section where it stands.
 
-`{usual-mistakes}`: what goes wrong with which exercise, as the exercises' own checks know it, of
-lessons and of other pages that check exercises. Of
-each hint the first sentence is shown: it says what happened; the rest helps on.
+`{usual-mistakes}`: what goes wrong with which exercise, as its check knows it. Of each hint the
+first sentence is shown: it says what happened; the rest helps on.
 """
 
 import re
@@ -37,7 +35,7 @@ from course.widgets import inline, paragraphs
 
 LOGGER = logging.getLogger(__name__)
 
-HEADS = ("often said", "what is said")
+HEAD = "what is said"
 TABLE = "what-is-often-said-and-what-is-true"  # the heading over it
 BAR = re.compile(r"(?<!\\)\|")
 CELL = re.compile(r"\bcell (\d+)\b")
@@ -92,7 +90,7 @@ def rows_of(text: str) -> Iterator[list[str]]:
     inside = False
     for line in text.splitlines():
         cells = [cell.strip() for cell in BAR.split(line)[1:-1]]
-        if cells and cells[0] in HEADS:
+        if cells and cells[0] == HEAD:
             inside = True
         elif not cells:
             inside = False
@@ -102,9 +100,7 @@ def rows_of(text: str) -> Iterator[list[str]]:
 
 def myth_of_row(cells: list[str], page: str) -> Myth:
     name, file = short_name(page), f"{page.split('/')[-1]}.md"
-    said, truth, *number = cells
-    if number and number[0]:
-        truth += f" (cell {number[0]})"
+    said, truth = cells
     truth = CELL.sub(rf"{{ref}}`cell \1 <{name}-cell-\1>`", truth)
     truth = OWN_PAGE.sub(f"]({file}", truth)
     if not LEADS_SOMEWHERE.search(truth):

@@ -3,10 +3,7 @@
 A page's outputs come from the cache, and with them the state of its widgets, in which each carries
 the code that it had when its cell ran. That copy is taken away. The site holds the code as it is
 now, once for all pages, in classic scripts: browsers refuse modules in a page that is opened from a
-folder. A page loads what its own widgets need. Restyling a widget executes no cell.
-
-Jupyter gives each widget an id by chance, and keeps them in the order of these. On the page, and in
-the notebook that readers download, they are counted instead, in the order in which they are shown.
+folder. So restyling a widget executes no cell. Ids, which Jupyter draws by chance, are counted.
 
 A reader can move the traits of a widget's class that aren't read-only; widget-states.js links to
 them. Questions and exercises have none here: progress.js keeps what a reader answers.
