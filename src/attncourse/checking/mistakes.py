@@ -9,7 +9,7 @@
         ready_made = F.rms_norm(x, x.shape[-1:], gain, eps)
     The numbers are right, but a ready-made norm made them.
 
-* A heading begins a section, which `norms.py` reads by its name. In parentheses it has the
+* A heading begins a section, which the check of its name reads. In parentheses it has the
   arguments of the functions below; without them, the answers below are values: numbers, a choice.
 * A line that is indented by four spaces is a wrong answer: a Python expression of the arguments and
   of what `norms.py` has defined so far. It goes on in lines that are indented further. A function

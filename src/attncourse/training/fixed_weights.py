@@ -51,11 +51,7 @@ class FixedWeights(nn.Module):
     ) -> Answers:
         """Answer about tokens [B, M + 1], as `TransformerModel.forward` does.
 
-        Args:
-            tokens: sentences of the task, as `pack` returns them.
-            key_mask: None; these sentences aren't filled up.
-            head_masks: a factor for each head of the one layer, [[h]].
-            need_weights: also return the row of the question, [B, h, 1, M].
+        The one layer's weights are the row of the question, [B, h, 1, M].
         """
         asked, keys, values = self.task.parts(tokens)
         query = self.asked[0](asked[:, :1]) + self.asked[1](asked[:, 1:])  # [B, 1, d]

@@ -1,4 +1,4 @@
-"""What a HeadAtlas holds: an atlas, checked, as the texts and bytes that the browser reads."""
+"""What a HeadAtlas holds: an atlas as the texts and numbers that the browser reads."""
 
 from collections.abc import Iterable
 from numbers import Integral

@@ -52,9 +52,9 @@ class HeadAtlas(CourseWidget):
         layers: which layers to show, 0-based, in order; all of them if left out.
 
     Raises:
-        TypeError: `atlas` isn't an Atlas, or its tensors aren't dense numbers.
-        ValueError: its tensors don't fit each other or aren't attention, it lacks the layers, or it
-            is more than a page can hold: 1,024 heads, 1,024 tokens, 10 MB of maps and rows.
+        TypeError: `atlas` isn't an Atlas.
+        ValueError: it lacks the layers, or is more than a page can hold: 1,024 heads, 1,024 tokens,
+            10 MB of maps and rows.
     """
 
     _esm, _css = browser_files("head_atlas")
