@@ -7,8 +7,10 @@ import torch
 import torch.nn.functional as F
 from tools.verdicts import PASSES, hint, verdicts
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from attncourse.lessons import l10
+from attncourse.lessons.l10.batches import INTENSITIES, OF_MACHINE
 from attncourse.lessons.l10.by_hand import BYTES, HEADS, LAYERS, MEMORY, MERGED, TOKENS
 from attncourse.lessons.l10.fusing import Products, fused_layer
 from attncourse.lessons.l10.measurements import RIGHT as CAUSES
@@ -92,6 +94,7 @@ test_answers = verdicts(
             ],
             "a str": [lambda *_: "36 KiB"],
         },
+        l10.texts_at_once: {PASSES: [[[1], [300], [8], [8]], [2 / 2, 600 / 2, 16 / 2, 8.0]]},
         l10.explained: {
             PASSES: [dict(reversed(CAUSES.items()))],
             WRONG["fused"]: [explained_by("fused")],
@@ -241,6 +244,22 @@ def test_memory_of_maps_is_that_of_tensors():
     assert one.element_size() == BYTES
     everything, row = LAYERS * HEADS * one.nbytes, LAYERS * HEADS * one[:1].nbytes
     assert MEMORY.tolist() == [one.nbytes / 2**20, everything / 2**30, row / 2**20]
+
+
+def operations_per_byte(rows, fetched):
+    with FlopCounterMode(display=False) as counter:
+        torch.matmul(rows, fetched)
+    return counter.get_total_flops() / fetched.nbytes
+
+
+def test_intensities_are_those_of_products():
+    matrix = torch.randn(16, 24).bfloat16()
+    of_one = operations_per_byte(torch.randn(1, 16).bfloat16(), matrix)
+    of_batch = operations_per_byte(torch.randn(OF_MACHINE, 16).bfloat16(), matrix)
+    assert (of_one, of_batch) == (INTENSITIES[0], OF_MACHINE) and INTENSITIES[1] == OF_MACHINE
+    for texts, found in ((1, INTENSITIES[2]), (100, INTENSITIES[3])):  # keys of 8 heads, 50 tokens
+        keys, queries = torch.randn(texts, 8, 16, 50).bfloat16(), torch.randn(texts, 8, 8, 16)
+        assert operations_per_byte(queries.bfloat16(), keys) == found
 
 
 def test_the_merged_block_is_a_softmax_over_both():

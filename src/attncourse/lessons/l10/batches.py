@@ -31,7 +31,10 @@ def _intensities(
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-@exercise(page=Numbers(_intensities(), FIELDS, rows_apart=True))
+INTENSITIES = _intensities()
+
+
+@exercise(page=Numbers(INTENSITIES, FIELDS, rows_apart=True))
 def texts_at_once(answer: object) -> CheckResult:
     """Check operations per byte: of matrices, with how many texts they suffice, and of a cache."""
     otherwise = [
