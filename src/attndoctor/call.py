@@ -12,11 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from attndoctor.build import copy_of
+from attndoctor.labels import Texts
 from attndoctor.names import ROLES, known_as, parameters_of, takes_anything
 from attndoctor.options import CallError, Clock, DiagnoseOptions, error_text, note_size
 from attndoctor.reference import PROJECTIONS, Pair, Setting
 from attndoctor.weights import WeightMap, collect, own_weights
 from attnlib.checks import require_floating, shape_of
+
+TEXT = Texts(__file__)
 
 # --- masks ---------------------------------------------------------------------------------------
 
@@ -209,10 +212,8 @@ class CallSignature:
         except Exception as error:
             if isinstance(result, tuple | list) and result and not with_weights:
                 return result[0]
-            raise CallError(
-                f"returns must take what forward returns, {_came(result)}, but it raised "
-                f"{error_text(error)}"
-            ) from error
+            said = TEXT("returns", came=_came(result), error=error_text(error))
+            raise CallError(said) from error
 
     def _plain_weights(self, weights: Tensor, query: Tensor, key: Tensor, h: int) -> Tensor:
         """Bring what is returned beside the output to weights [B, h, T_q, T_k]."""
@@ -252,10 +253,7 @@ def _output_and_weights(result: Any, query: Tensor) -> Result:
         beside = (one for one in values[1:] if one is not None and not _is_past(one))
         values = [*values[:1], *beside]
     if not isinstance(values, list) or not 1 <= len(values) <= 2:
-        raise CallError(
-            f"forward must return the output, or the output and the weights, {_came(result)}: "
-            f"say where they are with returns=lambda result: {_where(result, query)}"
-        )
+        raise CallError(TEXT("result", came=_came(result), where=_where(result, query)))
     output, weights = (*values, None)[:2]
     given: Any  # by somebody else's code
     for name, given in (("the output", output), ("the weights", weights)):
@@ -264,18 +262,11 @@ def _output_and_weights(result: Any, query: Tensor) -> Result:
         try:
             require_floating(name, given)
         except TypeError as error:
-            raise CallError(
-                f"{error} (if forward returns something else in its place, say what is meant: "
-                "returns=lambda result: result[0])"
-            ) from None
+            raise CallError(TEXT("something else", error=error)) from None
         if given.is_meta:
-            raise CallError(f"{name} must be dense numbers, got {given.layout} on {given.device}")
+            raise CallError(TEXT("no dense numbers", name=name, given=given))
     if weights is not None and output.dim() == 4 and weights.dim() == 3:
-        raise CallError(
-            "forward must return the output first and then the weights, got "
-            f"{shape_of(output)} and {shape_of(weights)}: say so with "
-            "returns=lambda result: (result[1], result[0])"
-        )
+        raise CallError(TEXT("other order", output=shape_of(output), weights=shape_of(weights)))
     return output, weights
 
 
@@ -315,11 +306,7 @@ def _may_be_weights(shown: Tensor, query: Tensor) -> bool:
 
 
 def read_signature(module: nn.Module, options: DiagnoseOptions) -> CallSignature:
-    """Find out from a module's forward how to call it.
-
-    Raises:
-        CallError: it takes no tokens, or needs an argument of unknown meaning.
-    """
+    """Find out from a module's forward how to call it, or raise CallError."""
     arguments = dict(options.arguments or {})
     _require_known(arguments, module)
     if isinstance(module, nn.MultiheadAttention):
@@ -352,10 +339,8 @@ def _require_known(arguments: dict[str, Any], module: nn.Module) -> None:
     there = [p.name for p in parameters_of(module.forward)]
     unknown = [name for name in arguments if name not in there]
     if unknown and not takes_anything(module.forward):
-        raise CallError(
-            f"arguments must name what forward of {type(module).__name__} takes "
-            f"({', '.join(there)}), got {unknown[0]!r}"
-        )
+        kind, known = type(module).__name__, ", ".join(there)
+        raise CallError(TEXT("unknown arguments", kind=kind, there=known, unknown=unknown[0]))
 
 
 def _signature_of_torch(
@@ -416,19 +401,16 @@ def _with_masks_of_two(roles: dict[str, str]) -> dict[str, str]:
 
 def _require_tokens(roles: dict[str, str], module: nn.Module, needed: list[str]) -> None:
     """Raise CallError if a forward takes no tokens, or needs an argument of unknown meaning."""
-    there = inspect.signature(module.forward).parameters.values()
+    there, kind = inspect.signature(module.forward).parameters.values(), type(module).__name__
     if "query" not in roles and not any(p.kind is p.VAR_POSITIONAL for p in there):
-        raise CallError(
-            f"forward of {type(module).__name__} must take tokens, got no argument for them: "
-            "hand in a module whose forward takes x [B, T, d]"
-        )
+        raise CallError(TEXT("no tokens", kind=kind))
     foreign = [name for name in needed if name not in roles.values()]
     if foreign:
         lines = ", ".join(f"{name!r}: {_TURNING_NOTHING.get(name, '...')}" for name in foreign)
         turning = ", which turns nothing" if _TURNING_NOTHING.keys() & set(foreign) else ""
+        names = " and ".join(map(repr, foreign))
         raise CallError(
-            f"forward of {type(module).__name__} needs {' and '.join(map(repr, foreign))}, "
-            f"unknown here: hand it over with arguments={{{lines}}}{turning}"
+            TEXT("needed arguments", kind=kind, names=names, lines=lines, turning=turning)
         )
 
 
@@ -448,27 +430,31 @@ class NoGradientError(RuntimeError):
 class Path:
     """One of the ways through a module, which must all give the same."""
 
-    says: str
     training: bool
     weights: bool
     gradients: bool
 
+    @property
+    def evaluation(self) -> bool:
+        """Whether it isn't training."""
+        return not self.training
 
-def _path(training: bool, weights: bool, gradients: bool) -> Path:
-    there = {
-        "in train()": training,
-        "without asking for weights": not weights,
-        "under torch.no_grad()": not gradients,
-    }
-    says = ", ".join(words for words, here in there.items() if here)
-    return Path(says, training, weights, gradients)
+    @property
+    def says(self) -> str:
+        """What is unusual about it."""
+        there = {
+            "in train()": self.training,
+            "without asking for weights": not self.weights,
+            "under torch.no_grad()": not self.gradients,
+        }
+        return ", ".join(words for words, here in there.items() if here)
 
 
 _BOTH = (True, False)
 # A probe that chooses its mode runs training without gradients, where there is dropout.
 PATHS = (
-    *(_path(False, weights, gradients) for weights, gradients in product(_BOTH, _BOTH)),
-    *(_path(True, weights, True) for weights in _BOTH),
+    *(Path(False, weights, gradients) for weights, gradients in product(_BOTH, _BOTH)),
+    *(Path(True, weights, True) for weights in _BOTH),
 )
 
 
@@ -541,7 +527,7 @@ class Adapter:
         return replace(self, signature=replace(self.signature, mask=mask, key_mask=key_mask))
 
     @contextmanager
-    def on(self, path: Path) -> Iterator["Adapter"]:
+    def on(self, path: Path = PATHS[0]) -> Iterator["Adapter"]:
         """Call the module on another path."""
         self.module.train(path.training)
         try:
@@ -559,11 +545,7 @@ class Adapter:
         return replace(self, module=copy_of(self.module).half())
 
     def gradients(self, found: Tensor, x: Tensor) -> list[Pair]:
-        """Return the gradients of the sum of squares of `found`, by x and by each known weight.
-
-        Raises:
-            NoGradientError: none flows.
-        """
+        """Return the gradients of the sum of squares of `found`, by x and by each known weight."""
         if NO_GRADIENTS in self.takes:
             return []
         if not found.requires_grad:
@@ -603,10 +585,7 @@ def attnlib_adapter(module: nn.Module, setting: Setting, takes: frozenset[str]) 
 
 
 class RandomInputs:
-    """Random tokens and masks, the same for the candidate and the reference.
-
-    Each probe has its own seed: a result that a module keeps of one is wrong for the next.
-    """
+    """Random tokens and masks, the same for candidate and reference, with a seed for each probe."""
 
     def __init__(self, adapter: Adapter, seed: int = 1) -> None:
         self._generator = torch.Generator().manual_seed(seed)
@@ -618,11 +597,10 @@ class RandomInputs:
         return 2 * torch.randn(B, T, self.d_model, generator=self._generator)
 
     def mask(self, *shape: int) -> Tensor:
-        """Return a mask in which every query may look somewhere, and not everywhere.
-
-        Beside a triangle every query may look at the first key.
-        """
+        """Return a mask in which every query may look somewhere, and not everywhere."""
         order = torch.rand(shape, generator=self._generator).argsort(-1)
         kept = torch.randint(1, shape[-1], (*shape[:-1], 1), generator=self._generator)
         mask = order < kept
-        return mask.index_fill(-1, torch.tensor([0]), True) if self._always_causal else mask
+        if self._always_causal:  # beside a triangle, then
+            mask = mask.index_fill(-1, torch.tensor([0]), True)
+        return mask

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import metadata
-from typing import Any, Unpack
+from typing import Any
 
 import torch
 
@@ -26,7 +26,6 @@ from attndoctor.not_comparable import why_not_comparable
 from attndoctor.options import (
     CallError,
     Clock,
-    DiagnoseArguments,
     DiagnoseOptions,
     Load,
     OutOfTimeError,
@@ -225,10 +224,9 @@ def _if_causal(answers: Answers) -> Answers | None:
 
 
 def _by_other_axes(answers: Answers) -> Answers | None:
-    """Return the answers with masks on the axes of one for each sample, if none is wrong.
+    """Return the answers with a mask for each sample alone, if none is wrong.
 
-    Code for such masks may take [T, T] too where its sizes fit by luck, and raises an error where
-    they don't.
+    Code for such masks may take [T, T] too where its sizes fit by luck.
     """
     mask = answers.tested.first.signature.mask
     usual = answers.tested.options.mask_shape or mask == ATTNLIB_STYLE
@@ -244,8 +242,7 @@ def _by_other_axes(answers: Answers) -> Answers | None:
 def _readings(answers: Answers, causally: Answers | None) -> Iterator[tuple[Answers, int]]:
     """Yield the answers under each reading of the candidate, and how many bugs to look for.
 
-    A matrix that is read the wrong way looks like a bug: look for one exhibit under both readings
-    before looking for two.
+    A matrix that is read the wrong way looks like a bug: one is looked for under both before two.
     """
     if not answers.wrong_at_once:
         yield answers, 2
@@ -294,7 +291,7 @@ def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
         other = by_other_formula(answers)
         message = report.in_no_known_way(answers)
         if other and other[1].wrong:
-            message = report.wrong_by_another_formula(*other)
+            message = report.first_wrong("another formula", other[1], formula=other[0].says)
     return _with_limits(answers, BROKEN, message, exhibits, passed=False)
 
 
@@ -324,9 +321,7 @@ def _with_limits(
     )  # fmt: skip
 
 
-def check(
-    candidate: Candidate, *, edges: bool = False, **options: Unpack[DiagnoseArguments]
-) -> Diagnosis:
+def check(candidate: Candidate, *, edges: bool = False, **options: Any) -> Diagnosis:
     """Diagnose an attention, and raise unless it is healthy.
 
     It makes a test of one line::

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any
 
 from torch import nn
 
@@ -85,25 +85,6 @@ class Clock:
         if self.elapsed > self._next_sign:
             print(f"diagnose: {self.elapsed:.0f} s so far, {self.doing}", file=sys.stderr)
             self._next_sign *= 2
-
-
-class DiagnoseArguments(TypedDict, total=False):
-    """The keyword arguments of `diagnose`, which explains them."""
-
-    load: Load | None
-    num_heads: int | None
-    causal: str | None
-    bias: bool | None
-    out_projection: bool
-    scale: float | Callable[[int], float] | None
-    mask: str | None
-    key_mask: str | None
-    mask_shape: str | None
-    qkv: str | None
-    batch_first: bool | None
-    arguments: Mapping[str, Any] | None
-    returns: Callable[[Any], Any] | None
-    seconds: float | None
 
 
 @dataclass(frozen=True)

@@ -133,30 +133,22 @@ def have_one_shape(ours: Tensor | None, theirs: Tensor | None) -> bool:
     return ours is None or theirs is None or ours.shape == theirs.shape
 
 
-def largest_difference(given: Answer, right: Answer) -> float:
-    """Return the largest difference between the outputs of two answers."""
-    return _differences(given, right).max().item()
-
-
-def mean_difference(given: Answer, right: Answer) -> float:
-    """Return the mean difference between the outputs of two answers."""
-    return _differences(given, right).mean().item()
-
-
-def third_quartile(given: Answer, right: Answer) -> float:
-    """Return the difference that three of four outputs stay below."""
-    gaps = _differences(given, right)
-    return gaps.kthvalue(1 + round(0.75 * (len(gaps) - 1))).values.item()
-
-
-def _differences(given: Answer, right: Answer) -> Tensor:
+def differences(given: Answer, right: Answer) -> Tensor:
+    """Return all differences between the outputs of two answers; infinity if one has none."""
+    pairs = side_by_side(given, right)
     gaps = [
         (a - b).abs().flatten()
-        for (a, _), (b, _) in side_by_side(given, right)
+        for (a, _), (b, _) in pairs
         if a is not None and b is not None and a.shape == b.shape
     ]
-    complete = gaps and len(gaps) == len(side_by_side(given, right))
+    complete = gaps and len(gaps) == len(pairs)
     return torch.cat(gaps).nan_to_num(math.inf) if complete else torch.tensor([math.inf])
+
+
+def is_near(given: Answer, right: Answer) -> bool:
+    """Return whether three outputs of four are near, as where a little leaks through."""
+    gaps = differences(given, right)
+    return gaps.kthvalue(1 + round(0.75 * (len(gaps) - 1))).values.item() < NEAR
 
 
 def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:
