@@ -100,16 +100,11 @@ def _load(where: str, parser: argparse.ArgumentParser) -> Any:
     except (Exception, SystemExit) as error:
         parser.error(f"running {address} raised {type(error).__name__}: {error}")
     if not hasattr(file, name):
-        there = [one for one, value in vars(file).items() if _may_be_asked(one, value)]
+        kinds = nn.Module | type | FunctionType  # what is or builds a module
+        public = {one: value for one, value in vars(file).items() if not one.startswith("__")}
+        there = [one for one, value in public.items() if isinstance(value, kinds)]
         parser.error(f"{address} has no {name!r}; there are: {', '.join(there) or 'none'}")
     return getattr(file, name)
-
-
-def _may_be_asked(name: str, value: Any) -> bool:
-    """Return whether it is a module, or a class or a function that may build some."""
-    if name.startswith("__"):
-        return False
-    return isinstance(value, nn.Module | type | FunctionType)
 
 
 if __name__ == "__main__":

@@ -50,11 +50,11 @@ def construct(
     named = {n: numbers[role] for n, role in roles.items() if role in numbers.keys() - set(untold)}
     extra = {"dropout", "num_kv_heads"} - known - set(untold) if anything else set()
     try:
-        module = _call(candidate, named | {role: numbers[role] for role in extra})
+        module = candidate(**named, **{role: numbers[role] for role in extra})
     except (Exception, SystemExit) as error:
         if extra and isinstance(error, TypeError) and "unexpected keyword" in str(error):
             special = sizes.dropout or grouped
-            return None if special else _call(candidate, named)  # **kwargs that take neither
+            return None if special else candidate(**named)  # **kwargs that take neither
         forgotten = "Module.__init__() call" in str(error)
         given = ", ".join(f"{argument}={value!r}" for argument, value in named.items())
         raise CallError(TEXT(
@@ -70,7 +70,10 @@ def construct(
 def _constructor_roles(candidate: Callable) -> dict[str, str | None]:
     """Return the role of each argument of a constructor, by its name or its position."""
     parameters = parameters_of(candidate)
-    _require_constructor(candidate, parameters)
+    if {"query", "key", "value"} <= {known_as(parameter.name, ROLES) for parameter in parameters}:
+        raise CallError(TEXT("an attention itself", name=_name(candidate)))
+    if not inspect.signature(candidate).parameters:
+        raise CallError(TEXT("one module only", name=_name(candidate)))
     roles = {parameter.name: known_as(parameter.name, SIZES) for parameter in parameters}
     if "d_model" in roles.values():  # a config beside it would be another thing
         roles = {name: None if role == "config" else role for name, role in roles.items()}
@@ -94,14 +97,6 @@ def _constructor_roles(candidate: Callable) -> dict[str, str | None]:
     return roles
 
 
-def _require_constructor(candidate: Callable, parameters: list[inspect.Parameter]) -> None:
-    """Raise CallError if a function computes attention, or builds one module only."""
-    if {"query", "key", "value"} <= {known_as(parameter.name, ROLES) for parameter in parameters}:
-        raise CallError(TEXT("an attention itself", name=_name(candidate)))
-    if not inspect.signature(candidate).parameters:
-        raise CallError(TEXT("one module only", name=_name(candidate)))
-
-
 def _numbers(sizes: Sizes) -> dict[str, Any]:
     numbers: dict[str, Any] = {
         "d_model": sizes.d_model, "num_heads": sizes.num_heads, "dropout": sizes.dropout,
@@ -109,17 +104,6 @@ def _numbers(sizes: Sizes) -> dict[str, Any]:
         "length": LONGEST, "layer": 0, "device": "cpu",
     }  # fmt: skip
     return numbers | {"config": Config(numbers)}
-
-
-def _call(candidate: Callable[..., nn.Module], named: dict[str, Any]) -> nn.Module:
-    """Pass arguments by name, except positional-only ones."""
-    by_position = [
-        p.name for p in parameters_of(candidate) if p.kind is inspect.Parameter.POSITIONAL_ONLY
-    ]
-    return candidate(
-        *(named[name] for name in by_position if name in named),
-        **{name: value for name, value in named.items() if name not in by_position},
-    )
 
 
 def _name(candidate: Callable) -> str:
@@ -179,7 +163,7 @@ def require_candidate(candidate: object, num_heads: int | None) -> None:
         )
 
 
-def build(candidate: Candidate, sizes: Sizes) -> nn.Module | None:
+def module_of(candidate: Candidate, sizes: Sizes) -> nn.Module | None:
     """Return a module of these sizes; None if there is none with this dropout or grouping."""
     if isinstance(candidate, nn.Module):
         own = _prepared(candidate)

@@ -318,7 +318,7 @@ def read_signature(module: nn.Module, options: DiagnoseOptions) -> CallSignature
     for role in PASTS:
         if roles.get(role) not in needed:
             roles.pop(role, None)
-    roles = _with_masks_of_two(_with_keys(roles, parameters, needed))
+    roles = _with_masks_of_two(roles)
     _require_tokens(roles, module, needed)
     positional = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_ONLY)
     if "query" not in roles:
@@ -372,18 +372,14 @@ def _argument_roles(parameters: list[inspect.Parameter], needed: list[str]) -> d
     turns = next((p for p in parameters if p.name == roles.get("no_turn")), None)
     if turns and turns.name not in needed and "tuple" not in str(turns.annotation).lower():
         del roles["no_turn"]  # it is no pair of cosines and sines
-    return roles
-
-
-def _with_keys(
-    roles: dict[str, str], parameters: list[inspect.Parameter], needed: list[str]
-) -> dict[str, str]:
-    """Return roles in which one argument for keys and values is called "key_value"."""
     if "c" in needed and not {"key", "value", "key_value"} & roles.keys():
         roles["key_value"] = "c"  # of Glow-TTS; left out it may be anything
-    if "key" in roles and "value" not in roles:  # values are made of the same tokens
-        roles = {{"key": "key_value"}.get(role, role): name for role, name in roles.items()}
-    return roles
+    return roles if "value" in roles else renamed(roles, {"key": "key_value"})
+
+
+def renamed(roles: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """Return {role: name} with other names of some roles."""
+    return {other.get(role, role): name for role, name in roles.items()}
 
 
 def _with_masks_of_two(roles: dict[str, str]) -> dict[str, str]:
@@ -394,8 +390,7 @@ def _with_masks_of_two(roles: dict[str, str]) -> dict[str, str]:
     if not {"key", "key_value"} & roles.keys():
         return {role: name for role, name in roles.items() if role not in _BETWEEN.values()}
     if not _BETWEEN.keys() & roles.keys():
-        whole = {apart: role for role, apart in _BETWEEN.items()}
-        return {whole.get(role, role): name for role, name in roles.items()}
+        return renamed(roles, {apart: role for role, apart in _BETWEEN.items()})
     return roles
 
 

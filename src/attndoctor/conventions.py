@@ -172,7 +172,6 @@ SCALED = Formula(
     _between(0.01, 100),
 )
 _SIGMOID = "a sigmoid of the scores in place of the softmax"
-_RELU = "ReLU of the scores, "
 FORMULAS = (
     Formula(_SIGMOID, lambda scores, allowed, _: scores.sigmoid() * allowed, shares=False),
     Formula("softcapped scores (c tanh(s / c) with c = {}, as Gemma 2 has them, arXiv:2408.00118)",
@@ -186,16 +185,16 @@ FORMULAS = (
             shares=False),
     Formula('a softmax with 1 added to its sum ("off by one", E. Miller 2023)', _with_one_added,
             shares=False),
-    Formula(f"{_RELU}divided by the number of keys (arXiv:2309.08586)",
-            lambda scores, allowed, _: scores.relu() * allowed / scores.shape[-1], shares=False),
-    Formula(f"{_RELU}divided by the number of keys that may be seen",
-            lambda scores, allowed, _: scores.relu() * allowed
-            / allowed.expand(scores.shape[-2:]).sum(-1, keepdim=True), shares=False),
-    Formula(f"{_RELU}squared, divided by the number of keys (arXiv:2309.08586)",
-            lambda scores, allowed, _: scores.relu() ** 2 * allowed / scores.shape[-1],
-            shares=False),
-    Formula(f"{_RELU}divided by its sum",
-            lambda scores, allowed, _: _shares(scores.relu(), allowed, 0), shares=None),
+    *(Formula(f"ReLU of the scores, {says}", weigh, shares=shares) for says, shares, weigh in (
+        ("divided by the number of keys (arXiv:2309.08586)", False,
+         lambda scores, allowed, _: scores.relu() * allowed / scores.shape[-1]),
+        ("divided by the number of keys that may be seen", False,
+         lambda scores, allowed, _: scores.relu() * allowed
+         / allowed.expand(scores.shape[-2:]).sum(-1, keepdim=True)),
+        ("squared, divided by the number of keys (arXiv:2309.08586)", False,
+         lambda scores, allowed, _: scores.relu() ** 2 * allowed / scores.shape[-1]),
+        ("divided by its sum", None,
+         lambda scores, allowed, _: _shares(scores.relu(), allowed, 0)))),
     *(Formula(f"linear attention with the features {says}{added}",
               _shares, [more], score=partial(_products, features), shares=None, family=says)
       for more, added in _ADDED.items()

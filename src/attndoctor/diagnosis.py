@@ -29,6 +29,7 @@ from attndoctor.options import (
     DiagnoseOptions,
     Load,
     OutOfTimeError,
+    error_text,
     is_about_environment,
 )
 from attndoctor.torch_settings import usual_settings
@@ -179,7 +180,7 @@ def diagnose(
 
 def _unfinished(clock: Clock, answers: Answers | None) -> Diagnosis:
     """Tell what is known when the time is over."""
-    reason = report.out_of_time(clock)
+    reason = report.TEXT("out of time", seconds=clock.seconds, doing=clock.doing)
     if answers is None or not answers.given:
         return Diagnosis(False, reason, heading=NOT_FINISHED)
     clock.stop()
@@ -191,7 +192,9 @@ def _diagnosis(answers: Answers, edges: bool) -> Diagnosis:
     """Decide which kind of diagnosis it is, from the harmless to the unknown."""
     missing = [q for q in answers.wrong if is_about_environment(answers.given[q])]
     if missing and (FIRST_QUESTION in missing or missing == answers.wrong):
-        reason = report.environment_lacks(answers.given[missing[0]])
+        error = answers.given[missing[0]]
+        assert isinstance(error, Exception)
+        reason = report.TEXT("environment", error=error_text(error))
         return _with_limits(answers, CANNOT_BE_ASKED, reason, passed=False)
     if missing:
         given = {q: answer for q, answer in answers.given.items() if q not in missing}

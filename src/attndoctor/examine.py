@@ -14,20 +14,9 @@ from typing import get_args
 import torch
 from torch import Tensor, nn
 
+from attndoctor import call
 from attndoctor.build import Candidate, refused_default
-from attndoctor.call import (
-    ANY,
-    ATTNLIB_STYLE,
-    NO_GRADIENTS,
-    ONE_MORE,
-    PADDING,
-    PATHS,
-    SHOWN,
-    Adapter,
-    CallSignature,
-    MaskStyle,
-    RandomInputs,
-)
+from attndoctor.call import Adapter, CallSignature, MaskStyle, RandomInputs
 from attndoctor.labels import Texts
 from attndoctor.module_under_test import ModuleUnderTest, in_each_layout
 from attndoctor.names import CAUSAL_FLAGS, OF_EITHER_KIND, ROLES, known_as, parameters_of, words_of
@@ -69,7 +58,7 @@ def examine(candidate: Candidate, options: DiagnoseOptions) -> ModuleUnderTest:
     if "key_mask" in signature.roles:
         tested = _with_key_mask_style(tested)
     tested = _with_what_it_also_takes(_without_refused_keys(_without_foreign_cache(tested)))
-    in_training = next(path for path in PATHS if path.training)
+    in_training = next(path for path in call.PATHS if path.training)
     by_chance = tested.varies(in_training) and not tested.counts_calls(in_training)
     tested = replace(tested, random_in_training=by_chance)
     refusal = refused_default(candidate)
@@ -102,7 +91,7 @@ def _called(signature: CallSignature) -> str:
     """Say how a module is called."""
     arguments = ", ".join(name for role, name in signature.roles.items() if role != "average")
     words = [f"forward({arguments})"]
-    if "mask" in signature.roles and signature.mask != ATTNLIB_STYLE:
+    if "mask" in signature.roles and signature.mask != call.ATTNLIB_STYLE:
         words.append(f"its {signature.roles['mask']} {signature.mask}")
     if "key_mask" in signature.roles:
         name = signature.roles["key_mask"]
@@ -114,7 +103,7 @@ def _called(signature: CallSignature) -> str:
             words.append(f"its {name} {style}, unlike torch's own key_padding_mask")
     if "no_turn" in signature.roles:
         words.append(f"its {signature.roles['no_turn']} turning nothing (cos = 1, sin = 0)")
-    if signature.shown == ONE_MORE:
+    if signature.shown == call.ONE_MORE:
         words.append("its weights without those of the key that it adds")
     if not signature.batch_first:
         words.append("tokens first, [T, B, d]")
@@ -224,7 +213,7 @@ def _shown_otherwise(tested: ModuleUnderTest) -> Iterator[ModuleUnderTest]:
     """Yield a module as one that returns its weights otherwise, if they are right so."""
     one_size = replace(tested, adapters={"first": tested.first})
     if not one_size.right_weights(SELF_ATTENTION):
-        for shown in SHOWN[1:]:
+        for shown in call.SHOWN[1:]:
             tried = tested.called(shown=shown)
             if tried.right_weights(SELF_ATTENTION):
                 yield tried.with_note(f"returning {shown} beside its output")
@@ -303,7 +292,7 @@ def _with_what_it_also_takes(tested: ModuleUnderTest) -> ModuleUnderTest:
     """Add what right code of others often doesn't take, if a module does."""
     also = {"differentiable weights"} if _has_differentiable_weights(tested.first) else set()
     if not tested.options.gradients:
-        also.add(NO_GRADIENTS)
+        also.add(call.NO_GRADIENTS)
     if not short_context(tested.first.module, LONGEST):
         also.add("long")
     words = [set(words_of(name)) for name in tested.first.signature.unused]
@@ -373,7 +362,7 @@ def _with_open_masks(tested: ModuleUnderTest) -> ModuleUnderTest:
 def _open_styles(role: str, options: DiagnoseOptions) -> list[MaskStyle]:
     """Return the styles in which a mask that hides nothing may be written."""
     known = getattr(options, role) or (options.mask if role == "key_mask" else None)
-    axes = (*_AXES, "[B h, T, T]", PADDING, ANY) if role == "mask" else (PADDING,)
+    axes = (*_AXES, "[B h, T, T]", call.PADDING, call.ANY) if role == "mask" else (call.PADDING,)
     return [
         MaskStyle(meaning, dtype, one)
         for one in axes
@@ -418,7 +407,7 @@ def _styles(tested: ModuleUnderTest) -> Iterator[tuple[MaskStyle, bool]]:
     signature, causal = tested.first.signature, tested.first.setting.always_causal
     if tested.options.mask:
         meanings = [tested.options.mask]
-    elif signature.mask != ATTNLIB_STYLE:  # known from the module's class
+    elif signature.mask != call.ATTNLIB_STYLE:  # known from the module's class
         meanings = [signature.mask.meaning]
     else:
         meanings = ["keep"] if signature.roles["mask"] in _KEEP_NAMES else ["keep", "hide", "add"]
@@ -464,7 +453,7 @@ def _as_padding(tested: ModuleUnderTest) -> ModuleUnderTest:
     signature = tested.first.signature
     other = {"mask": "key_mask", "mask_between": "key_mask_between"}
     as_padding = tested.called(
-        roles={other.get(role, role): name for role, name in signature.roles.items()},
+        roles=call.renamed(signature.roles, other),
         required=frozenset(other.get(role, role) for role in signature.required),
     )
     meaning = tested.options.key_mask or tested.options.mask or "keep"

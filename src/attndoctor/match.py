@@ -395,7 +395,7 @@ class WrongCombination:
             cls(question, answers, *combination, slice(i * each, (i + 1) * each))
             for i, combination in enumerate(combined)
         )
-        return next((part for part in parts if not part._answers_as(right)), None)
+        return next((part for part in parts if not part._agrees(probe)), None)
 
     @property
     def says(self) -> str:
@@ -406,14 +406,14 @@ class WrongCombination:
     @property
     def is_near(self) -> bool:
         """Whether most numbers are nearly right, as where a little leaks through a limit."""
-        return is_near(*self._parts(self._behavior(self.question[0])))
+        return is_near(*self._parts(self.question[0]))
 
     @property
     def spoils_whole_samples(self) -> bool:
         """Whether a sample that has no padding is wrong too, though padding is all that limits."""
         if self.group != ("key_mask",) or self.situation.says:  # elsewhere it may be another thing
             return False
-        ((ours, _), *_), ((theirs, _), *_) = self._parts(self._behavior(self.question[0]))
+        ((ours, _), *_), ((theirs, _), *_) = self._parts(self.question[0])
         if ours is None or theirs is None or ours.shape != theirs.shape:
             return False
         whole = self.situation.real.all(1)
@@ -424,7 +424,7 @@ class WrongCombination:
     def dropped(self) -> str | None:
         """Say which limit has no effect, if without it the answer would be right."""
         for limit in self.group:
-            if self._answers_as(self._behavior(_without(self.question[0], limit))):
+            if self._agrees(_without(self.question[0], limit)):
                 others = [SAYS[other] for other in self.group if other != limit]
                 beside = f" beside {' and '.join(others)}" if others else ""
                 return (
@@ -433,17 +433,14 @@ class WrongCombination:
                 )
         return None
 
-    def _behavior(self, probe: Probe) -> Answer:
-        return self.answers.behavior((), probe)
+    def _parts(self, probe: Probe) -> tuple[Results, Results]:
+        """Return this combination's part of the answers, and of the right ones to a probe."""
+        given, right = self.answers.given[self.question], self.answers.behavior((), probe)
+        assert not isinstance(given, Exception) and not isinstance(right, Exception)
+        return given[self.part], right[self.part]
 
-    def _parts(self, other: Answer) -> tuple[Results, Results]:
-        """Return this combination's part of the answers and of other ones."""
-        given = self.answers.given[self.question]
-        assert not isinstance(given, Exception) and not isinstance(other, Exception)
-        return given[self.part], other[self.part]
-
-    def _answers_as(self, other: Answer) -> bool:
-        return agree(*self._parts(other), self.question[0].tolerance)
+    def _agrees(self, probe: Probe) -> bool:
+        return agree(*self._parts(probe), probe.tolerance)
 
 
 @cache  # so that answers are remembered

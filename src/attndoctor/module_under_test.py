@@ -11,22 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attndoctor.build import (
-    DROPPED,
-    FIRST,
-    GROUPED,
-    ODD,
-    ONE_HEAD,
-    SECOND,
-    Candidate,
-    as_built,
-    build,
-    copy_of,
-    own_sizes,
-    set_norms_aside,
-    unloadable,
-    unwrapped,
-)
+from attndoctor import build, weights
+from attndoctor.build import Candidate, copy_of
 from attndoctor.call import PATHS, Adapter, Path, RandomInputs, attnlib_adapter, read_signature
 from attndoctor.labels import Texts
 from attndoctor.options import CallError, DiagnoseOptions, Load, Steps, error_text, name_list
@@ -44,18 +30,7 @@ from attndoctor.reference import (
     stepped,
     weights_agree,
 )
-from attndoctor.weights import (
-    NUMBERS,
-    Layout,
-    WeightMap,
-    fill,
-    find_weights,
-    guessed,
-    layouts,
-    own_weights,
-    packed,
-    uses_transposed,
-)
+from attndoctor.weights import Layout, WeightMap
 from attnlib.attention import MultiHeadAttention
 
 TEXT = Texts(__file__)
@@ -295,17 +270,17 @@ def in_each_layout(candidate: Candidate, options: DiagnoseOptions) -> Iterator[M
             if one is not None:
                 adapters[name] = one
             elif name == "first":
-                raise CallError(unloadable(module, sizes[name]))
+                raise CallError(build.unloadable(module, sizes[name]))
         first = adapters["first"]
         weight_map = first.weight_map or []
-        if options.qkv and not packed(weight_map):
+        if options.qkv and not weights.packed(weight_map):
             kind = type(first.module).__name__
             raise CallError(TEXT("qkv apart", qkv=options.qkv, kind=kind))
         if len(tried) == 1:
-            tried += layouts(weight_map, options.qkv, options.transposed)[1:]
+            tried += weights.layouts(weight_map, options.qkv, options.transposed)[1:]
         words = (*taken, *_taken_as_loaded(first, options, unwell, frozen))
         words = (*words, *_stored(weight_map, layout))
-        rare = bool(layout.spread) or layout.packing == NUMBERS
+        rare = bool(layout.spread) or layout.packing == weights.NUMBERS
         yield ModuleUnderTest(candidate, options, adapters, words, rare=rare)
 
 
@@ -314,15 +289,15 @@ def _modules(
 ) -> tuple[dict[str, nn.Module], dict[str, Sizes]]:
     """Build modules of all sizes that the candidate offers."""
     if isinstance(candidate, nn.Module):
-        sizes = {"first": own_sizes(candidate, options)}
+        sizes = {"first": build.own_sizes(candidate, options)}
     else:
-        sizes = {"first": FIRST, "second": SECOND, "grouped": GROUPED}
-        sizes |= {"one head": ONE_HEAD, "odd": ODD}
-    sizes["dropout"] = replace(sizes["first"], dropout=DROPPED)
+        sizes = {"first": build.FIRST, "second": build.SECOND, "grouped": build.GROUPED}
+        sizes |= {"one head": build.ONE_HEAD, "odd": build.ODD}
+    sizes["dropout"] = replace(sizes["first"], dropout=build.DROPPED)
     modules: dict[str, nn.Module] = {}
     for name, size in tuple(sizes.items()):
         try:
-            module = build(candidate, size)
+            module = build.module_of(candidate, size)
         except CallError:
             if name == "first":
                 raise
@@ -330,15 +305,15 @@ def _modules(
         if module is not None:
             modules[name] = module
             if options.load is None:  # a class may have one key head, or wider heads, by itself
-                sizes[name] = as_built(module, size) or size
+                sizes[name] = build.as_built(module, size) or size
     return modules, sizes
 
 
 def _taken_as_built(candidate: Candidate, modules: dict[str, nn.Module]) -> list[str]:
     """Set norms aside; say that, and what was unwrapped."""
-    wrapped = isinstance(candidate, nn.Module) and unwrapped(candidate) is not candidate
+    wrapped = isinstance(candidate, nn.Module) and build.unwrapped(candidate) is not candidate
     taken = [TEXT("unwrapped", kind=type(candidate).__name__)] if wrapped else []
-    norms, *_ = [set_norms_aside(module) for module in modules.values()]
+    norms, *_ = [build.set_norms_aside(module) for module in modules.values()]
     return [*taken, TEXT("norms", norms=", ".join(norms))] if norms else taken
 
 
@@ -373,7 +348,7 @@ def _taken_as_loaded(
 
 def _stored(weight_map: WeightMap, layout: Layout) -> Iterator[str]:
     """Say how weights are stored, where that was found by trying."""
-    order = packed(weight_map)
+    order = weights.packed(weight_map)
     if layout.spread:
         yield TEXT("spread", projections=" and ".join(layout.spread))
     if order:
@@ -382,7 +357,7 @@ def _stored(weight_map: WeightMap, layout: Layout) -> Iterator[str]:
         usual = order in ("qkv", "kv", "qk")
         in_order = "" if usual else f", in the order {', '.join(order)}"
         yield TEXT("packed", which=which, packing=layout.packing, order=in_order)
-    if guessed(weight_map):
+    if weights.guessed(weight_map):
         yield TEXT("raw", use="x @ W" if layout.transposed else "x @ W.T")
 
 
@@ -425,16 +400,16 @@ def _loaded(
 
 def _own_or_found(module: nn.Module, sizes: Sizes, layout: Layout) -> WeightMap | None:
     """Return where a module's weights are: as attnlib names them, or where they are found."""
-    own = [] if layout.spread else own_weights(module)
+    own = [] if layout.spread else weights.own_weights(module)
     shapes = {name: p.shape for name, p in reference(Setting(sizes)).named_parameters()}
     there = dict(module.named_parameters())
     fits = all(there[entry.theirs].shape == shapes[entry.ours] for entry in own)
     found = {entry.ours.removesuffix(".weight") for entry in own}
     layers = (module.get_submodule(W) for W in PROJECTIONS if W in found)
-    usual = all(uses_transposed(layer) is False for layer in layers)
+    usual = all(weights.uses_transposed(layer) is False for layer in layers)
     if fits and usual and {"W_q", "W_k", "W_v"} <= found:
         return own
-    return find_weights(module, sizes, layout)
+    return weights.find_weights(module, sizes, layout)
 
 
 def _biases(
@@ -478,7 +453,7 @@ def _copied(
     """Copy the reference's weights; return the names of the parameters that stay as they were."""
     if load is not None:
         return _copied_by(load, module, right)
-    fill(module, weight_map or [], right)
+    weights.fill(module, weight_map or [], right)
     theirs = {entry.theirs for entry in weight_map or ()}
     for name in theirs:
         module.get_parameter(name).requires_grad_()

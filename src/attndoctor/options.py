@@ -120,10 +120,9 @@ class DiagnoseOptions:
                 raise ValueError(
                     f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
                 )
-        for name in ("bias", "batch_first"):
-            if getattr(self, name) is not None:
-                require_flag(name, getattr(self, name))
-        require_flag("out_projection", self.out_projection)
+        flags = [name for name in ("bias", "batch_first") if getattr(self, name) is not None]
+        for name in (*flags, "out_projection"):
+            require_flag(name, getattr(self, name))
         if self.num_heads is not None:
             require_positive_int("num_heads", self.num_heads)
         if self.arguments is not None and not isinstance(self.arguments, Mapping):

@@ -24,6 +24,7 @@ SAYS = {
     "causal": "causal=True",
 }  # fmt: skip
 Group = tuple[str, ...]  # limits that are passed together
+ALL = 0  # limits
 Run = Callable[[Adapter, RandomInputs], Results]
 
 
@@ -48,36 +49,14 @@ class Situation:
         return torch.tensor([[token == "x" for token in sample] for sample in samples])
 
 
-def alone(there: Group) -> list[Group]:
-    """Each limit alone."""
-    return [(limit,) for limit in there]
+def groups(*numbers: int, of: str = "") -> Callable[[Group], list[Group]]:
+    """Return what chooses so many limits at once in every way, or all; with `of`, that limit's."""
 
+    def choose(there: Group) -> list[Group]:
+        found = (group for n in numbers for group in combinations(there, n or len(there)))
+        return [group for group in dict.fromkeys(found) if group and (of in group or not of)]
 
-def alone_and_together(there: Group) -> list[Group]:
-    """Each limit alone, then all of them."""
-    return alone(there) + ([there] if len(there) > 1 else [])
-
-
-def together(there: Group) -> list[Group]:
-    """Each two limits, then all three."""
-    return [group for n in (2, 3) for group in combinations(there, n)]
-
-
-def all_together(there: Group) -> list[Group]:
-    """All limits at once."""
-    return [there]
-
-
-def only(limit: str) -> Callable[[Group], list[Group]]:
-    """Return what chooses one limit alone."""
-    return lambda there: [(limit,)] if limit in there else []
-
-
-def beside_others(limit: str) -> Callable[[Group], list[Group]]:
-    """Return what chooses one limit alone, beside each other, and beside all."""
-    return lambda there: [
-        group for n in (1, 2, 3) for group in combinations(there, n) if limit in group
-    ]
+    return choose
 
 
 @dataclass(frozen=True)
@@ -221,17 +200,12 @@ def masks_for(samples: Callable[[int, int], tuple[int, ...]]) -> Run:
     return ask
 
 
-def other_sizes(run: Adapter, inputs: RandomInputs) -> Results:
-    """Many samples; outputs alone, for one head's weights may come without its axis."""
-    return [(run(inputs.tokens(MANY_SAMPLES, 3))[0], None)]
-
-
 def asked_again(run: Adapter, inputs: RandomInputs) -> Results:
     """The same shape twice, and once more after each limit, whose own outputs don't count."""
     answers = [run(inputs.tokens(2, 7))]
     limits = limits_in(ON_THE_RIGHT, inputs)
     there = tuple(name for name in limits if name in run.takes - {"masks"})
-    for group in alone_and_together(there):
+    for group in groups(1, ALL)(there):
         with suppress(Exception):  # other probes report it
             run(inputs.tokens(2, 7), **{name: limits[name] for name in group})
         answers.append(run(inputs.tokens(2, 7)))
@@ -263,7 +237,7 @@ def handed_over(run: Adapter, inputs: RandomInputs) -> Results:
     there = tuple(name for name in limits if name in run.takes - {"masks"})
     changed = []
     of_each_sample = [("masks",)] if "masks" in run.takes else []
-    for group in [(), *alone_and_together(there), *of_each_sample]:
+    for group in [(), *groups(1, ALL)(there), *of_each_sample]:
         now = {argument_of(name): limit.clone() if isinstance(limit, Tensor) else limit
                for name, limit in limits.items() if name in group}  # fmt: skip
         changed.append(run.changes(inputs.tokens(2, 7), **now))
@@ -281,12 +255,6 @@ def _values(run: Adapter, key: Tensor, value: Tensor) -> Tensor:
 def flag(fact: bool | Tensor) -> Pair:
     """Return an answer that compares whether something is so."""
     return torch.tensor(float(fact)), None
-
-
-def dtype(run: Adapter, inputs: RandomInputs) -> Results:
-    """Whether the output has the dtype of the tokens."""
-    x = inputs.tokens(1, 2)
-    return [flag(run(x)[0].dtype == x.dtype)]
 
 
 def gradients(run: Adapter, inputs: RandomInputs) -> Results:
@@ -325,16 +293,6 @@ def left_out(run: Adapter, inputs: RandomInputs) -> Results:
     none, one = ("key", "value", "key_value", "causal"), ("value", "causal")
     one_source = "key_value" in run.takes
     return [run(query, left_out=none), *([] if one_source else [run(query, key, left_out=one)])]
-
-
-def one_mask(run: Adapter, inputs: RandomInputs) -> Results:
-    """A mask for all samples."""
-    return [run(inputs.tokens(2, 7), mask=inputs.mask(7, 7))]
-
-
-def causal(run: Adapter, inputs: RandomInputs) -> Results:
-    """A triangle."""
-    return [run(inputs.tokens(2, 7), causal=True)]
 
 
 def mask_a_head(run: Adapter, inputs: RandomInputs) -> Results:

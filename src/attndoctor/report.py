@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import cycle
 
+from attndoctor import reference
 from attndoctor.call import PASTS, PATHS
 from attndoctor.conventions import Convention, convention_hints, other_scale
 from attndoctor.labels import Texts
@@ -19,17 +20,9 @@ from attndoctor.match import (
 )
 from attndoctor.module_under_test import ModuleUnderTest
 from attndoctor.names import ROLES, known_as
-from attndoctor.options import CHOICES, Clock, error_text, name_list, noted_size
+from attndoctor.options import CHOICES, error_text, name_list, noted_size
 from attndoctor.probes import SELF_ATTENTION, Probe
 from attndoctor.questions import LONGEST, USUAL
-from attndoctor.reference import (
-    Answer,
-    agree,
-    difference,
-    have_one_shape,
-    outputs_agree,
-    side_by_side,
-)
 
 ITEM = "* "  # before each of several findings
 _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its module
@@ -101,11 +94,6 @@ def keeps_something(answers: Answers) -> str:
     return first_wrong("keeps something", answers) + varies
 
 
-def out_of_time(clock: Clock) -> str:
-    """Say what was going on when the time was over."""
-    return TEXT("out of time", seconds=clock.seconds, doing=clock.doing)
-
-
 def so_far(answers: Answers) -> str:
     """Say what was found in the questions that were asked."""
     number = len({probe for probe, _ in answers.given})
@@ -143,8 +131,8 @@ def _what_is_known(first: Question, answers: Answers) -> Iterator[str]:
     if off:
         heads, are = ("head", "is") if len(off) == 1 else ("heads", "are")
         yield TEXT("heads", heads=f"{heads} {', '.join(map(str, off))}", are=are)
-    pairs = side_by_side(given, answers.behavior((), first[0]))
-    unlike = [(a, weights) for (a, _), (b, weights) in pairs if not have_one_shape(a, b)]
+    pairs = reference.side_by_side(given, answers.behavior((), first[0]))
+    unlike = [(a, weights) for (a, _), (b, weights) in pairs if not reference.have_one_shape(a, b)]
     if unlike:
         ours, weights = unlike[0]
         if ours is not None and weights is not None and ours.shape == weights.shape:
@@ -201,7 +189,7 @@ def _reservations(answers: Answers) -> Iterator[str]:
 def _weights_alone(question: Question, answers: Answers) -> bool:
     """Return whether an answer is right but for the weights."""
     probe, _ = question
-    return probe.of == "the output" and outputs_agree(
+    return probe.of == "the output" and reference.outputs_agree(
         answers.given[question], answers.behavior((), probe), probe.tolerance
     )
 
@@ -225,12 +213,6 @@ def _of_another_formula(answers: Answers) -> Iterator[str]:
         yield TEXT("right on equal tokens")
     else:
         yield TEXT("wrong on equal tokens")
-
-
-def environment_lacks(error: Answer) -> str:
-    """Say that a module needs a package, a device or a dtype that is missing."""
-    assert isinstance(error, Exception)
-    return TEXT("environment", error=error_text(error))
 
 
 def refuses(answers: Answers) -> str:
@@ -361,7 +343,9 @@ def _difference(question: Question, answers: Answers) -> str:
         right = answers.behavior((), probe)
         assert not isinstance(right, Exception)
         pairs = zip(cycle(probe.differs), given, right, strict=False)
-        wrong = ((words, a, b) for words, a, b in pairs if not agree([a], [b], probe.tolerance))
+        wrong = (
+            (words, a, b) for words, a, b in pairs if not reference.agree([a], [b], probe.tolerance)
+        )
         words, a, b = next(wrong)
-        return words or difference([a], [b], probe.tolerance, probe.of)
-    return difference(given, answers.behavior((), probe), probe.tolerance, probe.of)
+        return words or reference.difference([a], [b], probe.tolerance, probe.of)
+    return reference.difference(given, answers.behavior((), probe), probe.tolerance, probe.of)
