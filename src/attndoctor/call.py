@@ -308,7 +308,11 @@ def _may_be_weights(shown: Tensor, query: Tensor) -> bool:
 def read_signature(module: nn.Module, options: DiagnoseOptions) -> CallSignature:
     """Find out from a module's forward how to call it, or raise CallError."""
     arguments = dict(options.arguments or {})
-    _require_known(arguments, module)
+    there = [p.name for p in parameters_of(module.forward)]
+    unknown = [name for name in arguments if name not in there]
+    if unknown and not takes_anything(module.forward):
+        kind, known = type(module).__name__, ", ".join(there)
+        raise CallError(TEXT("unknown arguments", kind=kind, there=known, unknown=unknown[0]))
     if isinstance(module, nn.MultiheadAttention):
         return _signature_of_torch(module, arguments, options)
     parameters = [p for p in parameters_of(module.forward) if p.name not in arguments]
@@ -333,14 +337,6 @@ def read_signature(module: nn.Module, options: DiagnoseOptions) -> CallSignature
         arguments=arguments, returns=options.returns,
         foreign_cache=kept and "cache" not in roles,
     )  # fmt: skip
-
-
-def _require_known(arguments: dict[str, Any], module: nn.Module) -> None:
-    there = [p.name for p in parameters_of(module.forward)]
-    unknown = [name for name in arguments if name not in there]
-    if unknown and not takes_anything(module.forward):
-        kind, known = type(module).__name__, ", ".join(there)
-        raise CallError(TEXT("unknown arguments", kind=kind, there=known, unknown=unknown[0]))
 
 
 def _signature_of_torch(
@@ -510,17 +506,6 @@ class Adapter:
             replace(self, signature=replace(self.signature, handed=handed))(*tokens, **limits)
         return any(not torch.equal(before, after) for before, after in handed)
 
-    def with_masks_without_heads(self) -> "Adapter":
-        """Pass masks for each sample as [B, T, T]."""
-        mask = replace(self.signature.mask, several="[B, T, T]")
-        return replace(self, signature=replace(self.signature, mask=mask))
-
-    def with_masks_of(self, dtype: torch.dtype) -> "Adapter":
-        """Pass masks in another dtype."""
-        both = (self.signature.mask, self.signature.key_mask)
-        mask, key_mask = (replace(one, dtype=dtype) for one in both)
-        return replace(self, signature=replace(self.signature, mask=mask, key_mask=key_mask))
-
     @contextmanager
     def on(self, path: Path = PATHS[0]) -> Iterator["Adapter"]:
         """Call the module on another path."""
@@ -534,10 +519,6 @@ class Adapter:
     def fresh_copy(self) -> "Adapter":
         """Return a copy that was never called."""
         return replace(self, module=copy_of(self.fresh or self.module).eval())
-
-    def half(self) -> "Adapter":
-        """Return a copy in half precision."""
-        return replace(self, module=copy_of(self.module).half())
 
     def gradients(self, found: Tensor, x: Tensor) -> list[Pair]:
         """Return the gradients of the sum of squares of `found`, by x and by each known weight."""

@@ -19,7 +19,7 @@ from attndoctor.museum import Exhibit, named
 from attndoctor.names import SCALES
 from attndoctor.options import CallError, DiagnoseOptions, Steps
 from attndoctor.probes import SELF_ATTENTION, run_probe
-from attndoctor.reference import Pair, agree, differences, outputs_agree, stepped
+from attndoctor.reference import Pair, agree, differences, parts_agree, stepped
 from attnlib.attention import MultiHeadAttention
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -69,17 +69,6 @@ class Scale:
 
     def __str__(self) -> str:
         return f"{self.number:.10g}"
-
-    @property
-    def is_likely(self) -> bool:
-        """Whether it isn't the root of d_k, rounded: that is a bug."""
-        rounded = math.floor(math.sqrt(self.d_k)), math.ceil(math.sqrt(self.d_k))
-        return not any(math.isclose(self.number * n, 1, rel_tol=1e-4) for n in rounded)
-
-    @property
-    def times_d_k(self) -> float:
-        """The scale times d_k."""
-        return _rounded(self.number * self.d_k)
 
 
 def _softmax(scores: Tensor, allowed: Tensor) -> Tensor:
@@ -368,12 +357,6 @@ def conventions_that_fit(
     return ()
 
 
-def by_other_formula(answers: Answers) -> tuple[Found, Answers] | None:
-    """Return a formula that is right on one sequence, and all answers held against it."""
-    formula = other_formula(answers)
-    return (formula, answers.under(formula=formula.steps)) if formula else None
-
-
 def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
     """Yield the conventions that may explain what is wrong."""
     options = answers.tested.options
@@ -445,7 +428,7 @@ def _of_heads(answers: Answers) -> Iterator[Convention]:
         if d_model % h or width % h or sizes == setting.sizes:
             continue
         right = reference_answer(SELF_ATTENTION, replace(setting, sizes=sizes), takes)
-        if outputs_agree(answers.given[FIRST_QUESTION], right, SELF_ATTENTION.tolerance):
+        if parts_agree(answers.given[FIRST_QUESTION], right, SELF_ATTENTION.tolerance):
             yield Convention({"num_heads": h}, TEXT("number of heads", h=h))
 
 
@@ -462,11 +445,12 @@ def _of_scale_attribute(answers: Answers) -> Iterator[Convention]:
 
 def _of_scale(scale: Scale, answers: Answers) -> Iterator[Convention]:
     """Yield another scale: a number, or one that falls with d_k."""
-    if not scale.is_likely:
-        return
+    root = math.sqrt(scale.d_k)
+    if any(math.isclose(scale.number * n, 1, rel_tol=1e-4) for n in (int(root), math.ceil(root))):
+        return  # the root of d_k, rounded, is a bug
     says = partial(TEXT, "another scale", scale=scale, right=scale.d_k**-0.5)
     yield Convention({"scale": scale.number}, says(say=scale))
-    share = scale.times_d_k
+    share = _rounded(scale.number * scale.d_k)
     if "second" in answers.tested.adapters:
         formula = f"lambda d_k: {share:.6g} / d_k"
         yield Convention({"scale": lambda d_k: share / d_k}, says(say=formula))

@@ -14,10 +14,10 @@ from attndoctor.build import Candidate, require_candidate
 from attndoctor.call import ATTNLIB_STYLE
 from attndoctor.check_result import CheckResult
 from attndoctor.conventions import (
-    by_other_formula,
     convention_hints,
     conventions,
     conventions_that_fit,
+    other_formula,
 )
 from attndoctor.examine import always_causal, examine, may_be_causal, seems_causal
 from attndoctor.match import FIRST_QUESTION, Answers
@@ -291,10 +291,11 @@ def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
         message += convention_hints(exhibits, answers.tested)
         message += report.what_more(exhibits, answers)
     else:
-        other = by_other_formula(answers)
+        formula = other_formula(answers)
+        by_formula = answers.under(formula=formula.steps) if formula else None
         message = report.in_no_known_way(answers)
-        if other and other[1].wrong:
-            message = report.first_wrong("another formula", other[1], formula=other[0].says)
+        if formula and by_formula and by_formula.wrong:
+            message = report.first_wrong("another formula", by_formula, formula=formula.says)
     return _with_limits(answers, BROKEN, message, exhibits, passed=False)
 
 

@@ -89,27 +89,24 @@ def _require_padding(tested: ModuleUnderTest) -> None:
 
 def _called(signature: CallSignature) -> str:
     """Say how a module is called."""
-    arguments = ", ".join(name for role, name in signature.roles.items() if role != "average")
-    words = [f"forward({arguments})"]
-    if "mask" in signature.roles and signature.mask != call.ATTNLIB_STYLE:
-        words.append(f"its {signature.roles['mask']} {signature.mask}")
-    if "key_mask" in signature.roles:
-        name = signature.roles["key_mask"]
-        style = replace(signature.key_mask, one="[B, T]", several=None)
-        as_torch = name.endswith("padding_mask")  # whose True = hidden
-        if name not in ROLES["key_mask"] or style.meaning == "hide":
-            words.append(f"its {name} {style}")
-        elif as_torch and style.meaning == "keep":
-            words.append(f"its {name} {style}, unlike torch's own key_padding_mask")
-    if "no_turn" in signature.roles:
-        words.append(f"its {signature.roles['no_turn']} turning nothing (cos = 1, sin = 0)")
-    if signature.shown == call.ONE_MORE:
-        words.append("its weights without those of the key that it adds")
-    if not signature.batch_first:
-        words.append("tokens first, [T, B, d]")
-    if signature.channels_first:
-        words.append("channels first, [B, d, T]")
-    return ", ".join(words)
+    roles, key_mask = signature.roles, signature.roles.get("key_mask", "")
+    arguments = ", ".join(name for role, name in roles.items() if role != "average")
+    padding = replace(signature.key_mask, one="[B, T]", several=None)
+    hides = padding.meaning == "hide" or key_mask not in ROLES["key_mask"]
+    as_torch = key_mask.endswith("padding_mask") and padding.meaning == "keep"
+    words = {
+        f"forward({arguments})": True,
+        f"its {roles.get('mask')} {signature.mask}": (
+            "mask" in roles and signature.mask != call.ATTNLIB_STYLE
+        ),
+        f"its {key_mask} {padding}": bool(key_mask) and hides,
+        f"its {key_mask} {padding}, unlike torch's own key_padding_mask": as_torch and not hides,
+        f"its {roles.get('no_turn')} turning nothing (cos = 1, sin = 0)": "no_turn" in roles,
+        "its weights without those of the key that it adds": signature.shown == call.ONE_MORE,
+        "tokens first, [T, B, d]": not signature.batch_first,
+        "channels first, [B, d, T]": signature.channels_first,
+    }
+    return ", ".join(each for each, here in words.items() if here)
 
 
 # --- layout, causality, residual -----------------------------------------------------------------

@@ -24,7 +24,7 @@ from attndoctor.reference import (
     agree,
     differences,
     is_near,
-    outputs_agree,
+    parts_agree,
     reference,
     side_by_side,
 )
@@ -225,7 +225,7 @@ class Answers:
     def shows_something_else(self) -> bool:
         """Whether all outputs are right, and what came beside one of them can't be weights."""
         answers = [(self.given[q], self.behavior((), q[0]), q[0].tolerance) for q in self.wrong]
-        return all(outputs_agree(*each) for each in answers) and any(
+        return all(parts_agree(*each) for each in answers) and any(
             ours is not None and theirs is not None and not _may_be(ours, theirs)
             for given, right, _ in answers
             for (_, ours), (_, theirs) in side_by_side(given, right)

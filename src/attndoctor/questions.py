@@ -7,13 +7,14 @@ compares them.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from attndoctor.build import copy_of
 from attndoctor.call import Adapter, RandomInputs, Result
 from attndoctor.reference import Pair, Results
 from attnlib.cache import KVCache
@@ -304,7 +305,9 @@ def mask_a_head(run: Adapter, inputs: RandomInputs) -> Results:
 
 def mask_without_head_axis(run: Adapter, inputs: RandomInputs) -> Results:
     """Masks without an axis for heads."""
-    return masks_for(lambda h, _: (h,))(run.with_masks_without_heads(), inputs)
+    mask = replace(run.signature.mask, several="[B, T, T]")
+    run = replace(run, signature=replace(run.signature, mask=mask))
+    return masks_for(lambda h, _: (h,))(run, inputs)
 
 
 def shouting(run: Adapter, inputs: RandomInputs) -> Results:
@@ -390,7 +393,7 @@ def weights_gradients(run: Adapter, inputs: RandomInputs) -> Results:
 def half(run: Adapter, inputs: RandomInputs) -> Results:
     """The answer, and whether its dtype is that of the tokens."""
     x = inputs.tokens(2, 7).half() / 4  # no exponential of a score may be too large
-    answer = run.half()(x, mask=inputs.mask(7, 7))
+    answer = replace(run, module=copy_of(run.module).half())(x, mask=inputs.mask(7, 7))
     return [answer, flag(answer[0].dtype == x.dtype)]
 
 
@@ -401,7 +404,8 @@ def ones_and_zeros(run: Adapter, inputs: RandomInputs) -> Results:
     for name in ("mask", "key_mask"):
         if name not in run.takes:
             continue
-        with_numbers = run.with_masks_of(torch.int64)
+        style = replace(getattr(run.signature, name), dtype=torch.int64)
+        with_numbers = replace(run, signature=replace(run.signature, **{name: style}))
         boolean, _ = rows_of(limits["key_mask"], run(x, **{name: limits[name]}))
         same = True
         with suppress(Exception):  # to refuse it is right

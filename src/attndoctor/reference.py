@@ -116,16 +116,10 @@ def side_by_side(given: Answer, right: Answer) -> list[tuple[Pair, Pair]]:
     return list(zip(given, right, strict=True))
 
 
-def outputs_agree(given: Answer, other: Answer, tolerance: float) -> bool:
-    """Return whether the outputs of two answers are the same, whatever their weights are."""
+def parts_agree(given: Answer, other: Answer, tolerance: float, part: int = 0) -> bool:
+    """Return whether two answers are the same in outputs alone or, as part 1, in weights alone."""
     pairs = side_by_side(given, other)
-    return bool(pairs) and all(_same((a, None), (b, None), tolerance) for (a, _), (b, _) in pairs)
-
-
-def weights_agree(given: Answer, other: Answer, tolerance: float) -> bool:
-    """Return whether the weights of two answers are the same, whatever their outputs are."""
-    pairs = side_by_side(given, other)
-    return bool(pairs) and all(_same((None, a), (None, b), tolerance) for (_, a), (_, b) in pairs)
+    return bool(pairs) and all(_same((a[part],), (b[part],), tolerance) for a, b in pairs)
 
 
 def have_one_shape(ours: Tensor | None, theirs: Tensor | None) -> bool:
@@ -159,13 +153,13 @@ def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:
     for ours, theirs in zip(given, right, strict=True):
         pairs = zip((of, "the weights"), ours, theirs, strict=True)
         for name, a, b in reversed(list(pairs)):  # weights say more
-            if a is None or b is None or _same((a, None), (b, None), tolerance):
+            if a is None or b is None or _same((a,), (b,), tolerance):
                 continue
             return _describe(name, a, b)
     raise ValueError("no difference: both agree")
 
 
-def _same(left: Pair, right: Pair, tolerance: float) -> bool:
+def _same(left: Sequence[Tensor | None], right: Sequence[Tensor | None], tolerance: float) -> bool:
     for ours, theirs in zip(left, right, strict=True):
         if ours is None or theirs is None:
             continue

@@ -189,7 +189,7 @@ def _reservations(answers: Answers) -> Iterator[str]:
 def _weights_alone(question: Question, answers: Answers) -> bool:
     """Return whether an answer is right but for the weights."""
     probe, _ = question
-    return probe.of == "the output" and reference.outputs_agree(
+    return probe.of == "the output" and reference.parts_agree(
         answers.given[question], answers.behavior((), probe), probe.tolerance
     )
 

@@ -182,7 +182,9 @@ class _Finder:
         """Yield the biases that are raw parameters."""
         for name, numbers in _raw_parameters(module).items():
             role = bias_named(name.split(".")[-1])
-            if role in self.widths and _bias_fits(numbers, self.widths[role], self.sizes.d_k):
+            width, d_k = self.widths.get(role or "", 0), self.sizes.d_k
+            cut = (width // d_k, d_k)  # by heads
+            if tuple(numbers.shape) in ((width,), cut, (cut[0], 1, d_k), (1, *cut)):
                 yield WeightSlice(f"{role}.bias", slice(None), name, _all)
             elif role and set(role) <= set(OF_LETTERS) and numbers.dim() == 1:
                 order, names = self._ordered(role)
@@ -288,8 +290,9 @@ def _named_layers(module: nn.Module) -> dict[str, tuple[nn.Module, str | None]]:
     layers = {
         name: layer
         for name, layer in module.named_modules()
-        if isinstance(getattr(layer, "weight", None), nn.Parameter)
-        and _is_matrix(layer.get_parameter("weight"))
+        if isinstance(weight := getattr(layer, "weight", None), nn.Parameter)
+        and weight.dim() >= 2  # or a convolution of one token at a time
+        and all(width == 1 for width in weight.shape[2:])
     }
     roles = {name: _role(name, list(layers)) for name in layers}
     if not {"W_o", PLAIN} & set(roles.values()):  # one is W_o; of several it can't be known which
@@ -313,11 +316,6 @@ def uses_transposed(layer: nn.Module) -> bool | None:
             if torch.allclose(bias[0], bias[1], atol=1e-3):
                 return transposed
     return None if answered else False
-
-
-def _is_matrix(weight: Tensor) -> bool:
-    """Return whether it is a matrix, or a convolution of one token at a time."""
-    return weight.dim() >= 2 and all(width == 1 for width in weight.shape[2:])
 
 
 def _role(name: str, all_names: list[str]) -> str | None:
@@ -385,12 +383,6 @@ def _read_matrix(
             out = d if side == "out" else heads * d_k
             return partial(torch.permute, dims=order), out, False
     return None
-
-
-def _bias_fits(numbers: Tensor, width: int, d_k: int) -> bool:
-    """Return whether a raw parameter may be a bias: [width], [h, d_k], [h, 1, d_k], [1, h, d_k]."""
-    h = width // d_k
-    return tuple(numbers.shape) in ((width,), (h, d_k), (h, 1, d_k), (1, h, d_k))
 
 
 # --- views ---------------------------------------------------------------------------------------
