@@ -25,6 +25,7 @@ report             the sentences of a diagnosis
 diagnosis          `diagnose` and `check`
 museum             the exhibits
 
+labels             texts in a Markdown file beside the code that uses them
 check_result       the result of a check, of exercises too
 torch_settings     run other people's code under torch's default settings
 cli                printing, for commands

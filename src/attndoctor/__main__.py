@@ -1,9 +1,8 @@
 """Diagnose an attention in a file: `python -m attndoctor path.py:Class`.
 
-It runs the file, as `python path.py` would. The exit status is 0 if the attention is healthy, 1 if
-it is broken, meant so or not (with --edges also if it differs at the edges), 2 if it can't be
-asked: because of the command, of the file, of how the attention is called, or of what it is; or if
-the time was over.
+The file is run, as by `python path.py`. Exit status: 0 healthy; 1 broken, meant so or not (with
+--edges also where it differs at the edges); 2 it can't be asked, because of the command, of the
+file, of how the attention is called, or of what it is (positions inside), or the time was over.
 """
 
 import argparse
@@ -48,10 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m attndoctor",
         description="Compare an attention of yours with attnlib's, and say what is wrong with it.",
-        epilog="The file is run. Exit status: 0 healthy; 1 broken, meant so or not (with --edges "
-        "also where it differs at the edges); 2 it can't be asked, because of the command, of the "
-        "file, of how the attention is called, or of what it is (positions inside), or the time "
-        "was over.",
+        epilog=__doc__.partition("\n\n")[2],
     )
     parser.add_argument(
         "candidate", metavar="path.py:Name", help="a class, a function that builds one, or a module"
@@ -104,16 +100,11 @@ def _load(where: str, parser: argparse.ArgumentParser) -> Any:
     except (Exception, SystemExit) as error:
         parser.error(f"running {address} raised {type(error).__name__}: {error}")
     if not hasattr(file, name):
-        there = [one for one, value in vars(file).items() if _may_be_asked(one, value)]
+        kinds = nn.Module | type | FunctionType  # what is or builds a module
+        public = {one: value for one, value in vars(file).items() if not one.startswith("__")}
+        there = [one for one, value in public.items() if isinstance(value, kinds)]
         parser.error(f"{address} has no {name!r}; there are: {', '.join(there) or 'none'}")
     return getattr(file, name)
-
-
-def _may_be_asked(name: str, value: Any) -> bool:
-    """Return whether it is a module, or a class or a function that may build some."""
-    if name.startswith("__"):
-        return False
-    return isinstance(value, nn.Module | type | FunctionType)
 
 
 if __name__ == "__main__":

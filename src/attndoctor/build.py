@@ -11,11 +11,13 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 from torch.nn.utils.parametrize import is_parametrized
 
+from attndoctor.labels import Texts
 from attndoctor.names import ROLES, SIZES, known_as, parameters_of, projection_named, takes_anything
 from attndoctor.options import CallError, DiagnoseOptions, error_text, name_list
 from attndoctor.reference import Sizes
 from attndoctor.weights import find_weights
 
+TEXT = Texts(__file__)
 Candidate = nn.Module | Callable[..., nn.Module]
 
 # No formula of them meets the root of d_k at both widths, and no two axes are equally long.
@@ -34,13 +36,7 @@ LONGEST = 128  # tokens that modules are built for; no probe has as many
 def construct(
     candidate: Callable[..., nn.Module], sizes: Sizes, untold: tuple[str, ...] = ()
 ) -> nn.Module | None:
-    """Return a module of these sizes; None if the constructor takes no grouping or dropout.
-
-    The arguments in `untold` keep their defaults.
-
-    Raises:
-        CallError: the call fails, or returns no module.
-    """
+    """Return a module, with defaults for `untold`; None if it takes no grouping or dropout."""
     roles = _constructor_roles(candidate)
     known = set(roles.values())
     anything = takes_anything(candidate)
@@ -54,41 +50,30 @@ def construct(
     named = {n: numbers[role] for n, role in roles.items() if role in numbers.keys() - set(untold)}
     extra = {"dropout", "num_kv_heads"} - known - set(untold) if anything else set()
     try:
-        module = _call(candidate, named | {role: numbers[role] for role in extra})
+        module = candidate(**named, **{role: numbers[role] for role in extra})
     except (Exception, SystemExit) as error:
         if extra and isinstance(error, TypeError) and "unexpected keyword" in str(error):
             special = sizes.dropout or grouped
-            return None if special else _call(candidate, named)  # **kwargs that take neither
-        raise _construction_failed(candidate, named, error) from error
+            return None if special else candidate(**named)  # **kwargs that take neither
+        forgotten = "Module.__init__() call" in str(error)
+        given = ", ".join(f"{argument}={value!r}" for argument, value in named.items())
+        raise CallError(TEXT(
+            "no super" if forgotten else "construction failed",
+            name=_name(candidate), given=given, error=error_text(error),
+        )) from error  # fmt: skip
     if not isinstance(module, nn.Module):
-        raise CallError(
-            f"{_name(candidate)} must build a torch.nn.Module, got {type(module).__name__}: "
-            "hand in a class of modules, or a function of (d_model, num_heads) that returns the "
-            "module"
-        )
+        raise CallError(TEXT("no module built", name=_name(candidate), got=type(module).__name__))
     of_config = not anything and "num_kv_heads" not in known
     return None if grouped and of_config and not numbers["config"].read_groups else module
-
-
-def _construction_failed(
-    candidate: Callable, named: dict[str, Any], error: BaseException
-) -> CallError:
-    name = _name(candidate)
-    given = ", ".join(f"{argument}={value!r}" for argument, value in named.items())
-    raised = f"{name}({given}) raised {error_text(error)}"
-    if "Module.__init__() call" in str(error):
-        return CallError(f"{raised}: write super().__init__() on the first line of its __init__")
-    return CallError(
-        f"{raised}. If it wants other arguments, "
-        f"hand in a function: diagnose(lambda d_model, num_heads: {name}(...)); if it can't "
-        "have these sizes, hand in a built module, which is tested at its own"
-    )
 
 
 def _constructor_roles(candidate: Callable) -> dict[str, str | None]:
     """Return the role of each argument of a constructor, by its name or its position."""
     parameters = parameters_of(candidate)
-    _require_constructor(candidate, parameters)
+    if {"query", "key", "value"} <= {known_as(parameter.name, ROLES) for parameter in parameters}:
+        raise CallError(TEXT("an attention itself", name=_name(candidate)))
+    if not inspect.signature(candidate).parameters:
+        raise CallError(TEXT("one module only", name=_name(candidate)))
     roles = {parameter.name: known_as(parameter.name, SIZES) for parameter in parameters}
     if "d_model" in roles.values():  # a config beside it would be another thing
         roles = {name: None if role == "config" else role for name, role in roles.items()}
@@ -96,41 +81,20 @@ def _constructor_roles(candidate: Callable) -> dict[str, str | None]:
     foreign = [name for name in needed if roles[name] is None]
     wanted = [size for size in ("d_model", "num_heads") if size not in roles.values()]
     if len(foreign) == 1 and not set(roles.values()) - {None}:
-        raise CallError(
-            f"candidate must be a module or build one, but {_name(candidate)} takes {foreign[0]!r} "
-            "and no sizes: if it is an attention itself, hand in the nn.Module that it is of; if "
-            "it builds one, hand in a function of (d_model, num_heads)"
-        )
+        raise CallError(TEXT("no sizes", name=_name(candidate), argument=foreign[0]))
     if len(wanted) == len(foreign) == 1 and len(needed) == 2:
         roles[foreign[0]] = wanted[0]
     unlimited = takes_anything(candidate) or {"config", "d_k"} & set(roles.values())
     if "d_model" in roles.values() and "num_heads" not in roles.values() and not unlimited:
-        raise CallError(
-            f"{_name(candidate)} takes d_model but no number of heads: hand in a built module, and "
-            "say how many it has: num_heads=..."
-        )
+        raise CallError(TEXT("no number of heads", name=_name(candidate)))
     unknown = [name for name in needed if roles[name] in (None, "bias")]
     if unknown:
         lines = ", ".join(f"{name}=..." for name in unknown)
+        arguments = " and ".join(map(repr, unknown))
         raise CallError(
-            f"{_name(candidate)} needs {' and '.join(map(repr, unknown))}, unknown here: hand "
-            f"in a function, diagnose(lambda d_model, num_heads: "
-            f"{_name(candidate)}(..., {lines}))"
+            TEXT("unknown arguments", name=_name(candidate), arguments=arguments, lines=lines)
         )
     return roles
-
-
-def _require_constructor(candidate: Callable, parameters: list[inspect.Parameter]) -> None:
-    """Raise CallError if a function computes attention, or builds one module only."""
-    if {"query", "key", "value"} <= {known_as(parameter.name, ROLES) for parameter in parameters}:
-        raise CallError(
-            f"candidate must be a module or build one, but {_name(candidate)} takes queries, keys "
-            "and values itself: hand in the module that calls it"
-        )
-    if not inspect.signature(candidate).parameters:
-        raise CallError(
-            f"{_name(candidate)} takes no sizes, so it builds one module only: hand in that module"
-        )
 
 
 def _numbers(sizes: Sizes) -> dict[str, Any]:
@@ -140,17 +104,6 @@ def _numbers(sizes: Sizes) -> dict[str, Any]:
         "length": LONGEST, "layer": 0, "device": "cpu",
     }  # fmt: skip
     return numbers | {"config": Config(numbers)}
-
-
-def _call(candidate: Callable[..., nn.Module], named: dict[str, Any]) -> nn.Module:
-    """Pass arguments by name, except positional-only ones."""
-    by_position = [
-        p.name for p in parameters_of(candidate) if p.kind is inspect.Parameter.POSITIONAL_ONLY
-    ]
-    return candidate(
-        *(named[name] for name in by_position if name in named),
-        **{name: value for name, value in named.items() if name not in by_position},
-    )
 
 
 def _name(candidate: Callable) -> str:
@@ -179,10 +132,7 @@ class Config:
         if "drop" in name:
             role = "dropout"
         if role is None or role not in self._numbers:
-            raise UnknownSizeError(
-                f"config has no {name!r} here: hand in a built module, or a function, "
-                "diagnose(lambda d_model, num_heads: ...), that builds one with your own config"
-            )
+            raise UnknownSizeError(TEXT("config", name=name))
         return self._numbers[role]
 
     def __repr__(self) -> str:
@@ -203,15 +153,9 @@ def require_candidate(candidate: object, num_heads: int | None) -> None:
         try:
             inspect.signature(candidate)
         except ValueError:
-            raise CallError(
-                f"candidate must be a module or build one, but {_name(candidate)} is built into C, "
-                "and nothing is known of its arguments: hand in the module that calls it"
-            ) from None
+            raise CallError(TEXT("built into C", name=_name(candidate))) from None
     if isinstance(candidate, nn.ModuleDict | nn.ModuleList):
-        raise CallError(
-            f"candidate must be a module that can be called, got a {type(candidate).__name__}: "
-            "hand in one of the modules in it"
-        )
+        raise CallError(TEXT("several modules", kind=type(candidate).__name__))
     if num_heads is not None and not isinstance(candidate, nn.Module):
         raise ValueError(
             "num_heads must be left out where candidate builds modules, which are built with "
@@ -219,12 +163,8 @@ def require_candidate(candidate: object, num_heads: int | None) -> None:
         )
 
 
-def build(candidate: Candidate, sizes: Sizes) -> nn.Module | None:
-    """Return a module of these sizes; None if there is none with this dropout or grouping.
-
-    Raises:
-        CallError: it can't be built.
-    """
+def module_of(candidate: Candidate, sizes: Sizes) -> nn.Module | None:
+    """Return a module of these sizes; None if there is none with this dropout or grouping."""
     if isinstance(candidate, nn.Module):
         own = _prepared(candidate)
         return own if set_dropout(own, sizes.dropout) or not sizes.dropout else None
@@ -249,26 +189,16 @@ def _prepared(module: nn.Module) -> nn.Module:
 
 
 def unwrapped(module: nn.Module) -> nn.Module:
-    """Return the module inside one of torch.compile or nn.DataParallel.
-
-    Raises:
-        CallError: it is scripted, and so its forward hides its arguments.
-    """
+    """Return the module inside one of torch.compile or nn.DataParallel."""
     if isinstance(module, torch.jit.ScriptModule):
-        raise CallError(
-            "candidate must be a module whose forward says what it takes, but this one is "
-            "scripted: hand in the module that torch.jit got"
-        )
+        raise CallError(TEXT("scripted"))
     parallel = isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel)
     inside = module.module if parallel else getattr(module, "_orig_mod", None)
     return unwrapped(inside) if isinstance(inside, nn.Module) else module
 
 
 def refused_default(candidate: Candidate) -> str | None:
-    """Return the error that a constructor raises over its own default of dropout, if it does.
-
-    A diagnosis passes the dropout itself, and would never see it.
-    """
+    """Return the error that a constructor raises over its own default of dropout, if it does."""
     if isinstance(candidate, nn.Module):
         return None
     shares = [p for p in parameters_of(candidate) if known_as(p.name, SIZES) == "dropout"]
@@ -313,11 +243,7 @@ def _require_numbers(module: nn.Module) -> None:
     """Raise CallError unless a module's parameters hold numbers."""
     lazy = [name for name, p in module.named_parameters() if isinstance(p, UninitializedParameter)]
     if lazy:
-        raise CallError(
-            f"candidate must have numbers to be asked, but {name_list(lazy)} of this "
-            f"{type(module).__name__} get their shapes at the first call: use nn.Linear in place "
-            "of nn.LazyLinear, or hand in a module that was called once"
-        )
+        raise CallError(TEXT("lazy", names=name_list(lazy), kind=type(module).__name__))
     if any(numbers.is_meta for numbers in module.parameters()):
         raise CallError("candidate must have numbers to be asked, but it is on the device meta")
 
@@ -356,20 +282,14 @@ def set_norms_aside(module: nn.Module) -> list[str]:
 
 
 def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
-    """Find out the sizes of a built module.
-
-    Raises:
-        CallError: the number of heads or the width isn't found.
-    """
+    """Find out the sizes of a built module, or raise CallError."""
     module = unwrapped(module)
     _require_numbers(module)
     module = with_plain_weights(copy_of(module))
     heads = options.num_heads or _heads(module)
     if heads is None or heads < 1:
         which = "isn't to be found" if heads is None else f"is {heads}"
-        raise CallError(
-            f"num_heads of this {type(module).__name__} {which}: say it with num_heads=..."
-        )
+        raise CallError(TEXT("heads of a module", kind=type(module).__name__, which=which))
     for width in _widths(module):
         sizes = as_built(module, Sizes(width, heads, heads)) if width % heads == 0 else None
         if sizes:
@@ -378,10 +298,7 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
         raise CallError(unloadable(module))
     d_model = _attribute(module, "d_model")
     if d_model is None:
-        raise CallError(
-            f"d_model of this {type(module).__name__} isn't to be found: "
-            "give it an attribute of this name"
-        )
+        raise CallError(TEXT("width of a module", kind=type(module).__name__))
     return Sizes(d_model, heads, _attribute(module, "num_kv_heads") or heads)
 
 
@@ -439,49 +356,35 @@ def unloadable(module: nn.Module, sizes: Sizes | None = None) -> str:
     """Say what to do when the projections aren't found."""
     never = _never_comparable(module)
     if never:
-        return f"candidate must have the shapes of MultiHeadAttention, but {never}"
+        return TEXT("other shapes", never=never)
     shapes = [f"{name} {list(numbers.shape)}" for name, numbers in module.named_parameters()]
     at = f", at d_model={sizes.d_model} and num_heads={sizes.num_heads}," if sizes else ""
     square = f" [{sizes.d_model}, {sizes.d_model}]" if sizes else ""
-    return (
-        f"candidate must take the weights W_q, W_k, W_v and W_o{square}, but these{at} aren't "
-        f"to be found among the parameters of this {type(module).__name__} "
-        f"({name_list(shapes) or 'none'}): pass load=..., a function of (your module, a "
-        "MultiHeadAttention) that copies the second one's weights into the first; if keys and "
-        "values are made of tokens of another width, build it with one width for all"
+    return TEXT(
+        "not found",
+        square=square,
+        at=at,
+        kind=type(module).__name__,
+        shapes=name_list(shapes) or "none",
     )
 
 
 def _never_comparable(module: nn.Module) -> str | None:
     """Say which of a module's shapes no `load` can change, as far as names show it."""
     if isinstance(module, nn.MultiheadAttention) and module.in_proj_weight is None:
-        return (
-            f"its keys are made of tokens {module.kdim} wide and its values of {module.vdim}, with "
-            f"queries of {module.embed_dim}: build it with one width for all"
-        )
+        return TEXT("several widths", module=module)
     queries, keys, values = (_layer(module, W) for W in ("W_q", "W_k", "W_v"))
     heads = _attribute(module, "num_heads")
     if queries is None or not heads:
         return None
     d_model = queries.shape[1]
     if d_model % heads:
-        return (
-            f"its {heads} heads don't divide {d_model}, the width of its tokens: such sizes can't "
-            f"be asked. Build one whose d_model is a multiple of {heads}"
-        )
+        return TEXT("undivided", heads=heads, d_model=d_model)
     if keys is not None and values is not None and len(keys) != len(values):
-        return (
-            f"its keys have {len(keys)} numbers and its values {len(values)}: such sizes can't be "
-            "asked. Build one where both have as many"
-        )
+        return TEXT("wide values", keys=len(keys), values=len(values))
     layers, roles = _linears(module)
     narrow = [name for name, W in layers.items() if W.shape[1] < d_model and roles[name] != "W_o"]
-    if narrow:
-        return (
-            f"{name_list(narrow)} doesn't take its tokens [.., {d_model}]: keys and values that "
-            "are made in two steps (latent attention) can't be asked"
-        )
-    return None
+    return TEXT("two steps", names=name_list(narrow), d_model=d_model) if narrow else None
 
 
 def _linears(module: nn.Module) -> tuple[dict[str, Tensor], dict[str, str | None]]:

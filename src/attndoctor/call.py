@@ -12,11 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from attndoctor.build import copy_of
+from attndoctor.labels import Texts
 from attndoctor.names import ROLES, known_as, parameters_of, takes_anything
 from attndoctor.options import CallError, Clock, DiagnoseOptions, error_text, note_size
 from attndoctor.reference import PROJECTIONS, Pair, Setting
 from attndoctor.weights import WeightMap, collect, own_weights
 from attnlib.checks import require_floating, shape_of
+
+TEXT = Texts(__file__)
 
 # --- masks ---------------------------------------------------------------------------------------
 
@@ -209,10 +212,8 @@ class CallSignature:
         except Exception as error:
             if isinstance(result, tuple | list) and result and not with_weights:
                 return result[0]
-            raise CallError(
-                f"returns must take what forward returns, {_came(result)}, but it raised "
-                f"{error_text(error)}"
-            ) from error
+            said = TEXT("returns", came=_came(result), error=error_text(error))
+            raise CallError(said) from error
 
     def _plain_weights(self, weights: Tensor, query: Tensor, key: Tensor, h: int) -> Tensor:
         """Bring what is returned beside the output to weights [B, h, T_q, T_k]."""
@@ -252,10 +253,7 @@ def _output_and_weights(result: Any, query: Tensor) -> Result:
         beside = (one for one in values[1:] if one is not None and not _is_past(one))
         values = [*values[:1], *beside]
     if not isinstance(values, list) or not 1 <= len(values) <= 2:
-        raise CallError(
-            f"forward must return the output, or the output and the weights, {_came(result)}: "
-            f"say where they are with returns=lambda result: {_where(result, query)}"
-        )
+        raise CallError(TEXT("result", came=_came(result), where=_where(result, query)))
     output, weights = (*values, None)[:2]
     given: Any  # by somebody else's code
     for name, given in (("the output", output), ("the weights", weights)):
@@ -264,18 +262,11 @@ def _output_and_weights(result: Any, query: Tensor) -> Result:
         try:
             require_floating(name, given)
         except TypeError as error:
-            raise CallError(
-                f"{error} (if forward returns something else in its place, say what is meant: "
-                "returns=lambda result: result[0])"
-            ) from None
+            raise CallError(TEXT("something else", error=error)) from None
         if given.is_meta:
-            raise CallError(f"{name} must be dense numbers, got {given.layout} on {given.device}")
+            raise CallError(TEXT("no dense numbers", name=name, given=given))
     if weights is not None and output.dim() == 4 and weights.dim() == 3:
-        raise CallError(
-            "forward must return the output first and then the weights, got "
-            f"{shape_of(output)} and {shape_of(weights)}: say so with "
-            "returns=lambda result: (result[1], result[0])"
-        )
+        raise CallError(TEXT("other order", output=shape_of(output), weights=shape_of(weights)))
     return output, weights
 
 
@@ -315,13 +306,13 @@ def _may_be_weights(shown: Tensor, query: Tensor) -> bool:
 
 
 def read_signature(module: nn.Module, options: DiagnoseOptions) -> CallSignature:
-    """Find out from a module's forward how to call it.
-
-    Raises:
-        CallError: it takes no tokens, or needs an argument of unknown meaning.
-    """
+    """Find out from a module's forward how to call it, or raise CallError."""
     arguments = dict(options.arguments or {})
-    _require_known(arguments, module)
+    there = [p.name for p in parameters_of(module.forward)]
+    unknown = [name for name in arguments if name not in there]
+    if unknown and not takes_anything(module.forward):
+        kind, known = type(module).__name__, ", ".join(there)
+        raise CallError(TEXT("unknown arguments", kind=kind, there=known, unknown=unknown[0]))
     if isinstance(module, nn.MultiheadAttention):
         return _signature_of_torch(module, arguments, options)
     parameters = [p for p in parameters_of(module.forward) if p.name not in arguments]
@@ -331,7 +322,7 @@ def read_signature(module: nn.Module, options: DiagnoseOptions) -> CallSignature
     for role in PASTS:
         if roles.get(role) not in needed:
             roles.pop(role, None)
-    roles = _with_masks_of_two(_with_keys(roles, parameters, needed))
+    roles = _with_masks_of_two(roles)
     _require_tokens(roles, module, needed)
     positional = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_ONLY)
     if "query" not in roles:
@@ -346,16 +337,6 @@ def read_signature(module: nn.Module, options: DiagnoseOptions) -> CallSignature
         arguments=arguments, returns=options.returns,
         foreign_cache=kept and "cache" not in roles,
     )  # fmt: skip
-
-
-def _require_known(arguments: dict[str, Any], module: nn.Module) -> None:
-    there = [p.name for p in parameters_of(module.forward)]
-    unknown = [name for name in arguments if name not in there]
-    if unknown and not takes_anything(module.forward):
-        raise CallError(
-            f"arguments must name what forward of {type(module).__name__} takes "
-            f"({', '.join(there)}), got {unknown[0]!r}"
-        )
 
 
 def _signature_of_torch(
@@ -387,18 +368,14 @@ def _argument_roles(parameters: list[inspect.Parameter], needed: list[str]) -> d
     turns = next((p for p in parameters if p.name == roles.get("no_turn")), None)
     if turns and turns.name not in needed and "tuple" not in str(turns.annotation).lower():
         del roles["no_turn"]  # it is no pair of cosines and sines
-    return roles
-
-
-def _with_keys(
-    roles: dict[str, str], parameters: list[inspect.Parameter], needed: list[str]
-) -> dict[str, str]:
-    """Return roles in which one argument for keys and values is called "key_value"."""
     if "c" in needed and not {"key", "value", "key_value"} & roles.keys():
         roles["key_value"] = "c"  # of Glow-TTS; left out it may be anything
-    if "key" in roles and "value" not in roles:  # values are made of the same tokens
-        roles = {{"key": "key_value"}.get(role, role): name for role, name in roles.items()}
-    return roles
+    return roles if "value" in roles else renamed(roles, {"key": "key_value"})
+
+
+def renamed(roles: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """Return {role: name} with other names of some roles."""
+    return {other.get(role, role): name for role, name in roles.items()}
 
 
 def _with_masks_of_two(roles: dict[str, str]) -> dict[str, str]:
@@ -409,26 +386,22 @@ def _with_masks_of_two(roles: dict[str, str]) -> dict[str, str]:
     if not {"key", "key_value"} & roles.keys():
         return {role: name for role, name in roles.items() if role not in _BETWEEN.values()}
     if not _BETWEEN.keys() & roles.keys():
-        whole = {apart: role for role, apart in _BETWEEN.items()}
-        return {whole.get(role, role): name for role, name in roles.items()}
+        return renamed(roles, {apart: role for role, apart in _BETWEEN.items()})
     return roles
 
 
 def _require_tokens(roles: dict[str, str], module: nn.Module, needed: list[str]) -> None:
     """Raise CallError if a forward takes no tokens, or needs an argument of unknown meaning."""
-    there = inspect.signature(module.forward).parameters.values()
+    there, kind = inspect.signature(module.forward).parameters.values(), type(module).__name__
     if "query" not in roles and not any(p.kind is p.VAR_POSITIONAL for p in there):
-        raise CallError(
-            f"forward of {type(module).__name__} must take tokens, got no argument for them: "
-            "hand in a module whose forward takes x [B, T, d]"
-        )
+        raise CallError(TEXT("no tokens", kind=kind))
     foreign = [name for name in needed if name not in roles.values()]
     if foreign:
         lines = ", ".join(f"{name!r}: {_TURNING_NOTHING.get(name, '...')}" for name in foreign)
         turning = ", which turns nothing" if _TURNING_NOTHING.keys() & set(foreign) else ""
+        names = " and ".join(map(repr, foreign))
         raise CallError(
-            f"forward of {type(module).__name__} needs {' and '.join(map(repr, foreign))}, "
-            f"unknown here: hand it over with arguments={{{lines}}}{turning}"
+            TEXT("needed arguments", kind=kind, names=names, lines=lines, turning=turning)
         )
 
 
@@ -448,27 +421,31 @@ class NoGradientError(RuntimeError):
 class Path:
     """One of the ways through a module, which must all give the same."""
 
-    says: str
     training: bool
     weights: bool
     gradients: bool
 
+    @property
+    def evaluation(self) -> bool:
+        """Whether it isn't training."""
+        return not self.training
 
-def _path(training: bool, weights: bool, gradients: bool) -> Path:
-    there = {
-        "in train()": training,
-        "without asking for weights": not weights,
-        "under torch.no_grad()": not gradients,
-    }
-    says = ", ".join(words for words, here in there.items() if here)
-    return Path(says, training, weights, gradients)
+    @property
+    def says(self) -> str:
+        """What is unusual about it."""
+        there = {
+            "in train()": self.training,
+            "without asking for weights": not self.weights,
+            "under torch.no_grad()": not self.gradients,
+        }
+        return ", ".join(words for words, here in there.items() if here)
 
 
 _BOTH = (True, False)
 # A probe that chooses its mode runs training without gradients, where there is dropout.
 PATHS = (
-    *(_path(False, weights, gradients) for weights, gradients in product(_BOTH, _BOTH)),
-    *(_path(True, weights, True) for weights in _BOTH),
+    *(Path(False, weights, gradients) for weights, gradients in product(_BOTH, _BOTH)),
+    *(Path(True, weights, True) for weights in _BOTH),
 )
 
 
@@ -529,19 +506,8 @@ class Adapter:
             replace(self, signature=replace(self.signature, handed=handed))(*tokens, **limits)
         return any(not torch.equal(before, after) for before, after in handed)
 
-    def with_masks_without_heads(self) -> "Adapter":
-        """Pass masks for each sample as [B, T, T]."""
-        mask = replace(self.signature.mask, several="[B, T, T]")
-        return replace(self, signature=replace(self.signature, mask=mask))
-
-    def with_masks_of(self, dtype: torch.dtype) -> "Adapter":
-        """Pass masks in another dtype."""
-        both = (self.signature.mask, self.signature.key_mask)
-        mask, key_mask = (replace(one, dtype=dtype) for one in both)
-        return replace(self, signature=replace(self.signature, mask=mask, key_mask=key_mask))
-
     @contextmanager
-    def on(self, path: Path) -> Iterator["Adapter"]:
+    def on(self, path: Path = PATHS[0]) -> Iterator["Adapter"]:
         """Call the module on another path."""
         self.module.train(path.training)
         try:
@@ -554,16 +520,8 @@ class Adapter:
         """Return a copy that was never called."""
         return replace(self, module=copy_of(self.fresh or self.module).eval())
 
-    def half(self) -> "Adapter":
-        """Return a copy in half precision."""
-        return replace(self, module=copy_of(self.module).half())
-
     def gradients(self, found: Tensor, x: Tensor) -> list[Pair]:
-        """Return the gradients of the sum of squares of `found`, by x and by each known weight.
-
-        Raises:
-            NoGradientError: none flows.
-        """
+        """Return the gradients of the sum of squares of `found`, by x and by each known weight."""
         if NO_GRADIENTS in self.takes:
             return []
         if not found.requires_grad:
@@ -603,10 +561,7 @@ def attnlib_adapter(module: nn.Module, setting: Setting, takes: frozenset[str]) 
 
 
 class RandomInputs:
-    """Random tokens and masks, the same for the candidate and the reference.
-
-    Each probe has its own seed: a result that a module keeps of one is wrong for the next.
-    """
+    """Random tokens and masks, the same for candidate and reference, with a seed for each probe."""
 
     def __init__(self, adapter: Adapter, seed: int = 1) -> None:
         self._generator = torch.Generator().manual_seed(seed)
@@ -618,11 +573,10 @@ class RandomInputs:
         return 2 * torch.randn(B, T, self.d_model, generator=self._generator)
 
     def mask(self, *shape: int) -> Tensor:
-        """Return a mask in which every query may look somewhere, and not everywhere.
-
-        Beside a triangle every query may look at the first key.
-        """
+        """Return a mask in which every query may look somewhere, and not everywhere."""
         order = torch.rand(shape, generator=self._generator).argsort(-1)
         kept = torch.randint(1, shape[-1], (*shape[:-1], 1), generator=self._generator)
         mask = order < kept
-        return mask.index_fill(-1, torch.tensor([0]), True) if self._always_causal else mask
+        if self._always_causal:  # beside a triangle, then
+            mask = mask.index_fill(-1, torch.tensor([0]), True)
+        return mask

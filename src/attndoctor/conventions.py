@@ -5,20 +5,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attndoctor.call import PATHS, NoGradientError, RandomInputs, attnlib_adapter
+from attndoctor.call import NoGradientError, RandomInputs, attnlib_adapter
+from attndoctor.labels import Texts
 from attndoctor.match import FIRST_QUESTION, Answers, Guess
 from attndoctor.module_under_test import ModuleUnderTest, reference_answer
 from attndoctor.museum import Exhibit, named
 from attndoctor.names import SCALES
 from attndoctor.options import CallError, DiagnoseOptions, Steps
 from attndoctor.probes import SELF_ATTENTION, run_probe
-from attndoctor.reference import Pair, agree, mean_difference, outputs_agree, stepped
+from attndoctor.reference import Pair, agree, differences, parts_agree, stepped
 from attnlib.attention import MultiHeadAttention
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -52,8 +53,7 @@ class Formula:
         return steps | {"score": self.score} if self.score else steps
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A formula that is right on one sequence."""
 
     says: str
@@ -70,25 +70,14 @@ class Scale:
     def __str__(self) -> str:
         return f"{self.number:.10g}"
 
-    @property
-    def is_likely(self) -> bool:
-        """Whether it isn't the root of d_k, rounded: that is a bug."""
-        rounded = math.floor(math.sqrt(self.d_k)), math.ceil(math.sqrt(self.d_k))
-        return not any(math.isclose(self.number * n, 1, rel_tol=1e-4) for n in rounded)
-
-    @property
-    def times_d_k(self) -> float:
-        """The scale times d_k."""
-        return _rounded(self.number * self.d_k)
-
 
 def _softmax(scores: Tensor, allowed: Tensor) -> Tensor:
     return scores.masked_fill(~allowed, -math.inf).softmax(-1)
 
 
-def _shares(numbers: Tensor, allowed: Tensor) -> Tensor:
+def _shares(numbers: Tensor, allowed: Tensor, more: float) -> Tensor:
     numbers = numbers * allowed
-    return numbers / numbers.sum(-1, keepdim=True)
+    return numbers / (numbers.sum(-1, keepdim=True) + more)
 
 
 def _with_one_added(scores: Tensor, allowed: Tensor, _: float) -> Tensor:
@@ -106,33 +95,35 @@ def _of_halves(power: float, q: Tensor, k: Tensor) -> Tensor:
     return torch.stack([q @ k.mT for q, k in halves]) / (q.shape[-1] / 2) ** power
 
 
+def _difference(scores: Tensor, allowed: Tensor, number: float) -> Tensor:
+    first, second = (_softmax(half, allowed) for half in scores)
+    return first - number * second
+
+
 def _forbid(scores: Tensor, allowed: Tensor) -> Tensor:
     """Subtract each row's largest score; make forbidden scores far smaller."""
     scores = scores.masked_fill(~allowed, -1e9)
     return scores - scores.amax(-1, keepdim=True)
 
 
-def _sparsemax(scores: Tensor) -> Tensor:
+def _sparsemax(scores: Tensor, allowed: Tensor, _: float) -> Tensor:
     """Subtract a number from each row, so that what is above 0 sums to 1."""
+    scores = _forbid(scores, allowed)
     ordered = scores.sort(-1, descending=True).values
     sums, ranks = ordered.cumsum(-1), torch.arange(1, scores.shape[-1] + 1)
     last = (1 + ranks * ordered > sums).sum(-1, keepdim=True)
     return (scores - (sums.gather(-1, last - 1) - 1) / last).relu()
 
 
-def _entmax(scores: Tensor) -> Tensor:
+def _entmax(scores: Tensor, allowed: Tensor, _: float) -> Tensor:
     """Subtract a number from half of each row, so that the squares above 0 sum to 1."""
-    ordered = scores.sort(-1, descending=True).values / 2
+    scores = _forbid(scores, allowed) / 2
+    ordered = scores.sort(-1, descending=True).values
     ranks = torch.arange(1, scores.shape[-1] + 1)
     means, squares = ordered.cumsum(-1) / ranks, ordered.square().cumsum(-1) / ranks
     thresholds = means - ((1 - ranks * (squares - means**2)) / ranks).relu().sqrt()
     last = (thresholds <= ordered).sum(-1, keepdim=True)
-    return (scores / 2 - thresholds.gather(-1, last - 1)).relu() ** 2
-
-
-def _shares_and_more(more: float, numbers: Tensor, allowed: Tensor, _: float) -> Tensor:
-    numbers = numbers * allowed
-    return numbers / (numbers.sum(-1, keepdim=True) + more)
+    return (scores - thresholds.gather(-1, last - 1)).relu() ** 2
 
 
 def _of_both_softmaxes(power: float, q: Tensor, k: Tensor) -> Tensor:
@@ -140,18 +131,11 @@ def _of_both_softmaxes(power: float, q: Tensor, k: Tensor) -> Tensor:
     return q.softmax(-1) @ k.softmax(-2).mT / q.shape[-1] ** power
 
 
-def _of_the_larger_half(scores: Tensor, allowed: Tensor, _: float) -> Tensor:
-    return _of_the_largest(max(scores.shape[-1] // 2, 1), scores, allowed, _)
-
-
 def _of_the_largest(most: int, scores: Tensor, allowed: Tensor, _: float) -> Tensor:
+    """Return the softmax of so many scores in each row, or of half of them."""
+    most = min(most or max(scores.shape[-1] // 2, 1), scores.shape[-1])
     scores = scores.masked_fill(~allowed, -math.inf)
-    least = scores.topk(min(most, scores.shape[-1])).values[..., -1:]
-    return _softmax(scores, scores >= least)
-
-
-def _count(allowed: Tensor, scores: Tensor) -> Tensor:
-    return allowed.expand(scores.shape[-2:]).sum(-1, keepdim=True)
+    return _softmax(scores, scores >= scores.topk(most).values[..., -1:])
 
 
 FEATURES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -161,6 +145,9 @@ FEATURES: dict[str, Callable[[Tensor], Tensor]] = {
     "exp(x)": torch.exp,
     "x ** 2": torch.square,
 }
+
+
+_ADDED = {0.0: "", **{10.0**n: f", with {10.0**n:g} added to each sum" for n in range(-6, -1)}}
 
 
 def _between(low: float, high: float) -> list[float]:
@@ -174,15 +161,6 @@ SCALED = Formula(
     _between(0.01, 100),
 )
 _SIGMOID = "a sigmoid of the scores in place of the softmax"
-_LINEAR = "linear attention with the features {}"
-_EFFICIENT = (
-    "efficient attention, with one softmax of each query over its features, and one of each "
-    "feature over the keys{} (arXiv:1812.01243)"
-)
-_DIFFERENCE = (
-    "a difference of two softmaxes, the second one taken {{}} times, {} (differential attention, "
-    "arXiv:2410.05258)"
-)
 FORMULAS = (
     Formula(_SIGMOID, lambda scores, allowed, _: scores.sigmoid() * allowed, shares=False),
     Formula("softcapped scores (c tanh(s / c) with c = {}, as Gemma 2 has them, arXiv:2408.00118)",
@@ -196,46 +174,40 @@ FORMULAS = (
             shares=False),
     Formula('a softmax with 1 added to its sum ("off by one", E. Miller 2023)', _with_one_added,
             shares=False),
-    Formula("ReLU of the scores, divided by the number of keys (arXiv:2309.08586)",
-            lambda scores, allowed, _: scores.relu() * allowed / scores.shape[-1], shares=False),
-    Formula("ReLU of the scores, divided by the number of keys that may be seen",
-            lambda scores, allowed, _: scores.relu() * allowed / _count(allowed, scores),
-            shares=False),
-    Formula("ReLU of the scores, squared, divided by the number of keys (arXiv:2309.08586)",
-            lambda scores, allowed, _: scores.relu() ** 2 * allowed / scores.shape[-1],
-            shares=False),
-    Formula("ReLU of the scores, divided by its sum",
-            lambda scores, allowed, _: _shares(scores.relu(), allowed), shares=None),
-    *(Formula(_LINEAR.format(says), lambda products, allowed, _: _shares(products, allowed),
-              score=partial(_products, features), shares=None, family=says)
+    *(Formula(f"ReLU of the scores, {says}", weigh, shares=shares) for says, shares, weigh in (
+        ("divided by the number of keys (arXiv:2309.08586)", False,
+         lambda scores, allowed, _: scores.relu() * allowed / scores.shape[-1]),
+        ("divided by the number of keys that may be seen", False,
+         lambda scores, allowed, _: scores.relu() * allowed
+         / allowed.expand(scores.shape[-2:]).sum(-1, keepdim=True)),
+        ("squared, divided by the number of keys (arXiv:2309.08586)", False,
+         lambda scores, allowed, _: scores.relu() ** 2 * allowed / scores.shape[-1]),
+        ("divided by its sum", None,
+         lambda scores, allowed, _: _shares(scores.relu(), allowed, 0)))),
+    *(Formula(f"linear attention with the features {says}{added}",
+              _shares, [more], score=partial(_products, features), shares=None, family=says)
+      for more, added in _ADDED.items()
       for says, features in FEATURES.items()),
-    *(Formula(f"{_LINEAR.format(says)}, with {more:g} added to each sum",
-              partial(_shares_and_more, more), score=partial(_products, features), shares=None,
-              family=says)
-      for more in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-      for says, features in FEATURES.items()),
-    *(Formula(_EFFICIENT.format(scaled), lambda products, allowed, _: products * allowed,
+    *(Formula("efficient attention, with one softmax of each query over its features, and one of "
+              f"each feature over the keys{scaled} (arXiv:1812.01243)",
+              lambda products, allowed, _: products * allowed,
               score=partial(_of_both_softmaxes, power), shares=None)
       for power, scaled in ((0.0, ""), (0.5, ", scaled"))),
     *(Formula(f"{says} dot products, divided by the number of keys, without a softmax",
               lambda scores, allowed, _: scores * allowed / scores.shape[-1], score=score,
               shares=False)
       for says, score in (("scaled", None), ("unscaled", partial(_products, torch.Tensor.clone)))),
-    Formula("sparsemax in place of the softmax (arXiv:1602.02068)",
-            lambda scores, allowed, _: _sparsemax(_forbid(scores, allowed))),
-    Formula("entmax with alpha = 1.5 in place of the softmax (arXiv:1905.05702)",
-            lambda scores, allowed, _: _entmax(_forbid(scores, allowed))),
-    *(Formula(f"a softmax of the {most} largest scores of a query (arXiv:1912.11637)",
-              partial(_of_the_largest, most))
-      for most in range(1, 9)),
-    Formula("a softmax of the larger half of a query's scores (arXiv:1912.11637)",
-            _of_the_larger_half),
-    *(Formula(_DIFFERENCE.format(says),
-              lambda scores, allowed, c: (
-                  _softmax(scores[0], allowed) - c * _softmax(scores[1], allowed)
-              ),
-              _between(0.05, 5), shares=False, score=partial(_of_halves, power))
-      for power, says in ((0.5, "each of half a head"), (0.0, "each of half a head, unscaled"))),
+    Formula("sparsemax in place of the softmax (arXiv:1602.02068)", _sparsemax),
+    Formula("entmax with alpha = 1.5 in place of the softmax (arXiv:1905.05702)", _entmax),
+    *(Formula(f"a softmax of the {which} (arXiv:1912.11637)", partial(_of_the_largest, most))
+      for most, which in {
+          **{most: f"{most} largest scores of a query" for most in range(1, 9)},
+          0: "larger half of a query's scores",
+      }.items()),
+    *(Formula("a difference of two softmaxes, the second one taken {} times, each of half a head"
+              f"{unscaled} (differential attention, arXiv:2410.05258)",
+              _difference, _between(0.05, 5), shares=False, score=partial(_of_halves, power))
+      for power, unscaled in ((0.5, ""), (0.0, ", unscaled"))),
 )  # fmt: skip
 
 
@@ -289,14 +261,14 @@ def _fitted(formula: Formula, answers: Answers) -> tuple[float, float] | None:
     def answer(number: float) -> list[Pair]:
         first = tested.first
         module = stepped(first.setting, formula.steps(number))
-        with attnlib_adapter(module, first.setting, first.takes).on(PATHS[0]) as adapter:
+        with attnlib_adapter(module, first.setting, first.takes).on() as adapter:
             pairs = run_probe(SELF_ATTENTION, adapter)
         assert not isinstance(pairs, Exception)
         return [(output, None) for output, _ in pairs]
 
     def distance(number: float) -> float:
         theirs = answer(number)
-        return mean_difference(given[: len(theirs)], theirs)
+        return differences(given[: len(theirs)], theirs).mean().item()
 
     number = _best(distance, formula.numbers)
     theirs = answer(number)
@@ -325,8 +297,7 @@ def _best(distance: Callable[[float], float], numbers: Sequence[float]) -> float
 
 
 _MOST = 3  # conventions at once
-_IF_MEANT = "That differs from the paper, and is fine if it is meant"
-_SAYS_FORMULA = "Its answers are those of another formula: {}. That is fine if it is meant."
+TEXT = Texts(__file__)
 _MASKED = {"a mask", "a mask for each sample", "any number of samples"}  # under its meaning right
 _LIMITED = {  # what is needed by questions that ask limits too, or the name of one
     "mask", "masks", "key_mask", "a limit", "two limits", "long", "limits in training with dropout",
@@ -341,61 +312,22 @@ class Convention:
     says: str
 
 
-HIDING = Convention(
-    {"mask": "hide"}, 'If your mask is meant to hide where it is True, say mask="hide".'
-)
-ADDED = Convention(
-    {"mask": "add"}, 'If your mask is meant to be added to the scores, say mask="add".'
-)
-PADDING_HIDES = Convention(
-    {"key_mask": "hide"},
-    'If your padding mask is meant to hide where it is True, say key_mask="hide".',
-)
-PADDING_ADDED = Convention(
-    {"key_mask": "add"},
-    'If your padding mask is meant to be added to the scores, say key_mask="add".',
-)
-FOR_INFERENCE = Convention(
-    {"gradients": False},
-    "Nothing in front of it can be trained, nor its own weights. That is fine if it is for "
-    "inference alone.",
-)
-OUTPUT_ALONE = Convention(
-    {"returns": lambda result: result[0]},
-    "Its output is right, but what it returns beside it isn't its weights [B, h, T, T]. That is "
-    "fine if something else is meant to stand there (a loss, keys and values, a mean): then say "
-    "returns=lambda result: result[0].",
-)
-CONVENTIONS: dict[str, Convention] = {  # by the exhibit that each looks like
-    "no scale": Convention(
-        {"scale": 1},
-        f"{_IF_MEANT} (T5 leaves the scale to its first weights): then say scale=1, and the rest "
-        "is asked.",
-    ),
-    "scale applied twice": Convention(
-        {"scale": lambda d_k: 1 / d_k},
-        f"{_IF_MEANT} (muP divides by d_k): then say scale=lambda d_k: 1 / d_k, and the rest "
-        "is asked.",
-    ),
+HIDING = Convention({"mask": "hide"}, TEXT("hiding"))
+ADDED = Convention({"mask": "add"}, TEXT("added"))
+PADDING_HIDES = Convention({"key_mask": "hide"}, TEXT("padding hides"))
+PADDING_ADDED = Convention({"key_mask": "add"}, TEXT("padding added"))
+FOR_INFERENCE = Convention({"gradients": False}, TEXT("for inference"))
+_FIRST = {"returns": lambda result: result[0]}
+OUTPUT_ALONE = Convention(_FIRST, TEXT("output alone"))
+CONVENTIONS = {  # by the exhibit that each looks like
+    "no scale": Convention({"scale": 1}, TEXT("no scale")),
+    "scale applied twice": Convention({"scale": lambda d_k: 1 / d_k}, TEXT("scale applied twice")),
     "inverted mask": HIDING,
     "0/1 mask added": ADDED,
-    "mask crosses batch and heads": Convention(
-        {"mask_shape": "[B, 1, T, T]"},
-        'If your mask is meant to have the axes [B, 1, T, T], say mask_shape="[B, 1, T, T]".',
-    ),
-    "attention across the batch": Convention(
-        {"batch_first": False},
-        "If your tokens are meant to be [T, B, d], say batch_first=False.",
-    ),
-    "averaged heads": Convention(
-        {"returns": lambda result: result[0]},
-        "If a mean is what you want to show, ask for the output alone: "
-        "returns=lambda result: result[0].",
-    ),
-    "forgotten W_o": Convention(
-        {"out_projection": False},
-        "If that projection stands elsewhere by intent, say out_projection=False.",
-    ),
+    "mask crosses batch and heads": Convention({"mask_shape": "[B, 1, T, T]"}, TEXT("four axes")),
+    "attention across the batch": Convention({"batch_first": False}, TEXT("tokens first")),
+    "averaged heads": Convention(_FIRST, TEXT("averaged heads")),
+    "forgotten W_o": Convention({"out_projection": False}, TEXT("no projection")),
 }
 
 
@@ -407,10 +339,7 @@ def convention_hints(exhibits: Guess, tested: ModuleUnderTest) -> str:
 def conventions_that_fit(
     answers: Answers, exhibits: Guess, most: int = _MOST
 ) -> tuple[Convention, ...]:
-    """Return the conventions, left open by the options, by which nothing is wrong.
-
-    attnlib's own modules have attnlib's conventions, and its formula.
-    """
+    """Return the conventions by which nothing is wrong; none for attnlib's own modules."""
     if isinstance(answers.tested.first.module, MultiHeadAttention):
         return ()
     for convention in _possible(answers, exhibits) if most else ():
@@ -426,12 +355,6 @@ def conventions_that_fit(
             if rest:
                 return (convention, *rest)
     return ()
-
-
-def by_other_formula(answers: Answers) -> tuple[Found, Answers] | None:
-    """Return a formula that is right on one sequence, and all answers held against it."""
-    formula = other_formula(answers)
-    return (formula, answers.under(formula=formula.steps)) if formula else None
 
 
 def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
@@ -452,7 +375,7 @@ def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
             return
         formula = other_formula(answers)
         if formula:
-            yield Convention({"formula": formula.steps}, _SAYS_FORMULA.format(formula.says))
+            yield Convention({"formula": formula.steps}, TEXT("formula", says=formula.says))
         elif options.scale is None and (scale := other_scale(answers)):
             yield from _of_scale(scale, answers)
         else:
@@ -468,14 +391,11 @@ def _possible(answers: Answers, exhibits: Guess) -> Iterator[Convention]:
 
 
 def _beside_a_formula(answers: Answers) -> list[Exhibit]:
-    """Return the exhibits that a convention looks like, seen in spite of another formula.
-
-    Samples that move each other, no W_o.
-    """
+    """Return the exhibits that are seen in spite of another formula: crossed samples, no W_o."""
     adapter = answers.tested.first
     found = []
     x = RandomInputs(adapter).tokens(2, 7).requires_grad_()
-    with suppress(Exception), adapter.on(PATHS[0]) as on_path:
+    with suppress(Exception), adapter.on() as on_path:
         output, _ = on_path(x)
         (slopes,) = torch.autograd.grad(output[0].square().sum(), x)
         if slopes[1].any():
@@ -508,8 +428,8 @@ def _of_heads(answers: Answers) -> Iterator[Convention]:
         if d_model % h or width % h or sizes == setting.sizes:
             continue
         right = reference_answer(SELF_ATTENTION, replace(setting, sizes=sizes), takes)
-        if outputs_agree(answers.given[FIRST_QUESTION], right, SELF_ATTENTION.tolerance):
-            yield Convention({"num_heads": h}, f"If it has {h} heads, say num_heads={h}.")
+        if parts_agree(answers.given[FIRST_QUESTION], right, SELF_ATTENTION.tolerance):
+            yield Convention({"num_heads": h}, TEXT("number of heads", h=h))
 
 
 def _of_scale_attribute(answers: Answers) -> Iterator[Convention]:
@@ -525,12 +445,12 @@ def _of_scale_attribute(answers: Answers) -> Iterator[Convention]:
 
 def _of_scale(scale: Scale, answers: Answers) -> Iterator[Convention]:
     """Yield another scale: a number, or one that falls with d_k."""
-    if not scale.is_likely:
-        return
-    right = f"1 / sqrt(d_k) is {scale.d_k**-0.5:.4g}"
-    says = f"{_IF_MEANT}: dot products are multiplied by {scale} ({right}). Then say scale="
-    yield Convention({"scale": scale.number}, f"{says}{scale}.")
-    share = scale.times_d_k
+    root = math.sqrt(scale.d_k)
+    if any(math.isclose(scale.number * n, 1, rel_tol=1e-4) for n in (int(root), math.ceil(root))):
+        return  # the root of d_k, rounded, is a bug
+    says = partial(TEXT, "another scale", scale=scale, right=scale.d_k**-0.5)
+    yield Convention({"scale": scale.number}, says(say=scale))
+    share = _rounded(scale.number * scale.d_k)
     if "second" in answers.tested.adapters:
         formula = f"lambda d_k: {share:.6g} / d_k"
-        yield Convention({"scale": lambda d_k: share / d_k}, f"{says}{formula}.")
+        yield Convention({"scale": lambda d_k: share / d_k}, says(say=formula))

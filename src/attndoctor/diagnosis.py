@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import metadata
-from typing import Any, Unpack
+from typing import Any
 
 import torch
 
@@ -14,10 +14,10 @@ from attndoctor.build import Candidate, require_candidate
 from attndoctor.call import ATTNLIB_STYLE
 from attndoctor.check_result import CheckResult
 from attndoctor.conventions import (
-    by_other_formula,
     convention_hints,
     conventions,
     conventions_that_fit,
+    other_formula,
 )
 from attndoctor.examine import always_causal, examine, may_be_causal, seems_causal
 from attndoctor.match import FIRST_QUESTION, Answers
@@ -26,10 +26,10 @@ from attndoctor.not_comparable import why_not_comparable
 from attndoctor.options import (
     CallError,
     Clock,
-    DiagnoseArguments,
     DiagnoseOptions,
     Load,
     OutOfTimeError,
+    error_text,
     is_about_environment,
 )
 from attndoctor.torch_settings import usual_settings
@@ -180,7 +180,7 @@ def diagnose(
 
 def _unfinished(clock: Clock, answers: Answers | None) -> Diagnosis:
     """Tell what is known when the time is over."""
-    reason = report.out_of_time(clock)
+    reason = report.TEXT("out of time", seconds=clock.seconds, doing=clock.doing)
     if answers is None or not answers.given:
         return Diagnosis(False, reason, heading=NOT_FINISHED)
     clock.stop()
@@ -192,7 +192,9 @@ def _diagnosis(answers: Answers, edges: bool) -> Diagnosis:
     """Decide which kind of diagnosis it is, from the harmless to the unknown."""
     missing = [q for q in answers.wrong if is_about_environment(answers.given[q])]
     if missing and (FIRST_QUESTION in missing or missing == answers.wrong):
-        reason = report.environment_lacks(answers.given[missing[0]])
+        error = answers.given[missing[0]]
+        assert isinstance(error, Exception)
+        reason = report.TEXT("environment", error=error_text(error))
         return _with_limits(answers, CANNOT_BE_ASKED, reason, passed=False)
     if missing:
         given = {q: answer for q, answer in answers.given.items() if q not in missing}
@@ -225,10 +227,9 @@ def _if_causal(answers: Answers) -> Answers | None:
 
 
 def _by_other_axes(answers: Answers) -> Answers | None:
-    """Return the answers with masks on the axes of one for each sample, if none is wrong.
+    """Return the answers with a mask for each sample alone, if none is wrong.
 
-    Code for such masks may take [T, T] too where its sizes fit by luck, and raises an error where
-    they don't.
+    Code for such masks may take [T, T] too where its sizes fit by luck.
     """
     mask = answers.tested.first.signature.mask
     usual = answers.tested.options.mask_shape or mask == ATTNLIB_STYLE
@@ -244,8 +245,7 @@ def _by_other_axes(answers: Answers) -> Answers | None:
 def _readings(answers: Answers, causally: Answers | None) -> Iterator[tuple[Answers, int]]:
     """Yield the answers under each reading of the candidate, and how many bugs to look for.
 
-    A matrix that is read the wrong way looks like a bug: look for one exhibit under both readings
-    before looking for two.
+    A matrix that is read the wrong way looks like a bug: one is looked for under both before two.
     """
     if not answers.wrong_at_once:
         yield answers, 2
@@ -291,10 +291,11 @@ def _wrong(answers: Answers, exhibits: tuple[Exhibit, ...]) -> Diagnosis:
         message += convention_hints(exhibits, answers.tested)
         message += report.what_more(exhibits, answers)
     else:
-        other = by_other_formula(answers)
+        formula = other_formula(answers)
+        by_formula = answers.under(formula=formula.steps) if formula else None
         message = report.in_no_known_way(answers)
-        if other and other[1].wrong:
-            message = report.wrong_by_another_formula(*other)
+        if formula and by_formula and by_formula.wrong:
+            message = report.first_wrong("another formula", by_formula, formula=formula.says)
     return _with_limits(answers, BROKEN, message, exhibits, passed=False)
 
 
@@ -324,9 +325,7 @@ def _with_limits(
     )  # fmt: skip
 
 
-def check(
-    candidate: Candidate, *, edges: bool = False, **options: Unpack[DiagnoseArguments]
-) -> Diagnosis:
+def check(candidate: Candidate, *, edges: bool = False, **options: Any) -> Diagnosis:
     """Diagnose an attention, and raise unless it is healthy.
 
     It makes a test of one line::

@@ -14,28 +14,19 @@ from typing import get_args
 import torch
 from torch import Tensor, nn
 
+from attndoctor import call
 from attndoctor.build import Candidate, refused_default
-from attndoctor.call import (
-    ANY,
-    ATTNLIB_STYLE,
-    NO_GRADIENTS,
-    ONE_MORE,
-    PADDING,
-    PATHS,
-    SHOWN,
-    Adapter,
-    CallSignature,
-    MaskStyle,
-    RandomInputs,
-)
+from attndoctor.call import Adapter, CallSignature, MaskStyle, RandomInputs
+from attndoctor.labels import Texts
 from attndoctor.module_under_test import ModuleUnderTest, in_each_layout
 from attndoctor.names import CAUSAL_FLAGS, OF_EITHER_KIND, ROLES, known_as, parameters_of, words_of
 from attndoctor.options import CallError, DiagnoseOptions
 from attndoctor.probes import PROBES, SELF_ATTENTION, Probe, takes_all
 from attndoctor.questions import LONGEST
-from attndoctor.reference import NEAR, third_quartile
+from attndoctor.reference import is_near
 from attnlib.cache import KVCache
 
+TEXT = Texts(__file__)
 _BY_NAME = {probe.name: probe for probe in PROBES}
 
 _TWO, _ONE, _SEVERAL, _PADDING, _CACHE = (
@@ -44,22 +35,19 @@ _TWO, _ONE, _SEVERAL, _PADDING, _CACHE = (
 )
 _SAME_NUMBER = _BY_NAME["a mask for each sample"]  # of samples and heads
 EQUAL = Probe(
-    "equal tokens", "", lambda run, inputs: [(run(inputs.tokens(2, 1).repeat(1, 7, 1))[0], None)]
+    "equal tokens", lambda run, inputs: [(run(inputs.tokens(2, 1).repeat(1, 7, 1))[0], None)]
 )
 LAYOUTS_SHARE = 0.3  # of the time, in which layouts are tried
 _RARE = {"head masks", "defaults"}  # right code of others may raise an error for them
 _AXES = ("[T, T]", "[B, T, T]", "[B, 1, T, T]")
 _AXES_OF_SEVERAL = ("[B, T, T]", "[B, 1, T, T]", "[B h, T, T]")
 _DTYPES = (torch.bool, torch.int64, torch.float32)
+_DTYPES_OF = {"keep": _DTYPES, "hide": _DTYPES, "add": (torch.float32,)}  # of masks
 _KEEP_NAMES = ("mask", "src_mask", "tgt_mask", "trg_mask", "allowed")  # of masks that keep
 
 
 def examine(candidate: Candidate, options: DiagnoseOptions) -> ModuleUnderTest:
-    """Build, load and try a candidate, and say what it was taken for.
-
-    Raises:
-        CallError: it can't be built, loaded or called.
-    """
+    """Build, load and try a candidate, and say what it was taken for; or raise CallError."""
     tested = _with_queries_of_the_second(_choose_layout(in_each_layout(candidate, options)))
     options.clock.doing = "finding out how it is called"
     signature = tested.first.signature
@@ -70,7 +58,7 @@ def examine(candidate: Candidate, options: DiagnoseOptions) -> ModuleUnderTest:
     if "key_mask" in signature.roles:
         tested = _with_key_mask_style(tested)
     tested = _with_what_it_also_takes(_without_refused_keys(_without_foreign_cache(tested)))
-    in_training = next(path for path in PATHS if path.training)
+    in_training = next(path for path in call.PATHS if path.training)
     by_chance = tested.varies(in_training) and not tested.counts_calls(in_training)
     tested = replace(tested, random_in_training=by_chance)
     refusal = refused_default(candidate)
@@ -85,10 +73,9 @@ def _require_mask(signature: CallSignature, options: DiagnoseOptions) -> None:
         roles = ("key_mask", "mask") if option == "key_mask" else ("mask",)
         if getattr(options, option) is not None and not set(roles) & signature.roles.keys():
             arguments = ", ".join(signature.roles.values())
+            names, told = " or ".join(ROLES[roles[0]][:3]), getattr(options, option)
             raise CallError(
-                f"{option} says how a mask is handed over, got {getattr(options, option)!r}, but "
-                f"forward({arguments}) has no argument called {' or '.join(ROLES[roles[0]][:3])}: "
-                "leave it out, or hand in a module that takes one"
+                TEXT("no mask", option=option, told=told, arguments=arguments, names=names)
             )
 
 
@@ -96,36 +83,30 @@ def _require_padding(tested: ModuleUnderTest) -> None:
     """Raise CallError if an option is about padding, and the mask was found to be none."""
     signature, told = tested.first.signature, tested.options.key_mask
     if told is not None and "key_mask" not in signature.roles:
-        raise CallError(
-            f"key_mask says what a mask of padding, [B, T], means, got {told!r}, but "
-            f"{signature.roles['mask']} was found to be {signature.mask}: leave it out, or say "
-            "mask=..."
-        )
+        name, style = signature.roles["mask"], signature.mask
+        raise CallError(TEXT("no padding", told=told, name=name, style=style))
 
 
 def _called(signature: CallSignature) -> str:
     """Say how a module is called."""
-    arguments = ", ".join(name for role, name in signature.roles.items() if role != "average")
-    words = [f"forward({arguments})"]
-    if "mask" in signature.roles and signature.mask != ATTNLIB_STYLE:
-        words.append(f"its {signature.roles['mask']} {signature.mask}")
-    if "key_mask" in signature.roles:
-        name = signature.roles["key_mask"]
-        style = replace(signature.key_mask, one="[B, T]", several=None)
-        as_torch = name.endswith("padding_mask")  # whose True = hidden
-        if name not in ROLES["key_mask"] or style.meaning == "hide":
-            words.append(f"its {name} {style}")
-        elif as_torch and style.meaning == "keep":
-            words.append(f"its {name} {style}, unlike torch's own key_padding_mask")
-    if "no_turn" in signature.roles:
-        words.append(f"its {signature.roles['no_turn']} turning nothing (cos = 1, sin = 0)")
-    if signature.shown == ONE_MORE:
-        words.append("its weights without those of the key that it adds")
-    if not signature.batch_first:
-        words.append("tokens first, [T, B, d]")
-    if signature.channels_first:
-        words.append("channels first, [B, d, T]")
-    return ", ".join(words)
+    roles, key_mask = signature.roles, signature.roles.get("key_mask", "")
+    arguments = ", ".join(name for role, name in roles.items() if role != "average")
+    padding = replace(signature.key_mask, one="[B, T]", several=None)
+    hides = padding.meaning == "hide" or key_mask not in ROLES["key_mask"]
+    as_torch = key_mask.endswith("padding_mask") and padding.meaning == "keep"
+    words = {
+        f"forward({arguments})": True,
+        f"its {roles.get('mask')} {signature.mask}": (
+            "mask" in roles and signature.mask != call.ATTNLIB_STYLE
+        ),
+        f"its {key_mask} {padding}": bool(key_mask) and hides,
+        f"its {key_mask} {padding}, unlike torch's own key_padding_mask": as_torch and not hides,
+        f"its {roles.get('no_turn')} turning nothing (cos = 1, sin = 0)": "no_turn" in roles,
+        "its weights without those of the key that it adds": signature.shown == call.ONE_MORE,
+        "tokens first, [T, B, d]": not signature.batch_first,
+        "channels first, [B, d, T]": signature.channels_first,
+    }
+    return ", ".join(each for each, here in words.items() if here)
 
 
 # --- layout, causality, residual -----------------------------------------------------------------
@@ -229,8 +210,8 @@ def _shown_otherwise(tested: ModuleUnderTest) -> Iterator[ModuleUnderTest]:
     """Yield a module as one that returns its weights otherwise, if they are right so."""
     one_size = replace(tested, adapters={"first": tested.first})
     if not one_size.right_weights(SELF_ATTENTION):
-        for shown in SHOWN[1:]:
-            tried = tested.changed(signature=replace(tested.first.signature, shown=shown))
+        for shown in call.SHOWN[1:]:
+            tried = tested.called(shown=shown)
             if tried.right_weights(SELF_ATTENTION):
                 yield tried.with_note(f"returning {shown} beside its output")
 
@@ -245,66 +226,50 @@ def _turning_nothing(tested: ModuleUnderTest) -> ModuleUnderTest:
     error = tested.answer(SELF_ATTENTION) if name else None
     if name is None or not isinstance(error, TypeError) or "NoneType" not in str(error):
         return tested
-    signature = replace(
-        signature,
+    return tested.called(
         roles={**signature.roles, "no_turn": name},
         required=signature.required | {"no_turn"},
         unused=tuple(other for other in signature.unused if other != name),
     )
-    return tested.changed(signature=signature)
 
 
 def _with_channels_first(tested: ModuleUnderTest) -> ModuleUnderTest:
     """Pass tokens [B, d, T] to a module with convolutions that takes no others."""
     if not any(isinstance(part, nn.Conv1d) for part in tested.first.module.modules()):
         return tested
-    tried = tested.changed(signature=replace(tested.first.signature, channels_first=True))
-    return (
-        tried if tested.raises(SELF_ATTENTION) and tried.gives_outputs(SELF_ATTENTION) else tested
-    )
+    tried = tested.called(channels_first=True)
+    helps = tested.raises(SELF_ATTENTION) and tried.gives_outputs(SELF_ATTENTION)
+    return tried if helps else tested
 
 
 def _with_queries_of_the_second(tested: ModuleUnderTest) -> ModuleUnderTest:
-    """Make queries of y, and keys of x, if a module is right only so.
-
-    The order of x and y isn't specified anywhere.
-    """
-    signature = tested.first.signature
-    if (signature.roles.get("query"), signature.roles.get("key_value")) != ("x", "y"):
+    """Make queries of y, and keys of x, if a module is right only so: their order is anybody's."""
+    roles = tested.first.signature.roles
+    if (roles.get("query"), roles.get("key_value")) != ("x", "y"):
         return tested
-    roles = {**signature.roles, "query": "y", "key_value": "x"}
-    tried = tested.changed(signature=replace(signature, roles=roles))
+    tried = tested.called(roles={**roles, "query": "y", "key_value": "x"})
     if tested.right(_TWO) or not tried.right(_TWO):
         return tested
     return tried.with_note("its queries made of y, its keys and values of x")
 
 
 def _without_foreign_cache(tested: ModuleUnderTest) -> ModuleUnderTest:
-    """Leave the cache out if a module takes another kind than attnlib's.
-
-    A forward whose annotation names attnlib's takes attnlib's, whatever error it raises.
-    """
-    signature = tested.first.signature
-    if _is_annotated(tested.first.module, signature.roles.get("cache"), KVCache):
+    """Leave the cache out if a module takes another kind than attnlib's, by its annotation too."""
+    signature, parameters = tested.first.signature, parameters_of(tested.first.module.forward)
+    annotation = next(
+        (p.annotation for p in parameters if p.name == signature.roles.get("cache")), None
+    )
+    if KVCache in (annotation, *get_args(annotation)):
         return tested
     error = tested.answer(_CACHE) if {"causal", "cache"} <= signature.takes else None
     if isinstance(error, Exception) and KVCache.__name__ in str(error):
         left = {role: name for role, name in signature.roles.items() if role != "cache"}
-        return tested.changed(signature=replace(signature, roles=left, foreign_cache=True))
+        return tested.called(roles=left, foreign_cache=True)
     return tested
 
 
-def _is_annotated(module: nn.Module, name: str | None, wanted: type) -> bool:
-    """Return whether a class annotates forward's argument of this name."""
-    annotations = (p.annotation for p in parameters_of(module.forward) if p.name == name)
-    return any(wanted in (annotation, *get_args(annotation)) for annotation in annotations)
-
-
 def _without_refused_keys(tested: ModuleUnderTest) -> ModuleUnderTest:
-    """Leave a second sequence out if a module says that it was built for one.
-
-    One class is often built for either, with the same arguments.
-    """
+    """Leave a second sequence out if a module, of a class for either, was built for one."""
     signature = tested.first.signature
     name = signature.roles.get("key_value")
     if name not in OF_EITHER_KIND or "key_value" in signature.required:
@@ -316,16 +281,15 @@ def _without_refused_keys(tested: ModuleUnderTest) -> ModuleUnderTest:
         return tested
     of_two = ("key_value", "mask_between", "key_mask_between")
     left = {role: name for role, name in signature.roles.items() if role not in of_two}
-    unused = tuple(n for role, n in signature.roles.items() if role not in left)
-    unused = (*signature.unused, *unused)
-    return tested.changed(signature=replace(signature, roles=left, unused=unused))
+    unused = (n for role, n in signature.roles.items() if role not in left)
+    return tested.called(roles=left, unused=(*signature.unused, *unused))
 
 
 def _with_what_it_also_takes(tested: ModuleUnderTest) -> ModuleUnderTest:
     """Add what right code of others often doesn't take, if a module does."""
     also = {"differentiable weights"} if _has_differentiable_weights(tested.first) else set()
     if not tested.options.gradients:
-        also.add(NO_GRADIENTS)
+        also.add(call.NO_GRADIENTS)
     if not short_context(tested.first.module, LONGEST):
         also.add("long")
     words = [set(words_of(name)) for name in tested.first.signature.unused]
@@ -335,14 +299,10 @@ def _with_what_it_also_takes(tested: ModuleUnderTest) -> ModuleUnderTest:
         also.add("masks of keys")
     for probe in PROBES:
         for what in _RARE & set(probe.needs):
-            tried = _also_taking(tested, {what})
+            tried = tested.called(also=frozenset({what}))
             if takes_all(probe, tried.first.takes) and tried.gives_outputs(probe):
                 also.add(what)
-    return _also_taking(tested, also)
-
-
-def _also_taking(tested: ModuleUnderTest, also: set[str]) -> ModuleUnderTest:
-    return tested.changed(signature=replace(tested.first.signature, also=frozenset(also)))
+    return tested.called(also=frozenset(also))
 
 
 def _cuts_masks(adapter: Adapter) -> bool:
@@ -352,7 +312,7 @@ def _cuts_masks(adapter: Adapter) -> bool:
         return False
     inputs = RandomInputs(adapter)
     x, mask = inputs.tokens(2, T), inputs.mask(T + 3, T + 3) | torch.eye(T + 3, dtype=torch.bool)
-    with suppress(Exception), adapter.on(PATHS[0]) as on_path:
+    with suppress(Exception), adapter.on() as on_path:
         (whole, _), (cut, _) = on_path(x, mask=mask), on_path(x, mask=mask[:T, :T].clone())
         return torch.equal(whole, cut)
     return False
@@ -377,10 +337,9 @@ def short_context(module: nn.Module, tokens: int) -> int | None:
 
 
 def _with_open_masks(tested: ModuleUnderTest) -> ModuleUnderTest:
-    """Pass masks that hide nothing to a module that requires masks.
+    """Pass masks that hide nothing, whatever True means, to a module that requires masks.
 
-    The meaning of True isn't known yet, and a mask that hides all leaves nothing to compare. A
-    meaning is taken for these masks alone; `_with_mask_style` finds that of others.
+    A mask that hides all would leave nothing to compare.
     """
     signature = tested.first.signature
     needed = [role for role in ("mask", "key_mask") if role in signature.required]
@@ -388,8 +347,7 @@ def _with_open_masks(tested: ModuleUnderTest) -> ModuleUnderTest:
         return tested
     found = tested
     for styles in product(*(_open_styles(role, tested.options) for role in needed)):
-        opened = replace(signature, open=dict(zip(needed, styles, strict=True)))
-        tried = tested.changed(signature=opened)
+        tried = tested.called(open=dict(zip(needed, styles, strict=True)))
         if not _tells_tokens_apart(tried.first):
             continue
         if tried.right(SELF_ATTENTION):
@@ -401,22 +359,18 @@ def _with_open_masks(tested: ModuleUnderTest) -> ModuleUnderTest:
 def _open_styles(role: str, options: DiagnoseOptions) -> list[MaskStyle]:
     """Return the styles in which a mask that hides nothing may be written."""
     known = getattr(options, role) or (options.mask if role == "key_mask" else None)
-    axes = (*_AXES, "[B h, T, T]", PADDING, ANY) if role == "mask" else (PADDING,)
+    axes = (*_AXES, "[B h, T, T]", call.PADDING, call.ANY) if role == "mask" else (call.PADDING,)
     return [
         MaskStyle(meaning, dtype, one)
         for one in axes
         for meaning in ([known] if known else ["keep", "hide", "add"])
-        for dtype in _dtypes(meaning)
+        for dtype in _DTYPES_OF[meaning]
     ]
-
-
-def _dtypes(meaning: str) -> tuple[torch.dtype, ...]:
-    return _DTYPES if meaning != "add" else (torch.float32,)
 
 
 def _tells_tokens_apart(adapter: Adapter) -> bool:
     """Return whether outputs are finite and differ, as they don't where all is hidden."""
-    with suppress(Exception), adapter.on(PATHS[0]) as on_path:
+    with suppress(Exception), adapter.on() as on_path:
         output, _ = on_path(RandomInputs(adapter).tokens(2, 7))
         return bool(output.isfinite().all()) and not torch.allclose(output, output[:, :1])
     return False
@@ -426,7 +380,7 @@ def _with_mask_style(tested: ModuleUnderTest) -> ModuleUnderTest:
     """Find the style of a module's mask."""
     best, most = tested, 0
     for style, mask_replaces in _styles(tested):
-        tried = _with_axes(_with(tested, style, mask_replaces))
+        tried = _with_axes(tested.changed(mask_replaces=mask_replaces).called(mask=style))
         found = tried.first.signature.mask
         right = (found.one and tried.right(_ONE)) or (found.several and tried.right(_SEVERAL))
         quality = 2 if right else 1 if found.one or found.several else 0
@@ -450,72 +404,57 @@ def _styles(tested: ModuleUnderTest) -> Iterator[tuple[MaskStyle, bool]]:
     signature, causal = tested.first.signature, tested.first.setting.always_causal
     if tested.options.mask:
         meanings = [tested.options.mask]
-    elif signature.mask != ATTNLIB_STYLE:  # known from the module's class
+    elif signature.mask != call.ATTNLIB_STYLE:  # known from the module's class
         meanings = [signature.mask.meaning]
     else:
-        meanings = ["keep"] if _means_keep(signature) else ["keep", "hide", "add"]
+        meanings = ["keep"] if signature.roles["mask"] in _KEEP_NAMES else ["keep", "hide", "add"]
     for meaning in meanings:
-        for dtype in _dtypes(meaning):
+        for dtype in _DTYPES_OF[meaning]:
             for mask_replaces in (False, True) if causal else (False,):
                 yield MaskStyle(meaning, dtype, None, None), mask_replaces
-
-
-def _means_keep(signature: CallSignature) -> bool:
-    return signature.roles["mask"] in _KEEP_NAMES
 
 
 def _with_axes(tested: ModuleUnderTest) -> ModuleUnderTest:
     """Choose the axes of a mask for all samples, then those of a mask for each."""
     only = tested.options.mask_shape
     for axes in [only] if only else _AXES:
-        tried = _with(tested, replace(tested.first.signature.mask, one=axes))
+        tried = tested.called(mask=replace(tested.first.signature.mask, one=axes))
         if tried.right(_ONE) or (not tried.raises(_ONE) and axes == "[T, T]"):
             tested = tried
             break
     if only:
         several = [only] if only != "[T, T]" else []
-    elif _means_keep(tested.first.signature):
+    elif tested.first.signature.roles["mask"] in _KEEP_NAMES:
         several = list(_AXES_OF_SEVERAL)
     else:  # as F.scaled_dot_product_attention has it
         several = ["[B, 1, T, T]", "[B, T, T]", "[B h, T, T]"]
     as_ours = near = None
     for axes in several:
         one = tested.first.signature.mask.one or axes  # for all samples, the same for each
-        tried = _with(tested, replace(tested.first.signature.mask, one=one, several=axes))
+        mask = replace(tested.first.signature.mask, one=one, several=axes)
+        tried = tested.called(mask=mask)
         if tried.right(_SEVERAL):
             silent = as_ours is not None and as_ours.raises(_SEVERAL)
-            signature = replace(tried.first.signature, masks_without_heads=silent)
-            return tried.changed(signature=signature) if silent or as_ours is None else as_ours
+            if as_ours is not None and not silent:
+                return as_ours
+            return tried.called(masks_without_heads=silent)
         if axes == "[B, T, T]" and not tried.raises(_SAME_NUMBER):
             as_ours = tried  # it gives numbers, which are to be looked at
-        if not near and third_quartile(tried.answer(_SEVERAL), tried.compared(_SEVERAL)) < NEAR:
+        if not near and is_near(tried.answer(_SEVERAL), tried.compared(_SEVERAL)):
             near = tried
     return near or as_ours or tested
-
-
-def _with(
-    tested: ModuleUnderTest, style: MaskStyle, mask_replaces: bool | None = None
-) -> ModuleUnderTest:
-    if mask_replaces is None:
-        mask_replaces = tested.first.setting.mask_replaces
-    signature = replace(tested.first.signature, mask=style)
-    return tested.changed(signature=signature, mask_replaces=mask_replaces)
 
 
 def _as_padding(tested: ModuleUnderTest) -> ModuleUnderTest:
     """Take a mask for one of keys, [B, T], of a dtype that it takes."""
     signature = tested.first.signature
     other = {"mask": "key_mask", "mask_between": "key_mask_between"}
-    signature = replace(
-        signature,
-        roles={other.get(role, role): name for role, name in signature.roles.items()},
+    as_padding = tested.called(
+        roles=call.renamed(signature.roles, other),
         required=frozenset(other.get(role, role) for role in signature.required),
     )
     meaning = tested.options.key_mask or tested.options.mask or "keep"
-    kinds = [
-        tested.changed(signature=replace(signature, key_mask=MaskStyle(meaning, dtype)))
-        for dtype in _DTYPES
-    ]
+    kinds = [as_padding.called(key_mask=MaskStyle(meaning, dtype)) for dtype in _DTYPES]
     taken = [tried for tried in kinds if not tried.raises(_PADDING)]
     return next((tried for tried in taken if tried.right(_PADDING)), (taken or kinds)[0])
 
@@ -527,12 +466,8 @@ def _with_key_mask_style(tested: ModuleUnderTest) -> ModuleUnderTest:
     of_name = ["keep"] if name == "key_mask" else ["keep", "hide"]
     if name.endswith("key_padding_mask"):  # torch's
         of_name = ["hide", "keep"]
-    tried = [
-        tested.changed(
-            signature=replace(signature, key_mask=replace(signature.key_mask, meaning=m))
-        )
-        for m in ([tested.options.key_mask] if tested.options.key_mask else of_name)
-    ]
+    meanings = [tested.options.key_mask] if tested.options.key_mask else of_name
+    tried = [tested.called(key_mask=replace(signature.key_mask, meaning=m)) for m in meanings]
 
     def right(one: ModuleUnderTest) -> bool:
         causal = tested.first.setting.always_causal  # padding may switch the triangle off

@@ -18,16 +18,15 @@ from attndoctor.options import Steps, is_about_environment, is_deliberate
 from attndoctor.probes import ASKED_AGAIN, OF_PADDING, PROBES, SELF_ATTENTION, Probe, takes_all
 from attndoctor.questions import SAYS, Group, MaskCombinations, Situation
 from attndoctor.reference import (
-    NEAR,
     Answer,
     Results,
     Sizes,
     agree,
-    largest_difference,
-    outputs_agree,
+    differences,
+    is_near,
+    parts_agree,
     reference,
     side_by_side,
-    third_quartile,
 )
 from attnlib.functional import split_heads
 
@@ -97,10 +96,7 @@ class Answers:
 
     @cached_property
     def failed(self) -> list[Question]:
-        """The questions with wrong answers, path by path; those of dropout last.
-
-        If training is wrong with dropout and without, the finding is the one without.
-        """
+        """The questions with wrong answers, path by path; those of dropout last."""
         failed = [question for question in self.given if not self.right(question)]
         return sorted(failed, key=lambda question: question[0].sizes == ("dropout",))
 
@@ -140,10 +136,7 @@ class Answers:
 
     @property
     def only_refused(self) -> bool:
-        """Whether all that is wrong are errors raised on purpose, as for many samples.
-
-        A module that refuses all questions, or all masks, has other reports.
-        """
+        """Whether all that is wrong are errors raised on purpose, on some questions of many."""
         if self.wrong_at_once or self.takes_no_mask:
             return False
         return all(is_deliberate(self.given[question]) for question in self.wrong)
@@ -162,8 +155,8 @@ class Answers:
         return unknown and raised and set(self.wrong) <= set(masked)
 
     def mostly_right(self, question: Question) -> bool:
-        """Return whether three outputs of four are near, as where a little leaks through."""
-        return third_quartile(self.given[question], self.behavior((), question[0])) < NEAR
+        """Return whether an answer is wrong by little, or in few numbers."""
+        return is_near(self.given[question], self.behavior((), question[0]))
 
     @cached_property
     def keeps_something(self) -> bool:
@@ -189,7 +182,7 @@ class Answers:
         right = self.behavior((), SELF_ATTENTION)
         assert not isinstance(right, Exception)
         largest = max(output.abs().max().item() for output, _ in right if output is not None)
-        return largest_difference(self.given[FIRST_QUESTION], right) < ROUNDED * largest
+        return differences(self.given[FIRST_QUESTION], right).max().item() < ROUNDED * largest
 
     @property
     def _first_outputs(self) -> tuple[Tensor, Tensor] | None:
@@ -232,7 +225,7 @@ class Answers:
     def shows_something_else(self) -> bool:
         """Whether all outputs are right, and what came beside one of them can't be weights."""
         answers = [(self.given[q], self.behavior((), q[0]), q[0].tolerance) for q in self.wrong]
-        return all(outputs_agree(*each) for each in answers) and any(
+        return all(parts_agree(*each) for each in answers) and any(
             ours is not None and theirs is not None and not _may_be(ours, theirs)
             for given, right, _ in answers
             for (_, ours), (_, theirs) in side_by_side(given, right)
@@ -241,10 +234,9 @@ class Answers:
     # --- which exhibits it behaves like
 
     def explain(self, first: Question, limit: int = 2) -> Guess:
-        """Return the exhibits that give this answer; none if there are none.
+        """Return the exhibits that give this answer, and are right wherever the module is.
 
-        They must be right wherever the module is, on the same path. Two are tried together where
-        one doesn't explain it, up to `limit`, unless the module is wide.
+        Two are tried together where one doesn't explain it, up to `limit`.
         """
         same_path = [question for question in self.given if question[1] is first[1]]
         possible = self._possible(first[1])
@@ -315,10 +307,7 @@ class Answers:
         return not self.agrees(question, guess)
 
     def _beside(self, first: Question) -> list[Question]:
-        """Return what an exhibit of padding must explain too: outputs of padded queries.
-
-        This parts padding that is dropped from padding on the wrong axis.
-        """
+        """Return outputs of padding: they part padding dropped from padding on the wrong axis."""
         probe, path = first
         if "key_mask" not in probe.needs:
             return []
@@ -361,9 +350,7 @@ def _questions(tested: ModuleUnderTest) -> Iterator[Question]:
             continue
         for probe in PROBES:
             fits = all(getattr(path, what) for what in probe.path_needs)
-            if (path.training and probe.chooses_mode) or not fits:
-                continue
-            if takes_all(probe, takes) and tested.has(probe):
+            if fits and takes_all(probe, takes) and tested.has(probe):
                 yield probe, path
 
 
@@ -408,7 +395,7 @@ class WrongCombination:
             cls(question, answers, *combination, slice(i * each, (i + 1) * each))
             for i, combination in enumerate(combined)
         )
-        return next((part for part in parts if not part._answers_as(right)), None)
+        return next((part for part in parts if not part._agrees(probe)), None)
 
     @property
     def says(self) -> str:
@@ -419,14 +406,14 @@ class WrongCombination:
     @property
     def is_near(self) -> bool:
         """Whether most numbers are nearly right, as where a little leaks through a limit."""
-        return third_quartile(*self._parts(self._behavior(self.question[0]))) < NEAR
+        return is_near(*self._parts(self.question[0]))
 
     @property
     def spoils_whole_samples(self) -> bool:
         """Whether a sample that has no padding is wrong too, though padding is all that limits."""
         if self.group != ("key_mask",) or self.situation.says:  # elsewhere it may be another thing
             return False
-        ((ours, _), *_), ((theirs, _), *_) = self._parts(self._behavior(self.question[0]))
+        ((ours, _), *_), ((theirs, _), *_) = self._parts(self.question[0])
         if ours is None or theirs is None or ours.shape != theirs.shape:
             return False
         whole = self.situation.real.all(1)
@@ -437,7 +424,7 @@ class WrongCombination:
     def dropped(self) -> str | None:
         """Say which limit has no effect, if without it the answer would be right."""
         for limit in self.group:
-            if self._answers_as(self._behavior(_without(self.question[0], limit))):
+            if self._agrees(_without(self.question[0], limit)):
                 others = [SAYS[other] for other in self.group if other != limit]
                 beside = f" beside {' and '.join(others)}" if others else ""
                 return (
@@ -446,17 +433,14 @@ class WrongCombination:
                 )
         return None
 
-    def _behavior(self, probe: Probe) -> Answer:
-        return self.answers.behavior((), probe)
+    def _parts(self, probe: Probe) -> tuple[Results, Results]:
+        """Return this combination's part of the answers, and of the right ones to a probe."""
+        given, right = self.answers.given[self.question], self.answers.behavior((), probe)
+        assert not isinstance(given, Exception) and not isinstance(right, Exception)
+        return given[self.part], right[self.part]
 
-    def _parts(self, other: Answer) -> tuple[Results, Results]:
-        """Return this combination's part of the answers and of other ones."""
-        given = self.answers.given[self.question]
-        assert not isinstance(given, Exception) and not isinstance(other, Exception)
-        return given[self.part], other[self.part]
-
-    def _answers_as(self, other: Answer) -> bool:
-        return agree(*self._parts(other), self.question[0].tolerance)
+    def _agrees(self, probe: Probe) -> bool:
+        return agree(*self._parts(probe), probe.tolerance)
 
 
 @cache  # so that answers are remembered

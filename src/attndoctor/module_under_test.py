@@ -1,7 +1,7 @@
 """The candidate's modules at several sizes, loaded with the reference's weights, ready to run."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,23 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from attndoctor.build import (
-    DROPPED,
-    FIRST,
-    GROUPED,
-    ODD,
-    ONE_HEAD,
-    SECOND,
-    Candidate,
-    as_built,
-    build,
-    copy_of,
-    own_sizes,
-    set_norms_aside,
-    unloadable,
-    unwrapped,
-)
+from attndoctor import build, weights
+from attndoctor.build import Candidate, copy_of
 from attndoctor.call import PATHS, Adapter, Path, RandomInputs, attnlib_adapter, read_signature
+from attndoctor.labels import Texts
 from attndoctor.options import CallError, DiagnoseOptions, Load, Steps, error_text, name_list
 from attndoctor.probes import Probe, run_probe
 from attndoctor.reference import (
@@ -38,24 +25,15 @@ from attndoctor.reference import (
     Sizes,
     agree,
     have_one_shape,
+    parts_agree,
     reference,
     side_by_side,
     stepped,
-    weights_agree,
 )
-from attndoctor.weights import (
-    NUMBERS,
-    Layout,
-    WeightMap,
-    fill,
-    find_weights,
-    guessed,
-    layouts,
-    own_weights,
-    packed,
-    uses_transposed,
-)
+from attndoctor.weights import Layout, WeightMap
 from attnlib.attention import MultiHeadAttention
+
+TEXT = Texts(__file__)
 
 
 @lru_cache(maxsize=1024)  # a diagnosis needs some hundreds, of wide modules a megabyte each
@@ -64,7 +42,7 @@ def reference_answer(
 ) -> Answer:
     """Return what the reference answers, or one with some steps replaced."""
     module = stepped(setting, dict(steps)) if steps else reference(setting)
-    with attnlib_adapter(module, setting, takes).on(PATHS[0]) as adapter:
+    with attnlib_adapter(module, setting, takes).on() as adapter:
         return run_probe(probe, adapter)
 
 
@@ -90,24 +68,11 @@ class ModuleUnderTest:
 
     def answer(self, probe: Probe, path: Path = PATHS[0]) -> Answer:
         """Run a probe on all modules that it is for."""
-        results: list[Pair] = []
-        for adapter in self._for(probe):
-            with adapter.on(path) as on_path:
-                answer = run_probe(probe, on_path)
-            if isinstance(answer, Exception):
-                return answer
-            results += answer
-        return results
+        return _joined(self._answer(probe, adapter, path) for adapter in self._for(probe))
 
     def compared(self, probe: Probe, steps: Steps = ()) -> Answer:
         """Return the reference's answers, or those of one with these steps."""
-        results: list[Pair] = []
-        for adapter in self._for(probe):
-            answer = self._reference_answer(probe, adapter, steps)
-            if isinstance(answer, Exception):
-                return answer
-            results += answer
-        return results
+        return _joined(self._reference_answer(probe, one, steps) for one in self._for(probe))
 
     def behaves_like(self, steps: Steps, probe: Probe, given: Answer) -> bool:
         """Return whether these steps give an answer, error messages included."""
@@ -126,12 +91,13 @@ class ModuleUnderTest:
 
     def right(self, probe: Probe, path: Path = PATHS[0]) -> bool:
         """Return whether its answers to a probe are right, one size after the other."""
-        for adapter in self._for(probe):
-            with adapter.on(path) as on_path:
-                given = run_probe(probe, on_path)
-            if not agree(given, self._reference_answer(probe, adapter), probe.tolerance):
-                return False
-        return True
+        return all(
+            agree(
+                self._answer(probe, adapter, path), self._reference_answer(probe, adapter),
+                probe.tolerance,
+            )
+            for adapter in self._for(probe)
+        )  # fmt: skip
 
     def right_when_fresh(self, probe: Probe, path: Path) -> bool:
         """Return whether copies that were never called are right."""
@@ -140,7 +106,7 @@ class ModuleUnderTest:
 
     def right_weights(self, probe: Probe) -> bool:
         """Return whether the weights that it returns are right, whatever its outputs are."""
-        return weights_agree(self.answer(probe), self.compared(probe), probe.tolerance)
+        return parts_agree(self.answer(probe), self.compared(probe), probe.tolerance, part=1)
 
     def gives_outputs(self, probe: Probe) -> bool:
         """Return whether its outputs have the right shapes, whatever is in them."""
@@ -157,6 +123,10 @@ class ModuleUnderTest:
 
     def _for(self, probe: Probe) -> list[Adapter]:
         return [self.adapters[size] for size in probe.sizes if size in self.adapters]
+
+    def _answer(self, probe: Probe, adapter: Adapter, path: Path) -> Answer:
+        with adapter.on(path) as on_path:
+            return run_probe(probe, on_path)
 
     def _reference_answer(self, probe: Probe, adapter: Adapter, steps: Steps = ()) -> Answer:
         if self.options.formula:
@@ -180,6 +150,10 @@ class ModuleUnderTest:
             adapters[size] = replace(one, takes=takes)
         return replace(self, adapters=adapters)
 
+    def called(self, **changes: Any) -> "ModuleUnderTest":
+        """Return the same modules, with some of their signature changed."""
+        return self.changed(signature=replace(self.first.signature, **changes))
+
     def varies(self, path: Path) -> bool:
         """Return whether two equal calls give two outputs."""
         x = RandomInputs(self.first).tokens(2, 7)
@@ -189,10 +163,7 @@ class ModuleUnderTest:
         return False
 
     def counts_calls(self, path: Path) -> bool:
-        """Return whether its outputs vary with earlier calls, and not by chance.
-
-        Fresh copies agree, and two calls of one copy with the same seed don't.
-        """
+        """Return whether fresh copies agree, and two calls of one with the same seed don't."""
         x = RandomInputs(self.first).tokens(2, 7)
 
         def answers(adapter: Adapter, calls: int) -> list[Tensor]:
@@ -212,7 +183,7 @@ class ModuleUnderTest:
     @property
     def low_precisions(self) -> tuple[str, ...]:
         """Names of the dtypes with fewer digits than float32 in which it computes."""
-        with suppress(Exception), self.first.on(PATHS[0]) as adapter, _Precisions() as seen:
+        with suppress(Exception), self.first.on() as adapter, _Precisions() as seen:
             adapter(RandomInputs(adapter).tokens(2, 7))
             return tuple(sorted(str(dtype).removeprefix("torch.") for dtype in seen.low))
         return ()
@@ -222,7 +193,7 @@ class ModuleUnderTest:
         """Names of parameters that move its output, and hold none of attention's weights."""
         parameters = dict(self.first.module.named_parameters())
         names = [name for name in self.first.untouched if parameters[name].requires_grad]
-        with suppress(Exception), self.first.on(PATHS[0]) as adapter:
+        with suppress(Exception), self.first.on() as adapter:
             output, _ = adapter(RandomInputs(adapter).tokens(2, 7))
             numbers = [parameters[name] for name in names]
             slopes = torch.autograd.grad(output.square().sum(), numbers, allow_unused=True)
@@ -245,13 +216,23 @@ class ModuleUnderTest:
         for role in self.first.signature.roles:
             if role not in about & self.first.takes:
                 continue
-            with suppress(Exception), self.first.on(PATHS[0]) as adapter:
-                before, _ = adapter(*((x,) if role in limits else (x, one, one)))
-                limit: dict[str, Any] = {role: limits[role]} if role in limits else {}
+            limit: dict[str, Any] = {role: limits[role]} if role in limits else {}
+            with suppress(Exception), self.first.on() as adapter:
+                before, _ = adapter(*((x,) if limit else (x, one, one)))
                 after, _ = adapter(*tokens.get(role, (x,)), **limit)
                 if torch.equal(before, after):
                     idle.append(role)
         return tuple(idle)
+
+
+def _joined(answers: Iterable[Answer]) -> Answer:
+    """Return the answers of several sizes in one, or the first error."""
+    results: list[Pair] = []
+    for answer in answers:
+        if isinstance(answer, Exception):
+            return answer
+        results += answer
+    return results
 
 
 class _Precisions(TorchFunctionMode):
@@ -289,19 +270,17 @@ def in_each_layout(candidate: Candidate, options: DiagnoseOptions) -> Iterator[M
             if one is not None:
                 adapters[name] = one
             elif name == "first":
-                raise CallError(unloadable(module, sizes[name]))
+                raise CallError(build.unloadable(module, sizes[name]))
         first = adapters["first"]
         weight_map = first.weight_map or []
-        if options.qkv and not packed(weight_map):
-            raise CallError(
-                f"qkv={options.qkv!r} is for queries, keys and values made by one projection, but "
-                f"this {type(first.module).__name__} has none: leave it out"
-            )
+        if options.qkv and not weights.packed(weight_map):
+            kind = type(first.module).__name__
+            raise CallError(TEXT("qkv apart", qkv=options.qkv, kind=kind))
         if len(tried) == 1:
-            tried += layouts(weight_map, options.qkv, options.transposed)[1:]
+            tried += weights.layouts(weight_map, options.qkv, options.transposed)[1:]
         words = (*taken, *_taken_as_loaded(first, options, unwell, frozen))
         words = (*words, *_stored(weight_map, layout))
-        rare = bool(layout.spread) or layout.packing == NUMBERS
+        rare = bool(layout.spread) or layout.packing == weights.NUMBERS
         yield ModuleUnderTest(candidate, options, adapters, words, rare=rare)
 
 
@@ -310,15 +289,15 @@ def _modules(
 ) -> tuple[dict[str, nn.Module], dict[str, Sizes]]:
     """Build modules of all sizes that the candidate offers."""
     if isinstance(candidate, nn.Module):
-        sizes = {"first": own_sizes(candidate, options)}
+        sizes = {"first": build.own_sizes(candidate, options)}
     else:
-        sizes = {"first": FIRST, "second": SECOND, "grouped": GROUPED}
-        sizes |= {"one head": ONE_HEAD, "odd": ODD}
-    sizes["dropout"] = replace(sizes["first"], dropout=DROPPED)
+        sizes = {"first": build.FIRST, "second": build.SECOND, "grouped": build.GROUPED}
+        sizes |= {"one head": build.ONE_HEAD, "odd": build.ODD}
+    sizes["dropout"] = replace(sizes["first"], dropout=build.DROPPED)
     modules: dict[str, nn.Module] = {}
     for name, size in tuple(sizes.items()):
         try:
-            module = build(candidate, size)
+            module = build.module_of(candidate, size)
         except CallError:
             if name == "first":
                 raise
@@ -326,16 +305,16 @@ def _modules(
         if module is not None:
             modules[name] = module
             if options.load is None:  # a class may have one key head, or wider heads, by itself
-                sizes[name] = as_built(module, size) or size
+                sizes[name] = build.as_built(module, size) or size
     return modules, sizes
 
 
 def _taken_as_built(candidate: Candidate, modules: dict[str, nn.Module]) -> list[str]:
     """Set norms aside; say that, and what was unwrapped."""
-    wrapped = isinstance(candidate, nn.Module) and unwrapped(candidate) is not candidate
-    taken = [f"what stands in a {type(candidate).__name__}"] if wrapped else []
-    norms, *_ = [set_norms_aside(module) for module in modules.values()]
-    return [*taken, f"its normalization ({', '.join(norms)}) set aside"] if norms else taken
+    wrapped = isinstance(candidate, nn.Module) and build.unwrapped(candidate) is not candidate
+    taken = [TEXT("unwrapped", kind=type(candidate).__name__)] if wrapped else []
+    norms, *_ = [build.set_norms_aside(module) for module in modules.values()]
+    return [*taken, TEXT("norms", norms=", ".join(norms))] if norms else taken
 
 
 def _taken_as_loaded(
@@ -343,47 +322,43 @@ def _taken_as_loaded(
 ) -> Iterator[str]:
     """Say which sizes, biases and weights a module was taken to have."""
     sizes, weight_map = first.setting.sizes, first.weight_map or ()
+    theirs = {entry.ours: entry.theirs for entry in weight_map}
     if sizes.head_dim:
-        yield f"its {sizes.num_heads} heads {sizes.d_k} wide, with d_model={sizes.d_model}"
+        yield TEXT("wide heads", num_heads=sizes.num_heads, d_k=sizes.d_k, d_model=sizes.d_model)
     missing = [W for W in PROJECTIONS if W not in first.setting.biases]
     if missing:
-        without = "biases" if len(missing) == 4 else f"a bias in {', '.join(missing)}"
-        yield f"without {without}"
+        one = f"a bias in {', '.join(missing)}"
+        yield TEXT("biases", without="biases" if len(missing) == 4 else one)
     filled = dict.fromkeys(entry.theirs for entry in weight_map)
-    odd = [name for name in filled if name in unwell]
-    if odd:
-        yield f"its {name_list(odd)}, not all of them numbers, filled anew"
-    still = [name for name in filled if name in frozen]
-    if still:
-        yield f"its frozen weights ({name_list(still)}) free to learn"
     biases = [entry.theirs for entry in weight_map if entry.ours.endswith("bias")]
-    if options.bias is False and biases:
-        yield f"its biases ({name_list(biases)}) filled with 0, for bias=False was told"
+    without = [] if options.out_projection else [theirs.get("W_o.weight", "")]
+    told = {
+        "filled anew": [name for name in filled if name in unwell],
+        "frozen": [name for name in filled if name in frozen],
+        "biases told": biases if options.bias is False else [],
+    }
+    yield from (TEXT(text, names=name_list(names)) for text, names in told.items() if names)
     if options.scale is not None:
-        yield "with the scale that was told"
+        yield TEXT("scale told")
     if not options.out_projection:
-        yield "without a projection out of the heads"
-        W_o = [entry.theirs for entry in weight_map if entry.ours == "W_o.weight"]
-        if W_o:
-            yield (
-                f"its {name_list(W_o)} filled with the identity, for out_projection=False says "
-                "that it has none"
-            )
+        yield TEXT("no projection")
+    if any(without):
+        yield TEXT("projection told", names=without[0])
 
 
 def _stored(weight_map: WeightMap, layout: Layout) -> Iterator[str]:
     """Say how weights are stored, where that was found by trying."""
-    order = packed(weight_map)
+    order = weights.packed(weight_map)
     if layout.spread:
-        yield f"the numbers of a head spread, (d h), in {' and '.join(layout.spread)}"
+        yield TEXT("spread", projections=" and ".join(layout.spread))
     if order:
         made = [word for word in ("queries", "keys", "values") if word[0] in order]
         which = " and ".join((", ".join(made[:-1]), made[-1]))
         usual = order in ("qkv", "kv", "qk")
         in_order = "" if usual else f", in the order {', '.join(order)}"
-        yield f"{which} made by one projection ({layout.packing}{in_order})"
-    if guessed(weight_map):
-        yield f"its raw parameters used as {'x @ W' if layout.transposed else 'x @ W.T'}"
+        yield TEXT("packed", which=which, packing=layout.packing, order=in_order)
+    if weights.guessed(weight_map):
+        yield TEXT("raw", use="x @ W" if layout.transposed else "x @ W.T")
 
 
 def _loaded(
@@ -395,7 +370,7 @@ def _loaded(
         signature = replace(signature, batch_first=options.batch_first)
     weight_map = None
     if options.load is None:
-        weight_map = _own_or_found(module, sizes, layout)
+        weight_map = weights.find_weights(module, sizes, layout)
         if weight_map is None:
             return None
     setting = Setting(
@@ -414,29 +389,13 @@ def _loaded(
     except Exception as error:
         if options.load is None or sizes.num_kv_heads != sizes.num_heads:
             return None
-        raise CallError(
-            "load must copy the weights of the second module, a MultiHeadAttention, into the "
-            f"first, a {type(module).__name__}, but it raised {error_text(error)}"
-        ) from error
+        kind = type(module).__name__
+        raise CallError(TEXT("load raised", kind=kind, error=error_text(error))) from error
     module.eval()
     return Adapter(
         module, setting, signature, signature.takes, weight_map, tuple(untouched),
         scale_ratio=scale_ratio, fresh=copy_of(module), clock=options.clock,
     )  # fmt: skip
-
-
-def _own_or_found(module: nn.Module, sizes: Sizes, layout: Layout) -> WeightMap | None:
-    """Return where a module's weights are: as attnlib names them, or where they are found."""
-    own = [] if layout.spread else own_weights(module)
-    shapes = {name: p.shape for name, p in reference(Setting(sizes)).named_parameters()}
-    there = dict(module.named_parameters())
-    fits = all(there[entry.theirs].shape == shapes[entry.ours] for entry in own)
-    found = {entry.ours.removesuffix(".weight") for entry in own}
-    layers = (module.get_submodule(W) for W in PROJECTIONS if W in found)
-    usual = all(uses_transposed(layer) is False for layer in layers)
-    if fits and usual and {"W_q", "W_k", "W_v"} <= found:
-        return own
-    return find_weights(module, sizes, layout)
 
 
 def _biases(
@@ -480,7 +439,7 @@ def _copied(
     """Copy the reference's weights; return the names of the parameters that stay as they were."""
     if load is not None:
         return _copied_by(load, module, right)
-    fill(module, weight_map or [], right)
+    weights.fill(module, weight_map or [], right)
     theirs = {entry.theirs for entry in weight_map or ()}
     for name in theirs:
         module.get_parameter(name).requires_grad_()
@@ -498,10 +457,6 @@ def _copied_by(load: Load, module: nn.Module, right: MultiHeadAttention) -> list
         and torch.equal(x, before[name][2])
     ]  # fmt: skip
     if before and len(untouched) == len(before):
-        raise CallError(
-            "load must copy the weights of the second module into the first, but it changed none "
-            f"of {name_list(untouched)}: copy in place, as by "
-            "yours.weight.data.copy_(reference.W_q.weight)"
-        )
+        raise CallError(TEXT("load changed nothing", names=name_list(untouched)))
     parameters = dict(module.named_parameters())
     return [name for name in untouched if name in parameters]

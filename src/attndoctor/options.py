@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any
 
 from torch import nn
 
@@ -87,25 +87,6 @@ class Clock:
             self._next_sign *= 2
 
 
-class DiagnoseArguments(TypedDict, total=False):
-    """The keyword arguments of `diagnose`, which explains them."""
-
-    load: Load | None
-    num_heads: int | None
-    causal: str | None
-    bias: bool | None
-    out_projection: bool
-    scale: float | Callable[[int], float] | None
-    mask: str | None
-    key_mask: str | None
-    mask_shape: str | None
-    qkv: str | None
-    batch_first: bool | None
-    arguments: Mapping[str, Any] | None
-    returns: Callable[[Any], Any] | None
-    seconds: float | None
-
-
 @dataclass(frozen=True)
 class DiagnoseOptions:
     """The options of `diagnose`, checked; None means that the caller left it open.
@@ -139,10 +120,9 @@ class DiagnoseOptions:
                 raise ValueError(
                     f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
                 )
-        for name in ("bias", "batch_first"):
-            if getattr(self, name) is not None:
-                require_flag(name, getattr(self, name))
-        require_flag("out_projection", self.out_projection)
+        flags = [name for name in ("bias", "batch_first") if getattr(self, name) is not None]
+        for name in (*flags, "out_projection"):
+            require_flag(name, getattr(self, name))
         if self.num_heads is not None:
             require_positive_int("num_heads", self.num_heads)
         if self.arguments is not None and not isinstance(self.arguments, Mapping):

@@ -1,5 +1,6 @@
 """All probes that `diagnose` runs, in order; those of dropout run here too."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,9 @@ from torch.overrides import TorchFunctionMode
 
 from attndoctor import questions
 from attndoctor.call import Adapter, RandomInputs
+from attndoctor.labels import read_labels
 from attndoctor.options import CallError
-from attndoctor.questions import LONGEST, MANY_SAMPLES, MaskCombinations, argument_of
+from attndoctor.questions import LONGEST, MANY_SAMPLES, MaskCombinations, Run, argument_of, flag
 from attndoctor.reference import Answer, Pair, Results
 
 COPIES = 16  # of the same sample, with dropout; in at least one of them each weight stays
@@ -20,13 +22,13 @@ MANY = 256  # copies over which dropout is averaged
 # Standard errors: with dropout in the right place one number in 10^8 is so far off; before the
 # softmax the farthest is off by 8 at least, at all widths that were tried.
 FAR_OFF = 6
-FORGOTTEN = {  # while something is dropped, by the limit
-    "triangle": "tokens see what comes after them.",
-    "mask": "a mask is forgotten: tokens see what it forbids.",
-    "masks": "a mask [B, T, T] is forgotten: tokens see what it forbids.",
-    "key_mask": "padding is forgotten: tokens see it.",
-    "causal": "causal=True is forgotten: tokens see what comes after them.",
-}
+FORGOTTEN = (
+    "triangle",
+    "mask",
+    "masks",
+    "key_mask",
+    "causal",
+)  # limits, while something is dropped
 
 
 def dropout(run: Adapter, inputs: RandomInputs) -> Results:
@@ -40,8 +42,7 @@ def dropout(run: Adapter, inputs: RandomInputs) -> Results:
     moves = not torch.equal(dropped, other)
     drops = moves or _varies_among_samples(dropped)
     answer: Pair = (torch.zeros(1), None) if varies else evaluated
-    flags = [(torch.tensor(float(flag)), None) for flag in (varies, drops, moves)]
-    return [flags[0], answer, *flags[1:]]
+    return [flag(varies), answer, flag(drops), flag(moves)]
 
 
 def dropout_of_each(run: Adapter, inputs: RandomInputs) -> Results:
@@ -52,8 +53,7 @@ def dropout_of_each(run: Adapter, inputs: RandomInputs) -> Results:
     (dropped, _) = run(x.repeat(COPIES, 1, 1))
     run.module.eval()
     drops = not torch.allclose(dropped[:1], evaluated, atol=1e-4)
-    same = drops and not _varies_among_samples(dropped)
-    return [(torch.tensor(float(same)), None)]
+    return [flag(drops and not _varies_among_samples(dropped))]
 
 
 def _varies_among_samples(dropped: Tensor) -> bool:
@@ -63,8 +63,7 @@ def _varies_among_samples(dropped: Tensor) -> bool:
 def limits_in_training(run: Adapter, inputs: RandomInputs) -> Results:
     """Whether the last token moves others' outputs in training, though each limit forbids it.
 
-    The same must be dropped both times: torch gets the same seed, or the module is copied afresh,
-    where it has random numbers of its own. The answers are in the order of `FORGOTTEN`.
+    The same must be dropped both times, by torch's seed or in fresh copies.
     """
     B, T = 2, 7
     x = inputs.tokens(B, T)
@@ -93,18 +92,15 @@ def limits_in_training(run: Adapter, inputs: RandomInputs) -> Results:
 
     there = {name: moves(limits[name]) for name in limits if name in run.takes | {"triangle"}}
     run.module.eval()
-    return [(torch.tensor(float(there.get(name, False))), None) for name in FORGOTTEN]
+    return [flag(there.get(name, False)) for name in FORGOTTEN]
 
 
 def dropout_on_average(run: Adapter, inputs: RandomInputs) -> Results:
-    """Whether the mean of many outputs in training is the output in evaluation.
-
-    It is if dropout comes after the softmax, for from there on everything is linear.
-    """
+    """Whether the mean of outputs in training is that of evaluation, as after the softmax."""
     x = inputs.tokens(1, 3)
     (evaluated, _), (again, _) = run(x), run(x)
     if not torch.equal(evaluated, again):  # another probe reports it
-        return [(torch.zeros(()), None)]
+        return [flag(False)]
     run.module.train()
     dropped, _ = run(x.repeat(MANY, 1, 1))
     if not _varies_among_samples(dropped):  # all samples of a batch may lose the same
@@ -112,7 +108,7 @@ def dropout_on_average(run: Adapter, inputs: RandomInputs) -> Results:
     run.module.eval()
     error = dropped.std(0) / MANY**0.5 + 1e-4
     off = ((dropped.mean(0) - evaluated[0]).abs() / error).amax()
-    return [((off > FAR_OFF).float(), None)]
+    return [flag(off > FAR_OFF)]
 
 
 def weights_in_training(run: Adapter, inputs: RandomInputs) -> Results:
@@ -133,7 +129,7 @@ def share_dropped(run: Adapter, inputs: RandomInputs) -> Results:
     run.module.eval()
     others = [share for share in seen.shares if share]
     share = wanted if not others or wanted in others else others[0]
-    return [(torch.tensor(share), None), (torch.tensor(float(seen.twice)), None)]
+    return [(torch.tensor(share), None), flag(seen.twice)]
 
 
 class _Shares(TorchFunctionMode):
@@ -166,234 +162,153 @@ class _Shares(TorchFunctionMode):
 class Probe:
     """One comparison of a module with the reference.
 
-    says: its name within a sentence ("with ..."). needs: what a module must take. sizes: the
-    modules that run it, by name. edge: what a difference means for users, if it is at an edge;
-    empty if it is plainly wrong. loud: the same, if only an error is at an edge. often: the usual
-    bug behind a difference, for reports without an exhibit. of: what is compared, besides weights.
-    differs: what to say of a difference in each answer, where its size says nothing. optional: the
-    report doesn't mention that it couldn't run. path_needs: "gradients" or "weights".
+    needs: what a module must take. sizes: the modules that run it, by name. of: what is compared,
+    besides weights. path_needs: what a path must be, of the names in `Path`. optional: the report
+    doesn't mention that it couldn't run. The texts are in probes.md, below its name.
+    says: it within a sentence ("with ..."). edge: what a difference means for users, if it is at an
+    edge; empty if it is plainly wrong. loud: the same, if only an error is at an edge. often: the
+    usual bug behind a difference, for reports without an exhibit. differs: what to say of a
+    difference in each answer, where its size says nothing.
     """
 
     name: str
-    says: str
-    run: Callable[[Adapter, RandomInputs], Results]
+    run: Run
     needs: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ("first",)
     tolerance: float = 1e-4
+    of: str = "the output"
+    path_needs: tuple[str, ...] = ()
+    optional: bool = False
+    says: str = ""
     edge: str = ""
     loud: str = ""
     often: str = ""
-    of: str = "the output"
     differs: tuple[str, ...] = ()
-    optional: bool = False
-    chooses_mode: bool = False  # training or evaluation
-    path_needs: tuple[str, ...] = ()
 
 
-_SHOUTING = (
-    "Usually exponentials are taken of all scores, and forbidden ones are taken out afterward: "
-    "then one loud key leaves 0 for all others, even if it is forbidden. Or the largest score of a "
-    "row isn't subtracted before, or the number that stands for minus infinity is too small. Mask "
-    "the scores with -inf, and leave the rest to softmax."
+_LABELS: dict[str, list[tuple[str, str]]] = defaultdict(list)
+for names, label in read_labels(__file__).items():
+    for each in names.split(" / "):  # some share a text
+        _LABELS[each] += label
+_ONCE = ("gradients", "evaluation")  # on one path
+_GRADIENTS: dict[str, Any] = {"tolerance": 1e-3, "of": "a gradient", "path_needs": ("gradients",)}
+_DROPPING: dict[str, Any] = {"sizes": ("dropout",), "path_needs": _ONCE}
+_GROUPED: dict[str, Any] = {"sizes": ("grouped",)}
+
+
+def _probe(name: str, run: Run, needs: tuple[str, ...] = (), **facts: Any) -> Probe:
+    """Return a probe with its texts, in which constants may stand."""
+    label = _LABELS[name]
+    numbers = {"LONGEST": LONGEST, "MANY": MANY, "MANY_SAMPLES": MANY_SAMPLES}
+    texts: dict[str, Any] = {
+        key.lower(): text.format(**numbers) for key, text in label if key != "Differs"
+    }
+    differs = tuple(text.format(**numbers) for key, text in label if key == "Differs")
+    return Probe(name, run, needs, differs=differs, **texts, **facts)
+
+
+ASKED_AGAIN = _probe(
+    "asked again", questions.asked_again, path_needs=("gradients", "weights", "evaluation")
 )
-_IN_PLACE = (
-    "The caller's tensors are the caller's: the next layer gets them as this one leaves them. "
-    "Change a copy (masked_fill and not masked_fill_, x = x + y and not x += y)."
+OF_PADDING = _probe(
+    "outputs of padding",
+    MaskCombinations(
+        (questions.ON_THE_RIGHT,), questions.groups(1, of="key_mask"), of_padding=True
+    ),
+    ("key_mask",),
 )
-_PATH_OF_DROPOUT = (
-    "Usually a fused kernel is called where nothing is dropped, and another path is taken where "
-    "something is. What limits the one must limit the other."
-)
-_TOO_EARLY = (
-    "Usually dropout acts before the softmax, on scores, queries or keys, or what it leaves isn't "
-    "divided by 1 - p; or another path is taken where something is dropped, and isn't the same "
-    "attention. Let F.dropout act on the weights, after the softmax. Some designs drop keys "
-    "before it on purpose (DropKey): then this differs from the paper, and is fine."
-)
-_BARE = (
-    "It takes masks [B, 1, T, T]. It matters only where one without the axis of the heads is "
-    "handed over, and B is h: that is read wrongly, in silence."
-)
-_OF_HEADS = "It matters only where a mask with an axis for heads is handed over."
-_READS_PADDING = (
-    "It matters only to code that reads the outputs of padding, which mean nothing: many "
-    "libraries set them to 0, or let them see what they like."
-)
-_BETWEEN_TWO = "It is loud, and matters only where queries and keys aren't as many."
-_CAUSAL_BETWEEN = (
-    "It matters only where `causal` is asked with another number of keys than of queries: what it "
-    "means there differs from library to library, but nowhere does it mean nothing."
-)
-_NUMBERS = (
-    "It matters only where a mask of ones and zeros is handed over, as tokenizers make them: take "
-    "mask.bool(), or mask == 0 for what is hidden (~mask of numbers is no negation), or refuse it."
-)
-_ODD_SIZES = "It is loud, and matters only for modules of such sizes."
-_SHARE = "Mind what keeps and what drops: nn.Dropout and F.dropout take the share that is dropped."
-_TWICE = (
-    "what one dropout leaves goes through another, so that more is dropped than was told: of a "
-    "share p of the weights, p (2 - p)."
-)
-_LOUD_CACHE = "It is loud, and matters only where a mask or padding is handed over with a cache."
-_SHARED_DROPOUT = (
-    "It matters only to how well dropout does its work: some libraries share it on purpose, to "
-    "save memory (Flax's broadcast_dropout)."
-)
-_SO_LONG = "It is loud, and matters only where sequences are as long."
-_LEFT_OUT = "It matters only where keys, values or `causal` are left out."
-_BLIND = (
-    "It matters only where a query of yours may look nowhere (a wholly padded sample, two masks "
-    "that leave nothing in common); most libraries leave such rows undefined."
-)
-ASKED_AGAIN = Probe(
-    "asked again", "on one sequence", questions.asked_again, chooses_mode=True,
-    path_needs=("gradients", "weights"),
-)  # fmt: skip
-OF_PADDING = Probe(
-    "outputs of padding", "in what stands where the padding is",
-    MaskCombinations((questions.ON_THE_RIGHT,), questions.only("key_mask"), of_padding=True),
-    ("key_mask",), edge=_READS_PADDING,
-)  # fmt: skip
 PROBES = (
-    Probe("self-attention", "on one sequence", questions.self_attention,
-          sizes=("first", "second")),
-    Probe("one sample, one token", "on a single sample or token", questions.one_of_each),
-    Probe("transposed tokens", "on tokens that aren't contiguous in memory",
-          questions.not_contiguous, loud="It is loud, and .contiguous() helps."),
-    Probe("what it is handed", "in what it does to its arguments", questions.handed_over,
-          path_needs=("gradients",), often=_IN_PLACE,
-          differs=("it changes its tokens or its mask in place.",)),
-    Probe("dtype", "in the dtype of its output", questions.dtype, chooses_mode=True,
-          path_needs=("gradients",),
-          differs=("its tokens are float32, and its output isn't.",)),
-    Probe("two sequences", "on two sequences", questions.two_sequences, ("two sequences",)),
-    Probe("a mask", "with a mask [T, T]", questions.one_mask, ("mask",)),
-    Probe("a mask between two sequences", "with a mask [T_q, T_k]", questions.mask_between_two,
-          ("mask", "two sequences", "masks of keys"), loud=_BETWEEN_TWO),
-    Probe("a mask for each sample", "with masks [B, T, T] where B is the number of heads",
-          questions.mask_a_sample_silent, ("masks",)),
-    Probe("any number of samples", "with masks [B, T, T]", questions.mask_a_sample, ("masks",)),
-    Probe("padding", "with padding",
-          MaskCombinations((questions.ON_THE_RIGHT,), questions.only("key_mask")), ("key_mask",)),
-    Probe("causal", "with causal=True", questions.causal, ("causal",)),
-    Probe("limits together", "with two of mask, padding and causal at once",
-          MaskCombinations((questions.ON_THE_RIGHT,), questions.together), ("two limits",)),
+    _probe("self-attention", questions.on_sizes((2, 7), (5, 9)), sizes=("first", "second")),
+    _probe("one sample, one token", questions.on_sizes((1, 7), (MANY_SAMPLES, 1), (1, 1))),
+    _probe("transposed tokens", questions.not_contiguous),
+    _probe("what it is handed", questions.handed_over, path_needs=("gradients",)),
+    _probe("dtype", lambda run, inputs: [flag(run(x := inputs.tokens(1, 2))[0].dtype == x.dtype)],
+           path_needs=_ONCE),
+    _probe("two sequences", questions.two_sequences, ("two sequences",)),
+    _probe("a mask", lambda run, inputs: [run(inputs.tokens(2, 7), mask=inputs.mask(7, 7))],
+           ("mask",)),
+    _probe("a mask between two sequences", questions.mask_between_two,
+           ("mask", "two sequences", "masks of keys")),
+    _probe("a mask for each sample", questions.masks_for(lambda h, _: (h,)), ("masks",)),
+    _probe("any number of samples", questions.masks_for(lambda h, _: (h, h + 1)), ("masks",)),
+    _probe("padding",
+           MaskCombinations((questions.ON_THE_RIGHT,), questions.groups(1, of="key_mask")),
+           ("key_mask",)),
+    _probe("causal", lambda run, inputs: [run(inputs.tokens(2, 7), causal=True)], ("causal",)),
+    _probe("limits together", MaskCombinations((questions.ON_THE_RIGHT,), questions.groups(2, 3)),
+           ("two limits",)),
     ASKED_AGAIN,
-    Probe("other sizes", f"with one head, heads of an odd width, or {MANY_SAMPLES} samples",
-          questions.other_sizes, sizes=("one head", "odd"), loud=_ODD_SIZES, chooses_mode=True,
-          path_needs=("gradients",), optional=True),
-    Probe("padding anywhere", "with padding wherever it may stand",
-          MaskCombinations((questions.ANYWHERE,), questions.beside_others("key_mask")),
-          ("key_mask",)),
-    Probe("padding between two sequences", "with padding of another sequence",
-          MaskCombinations((questions.MORE_KEYS, questions.MORE_QUERIES),
-                           questions.beside_others("key_mask")),
-          ("padding of keys", "two sequences", "key_mask"), loud=_BETWEEN_TWO),
-    Probe("limits on few and many", "with a limit, on one sample, one query or many samples",
-          MaskCombinations((questions.ONE_SAMPLE, questions.ONE_QUERY, questions.THIRTEEN_SAMPLES),
-                   questions.alone_and_together), ("a limit",)),
-    Probe("as many samples as tokens", "with a mask [T, T] and as many samples as tokens",
-          MaskCombinations((questions.AS_MANY_TOKENS,), questions.alone), ("mask",),
-          loud="It is loud, and matters only where there are as many."),
-    Probe("masks for samples and others", "with a mask for each sample, alone or beside others",
-          MaskCombinations((questions.ON_THE_RIGHT, questions.ONE_SAMPLE, questions.MORE_KEYS,
-                    questions.MORE_QUERIES), questions.beside_others("masks"), masks="masks"),
-          ("masks",)),
-    Probe("a key that shouts", "where scores lie hundreds apart", questions.shouting,
-          tolerance=1e-3, often=_SHOUTING),
-    Probe("a forbidden key that shouts", "where a forbidden score lies hundreds above the others",
-          questions.shouting_forbidden, ("a limit",), tolerance=1e-3, often=_SHOUTING),
-    Probe("a long sequence", f"on {LONGEST} tokens", questions.long, ("long",), loud=_SO_LONG),
-    Probe("gradients", "in the gradients", questions.gradients, tolerance=1e-3, of="a gradient",
-          path_needs=("gradients",)),
-    Probe("gradients with a limit", "in the gradients, with a limit",
-          MaskCombinations((questions.ON_THE_RIGHT, questions.ONE_QUERY), questions.alone,
-                           gradients=True),
-          ("a limit",), tolerance=1e-3, of="a gradient", path_needs=("gradients",)),
-    Probe("gradients with masks for samples", "in the gradients, with a mask for each sample",
-          MaskCombinations((questions.ON_THE_RIGHT,), questions.only("masks"), gradients=True,
-                   masks="masks"),
-          ("masks",), tolerance=1e-3, of="a gradient", path_needs=("gradients",)),
-    Probe("a cache", "token by token with a cache", questions.cached, ("causal", "cache")),
-    Probe("grouped heads", "with 6 query heads on 3 key heads", questions.grouped,
-          sizes=("grouped",)),
-    Probe("limits with grouped heads", "with a limit, with 6 query heads on 3 key heads",
-          MaskCombinations((questions.ON_THE_RIGHT, questions.MORE_KEYS),
-                           questions.alone_and_together),
-          ("a limit",), sizes=("grouped",)),
-    Probe("masks with grouped heads",
-          "with masks [B, T, T], with 6 query heads on 3 key heads", questions.masks_of_groups,
-          ("masks",), sizes=("grouped",)),
-    Probe("gradients with grouped heads",
-          "in the gradients, with 6 query heads on 3 key heads", questions.gradients,
-          sizes=("grouped",), tolerance=1e-3, of="a gradient", path_needs=("gradients",)),
-    Probe("training with dropout", "with dropout, in evaluation and in training",
-          dropout, sizes=("dropout",), chooses_mode=True,
-          differs=("evaluation is random.", "evaluation gives another answer than without dropout.",
-                   "training isn't random.",
-                   "training drops the same at each call: something inside sets the seed.")),
-    Probe("limits in training with dropout", "in training, with dropout and a limit",
-          limits_in_training, sizes=("dropout",), chooses_mode=True,
-          path_needs=("gradients",), often=_PATH_OF_DROPOUT,
-          differs=tuple(FORGOTTEN.values())),
-    Probe("dropout on average", "with dropout, on average", dropout_on_average,
-          sizes=("dropout",), chooses_mode=True, path_needs=("gradients",), often=_TOO_EARLY,
-          differs=(f"the mean of {MANY} answers in training isn't the answer in "
-                   "evaluation.",)),
-    Probe("the share dropped", "in how much it drops", share_dropped,
-          sizes=("dropout",), chooses_mode=True, path_needs=("gradients",), often=_SHARE,
-          of="the share", differs=("", _TWICE)),
-    Probe("a mask without an axis for heads", "with a mask [B, T, T] where B = h",
-          questions.mask_without_head_axis, ("masks without heads",), edge=_BARE, optional=True),
-    Probe("a row that may look nowhere", "with a query that may look nowhere",
-          questions.fully_masked_row, ("mask",), edge=_BLIND),
-    Probe("gradients of such a row", "in the gradient, with a query that may look nowhere",
-          questions.fully_masked_gradient, ("mask",), tolerance=1e-3, edge=_BLIND, of="a gradient",
-          path_needs=("gradients",)),
+    _probe("other sizes",  # outputs alone: one head's weights may come without its axis
+           lambda run, inputs: [(run(inputs.tokens(MANY_SAMPLES, 3))[0], None)],
+           sizes=("one head", "odd"), path_needs=_ONCE, optional=True),
+    _probe("padding anywhere",
+           MaskCombinations((questions.ANYWHERE,), questions.groups(1, 2, 3, of="key_mask")),
+           ("key_mask",)),
+    _probe("padding between two sequences",
+           MaskCombinations((questions.MORE_KEYS, questions.MORE_QUERIES),
+                            questions.groups(1, 2, 3, of="key_mask")),
+           ("padding of keys", "two sequences", "key_mask")),
+    _probe("limits on few and many",
+           MaskCombinations((questions.ONE_SAMPLE, questions.ONE_QUERY, questions.THIRTEEN_SAMPLES),
+                            questions.groups(1, questions.ALL)), ("a limit",)),
+    _probe("as many samples as tokens",
+           MaskCombinations((questions.AS_MANY_TOKENS,), questions.groups(1)), ("mask",)),
+    _probe("masks for samples and others",
+           MaskCombinations((questions.ON_THE_RIGHT, questions.ONE_SAMPLE, questions.MORE_KEYS,
+                             questions.MORE_QUERIES),
+                            questions.groups(1, 2, 3, of="masks"), masks="masks"), ("masks",)),
+    _probe("a key that shouts", questions.shouting, tolerance=1e-3),
+    _probe("a forbidden key that shouts", questions.shouting_forbidden, ("a limit",),
+           tolerance=1e-3),
+    _probe("a long sequence", questions.long, ("long",)),
+    _probe("gradients", questions.gradients, **_GRADIENTS),
+    _probe("gradients with a limit",
+           MaskCombinations((questions.ON_THE_RIGHT, questions.ONE_QUERY), questions.groups(1),
+                            gradients=True), ("a limit",), **_GRADIENTS),
+    _probe("gradients with masks for samples",
+           MaskCombinations((questions.ON_THE_RIGHT,), questions.groups(1, of="masks"),
+                            gradients=True, masks="masks"), ("masks",), **_GRADIENTS),
+    _probe("a cache", questions.cached, ("causal", "cache")),
+    _probe("grouped heads", questions.grouped, **_GROUPED),
+    _probe("limits with grouped heads",
+           MaskCombinations((questions.ON_THE_RIGHT, questions.MORE_KEYS),
+                            questions.groups(1, questions.ALL)), ("a limit",), **_GROUPED),
+    _probe("masks with grouped heads", questions.masks_for(lambda h, h_kv: (h, h_kv, 2)),
+           ("masks",), **_GROUPED),
+    _probe("gradients with grouped heads", questions.gradients, **_GROUPED, **_GRADIENTS),
+    _probe("training with dropout", dropout, sizes=("dropout",), path_needs=("evaluation",)),
+    _probe("limits in training with dropout", limits_in_training, **_DROPPING),
+    _probe("dropout on average", dropout_on_average, **_DROPPING),
+    _probe("the share dropped", share_dropped, of="the share", **_DROPPING),
+    _probe("a mask without an axis for heads", questions.mask_without_head_axis,
+           ("masks without heads",), optional=True),
+    _probe("a row that may look nowhere", questions.fully_masked_row, ("mask",)),
+    _probe("gradients of such a row", questions.fully_masked_gradient, ("mask",), **_GRADIENTS),
     OF_PADDING,
-    Probe("a mask of ones and zeros", "with a mask of whole numbers", questions.ones_and_zeros,
-          ("a limit",), edge=_NUMBERS, chooses_mode=True, path_needs=("gradients",),
-          differs=("numbers aren't read as booleans are.",)),
-    Probe("causal between two sequences", "with causal=True on two sequences",
-          questions.causal_between_two, ("causal", "two sequences"), edge=_CAUSAL_BETWEEN,
-          differs=("the first query sees the last key.",)),
-    Probe("half precision", "with a mask, in half precision", questions.half, ("mask",),
-          tolerance=2e-2, edge="It matters only where it runs in float16.",
-          differs=("", "its tokens are float16, and its output isn't.")),
-    Probe("weights in training", "in the weights that it shows while it trains",
-          weights_in_training, sizes=("dropout",), chooses_mode=True,
-          edge="The output is right. It matters only to code that reads the weights of train().",
-          path_needs=("weights",)),
-    Probe("a mask for each head", "with masks [B, h, T, T]", questions.mask_a_head,
-          ("mask", "head masks"), edge=_OF_HEADS),
-    Probe("what may be left out", "where key or value are left out", questions.left_out,
-          ("two sequences", "defaults"), edge=_LEFT_OUT, path_needs=("gradients",)),
-    Probe("gradients of the weights", "in the gradients of the weights",
-          questions.weights_gradients, ("differentiable weights",), sizes=("first", "grouped"),
-          tolerance=1e-3, of="a gradient",
-          edge="The output is right. It matters only to a loss made of the weights themselves.",
-          path_needs=("gradients", "weights")),
-    Probe("dropout of each sample", "in what each sample of a batch loses to dropout",
-          dropout_of_each, sizes=("dropout",), chooses_mode=True, edge=_SHARED_DROPOUT,
-          path_needs=("gradients", "weights"), differs=("all samples of a batch lose the same.",),
-          optional=True),
-    Probe("padding that hides nothing", "with a mask of padding that hides nothing",
-          MaskCombinations((questions.NOWHERE,), questions.all_together), ("key_mask",),
-          optional=True),
-    Probe("limits with a cache", "token by token with a cache, with a mask or padding",
-          questions.limits_with_cache, ("causal", "cache", "two limits"), loud=_LOUD_CACHE,
-          optional=True),
-    Probe("a cache with grouped heads",
-          "token by token with a cache, with 6 query heads on 3 key heads", questions.cached,
-          ("causal", "cache"), sizes=("grouped",), optional=True),
-    Probe("gradients with grouped heads and a limit",
-          "in the gradients, with a limit, with 6 query heads on 3 key heads",
-          MaskCombinations((questions.ON_THE_RIGHT,), questions.alone, gradients=True),
-          ("a limit",), sizes=("grouped",), tolerance=1e-3, of="a gradient",
-          path_needs=("gradients",), optional=True),
+    _probe("a mask of ones and zeros", questions.ones_and_zeros, ("a limit",), path_needs=_ONCE),
+    _probe("causal between two sequences", questions.causal_between_two,
+           ("causal", "two sequences")),
+    _probe("half precision", questions.half, ("mask",), tolerance=2e-2),
+    _probe("weights in training", weights_in_training, sizes=("dropout",),
+           path_needs=("weights", "evaluation")),
+    _probe("a mask for each head", questions.mask_a_head, ("mask", "head masks")),
+    _probe("what may be left out", questions.left_out, ("two sequences", "defaults"),
+           path_needs=("gradients",)),
+    _probe("gradients of the weights", questions.weights_gradients, ("differentiable weights",),
+           sizes=("first", "grouped"), **_GRADIENTS | {"path_needs": ("gradients", "weights")}),
+    _probe("dropout of each sample", dropout_of_each, sizes=("dropout",),
+           path_needs=("gradients", "weights", "evaluation"), optional=True),
+    _probe("padding that hides nothing",
+           MaskCombinations((questions.NOWHERE,), questions.groups(questions.ALL)), ("key_mask",),
+           optional=True),
+    _probe("limits with a cache", questions.limits_with_cache, ("causal", "cache", "two limits"),
+           optional=True),
+    _probe("a cache with grouped heads", questions.cached, ("causal", "cache"), optional=True,
+           **_GROUPED),
+    _probe("gradients with grouped heads and a limit",
+           MaskCombinations((questions.ON_THE_RIGHT,), questions.groups(1), gradients=True),
+           ("a limit",), optional=True, **_GROUPED, **_GRADIENTS),
 )  # fmt: skip
-
-
 SELF_ATTENTION = PROBES[0]
 _SEEDS = {probe.name: seed for seed, probe in enumerate(PROBES, 1)}
 

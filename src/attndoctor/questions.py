@@ -7,13 +7,14 @@ compares them.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from attndoctor.build import copy_of
 from attndoctor.call import Adapter, RandomInputs, Result
 from attndoctor.reference import Pair, Results
 from attnlib.cache import KVCache
@@ -24,6 +25,8 @@ SAYS = {
     "causal": "causal=True",
 }  # fmt: skip
 Group = tuple[str, ...]  # limits that are passed together
+ALL = 0  # limits
+Run = Callable[[Adapter, RandomInputs], Results]
 
 
 @dataclass(frozen=True)
@@ -47,36 +50,14 @@ class Situation:
         return torch.tensor([[token == "x" for token in sample] for sample in samples])
 
 
-def alone(there: Group) -> list[Group]:
-    """Each limit alone."""
-    return [(limit,) for limit in there]
+def groups(*numbers: int, of: str = "") -> Callable[[Group], list[Group]]:
+    """Return what chooses so many limits at once in every way, or all; with `of`, that limit's."""
 
+    def choose(there: Group) -> list[Group]:
+        found = (group for n in numbers for group in combinations(there, n or len(there)))
+        return [group for group in dict.fromkeys(found) if group and (of in group or not of)]
 
-def alone_and_together(there: Group) -> list[Group]:
-    """Each limit alone, then all of them."""
-    return alone(there) + ([there] if len(there) > 1 else [])
-
-
-def together(there: Group) -> list[Group]:
-    """Each two limits, then all three."""
-    return [group for n in (2, 3) for group in combinations(there, n)]
-
-
-def all_together(there: Group) -> list[Group]:
-    """All limits at once."""
-    return [there]
-
-
-def only(limit: str) -> Callable[[Group], list[Group]]:
-    """Return what chooses one limit alone."""
-    return lambda there: [(limit,)] if limit in there else []
-
-
-def beside_others(limit: str) -> Callable[[Group], list[Group]]:
-    """Return what chooses one limit alone, beside each other, and beside all."""
-    return lambda there: [
-        group for n in (1, 2, 3) for group in combinations(there, n) if limit in group
-    ]
+    return choose
 
 
 @dataclass(frozen=True)
@@ -188,6 +169,7 @@ MORE_QUERIES = Situation("with more queries than keys", "xx--xx xxxxx-", queries
 LOUD = 40
 # And one that may look at itself alone: its score is some hundreds, below 0 in half of all heads.
 LOUD_ALONE = 10
+FIRST, MIDDLE = slice(1), slice(1, -1)  # queries
 # Samples in which the last token shouts and is forbidden, and in which the first: by chance a score
 # with one may be small.
 SHOUTING = 4
@@ -196,33 +178,27 @@ USUAL = 9  # tokens at most, in all probes but the one for long sequences
 MANY_SAMPLES = 13  # more than the few that code takes shortcuts for
 
 
-def self_attention(run: Adapter, inputs: RandomInputs) -> Results:
-    """Two batches, all of whose sizes differ."""
-    return [run(inputs.tokens(2, 7)), run(inputs.tokens(5, 9))]
+def on_sizes(*sizes: tuple[int, int]) -> Run:
+    """Return what asks about tokens of these numbers of samples and tokens."""
+    return lambda run, inputs: [run(inputs.tokens(B, T)) for B, T in sizes]
 
 
 def grouped(run: Adapter, inputs: RandomInputs) -> Results:
     """As many samples or tokens as heads too, which may be confused; and two sequences."""
     h, h_kv = run.setting.sizes.num_heads, run.setting.sizes.num_kv_heads
-    sizes = ((1, 7), (5, 9), (h, h_kv), (h_kv, h))
-    answers = [run(inputs.tokens(B, T)) for B, T in sizes]
+    answers = on_sizes((1, 7), (5, 9), (h, h_kv), (h_kv, h))(run, inputs)
     return [*answers, *two_sequences(run, inputs)] if "two sequences" in run.takes else answers
 
 
-def masks_of_groups(run: Adapter, inputs: RandomInputs) -> Results:
-    """As many samples as heads, as key heads, and another number."""
-    h, h_kv = run.setting.sizes.num_heads, run.setting.sizes.num_kv_heads
-    return [run(inputs.tokens(B, 7), mask=inputs.mask(B, 7, 7)) for B in (h, h_kv, 2)]
+def masks_for(samples: Callable[[int, int], tuple[int, ...]]) -> Run:
+    """Return what asks with a mask for each of so many samples, given h and h_kv."""
 
+    def ask(run: Adapter, inputs: RandomInputs) -> Results:
+        sizes = run.setting.sizes
+        numbers = samples(sizes.num_heads, sizes.num_kv_heads)
+        return [run(inputs.tokens(B, 7), mask=inputs.mask(B, 7, 7)) for B in numbers]
 
-def other_sizes(run: Adapter, inputs: RandomInputs) -> Results:
-    """Many samples; outputs alone, for one head's weights may come without its axis."""
-    return [(run(inputs.tokens(MANY_SAMPLES, 3))[0], None)]
-
-
-def one_of_each(run: Adapter, inputs: RandomInputs) -> Results:
-    """One sample, one token, and both."""
-    return [run(inputs.tokens(B, T)) for B, T in ((1, 7), (MANY_SAMPLES, 1), (1, 1))]
+    return ask
 
 
 def asked_again(run: Adapter, inputs: RandomInputs) -> Results:
@@ -230,7 +206,7 @@ def asked_again(run: Adapter, inputs: RandomInputs) -> Results:
     answers = [run(inputs.tokens(2, 7))]
     limits = limits_in(ON_THE_RIGHT, inputs)
     there = tuple(name for name in limits if name in run.takes - {"masks"})
-    for group in alone_and_together(there):
+    for group in groups(1, ALL)(there):
         with suppress(Exception):  # other probes report it
             run(inputs.tokens(2, 7), **{name: limits[name] for name in group})
         answers.append(run(inputs.tokens(2, 7)))
@@ -262,14 +238,14 @@ def handed_over(run: Adapter, inputs: RandomInputs) -> Results:
     there = tuple(name for name in limits if name in run.takes - {"masks"})
     changed = []
     of_each_sample = [("masks",)] if "masks" in run.takes else []
-    for group in [(), *alone_and_together(there), *of_each_sample]:
+    for group in [(), *groups(1, ALL)(there), *of_each_sample]:
         now = {argument_of(name): limit.clone() if isinstance(limit, Tensor) else limit
                for name, limit in limits.items() if name in group}  # fmt: skip
         changed.append(run.changes(inputs.tokens(2, 7), **now))
     if "two sequences" in run.takes:
         key, value = inputs.tokens(2, 5), inputs.tokens(2, 5)
         changed.append(run.changes(inputs.tokens(2, 7), key, _values(run, key, value)))
-    return [(torch.tensor(float(each)), None) for each in changed]
+    return [flag(each) for each in changed]
 
 
 def _values(run: Adapter, key: Tensor, value: Tensor) -> Tensor:
@@ -277,10 +253,9 @@ def _values(run: Adapter, key: Tensor, value: Tensor) -> Tensor:
     return key if "key_value" in run.takes else value
 
 
-def dtype(run: Adapter, inputs: RandomInputs) -> Results:
-    """Whether the output has the dtype of the tokens."""
-    x = inputs.tokens(1, 2)
-    return [(torch.tensor(float(run(x)[0].dtype == x.dtype)), None)]
+def flag(fact: bool | Tensor) -> Pair:
+    """Return an answer that compares whether something is so."""
+    return torch.tensor(float(fact)), None
 
 
 def gradients(run: Adapter, inputs: RandomInputs) -> Results:
@@ -321,23 +296,6 @@ def left_out(run: Adapter, inputs: RandomInputs) -> Results:
     return [run(query, left_out=none), *([] if one_source else [run(query, key, left_out=one)])]
 
 
-def one_mask(run: Adapter, inputs: RandomInputs) -> Results:
-    """A mask for all samples."""
-    return [run(inputs.tokens(2, 7), mask=inputs.mask(7, 7))]
-
-
-def mask_a_sample(run: Adapter, inputs: RandomInputs) -> Results:
-    """As many samples as heads, then another number."""
-    h = run.setting.sizes.num_heads
-    return [run(inputs.tokens(B, 7), mask=inputs.mask(B, 7, 7)) for B in (h, h + 1)]
-
-
-def mask_a_sample_silent(run: Adapter, inputs: RandomInputs) -> Results:
-    """As many samples as heads, where a mask on the wrong axis raises no error."""
-    h = run.setting.sizes.num_heads
-    return [run(inputs.tokens(h, 7), mask=inputs.mask(h, 7, 7))]
-
-
 def mask_a_head(run: Adapter, inputs: RandomInputs) -> Results:
     """The axis of samples, of heads, or both."""
     B, h, T = 2, run.setting.sizes.num_heads, 7
@@ -347,12 +305,9 @@ def mask_a_head(run: Adapter, inputs: RandomInputs) -> Results:
 
 def mask_without_head_axis(run: Adapter, inputs: RandomInputs) -> Results:
     """Masks without an axis for heads."""
-    return mask_a_sample_silent(run.with_masks_without_heads(), inputs)
-
-
-def causal(run: Adapter, inputs: RandomInputs) -> Results:
-    """A triangle."""
-    return [run(inputs.tokens(2, 7), causal=True)]
+    mask = replace(run.signature.mask, several="[B, T, T]")
+    run = replace(run, signature=replace(run.signature, mask=mask))
+    return masks_for(lambda h, _: (h,))(run, inputs)
 
 
 def shouting(run: Adapter, inputs: RandomInputs) -> Results:
@@ -361,27 +316,25 @@ def shouting(run: Adapter, inputs: RandomInputs) -> Results:
     both = inputs.tokens(1, 7)  # one of them half as loud: no clamped score parts them
     both[:, 0] *= LOUD
     both[:, -1] *= LOUD / 2
-    answers = [_but_the_ends(run(torch.cat([x, both])))]
-    return [*answers, _of_the_first(run(_alone(inputs)))] if run.setting.always_causal else answers
+    answers = [_of_queries(run(torch.cat([x, both])), MIDDLE)]
+    if run.setting.always_causal:
+        answers.append(_of_queries(run(_alone(inputs)), FIRST))
+    return answers
 
 
 def shouting_forbidden(run: Adapter, inputs: RandomInputs) -> Results:
-    """With each limit.
-
-    The mask forbids the keys at both ends in every other row, and allows the first one alone in the
-    rows between: some rows keep only scores far below the forbidden ones. Padding is what shouts.
-    """
+    """With each limit; some rows keep only scores far below the forbidden ones."""
     x = _loud(inputs, SHOUTING)
-    mask = torch.ones(7, 7, dtype=torch.bool)
+    mask = torch.ones(7, 7, dtype=torch.bool)  # in every other row the first key alone is allowed
     mask[2:-1:2, [0, -1]] = False
     mask[1:-1:2, 1:] = False
     key_mask = torch.ones(2 * SHOUTING, 7, dtype=torch.bool)
     key_mask[:SHOUTING, -1] = key_mask[SHOUTING:, 0] = False
     limits: dict[str, Any] = {"mask": mask, "key_mask": key_mask, "causal": True}
     there = [name for name in limits if name in run.takes]
-    answers = [_but_the_ends(run(x, **{name: limits[name]})) for name in there]
+    answers = [_of_queries(run(x, **{name: limits[name]}), MIDDLE) for name in there]
     if "causal" in there:
-        answers.append(_of_the_first(run(_alone(inputs), causal=True)))
+        answers.append(_of_queries(run(_alone(inputs), causal=True), FIRST))
     return answers
 
 
@@ -398,14 +351,6 @@ def _alone(inputs: RandomInputs) -> Tensor:
     x = inputs.tokens(8, 3)
     x[:, 0] *= LOUD_ALONE
     return x
-
-
-def _of_the_first(answer: Result) -> Result:
-    return _of_queries(answer, slice(1))
-
-
-def _but_the_ends(answer: Result) -> Result:
-    return _of_queries(answer, slice(1, -1))
 
 
 def _of_queries(answer: Result, queries: slice) -> Result:
@@ -448,8 +393,8 @@ def weights_gradients(run: Adapter, inputs: RandomInputs) -> Results:
 def half(run: Adapter, inputs: RandomInputs) -> Results:
     """The answer, and whether its dtype is that of the tokens."""
     x = inputs.tokens(2, 7).half() / 4  # no exponential of a score may be too large
-    answer = run.half()(x, mask=inputs.mask(7, 7))
-    return [answer, (torch.tensor(float(answer[0].dtype == x.dtype)), None)]
+    answer = replace(run, module=copy_of(run.module).half())(x, mask=inputs.mask(7, 7))
+    return [answer, flag(answer[0].dtype == x.dtype)]
 
 
 def ones_and_zeros(run: Adapter, inputs: RandomInputs) -> Results:
@@ -459,14 +404,15 @@ def ones_and_zeros(run: Adapter, inputs: RandomInputs) -> Results:
     for name in ("mask", "key_mask"):
         if name not in run.takes:
             continue
-        with_numbers = run.with_masks_of(torch.int64)
+        style = replace(getattr(run.signature, name), dtype=torch.int64)
+        with_numbers = replace(run, signature=replace(run.signature, **{name: style}))
         boolean, _ = rows_of(limits["key_mask"], run(x, **{name: limits[name]}))
         same = True
         with suppress(Exception):  # to refuse it is right
             given, _ = with_numbers(x, **{name: limits[name]})
             given, _ = rows_of(limits["key_mask"], (given, None))
             same = torch.allclose(given, boolean, atol=1e-4)
-        answers.append((torch.tensor(float(not same)), None))
+        answers.append(flag(not same))
     return answers
 
 
@@ -478,26 +424,33 @@ def causal_between_two(run: Adapter, inputs: RandomInputs) -> Results:
     with suppress(Exception):  # to refuse it is right
         (before, _), (after, _) = (run(query, x, x, causal=True) for x in (key, other))
         moved = not torch.allclose(before[:, 0], after[:, 0], atol=1e-4)
-    return [(torch.tensor(float(moved)), None)]
+    return [flag(moved)]
 
 
 def cached(run: Adapter, inputs: RandomInputs) -> Results:
     """Three tokens, two and one."""
-    cache = KVCache()
-    return [run(part, causal=True, cache=cache) for part in inputs.tokens(2, 6).split([3, 2, 1], 1)]
+    return _in_chunks(run, inputs.tokens(2, 6))
+
+
+def _in_chunks(run: Adapter, x: Tensor, **limit: Tensor) -> list[Result]:
+    """Ask with a cache; of a mask [T, T] or padding pass what concerns the tokens so far."""
+    cache, stop, answers = KVCache(), 0, []
+    for part in x.split([3, 2, 1], 1):
+        start, stop = stop, stop + part.shape[1]
+        rows = slice(start, stop) if "mask" in limit else slice(None)
+        now = {name: allowed[rows, :stop] for name, allowed in limit.items()}
+        answers.append(run(part, causal=True, cache=cache, **now))
+    return answers
 
 
 def limits_with_cache(run: Adapter, inputs: RandomInputs) -> Results:
     """The same chunks with a mask and with padding, both of all keys so far."""
-    chunks, T = [3, 2, 1], 6
-    real = torch.tensor([[False, True, True, True, True, True], [True] * T])
-    limits = {"mask": inputs.mask(T, T).index_fill(1, torch.tensor([0]), True), "key_mask": real}
+    real = torch.tensor([[False, True, True, True, True, True], [True] * 6])
+    mask = inputs.mask(6, 6).index_fill(1, torch.tensor([0]), True)
     answers: list[Pair] = []
-    for name in sorted(limits.keys() & run.takes):
-        cache, stop = KVCache(), 0
-        for part in inputs.tokens(2, T).split(chunks, 1):
-            start, stop = stop, stop + part.shape[1]
-            now = limits[name][start:stop] if name == "mask" else real
-            answer = run(part, causal=True, cache=cache, **{name: now[:, :stop]})
-            answers.append(rows_of(real[:, start:stop], answer) if name == "key_mask" else answer)
+    if "key_mask" in run.takes:
+        given = _in_chunks(run, inputs.tokens(2, 6), key_mask=real)
+        answers += map(rows_of, real.split([3, 2, 1], 1), given)
+    if "mask" in run.takes:
+        answers += _in_chunks(run, inputs.tokens(2, 6), mask=mask)
     return answers

@@ -116,16 +116,10 @@ def side_by_side(given: Answer, right: Answer) -> list[tuple[Pair, Pair]]:
     return list(zip(given, right, strict=True))
 
 
-def outputs_agree(given: Answer, other: Answer, tolerance: float) -> bool:
-    """Return whether the outputs of two answers are the same, whatever their weights are."""
+def parts_agree(given: Answer, other: Answer, tolerance: float, part: int = 0) -> bool:
+    """Return whether two answers are the same in outputs alone or, as part 1, in weights alone."""
     pairs = side_by_side(given, other)
-    return bool(pairs) and all(_same((a, None), (b, None), tolerance) for (a, _), (b, _) in pairs)
-
-
-def weights_agree(given: Answer, other: Answer, tolerance: float) -> bool:
-    """Return whether the weights of two answers are the same, whatever their outputs are."""
-    pairs = side_by_side(given, other)
-    return bool(pairs) and all(_same((None, a), (None, b), tolerance) for (_, a), (_, b) in pairs)
+    return bool(pairs) and all(_same((a[part],), (b[part],), tolerance) for a, b in pairs)
 
 
 def have_one_shape(ours: Tensor | None, theirs: Tensor | None) -> bool:
@@ -133,30 +127,22 @@ def have_one_shape(ours: Tensor | None, theirs: Tensor | None) -> bool:
     return ours is None or theirs is None or ours.shape == theirs.shape
 
 
-def largest_difference(given: Answer, right: Answer) -> float:
-    """Return the largest difference between the outputs of two answers."""
-    return _differences(given, right).max().item()
-
-
-def mean_difference(given: Answer, right: Answer) -> float:
-    """Return the mean difference between the outputs of two answers."""
-    return _differences(given, right).mean().item()
-
-
-def third_quartile(given: Answer, right: Answer) -> float:
-    """Return the difference that three of four outputs stay below."""
-    gaps = _differences(given, right)
-    return gaps.kthvalue(1 + round(0.75 * (len(gaps) - 1))).values.item()
-
-
-def _differences(given: Answer, right: Answer) -> Tensor:
+def differences(given: Answer, right: Answer) -> Tensor:
+    """Return all differences between the outputs of two answers; infinity if one has none."""
+    pairs = side_by_side(given, right)
     gaps = [
         (a - b).abs().flatten()
-        for (a, _), (b, _) in side_by_side(given, right)
+        for (a, _), (b, _) in pairs
         if a is not None and b is not None and a.shape == b.shape
     ]
-    complete = gaps and len(gaps) == len(side_by_side(given, right))
+    complete = gaps and len(gaps) == len(pairs)
     return torch.cat(gaps).nan_to_num(math.inf) if complete else torch.tensor([math.inf])
+
+
+def is_near(given: Answer, right: Answer) -> bool:
+    """Return whether three outputs of four are near, as where a little leaks through."""
+    gaps = differences(given, right)
+    return gaps.kthvalue(1 + round(0.75 * (len(gaps) - 1))).values.item() < NEAR
 
 
 def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:
@@ -167,13 +153,13 @@ def difference(given: Answer, right: Answer, tolerance: float, of: str) -> str:
     for ours, theirs in zip(given, right, strict=True):
         pairs = zip((of, "the weights"), ours, theirs, strict=True)
         for name, a, b in reversed(list(pairs)):  # weights say more
-            if a is None or b is None or _same((a, None), (b, None), tolerance):
+            if a is None or b is None or _same((a,), (b,), tolerance):
                 continue
             return _describe(name, a, b)
     raise ValueError("no difference: both agree")
 
 
-def _same(left: Pair, right: Pair, tolerance: float) -> bool:
+def _same(left: Sequence[Tensor | None], right: Sequence[Tensor | None], tolerance: float) -> bool:
     for ours, theirs in zip(left, right, strict=True):
         if ours is None or theirs is None:
             continue

@@ -4,8 +4,9 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import permutations, product
+from operator import itemgetter
 
 import torch
 import torch.nn.functional as F
@@ -70,9 +71,8 @@ class WeightSlice:
 class _Matrix:
     """A parameter that may hold projections.
 
-    name: of the layer, or of a raw parameter. weight, bias: names of parameters. view: brings the
-    weight to [out, in], or to [..., in]. parts: 3 if a first axis counts the projections in it.
-    of_slices: it is [d_k, d_k], for one head's part of the tokens.
+    view: brings the weight to [out, in], or to [..., in]. parts: 3 if a first axis counts the
+    projections in it. of_slices: it is [d_k, d_k], for one head's part of the tokens.
     """
 
     name: str
@@ -84,18 +84,6 @@ class _Matrix:
     parts: int = 1
     guessed: bool = False
     of_slices: bool = False
-
-
-@dataclass(frozen=True)
-class MatrixReading:
-    """How to read a raw parameter as a matrix; `guessed` if its shape leaves the axes open.
-
-    view: brings it to [out, in], [h, d_k, in] or, of W_o, [out, h, d_k].
-    """
-
-    view: View
-    out: int
-    guessed: bool = False
 
 
 # --- copying -------------------------------------------------------------------------------------
@@ -175,8 +163,7 @@ class _Finder:
         if matrix.of_slices:
             whole = (self.widths[role], self.sizes.d_model)
             for entry in self._slice(matrix, role, slice(None), _all):
-                shape = whole[:1] if entry.ours.endswith("bias") else whole
-                yield replace(entry, whole=shape)
+                yield replace(entry, whole=whole[:1] if entry.ours.endswith("bias") else whole)
         elif role in self.widths and matrix.out == self.widths[role]:
             yield from self._slice(matrix, role, slice(None), _all)
         elif role in self.widths and "." in matrix.name and matrix.out == d_k:  # a list of heads
@@ -188,14 +175,16 @@ class _Finder:
             if matrix.out != sum(self.widths[name] for name in names):
                 return
             for i, (name, select) in enumerate(self._packed(names)):
-                select = partial(_part, i) if matrix.parts > 1 else select
+                select = itemgetter(i) if matrix.parts > 1 else select
                 yield from self._slice(matrix, name, slice(None), select, order)
 
     def raw_biases(self, module: nn.Module) -> Iterator[WeightSlice]:
         """Yield the biases that are raw parameters."""
         for name, numbers in _raw_parameters(module).items():
             role = bias_named(name.split(".")[-1])
-            if role in self.widths and _bias_fits(numbers, self.widths[role], self.sizes.d_k):
+            width, d_k = self.widths.get(role or "", 0), self.sizes.d_k
+            cut = (width // d_k, d_k)  # by heads
+            if tuple(numbers.shape) in ((width,), cut, (cut[0], 1, d_k), (1, *cut)):
                 yield WeightSlice(f"{role}.bias", slice(None), name, _all)
             elif role and set(role) <= set(OF_LETTERS) and numbers.dim() == 1:
                 order, names = self._ordered(role)
@@ -211,14 +200,12 @@ class _Finder:
         self, matrix: _Matrix, W: str, rows: slice, select: View, order: str = ""
     ) -> Iterator[WeightSlice]:
         """Yield where one projection's weight and bias are."""
-        view = partial(_in_turn, matrix.view, select)
-        if matrix.parts > 1:
-            view = partial(_in_turn, select, matrix.view)
-        over_heads = partial(_spread_rows, self.sizes.d_k)
+        view = _in_turn(*((select, matrix.view) if matrix.parts > 1 else (matrix.view, select)))
         if W != "W_o" and INTO_HEADS in self.layout.spread:
-            view, select = (partial(_in_turn, one, over_heads) for one in (view, select))
+            over_heads = partial(_spread_rows, self.sizes.d_k)
+            view, select = (_in_turn(one, over_heads) for one in (view, select))
         if W == "W_o" and "W_o" in self.layout.spread:
-            view = partial(_in_turn, view, partial(_spread_columns, self.sizes.d_k))
+            view = _in_turn(view, partial(_spread_columns, self.sizes.d_k))
         yield WeightSlice(f"{W}.weight", rows, matrix.weight, view, order, matrix.guessed)
         if matrix.bias:
             yield WeightSlice(f"{W}.bias", rows, matrix.bias, select, order)
@@ -226,23 +213,22 @@ class _Finder:
     def _packed(self, names: list[str]) -> Iterator[tuple[str, View]]:
         """Yield where each of several projections is in one parameter."""
         packing, groups, start = self.layout.packing, self.sizes.num_kv_heads, 0
-        num_heads = self.sizes.num_heads if "W_q" in names else groups
-        grouped = len({self.widths[name] for name in names}) > 1
-        for i, name in enumerate(names):
-            width = self.widths[name]
-            if packing == "heads" and grouped:
-                total = sum(self.widths[name] for name in names) // groups
-                of_group = slice(start // groups, (start + width) // groups)
-                select: View = partial(_of_each_group, groups, total, of_group)
-            elif packing == "blocks" or grouped:
-                select = partial(_rows, slice(start, start + width))
+        widths = [self.widths[name] for name in names]
+        if packing != "heads" and len(set(widths)) > 1:
+            packing = "blocks"
+        for i, (name, width) in enumerate(zip(names, widths, strict=True)):
+            stop = start + width
+            if packing == "heads":
+                select: View = partial(
+                    _of_each_group, groups, slice(start // groups, stop // groups)
+                )
+            elif packing == "blocks":
+                select = itemgetter(slice(start, stop))
             elif packing == NUMBERS:
-                select = partial(_of_each_number, num_heads, len(names), i)
-            elif packing == "heads":
-                select = partial(_of_each_head, num_heads, len(names), i)
+                select = partial(_of_each_number, groups, len(names), i)
             else:
-                select = partial(_rows, slice(i, None, len(names)))
-            start += width
+                select = itemgetter(slice(i, None, len(names)))
+            start = stop
             yield name, select
 
 
@@ -284,29 +270,18 @@ def layouts(weight_map: WeightMap, packing: str | None, transposed: bool | None)
 
 def _matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_Matrix]:
     """Yield the layers and raw parameters that may be projections."""
-    if isinstance(module, nn.MultiheadAttention) and module.in_proj_weight is not None:
-        own = None if module.in_proj_bias is None else "in_proj_bias"
-        out, taken = module.in_proj_weight.shape
-        if taken == sizes.d_model:
-            yield _Matrix("in_proj", "qkv", "in_proj_weight", own, _all, out)
     for name, (layer, role) in _named_layers(module).items():
         transposed = uses_transposed(layer) if role else None
         if not role or transposed is None:
             continue
         weight: Tensor = layer.get_parameter("weight")
-        weight = weight.T if transposed else weight
-        d, heads = sizes.d_model, sizes.all_heads
-        of_slices = role in INTO_HEADS.split(", ") and weight.shape == (sizes.d_k, sizes.d_k) != (
-            d,
-            d,
-        )
-        if weight.shape[1] not in {"W_o": (heads,), PLAIN: (d, heads)}.get(role, (d,)):
-            if not of_slices:
-                continue  # it is of other tokens
-        bias = f"{name}.bias" if getattr(layer, "bias", None) is not None else None
-        view = partial(_flat, transposed)
-        out = len(weight)
-        yield _Matrix(name, role, f"{name}.weight", bias, view, out, of_slices=of_slices)
+        out, taken = weight.shape[:2] if not transposed else weight.shape[1::-1]
+        d, d_k, heads = sizes.d_model, sizes.d_k, sizes.all_heads
+        of_slices = role in INTO_HEADS.split(", ") and (out, taken) == (d_k, d_k) != (d, d)
+        if of_slices or taken in {"W_o": (heads,), PLAIN: (d, heads)}.get(role, (d,)):  # or others'
+            bias = f"{name}.bias" if getattr(layer, "bias", None) is not None else None
+            view = partial(_flat, transposed)
+            yield _Matrix(name, role, f"{name}.weight", bias, view, out, of_slices=of_slices)
     yield from _raw_matrices(module, sizes, layout)
 
 
@@ -315,8 +290,9 @@ def _named_layers(module: nn.Module) -> dict[str, tuple[nn.Module, str | None]]:
     layers = {
         name: layer
         for name, layer in module.named_modules()
-        if isinstance(getattr(layer, "weight", None), nn.Parameter)
-        and _is_matrix(layer.get_parameter("weight"))
+        if isinstance(weight := getattr(layer, "weight", None), nn.Parameter)
+        and weight.dim() >= 2  # or a convolution of one token at a time
+        and all(width == 1 for width in weight.shape[2:])
     }
     roles = {name: _role(name, list(layers)) for name in layers}
     if not {"W_o", PLAIN} & set(roles.values()):  # one is W_o; of several it can't be known which
@@ -325,10 +301,7 @@ def _named_layers(module: nn.Module) -> dict[str, tuple[nn.Module, str | None]]:
 
 
 def uses_transposed(layer: nn.Module) -> bool | None:
-    """Return whether a layer computes x @ weight, as that of transformers' GPT-2 does.
-
-    Its forward is tried; None if it does something else, and False if it can't be run.
-    """
+    """Try whether a layer computes x @ weight; None if neither that nor x @ weight.T."""
     if type(layer) in (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear):
         return False
     answered, shape = False, layer.get_parameter("weight").shape
@@ -343,11 +316,6 @@ def uses_transposed(layer: nn.Module) -> bool | None:
             if torch.allclose(bias[0], bias[1], atol=1e-3):
                 return transposed
     return None if answered else False
-
-
-def _is_matrix(weight: Tensor) -> bool:
-    """Return whether it is a matrix, or a convolution of one token at a time."""
-    return weight.dim() >= 2 and all(width == 1 for width in weight.shape[2:])
 
 
 def _role(name: str, all_names: list[str]) -> str | None:
@@ -372,12 +340,10 @@ def _role(name: str, all_names: list[str]) -> str | None:
 
 def _raw_parameters(module: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters of a module and its parts that are no layer's weight or bias."""
-    of_torch = isinstance(module, nn.MultiheadAttention) and module.in_proj_weight is not None
     return {
         name: numbers
         for name, numbers in module.named_parameters()
         if name.split(".")[-1] not in ("weight", "bias")
-        and not (of_torch and name.startswith("in_proj"))
     }
 
 
@@ -393,26 +359,21 @@ def _raw_matrices(module: nn.Module, sizes: Sizes, layout: Layout) -> Iterator[_
         parts = len(role) if letters and shape[0] == len(role) and len(shape) > 2 else 1
         found = _read_matrix(role, shape[1:] if parts > 1 else shape, sizes, layout.transposed)
         if found:
-            out = parts * found.out
-            yield _Matrix(name, role, name, None, found.view, out, parts, found.guessed)
+            view, out, guessed = found
+            yield _Matrix(name, role, name, None, view, parts * out, parts, guessed)
 
 
 def _read_matrix(
     role: str, shape: tuple[int, ...], sizes: Sizes, transposed: bool
-) -> MatrixReading | None:
-    """Read a raw parameter as the projection in its name; None if its shape doesn't fit.
-
-    It may be [in, out], [out, in] or, cut by head, h, d_k and d in any order. A square one is
-    [in, out] if `transposed`.
-    """
+) -> tuple[View, int, bool] | None:
+    """Return how to read a raw parameter as a matrix, its width, and whether that is a guess."""
     d, d_k = sizes.d_model, sizes.d_k
     taken = sizes.all_heads if role == "W_o" else d
+    if shape == (taken, taken):
+        return (torch.t if transposed else _all), taken, True
     if len(shape) == 2:
-        if shape == (taken, taken):
-            return MatrixReading(torch.t if transposed else _all, taken, guessed=True)
-        if shape[0] == taken:
-            return MatrixReading(torch.t, shape[1])
-        return MatrixReading(_all, shape[0]) if shape[1] == taken else None
+        reading = {shape[1]: (_all, shape[0], False), shape[0]: (torch.t, shape[1], False)}
+        return reading.get(taken)
     side = "out" if role == "W_o" else "in"
     heads = sizes.num_kv_heads if role in ("W_k", "W_v") else sizes.num_heads
     lengths = {"h": heads, "k": d_k, "d": d}
@@ -420,37 +381,23 @@ def _read_matrix(
         if shape == tuple(lengths[axis] for axis in axes):
             order = [axes.index(axis) for axis in _WANTED[side]]
             out = d if side == "out" else heads * d_k
-            return MatrixReading(partial(torch.permute, dims=order), out)
+            return partial(torch.permute, dims=order), out, False
     return None
-
-
-def _bias_fits(numbers: Tensor, width: int, d_k: int) -> bool:
-    """Return whether a raw parameter may be a bias: [width], [h, d_k], [h, 1, d_k], [1, h, d_k]."""
-    h = width // d_k
-    return tuple(numbers.shape) in ((width,), (h, d_k), (h, 1, d_k), (1, h, d_k))
 
 
 # --- views ---------------------------------------------------------------------------------------
 
 
-def _all(numbers: Tensor) -> Tensor:
-    return numbers
+def _in_turn(*views: View) -> View:
+    """Return views applied in turn; none of them leaves all numbers."""
+    return lambda numbers: reduce(lambda now, view: view(now), views, numbers)
 
 
-def _rows(rows: slice, numbers: Tensor) -> Tensor:
-    return numbers[rows]
+_all = _in_turn()
 
 
-def _part(i: int, numbers: Tensor) -> Tensor:
-    return numbers[i]
-
-
-def _of_each_head(num_heads: int, parts: int, i: int, numbers: Tensor) -> Tensor:
-    return numbers.view(num_heads, parts, -1, *numbers.shape[1:])[:, i]
-
-
-def _of_each_group(groups: int, total: int, rows: slice, numbers: Tensor) -> Tensor:
-    return numbers.view(groups, total, *numbers.shape[1:])[:, rows]
+def _of_each_group(groups: int, rows: slice, numbers: Tensor) -> Tensor:
+    return numbers.view(groups, -1, *numbers.shape[1:])[:, rows]
 
 
 def _of_each_number(num_heads: int, parts: int, i: int, numbers: Tensor) -> Tensor:
@@ -470,9 +417,4 @@ def _spread_columns(d_k: int, numbers: Tensor) -> Tensor:
 
 
 def _flat(transposed: bool, numbers: Tensor) -> Tensor:
-    matrix = numbers.flatten(1)
-    return matrix.T if transposed else matrix
-
-
-def _in_turn(first: View, second: View, numbers: Tensor) -> Tensor:
-    return second(first(numbers))
+    return numbers.flatten(1).T if transposed else numbers.flatten(1)

@@ -1,16 +1,19 @@
 """What a diagnosis says where no exhibit is behind a bug, and of what it left out."""
 
+import re
 from functools import cache
 
 import pytest
 import torch
 import torch.nn.functional as F
+from tools import ROOT
 from tools.broken_attentions import Limited, Plain
 from torch import nn
 
 from attndoctor import CallError, diagnose
 from attndoctor.museum import named
 from attndoctor.not_comparable import hints_at_positions
+from attndoctor.probes import PROBES
 
 diagnosed = cache(diagnose)
 
@@ -176,3 +179,25 @@ def test_a_kernel_is_no_module():
 def test_a_name_that_is_nearly_right_is_told():
     with pytest.raises(ValueError, match="got 'no scle'; is 'no scale' meant\\?"):
         named("no scle")
+
+
+def headings_of(text):
+    return re.findall("^# (.+)$", text.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+TEXTS = sorted((ROOT / "src" / "attndoctor").glob("*.md"))
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.stem)
+def test_every_text_is_said(text):
+    headings = headings_of(text)
+    assert headings and len(set(headings)) == len(headings)
+    code = "".join(file.read_text(encoding="utf-8") for file in text.parent.glob("*.py"))
+    names = {name for heading in headings for name in heading.split(" / ")}
+    assert {name for name in names if not re.search(f"[\"']{re.escape(name)}[\"']", code)} == set()
+
+
+def test_every_probe_has_its_text():
+    (text,) = (text for text in TEXTS if text.stem == "probes")
+    told = {name for names in headings_of(text) for name in names.split(" / ")}
+    assert told == {probe.name for probe in PROBES} and all(probe.says for probe in PROBES)

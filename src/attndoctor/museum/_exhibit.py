@@ -15,10 +15,10 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from attndoctor.labels import read_labels
 from attndoctor.museum.steps import SteppedAttention
 
 
@@ -122,23 +122,18 @@ def room(file: str) -> Callable[..., Exhibit]:
     Raises:
         ValueError: an exhibit has no label, or not all parts of it.
     """
-    path = Path(file).with_suffix(".md")
-    sections = re.split("^# ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    labels = {
-        section.partition("\n")[0]: dict(re.findall(r"^\* (\w+): (.+)$", section, re.MULTILINE))
-        for section in sections
-    }
+    labels = read_labels(file)
 
     def exhibit(name: str, steps: dict[str, Any], **facts: Any) -> Exhibit:
-        label = labels.get(name, {})
+        label = dict(labels.get(name, ()))
         seen = label.pop("Seen", None)
         if list(label) != ["Story", "Cause", "Notice", "Hint"]:
             raise ValueError(
-                f"{path}: wanted '# {name}' with Story, Cause, Notice and Hint, "
+                f"labels of {file}: wanted '# {name}' with Story, Cause, Notice and Hint, "
                 f"got {', '.join(label) or 'none'}"
             )
         thread = Thread(*seen.split(" ", 1)) if seen else None
-        texts = {part.lower(): text for part, text in label.items()}
+        texts: dict[str, Any] = {part.lower(): text for part, text in label.items()}
         return Exhibit(name, steps, thread=thread, **texts, **facts)
 
     return exhibit

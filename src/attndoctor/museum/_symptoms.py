@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attndoctor.labels import read_texts
 from attndoctor.museum._exhibit import Exhibit
 from attndoctor.museum.steps import SteppedAttention
 from attndoctor.torch_settings import usual_settings
@@ -206,40 +207,30 @@ def _shows_other_maps_in_training(specimen: Specimen) -> bool:
     return _differ(evaluated, specimen.weights(x))
 
 
-SYMPTOMS = (
-    Symptom("The loss is too good", "with causal=True, an output moves when a later token changes",
-            _sees_the_future),
-    Symptom("The loss is NaN", "the output or the gradient is, where a query may look nowhere",
-            _gives_nan),
-    Symptom("An error is raised", "in backward, or in half precision", _raises_an_error),
-    Symptom("Generated text is nonsense", "token by token with a cache isn't the same as at once",
-            _forgets_with_a_cache),
-    Symptom("Loaded weights give nonsense", "and weights in another order would be right, so "
-            "training from scratch hides it", lambda specimen: specimen.exhibit.only_loaded),
-    Symptom("A matrix never learns", "it has no gradient, or one of 0", _leaves_a_matrix_alone),
-    Symptom("Maps are too sharp", "rows give much more to their favorite than right ones",
-            lambda specimen: _excess(specimen) > MUCH),
-    Symptom("Maps are too flat", "rows give much less to their favorite than right ones",
-            lambda specimen: _excess(specimen) < -MUCH),
-    Symptom("Rows don't sum to 1", "with causal=True, or without", _sums_otherwise),
-    Symptom("Rows of padding look somewhere", "a row that may look nowhere isn't 0",
-            _fills_an_empty_row),
-    Symptom("The weights have another shape", "than [B, h, T, T]", _has_another_shape),
-    Symptom("The maps are right, the output isn't", "beside the right attention",
-            _has_right_maps_only),
-    Symptom("Padding changes the result", "a real token's output moves when padding changes",
-            _reads_padding),
-    Symptom("Another mask changes nothing", "the output is the same under two masks",
-            _takes_masks_for_one),
-    Symptom("A sample depends on its batch", "alone it comes out otherwise",
-            _depends_on_neighbors),
-    Symptom("It fails at a batch size of 1", "and larger batches are right", _fails_alone),
-    Symptom("The second sequence does nothing", "the output stays when key and value change",
-            _ignores_the_second),
-    Symptom("Evaluation is random", "two runs in eval() differ", _is_random),
-    Symptom("Maps change in training", "the returned weights aren't those of eval()",
-            _shows_other_maps_in_training),
-)  # fmt: skip
+_SHOWS: dict[str, Callable[[Specimen], bool]] = {
+    "The loss is too good": _sees_the_future,
+    "The loss is NaN": _gives_nan,
+    "An error is raised": _raises_an_error,
+    "Generated text is nonsense": _forgets_with_a_cache,
+    "Loaded weights give nonsense": lambda specimen: specimen.exhibit.only_loaded,
+    "A matrix never learns": _leaves_a_matrix_alone,
+    "Maps are too sharp": lambda specimen: _excess(specimen) > MUCH,
+    "Maps are too flat": lambda specimen: _excess(specimen) < -MUCH,
+    "Rows don't sum to 1": _sums_otherwise,
+    "Rows of padding look somewhere": _fills_an_empty_row,
+    "The weights have another shape": _has_another_shape,
+    "The maps are right, the output isn't": _has_right_maps_only,
+    "Padding changes the result": _reads_padding,
+    "Another mask changes nothing": _takes_masks_for_one,
+    "A sample depends on its batch": _depends_on_neighbors,
+    "It fails at a batch size of 1": _fails_alone,
+    "The second sequence does nothing": _ignores_the_second,
+    "Evaluation is random": _is_random,
+    "Maps change in training": _shows_other_maps_in_training,
+}
+SYMPTOMS = tuple(
+    Symptom(name, measured, _SHOWS[name]) for name, measured in read_texts(__file__).items()
+)
 
 
 def symptoms(exhibit: Exhibit) -> tuple[Symptom, ...]:
