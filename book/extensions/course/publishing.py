@@ -69,6 +69,11 @@ def write_head(app, pagename, templatename, context, doctree):
     context["metatags"] = tags
 
 
+def name_start_page(app, pagename, templatename, context, doctree):
+    """Call the start page so in the list of pages: its title says what one does there."""
+    context["root_title"] = "Start"
+
+
 def link_repository(app, config):
     options = config.html_theme_options
     if options.get("repository_url"):
@@ -150,6 +155,7 @@ def setup(app):
     app.connect("config-inited", link_repository)
     app.connect("config-inited", load_libraries)
     app.connect("html-page-context", write_head)
+    app.connect("html-page-context", name_start_page, priority=600)  # after the theme
     app.connect("html-page-context", open_elsewhere, priority=502)  # after the theme's buttons
     app.connect("html-page-context", load_later, priority=600)  # when Sphinx knows all scripts
     when_written(app, cut_icons, mend, write_robots)
