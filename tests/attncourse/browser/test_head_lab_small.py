@@ -122,7 +122,7 @@ def test_shares_and_weights_are_those_of_torch(lab):
     assert page.locator(".attn-number").all_inner_texts() == shares
     knows_both = min(right["verb>subject"], right["verb>object"]) >= 0.9
     assert (said(page) == "2 heads have learned both answers.") == knows_both
-    more = page.get_by_role("button", name="Give it 4 heads")
+    more = page.get_by_role("button", name="Try 4 heads")
     assert more.count() == (not knows_both)
     assert page.locator(".attn-why").is_visible() == knows_both
     sentence = concord.read(quick().sentence)
@@ -221,7 +221,7 @@ def test_the_run_before_stays_beside_the_new_one(lab):
 def test_it_offers_three_numbers_of_heads_and_trains_each_once(lab):
     page = lab(quick(steps=10))
     train(page)
-    page.get_by_role("button", name="Give it 2 heads").click()
+    page.get_by_role("button", name="Try 2 heads").click()
     told(page, 2)
     choose(page, 4)
     told(page, 4)
@@ -261,7 +261,7 @@ def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
     assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [True, False]
     (head,) = arcs_on(page)
     assert max(head) == head[subject] > 3 * head[object_]
-    page.get_by_role("button", name="Give it 2 heads").press("Enter")
+    page.get_by_role("button", name="Try 2 heads").press("Enter")
     told(page, 2)
     page.wait_for_timeout(300)
     assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [True, True]

@@ -148,7 +148,7 @@ export function renderSmall({ model, el }, readState) {
     forget: () => model.set("muted", []),
     next(run) {
       const more = counts.find((count) => count > run.numHeads);
-      return more && !isLearned(run) ? [`Give it ${headsInWords(more)}`, more] : null;
+      return more && !isLearned(run) ? [`Try ${headsInWords(more)}`, more] : null;
     },
   });
   const { run } = training;
