@@ -114,7 +114,9 @@ def load_libraries(app, config):
     config.ogp_site_url = config.html_baseurl
     config.ogp_site_name = config.html_title
     config.ogp_image = "_static/card.png"
-    config.ogp_image_alt = f"{config.html_title}, beside a small heatmap"
+    config.ogp_image_alt = (
+        f"{config.html_title}. Arcs lead from a verb to two words, one from each head"
+    )
     config.sitemap_url_scheme = "{link}"  # one language, one version
     config.sitemap_excludes = ["404.html", "genindex.html", "search.html"]
 

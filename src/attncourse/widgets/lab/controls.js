@@ -4,7 +4,7 @@ import { element } from "../shared/dom.js";
 import { createButton, createButtonGroup, createCheckbox, createSlider } from "../shared/parts.js";
 import { setterOf } from "../shared/state.js";
 import { digitsOf, sayNamed } from "./digest.js";
-import { headsInWords, sayBegin, sayProgress } from "./words.js";
+import { headsInWords, nameOfRun, sayBegin, sayProgress } from "./words.js";
 
 const SETTLED = 300; // milliseconds; a slider that moves on within them trains nothing
 
@@ -137,7 +137,7 @@ export function createTraining(
     text.textContent = sayProgress(shown, steps) + sayNamed(shown, wanted);
     const digits = runs.isOver(shown) ? digitsOf(shown) : wanted;
     if (model.get("digest") !== digits) set("digest", digits);
-    return sayBegin(shown, isAgain);
+    return sayBegin(shown, isAgain, few ? ({ numHeads }) => headsInWords(numHeads) : nameOfRun);
   }
   return {
     heads: heads.node,
