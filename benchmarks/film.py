@@ -31,6 +31,7 @@ STEPS = ("Train", "trained"), ("Try 2 heads", "end")  # buttons, and the pause a
 
 # On the card the headline stands right above the arcs.
 FOR_THE_CARD = """
+  .bd-header-article { visibility: hidden; }
   .bd-article p:not(.attn-widget p), .headerlink { display: none; }
   .attn-widget :is(.attn-title, .attn-note, .attn-controls, progress) { display: none !important; }
   .bd-article h1, .cell, .course-widget { margin-block: 0.5rem !important; }

@@ -83,12 +83,13 @@ function createAsked() {
       if (finders[i] === null) slot.style.removeProperty("--attn-head");
       else useHeadColor(slot, finders[i]);
     });
-    const given = before && givenBy(before);
+    for (const ghost of ghosts) write(ghost, "");
+    if (before === null) return;
+    const given = givenBy(before);
     questions[verb].forEach(({ readout, right }, i) => {
-      const mark = given?.[i] === right ? "✓" : "✗";
-      const said =
-        given && `${headsInWords(before.numHeads)}: ${concord.readouts[readout][given[i]]}`;
-      write(ghosts[i], given ? `${said} ${mark}` : "");
+      const mark = given[i] === right ? "✓" : "✗";
+      const said = concord.readouts[readout][given[i]];
+      write(ghosts[i], `${headsInWords(before.numHeads)}: ${said} ${mark}`);
     });
   }
 
@@ -265,7 +266,7 @@ export function renderSmall({ model, el }, readState) {
     else if (begun !== null) live.textContent = begun;
     const isTold = runs.isOver(shown) && shown.evaluation;
     if (isTold) live.textContent = sayVerb(shown);
-    why.hidden = !(isTold && isLearned(shown));
+    why.hidden = !(isTold && shown.numHeads > 1 && isLearned(shown));
     if (shown !== null && shown.state !== "failed" && !shown.isAsleep) ask(shown, state.sentence);
   }
 
