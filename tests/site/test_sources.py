@@ -17,7 +17,8 @@ from attnlib.plotting.style import FALLBACK_FONT
 
 PAGE = "book/sources.html"
 MADE = {  # by the build or by Sphinx from the course's own texts
-    "asked.js", "card.png", "documentation_options.js", "language_data.js", "touch-icon.png",
+    "asked.js", "card.png", "documentation_options.js", "language_data.js", "start-page.webp",
+    "touch-icon.png",
 }  # fmt: skip
 OWN = ("widgets/", "fonts/", "vendor/fontawesome/")  # the last two are told of in words
 FONTS = {"course-math", "fa-brands-400", "fa-regular-400", "fa-solid-900"}

@@ -49,6 +49,22 @@ def test_a_model_to_train_stands_before_all_but_a_sentence_or_two(site):
     assert sum(len(text.text.split()) for text in before) < 60
 
 
+def test_the_lab_leads_on_to_an_anchor_that_is_there_and_its_fold_holds_what_is_seldom_wanted(
+    browser, site_address, site
+):
+    with open_page(browser, f"{site_address}book/index.html", width=390) as (page, problems):
+        link = page.locator(".attn-why a")
+        assert link.is_hidden()  # until two answers are right
+        name, anchor = link.get_attribute("href").removeprefix(site_address).split("#")
+        target = BeautifulSoup((site / name).read_text(encoding="utf-8"), "html.parser")
+        assert target.find(id=anchor)
+        send = page.get_by_text("Link to this state").first
+        assert send.is_hidden()
+        page.locator(".attn-more summary").press("Enter")
+        assert send.is_visible() and page.get_by_role("button", name="Another seed").is_visible()
+        assert problems == []
+
+
 def test_below_the_title_stand_the_hours_that_the_table_of_lessons_adds_up_to(site):
     page = BeautifulSoup((site / "book/index.html").read_text(encoding="utf-8"), "html.parser")
     rows = [row.select("td")[-1].text.split("+") for row in page.select("article tbody tr")]

@@ -67,6 +67,11 @@ def write_head(app, pagename, templatename, context, doctree):
     context["metatags"] = tags
 
 
+def name_start_page(app, pagename, templatename, context, doctree):
+    """Call the start page so in the list of pages: its title says what one does there."""
+    context["root_title"] = "Start"
+
+
 def link_repository(app, config):
     options = config.html_theme_options
     if options.get("repository_url"):
@@ -100,7 +105,9 @@ def load_libraries(app, config):
     config.ogp_site_url = config.html_baseurl
     config.ogp_site_name = config.html_title
     config.ogp_image = "_static/card.png"
-    config.ogp_image_alt = f"{config.html_title}, beside a small heatmap"
+    config.ogp_image_alt = (
+        f"{config.html_title}. Arcs lead from a verb to two words, one from each head"
+    )
     config.sitemap_url_scheme = "{link}"  # one language, one version
     config.sitemap_excludes = ["404.html", "genindex.html", "search.html"]
 
@@ -133,6 +140,7 @@ def setup(app):
     app.connect("config-inited", link_repository)
     app.connect("config-inited", load_libraries)
     app.connect("html-page-context", write_head)
+    app.connect("html-page-context", name_start_page, priority=600)  # after the theme
     app.connect("html-page-context", open_elsewhere, priority=502)  # after the theme's buttons
     load_where(app, ('id="exhibit-',), "museum.js")  # in the head: nothing moves when walls stand
     when_written(app, cut_icons, mend)

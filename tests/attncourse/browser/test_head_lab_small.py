@@ -1,5 +1,7 @@
 """HeadLab's smallest form in a real browser: what it trains, asks and draws, how small it is."""
 
+import re
+
 import pytest
 import torch
 from playwright.sync_api import expect
@@ -20,6 +22,8 @@ from attncourse.training import RECIPES, evaluate
 from attncourse.widgets import HeadLab
 
 VERB, SUBJECT, OBJECT = 3, 2, 9  # of the big king gave a very strange sister their nephew .
+SHORT = "the girl saw the very strange princess ."
+LINK = "a[href$='/L04_Multi_Head_Attention.html#four-links']"
 HEADER = 64  # pixels of a page's own bar, above what a telephone shows of it
 
 
@@ -37,71 +41,97 @@ def weights_on(page):
     return [[float(x) for x in row[1:]] for row in page.locator("tbody tr").evaluate_all(CELLS)]
 
 
+def arcs_on(page, before=False):
+    """The weights that the arcs from the verb are drawn with: those of each head."""
+    mark = ".attn-arc-before" if before else ":not(.attn-arc-before)"
+    arcs = page.locator(f".attn-arc{mark}").evaluate_all(
+        """arcs => arcs.map(({style}) => [style.getPropertyValue("--attn-head"),
+             Number(style.getPropertyValue("--weight"))])"""
+    )
+    heads = dict.fromkeys(color for color, _ in arcs)
+    return [[weight for other, weight in arcs if other == color] for color in heads]
+
+
+def choose(page, heads):
+    page.get_by_role("button", name=str(heads), exact=True).click()
+
+
+def told(page, heads):
+    """Wait until the page says what a model with so many heads has learned."""
+    words = re.compile(rf"^{heads} heads? ha(s|ve) learned ")
+    expect(page.locator("output")).to_have_text(words, timeout=60_000)
+
+
 def said(page):
     return page.locator("output").inner_text()
 
 
 def test_before_a_touch_nothing_trains_and_random_weights_are_said_to_be_random(lab):
     page = lab(quick())
-    assert said(page) == "Not trained yet: random weights, seed 0."
+    assert said(page) == "Not trained yet: these weights are random."
     assert page.locator(".attn-number").all_inner_texts() == ["", ""]
-    page.locator(".attn-track input").press("ArrowRight")
+    choose(page, 2)
+    unfold(page)
+    before = weights_on(page)
     page.get_by_role("button", name="Another seed").click()
     page.wait_for_timeout(600)
     assert page.evaluate("workers") == 0
-    assert said(page) == "Not trained yet: random weights, seed 1."
-    unfold(page)
+    assert said(page) == "Not trained yet: these weights are random."
     rows = weights_on(page)
-    assert len(rows) == 2 and rows[0] != rows[1]
+    assert len(rows) == 2 and rows[0] != rows[1] and rows != before
     assert all(abs(sum(row) - 1) < 0.01 for row in rows)
 
 
 def test_the_random_weights_are_those_with_which_the_training_begins(lab):
     page = lab(quick(steps=1, warmup=0, lr=1e-12))
-    page.locator(".attn-track input").press("End")
+    choose(page, 4)
     unfold(page)
     before = weights_on(page)
     train(page)
-    expect(page.locator("output")).to_contain_text("4 heads, seed 0: right about")
+    told(page, 4)
     assert weights_on(page) == before
 
 
-def test_bars_and_maps_move_while_it_trains(lab):
+def test_bars_arcs_and_answers_move_while_it_trains(lab):
     page = lab(quick(steps=400))
     page.evaluate("""() => {
-      window.seen = {bars: new Set(), map: new Set(), answers: new Set()};
+      window.seen = {bars: new Set(), arcs: new Set(), answers: new Set()};
       new MutationObserver(() => {
         seen.bars.add(document.querySelector(".attn-number").textContent);
-        seen.map.add(document.querySelector("canvas").toDataURL());
+        seen.arcs.add(document.querySelector(".attn-arc").style.getPropertyValue("--weight"));
         seen.answers.add(document.querySelector(".attn-asked").textContent);
       }).observe(document.querySelector(".attn-widget"),
                  {subtree: true, childList: true, attributes: true, characterData: true});
     }""")
     page.get_by_role("button", name="Train", exact=True).click()
-    page.wait_for_function("seen.map.size > 4 && seen.bars.size > 2 && seen.answers.size > 1")
+    page.wait_for_function("seen.arcs.size > 4 && seen.bars.size > 2 && seen.answers.size > 1")
     page.get_by_role("button", name="Pause").click()  # it still trains
+    page.locator("summary").click()
     page.get_by_role("button", name="Stop").click()
-    expect(page.locator("output")).to_contain_text("1 head, seed 0: right about the subject in")
+    told(page, 1)
 
 
 def test_shares_and_weights_are_those_of_torch(lab):
     page = lab(quick(steps=120))
-    page.locator(".attn-track input").press("ArrowRight")
+    choose(page, 2)
     train(page)
     model = model_of(page, 2)
     held_out = concord.sentences(40, seed=HELD_OUT_SEED)
     right = evaluate(model, held_out, concord.relations).relations
     shares = [f"{right[f'verb>{need}']:.2f}".removeprefix("0") for need in ("subject", "object")]
     assert page.locator(".attn-number").all_inner_texts() == shares
-    hint = " Now give it 4 heads." if min(map(float, shares)) < 0.9 else ""
-    about = f"right about the subject in {shares[0]}, about the object in {shares[1]}."
-    assert said(page) == f"2 heads, seed 0: {about}{hint}"
+    knows_both = min(right["verb>subject"], right["verb>object"]) >= 0.9
+    assert (said(page) == "2 heads have learned both answers.") == knows_both
+    more = page.get_by_role("button", name="Try 4 heads")
+    assert more.count() == (not knows_both)
+    assert page.locator(".attn-why").is_visible() == knows_both
     sentence = concord.read(quick().sentence)
     weights = model(torch.tensor([sentence.ids]), need_weights=True).weights[0][0, :, VERB]
     unfold(page)
     page.wait_for_timeout(300)
     assert torch.allclose(torch.tensor(weights_on(page)), weights, atol=0.001)
-    spoken = page.locator(".attn-line-plot").get_attribute("aria-label")
+    assert torch.allclose(torch.tensor(arcs_on(page)), weights, atol=1e-5)
+    spoken = page.locator(".attn-arcs-drawing").get_attribute("aria-label")
     king, nephew = (f"{weights[1, place]:.2f}".removeprefix("0") for place in (SUBJECT, OBJECT))
     assert spoken.startswith("Weights of gave. Head 1: king ")
     assert spoken.endswith(f"Head 2: king {king}, nephew {nephew}.")
@@ -110,74 +140,137 @@ def test_shares_and_weights_are_those_of_torch(lab):
 @pytest.mark.parametrize("sentence", [None, LONGEST])
 def test_what_the_verb_answers_is_what_torch_answers_before_training_too(lab, sentence):
     """With steps that change next to nothing torch is given the weights of before."""
-    told = []
+    given = []
     for widget in (quick(1, warmup=0, lr=1e-12, sentence=sentence), quick(60, sentence=sentence)):
         page = lab(widget)
         before = answers_on(page, ".attn-asked")
         train(page)
-        expect(page.locator("output")).to_contain_text("right about")
+        told(page, 1)
         page.wait_for_timeout(300)
         words = concord.read(widget.sentence)
         verb = max(words.partners["verb>subject"])
         expected = answers_of(model_of(page, 1), words)[verb]
-        told += [before, answers_on(page, ".attn-asked")]
-        assert told[-1] == [expected]
-    assert told[0] == told[1] == told[2]
+        given += [before, answers_on(page, ".attn-asked")]
+        assert given[-1] == [expected]
+    assert given[0] == given[1] == given[2]
 
 
-def test_in_each_heads_line_the_two_words_are_framed(show):
+def test_the_verb_and_its_two_words_stand_out_and_nouns_have_their_classes(show):
     page = show(quick())
-    page.locator(".attn-track input").press("ArrowRight")
-    path = page.locator(".attn-frame").get_attribute("d")
-    assert path.count("M") == 4
-    assert all(f"M{place} {head}h1v1h-1z" in path for head in (0, 1) for place in (SUBJECT, OBJECT))
-    keys = page.locator(".attn-line-words .attn-key").all_inner_texts()
-    assert keys == ["king", "nephew"]
+    assert page.locator(".attn-said .attn-query").all_inner_texts() == ["gave"]
+    assert page.locator(".attn-said .attn-key").all_inner_texts() == ["king", "nephew"]
+    classes = page.locator(".attn-said").evaluate_all(
+        "words => words.map((word) => [...word.children].map((part) => part.textContent))"
+    )
+    nouns = [pair for pair in classes if pair[1]]
+    assert nouns == [["king", "ba"], ["sister", "ki"], ["nephew", "lu"]]
 
 
 def test_the_verb_is_the_last_one_of_a_sentence(show):
     page = show(quick(sentence=LONGEST))
-    assert page.locator(".attn-line-words .attn-query").inner_text() == "gave"
+    assert page.locator(".attn-said .attn-query").inner_text() == "gave"
+
+
+# How far each arc's ends are from the middles of its two words.
+MISSES = """arcs => {
+  const box = document.querySelector(".attn-arcs-drawing").getBoundingClientRect();
+  const words = [...document.querySelectorAll(".attn-said")].map((w) => w.getBoundingClientRect());
+  const isDown = words[1].top > words[0].bottom - 1;
+  const middle = (w) => (isDown ? w.top + w.height / 2 - box.top : w.left + w.width / 2 - box.left);
+  return arcs.map((arc, i) => {
+    const {x, y} = arc.getPointAtLength(arc.getTotalLength());
+    return Math.abs((isDown ? y : x) - middle(words[i % words.length]));
+  });
+}"""
+
+
+@pytest.mark.parametrize("width", [1000, 390])
+@pytest.mark.parametrize("sentence", [SHORT, LONGEST])
+def test_arcs_end_at_their_words_in_a_line_and_downward(show, width, sentence):
+    page = show(quick(sentence=sentence), width=width)
+    choose(page, 2)
+    for _ in range(2):  # and where the window has become narrower
+        misses = page.locator(".attn-arc").evaluate_all(MISSES)
+        assert len(misses) == 2 * len(sentence.split()) and max(misses) < 6
+        page.set_viewport_size({"width": 330, "height": 900})
+        page.wait_for_timeout(100)
+    assert page.evaluate("document.documentElement.scrollWidth") == 330
+
+
+def test_the_run_before_stays_beside_the_new_one(lab):
+    page = lab(quick(steps=60, sentence=SHORT))
+    train(page)
+    told(page, 1)
+    page.wait_for_timeout(300)
+    before, answers = arcs_on(page), answers_on(page, ".attn-asked")[0]
+    shares = page.locator(".attn-number").all_inner_texts()
+    assert page.locator(".attn-ghost").all_inner_texts() == ["", ""]
+    choose(page, 2)
+    told(page, 2)
+    page.wait_for_timeout(300)
+    assert arcs_on(page, before=True) == before and len(arcs_on(page)) == 2
+    marks = [f"1 head: {given} {'✓' if right else '✗'}" for given, right in answers]
+    assert page.locator(".attn-ghost").all_inner_texts() == marks
+    legend = page.locator(".attn-shares .attn-legend")
+    assert f"1 head: {', '.join(shares)}" in legend.inner_text()
+    lines = page.locator(".attn-before").evaluate_all("lines => lines.map((l) => l.style.left)")
+    assert [round(float(line.rstrip("%"))) for line in lines] == [
+        round(100 * float(share)) for share in shares
+    ]
 
 
 def test_it_offers_three_numbers_of_heads_and_trains_each_once(lab):
     page = lab(quick(steps=10))
-    slider = page.locator(".attn-track input")
     train(page)
-    slider.press("ArrowRight")
-    expect(page.locator("output")).to_contain_text("2 heads, seed 0: right", timeout=60_000)
-    slider.press("ArrowRight")
-    expect(page.locator("output")).to_contain_text("4 heads, seed 0: right", timeout=60_000)
-    slider.press("ArrowLeft")
+    page.get_by_role("button", name="Try 2 heads").click()
+    told(page, 2)
+    choose(page, 4)
+    told(page, 4)
+    choose(page, 2)
     trained(page)
-    expect(page.locator("output")).to_contain_text("2 heads, seed 0: right")
+    told(page, 2)
     assert page.evaluate("workers") == 3
-    assert page.locator(".attn-line-names > span").count() == 2
+    assert page.locator(".attn-look .attn-swatch").count() == 2
 
 
-@pytest.mark.parametrize(("width", "height"), [(360, 640), (390, 844)])
-def test_on_a_telephone_the_controls_and_what_they_change_are_in_one_view(lab, width, height):
-    page = lab(quick(steps=10), width=width)
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (390, 844), (1280, 900)])
+def test_the_controls_and_what_they_change_are_in_one_view_and_nothing_moves(lab, width, height):
+    page = lab(quick(steps=10, sentence=SHORT), width=width)
     page.set_viewport_size({"width": width, "height": height})
-    page.locator(".attn-track input").press("End")
     before = page.locator(".attn-widget").bounding_box()["height"]
     train(page)
+    choose(page, 4)
+    told(page, 4)
     top = page.locator(".attn-controls").bounding_box()["y"]
-    said = page.locator("output").bounding_box()
-    assert said["y"] + said["height"] - top < height - HEADER
+    verdict = page.locator(".attn-verdict").bounding_box()
+    assert verdict["y"] + verdict["height"] - top < height - HEADER
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert min(target_sizes(page)) >= 24
-    assert page.locator(".attn-widget").bounding_box()["height"] == before  # nothing moves
+    assert page.locator(".attn-widget").bounding_box()["height"] == before
 
 
-def test_of_the_seed_at_the_start_two_heads_learn_what_one_does_not(lab):
-    page = lab(HeadLab(small=True))
-    about_object = page.locator(".attn-number").last
+def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
+    """One head's map agrees: it looks most at the subject, hardly at the object."""
+    page = lab(HeadLab(small=True, sentence=SHORT))
+    sentence = concord.read(SHORT)
+    (verb,) = sentence.partners["verb>subject"]
+    subject, object_ = (sentence.partners[f"verb>{need}"][verb] for need in ("subject", "object"))
+    assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [False, False]
     train(page)
-    assert float(about_object.inner_text()) < 0.6
-    page.locator(".attn-track input").press("ArrowRight")
-    expect(page.locator("output")).to_contain_text("2 heads, seed 1: right", timeout=60_000)
-    assert float(about_object.inner_text()) > 0.9
+    expect(page.locator("output")).to_have_text("1 head has learned the subject, not the object.")
+    page.wait_for_timeout(300)
+    assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [True, False]
+    (head,) = arcs_on(page)
+    assert max(head) == head[subject] > 3 * head[object_]
+    page.get_by_role("button", name="Try 2 heads").press("Enter")
+    told(page, 2)
+    page.wait_for_timeout(300)
+    assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [True, True]
+    assert min(max(head[place] for head in arcs_on(page)) for place in (subject, object_)) > 0.8
+    assert page.locator(".attn-why").is_visible()
+    assert page.locator(LINK).count() == 0  # on the site alone
+    shares = page.locator(".attn-number").all_inner_texts()
+    assert min(map(float, shares)) > 0.9
 
 
 def test_without_workers_it_says_so_and_random_weights_stay(show):
@@ -185,5 +278,5 @@ def test_without_workers_it_says_so_and_random_weights_stay(show):
     page.evaluate("() => { window.Worker = function () { throw new Error('not here'); }; }")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(page.locator("output")).to_contain_text("this browser starts none: not here.")
-    page.locator(".attn-track input").press("ArrowRight")
-    expect(page.locator(".attn-line-names > span")).to_have_count(2)
+    choose(page, 2)
+    expect(page.locator(".attn-look .attn-swatch")).to_have_count(2)

@@ -21,6 +21,7 @@ const READOUTS = Object.fromEntries(
   Object.entries(CONCORD.answers).map(([readout, sets]) => [readout, Object.values(sets).flat()]),
 );
 const [NO_ADVERB] = CONCORD.answers.B.adverb;
+const CLASS_NAMES = CONCORD.answers.B.noun; // "-ba"
 
 export const concord = {
   name: "concord",
@@ -29,6 +30,7 @@ export const concord = {
   relations: Object.entries(CONCORD.relations).map(([name, { readout }]) => ({ name, readout })),
   causal: false,
   length: CONCORD.length,
+  classOf,
   draw,
   read,
   nextWords,
@@ -51,6 +53,11 @@ function read(text) {
   const { plan, stuck } = planOf(words);
   if (stuck) throw new RangeError(objection(words, stuck));
   return sentenceOf(words, plan);
+}
+
+/** What a noun's class is called, "-ba"; null of another word. */
+function classOf(word) {
+  return CLASS.has(word) ? CLASS_NAMES[CLASS.get(word)] : null;
 }
 
 /** The words with which a sentence that begins so may go on; none at its end. */

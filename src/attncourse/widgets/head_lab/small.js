@@ -7,9 +7,11 @@ import { startTraining } from "../engine/trainer.js";
 import { createTraining } from "../lab/controls.js";
 import { digestNotes } from "../lab/digest.js";
 import { createAsker, sharedRuns, specWith, watchInSight } from "../lab/runs.js";
+import { headsInWords } from "../lab/words.js";
+import { createArcs } from "../shared/arcs.js";
 import { createBar } from "../shared/bar.js";
 import { useHeadColor } from "../shared/color.js";
-import { element } from "../shared/dom.js";
+import { element, write } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
 import {
   createControls,
@@ -18,18 +20,18 @@ import {
   createLive,
   createNote,
   createSwatch,
-  createWeightsLegend,
   createWidget,
 } from "../shared/parts.js";
 import { redrawOn } from "../shared/state.js";
 import { createFold, createTable } from "../shared/tables.js";
-import { CHANCE } from "./findings.js";
-import { createPicture } from "./maps.js";
+import { CHANCE, hasLearned } from "./findings.js";
 import { answeredBy, createSlots, questionsOf } from "./sentence.js";
 import { sayVerb } from "./words.js";
 
 const NEEDS = ["verb>subject", "verb>object"];
 const TRAITS = ["num_heads", "seed", "trained", "sentence"];
+const FOUND = 0.5; // a weight: a head that looks at a word more than at all others together
+const WHY = "book/L04_Multi_Head_Attention.html#four-links"; // on the site
 
 /** The last verb of a sentence and the two words that it must find, as places. */
 export function verbOf({ partners }) {
@@ -37,75 +39,72 @@ export function verbOf({ partners }) {
   return { verb, wanted: NEEDS.map((relation) => partners[relation][verb]) };
 }
 
-/** Words in which the verb stands out, and those that it must find. */
+/** Words with the classes of nouns; the verb stands out, and the words that it must find. */
 function marked(words, { verb, wanted }) {
-  const nodes = words.map((word) => element("span", {}, word));
-  nodes[verb].className = "attn-query";
-  for (const place of wanted) nodes[place].className = "attn-key";
-  return nodes;
+  return words.map((word, place) => {
+    const text = element("span", {}, word);
+    if (place === verb) text.className = "attn-query";
+    if (wanted.includes(place)) text.className = "attn-key";
+    const tag = element("span", { class: "attn-class" }, concord.classOf(word)?.slice(1) ?? "");
+    return element("span", { class: "attn-said" }, text, tag);
+  });
 }
 
-/** A line for each head: how much it looks from one word at each word of the sentence. */
-function createLines() {
-  const picture = createPicture();
-  const words = element("div", { class: "attn-line-words", "aria-hidden": "true" });
-  const names = element("div", { class: "attn-line-names", "aria-hidden": "true" });
-  const plot = element("div", { class: "attn-line-plot", role: "img" }, picture.node);
-  const node = element("div", { class: "attn-head-lines" }, words, names, plot);
-  let heads = [];
-
-  function drawWords(texts, places) {
-    words.replaceChildren(...marked(texts, places));
-    node.style.setProperty("--tokens", texts.length);
-  }
-
-  /** `rows` has the weights of each head, [h, T]. */
-  function draw(rows, count, { texts, wanted }, spoken) {
-    if (heads.length !== count) {
-      heads = Array.from({ length: count }, (_, head) => {
-        const name = element("span", {}, createSwatch(head), `${head + 1}`);
-        useHeadColor(name, head);
-        return name;
-      });
-      names.replaceChildren(...heads);
-    }
-    const places = Array.from({ length: count }, (_, head) => head);
-    const pairs = places.flatMap((head) => wanted.map((place) => [head, place]));
-    picture.draw(rows, { rows: count, T: texts.length, asking: new Set(places), pairs });
-    plot.setAttribute("aria-label", spoken);
-  }
-  return { node, drawWords, draw };
-}
-
-/** A sentence, and below it what a model answers its verb's two questions. */
+/** What a model answers a verb's two questions, and below it what `before` did. */
 function createAsked() {
-  const spoken = element("p", { class: "attn-spoken" });
-  const asked = element("p", { class: "attn-asked" });
+  const node = element("div", { class: "attn-asked" });
   let questions = null; // as questionsOf has them
   let verb = null; // its place
   let slots = null;
+  let ghosts = [];
 
   function show(sentence) {
     const { words, partners } = sentence;
-    const places = verbOf(sentence);
-    verb = places.verb;
+    verb = verbOf(sentence).verb;
     questions = questionsOf(sentence, concord);
     for (const question of questions[verb]) {
       question.what += ` ${words[partners[question.relation][verb]]}`;
     }
     slots = createSlots(questions[verb], concord.readouts);
-    spoken.replaceChildren(...marked(words, places).flatMap((word) => [word, " "]));
-    const who = element("span", { class: "attn-query" }, words[verb]);
-    asked.replaceChildren(element("span", {}, who, " answers"), ...slots.nodes);
+    ghosts = slots.nodes.map((slot) => {
+      const ghost = element("span", { class: "attn-ghost" });
+      slot.append(ghost);
+      return ghost;
+    });
+    node.replaceChildren(...slots.nodes);
   }
 
-  function draw(logits) {
-    slots.draw(questions[verb], answeredBy(logits, questions, concord)[verb]);
+  const givenBy = ({ logits }) => answeredBy(logits, questions, concord)[verb];
+
+  /** `finders` has for each question the head that looks at its word, or null. */
+  function draw(answer, before, finders) {
+    slots.draw(questions[verb], givenBy(answer));
+    slots.nodes.forEach((slot, i) => {
+      if (finders[i] === null) slot.style.removeProperty("--attn-head");
+      else useHeadColor(slot, finders[i]);
+    });
+    for (const ghost of ghosts) write(ghost, "");
+    if (before === null) return;
+    const given = givenBy(before);
+    questions[verb].forEach(({ readout, right }, i) => {
+      const mark = given[i] === right ? "✓" : "✗";
+      const said = concord.readouts[readout][given[i]];
+      write(ghosts[i], `${headsInWords(before.numHeads)}: ${said} ${mark}`);
+    });
   }
-  return { nodes: [spoken, asked], show, draw };
+
+  /** What is right, as nodes: the answers, and the words for which they are given. */
+  function sayRight() {
+    return questions[verb].flatMap(({ readout, right, what }, i) => [
+      i === 0 ? " " : ", ",
+      element("strong", {}, concord.readouts[readout][right]),
+      ` for its ${what}`,
+    ]);
+  }
+  return { node, show, draw, sayRight };
 }
 
-/** How often the verb's two questions are answered right. */
+/** How often the verb's two questions are answered right, and how often they were before. */
 function createShares() {
   const rows = ["about its subject", "about its object"].map((name) => {
     const bar = createBar("attn-right");
@@ -113,13 +112,27 @@ function createShares() {
     return { node, draw: bar.draw };
   });
   const heading = createHeading("Right in new sentences");
-  const legend = createLegend(["attn-dumb-key", "guessing"]);
+  const ghost = element("span");
+  const legend = createLegend(["attn-dumb-key", "guessing"], ["attn-before-key", ghost]);
   const titles = element("div", { class: "attn-share-titles" }, heading, legend);
-  const node = element("div", {}, titles, ...rows.map((row) => row.node));
-  function draw(evaluation) {
-    rows.forEach((row, i) => row.draw(evaluation?.relations[NEEDS[i]], CHANCE));
+  const node = element("div", { class: "attn-shares" }, titles, ...rows.map((row) => row.node));
+
+  function draw(run, before) {
+    const shareOf = (of, i) => of?.evaluation?.relations[NEEDS[i]];
+    rows.forEach((row, i) => row.draw(shareOf(run, i), CHANCE, shareOf(before, i)));
+    const shares = before && NEEDS.map((_, i) => shortNumber(shareOf(before, i)));
+    write(ghost, before ? `${headsInWords(before.numHeads)}: ${shares.join(", ")}` : "");
+    ghost.parentNode.classList.toggle("attn-absent", !before);
   }
   return { node, draw };
+}
+
+/** Where it is said why: a link on the site, and its lesson's name in a notebook. */
+function createWhy() {
+  const words = "Why does it take two? L04 says it";
+  const root = document.documentElement.dataset.content_root;
+  if (root === undefined) return element("span", {}, words);
+  return element("a", { href: new URL(root + WHY, location) }, `${words} →`);
 }
 
 /** Draw the form into `el`; `readState` is that of widget.js. Returns how to end it. */
@@ -128,31 +141,43 @@ export function renderSmall({ model, el }, readState) {
   const runs = sharedRuns(model, { heldOut, startTraining });
   let state = null; // as readState has it
   let answer = null; // {logits, weights} of the model that is shown; weights are [h, T, T]
-  const training = createTraining(model, runs, { counts, forget: () => model.set("muted", []) });
+  const answers = new WeakMap(); // a run -> its last answer, with its sentence
+  const isLearned = (of) => NEEDS.every((name) => hasLearned(of.evaluation, name));
+  const training = createTraining(model, runs, {
+    counts,
+    few: true,
+    forget: () => model.set("muted", []),
+    next(run) {
+      const more = counts.find((count) => count > run.numHeads);
+      return more && !isLearned(run) ? [`Try ${headsInWords(more)}`, more] : null;
+    },
+  });
   const { run } = training;
   const shares = createShares();
   const asked = createAsked();
-  const lines = createLines();
-  const heading = createHeading();
+  const arcs = createArcs();
+  const about = createNote();
+  const key = element("div", {
+    class: "attn-legend",
+    role: "img",
+    "aria-label": "Colors of heads",
+  });
   const live = createLive();
-  const numbers = createFold(makeTables);
+  const why = element("p", { class: "attn-why" }, createWhy());
+  const more = createFold(makeTables);
+  more.node.classList.add("attn-more");
+  const tools = element("div", { class: "attn-row" }, ...training.others);
+  more.node.firstChild.after(tools, element("p", { class: "attn-note" }, training.text));
   const root = createWidget(
     "head-lab",
     "How many heads does a verb need?",
-    createNote(
-      "In a made-up language nouns are of class ba, ki, lu or mo. A verb answers bana if its subject " +
-        "is of class ba, -lu if its object is of class lu. Press Train: a small model learns that in " +
-        "your browser.",
-    ),
-    createControls(training.slider, training.buttons),
-    training.progress,
-    ...asked.nodes,
+    about,
+    createControls(training.heads, training.main),
+    training.bar,
+    element("div", { class: "attn-look" }, key, arcs.node, asked.node),
     shares.node,
-    heading,
-    lines.node,
-    live,
-    createWeightsLegend(["attn-frame-key", "its subject, its object"]),
-    numbers.node,
+    element("div", { class: "attn-verdict" }, live, why),
+    more.node,
   );
   root.classList.add("attn-small");
 
@@ -161,65 +186,87 @@ export function renderSmall({ model, el }, readState) {
     const untrained = new TransformerModel(specWith(spec, state.numHeads));
     untrained.draw(chanceOfWeights(state.seed));
     const { logits, weights } = untrained.answer(state.sentence);
-    return { logits, weights: weights[0] };
+    return { logits, weights: weights[0], numHeads: state.numHeads };
   }
 
-  /** The rows of the verb in all heads, [h, T]. */
-  function rowsOfVerb() {
+  /** The newest other run that is over. */
+  function runBefore() {
+    return runs.all.findLast((one) => one !== run() && runs.isOver(one) && one.evaluation);
+  }
+
+  /** The rows of the verb in an answer's heads. */
+  function rowsOf({ weights, numHeads }) {
     const T = state.sentence.words.length;
     const { verb } = verbOf(state.sentence);
-    const rows = new Float64Array(state.numHeads * T);
-    for (let head = 0; head < state.numHeads; head++) {
+    return Array.from({ length: numHeads }, (_, head) => {
       const from = (head * T + verb) * T;
-      rows.set(answer.weights.subarray(from, from + T), head * T);
-    }
-    return rows;
+      return Array.from(weights.subarray(from, from + T));
+    });
+  }
+
+  function looksOf(answer, isBefore = false) {
+    const { verb: from } = verbOf(state.sentence);
+    return rowsOf(answer).flatMap((row, head) =>
+      row.map((weight, to) => ({ from, to, head, weight, isBefore })),
+    );
   }
 
   function makeTables() {
     const { words } = state.sentence;
-    const rows = rowsOfVerb();
-    const numbersOf = (head) => rows.subarray(head * words.length, (head + 1) * words.length);
-    const cells = (head) => Array.from(numbersOf(head), (weight) => shortNumber(weight, 3));
-    const heads = Array.from({ length: state.numHeads }, (_, i) => [`head ${i + 1}`, ...cells(i)]);
+    const rows = rowsOf(answer).map((row, head) => [
+      `head ${head + 1}`,
+      ...row.map((weight) => shortNumber(weight, 3)),
+    ]);
     const caption = `What ${words[verbOf(state.sentence).verb]} looks at`;
-    return [...digestNotes(run()), createTable(caption, ["", ...words], heads)];
+    return [...digestNotes(run()), createTable(caption, ["", ...words], rows)];
   }
 
   function drawAnswer() {
-    asked.draw(answer.logits);
     const { words } = state.sentence;
-    const places = verbOf(state.sentence);
-    const rows = rowsOfVerb();
-    const weightOn = (head, place) => shortNumber(rows[head * words.length + place]);
-    const on = (head) => places.wanted.map((place) => `${words[place]} ${weightOn(head, place)}`);
-    const spoken = Array.from(
-      { length: state.numHeads },
-      (_, i) => `Head ${i + 1}: ${on(i).join(", ")}.`,
+    const { verb, wanted } = verbOf(state.sentence);
+    const told = answers.get(runBefore());
+    const before = told?.sentence === state.sentence ? told : null;
+    const rows = rowsOf(answer);
+    const finders = wanted.map((place) => {
+      const head = rows.findIndex((row) => row[place] > FOUND);
+      return head < 0 ? null : head;
+    });
+    asked.draw(answer, before, finders);
+    const spoken = rows.map((row, head) => {
+      const on = wanted.map((place) => `${words[place]} ${shortNumber(row[place])}`);
+      return `Head ${head + 1}: ${on.join(", ")}.`;
+    });
+    const looks = [...(before ? looksOf(before, true) : []), ...looksOf(answer)];
+    arcs.draw(looks, `Weights of ${words[verb]}. ${spoken.join(" ")}`);
+    more.draw(null, { summary: "More", label: "Table of the weights" });
+  }
+
+  function drawKey() {
+    if (key.childElementCount === state.numHeads) return;
+    const word = () => element("span", { class: "attn-word-head" }, "head");
+    const heads = Array.from({ length: state.numHeads }, (_, head) =>
+      element("span", { class: "attn-entry" }, createSwatch(head), word(), `${head + 1}`),
     );
-    const shown = { texts: words, wanted: places.wanted };
-    lines.draw(
-      rows,
-      state.numHeads,
-      shown,
-      `Weights of ${words[places.verb]}. ${spoken.join(" ")}`,
-    );
-    numbers.draw(null, { label: "Table of the weights" });
+    key.replaceChildren(...heads);
   }
 
   const ask = createAsker((found) => {
+    const { numHeads } = found.run;
+    answers.set(found.run, { ...found, numHeads });
     if (found.run !== run() || found.sentence !== state.sentence) return;
-    answer = found;
+    answer = { ...found, numHeads };
     drawAnswer();
   });
 
   function drawRun() {
     const shown = run();
     const begun = training.drawRun();
-    shares.draw(shown?.evaluation ?? null);
-    if (shown === null) live.textContent = `Not trained yet: random weights, seed ${state.seed}.`;
+    shares.draw(shown, runBefore());
+    if (shown === null) live.textContent = "Not trained yet: these weights are random.";
     else if (begun !== null) live.textContent = begun;
-    if (runs.isOver(shown) && shown.evaluation) live.textContent = sayVerb(shown, counts);
+    const isTold = runs.isOver(shown) && shown.evaluation;
+    if (isTold) live.textContent = sayVerb(shown);
+    why.hidden = !(isTold && shown.numHeads > 1 && isLearned(shown));
     if (shown !== null && shown.state !== "failed" && !shown.isAsleep) ask(shown, state.sentence);
   }
 
@@ -232,11 +279,18 @@ export function renderSmall({ model, el }, readState) {
     else {
       const places = verbOf(state.sentence);
       const verb = element("span", { class: "attn-query" }, words[places.verb]);
-      heading.replaceChildren("Where each head looks from ", verb);
       asked.show(state.sentence);
-      lines.drawWords(words, places);
+      arcs.show(marked(words, places));
+      about.replaceChildren(
+        "In a made-up language each noun is of a class: ba, ki, lu or mo. ",
+        verb,
+        " must name two:",
+        ...asked.sayRight(),
+        ". Arcs show where its heads look.",
+      );
     }
     training.draw(state);
+    drawKey();
     const isOther = ["numHeads", "seed", "trained", "sentence"].some(
       (name) => state[name] !== before?.[name],
     );

@@ -159,7 +159,7 @@ function renderWhole({ model, el }) {
     element("div", { class: "attn-about" }, about, choices.node),
     ...(given === null ? [] : [createNote(sayForm(spec))]),
     createControls(
-      training.slider,
+      training.heads,
       element("div", {}, training.buttons, training.seed, training.beginning),
     ),
     training.progress,

@@ -21,15 +21,17 @@ export function sayLearned(run) {
   return `${begin} it hasn't learned ${which}.`;
 }
 
-/** What the smallest form says of a model that has been trained; `counts` may be chosen. */
-export function sayVerb(run, counts) {
-  const needs = ["verb>subject", "verb>object"].map((name) => run.evaluation.relations[name]);
-  const [subject, object] = needs.map((share) => shortNumber(share));
-  const who = nameOfRun(run);
-  const more = counts.find((count) => count > run.numHeads);
-  const isLearned = needs.every((share) => share >= LEARNED);
-  const next = isLearned || !more ? "" : ` Now give it ${headsInWords(more)}.`;
-  return `${who}: right about the subject in ${subject}, about the object in ${object}.${next}`;
+/** What the smallest form says of a model that has been trained: which of its two answers it knows. */
+export function sayVerb({ numHeads, evaluation }) {
+  const [subject, object] = ["verb>subject", "verb>object"].map((name) =>
+    hasLearned(evaluation, name),
+  );
+  const who = headsInWords(numHeads);
+  const verb = numHeads === 1 ? "has" : "have";
+  if (!subject && !object) return `${who} ${verb} learned neither answer.`;
+  if (subject && object) return `${who} ${verb} learned both answers.`;
+  const [one, other] = subject ? ["subject", "object"] : ["object", "subject"];
+  return `${who} ${verb} learned the ${one}, not the ${other}.`;
 }
 
 /** Whether two things that one word needs are found by one head or by two, or not learned. */

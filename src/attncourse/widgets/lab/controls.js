@@ -1,10 +1,10 @@
 // A training in a reader's hand: the slider, the buttons, and how far a model has come.
 
 import { element } from "../shared/dom.js";
-import { createButton, createCheckbox, createSlider } from "../shared/parts.js";
+import { createButton, createButtonGroup, createCheckbox, createSlider } from "../shared/parts.js";
 import { setterOf } from "../shared/state.js";
 import { digitsOf, sayNamed } from "./digest.js";
-import { headsInWords, sayBegin, sayProgress } from "./words.js";
+import { headsInWords, nameOfRun, sayBegin, sayProgress } from "./words.js";
 
 const SETTLED = 300; // milliseconds; a slider that moves on within them trains nothing
 
@@ -15,26 +15,35 @@ function createButtons({ train, pause, resume, stop, reseed }) {
   main.classList.add("attn-main");
   const end = createButton("Stop", stop);
   const seed = createButton("Another seed", reseed);
-  const node = element("div", { class: "attn-row attn-buttons" }, main, end, seed);
-  function draw(run) {
+  function draw(run, next) {
     const [text, action] = {
       training: ["Pause", pause],
       paused: ["Go on", resume],
       given: ["Train", train],
-    }[run?.state] ?? [run === null ? "Train" : "Train again", train];
+    }[run?.state] ??
+      next ?? [run === null ? "Train" : "Train again", train];
     main.textContent = text;
     press = action;
     const canStop = ["training", "paused"].includes(run?.state);
     end.setAttribute("aria-disabled", String(!canStop));
   }
-  return { node, draw };
+  return { main, others: [end, seed], draw };
+}
+
+/** A button for each number of heads, where there are few. */
+function createChoice(name, { ticks, choose }) {
+  const { node: buttons, draw } = createButtonGroup(name, ticks, choose);
+  const title = element("span", { "aria-hidden": "true" }, name);
+  return { node: element("div", { class: "attn-row attn-choice" }, title, buttons), draw };
 }
 
 /**
  * The controls of a training, for the widget's `model` and its `runs`, with these numbers of heads.
- * `sayHeads` says what stands beside the slider; `forget` is called before another one is chosen. It
- * returns nodes, and
+ * `sayHeads` says what stands beside the slider; `forget` is called before another one is chosen. Where
+ * the numbers are `few`, each has its button. Once a run is done, the main button may do what `next`
+ * says of it: [text, number of heads], or null for training again. It returns nodes, and
  *
+ *   buttons, progress    rows of the parts main, others and bar, text, which may stand elsewhere
  *   run()           the run of what is chosen, or null
  *   draw(state)     show what is chosen, and train it once a reader has asked for models
  *   drawRun()       show how far its training is; returns what is to be said of that, or null
@@ -43,7 +52,7 @@ function createButtons({ train, pause, resume, stop, reseed }) {
 export function createTraining(
   model,
   runs,
-  { counts, sayHeads = headsInWords, forget = () => {} },
+  { counts, sayHeads = headsInWords, forget = () => {}, few = false, next = () => null },
 ) {
   const set = setterOf(model);
   let state = null; // {setting, numHeads, seed, trained, digest}, and of HeadLab {isGiven, canBeGiven}
@@ -54,13 +63,14 @@ export function createTraining(
   const run = () => runs.find(...chosen()) ?? null;
   const which = () => [state.setting.key, ...chosen().slice(1)].join();
 
-  const slider = createSlider("Heads", {
+  function choose(numHeads) {
+    forget();
+    set("num_heads", numHeads);
+  }
+  const heads = (few ? createChoice : createSlider)("Heads", {
     max: counts.length - 1,
     ticks: counts.map(String),
-    choose(position) {
-      forget();
-      set("num_heads", counts[position]);
-    },
+    choose: (position) => choose(counts[position]),
   });
   const buttons = createButtons({
     train() {
@@ -88,7 +98,7 @@ export function createTraining(
     eye.disconnect();
     trainChosen();
   });
-  eye.observe(slider.node);
+  eye.observe(heads.node);
 
   /** Train what is chosen, if a reader wants that. Given weights are asked as they came. */
   function trainChosen() {
@@ -103,7 +113,7 @@ export function createTraining(
   function draw(next) {
     const before = state;
     state = next;
-    slider.draw(counts.indexOf(state.numHeads), sayHeads(state.numHeads));
+    heads.draw(counts.indexOf(state.numHeads), sayHeads(state.numHeads));
     seed.textContent = `seed ${state.seed}`;
     beginning.node.hidden = !state.canBeGiven;
     beginning.draw(state.isGiven);
@@ -118,7 +128,8 @@ export function createTraining(
 
   function drawRun() {
     const shown = run();
-    buttons.draw(shown);
+    const [onward, more] = (shown?.state === "done" && next(shown)) || [];
+    buttons.draw(shown, onward && [onward, () => choose(more)]);
     const { steps } = state.setting.recipe;
     bar.max = steps;
     bar.value = shown?.steps ?? 0;
@@ -126,14 +137,18 @@ export function createTraining(
     text.textContent = sayProgress(shown, steps) + sayNamed(shown, wanted);
     const digits = runs.isOver(shown) ? digitsOf(shown) : wanted;
     if (model.get("digest") !== digits) set("digest", digits);
-    return sayBegin(shown, isAgain);
+    return sayBegin(shown, isAgain, few ? ({ numHeads }) => headsInWords(numHeads) : nameOfRun);
   }
   return {
-    slider: slider.node,
-    buttons: buttons.node,
+    heads: heads.node,
+    buttons: element("div", { class: "attn-row attn-buttons" }, buttons.main, ...buttons.others),
+    main: buttons.main,
+    others: buttons.others,
     seed,
     beginning: beginning.node,
     progress: element("div", { class: "attn-progress" }, bar, text),
+    bar,
+    text,
     run,
     draw,
     drawRun,

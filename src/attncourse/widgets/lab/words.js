@@ -22,11 +22,14 @@ export function sayProgress(run, steps) {
   return `Trained: ${steps} steps in ${run.seconds.toFixed(1)} s${loss}.`;
 }
 
-/** What is said when a training begins, fails or is gone; null where that is said already. */
-export function sayBegin(run, isAgain) {
+/**
+ * What is said when a training begins, fails or is gone; null where that is said already. `name` says
+ * what a run is called.
+ */
+export function sayBegin(run, isAgain, name) {
   if (run === null) return "";
   if (run.state === "failed") return run.problem.replace(/\.?$/, ".");
   if (run.state !== "training" || run.steps > 0) return null;
   const again = "The link or saved state asks for this model, trained again here";
-  return `${isAgain ? again : "Training"}: ${nameOfRun(run)}.`;
+  return `${isAgain ? again : "Training"}: ${name(run)}.`;
 }

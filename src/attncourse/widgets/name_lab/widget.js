@@ -101,7 +101,7 @@ function render({ model, el }) {
         "it learns to make up new ones, letter by letter, here in your browser.",
     ),
     createRules(),
-    createControls(training.slider, element("div", {}, training.buttons, training.seed)),
+    createControls(training.heads, element("div", {}, training.buttons, training.seed)),
     training.progress,
     live,
     element("div", { class: "attn-panels attn-half" }, curves.node, samples.node),

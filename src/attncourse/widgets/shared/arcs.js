@@ -1,0 +1,83 @@
+// A sentence with arcs between its words: from one that looks to those that it looks at.
+
+import { useHeadColor } from "./color.js";
+import { element, showChildren, svgElement, writeAttribute } from "./dom.js";
+
+const THICKEST = 9; // pixels, of a weight of 1
+const LONGEST = 46; // letters that fit in a line; more run downward
+const LOOP = { width: 26, height: 44 }; // of a word's look at itself
+
+/**
+ * Words with arcs above them. On a phone, and where there are too many, they run downward, with arcs
+ * at their left. A thicker arc is a larger weight, in the color of its head.
+ */
+export function createArcs() {
+  const drawing = svgElement("svg", { class: "attn-arcs-drawing", role: "img" });
+  const line = element("div", { class: "attn-arcs-words" });
+  const node = element("div", { class: "attn-arcs" }, drawing, line);
+  let looks = [];
+  let layout = null; // where the words stand along the line, and the room for arcs
+
+  function measure() {
+    const isDown = getComputedStyle(line).flexDirection === "column";
+    const { left, top, width, height } = drawing.getBoundingClientRect();
+    const middles = Array.from(line.children, (word) => {
+      const box = word.getBoundingClientRect();
+      return isDown ? box.top + box.height / 2 - top : box.left + box.width / 2 - left;
+    });
+    layout = { isDown, middles, room: isDown ? width : height };
+    drawAll();
+  }
+
+  function pathOf({ from, to, head }, heads, furthest) {
+    const { isDown, middles, room } = layout;
+    const aside = (head - (heads - 1) / 2) * (isDown ? 3 : THICKEST);
+    const isLoop = from === to;
+    const [start, end] = [middles[from] + aside, middles[to] + aside];
+    const far = Math.sqrt(Math.abs(end - start) / furthest);
+    const out = isLoop ? LOOP.height : ((room - THICKEST) * far * 4) / 3; // of a curve's two handles
+    const wide = isLoop ? LOOP.width : 0;
+    const at = (along, away) => (isDown ? `${room - away} ${along}` : `${along} ${room - away}`);
+    const handles = `${at(start - wide, out)} ${at(end + wide, out)}`;
+    return `M${at(start, 0)}C${handles} ${at(end, 0)}`;
+  }
+
+  function drawAll() {
+    if (layout === null) return;
+    const { middles } = layout;
+    const distances = looks.map(({ from, to }) => Math.abs(middles[from] - middles[to]));
+    const furthest = Math.max(1, ...distances);
+    const heads = 1 + Math.max(...looks.map(({ head }) => head));
+    const paths = [...drawing.children];
+    while (paths.length < looks.length) paths.push(svgElement("path"));
+    showChildren(drawing, paths.slice(0, looks.length));
+    looks.forEach((look, i) => {
+      useHeadColor(paths[i], look.head);
+      paths[i].style.setProperty("--weight", look.weight);
+      writeAttribute(paths[i], "class", look.isBefore ? "attn-arc attn-arc-before" : "attn-arc");
+      writeAttribute(paths[i], "d", pathOf(look, heads, furthest));
+    });
+  }
+
+  /** Show a sentence: a node for each of its words. */
+  function show(words) {
+    const letters = words.reduce((sum, word) => sum + word.textContent.length, 0);
+    node.classList.toggle("attn-long", letters > LONGEST);
+    line.replaceChildren(...words);
+    layout = null; // measured as soon as they stand there
+    observer.disconnect();
+    for (const box of [node, ...words]) observer.observe(box);
+  }
+
+  /**
+   * Draw looks: {from, to, head, weight}, words and heads by their places, in a fixed order. Those of
+   * a model that came before, `isBefore`, are pale. `spoken` says what is to be seen.
+   */
+  function draw(drawn, spoken) {
+    looks = drawn;
+    writeAttribute(drawing, "aria-label", spoken);
+    drawAll();
+  }
+  const observer = new ResizeObserver(measure);
+  return { node, show, draw };
+}
