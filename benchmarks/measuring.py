@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
-WIDTH = 100  # of lines in them
+WIDTH = 120  # of lines in them
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Interventions: what a trained model still gets right when something in it is changed.
 
-A map shows where a head looks. These show whether anything hangs on it: forbid a look, or put a
+A map shows where a head looks. These show whether anything depends on it: forbid a look, or put a
 head's mean in the place of what it says. Both change a layer's attention within a `with`, and leave
 the model as it was.
 
@@ -96,11 +96,8 @@ def forbidden_looks(
         before = options.get("mask")  # of another intervention
         return args, options | {"mask": mask if before is None else mask & before}
 
-    hook = attention.register_forward_pre_hook(forbid, with_kwargs=True)
-    try:
+    with attention.register_forward_pre_hook(forbid, with_kwargs=True):
         yield
-    finally:
-        hook.remove()
 
 
 @contextmanager
@@ -119,11 +116,8 @@ def muted_heads(
         before = options.get("head_mask")
         return args, options | {"head_mask": head_mask if before is None else head_mask * before}
 
-    hook = attention.register_forward_pre_hook(mute, with_kwargs=True)
-    try:
+    with attention.register_forward_pre_hook(mute, with_kwargs=True):
         yield
-    finally:
-        hook.remove()
 
 
 @contextmanager
@@ -153,11 +147,8 @@ def averaged_heads(
         words = added.flatten(0, 1) if real is None else added[real]
         return output - added + words.mean(0), weights
 
-    hook = attention.register_forward_hook(average, with_kwargs=True)
-    try:
+    with attention.register_forward_hook(average, with_kwargs=True):
         yield
-    finally:
-        hook.remove()
 
 
 @torch.no_grad()

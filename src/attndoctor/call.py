@@ -418,7 +418,7 @@ class NoGradientError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Path:
+class CallMode:
     """One of the ways through a module, which must all give the same."""
 
     training: bool
@@ -443,9 +443,9 @@ class Path:
 
 _BOTH = (True, False)
 # A probe that chooses its mode runs training without gradients, where there is dropout.
-PATHS = (
-    *(Path(False, weights, gradients) for weights, gradients in product(_BOTH, _BOTH)),
-    *(Path(True, weights, True) for weights in _BOTH),
+CALL_MODES = (
+    *(CallMode(False, weights, gradients) for weights, gradients in product(_BOTH, _BOTH)),
+    *(CallMode(True, weights, True) for weights in _BOTH),
 )
 
 
@@ -466,7 +466,7 @@ class Adapter:
     takes: frozenset[str]
     weight_map: WeightMap | None = None
     untouched: tuple[str, ...] = ()
-    path: Path = PATHS[0]
+    path: CallMode = CALL_MODES[0]
     residual: bool = False
     of_attnlib: bool = False
     scale_ratio: float = 1.0
@@ -507,7 +507,7 @@ class Adapter:
         return any(not torch.equal(before, after) for before, after in handed)
 
     @contextmanager
-    def on(self, path: Path = PATHS[0]) -> Iterator["Adapter"]:
+    def on(self, path: CallMode = CALL_MODES[0]) -> Iterator["Adapter"]:
         """Call the module on another path."""
         self.module.train(path.training)
         try:

@@ -58,7 +58,7 @@ def examine(candidate: Candidate, options: DiagnoseOptions) -> ModuleUnderTest:
     if "key_mask" in signature.roles:
         tested = _with_key_mask_style(tested)
     tested = _with_what_it_also_takes(_without_refused_keys(_without_foreign_cache(tested)))
-    in_training = next(path for path in call.PATHS if path.training)
+    in_training = next(path for path in call.CALL_MODES if path.training)
     by_chance = tested.varies(in_training) and not tested.counts_calls(in_training)
     tested = replace(tested, random_in_training=by_chance)
     refusal = refused_default(candidate)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attndoctor.call import ATTNLIB_STYLE, PATHS, Path
+from attndoctor.call import ATTNLIB_STYLE, CALL_MODES, CallMode
 from attndoctor.examine import EQUAL, examine
 from attndoctor.module_under_test import ModuleUnderTest
 from attndoctor.museum import EXHIBITS, Exhibit, scale
@@ -37,8 +37,8 @@ NARROW = 256  # d_model up to which two bugs at once are looked for
 ABOUT_SHAPES = (RuntimeError, IndexError, ValueError, AssertionError)
 AMBIGUOUS = "Boolean value of Tensor"  # what torch says of `if mask`
 Guess = tuple[Exhibit, ...]
-Question = tuple[Probe, Path]
-FIRST_QUESTION = (SELF_ATTENTION, PATHS[0])
+Question = tuple[Probe, CallMode]
+FIRST_QUESTION = (SELF_ATTENTION, CALL_MODES[0])
 
 
 @dataclass
@@ -128,7 +128,7 @@ class Answers:
         """Return the names of the probes, each once."""
         return tuple(dict.fromkeys(probe.name for probe, _ in questions))
 
-    def right_on(self, probe: Probe, path: Path) -> bool:
+    def right_on(self, probe: Probe, path: CallMode) -> bool:
         """Return whether a probe ran on a path, and its answer is right."""
         return (probe, path) in self.given and (probe, path) not in self.failed
 
@@ -161,7 +161,7 @@ class Answers:
     @cached_property
     def keeps_something(self) -> bool:
         """Whether the first wrong answer depends on earlier calls."""
-        again = (ASKED_AGAIN, PATHS[0])
+        again = (ASKED_AGAIN, CALL_MODES[0])
         if again in self.failed and not self.wrong_at_once:
             return not isinstance(self.given[again], Exception)
         return self.tested.right_when_fresh(*self.wrong[0])
@@ -169,7 +169,7 @@ class Answers:
     @cached_property
     def varies(self) -> bool:
         """Whether two equal calls give two outputs."""
-        return self.tested.varies(PATHS[0])
+        return self.tested.varies(CALL_MODES[0])
 
     @cached_property
     def right_on_equal_tokens(self) -> bool:
@@ -313,7 +313,7 @@ class Answers:
             return []
         return [question for question in self.failed if question == (OF_PADDING, path)]
 
-    def _possible(self, path: Path) -> list[Exhibit]:
+    def _possible(self, path: CallMode) -> list[Exhibit]:
         """Return the exhibits that are right on one sequence, if the module is right there."""
         wrong_there = (SELF_ATTENTION, path) in self.failed
         adapter = self.tested.first
@@ -343,7 +343,7 @@ class Answers:
 def _questions(tested: ModuleUnderTest) -> Iterator[Question]:
     """Yield the probes that a module can run, on each path that it has."""
     takes = tested.first.takes
-    for path in PATHS:
+    for path in CALL_MODES:
         if not path.weights and "need_weights" not in takes:
             continue
         if path.training and tested.random_in_training:

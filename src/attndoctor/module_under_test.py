@@ -13,7 +13,14 @@ from torch.overrides import TorchFunctionMode
 
 from attndoctor import build, weights
 from attndoctor.build import Candidate, copy_of
-from attndoctor.call import PATHS, Adapter, Path, RandomInputs, attnlib_adapter, read_signature
+from attndoctor.call import (
+    CALL_MODES,
+    Adapter,
+    CallMode,
+    RandomInputs,
+    attnlib_adapter,
+    read_signature,
+)
 from attndoctor.labels import Texts
 from attndoctor.options import CallError, DiagnoseOptions, Load, Steps, error_text, name_list
 from attndoctor.probes import Probe, run_probe
@@ -66,7 +73,7 @@ class ModuleUnderTest:
         """The module that is examined."""
         return self.adapters["first"]
 
-    def answer(self, probe: Probe, path: Path = PATHS[0]) -> Answer:
+    def answer(self, probe: Probe, path: CallMode = CALL_MODES[0]) -> Answer:
         """Run a probe on all modules that it is for."""
         return _joined(self._answer(probe, adapter, path) for adapter in self._for(probe))
 
@@ -89,7 +96,7 @@ class ModuleUnderTest:
             start += len(answer)
         return not isinstance(given, Exception)
 
-    def right(self, probe: Probe, path: Path = PATHS[0]) -> bool:
+    def right(self, probe: Probe, path: CallMode = CALL_MODES[0]) -> bool:
         """Return whether its answers to a probe are right, one size after the other."""
         return all(
             agree(
@@ -99,7 +106,7 @@ class ModuleUnderTest:
             for adapter in self._for(probe)
         )  # fmt: skip
 
-    def right_when_fresh(self, probe: Probe, path: Path) -> bool:
+    def right_when_fresh(self, probe: Probe, path: CallMode) -> bool:
         """Return whether copies that were never called are right."""
         adapters = {size: one.fresh_copy() for size, one in self.adapters.items()}
         return replace(self, adapters=adapters).right(probe, path)
@@ -124,7 +131,7 @@ class ModuleUnderTest:
     def _for(self, probe: Probe) -> list[Adapter]:
         return [self.adapters[size] for size in probe.sizes if size in self.adapters]
 
-    def _answer(self, probe: Probe, adapter: Adapter, path: Path) -> Answer:
+    def _answer(self, probe: Probe, adapter: Adapter, path: CallMode) -> Answer:
         with adapter.on(path) as on_path:
             return run_probe(probe, on_path)
 
@@ -154,7 +161,7 @@ class ModuleUnderTest:
         """Return the same modules, with some of their signature changed."""
         return self.changed(signature=replace(self.first.signature, **changes))
 
-    def varies(self, path: Path) -> bool:
+    def varies(self, path: CallMode) -> bool:
         """Return whether two equal calls give two outputs."""
         x = RandomInputs(self.first).tokens(2, 7)
         with suppress(Exception), self.first.on(path) as adapter:
@@ -162,7 +169,7 @@ class ModuleUnderTest:
             return not torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
         return False
 
-    def counts_calls(self, path: Path) -> bool:
+    def counts_calls(self, path: CallMode) -> bool:
         """Return whether fresh copies agree, and two calls of one with the same seed don't."""
         x = RandomInputs(self.first).tokens(2, 7)
 

@@ -6,7 +6,7 @@ from html import escape
 from itertools import cycle
 
 from attndoctor import reference
-from attndoctor.call import PASTS, PATHS
+from attndoctor.call import CALL_MODES, PASTS
 from attndoctor.conventions import Convention, convention_hints, other_scale
 from attndoctor.labels import Texts
 from attndoctor.match import (
@@ -63,7 +63,7 @@ def behaves_like(exhibits: Guess, answers: Answers) -> str:
 
 def _right_elsewhere(question: Question, answers: Answers) -> Iterator[str]:
     """Say on which other path an answer is right, if there is one."""
-    for path in PATHS:
+    for path in CALL_MODES:
         if answers.right_on(question[0], path):
             yield TEXT("other path", path=path.says or "in eval(), with weights and gradients")
             return
@@ -250,7 +250,7 @@ def at_the_edges(answers: Answers, *, in_full: bool) -> tuple[Guess, str]:
             sentences += [
                 f"It differs {_says(q)}: {_difference(q, answers)} {answers.edge(q)}"
                 for q in questions
-                if q[1] is PATHS[0] or answers.right((q[0], PATHS[0]))
+                if q[1] is CALL_MODES[0] or answers.right((q[0], CALL_MODES[0]))
             ]
     lines = [sentence.strip() for sentence in sentences]
     if len(lines) > 1:
@@ -325,8 +325,8 @@ def _names(questions: list[Question], answers: Answers) -> str:
     """Name each probe once; and the path, where another path is right."""
     names: dict[Probe, str] = {}
     for probe, path in questions:
-        first = answers.given.keys() & {(probe, PATHS[0])}
-        elsewhere = path is not PATHS[0] and first and answers.right((probe, PATHS[0]))
+        first = answers.given.keys() & {(probe, CALL_MODES[0])}
+        elsewhere = path is not CALL_MODES[0] and first and answers.right((probe, CALL_MODES[0]))
         names.setdefault(probe, f"{probe.name} {path.says}" if elsewhere else probe.name)
     return ", ".join(names.values())
 

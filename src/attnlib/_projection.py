@@ -59,6 +59,6 @@ def _require_sum(each: Tensor, together: Tensor, projection: nn.Module) -> None:
         gap = (each.sum(1) - together).abs().max().item()
         raise ValueError(
             f"W_o must be a layer whose result is a sum over heads, got {type(projection).__name__}"
-            f", of which the parts differ from the whole by up to {gap:.2g}: it rounds "
+            f", whose parts differ from the whole by up to {gap:.2g}: it rounds "
             "(quantized), draws at random (dropout in training) or has a hook that isn't linear"
         )

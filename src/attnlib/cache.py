@@ -13,7 +13,7 @@ from attnlib.functional import has_tangent
 
 
 @dataclass
-class Room:
+class SpareMemory:
     """Memory for more tokens than there are: [B, h_kv, capacity, d_k] of keys and of values.
 
     Each row is written once, after the keys returned last, `latest`. So keys that a caller holds
@@ -25,21 +25,21 @@ class Room:
     latest: Tensor
 
     @classmethod
-    def holding(cls, keys: Tensor, values: Tensor, capacity: int) -> "Room":
+    def holding(cls, keys: Tensor, values: Tensor, capacity: int) -> "SpareMemory":
         """Return new memory that begins with a copy of these keys and values."""
 
         def empty(x: Tensor) -> Tensor:
             return x.new_empty(*x.shape[:-2], capacity, x.shape[-1])
 
         with torch.inference_mode(False):  # else it can't be written to after inference mode
-            room = cls(empty(keys), empty(values), latest=keys[..., :0, :])
-        room.append(keys, values)
-        return room
+            memory = cls(empty(keys), empty(values), latest=keys[..., :0, :])
+        memory.append(keys, values)
+        return memory
 
-    def takes(self, keys: Tensor, behind: Tensor) -> bool:
+    def has_space_for(self, keys: Tensor, after: Tensor) -> bool:
         """Return whether there is room for new keys after those."""
         capacity = self.keys.shape[-2]
-        return self.latest is behind and behind.shape[-2] + keys.shape[-2] <= capacity
+        return self.latest is after and after.shape[-2] + keys.shape[-2] <= capacity
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write keys and values after the latest; return all so far."""
@@ -88,8 +88,8 @@ class KVCache:
     """
 
     def __init__(self) -> None:
-        self._remembered: tuple[Tensor, Tensor] | None = None  # keys, values
-        self._room: Room | None = None  # the memory they are in, if new ones may follow there
+        self._keys_values: tuple[Tensor, Tensor] | None = None  # keys, values
+        self._spare: SpareMemory | None = None  # they are in it, if new ones may follow
         self._owner: nn.Module | None = None
 
     def __len__(self) -> int:
@@ -103,16 +103,16 @@ class KVCache:
     def __copy__(self) -> "KVCache":
         """Return a branch: it holds the same tokens, and adds its own from here on."""
         other = KVCache()
-        other._remembered, other._owner = self._remembered, self._owner
+        other._keys_values, other._owner = self._keys_values, self._owner
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "KVCache":
         """Copy keys and values; the copy serves the same module, or the module's copy in `memo`."""
         other = KVCache()
         other._owner = memo.get(id(self._owner), self._owner)
-        if self._remembered is not None:
-            keys, values = self._remembered
-            other._remembered = keys.clone(), values.clone()
+        if self._keys_values is not None:
+            keys, values = self._keys_values
+            other._keys_values = keys.clone(), values.clone()
         return other
 
     def __getstate__(self) -> dict[str, Any]:
@@ -122,16 +122,16 @@ class KVCache:
     @property
     def keys(self) -> Tensor | None:
         """The keys [B, h_kv, T, d_k] so far, or None."""
-        return None if self._remembered is None else self._remembered[0]
+        return None if self._keys_values is None else self._keys_values[0]
 
     @property
     def values(self) -> Tensor | None:
         """The values [B, h_kv, T, d_k] so far, or None."""
-        return None if self._remembered is None else self._remembered[1]
+        return None if self._keys_values is None else self._keys_values[1]
 
     def clear(self) -> None:
         """Forget everything; the cache may then serve any module."""
-        self._remembered = self._room = self._owner = None
+        self._keys_values = self._spare = self._owner = None
 
     def select(self, samples: Tensor) -> None:
         """Keep these samples of the batch, in this order and as often as named (for beam search).
@@ -146,9 +146,9 @@ class KVCache:
         require_whole_numbers("samples", samples)
         if samples.dim() != 1:
             raise ValueError(f"samples must have shape [B'], got {shape_of(samples)}")
-        if self._remembered is not None:
-            keys, values = self._remembered
-            self._remembered, self._room = (keys[samples], values[samples]), None
+        if self._keys_values is not None:
+            keys, values = self._keys_values
+            self._keys_values, self._spare = (keys[samples], values[samples]), None
 
     def joined(self, owner: nn.Module, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return the remembered keys and values followed by new ones, for `keep` to remember.
@@ -158,9 +158,9 @@ class KVCache:
                 other heads then.
             TypeError: the module has computed in another dtype since.
         """
-        if self._remembered is None:  # they may be the caller's tokens, if nothing projects them
+        if self._keys_values is None:  # they may be the caller's tokens, if nothing projects them
             return keys.clone(), values.clone()
-        past_keys, past_values = self._remembered
+        past_keys, past_values = self._keys_values
         if owner is not self._owner:
             raise ValueError(
                 "cache must be one that this module filled, got one of another module: "
@@ -186,23 +186,23 @@ class KVCache:
         derived = torch.is_grad_enabled() or has_tangent(past_keys, past_values, keys, values)
         if not derived and not torch.compiler.is_compiling():
             with suppress(RuntimeError):  # vmap can't write into memory from outside
-                return self._joined_in_room(past_keys, past_values, keys, values)
+                return self._joined_in_spare(past_keys, past_values, keys, values)
         return torch.cat([past_keys, keys], -2), torch.cat([past_values, values], -2)
 
     def keep(self, owner: nn.Module, keys: Tensor, values: Tensor) -> None:
         """Remember all of these keys and values, which `joined` returned."""
-        self._owner, self._remembered = owner, (keys, values)
-        if self._room is not None and self._room.latest is not keys:
-            self._room = None
+        self._owner, self._keys_values = owner, (keys, values)
+        if self._spare is not None and self._spare.latest is not keys:
+            self._spare = None
 
-    def _joined_in_room(
+    def _joined_in_spare(
         self, past_keys: Tensor, past_values: Tensor, keys: Tensor, values: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Write new keys and values after the past ones, in new memory if there is no room."""
-        if self._room is None or not self._room.takes(keys, behind=past_keys):
+        if self._spare is None or not self._spare.has_space_for(keys, after=past_keys):
             T = past_keys.shape[-2] + keys.shape[-2]
-            self._room = Room.holding(past_keys, past_values, capacity=T + T // 2)
-        return self._room.append(keys, values)
+            self._spare = SpareMemory.holding(past_keys, past_values, capacity=T + T // 2)
+        return self._spare.append(keys, values)
 
 
 def require_cache(cache: object) -> None:

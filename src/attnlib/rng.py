@@ -34,26 +34,6 @@ class Sfc32:
         for _ in range(12):  # until each bit of the seed has reached all others
             self.word()
 
-    @classmethod
-    def of_state(cls, state: Sequence[int]) -> "Sfc32":
-        """Return a generator that continues from the `state` of another.
-
-        Raises:
-            TypeError, ValueError: not four whole numbers from 0 to 2^32 - 1.
-        """
-        if len(state) != 4:
-            raise ValueError(f"state must hold 4 numbers, got {len(state)}")
-        for value in state:
-            _require_word("state", value)
-        made = cls(0)
-        made._a, made._b, made._c, made._counter = map(int, state)
-        return made
-
-    @property
-    def state(self) -> tuple[int, int, int, int]:
-        """The four numbers that decide all later draws."""
-        return self._a, self._b, self._c, self._counter
-
     def word(self) -> int:
         """Draw a whole number from 0 to 2^32 - 1."""
         a, b, c = self._a, self._b, self._c

@@ -6,7 +6,7 @@ from torch import nn
 
 from attncourse.tasks import concord
 from attncourse.training import RECIPES, train
-from attncourse.training.changed_world import VARIABLE, changed
+from attncourse.training.changed_world import VARIABLE, perturb_if_asked
 from attnlib.model import TransformerModel
 
 
@@ -19,7 +19,7 @@ def weights():
     """Return the weights of a model in this world, in one tensor."""
     torch.manual_seed(0)
     model = TransformerModel.of_sizes(concord, d_model=16, num_heads=2)
-    changed(model.parameters())
+    perturb_if_asked(model.parameters())
     return nn.utils.parameters_to_vector(model.parameters()).detach()
 
 
@@ -55,7 +55,7 @@ def test_equal_weights_stay_equal(monkeypatch):
     with torch.no_grad():
         layer.weight[3:] = layer.weight[:3]
     before = layer.weight.detach().clone()
-    changed(layer.parameters())
+    perturb_if_asked(layer.parameters())
     assert torch.equal(layer.weight[3:], layer.weight[:3])
     assert not torch.equal(layer.weight, before)
 
@@ -64,7 +64,7 @@ def test_equal_weights_stay_equal(monkeypatch):
 def test_no_seed_is_refused(monkeypatch, seed):
     monkeypatch.setenv(VARIABLE, seed)
     with pytest.raises(ValueError, match=VARIABLE):
-        changed(nn.Linear(2, 2).parameters())
+        perturb_if_asked(nn.Linear(2, 2).parameters())
 
 
 def test_a_training_begins_in_it(monkeypatch):

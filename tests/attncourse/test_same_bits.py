@@ -16,7 +16,7 @@ from torch import nn
 
 from attncourse.tasks import concord, names
 from attncourse.training import GRID, RECIPES, FixedWeights, digest, train
-from attncourse.training.first_weights import made
+from attncourse.training.first_weights import initial_model
 from attncourse.training.grid import round_to_grid
 from attnlib.model import TransformerModel
 from attnlib.rng import Sfc32
@@ -92,7 +92,7 @@ def test_first_weights_are_those_that_the_generator_draws(repeatable):
         model={"readout_std": None, "embedding_std": 0.3, "bias": True}, repeatable=repeatable
     )
     torch.manual_seed(8)  # of torch's own numbers they don't depend
-    state = made(recipe, 5, TransformerModel.of_sizes).state_dict()
+    state = initial_model(recipe, 5, TransformerModel.of_sizes).state_dict()
     rng = Sfc32(5, stream=1)
     embedding = state["token_embedding.weight"]
     wanted = torch.tensor([0.3 * rng.normal() for _ in range(embedding.numel())])
@@ -108,7 +108,7 @@ def test_first_weights_are_those_that_the_generator_draws(repeatable):
 
 
 def test_a_module_of_ones_own_keeps_its_own_first_weights_on_the_grid():
-    made_one = made(RECIPES["lookup"], 2, FixedWeights)
+    made_one = initial_model(RECIPES["lookup"], 2, FixedWeights)
     torch.manual_seed(2)
     own = FixedWeights(RECIPES["lookup"].task, **RECIPES["lookup"].model)
     assert made_one.keys.weight.dtype == torch.float64
@@ -122,5 +122,5 @@ def test_a_quick_training_is_in_float32():
     seen = []
     train(quick, progress=False, watch=lambda model: seen.append(model.final_norm.gain.dtype))
     assert seen == [torch.float32] and concord is quick.task
-    state = made(quick, 0, TransformerModel.of_sizes).state_dict()
+    state = initial_model(quick, 0, TransformerModel.of_sizes).state_dict()
     assert all(weight.dtype == torch.float32 for weight in state.values())

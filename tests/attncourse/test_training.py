@@ -31,7 +31,7 @@ from attncourse.training import (
     train,
 )
 from attncourse.training.__main__ import main
-from attncourse.training.first_weights import made
+from attncourse.training.first_weights import initial_model
 from attnlib import RMSNorm
 from attnlib.model import TransformerModel
 
@@ -212,7 +212,7 @@ def test_two_steps_are_those_of_adamw(batches):
     changes = {"steps": 2, "warmup": 2, "betas": (0.7, 0.9), "weight_decay": 0.1, "falls_at": 1.0}
     recipe = TINY.changed(task=concord, **changes)  # padding would be looked at
     result = trained(recipe, seed=4)
-    model = made(recipe, 4, TransformerModel.of_sizes)
+    model = initial_model(recipe, 4, TransformerModel.of_sizes)
     sizes = [(torch.zeros_like(p), torch.zeros_like(p)) for p in model.parameters()]
     for step, ids in enumerate(batches):
         drawn = concord.sentences(32, seed=4, without=held_out_sentences(recipe))

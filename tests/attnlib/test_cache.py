@@ -108,8 +108,8 @@ def test_the_past_is_copied_a_few_times_however_long_it_is():
 
 def held_by(cache):
     """Return how many numbers a cache keeps memory for, as multiples of its keys and values."""
-    rooms = [] if cache._room is None else [cache._room.keys, cache._room.values]
-    storages = {x.untyped_storage().data_ptr(): x for x in (cache.keys, cache.values, *rooms)}
+    spare = [] if cache._spare is None else [cache._spare.keys, cache._spare.values]
+    storages = {x.untyped_storage().data_ptr(): x for x in (cache.keys, cache.values, *spare)}
     held = sum(x.untyped_storage().nbytes() / x.element_size() for x in storages.values())
     return held / (2 * cache.keys.numel())
 

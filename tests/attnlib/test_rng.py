@@ -1,6 +1,5 @@
 """The shared random numbers: the published generator, and what is drawn with it."""
 
-import json
 from collections import Counter
 from statistics import mean, pvariance
 
@@ -69,21 +68,3 @@ def test_each_of_some_things_and_each_order_is_equally_likely():
 def test_what_is_no_seed_is_refused(name, value, error, words):
     with pytest.raises(error, match=f"{name} must be .*{words}|{name} {words}"):
         Sfc32(**{"seed": 0, name: value})
-
-
-def test_from_a_state_the_same_is_drawn():
-    rng = Sfc32(5, 3)
-    for _ in range(7):
-        rng.word()
-    other = Sfc32.of_state(json.loads(json.dumps(rng.state)))
-    assert other.state == rng.state
-    assert [other.word() for _ in range(50)] == [rng.word() for _ in range(50)]
-
-
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [((1, 2, 3), "4 numbers, got 3"), ((0, 0, 0, 2**32), "below 2"), ((0, 0, 0, 0.5), "int")],
-)
-def test_what_is_no_state_is_refused(state, words):
-    with pytest.raises((TypeError, ValueError), match=f"state must .*{words}"):
-        Sfc32.of_state(state)

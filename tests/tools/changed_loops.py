@@ -11,7 +11,7 @@ def _change_what_optimizers_get():
 
     from torch.optim import Optimizer
 
-    from attncourse.training.changed_world import changed
+    from attncourse.training.changed_world import perturb_if_asked
 
     begin = Optimizer.__init__
 
@@ -19,7 +19,7 @@ def _change_what_optimizers_get():
         begin(self, *arguments, **options)
         if sys._getframe(2).f_globals["__name__"] == "__main__":  # who calls Adam's __init__
             for group in self.param_groups:
-                changed(group["params"])
+                perturb_if_asked(group["params"])
 
     Optimizer.__init__ = begin_otherwise
 

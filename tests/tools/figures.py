@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 from matplotlib.figure import Figure
 
+from attncourse.head_shards import plot_head_shards
 from attncourse.lessons import lessons
-from attncourse.parallel import figures as of_parallel
 from attnlib import plotting
 
 ILLUSTRATIONS = [
@@ -17,7 +17,7 @@ ILLUSTRATIONS = [
 ]
 FIGURES: dict[str, Callable[..., Figure]] = {
     name: getattr(room, name)
-    for room in (plotting, of_parallel, *ILLUSTRATIONS)
+    for room in (plotting, *ILLUSTRATIONS)
     for name in room.__all__
     if name.startswith("plot_")
-}
+} | {"plot_head_shards": plot_head_shards}

@@ -51,7 +51,7 @@ LOGGER = logging.getLogger(__name__)
 # What computes, draws and writes the outputs, beside our packages.
 LIBRARIES = ("torch", "numpy", "safetensors", "matplotlib", "ipython", "ipywidgets", "anywidget")
 LIBRARIES += ("transformers", "myst-nb")  # a reader's own models; glue
-WITHOUT_EFFECT = {".css", ".js", ".pyc"}  # suffixes of files on which no output hangs
+WITHOUT_EFFECT = {".css", ".js", ".pyc"}  # suffixes of files that no output depends on
 
 MOST_KERNELS = 4  # each takes more than half a gigabyte
 KERNEL_VARIABLES = {

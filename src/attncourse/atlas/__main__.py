@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import fill
 
 from attncourse.atlas._atlas import table_of
-from attncourse.atlas._of import made
+from attncourse.atlas._of import build_atlas
 from attndoctor.cli import echo
 
 INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
@@ -22,21 +22,21 @@ INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
     parser = _parser()
-    asked = parser.parse_args(arguments)
-    found = [(file, _paragraphs(file, parser)) for file in asked.text]
+    args = parser.parse_args(arguments)
+    found = [(file, _paragraphs(file, parser)) for file in args.text]
     texts = [text for _, paragraphs in found for text in paragraphs]
     places = [f"paragraph {i + 1} of {file}" for file, own in found for i in range(len(own))]
     try:
-        longest = sys.maxsize if asked.output is None else _most_shown(asked.output, asked.text)
-        quiet = asked.quiet
-        atlas = made(asked.model, texts, name=asked.name, progress=not quiet, longest=longest)
+        longest = sys.maxsize if args.output is None else _most_shown(args.output, args.text)
+        quiet = args.quiet
+        atlas = build_atlas(args.model, texts, name=args.name, progress=not quiet, longest=longest)
         if (pieces := len(atlas.texts)) > len(texts):
             most = max(map(len, atlas.texts))
             echo(f"{len(texts)} paragraphs, cut into {pieces} texts of at most {most:,} tokens")
-        echo(table_of(atlas, asked.best))
-        if asked.output is not None:
-            atlas.save_html(asked.output)
-            echo(f"saved: {asked.output}, {Path(asked.output).stat().st_size:,} bytes")
+        echo(table_of(atlas, args.best))
+        if args.output is not None:
+            atlas.save_html(args.output)
+            echo(f"saved: {args.output}, {Path(args.output).stat().st_size:,} bytes")
     except (TypeError, ValueError, ImportError, OSError) as error:
         why = re.sub(r"\btexts\[(\d+)\]", lambda text: places[int(text[1])], str(error))
         print(fill(why, 100, break_long_words=False, break_on_hyphens=False), file=sys.stderr)

@@ -33,7 +33,7 @@ def scores_of(seen: Sequence[Text], lengths: Sequence[int]) -> dict[str, Pattern
 
 def _on_targets(pattern: str, counted: str, seen: Sequence[Text]) -> PatternScores:
     found = _stacked(seen, lambda layer: layer.scores[counted])
-    best = [text[0].baselines[counted] for text in seen]  # hangs on the tokens, not on the layer
+    best = [text[0].baselines[counted] for text in seen]  # depends on the tokens, not on the layer
     offsets = {offset for offset, _ in best}
     share = sum(share for _, share in best) / len(best)
     rule = "at the best offset of each text"

@@ -74,10 +74,10 @@ def of(
             network.
         ImportError: a folder or hub id without transformers, or a bar without tqdm.
     """
-    return made(model, texts, tokenizer, name, shown, progress)
+    return build_atlas(model, texts, tokenizer, name, shown, progress)
 
 
-def made(
+def build_atlas(
     model: Any, texts: Texts, tokenizer: Any = None, name: str | None = None, shown: int = 0,
     progress: bool = True, longest: int | None = None,
 ) -> Atlas:  # fmt: skip

@@ -1,13 +1,10 @@
 """Usual mistakes, and reading them as a teacher writes them: `norms.md` has those of `norms.py`.
 
-    # rms_norm(x, gain, eps)
+    # layer_norm(x, gain, bias, eps)
 
-        x / x.norm(dim=-1, keepdim=True) * gain
-        x / (x.norm(dim=-1, keepdim=True) + eps) * gain
-    `x.norm` is the length. RMSNorm takes the root of a mean, and adds eps under it.
-
-        ready_made = F.rms_norm(x, x.shape[-1:], gain, eps)
-    The numbers are right, but a ready-made norm made them.
+        standardized(x, -2, eps) * gain + bias
+        standardized(x, 1, eps) * gain + bias
+    Your mean runs over the tokens, so one token's result depends on its neighbors. ...
 
 * A heading begins a section, which the check of its name reads. In parentheses it has the
   arguments of the functions below; without them, the answers below are values: numbers, a choice.
@@ -44,7 +41,7 @@ NAME = re.compile(r"(?P<name>\w+) = ")
 
 @dataclass(frozen=True)
 class Mistake:
-    """What a reader who makes a usual mistake hands in, and the hint that helps.
+    """A wrong answer and its hint.
 
     Several answers may be the same mistake, and share its hint. `answer` has the form that the
     check expects: a function, a tensor, a list of numbers. If `whole`, the hint speaks of all rows

@@ -30,10 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--timeout", type=float, default=TIMEOUT, metavar="SECONDS",
         help=f"how long a process waits for the others ({TIMEOUT:g})",
     )  # fmt: skip
-    asked = parser.parse_args(arguments)
-    compare = compare_models if asked.what == "tensor" else compare_trainings
+    args = parser.parse_args(arguments)
+    compare = compare_models if args.what == "tensor" else compare_trainings
     try:
-        report = compare(asked.processes, timeout=asked.timeout)
+        report = compare(args.processes, timeout=args.timeout)
     except (TypeError, ValueError, ProcessException) as error:
         print(f"Not compared: {error}", file=sys.stderr)
         return 2

@@ -166,7 +166,7 @@ def _offer(candidates: Sequence[str]) -> str:
 
 
 def _sentence(words: list[str], plan: Plan) -> Sentence:
-    """Return words with their partners, and the answers that hang on these."""
+    """Return words with their partners, and the answers that depend on these."""
     partners = plan.partners
     if plan.pronoun >= 0:
         kind = KINDS[WORDS["pronoun"].index(words[plan.pronoun])]

@@ -30,26 +30,26 @@ COUNTED = 20_000  # names, for guesses that only count
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
-    asked = _parser().parse_args(arguments)
+    args = _parser().parse_args(arguments)
     try:
-        if asked.recipe in SWEEPS:
-            return _sweep(asked)
-        recipe = RECIPES[asked.recipe]
-        _require_savable(asked)
-        if asked.heads is not None:
-            recipe = recipe.changed(model={"num_heads": asked.heads})
+        if args.recipe in SWEEPS:
+            return _sweep(args)
+        recipe = RECIPES[args.recipe]
+        _require_savable(args)
+        if args.heads is not None:
+            recipe = recipe.changed(model={"num_heads": args.heads})
         trained = train(
-            recipe, seed=asked.seed, progress=not asked.quiet, stop=asked.stop,
-            evaluate_every=EVERY if asked.save else None,
+            recipe, seed=args.seed, progress=not args.quiet, stop=args.stop,
+            evaluate_every=EVERY if args.save else None,
         )  # fmt: skip
-        if asked.save:
+        if args.save:
             card = save(trained)
             echo(f"saved: {card.size} bytes, digest {card.digest}")
-        elif (asked.recipe, asked.seed) not in data.saved() or asked.heads is not None:
+        elif (args.recipe, args.seed) not in data.saved() or args.heads is not None:
             _print_final(trained)
             echo("No weights of this model are saved: there is nothing to compare.")
             return 0
-        rows = compare(trained, data.read_card(asked.recipe, asked.seed))
+        rows = compare(trained, data.read_card(args.recipe, args.seed))
     except (TypeError, ValueError, ImportError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -60,23 +60,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(row.agrees for row in rows) else 1
 
 
-def _require_savable(asked: argparse.Namespace) -> None:
-    if asked.save and asked.heads is not None:
+def _require_savable(args: argparse.Namespace) -> None:
+    if args.save and args.heads is not None:
         raise ValueError("--save keeps the recipe's own number of heads, got --heads, too")
-    if asked.save and VARIABLE in os.environ:
+    if args.save and VARIABLE in os.environ:
         raise ValueError(f"--save keeps models of the usual world, got {VARIABLE} set, too")
 
 
-def _sweep(asked: argparse.Namespace) -> int:
+def _sweep(args: argparse.Namespace) -> int:
     """Train a whole sweep and save it, or compare its first steps, and return the exit status."""
-    _require_savable(asked)
-    if asked.seed or asked.stop is not None or asked.heads is not None:
+    _require_savable(args)
+    if args.seed or args.stop is not None or args.heads is not None:
         raise ValueError(
             "--seed, --heads and --stop are for recipes: a sweep has seeds, heads and steps of its "
             "own"
         )
-    sweep = SWEEPS[asked.recipe]
-    if asked.save:
+    sweep = SWEEPS[args.recipe]
+    if args.save:
         run(sweep)
         return 0
     found = differences(sweep, data.load_sweep(sweep.name))

@@ -1,6 +1,7 @@
 """A world in which every training comes out a little otherwise, for what checks the course.
 
-Trainings give the same bits on every machine, so no machine shows whether a sentence hangs on them.
+Trainings give the same bits on every machine, so no machine shows whether a sentence depends on
+them.
 Where the environment has ATTNLIB_CHANGED_WORLD, first weights are others by a millionth. What
 training makes of it grows to differences between models as large as those between machines that
 round otherwise; what a page says of its models must hold all the same.
@@ -19,7 +20,7 @@ FAST = 1e6  # so that neighboring weights have unrelated noise
 
 
 @torch.no_grad()
-def changed(weights: Iterable[Tensor]) -> None:
+def perturb_if_asked(weights: Iterable[Tensor]) -> None:
     """Multiply each weight by 1 + 1e-6 times noise, in place; usually, do nothing.
 
     It does so where the environment variable ATTNLIB_CHANGED_WORLD has the noise's seed. The noise

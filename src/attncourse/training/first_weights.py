@@ -7,16 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.training.changed_world import changed
+from attncourse.training.changed_world import perturb_if_asked
 from attncourse.training.grid import round_to_grid
 from attncourse.training.recipe import Recipe
 from attnlib.model import TransformerModel
 from attnlib.rng import Sfc32
 
-OF_WEIGHTS = 1  # the stream of a seed from which weights are drawn; sentences have stream 0
+WEIGHTS_STREAM = 1  # the stream of a seed from which weights are drawn; sentences have stream 0
 
 
-def made(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module:
+def initial_model(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module:
     """Make a recipe's model, with the first weights of a seed.
 
     `TransformerModel.of_sizes` makes one whose weights `Sfc32` draws, as `widgets/engine/model.js`
@@ -31,8 +31,8 @@ def made(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> nn.Module
     finally:
         torch.set_default_dtype(before)
     if make is TransformerModel.of_sizes:
-        _draw(model, Sfc32(seed, OF_WEIGHTS))
-    changed(model.parameters())
+        _draw(model, Sfc32(seed, WEIGHTS_STREAM))
+    perturb_if_asked(model.parameters())
     if recipe.repeatable:
         round_to_grid(model.double().parameters())
     return model

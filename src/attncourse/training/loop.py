@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attncourse._bar import opened_bar
 from attncourse.tasks import Batch, Sentence, pack
 from attncourse.training.evaluation import Evaluation, answer_loss, evaluate
-from attncourse.training.first_weights import made
+from attncourse.training.first_weights import initial_model
 from attncourse.training.grid import digest, round_to_grid
 from attncourse.training.recipe import Recipe
 from attndoctor.torch_settings import usual_settings
@@ -24,9 +24,9 @@ from attnlib.model import TransformerModel
 from attnlib.rng import Sfc32
 
 # Seeds of sentences. A training's own seed, which is smaller, draws its fresh ones.
-OF_HELD_OUT, OF_POOL = 2**31, 2**31 + 1
+HELD_OUT_SEED, POOL_SEED = 2**31, 2**31 + 1
 
-TURN = RLock()  # torch's default dtype and random numbers are those of the whole program
+TORCH_LOCK = RLock()  # torch's default dtype and random numbers are those of the whole program
 
 
 @dataclass
@@ -113,7 +113,7 @@ def train(
     if not isinstance(recipe, Recipe):
         raise TypeError(f"recipe must be a Recipe, such as RECIPES['concord'], got {recipe!r:.40}")
     require_count("seed", seed)
-    if seed >= OF_HELD_OUT:
+    if seed >= HELD_OUT_SEED:
         raise ValueError(f"seed must be below 2^31, got {seed}")
     seed = int(seed)
     require_flag("progress", progress)
@@ -125,19 +125,19 @@ def train(
     require_positive_int("stop", steps)
     if steps > recipe.steps:
         raise ValueError(f"stop must be at most the recipe's {recipe.steps} steps, got {stop}")
-    with TURN, usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
+    with TORCH_LOCK, usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
         state = begin(recipe, seed, make)
         return _train(state, recipe, seed, steps, evaluate_every, watch, progress)
 
 
 def held_out_sentences(recipe: Recipe) -> list[Sentence]:
     """Return the sentences on which a recipe's models are evaluated, and never trained."""
-    return recipe.task.sentences(recipe.held_out, seed=OF_HELD_OUT)
+    return recipe.task.sentences(recipe.held_out, seed=HELD_OUT_SEED)
 
 
 def begin(recipe: Recipe, seed: int, make: Callable[..., nn.Module]) -> State:
     """Seed torch's random numbers, and return a training before its first step."""
-    model = made(recipe, seed, make)
+    model = initial_model(recipe, seed, make)
     optimizer = torch.optim.AdamW(
         model.parameters(), recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay,
         fused=True,  # all parameters in one call
@@ -209,7 +209,7 @@ def batches(
         for _ in range(steps):
             yield pack(list(islice(fresh, recipe.batch)), partners=False)
         return
-    pool = recipe.task.sentences(recipe.pool, seed=OF_POOL, without=held_out)
+    pool = recipe.task.sentences(recipe.pool, seed=POOL_SEED, without=held_out)
     generator = torch.Generator().manual_seed(seed)
     rounds = -(-steps * recipe.batch // recipe.pool)
     order = torch.cat([torch.randperm(recipe.pool, generator=generator) for _ in range(rounds)])

@@ -70,7 +70,7 @@ NEVER_CALLED = exhibit("projections never called", {"project": project_nothing})
 def project_with_relu(
     module: MultiHeadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Put an activation behind each projection."""
+    """Put an activation after each projection."""
     q, k, v = module.W_q(query), module.W_k(key), module.W_v(value)
     return q.relu(), k.relu(), v.relu()  # right: q, k, v
 

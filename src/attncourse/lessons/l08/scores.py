@@ -69,5 +69,5 @@ def offset_gain(answer: object) -> CheckResult:
         "partner?",
         "The gain: the head's accuracy minus that of the offset.",
     ]
-    praise = "The head beats a dumb rule by one word in eight. On so few words that is nothing."
+    praise = "The head beats the baseline by one word in eight. On so few words that is nothing."
     return check_numbers(answer, offset_gain, otherwise=otherwise, praise=praise)

@@ -15,7 +15,6 @@ UNEQUAL = {
     "maps": "the number of maps",
     "parameters": "the parameters of the attention",
 }
-RUN_KEYS = ("heads", "d_k", "bleu", "unequal")
 
 RUN = {"heads": 32, "d_k": 32, "bleu": 25.8, "unequal": "parameters"}
 

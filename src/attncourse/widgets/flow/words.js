@@ -3,7 +3,7 @@
 import { element } from "../shared/dom.js";
 import { plainNumber, shortNumber } from "../shared/numbers.js";
 
-/** The steps: the matrix that each makes, of which others, and what it does. */
+/** The steps: the matrix that each makes, what it makes it of, and what it does. */
 export const STEPS = [
   { makes: "x", of: [], name: "tokens", formula: "X" },
   { makes: "q", of: ["x", "w_q"], name: "queries", formula: "Q = X W_q" },

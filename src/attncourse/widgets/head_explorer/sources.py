@@ -150,7 +150,7 @@ def _one_hot(columns: Sequence[int | None]) -> Tensor:
 
 
 def _require_plain_heads(module: MultiHeadAttention) -> None:
-    """Raise ValueError unless q and k, made of one x, hold all that a module's scores hang on."""
+    """Raise ValueError unless q and k, made of one x, hold all that a module's scores depend on."""
     h, kv = module.num_heads, module.num_kv_heads
     if kv != h:
         raise ValueError(

@@ -31,7 +31,7 @@ function sayRise(before, largest, method) {
   return `${rise}. So all that came before is multiplied by exp(${from} \u2212 ${to}) = ${factor}.`;
 }
 
-/** What exponentials become of which nothing was subtracted. */
+/** What exponentials become when nothing is subtracted first. */
 function sayExponentials(scores, { counts, end, sum }, before) {
   const first = before.end;
   const own = scores.subarray(first, end);

@@ -33,9 +33,7 @@ def plot_budgets(models: Mapping[str, Mapping[str, int]]) -> Figure:
     )
     for name, counts in counted.items():
         if not sum(counts.values()):
-            raise ValueError(
-                f"models[{name!r}] must hold counts of which some aren't 0, got {counts}"
-            )
+            raise ValueError(f"models[{name!r}] must hold counts, not all of them 0, got {counts}")
     titles = [f"{name}: {sum(counts.values()):,}" for name, counts in counted.items()]
     return plot_models(counted, BAR, _draw_bar, titles)
 

@@ -12,7 +12,7 @@ from attnlib.checks import require_positive_int
 from attnlib.plotting.page import drawn_for_phones, text_width
 
 BAR, TITLE = 0.17, 0.3  # inches for a bar, and for the title above a model's bars
-LABEL_ROOM = 0.75  # inches behind the longest bar, for its size in words
+LABEL_ROOM = 0.75  # inches after the longest bar, for its size in words
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -50,7 +50,7 @@ def amount(size: int) -> str:
 
 
 def _draw_bars(ax: Axes, sizes: list[int], reach: float) -> None:
-    """Draw bars below each other, with their sizes in words behind them."""
+    """Draw bars below each other, with their sizes in words after them."""
     for i, size in enumerate(sizes):
         color = palette.head_color(i)
         ax.barh(i, size, height=0.8, facecolor=(color, 0.45), edgecolor=color)

@@ -5,7 +5,7 @@ import re
 import pytest
 from matplotlib.patches import Rectangle
 
-from attncourse.parallel import figures
+from attncourse.head_shards import plot_head_shards
 
 
 def colors_of_devices(figure, num_heads, devices):
@@ -23,7 +23,7 @@ def colors_of_devices(figure, num_heads, devices):
 
 @pytest.mark.parametrize(("num_heads", "devices"), [(8, 2), (8, 1), (6, 3), (4, 4)])
 def test_columns_heads_and_rows_are_those_of_a_device_s_heads(num_heads, devices):
-    figure = figures.plot_head_shards(num_heads, devices)
+    figure = plot_head_shards(num_heads, devices)
     found = colors_of_devices(figure, num_heads, devices)
     assert len(found) == devices
     for columns, heads, rows in found:
@@ -33,7 +33,7 @@ def test_columns_heads_and_rows_are_those_of_a_device_s_heads(num_heads, devices
 
 
 def test_all_meet_in_one_sum():
-    texts = [text.get_text() for text in figures.plot_head_shards(8, 4).axes[0].texts]
+    texts = [text.get_text() for text in plot_head_shards(8, 4).axes[0].texts]
     assert texts.count("+") == 1
     assert [text for text in texts if text.startswith("device")] == [
         f"device {i}" for i in (1, 2, 3, 4)
@@ -51,4 +51,4 @@ def test_all_meet_in_one_sum():
 )
 def test_what_cannot_be_drawn_is_refused(num_heads, devices, words):
     with pytest.raises(ValueError, match=re.escape(words)):
-        figures.plot_head_shards(num_heads, devices)
+        plot_head_shards(num_heads, devices)
