@@ -218,7 +218,7 @@ export function renderSmall({ model, el }, readState) {
       ...row.map((weight) => shortNumber(weight, 3)),
     ]);
     const caption = `What ${words[verbOf(state.sentence).verb]} looks at`;
-    return [...digestNotes(run()), createTable(caption, ["", ...words], rows)];
+    return [...digestNotes(run()), createTable(caption, ["who looks", ...words], rows)];
   }
 
   function drawAnswer() {
