@@ -288,7 +288,7 @@ def own_sizes(module: nn.Module, options: DiagnoseOptions) -> Sizes:
     module = with_plain_weights(copy_of(module))
     heads = options.num_heads or _heads(module)
     if heads is None or heads < 1:
-        which = "isn't to be found" if heads is None else f"is {heads}"
+        which = "can't be found" if heads is None else f"is {heads}"
         raise CallError(TEXT("heads of a module", kind=type(module).__name__, which=which))
     for width in _widths(module):
         sizes = as_built(module, Sizes(width, heads, heads)) if width % heads == 0 else None

@@ -140,7 +140,8 @@ CALLS = {
     "one head": (OneHead, ["OneHead takes d_model but no number of heads", "num_heads=..."]),
     "a function": (attention, ["attention takes queries, keys and values itself"]),
     "a method": (
-        Plain(8, 2).split, ["split takes 'x' and no sizes", "hand in the nn.Module that it is of"]
+        Plain(8, 2).split,
+        ["split takes 'x' and no sizes", "hand in the nn.Module that it belongs to"],
     ),
     "one unknown argument": (lambda y: y, ["takes 'y' and no sizes"]),
     "other sizes": (lambda d_model, num_heads: Plain(48, 4),

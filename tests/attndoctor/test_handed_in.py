@@ -433,7 +433,7 @@ REFUSED = {
     "wide values": (WideHeads(d_v=24), {}, ["its keys have 80 numbers and its values 96"]),
     "in two steps": (Latent, {}, ["kv_b doesn't take its tokens", "two steps", "can't be asked"]),
     "other widths": (nn.MultiheadAttention(48, 4, kdim=32, vdim=20), {},
-        ["tokens 32 wide and its values of 20", "build it with one width for all"]),
+        ["tokens 32 wide, its values from 20", "build it with one width for all"]),
     "no sizes": (lambda: Plain(30, 3), {}, ["<lambda> takes no sizes", "hand in that module"]),
     "load": (Plain, {"load": raises}, ["load must copy", "a Plain, but it raised KeyError: 'W_q'"]),
     "scale": (Plain, {"scale": lambda d, h: 1}, ["scale must be", "scale(10) raised TypeError"]),

@@ -270,7 +270,7 @@ def test_weights_are_wished_for_where_only_an_output_came():
 def test_more_than_attention_cannot_be_asked():
     diagnosis = diagnose(public.WithAConvolution)
     assert not diagnosis and diagnosis.heading == "This can't be asked."
-    assert "parameters that attention hasn't (conv.weight, conv.bias)" in diagnosis.message
+    assert "parameters that attention doesn't have (conv.weight, conv.bias)" in diagnosis.message
 
     class Unused(public.WithAConvolution):
         def forward(self, x):
@@ -339,7 +339,7 @@ def test_an_output_for_other_tokens_cannot_be_asked():
 def test_masks_of_other_axes_cannot_be_asked():
     diagnosis = diagnose(public.MasksOfOtherAxes)
     assert not diagnosis and diagnosis.heading == "This can't be asked."
-    assert "with one of any axes known here ([T, T], [B, T, T], " in diagnosis.message
+    assert "whichever of the axes known here it has ([T, T], [B, T, T], " in diagnosis.message
     assert "it raises IndexError: " in diagnosis.message
 
 
