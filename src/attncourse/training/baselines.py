@@ -1,4 +1,4 @@
-"""Losses of guesses that know nothing, how common tokens are, or the token before.
+"""Losses of guessers that know nothing, or how common tokens are, or the token before.
 
     >>> counts = pair_counts([[2, 0, 1, 2], [2, 0, 0, 2]], vocabulary_size=3)
     >>> counts  # row: what stands before, column: what follows
