@@ -271,7 +271,7 @@ def test_a_click_enlarges_a_head(show):
 def test_the_grid_is_one_tab_stop_walked_by_arrow_keys(show):
     page = show(explorer(d=16, num_heads=4))  # two rows of two
     focused = "document.activeElement.getAttribute('aria-label')"
-    page.get_by_label("Causal").focus()
+    page.locator(".attn-chips button[tabindex='0']").focus()
     page.keyboard.press("Tab")
     visited = [page.evaluate(focused)]
     for key in "ArrowRight ArrowDown ArrowDown ArrowUp ArrowLeft ArrowLeft End".split():
@@ -286,6 +286,22 @@ def test_the_grid_is_one_tab_stop_walked_by_arrow_keys(show):
     assert page.locator(".attn-heading strong").inner_text() == "Head 4"
     page.keyboard.press("Tab")
     assert page.evaluate(focused).startswith("Weights of head 4")
+
+
+@pytest.mark.parametrize(("num_heads", "drawn"), [(2, [0, 1]), (8, [5])])
+def test_arcs_lead_from_the_chosen_word_to_what_heads_look_at(show, num_heads, drawn):
+    widget = explorer(tokens=SENTENCE, num_heads=num_heads)
+    widget.token, widget.head = 3, drawn[-1]
+    weights = expected_weights(widget, num_heads, causal=False)[drawn, 3]  # [heads, T]
+    page = show(widget)
+    arcs = page.locator(".attn-arc").evaluate_all(
+        "all => all.map(arc => Number(arc.style.getPropertyValue('--weight')))"
+    )
+    expected = weights[weights >= 0.01]
+    torch.testing.assert_close(torch.tensor(arcs).double(), expected, atol=1e-5, rtol=0)
+    best = SENTENCE[int(weights[0].argmax())]
+    told = page.locator(".attn-arcs-drawing").get_attribute("aria-label")
+    assert f"Arcs from cross: head {drawn[0] + 1} most at {best}, " in told
 
 
 def test_hover_and_arrow_keys_read_the_enlarged_map(show):
@@ -555,7 +571,7 @@ def test_a_refusal_looks_like_one(show):
 
 def test_a_phone_says_what_the_row_of_tokens_is_for(show):
     page = show(explorer(), width=360)
-    assert page.get_by_text("Choose a token: its row in all heads.").is_visible()
+    assert page.get_by_text("Choose a token").is_visible()
     assert page.get_by_text("On the right, each head").is_hidden()
 
 
@@ -710,10 +726,10 @@ def test_on_a_phone_a_control_and_what_it_changes_are_in_one_view(show):
     top = page.get_by_role("slider").locator("visible=true").bounding_box()["y"]
     grid = page.locator(".attn-grid").bounding_box()
     assert grid["y"] + grid["height"] - top < 640
-    chips, lines = (
-        page.locator(part).bounding_box() for part in (".attn-chips", ".attn-lines canvas")
+    arcs, chips = (
+        page.locator(part).bounding_box() for part in (".attn-arcs-drawing", ".attn-chips")
     )
-    assert lines["y"] + lines["height"] - chips["y"] < 640
+    assert chips["y"] + chips["height"] - arcs["y"] < 640
     assert chips["x"] + chips["width"] <= 360  # eleven words need no sideways scrolling
 
 

@@ -1,5 +1,6 @@
 // HeadExplorer's view of one token: its row of weights in all heads, below the sentence.
 
+import { createArcs } from "../shared/arcs.js";
 import { useHeadColor } from "../shared/color.js";
 import { element, showChildren, write } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
@@ -8,6 +9,8 @@ import { createToolbar } from "../shared/toolbar.js";
 import { createWeightsPicture, favorites } from "../shared/weights_picture.js";
 
 const MOST_NAMED = 16; // heads; the lines of more are too thin for a name and a number each
+const MOST_ARCS = 4; // heads; of more the enlarged one alone has arcs
+const LEAST_ARC = 0.01; // weights below have none
 const MOST_FLAT = 64; // letters side by side, each word having as much room as the longest
 
 function createChip(token, choose) {
@@ -17,29 +20,42 @@ function createChip(token, choose) {
   return chip;
 }
 
-/** The words as buttons, and a line a head that shows how the chosen word's weight is shared out. */
+/**
+ * The words as buttons with arcs above them, from the chosen one; and, to stand elsewhere, a line a
+ * head that shows how its weight is shared out.
+ */
 export function createTokenRow(tokens, { choose }) {
   const T = tokens.length;
   const toolbar = createToolbar("Whose row; arrow keys move, Enter chooses", "attn-chips");
-  toolbar.show(tokens.map((token, i) => createChip(token, () => choose(i))));
+  const chips = tokens.map((token, i) => createChip(token, () => choose(i)));
+  toolbar.show(chips);
+  const arcs = createArcs(toolbar.node);
+  arcs.show(chips);
   const picture = createWeightsPicture();
   const [names, numbers] = ["attn-names", "attn-numbers"].map((name) =>
     element("div", { class: name, "aria-hidden": "true" }),
   );
   const labels = []; // of each head that was ever shown: its name and number
-  const lines = element("div", { class: "attn-lines" }, names, toolbar.node, picture.node, numbers);
-  lines.style.setProperty("--tokens", T);
+  const columns = element("div", { class: "attn-line-words", "aria-hidden": "true" });
+  columns.append(...tokens.map((token) => element("span", { dir: "auto" }, token)));
+  const sentence = element("div", { class: "attn-sentence" }, arcs.node, toolbar.node);
+  const lines = element("div", { class: "attn-lines" }, names, columns, picture.node, numbers);
   const longest = Math.max(...tokens.map((token) => token.length));
-  lines.classList.toggle("attn-upright", T * longest > MOST_FLAT);
+  for (const part of [sentence, lines]) {
+    part.style.setProperty("--tokens", T);
+    part.classList.toggle("attn-upright", T * longest > MOST_FLAT);
+  }
   const note = createNote();
   note.classList.add("attn-numbers-note");
-  const node = element(
+  const scrolled = (part) => element("div", { class: "attn-scroll" }, part);
+  const chooser = element(
     "div",
     { class: "attn-token" },
-    createNote("Choose a token: its row in all heads."),
-    element("div", { class: "attn-scroll" }, lines),
-    note,
+    createNote("Choose a token, and see where it looks."),
+    scrolled(sentence),
   );
+  const heading = createNote("Its row in all heads:");
+  const node = element("div", { class: "attn-token" }, heading, scrolled(lines), note);
 
   function createLabel(head) {
     const long = element("span", { class: "attn-long" });
@@ -62,7 +78,25 @@ export function createTokenRow(tokens, { choose }) {
     showChildren(numbers, nodes("number"));
   }
 
-  function draw(token, { maps, names: given }, { causal, top }) {
+  /** Draw where the chosen word looks, in all of a few heads, or in the enlarged one. */
+  function drawArcs(token, { maps, head: enlarged }) {
+    const heads = maps.length <= MOST_ARCS ? [...maps.keys()] : [enlarged];
+    const looks = heads.flatMap((head) => {
+      const row = maps[head].subarray(token * T, (token + 1) * T);
+      return Array.from(row, (weight, to) => ({ from: token, to, head, weight }));
+    });
+    const told = heads.map((head) => {
+      const { to, weight } = looks
+        .filter((look) => look.head === head)
+        .reduce((a, b) => (b.weight > a.weight ? b : a));
+      return `head ${head + 1} most at ${tokens[to]}, ${shortNumber(weight)}`;
+    });
+    const seen = looks.filter(({ weight }) => weight >= LEAST_ARC);
+    arcs.draw(seen, `Arcs from ${tokens[token]}: ${told.join("; ")}`);
+  }
+
+  function draw(token, now, { causal, top }) {
+    const { maps, names: given } = now;
     const count = maps.length;
     const rows = new Float64Array(count * T);
     maps.forEach((weights, head) => {
@@ -73,6 +107,7 @@ export function createTokenRow(tokens, { choose }) {
     lines.style.setProperty("--heads", count);
     picture.draw(rows, T, { ...options, isMarked: isNamed && T <= 4 * MOST_NAMED });
     toolbar.press(token);
+    drawArcs(token, now);
     const found = new Map(favorites(rows, T, options).map((best) => [best.row, best]));
     const weightOf = (head) => (found.has(head) ? shortNumber(found.get(head).weight) : "alike");
     const nameOf = (head) => given[head] ?? `head ${head + 1}`;
@@ -85,5 +120,5 @@ export function createTokenRow(tokens, { choose }) {
     );
     return [...found.values()];
   }
-  return { node, draw };
+  return { chooser, node, draw, drawArcs };
 }

@@ -72,7 +72,7 @@ function render({ model, el }) {
   const set = setterOf(model);
   const follower = followerOf(model);
   const places = Object.fromEntries(
-    ["map", "beside", "row", "table"].map((name) => [name, element("div")]),
+    ["chooser", "map", "beside", "row", "table"].map((name) => [name, element("div")]),
   );
   const tabs = createTabs(state.sources, {
     choose(source) {
@@ -121,6 +121,7 @@ function render({ model, el }) {
   );
   const top = legend.firstChild.lastChild; // the end of the scale
   const panels = createPanels(
+    places.chooser,
     element("div", { class: "attn-overview" }, tiles.node, note),
     element("div", { class: "attn-enlarged" }, heading, places.map, live, legend, pin),
     places.beside,
@@ -188,15 +189,19 @@ function render({ model, el }) {
     );
   }
 
+  const chosenToken = () => Math.min(model.get("token"), now.T - 1);
+
   function drawRow() {
-    const token = Math.min(model.get("token"), now.T - 1);
+    const token = chosenToken();
     return sayRow(stage.row.draw(token, now, now.options), token);
   }
+
+  const chosenHead = (numHeads) => Math.min(model.get("head"), numHeads - 1);
 
   function drawHead() {
     const { T, d, maps, options, names, departs } = now;
     const numHeads = maps.length;
-    const head = Math.min(model.get("head"), numHeads - 1);
+    const head = chosenHead(numHeads);
     const pinned = Math.min(model.get("pinned"), numHeads - 1);
     const isComparing = pinned >= 0 && pinned !== head;
     now = { ...now, head, pinned, isComparing };
@@ -219,6 +224,7 @@ function render({ model, el }) {
     panels.classList.toggle("attn-pinned", pinned >= 0);
     panels.classList.toggle("attn-single", numHeads === 1);
     tiles.mark(head);
+    stage.row.drawArcs(chosenToken(), now);
     const spoken = (i) => [`head ${i + 1}`, departs].filter(Boolean).join(", ");
     stage.map.draw(maps[head], spoken(head), options);
     if (isComparing) stage.beside.draw(maps[pinned], spoken(pinned), options);
@@ -232,6 +238,7 @@ function render({ model, el }) {
     words = tokens;
     stage = createStage(tokens, { read: readCell, chooseToken: (i) => set("token", i) });
     for (const name of ["map", "row", "table"]) places[name].replaceChildren(stage[name].node);
+    places.chooser.replaceChildren(stage.row.chooser);
   }
 
   function drawAll() {
@@ -251,7 +258,8 @@ function render({ model, el }) {
     const options = { T, rows: T, mayLook, causal, top: toLargest ? largest : 1 };
     const departs = departure(source, numHeads, causal);
     const names = !departs && numHeads === source.heads.length ? source.heads : [];
-    now = { T, d, maps, means, strongest, names, options, causal, departs };
+    const head = chosenHead(numHeads);
+    now = { T, d, maps, head, means, strongest, names, options, causal, departs };
     tabs.draw(model.get("source"));
     own.draw(source, isOwn);
     choices.draw(numHeads, d, causal, toLargest);

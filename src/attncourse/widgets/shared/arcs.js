@@ -9,12 +9,13 @@ const LOOP = { width: 26, height: 44 }; // of a word's look at itself
 
 /**
  * Words with arcs above them. On a phone, and where there are too many, they run downward, with arcs
- * at their left. A thicker arc is a larger weight, in the color of its head.
+ * at their left. A thicker arc is a larger weight, in the color of its head. A widget that shows the
+ * words itself gives its `ownLine`, above which it puts the arcs.
  */
-export function createArcs() {
+export function createArcs(ownLine = null) {
   const drawing = svgElement("svg", { class: "attn-arcs-drawing", role: "img" });
-  const line = element("div", { class: "attn-arcs-words" });
-  const node = element("div", { class: "attn-arcs" }, drawing, line);
+  const line = ownLine ?? element("div", { class: "attn-arcs-words" });
+  const node = ownLine ? drawing : element("div", { class: "attn-arcs" }, drawing, line);
   let looks = [];
   let layout = null; // where the words stand along the line, and the room for arcs
 
@@ -59,11 +60,13 @@ export function createArcs() {
     });
   }
 
-  /** Show a sentence: a node for each of its words. */
+  /** Show a sentence: a node for each of its words; an own line has them already. */
   function show(words) {
-    const letters = words.reduce((sum, word) => sum + word.textContent.length, 0);
-    node.classList.toggle("attn-long", letters > LONGEST);
-    line.replaceChildren(...words);
+    if (!ownLine) {
+      const letters = words.reduce((sum, word) => sum + word.textContent.length, 0);
+      node.classList.toggle("attn-long", letters > LONGEST);
+      line.replaceChildren(...words);
+    }
     layout = null; // measured as soon as they stand there
     observer.disconnect();
     for (const box of [node, ...words]) observer.observe(box);
