@@ -36,8 +36,47 @@ _ADVICE = {
     "gradient.",
     "does not require grad": "Nothing was recorded: call requires_grad_() on (a copy of) x before "
     "you use it.",
-    "cannot be interpreted as an integer|ints,but got float|ints?, not float": "A size must be a "
-    "whole number: divide sizes by //.",
+    r"as an integer|ints,but got float|ints?, not float|float, int\)": "A size must be a whole "
+    "number: divide sizes by //.",
+    "shapes cannot be multiplied|first two dimensions of batch2": "In a product A @ B each row of "
+    "A meets the columns of B, so A is as wide as B is high. Which two did you mean to meet, and "
+    "is one of them transposed or cut along the wrong axis?",
+    "must have the same dtype|same dtype": "A product wants one dtype: convert by `.to(...)`.",
+    "must match except in dimension": "`torch.cat` joins along one axis, and all others must be "
+    "of one size. Are these the two tensors, and is it the axis, that you want to join?",
+    r"The size of tensor a|expanded size of the tensor": "Shapes are compared from the last axis "
+    "on: each pair of sizes must be equal, or one of them 1. Which axis has the wrong size, and is "
+    "something transposed, cut along another axis, or in want of an axis of length 1?",
+    "Expected target size": "`cross_entropy` wants the classes on axis 1. Flatten the first two "
+    "axes of the logits, and the targets as well.",
+    r"Target -1 is out of bounds": "-1 is no token: tell `cross_entropy` to leave it out, by "
+    "ignore_index=-1.",
+    "list index out of range": "The last item has no neighbor: ask whether there is a next one "
+    "before you look at it.",
+    "only one element tensors": "The functions of `math` take a single number; for a tensor take "
+    "torch's, as torch.sin.",
+    r"must be a torch\.Tensor, got (tuple|NoneType)": "What returns a pair must be unpacked: "
+    "`new, weights = ...`, and the first one goes on.",
+    r"takes \d+ positional arguments? but": "Your function needs an argument for each thing that "
+    "it is called with, in this order.",
+    "'dict' object has no attribute": 'A dictionary\'s entries are in brackets: model["layers"].',
+    r"Missing key\(s\) in state_dict": "The two modules call their tensors by other names, so a "
+    "state dict doesn't fit as it is: copy tensor by tensor.",
+    r"Provided sizes .* don't multiply up": "An axis can be cut only into parts that multiply up "
+    "to it: which axis did you cut before, and into how many parts?",
+    "k must have the leading dimensions of q": "Queries and keys must have as many heads: which "
+    "axis is that of the heads, and how often does each one have to come?",
+    r"q must have shape \[T": "This function takes one axis of heads at most. Join two axes before "
+    "you call it, or repeat the keys and values instead.",
+    "must end in d_model": "What comes in there must be as wide as a token: are the parts in "
+    "order, and are the positions added rather than joined on?",
+    "ids must be tokens": "Padding isn't a token: the model needs another one there, and "
+    "the loss must leave it out.",
+    r"index \d+ is out of bounds": "That axis is shorter than you take it for. Which axis do you "
+    "count along?",
+    'missing the required "forward"': "A module is called through its `forward`, and this one has "
+    "none: is it a list of modules, or is the name misspelled?",
+    r"before Module\.__init__": "The first line of `__init__` must be super().__init__().",
 }
 
 # What a reader's code raises becomes a hint, exit() included; only the reader's own Ctrl+C doesn't.
@@ -65,6 +104,10 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
             outputs = function(*copies)
     except NotImplementedError as error:
         hint = "Your function is still the stub: replace the raise with your code."
+        if str(error):  # torch's own, where a module has no `forward`
+            hint = (
+                f"Your function raised NotImplementedError: {shortened(error)}.{_advice_on(error)}"
+            )
         return Outcome(complaint=hint, error=type(error))
     except READERS_ERRORS as error:
         hint = f"Your function raised {type(error).__name__}: {shortened(error)}"
@@ -91,6 +134,15 @@ def _advice_on(error: BaseException) -> str:
     """Say what to do about an error that is usual; nothing about another one."""
     message = shortened(error)
     return next((f" {says}" for words, says in _ADVICE.items() if re.search(words, message)), "")
+
+
+def mentions(function: Callable, name: str) -> bool:
+    """Return whether a function is the one of this name, or has the name in its code."""
+    codes = [getattr(function, "__code__", None)]
+    for code in codes:  # grows by what is defined inside: a generator has code of its own
+        codes += [inner for inner in getattr(code, "co_consts", ()) if hasattr(inner, "co_names")]
+    names = [used for code in codes for used in getattr(code, "co_names", ())]
+    return name in (getattr(function, "__name__", ""), *names)
 
 
 class Watch(TorchFunctionMode):

@@ -41,6 +41,7 @@ def not_a_function(answer: Any) -> CheckResult:
 def check_choice(answer: Any, right: str, exercise: Exercise, praise: str) -> CheckResult:
     """Compare a choice, one of a few texts, with the right one."""
     hints = {mistake.answer: mistake.hint for mistake in exercise.mistakes}
+    answer = str(answer) if isinstance(answer, Real) else answer  # 2.2 is as good as "2.2"
     if not isinstance(answer, str) or answer not in {right, *hints}:
         return not_yet(f"One of these was wanted: {', '.join(map(repr, sorted([right, *hints])))}.")
     return correct(praise) if answer == right else not_yet(hints[answer])
@@ -250,6 +251,34 @@ def _in_brief(numbers: torch.Tensor) -> str:
     return f"[{shown}]" if numbers.dim() else shown
 
 
+def _axes(ours: torch.Tensor, right: torch.Tensor) -> str:
+    """Say how the axes of an answer differ from the right ones, if it is in a usual way."""
+    mine, wanted = list(ours.shape), list(right.shape)
+    if sorted(mine) == sorted(wanted):
+        return " Do your axes stand in another order?"
+    if [size for size in mine if size != 1] == [size for size in wanted if size != 1]:
+        return " An axis of length 1 is missing, or is too many."
+    if len(mine) < len(wanted) and any(
+        mine == wanted[:i] + wanted[i + 1 :] for i in range(len(wanted))
+    ):
+        return " You lost an axis: did you take a mean, a sum or an index along it?"
+    if len(mine) == len(wanted) - 1 and ours.numel() == right.numel():
+        return " You joined two axes."
+    return ""
+
+
+def _factor(ours: torch.Tensor, right: torch.Tensor, tolerance: float) -> str:
+    """Say that all numbers are the right ones times one number, if they are."""
+    size = right.square().sum()
+    factor = ((ours * right).sum() / size).item() if size else 0.0
+    if factor and same_numbers(ours, factor * right, tolerance):
+        return f" They are the right ones times {factor:.3g}." if right.dim() else ""
+    numbers = ours.flatten().sort().values
+    if right.numel() > 1 and same_numbers(numbers, right.flatten().sort().values, tolerance):
+        return " The right numbers are all there, in other places."
+    return ""
+
+
 def _difference(
     case: str, given: Outcome, right: Outcome, names: Sequence[str], tolerance: float
 ) -> str:
@@ -276,13 +305,15 @@ def _difference(
             return f"{name} should be {_in_brief(theirs_)}, not {_in_brief(ours_)}, {called}"
         if ours_.shape != theirs_.shape:
             shapes = f"{list(theirs_.shape)}, not {list(ours_.shape)}"
-            return f"{name} should have shape {shapes}, {called}"
+            return f"{name} should have shape {shapes}, {called}{_axes(ours_, theirs_)}"
         if ours_.isnan().any() and not theirs_.isnan().any():
             return f"Something in {named} isn't a number: it holds nan {called} Was 0 divided by 0?"
         if ours_.isinf().any() and not theirs_.isinf().any():
             return f"Something in {named} is infinite {called}"
         gap = (ours_ - theirs_).abs().max().item()
+        why = _factor(ours_, theirs_, tolerance)
         if theirs_.dim() == 0:
-            return f"{name} is off by {gap:.2g} {called}"
-        return f"The shape is right, but the numbers of {named} are off by up to {gap:.2g} {called}"
+            return f"{name} is off by {gap:.2g} {called}{why}"
+        off = f"the numbers of {named} are off by up to {gap:.2g} {called}{why}"
+        return f"The shape is right, but {off}"
     raise ValueError("no difference: the outcomes agree")

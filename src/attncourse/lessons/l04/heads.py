@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from attncourse.checking import CheckResult, exercise, from_museum, read_mistakes
-from attncourse.checking.calling import call
+from attncourse.checking.calling import call, mentions
 from attncourse.checking.functions import check_function, not_yet
 from attndoctor.museum.heads import HEADS_OF_ONE_TOKEN, MERGE
 from attnlib.functional import merge_heads, split_heads
@@ -17,12 +17,6 @@ from attnlib.functional import merge_heads, split_heads
 def _split_cases() -> list[tuple[Any, ...]]:
     sizes = ((2, 5, 3, 4), (3, 4, 2, 5), (1, 7, 4, 2))
     return [(torch.randn(B, T, h * d_k), h) for B, T, h, d_k in sizes]
-
-
-def _calls(answer: Callable, name: str) -> bool:
-    """Return whether a function is the one of this name, or has the name in its code."""
-    code = getattr(answer, "__code__", None)
-    return getattr(answer, "__name__", "") == name or name in getattr(code, "co_names", ())
 
 
 def _blocks(heads: Tensor, W_o: Tensor) -> list[Tensor]:
@@ -53,7 +47,7 @@ def split(answer: Any) -> CheckResult:
         output_names=["the split tensor"],
         praise=praise,
     )
-    ready_made = verdict and _calls(answer, "split_heads")
+    ready_made = verdict and mentions(answer, "split_heads")
     return not_yet(split.hints["split_heads"]) if ready_made else verdict
 
 
@@ -69,7 +63,7 @@ def merge(answer: Any) -> CheckResult:
         output_names=["the merged tensor"],
         praise="Merging undoes splitting exactly.",
     )
-    ready_made = verdict and _calls(answer, "merge_heads")
+    ready_made = verdict and mentions(answer, "merge_heads")
     return not_yet(merge.hints["merge_heads"]) if ready_made else verdict
 
 

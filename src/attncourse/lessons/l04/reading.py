@@ -101,7 +101,7 @@ def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Cal
     A number adds 1 to one number of the output, and `lowers` another by so much.
     """
     effects = torch.zeros(d, num_heads, d // num_heads)
-    effects[: d // 2, :, 0], effects[: d // 2, :, 1] = 1, -lowers
+    effects[: d // 2, :, -1], effects[: d // 2, :, 1] = 1, -lowers
 
     def heads_of(x: Tensor) -> Tensor:
         read = x if token is None else x[:, [token]].expand_as(x)

@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from attncourse.checking import CheckResult, check_function, exercise
-from attncourse.checking.calling import call
+from attncourse.checking.calling import call, mentions
 from attncourse.checking.functions import not_yet
+from attnlib.masks import causal_mask
 
 
 def _triangle(real: Tensor) -> Tensor:
-    T = real.shape[-1]
-    return torch.ones(T, T, dtype=torch.bool).tril()
+    return causal_mask(real.shape[-1])
 
 
 def _keys(real: Tensor) -> Tensor:
@@ -51,6 +51,8 @@ def causal_and_padding(answer: Any) -> CheckResult:
     mask = call(answer, cases[0]).outputs
     if verdict and mask.dtype != torch.bool:
         return not_yet(causal_and_padding.hints["floats"])
+    if verdict and mentions(answer, "causal_mask"):
+        return not_yet(causal_and_padding.hints["ready_made"])
     if isinstance(mask, Tensor) and mask.is_floating_point() and mask.min() < -1:
         return not_yet(causal_and_padding.hints["numbers"])
     return verdict

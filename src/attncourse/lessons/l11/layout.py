@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.checking import CheckResult, check_function, exercise
+from attncourse.checking import CheckResult, check_function, exercise, not_yet
+from attncourse.checking.calling import mentions
 from attnlib.attention import MultiHeadAttention
 from attnlib.functional import split_heads
 from attnlib.interop import from_gpt2
@@ -157,10 +158,10 @@ def _split_cases() -> list[tuple[Tensor, int]]:
 
 
 @exercise()
-def split_c_attn(answer: object) -> CheckResult:
+def split_c_attn(answer: Any) -> CheckResult:
     """Check `split_qkv(packed, num_heads)`: [B, T, 3 d] -> q, k and v, each [B, h, T, d_k]."""
     praise = "Three blocks, then heads: what c_attn computes at once are 3 h small matrices."
-    return check_function(
+    verdict = check_function(
         answer,
         unpacked,
         _split_cases(),
@@ -169,3 +170,5 @@ def split_c_attn(answer: object) -> CheckResult:
         as_function=_three,
         praise=praise,
     )
+    ready_made = verdict and mentions(answer, "split_heads")
+    return not_yet(split_c_attn.hints["ready_made"]) if ready_made else verdict
