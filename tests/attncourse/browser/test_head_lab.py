@@ -845,7 +845,9 @@ DAMAGES = {
     "blocks should be a list, but is null": lambda state, _: state["spec"].update(blocks=None),
     "from_weights should be true or false": lambda state, _: state.update(from_weights=None),
     "small should be true or false, but is 1": lambda state, _: state.update(small=1),
-    "task should be one of concord, lookup, diagonals, but is 5": lambda s, _: s.update(task=5),
+    "task should be one of concord, lookup, diagonals, induction, but is 5": lambda state, _: (
+        state.update(task=5)
+    ),
     "symbols should be one of 4, 8, 16, but is 5": lambda state, _: state.update(symbols=5),
     "steps should be one of 400, 1200, 3000, but is -1": lambda state, _: state.update(steps=-1),
     'mlp should be true or false, but is "yes"': lambda state, _: state.update(mlp="yes"),
