@@ -831,6 +831,9 @@ DAMAGES = {
     "digests should be digits of models by heads and seed": lambda state, _: state.update(
         digests={"2 0": 5}
     ),
+    "induction_digests should be digits of models": lambda state, _: state.update(
+        induction_digests=[5]
+    ),
     "head should be one of 0 to 15, but is 16": lambda state, _: state.update(head=16),
     "muted should be a list of heads from 0 to 15, but is [16]": lambda s, _: s.update(muted=[16]),
     'forbidden should be a relation, or empty, but is "x>y"': lambda state, _: state.update(

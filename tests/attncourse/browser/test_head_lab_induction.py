@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from tools.head_labs import CELLS, HELD_OUT_SEED, answers_on, train, with_numbers_of
 from tools.widget_pages import unfold
 
+from attncourse import data
 from attncourse.interventions import forbidden_looks
 from attncourse.tasks import pack
 from attncourse.training import RECIPES, evaluate
@@ -171,13 +172,15 @@ def test_a_state_names_heads_of_the_second_layer_and_another_tab_has_none(lab):
     train(page)
     page.get_by_role("button", name="Another sequence").click()
     expect(page.locator("output")).to_contain_text("No head is muted")
-    assert (
-        page.locator(".attn-kept button").inner_text() == "2 heads a layer, seed 0"
-    )
+    assert page.locator(".attn-kept button").inner_text() == "2 heads a layer, seed 0"
 
 
-def test_the_recipe_is_that_of_the_lesson():
-    assert HeadLab().recipes["induction"] == RECIPE.as_json()
+def test_the_recipe_is_that_of_the_lesson_and_so_are_the_digests():
+    widget = HeadLab()
+    assert widget.recipes["induction"] == RECIPE.as_json()
+    for seed in range(3):
+        digest = data.read_card("induction-short", seed).digest
+        assert digest.startswith(widget.induction_digests[f"4 {seed}"])
     assert HeadLab(task="induction", muted=[31], forbidden="induction").muted == [31]
     with pytest.raises(ValueError, match="each of muted must be from 0 to 31, got 32"):
         HeadLab(task="induction", muted=[32])

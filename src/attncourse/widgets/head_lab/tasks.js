@@ -115,7 +115,7 @@ export const RELATIONS = Object.values(TASKS).flatMap(({ make }) =>
  * `state` is that of widget.js.
  */
 export function settingOf(state) {
-  const { task: name, symbols, steps, mlp, recipes } = state;
+  const { task: name, symbols, steps, mlp, recipes, inductionDigests } = state;
   const told = TASKS[name];
   if (name === "concord") {
     const { spec, recipe, given, ours, digests } = state;
@@ -124,7 +124,9 @@ export function settingOf(state) {
   }
   const options = told.options(symbols);
   const task = told.make(options);
-  if (name === "induction") return { ...told, ...ofInduction(task, recipes[name]), options };
+  if (name === "induction") {
+    return { ...told, ...ofInduction(task, recipes[name]), options, digests: inductionDigests };
+  }
   const { d_model } = recipes[name].model;
   const names = task.relations.map((relation) => relation.name);
   const vocabulary = new Map(task.vocabulary.map((word, id) => [word, id]));

@@ -41,6 +41,7 @@ export function readState(model) {
   const symbolCounts = read.list("symbol_counts", isCount, "numbers of symbols");
   const stepCounts = read.list("step_counts", isCount, "numbers of steps");
   const flag = (name) => read.read(name, (value) => typeof value === "boolean", "true or false");
+  const digestsNamed = (name) => read.read(name, areDigests, "digits of models by heads and seed");
   const numHeads = oneOf("num_heads", counts);
   const [spec, recipe, recipes] = ["spec", "recipe", "recipes"].map((name) => model.get(name));
   checkForm(spec);
@@ -69,7 +70,8 @@ export function readState(model) {
     seed: read.index("seed", 1000),
     trained: flag("trained"),
     digest: read.read("digest", areDigits, "eight hexadecimal digits, or none"),
-    digests: read.read("digests", areDigests, "digits of models by heads and seed"),
+    digests: digestsNamed("digests"),
+    inductionDigests: digestsNamed("induction_digests"),
     heldOut: read.whole("held_out", 10_000),
     sentence: concord.read(read.text("sentence")),
   };

@@ -104,7 +104,8 @@ class HeadLab(CourseWidget):
     (int); spec and recipe (dict), which say what model learns Concord, and how, and recipes (dict),
     which says so of the other tasks; ours (dict), of how many of our models of that recipe two
     relations share a head; digests (dict), eight digits of models of that recipe that the course
-    has trained, by heads and seed ("2 0"); and weights (bytes), those of a given model as float32,
+    has trained, by heads and seed ("2 0"); induction_digests (dict), those of the two layers of
+    "induction"; and weights (bytes), those of a given model as float32,
     little endian, in the order of its `state_dict()`.
 
     Args:
@@ -138,6 +139,7 @@ class HeadLab(CourseWidget):
     ).tag(sync=True)
     ours = traitlets.Dict(OURS, read_only=True).tag(sync=True)
     digests = traitlets.Dict(read_only=True).tag(sync=True)
+    induction_digests = traitlets.Dict(read_only=True).tag(sync=True)
     task = traitlets.Unicode("concord").tag(sync=True)
     symbols = traitlets.Int(8).tag(sync=True)
     steps = traitlets.Int(400).tag(sync=True)
@@ -199,7 +201,7 @@ class HeadLab(CourseWidget):
         require_one_of("steps", steps, STEPS)
         relations = [] if small else [relation.name for relation in RECIPES[task].task.relations]
         require_one_of("forbidden", forbidden, ["", *relations])
-        layers = RECIPES["induction-short"].model["num_layers"] if task == "induction" else 1
+        layers = OTHERS["induction"].model["num_layers"] if task == "induction" else 1
         most = layers * counts[-1]
         if forbidden_in is not None:
             _require_head("forbidden_in", forbidden_in, most)
@@ -210,6 +212,7 @@ class HeadLab(CourseWidget):
             spec=spec,
             recipe=recipe.as_json(),
             digests=known_digests(recipe.name),
+            induction_digests={} if small else known_digests(OTHERS["induction"].name),
             summary=SMALL_SUMMARY if small else SUMMARY,
             task=task,
             mlp=mlp,
