@@ -831,6 +831,9 @@ DAMAGES = {
     "digests should be digits of models by heads and seed": lambda state, _: state.update(
         digests={"2 0": 5}
     ),
+    "induction_digests should be digits of models": lambda state, _: state.update(
+        induction_digests=[5]
+    ),
     "head should be one of 0 to 15, but is 16": lambda state, _: state.update(head=16),
     "muted should be a list of heads from 0 to 15, but is [16]": lambda s, _: s.update(muted=[16]),
     'forbidden should be a relation, or empty, but is "x>y"': lambda state, _: state.update(
@@ -845,7 +848,9 @@ DAMAGES = {
     "blocks should be a list, but is null": lambda state, _: state["spec"].update(blocks=None),
     "from_weights should be true or false": lambda state, _: state.update(from_weights=None),
     "small should be true or false, but is 1": lambda state, _: state.update(small=1),
-    "task should be one of concord, lookup, diagonals, but is 5": lambda s, _: s.update(task=5),
+    "task should be one of concord, lookup, diagonals, induction, but is 5": lambda state, _: (
+        state.update(task=5)
+    ),
     "symbols should be one of 4, 8, 16, but is 5": lambda state, _: state.update(symbols=5),
     "steps should be one of 400, 1200, 3000, but is -1": lambda state, _: state.update(steps=-1),
     'mlp should be true or false, but is "yes"': lambda state, _: state.update(mlp="yes"),

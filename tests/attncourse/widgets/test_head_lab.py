@@ -213,7 +213,11 @@ def test_the_smallest_form_has_its_own_model_and_weights_belong_to_one():
         (ValueError, "forbidden must be one of ['']", {"small": True, "forbidden": "verb>object"}),
         (TypeError, "forbidden_in must be an int", {"forbidden_in": "0"}),
         (ValueError, "forbidden_in must be from 0 to 15, got 16", {"forbidden_in": 16}),
-        (ValueError, "task must be one of ['concord', 'lookup', 'diagonals']", {"task": "chess"}),
+        (
+            ValueError,
+            "task must be one of ['concord', 'lookup', 'diagonals', 'induction']",
+            {"task": "chess"},
+        ),
         (ValueError, "task must be one of", {"task": 3}),
         (ValueError, "symbols must be one of [4, 8, 16], got 7", {"symbols": 7}),
         (TypeError, "steps must be an int", {"steps": 400.0}),

@@ -96,8 +96,9 @@ export class TransformerModel {
    * A sentence is {ids, answers}, as in Python: the answer of each token to each readout, or null
    * where none is due. `answers` may be left out. With `onlyDue`, only rows where an answer is due
    * are `asking` in the last layer: the loss and its gradients are the same, and come sooner. The
-   * logits and answers are then theirs alone. With `forbidden`, {relation, head}, no word may look at
-   * its partner in that relation, by that head of each layer, or by any if it is null.
+   * logits and answers are then theirs alone. With `forbidden`, {relation, head, layer}, no word may
+   * look at its partner in that relation, by that head of that layer, or by any head if it is null,
+   * and in each layer if none is said.
    */
   pack(sentences, { onlyDue = false, forbidden = null } = {}) {
     const { vocabulary_size: words, length } = this.spec;
@@ -124,7 +125,8 @@ export class TransformerModel {
     const places = Array.from({ length: rows }, (_, row) => row);
     const asking = onlyDue && this.blocks.length > 0 ? places.filter(isDue) : null;
     const ofAsking = (ofReadout) => asking?.map((row) => ofReadout[row]) ?? ofReadout;
-    const looks = ({ attention: { h } }) => partnerLooks(sentences, forbidden, h);
+    const looks = ({ attention: { h } }, layer) =>
+      (forbidden.layer ?? layer) === layer ? partnerLooks(sentences, forbidden, h) : null;
     return {
       rows,
       asking,

@@ -4,13 +4,8 @@ import { headsInWords } from "../lab/words.js";
 import { createCurves } from "../shared/curve.js";
 
 const TICKS = [2, 1, 0.5, 0.2, 0.1, 0.05, 0.02];
-const [HIGHEST, LOWEST] = [3, 0.015];
+const HIGHEST = 3;
 const MEAN_OF = 10; // steps; the loss of a single batch jumps
-
-function depthOf(loss) {
-  const share = Math.log(HIGHEST / loss) / Math.log(HIGHEST / LOWEST);
-  return Math.max(0, Math.min(1, share));
-}
 
 /** Mean losses of ten steps each, at their middles. */
 function smoothed(losses) {
@@ -21,7 +16,12 @@ function smoothed(losses) {
   });
 }
 
-export function createLossCurves(steps) {
+/** The curves of trainings of so many steps; nothing is drawn lower than the loss `lowest`. */
+export function createLossCurves(steps, lowest = 0.015) {
+  const depthOf = (loss) => {
+    const share = Math.log(HIGHEST / loss) / Math.log(HIGHEST / lowest);
+    return Math.max(0, Math.min(1, share));
+  };
   return createCurves({
     steps,
     heading: "Loss: how far the answers are from right",
@@ -29,6 +29,6 @@ export function createLossCurves(steps) {
     seriesOf: (run) => run.losses,
     pointsOf: smoothed,
     depthOf,
-    ticks: TICKS,
+    ticks: TICKS.filter((tick) => tick >= lowest),
   });
 }

@@ -66,10 +66,13 @@ export function bestHead(masses) {
   return { head: masses.indexOf(mass), mass };
 }
 
-/** For each relation by its name its best head, as `bestHead`; `mass` is that of an evaluation. */
+/**
+ * For each relation by its name its best head, as `bestHead`, of all layers; `mass` is that of an
+ * evaluation.
+ */
 export function bestHeads(mass) {
   return Object.fromEntries(
-    Object.entries(mass).map(([relation, [masses]]) => [relation, bestHead(masses)]),
+    Object.entries(mass).map(([relation, layers]) => [relation, bestHead(layers.flat())]),
   );
 }
 
@@ -78,9 +81,9 @@ export function bestHeads(mass) {
  * is so in none.
  */
 export function specialty(head, mass, baselines) {
-  const all = Object.entries(mass).map(([relation, [masses]]) => ({
+  const all = Object.entries(mass).map(([relation, layers]) => ({
     relation,
-    mass: masses[head],
+    mass: layers.flat()[head],
     ...baselines[relation],
   }));
   const best = all.reduce((a, b) => (b.mass - b.share > a.mass - a.share ? b : a));

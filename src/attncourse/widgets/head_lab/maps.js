@@ -1,5 +1,6 @@
 // HeadLab's heads: a small map each, to choose it and to mute it, and one of them enlarged.
 
+import { nameOfHead, namesOfHeads } from "../lab/words.js";
 import { useHeadColor } from "../shared/color.js";
 import { element, svgElement, write, writeAttribute } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
@@ -58,11 +59,12 @@ export function truthOf(sentence, relations, forbidden = null) {
   const drawn = (some) => some.map(([row, column]) => [row - first, column]);
   const pairs = drawn(all);
   const barred = drawn(forbidden ? pairsOf(sentence, forbidden.relation) : []);
-  const forbiddenIn = (head) => ([null, head].includes(forbidden?.head) ? barred : []);
+  const isForbidden = (head) => head >= forbidden?.from && [null, head].includes(forbidden.head);
+  const forbiddenIn = (head) => (isForbidden(head) ? barred : []);
   return { T, first, rows, pairs, asking: new Set(pairs.map(([row]) => row)), forbiddenIn };
 }
 
-/** The rows of a sentence's maps that are drawn, for each head, of its weights [h, T, T]. */
+/** The rows of a sentence's maps that are drawn, for each head, of its weights [heads, T, T]. */
 export function mapsOf(weights, { T, first, rows }) {
   return Array.from({ length: weights.length / T ** 2 }, (_, head) => {
     const from = (head * T + first) * T;
@@ -72,13 +74,12 @@ export function mapsOf(weights, { T, first, rows }) {
 
 function createTile(head, choose) {
   const picture = createPicture();
-  const name = element("span", { class: "attn-tile-name" }, `${head + 1}`);
+  const name = element("span", { class: "attn-tile-name" });
   const best = element("span", { class: "attn-tile-best" });
   const title = element("span", { class: "attn-tile-title" }, name, best);
   const button = element("button", { type: "button", class: "attn-tile" }, title, picture.node);
-  useHeadColor(button, head);
   button.addEventListener("click", () => choose(head));
-  return { button, picture, best };
+  return { button, picture, name, best };
 }
 
 /** A small map a head; pressed, it is enlarged. */
@@ -86,22 +87,28 @@ export function createTiles({ choose, name = "All heads" }) {
   const toolbar = createToolbar(`${name}; arrow keys move, Enter enlarges`, "attn-grid");
   const tiles = [];
 
-  /** `maps` has each head's weights, or null; `specialties` what each is best at, or null. */
-  function draw({ count, maps, truth, chosen, muted, specialties }) {
-    while (tiles.length < count) tiles.push(createTile(tiles.length, choose));
-    const shown = tiles.slice(0, count);
+  /**
+   * The heads of a model, `of`; `maps` has each head's weights, or null; `specialties` what each is best
+   * at, or null.
+   */
+  function draw({ of, maps, truth, chosen, muted, specialties }) {
+    const names = namesOfHeads(of);
+    const isBrief = of.setting.task.relations.length === 1; // and it needs no name
+    while (tiles.length < names.length) tiles.push(createTile(tiles.length, choose));
+    const shown = tiles.slice(0, names.length);
     toolbar.show(shown.map(({ button }) => button));
-    shown.forEach(({ button, picture, best }, head) => {
+    shown.forEach(({ button, picture, name, best }, head) => {
+      useHeadColor(button, head % of.numHeads);
+      write(name, names[head]);
       picture.draw(maps?.[head] ?? null, { ...truth, forbidden: truth.forbiddenIn(head) });
       const isMuted = muted.includes(head);
       const own = specialties?.[head];
       button.classList.toggle("attn-muted", isMuted);
-      write(best, own ? `${nameOf(own.relation)} ${shortNumber(own.mass)}` : "");
-      const spoken = [
-        `head ${head + 1}`,
-        isMuted ? "muted" : "",
-        own ? `best at ${best.textContent}` : "",
-      ];
+      const mass = own ? shortNumber(own.mass) : "";
+      const told = own ? `${nameOf(own.relation)} ${mass}` : "";
+      write(best, isBrief ? mass : told);
+      best.classList.toggle("attn-brief", isBrief);
+      const spoken = [`head ${names[head]}`, isMuted ? "muted" : "", own ? `best at ${told}` : ""];
       writeAttribute(button, "aria-label", spoken.filter(Boolean).join(", "));
     });
     toolbar.press(chosen);
@@ -115,17 +122,24 @@ export function createSwitches({ mute }) {
   node.setAttribute("aria-label", "Heads that work; untick one to mute it");
   const switches = [];
 
-  function draw(count, muted) {
-    while (switches.length < count) {
+  /** The heads of a model, `of`. */
+  function draw(of, muted) {
+    const names = namesOfHeads(of);
+    while (switches.length < names.length) {
       const head = switches.length;
-      const name = [createSwatch(head), element("span", {}, `${head + 1}`)];
-      const checkbox = createCheckbox(name, (checked) => mute(head, !checked));
-      checkbox.node.firstChild.setAttribute("aria-label", `head ${head + 1} works`);
-      switches.push(checkbox);
-      node.append(checkbox.node);
+      const [swatch, name] = [createSwatch(head), element("span")];
+      const checkbox = createCheckbox([swatch, name], (checked) => mute(head, !checked));
+      switches.push({ ...checkbox, swatch, name });
     }
-    switches.forEach(({ node: label, draw: tick }, head) => {
-      label.hidden = head >= count;
+    const shown = switches.slice(0, names.length);
+    if (node.childElementCount !== shown.length) {
+      node.replaceChildren(...shown.map((one) => one.node));
+    }
+    node.classList.toggle("attn-layered", names.length > of.numHeads);
+    shown.forEach(({ node: label, draw: tick, swatch, name }, head) => {
+      useHeadColor(swatch, head % of.numHeads);
+      write(name, names[head]);
+      writeAttribute(label.firstChild, "aria-label", `head ${names[head]} works`);
       tick(!muted.includes(head));
     });
   }
@@ -139,10 +153,14 @@ export function createLargeMap(words, { first, rows }, { read }) {
   const map = createReadingMap(picture.node, words, asking(words), read);
   const { node, plot, cursor } = map;
 
-  function draw(words, weights, truth, head) {
+  /** The weights of a `head` of a model, `of`. */
+  function draw(words, weights, truth, head, of) {
     map.name(words, asking(words));
     picture.draw(weights, { ...truth, forbidden: truth.forbiddenIn(head) });
-    plot.setAttribute("aria-label", `Weights of head ${head + 1}; arrow keys read them`);
+    plot.setAttribute(
+      "aria-label",
+      `Weights of head ${nameOfHead(head, of)}; arrow keys read them`,
+    );
   }
   return { node, draw, cursor };
 }

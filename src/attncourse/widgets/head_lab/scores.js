@@ -1,5 +1,6 @@
 // HeadLab's bars: for each relation how many answers are right, and what its best head looks at.
 
+import { nameOfHead } from "../lab/words.js";
 import { createBar } from "../shared/bar.js";
 import { useHeadColor } from "../shared/color.js";
 import { element } from "../shared/dom.js";
@@ -21,17 +22,17 @@ export function createScores({ rows: asked, legend: dumb }) {
     const isFound = name !== "both"; // which has no partner of its own
     const bars = isFound ? [...right.nodes, best, ...weight.nodes] : right.nodes;
     const node = element("div", { class: "attn-score" }, title, ...bars);
-    function draw(evaluation, bests, trained, distances, muted) {
+    function draw(evaluation, bests, trained, distances, muted, of) {
       right.draw(evaluation && share(evaluation), chance, trained && share(trained));
       const found = bests?.[name];
       const before = trained && bestHeads(trained.mass)[name]?.mass;
       const mark = before === found?.mass ? null : before;
       weight.draw(found?.mass, distances?.[name]?.share ?? null, mark);
       const isFound = found?.mass > 0; // nobody looks where every head is forbidden to
-      head.textContent = isFound ? String(found.head + 1) : "";
+      head.textContent = isFound ? nameOfHead(found.head, of) : "";
       swatch.hidden = !isFound;
       best.classList.toggle("attn-muted", muted.includes(found?.head));
-      if (found) useHeadColor(node, found.head);
+      if (found) useHeadColor(node, found.head % of.numHeads);
     }
     return { node, draw };
   });
@@ -52,13 +53,13 @@ export function createScores({ rows: asked, legend: dumb }) {
 
   /**
    * `trained` is the evaluation of the model as it was trained, where heads are `muted` now or a look is
-   * `forbidden`; `distances` what the best fixed distances get; `who` names the model where there are
-   * two.
+   * `forbidden`; `distances` what the best fixed distances get; `of` is the model, and `who` names it
+   * where there are two.
    */
-  function draw(evaluation, trained, distances, { who = "", muted = [], forbidden = null } = {}) {
+  function draw(evaluation, trained, distances, { of, who = "", muted = [], forbidden = null }) {
     heading.textContent = `${who}What it gets right, in sentences it never saw`;
     const bests = evaluation === null ? null : bestHeads(evaluation.mass);
-    for (const row of rows) row.draw(evaluation, bests, trained, distances, muted);
+    for (const row of rows) row.draw(evaluation, bests, trained, distances, muted, of);
     beforeEntry.hidden = trained === null;
     const changes = [muted.length > 0 && "no head muted", forbidden && "no look forbidden"];
     unchanged.textContent = changes.filter(Boolean).join(", ");

@@ -7,9 +7,14 @@ import { answersOf, partOf } from "./findings.js";
 
 /**
  * The questions about each word of a task's sentence: lists of {readout, relation, what, right};
- * `right` is an answer's place.
+ * `right` is an answer's place. Where answers are `foretold`, words without a partner are asked nothing:
+ * nobody could know.
  */
-export function questionsOf({ words, answers, partners }, { readouts, relations }) {
+export function questionsOf(
+  { words, answers, partners },
+  { readouts, relations },
+  { foretold = false } = {},
+) {
   return words.map((_, word) =>
     Object.keys(readouts).flatMap((readout) => {
       const right = answers[readout][word];
@@ -19,6 +24,7 @@ export function questionsOf({ words, answers, partners }, { readouts, relations 
       );
       // Only an adjective without an adverb is asked for a partner that isn't there.
       const relation = found?.name ?? null;
+      if (foretold) return relation ? [{ readout, relation, what: readout, right }] : [];
       return [{ readout, relation, what: relation ? partOf(relation) : "adverb", right }];
     }),
   );

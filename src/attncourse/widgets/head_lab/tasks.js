@@ -1,7 +1,8 @@
-// What HeadLab trains: a language, or a task with two needs at one place, and how each is told of.
+// What HeadLab trains: a language, a task with two needs at one place, or induction, and how each is told
+// of.
 
 import { concord } from "../engine/language.js";
-import { makeDiagonals, makeLookup } from "../engine/sequences.js";
+import { makeDiagonals, makeInduction, makeLookup } from "../engine/sequences.js";
 import { specOf } from "../engine/spec.js";
 import { bestOffsets, CHANCE, evenWeights, needsOfOneWord } from "./findings.js";
 
@@ -13,7 +14,14 @@ const BESIDE_DISTANCE = {
   baselines: bestOffsets,
 };
 
-/** The tasks by their names; `make` and `options` build those that come in sizes. */
+const FAINT = "faint rows: words that are asked nothing";
+
+/**
+ * The tasks by their names; `make` and `options` build those that aren't the language. A task with a
+ * `count` comes in sizes; one with `heads` is opened with as many in each layer, and the first of the
+ * last layer is enlarged. One that is `foretold` asks only where a word has its `partner`; no loss is
+ * drawn below `lowest`.
+ */
 export const TASKS = {
   concord: {
     tab: "Concord",
@@ -27,6 +35,7 @@ export const TASKS = {
       "ending tells who answers: -na a verb, -le a determiner or adjective, -ye a pronoun. Choose other " +
       "words, or type a sentence.",
     another: "Another sentence",
+    faint: FAINT,
     ...BESIDE_DISTANCE,
   },
   lookup: {
@@ -55,9 +64,31 @@ export const TASKS = {
     instead: "looking at all alike",
     legend: "what guessing gets, or looking at all alike",
     baselines: evenWeights,
+    faint: FAINT,
     count: "Symbols",
     make: makeDiagonals,
     options: (symbols) => ({ symbols }),
+  },
+  induction: {
+    tab: "Induction",
+    about:
+      "Two layers learn to tell the next symbol. Watch the loss: for a while it stands still, then it " +
+      "falls. Afterwards mute heads of layer 2, one after the other.",
+    heading: "A sequence, and which symbol comes next",
+    asked:
+      "In each sequence chunks of two or three symbols return. Where a chunk has come before, the model " +
+      "can know what comes next, and we ask it. Head 2.1 is the first head of layer 2. Beside " +
+      "an induction head stands its prefix matching: its mean weight one place after the earlier copy.",
+    another: "Another sequence",
+    faint: "faint rows: nobody could know what comes next",
+    ...BESIDE_DISTANCE,
+    perLayer: " a layer",
+    foretold: true,
+    partner: "one place after the earlier copy",
+    lowest: 1,
+    heads: 4,
+    make: makeInduction,
+    options: () => ({ symbols: 12, length: 24, chunks: [2, 2, 3] }),
   },
 };
 
@@ -84,7 +115,7 @@ export const RELATIONS = Object.values(TASKS).flatMap(({ make }) =>
  * `state` is that of widget.js.
  */
 export function settingOf(state) {
-  const { task: name, symbols, steps, mlp, recipes } = state;
+  const { task: name, symbols, steps, mlp, recipes, inductionDigests } = state;
   const told = TASKS[name];
   if (name === "concord") {
     const { spec, recipe, given, ours, digests } = state;
@@ -93,6 +124,9 @@ export function settingOf(state) {
   }
   const options = told.options(symbols);
   const task = told.make(options);
+  if (name === "induction") {
+    return { ...told, ...ofInduction(task, recipes[name]), options, digests: inductionDigests };
+  }
   const { d_model } = recipes[name].model;
   const names = task.relations.map((relation) => relation.name);
   const vocabulary = new Map(task.vocabulary.map((word, id) => [word, id]));
@@ -128,6 +162,23 @@ function rowsOf({ relations }, chance) {
     chance,
     share: (evaluation) => evaluation.relations[name],
   }));
+}
+
+function ofInduction(task, recipe) {
+  return {
+    key: task.name,
+    name: task.name,
+    task,
+    spec: specOf(task, recipe.model),
+    recipe,
+    command: recipe.name,
+    rows: rowsOf(task, 1 / task.readouts.next.length),
+    listed: [task.name],
+    drawn: [task.name],
+    pairs: [],
+    otherPairs: [],
+    alternatives: () => [],
+  };
 }
 
 function both(chance) {

@@ -5,7 +5,7 @@ import { makeChance } from "../engine/chance.js";
 import { heldOutOf } from "../engine/streams.js";
 import { digestNotes } from "../lab/digest.js";
 import { createAsker, optionsOf } from "../lab/runs.js";
-import { headsInWords } from "../lab/words.js";
+import { headsInWords, nameOfHead, namesOfHeads } from "../lab/words.js";
 import { element } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
 import { createHeading, createNote, createWeightsLegend } from "../shared/parts.js";
@@ -79,7 +79,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
 
   const scores = createScores(setting);
   const scoresBeside = createScores(setting);
-  const curves = createLossCurves(setting.recipe.steps);
+  const curves = createLossCurves(setting.recipe.steps, setting.lowest);
   const chance = makeChance(Math.floor(2 ** 32 * Math.random()));
   const sentence = createSentence(setting, chance, hand.choose, () => state.sentence);
   const tiles = createTiles({ choose: (head) => set("head", head) });
@@ -137,11 +137,9 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     createHeading("Where each head looks"),
     second,
     createWeightsLegend(
-      ["attn-frame-key", "the word that must be found"],
+      ["attn-frame-key", setting.partner ?? "the word that must be found"],
       ["attn-barred", "blank: forbidden"],
-      ...(setting.name === "lookup"
-        ? []
-        : [["attn-faint-key", "faint rows: words that are asked nothing"]]),
+      ...(setting.faint ? [["attn-faint-key", setting.faint]] : []),
     ),
     createNote(setting.asked),
     sentence.another,
@@ -174,19 +172,18 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   /** What each head of a run is best at; nothing before it has been evaluated. */
   function specialtiesOf(one) {
     const mass = one?.evaluation?.mass;
-    const found = (_, head) => specialty(head, mass, baselines());
-    return mass && Array.from({ length: one.numHeads }, found);
+    return mass && namesOfHeads(one).map((_, head) => specialty(head, mass, baselines()));
   }
 
   function makeTables() {
     const evaluation = run()?.evaluation ?? null;
-    const titles = Array.from({ length: state.numHeads }, (_, head) => `head ${head + 1}`);
+    const titles = namesOfHeads(state).map((name) => `head ${name}`);
     const learned = evaluation === null ? [] : ["right answers", ...titles];
     const signed = (offset) => ` (${offset > 0 ? "+" : "−"}${Math.abs(offset)})`;
     const rows = setting.rows.map(({ name, chance: guessing, share: right }) => {
       const { share, offset } = baselines()[name] ?? {};
       const distance = share === undefined ? "–" : shortNumber(share, 3);
-      const masses = evaluation?.mass[name]?.[0] ?? [];
+      const masses = evaluation?.mass[name]?.flat() ?? [];
       const found = evaluation === null ? [] : [right(evaluation), ...masses];
       const told = found.map((number) => (number === undefined ? "–" : shortNumber(number, 3)));
       const behind = offset === undefined ? "" : signed(offset);
@@ -269,7 +266,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     clearTimeout(drawing);
     drawing = null;
     if (answer?.run !== run()) answer = null; // its model was given up
-    const { numHeads, head, muted, forbidden } = state;
+    const { head, muted, forbidden } = state;
     const truth = truthOf(state.sentence, relations, forbidden);
     const { words } = state.sentence;
     const form = [words.length, truth.first, truth.rows].join();
@@ -277,18 +274,19 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
       largeMap = { form, map: createLargeMap(words, truth, { read: drawReading }) };
       mapPlace.replaceChildren(largeMap.map.node);
     }
-    const questions = questionsOf(state.sentence, task);
+    const questions = questionsOf(state.sentence, task, setting);
     const maps = answer && mapsOf(answer.weights, truth);
     const specialties = specialtiesOf(run());
     const given = answer === null ? null : answeredBy(answer.logits, questions, task);
     sentence.draw(state.sentence, questions, given);
-    tiles.draw({ count: numHeads, maps, truth, chosen: head, muted, specialties });
-    largeMap.map.draw(words, maps?.[head] ?? null, truth, head);
+    tiles.draw({ of: state, maps, truth, chosen: head, muted, specialties });
+    largeMap.map.draw(words, maps?.[head] ?? null, truth, head, state);
     const own = specialties?.[head];
     const is = own
       ? `best at ${nameOf(own.relation)}, ${shortNumber(own.mass)} (${setting.instead}: ${shortNumber(own.share)})`
       : `at nothing better than ${setting.instead}`;
-    mapHeading.textContent = specialties ? `Head ${head + 1}: ${is}` : `Head ${head + 1}`;
+    const name = `Head ${nameOfHead(head, state)}`;
+    mapHeading.textContent = specialties ? `${name}: ${is}` : name;
     drawReading();
     drawSpread();
     const isNew = given !== null && nameOfChange(answer.change) === nameOfChange(state);
@@ -312,10 +310,12 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const asks = truth.first + row;
     const weight = shortNumber(weights[row * words.length + column]);
     const partners = relations.filter(({ name }) => state.sentence.partners[name][asks] === column);
-    const told = partners.map(({ name }) => ` That is its ${partOf(name)}.`).join("");
+    const told = partners.map(
+      ({ name }) => ` That is ${setting.partner ?? `its ${partOf(name)}`}.`,
+    );
     const isIt = ([barred, key]) => barred === row && key === column;
     const barred = truth.forbiddenIn(state.head).some(isIt) ? " That look is forbidden." : "";
-    reading.textContent = `${words[asks]} looks at ${words[column]} with ${weight}.${told}${barred}`;
+    reading.textContent = `${words[asks]} looks at ${words[column]} with ${weight}.${told.join("")}${barred}`;
   }
 
   /** The other model's heads, and which model is which. */
@@ -339,17 +339,16 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     if (drawing !== null && !fits) return;
     const maps = fits ? mapsOf(answerBeside.weights, truth) : null;
     const specialties = specialtiesOf(other);
-    const count = other.numHeads;
-    tilesBeside.draw({ count, maps, truth, chosen: null, muted: [], specialties });
+    tilesBeside.draw({ of: other, maps, truth, chosen: null, muted: [], specialties });
   }
 
   const drawScores = onChange((evaluation, rest, shown, beside, ofOther, _digest) => {
     const distances = evaluation === null && ofOther === null ? null : baselines();
     const named = (one) => (beside === null ? "" : `${inShort(one)}. `);
     const { muted, forbidden } = state;
-    const told = { who: named(state), muted, forbidden };
+    const told = { of: state, who: named(state), muted, forbidden };
     scores.draw(rest ?? evaluation, rest && evaluation, distances, told);
-    scoresBeside.draw(ofOther, null, distances, { who: named(beside) });
+    scoresBeside.draw(ofOther, null, distances, { of: beside, who: named(beside) });
     numbers.draw(shown, { label: "Table of the scores" });
     drawSharing();
   });
@@ -401,7 +400,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const isOther = ["numHeads", "seed", "isGiven"].some((name) => state[name] !== before?.[name]);
     const isChanged = before === null || nameOfChange(state) !== nameOfChange(before);
     if (isOther || state.sentence !== before?.sentence) answer = null;
-    switches.draw(state.numHeads, state.muted);
+    switches.draw(state, state.muted);
     look(); // first: its answer is soon there, an evaluation takes longer
     if (isOther || isChanged) evaluateRest();
     const isAsked = isChanged || state.sentence !== before?.sentence;

@@ -7,6 +7,7 @@ import { checkRecipe } from "../engine/training.js";
 import { createTraining } from "../lab/controls.js";
 import { areDigests, areDigits } from "../lab/digest.js";
 import { sharedRuns, watchInSight } from "../lab/runs.js";
+import { headsInWords } from "../lab/words.js";
 import { element } from "../shared/dom.js";
 import { createControls, createLive, createNote, createWidget } from "../shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "../shared/state.js";
@@ -39,8 +40,8 @@ export function readState(model) {
   const counts = read.list("counts", isCount, "numbers of heads");
   const symbolCounts = read.list("symbol_counts", isCount, "numbers of symbols");
   const stepCounts = read.list("step_counts", isCount, "numbers of steps");
-  const most = Math.max(...counts);
   const flag = (name) => read.read(name, (value) => typeof value === "boolean", "true or false");
+  const digestsNamed = (name) => read.read(name, areDigests, "digits of models by heads and seed");
   const numHeads = oneOf("num_heads", counts);
   const [spec, recipe, recipes] = ["spec", "recipe", "recipes"].map((name) => model.get(name));
   checkForm(spec);
@@ -69,9 +70,8 @@ export function readState(model) {
     seed: read.index("seed", 1000),
     trained: flag("trained"),
     digest: read.read("digest", areDigits, "eight hexadecimal digits, or none"),
-    digests: read.read("digests", areDigests, "digits of models by heads and seed"),
-    head: Math.min(read.index("head", most), numHeads - 1),
-    muted: read.indices("muted", most, "heads").filter((other) => other < numHeads),
+    digests: digestsNamed("digests"),
+    inductionDigests: digestsNamed("induction_digests"),
     heldOut: read.whole("held_out", 10_000),
     sentence: concord.read(read.text("sentence")),
   };
@@ -80,19 +80,33 @@ export function readState(model) {
     value?.length === 0 || (value?.length === 2 && value.every(Number.isInteger) && isModel(value));
   state.beside = read.read("beside", isBeside, "empty, or a number of heads and a seed");
   const setting = settingOf(state);
-  return { ...state, setting, forbidden: readForbidden(read, setting, counts, numHeads) };
+  return { ...state, setting, ...readHeads(read, setting, counts, numHeads) };
 }
 
-/** The look that is forbidden, {relation, head}, or null; `head` is null where it is so in all. */
-function readForbidden(read, { task }, counts, numHeads) {
+/** What is said of single heads, which are counted through the layers. */
+function readHeads(read, setting, counts, numHeads) {
+  const layers = setting.spec.blocks.length;
+  const [most, heads] = [layers * Math.max(...counts), layers * numHeads];
+  return {
+    head: Math.min(read.index("head", most), heads - 1),
+    muted: read.indices("muted", most, "heads").filter((other) => other < heads),
+    forbidden: readForbidden(read, setting, most, heads, heads - numHeads),
+  };
+}
+
+/**
+ * The look that is forbidden, {relation, head, from}, or null; `head` is null where it is so in all heads
+ * of the last layer, which begin with `from`.
+ */
+function readForbidden(read, { task }, most, heads, from) {
   const isRelation = (value) => value === "" || RELATIONS.includes(value);
   const relation = read.read("forbidden", isRelation, "a relation, or empty");
-  const most = Math.max(...counts);
   const isHead = (value) => Number.isInteger(value) && value >= 0 && value < most;
   const isWhere = (value) => value === null || isHead(value);
   const where = read.read("forbidden_in", isWhere, `one of 0 to ${most - 1}, or null`);
   if (!task.relations.some(({ name }) => name === relation)) return null;
-  return { relation, head: where === null ? null : Math.min(where, numHeads - 1) };
+  const head = where === null ? null : Math.max(from, Math.min(where, heads - 1));
+  return { relation, head, from };
 }
 
 function render(context) {
@@ -123,13 +137,16 @@ function renderWhole({ model, el }) {
     set(name, value);
   }
 
-  /** Show another task, as it was left or with one head; by that nothing begins to train. */
+  /** Show another task, as it was left or with few heads; by that nothing begins to train. */
   function openTask(name) {
     if (name === state.task) return;
     left[state.task] = Object.fromEntries(OF_TASK.map((trait) => [trait, model.get(trait)]));
-    const { trained = false, ...chosen } = left[name] ?? { num_heads: counts[0] };
+    const { trained = false, ...chosen } = left[name] ?? {
+      num_heads: TASKS[name].heads ?? counts[0],
+    };
     set("trained", false);
     set("forbidden", "");
+    set("head", TASKS[name].heads ?? 0); // another task may have fewer layers
     setChoice("task", name);
     for (const [trait, value] of Object.entries(chosen)) set(trait, value);
     set("trained", trained && runs.isReady(run()));
@@ -138,7 +155,11 @@ function renderWhole({ model, el }) {
   const tabs = createTabs(openTask);
   tabs.node.hidden = isConcordAlone;
   const choices = createChoices({ symbolCounts, stepCounts }, setChoice);
-  const training = createTraining(model, runs, { counts, forget: forgetHeads });
+  const training = createTraining(model, runs, {
+    counts,
+    sayHeads: (count) => headsInWords(count) + (state.setting.perLayer ?? ""),
+    forget: forgetHeads,
+  });
   const { run } = training;
   const live = createLive();
   const about = createNote();

@@ -40,7 +40,8 @@ NEEDS = {
     "lookup": RECIPES["lookup"].changed(batch=32, lr=4e-3),
     "diagonals": RECIPES["diagonals"].changed(batch=32, lr=1e-2, betas=(0.9, 0.98)),
 }
-TASKS = ["concord", *NEEDS]
+OTHERS = {**NEEDS, "induction": RECIPES["induction-short"]}
+TASKS = ["concord", *OTHERS]
 
 
 class HeadLab(CourseWidget):
@@ -52,8 +53,9 @@ class HeadLab(CourseWidget):
     partner in a relation, one sees which answers hang on that look. Another model may stand beside
     it. The language is Concord, with model
     and training of `RECIPES["concord"]`; or one of two tasks with two needs at one place, "lookup"
-    and "diagonals" of `attncourse.tasks`, whose symbols, steps and MLP are the reader's choice.
-    The browser trains, bit for bit, what `train` does.
+    and "diagonals" of `attncourse.tasks`, whose symbols, steps and MLP are the reader's choice; or
+    "induction", which two layers learn, with `RECIPES["induction-short"]`. The browser trains, bit
+    for bit, what `train` does.
 
     A model of one's own may be given. The browser then trains models of its form, from random
     weights (drawn with `embedding_std` 0.02) and with numbers of heads that its width and its
@@ -70,12 +72,12 @@ class HeadLab(CourseWidget):
         widget.observe(lambda change: print(change["new"]), "num_heads")
 
     Traits that a reader changes:
-        task (str): "concord", "lookup" or "diagonals".
+        task (str): "concord", "lookup", "diagonals" or "induction".
         symbols (int): how many values a key may have, or how many symbols there are: 4, 8 or 16.
         steps (int): 400, 1200 or 3000.
         mlp (bool): whether an MLP follows the attention. Concord is always trained for 400
-            steps, without one.
-        num_heads (int): 1, 2, 4, 8 or 16.
+            steps and induction for 300, without one.
+        num_heads (int): 1, 2, 4, 8 or 16; of each layer.
         seed (int): which first weights and sentences the training draws, 0 to 999. From a few
             of them two heads don't learn Concord.
         trained (bool): whether models are trained as soon as they are chosen. Another task, opened
@@ -86,11 +88,13 @@ class HeadLab(CourseWidget):
             number of heads is its own.
         sentence (str): the sentence that is shown, one of Concord.
         head (int): the head that is enlarged, 0-based; of those that the model has, the nearest.
+            In two layers heads are counted on: of two with two heads each, 2 is the first one of
+            the second layer.
         muted (list of int): heads that are left out, 0-based, in order.
         forbidden (str): a relation of the task, such as "verb>object", or empty. No word may look
             at its partner in it: the score of that look is minus infinity, and the rest of the row
             sums to 1. The browser trains as if nothing was forbidden. A relation that the task
-            doesn't have forbids nothing.
+            doesn't have forbids nothing. Of two layers the second one is meant.
         forbidden_in (int or None): the head that this is forbidden to, 0-based; of those that the
             model has, the nearest. None for all.
         beside (list of int): the number of heads and the seed of a model that is shown beside, or
@@ -100,7 +104,8 @@ class HeadLab(CourseWidget):
     (int); spec and recipe (dict), which say what model learns Concord, and how, and recipes (dict),
     which says so of the other tasks; ours (dict), of how many of our models of that recipe two
     relations share a head; digests (dict), eight digits of models of that recipe that the course
-    has trained, by heads and seed ("2 0"); and weights (bytes), those of a given model as float32,
+    has trained, by heads and seed ("2 0"); induction_digests (dict), those of the two layers of
+    "induction"; and weights (bytes), those of a given model as float32,
     little endian, in the order of its `state_dict()`.
 
     Args:
@@ -130,10 +135,11 @@ class HeadLab(CourseWidget):
     spec = traitlets.Dict(read_only=True).tag(sync=True)
     recipe = traitlets.Dict(read_only=True).tag(sync=True)
     recipes = traitlets.Dict(
-        {name: recipe.as_json() for name, recipe in NEEDS.items()}, read_only=True
+        {name: recipe.as_json() for name, recipe in OTHERS.items()}, read_only=True
     ).tag(sync=True)
     ours = traitlets.Dict(OURS, read_only=True).tag(sync=True)
     digests = traitlets.Dict(read_only=True).tag(sync=True)
+    induction_digests = traitlets.Dict(read_only=True).tag(sync=True)
     task = traitlets.Unicode("concord").tag(sync=True)
     symbols = traitlets.Int(8).tag(sync=True)
     steps = traitlets.Int(400).tag(sync=True)
@@ -195,8 +201,10 @@ class HeadLab(CourseWidget):
         require_one_of("steps", steps, STEPS)
         relations = [] if small else [relation.name for relation in RECIPES[task].task.relations]
         require_one_of("forbidden", forbidden, ["", *relations])
+        layers = OTHERS["induction"].model["num_layers"] if task == "induction" else 1
+        most = layers * counts[-1]
         if forbidden_in is not None:
-            _require_head("forbidden_in", forbidden_in, counts[-1])
+            _require_head("forbidden_in", forbidden_in, most)
         super().__init__(
             counts=counts,
             small=small,
@@ -204,12 +212,13 @@ class HeadLab(CourseWidget):
             spec=spec,
             recipe=recipe.as_json(),
             digests=known_digests(recipe.name),
+            induction_digests={} if small else known_digests(OTHERS["induction"].name),
             summary=SMALL_SUMMARY if small else SUMMARY,
             task=task,
             mlp=mlp,
             from_weights=from_weights,
             sentence=_checked_sentence(sentence),
-            muted=_checked_heads(muted, counts[-1]),
+            muted=_checked_heads(muted, most),
             forbidden=forbidden,
             forbidden_in=forbidden_in,
             **numbers,

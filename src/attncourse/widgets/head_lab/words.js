@@ -1,6 +1,6 @@
 // What HeadLab says: what a model has learned, what muting does.
 
-import { headsInWords, nameOfRun } from "../lab/words.js";
+import { headsInWords, nameOfHead, nameOfRun } from "../lab/words.js";
 import { inWords, shortNumber } from "../shared/numbers.js";
 import { bestHeads, hasLearned, LEARNED, nameOf, partOf } from "./findings.js";
 
@@ -13,6 +13,7 @@ export function sayLearned(run) {
   const verb = { stopped: "Stopped", given: "Asked" }[run.state] ?? "Trained";
   const named = (some) => some.map(([name, share]) => `${nameOf(name)} (${shortNumber(share)})`);
   const begin = `${verb} with ${nameOfRun(run)}:`;
+  if (shares.length === 1) return `${begin} ${shortNumber(shares[0][1])} of its answers are right.`;
   if (run.setting.chosen) return `${begin} right are ${inWords(named(shares))}.`;
   const missed = shares.filter(([, share]) => share < LEARNED);
   if (missed.length === 0) return `${begin} at least 9 of 10 answers are right in each relation.`;
@@ -79,12 +80,20 @@ export function sayForbidden(row, before, now) {
   return `Right in ${nameOf(row.name)}, in sentences it never saw: ${trained} as trained, ${changed} now.`;
 }
 
+/** All heads in which a look can be forbidden: those of the last layer. */
+export function sayAllHeads({ setting }) {
+  const layers = setting.spec.blocks.length;
+  return layers === 1 ? "all heads" : `all heads of layer ${layers}`;
+}
+
 /** What the model answers about the sentence, and what is changed of it: muted, or forbidden. */
-export function sayAnswers(questions, given, { muted, forbidden }) {
+export function sayAnswers(questions, given, state) {
+  const { muted, forbidden } = state;
   const all = questions.flatMap((own, word) => own.map(({ right }, i) => given[word][i] === right));
   const wrong = all.filter((isRight) => !isRight).length;
-  const heads = inWords(muted.map((head) => String(head + 1)));
-  const where = forbidden?.head === null ? "all heads" : `head ${forbidden?.head + 1}`;
+  const heads = inWords(muted.map((head) => nameOfHead(head, state)));
+  const head = forbidden?.head ?? null;
+  const where = head === null ? sayAllHeads(state) : `head ${nameOfHead(head, state)}`;
   const changes = [
     muted.length > 0 ? `Muted: ${muted.length > 1 ? "heads" : "head"} ${heads}` : "",
     forbidden ? `Forbidden: ${nameOf(forbidden.relation)} in ${where}` : "",

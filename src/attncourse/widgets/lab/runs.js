@@ -248,15 +248,17 @@ export function watchInSight(runs, node, hear) {
 
 /** What a model is with another number of heads; as many as before share their keys and values. */
 export function specWith(spec, numHeads) {
-  const [block] = spec.blocks;
-  const hOfKeys = (numHeads * block.num_kv_heads) / block.num_heads;
-  return { ...spec, blocks: [{ ...block, num_heads: numHeads, num_kv_heads: hOfKeys }] };
+  const blocks = spec.blocks.map((block) => {
+    const hOfKeys = (numHeads * block.num_kv_heads) / block.num_heads;
+    return { ...block, num_heads: numHeads, num_kv_heads: hOfKeys };
+  });
+  return { ...spec, blocks };
 }
 
 /**
  * Ask a run about a sentence, again and again, never twice at a time: `show(answer)` is told
- * {run, sentence, change, logits, weights}. `change` is what is changed of the model, {muted, forbidden},
- * or nothing.
+ * {run, sentence, change, logits, weights}; `weights` are the layers' [h, T, T], one after the other.
+ * `change` is what is changed of the model, {muted, forbidden}, or nothing.
  */
 export function createAsker(show) {
   let isWaiting = false;
@@ -272,7 +274,7 @@ export function createAsker(show) {
       const about = { sentences: [asked.sentence], ...optionsOf(asked.run, asked.change) };
       try {
         const [{ logits, weights }] = await asked.run.training.ask("answers", about);
-        show({ ...asked, logits, weights: weights[0] });
+        show({ ...asked, logits, weights: joined(weights) });
       } catch {
         // The run is over, or has failed, which it tells by itself.
       }
@@ -282,8 +284,27 @@ export function createAsker(show) {
   return ask;
 }
 
-/** What a worker is told of a change: of `muted` heads, and of a `forbidden` look, {relation, head}. */
-export function optionsOf({ numHeads }, { muted = [], forbidden = null }) {
-  const factor = (_, head) => (muted.includes(head) ? 0 : 1);
-  return { headMasks: [Array.from({ length: numHeads }, factor)], forbidden };
+function joined(layers) {
+  const all = new Float64Array(layers.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const layer of layers) {
+    all.set(layer, at);
+    at += layer.length;
+  }
+  return all;
+}
+
+/**
+ * What a worker is told of a change: of `muted` heads, counted through the layers, and of a `forbidden`
+ * look, {relation, head}, which is so in the last layer.
+ */
+export function optionsOf({ numHeads, setting }, { muted = [], forbidden = null }) {
+  const headMasks = setting.spec.blocks.map((_, layer) =>
+    Array.from({ length: numHeads }, (_, i) => (muted.includes(layer * numHeads + i) ? 0 : 1)),
+  );
+  if (forbidden === null) return { headMasks, forbidden };
+  const { relation, head } = forbidden;
+  const layer = headMasks.length - 1;
+  const own = head === null ? null : head - layer * numHeads;
+  return { headMasks, forbidden: { relation, head: own, layer } };
 }

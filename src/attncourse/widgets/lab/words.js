@@ -4,11 +4,24 @@ export function headsInWords(count) {
   return `${count} ${count === 1 ? "head" : "heads"}`;
 }
 
+/** What a head is called: its number, or "2.1" for the first one of layer 2 where there are several. */
+export function nameOfHead(head, { numHeads, setting }) {
+  if (setting.spec.blocks.length === 1) return `${head + 1}`;
+  return `${Math.floor(head / numHeads) + 1}.${(head % numHeads) + 1}`;
+}
+
+/** The names of all heads of a model, those of one layer after the other. */
+export function namesOfHeads(one) {
+  const count = one.numHeads * one.setting.spec.blocks.length;
+  return Array.from({ length: count }, (_, head) => nameOfHead(head, one));
+}
+
 /** What a run is called: its number of heads, what was chosen of its task, and how it began. */
 export function nameOfRun({ setting, numHeads, seed, isGiven, state }) {
   const from = isGiven ? ", from your weights" : "";
   const began = state === "given" ? "as it came" : `seed ${seed}${from}`;
-  return [headsInWords(numHeads), setting.inWords, began].filter(Boolean).join(", ");
+  const heads = headsInWords(numHeads) + (setting.perLayer ?? "");
+  return [heads, setting.inWords, began].filter(Boolean).join(", ");
 }
 
 /** How a training stands, for eyes that follow it. One batch may cost less than any model can hope for. */
