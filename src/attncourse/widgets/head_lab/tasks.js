@@ -72,8 +72,8 @@ export const TASKS = {
   induction: {
     tab: "Induction",
     about:
-      "Two layers learn to tell the next symbol. Watch the loss: for a while it stands still, then it " +
-      "falls. Afterwards mute heads of layer 2, one after the other.",
+      "Two layers learn to tell the next symbol. Watch the loss: it soon stands still, and later it " +
+      "falls again. Then mute heads of layer 2, one after the other.",
     heading: "A sequence, and which symbol comes next",
     asked:
       "In each sequence chunks of two or three symbols return. Where a chunk has come before, the model " +
