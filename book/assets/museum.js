@@ -12,7 +12,7 @@
     card.href = `#${section.querySelector('[id^="exhibit-"]').id}`;
     for (const image of section.querySelector("figure")?.querySelectorAll("img") ?? []) {
       const copy = image.cloneNode();
-      copy.alt = ""; // the name says which exhibit it is
+      copy.ariaHidden = "true"; // the name says which exhibit it is
       card.append(copy);
     }
     const name = document.createElement("span");

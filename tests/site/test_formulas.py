@@ -64,7 +64,7 @@ def test_the_font_holds_what_formulas_need_and_little_else(site):
     assert not {"ℵ", "⊞", "𝔻"} & published
     assert (site / "_static" / FONT).stat().st_size < 40_000
     licenses = [path.name for path in (site / "_static" / FONT).parent.glob("*.txt")]
-    assert sorted(licenses) == ["GUST-FONT-LICENSE.txt", "README.txt"]
+    assert sorted(licenses) == ["GUST-FONT-LICENSE.txt", "README.txt", "SOURCE-SANS-LICENSE.txt"]
 
 
 def fonts_used(page, selector):

@@ -97,7 +97,7 @@ def test_rows_and_headers_are_collected_in_their_order(built):
     assert "Only in the source" not in page.text
     texts = [words(truth) for truth in myths.values()]
     assert texts[1:] == [
-        "Not twelve times. (the cell)", "This one does. (Figure L77.1)", "They do. (cell 1)",
+        "Not twelve times. (the cell)", "This one does. (Figure L77.1)", "They do (cell 1).",
         "It was twelve (above).", "Others did. (L77)",
     ]  # fmt: skip
     assert myths["The first is told in passing."].select_one("math")

@@ -124,6 +124,7 @@ def cut_icons(app):
     characters = {chr(int(code, 16)) if code else itself for code, itself in named}
     for font in (THEME / FONTS).glob("*.woff2"):
         cut(font, static / FONTS / font.name, characters, "CourseIcons")
+        (static / FONTS / font.with_suffix(".ttf").name).unlink(missing_ok=True)  # older browsers'
 
 
 def mend(app):

@@ -48,7 +48,7 @@ def cite_this(env) -> Iterator[str]:
     if config.course_license:
         yield from (f"The course is licensed under {config.course_license}.", "")
     address = config.html_baseurl or config.html_theme_options.get("repository_url")
-    entry = {"title": f"{{{config.project}}}", "author": config.author}
+    entry = {"title": f"{{{config.html_title}}}", "author": config.author}
     entry |= {"year": config.copyright, "url": address}
     fields = (f"  {name} = {{{said}}}," for name, said in entry.items() if said)
     yield from ("```bibtex", "@misc{multi-head-attention-course,", *fields, "}", "```")

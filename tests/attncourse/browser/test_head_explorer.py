@@ -46,6 +46,8 @@ PLACES = {
     "p.attn-note > span …",
     *TOKEN_MAP_PLACES,
     "button.attn-chip > span",
+    "div.attn-line-words > span",
+    "div.attn-sentence > svg.attn-arcs-drawing aria-label …",
     "div.attn-chips > button.attn-chip title",
     "div.attn-grid > button.attn-tile aria-label …",
     "div.attn-enlarged > output.attn-live …",
@@ -216,6 +218,7 @@ def test_a_finger_that_scrolls_from_a_slider_leaves_it_and_one_along_it_moves_it
     assert page.locator(".attn-tile").count() == 4
     assert page.evaluate("told") == 0
     page.evaluate("scrollTo(0, 0)")
+    page.wait_for_function("scrollY === 0")
     swipe(page, (right, y), (left, y + 5))
     assert slider.input_value() == "0"
     assert page.locator(".attn-tile").count() == 1

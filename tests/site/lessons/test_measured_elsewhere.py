@@ -5,8 +5,6 @@ import re
 
 from tools import ROOT
 
-from attncourse import data
-
 RESULTS = ROOT / "benchmarks" / "results"
 NUMBERS = {"one": 1, "four": 4, "five": 5}
 
@@ -43,37 +41,14 @@ def test_who_shares_a_head_in_other_languages():
     [seeds] = {language["seeds"] for language in others}
     hardly = [gap_of_sides(language) < 0.1 < gap_of_sides(own) for language in others]
     assert told_in_l08(
-        r"in (\w+) ways and with (\w+) seeds each, the side hardly parts heads in (\w+) of the four"
+        r"in (\w+) ways, (\w+) seeds each, the side hardly parts heads in (\w+) of the four"
     ) == [len(others), seeds, sum(hardly)]
 
 
-def test_what_one_head_leaves_unlearned():
-    found = results_of("concord")
-    [missed] = said_in_l08(
-        r"[Ww]ith one head, ([\w> ]+) and ([\w> ]+) stay unlearned, and with two all but "
-        r"predicate > noun are learned from most seeds"
-    )
-    for relation in missed:
-        assert found["1 head"]["relations"][relation.replace(" ", "")]["right"][-1] < 0.5
-    sides = data.load_sweep("sides")
-    of_two = sides.values("relations", "both readouts")[sides.heads.index(2)]
-    learned = [
-        min(share for name, share in of_seed.items() if name != "predicate>noun") > 0.9
-        for of_seed in of_two
-    ]
-    assert sum(learned) > len(learned) / 2
-
-
 def test_what_the_coin_is_after_more_sentences():
-    found = results_of("concord-long")["4 heads"]
-    [worst, best, most] = told_in_l08(
-        r"With 128 sentences per step four heads get ([.\d]+) to ([.\d]+) of these words right, "
-        r"the better ones in some other way: still no head has more than about ([.\d]+) on the "
-        r"right noun"
-    )
-    lowest, _, highest = found["relations"]["predicate>noun"]["right"]
-    assert [worst, best, found["seeds"]] == [round(lowest, 2), round(highest, 2), 5]
-    assert abs(found["relations"]["predicate>noun"]["largest mass"][-1] - most) < 0.005
+    assert said_in_l08(r"With 128 sentences per step some models do better")
+    found = results_of("concord-long")["4 heads"]["relations"]["predicate>noun"]
+    assert found["right"][-1] > 0.9 and found["largest mass"][-1] < 0.6
 
 
 def test_on_what_l10_says_that_was_measured():

@@ -47,7 +47,7 @@ export function createTokenRow(tokens, { choose }) {
   }
   const note = createNote();
   note.classList.add("attn-numbers-note");
-  const scrolled = (part) => element("div", { class: "attn-scroll" }, part);
+  const scrolled = (part, more) => element("div", { class: "attn-scroll", ...more }, part);
   const chooser = element(
     "div",
     { class: "attn-token" },
@@ -55,7 +55,8 @@ export function createTokenRow(tokens, { choose }) {
     scrolled(sentence),
   );
   const heading = createNote("Its row in all heads:");
-  const node = element("div", { class: "attn-token" }, heading, scrolled(lines), note);
+  const reachable = { tabindex: "0", role: "group", "aria-label": "A row in all heads" };
+  const node = element("div", { class: "attn-token" }, heading, scrolled(lines, reachable), note);
 
   function createLabel(head) {
     const long = element("span", { class: "attn-long" });

@@ -41,7 +41,7 @@ def test_a_part_has_one_color_in_all_bars_and_its_name_in_the_legend():
     ("models", "words"),
     [
         ({"a": {"x": 1}, "b": {"y": 1}}, "models must have the same parts in one order, got ['x']"),
-        ({"a": {"x": 0}}, "models['a'] must hold counts of which some aren't 0"),
+        ({"a": {"x": 0}}, "models['a'] must hold counts, not all of them 0"),
         ({"a": {"x": -1}}, "models['a']['x'] must"),
         ({"a": {}}, "models['a'] must hold at least one count"),
     ],
