@@ -40,6 +40,7 @@ SHEET = Path("styles", "pydata-sphinx-theme.css")
 FONTS = Path("vendor", "fontawesome", "webfonts")
 CLASS = re.compile(r"\bfa-[\w-]+")
 RULE = re.compile(r'(?<=\})((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')  # of all its names
+OLDER_FORMAT = re.compile(r',url\([^)]*\.ttf\) format\("truetype"\)')  # of the same fonts
 CHARACTER = re.compile(r"\\([0-9a-fA-F]{1,6})|([\ue000-\uf8ff])")
 
 REPLACEMENTS = {
@@ -116,7 +117,7 @@ def cut_icons(app):
     site, static = Path(app.outdir), Path(app.outdir) / "_static"
     files = (*site.rglob("*.html"), *static.rglob("*.js"))
     used = set().union(*(CLASS.findall(file.read_text(encoding="utf-8")) for file in files))
-    sheet = (THEME / SHEET).read_text(encoding="utf-8")
+    sheet = OLDER_FORMAT.sub("", (THEME / SHEET).read_text(encoding="utf-8"))
     sheet = RULE.sub(lambda rule: rule[0] if used & {*CLASS.findall(rule[1])} else "", sheet)
     (static / SHEET).write_text(sheet, encoding="utf-8")
     sheets = "".join(file.read_text(encoding="utf-8") for file in static.rglob("*.css"))
@@ -124,7 +125,7 @@ def cut_icons(app):
     characters = {chr(int(code, 16)) if code else itself for code, itself in named}
     for font in (THEME / FONTS).glob("*.woff2"):
         cut(font, static / FONTS / font.name, characters, "CourseIcons")
-        (static / FONTS / font.with_suffix(".ttf").name).unlink(missing_ok=True)  # older browsers'
+        (static / FONTS / font.with_suffix(".ttf").name).unlink(missing_ok=True)
 
 
 def mend(app):
