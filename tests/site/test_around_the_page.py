@@ -129,7 +129,7 @@ def test_code_that_the_text_does_not_speak_of_is_a_quiet_line(browser, lesson):
         fold = first.locator("details")
         assert fold.evaluate(style, "borderLeftWidth") == "0px"
         title = first.locator("summary p").locator("visible=true")
-        text = page.locator("article p").first
+        text = page.locator("article section > p").last
         assert title.evaluate(style, "color") != text.evaluate(style, "color")
         first.locator("summary").click()
         assert first.locator("pre").is_visible()
