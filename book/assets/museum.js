@@ -21,6 +21,7 @@
     card.addEventListener("click", (event) => {
       if (section.hidden !== false) return;
       event.preventDefault();
+      event.stopPropagation(); // it closes what it opened
       show(null);
     });
     return card;
@@ -36,9 +37,9 @@
     }
   }
 
-  /** Open the exhibit that the address leads to, and go there. */
-  function follow() {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  /** Open the exhibit that a link or the address leads to, and go there. */
+  function follow({ hash }) {
+    const target = document.getElementById(hash.slice(1));
     const section = target?.closest(EXHIBIT);
     if (!section) return;
     show(section);
@@ -60,7 +61,11 @@
       section.addEventListener("beforematch", () => show(section));
     }
     show(null);
-    follow();
-    addEventListener("hashchange", follow);
+    follow(location);
+    addEventListener("hashchange", () => follow(location));
+    addEventListener("click", ({ target }) => {
+      const link = target.closest('a[href^="#"]');
+      if (link) follow(link); // also where the address is that already, and nothing changes
+    });
   });
 })();

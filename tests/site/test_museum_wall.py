@@ -36,6 +36,8 @@ def test_every_exhibit_has_a_card_and_one_is_open_at_a_time(browser, address):
         assert opened(page) == [second]
         page.locator(f'.course-wall a[href="#{second}"]').press("Enter")
         assert opened(page) == []
+        page.locator(f'.course-wall a[href="#{second}"]').press("Enter")  # the address is the same
+        assert opened(page) == [second]
         page.locator(f'li a[href="#{first}"]').first.click()  # of the symptoms
         page.wait_for_function(f"location.hash === '#{first}'")
         assert opened(page) == [first] and problems == []
@@ -51,3 +53,8 @@ def test_without_a_script_and_on_paper_all_exhibits_stand_open(browser, address)
         page.emulate_media(media="print")
         assert len(opened(page)) == len(museum.EXHIBITS)
         assert not page.locator(".course-wall").first.is_visible()
+
+
+def test_an_address_that_leads_nowhere_opens_nothing_and_raises_nothing(browser, address):
+    with open_page(browser, f"{address}#%") as (page, problems):
+        assert opened(page) == [] and problems == []
