@@ -167,7 +167,7 @@ class Probe:
     doesn't mention that it couldn't run. The texts are in probes.md, below its name.
     says: it within a sentence ("with ..."). edge: what a difference means for users, if it is at an
     edge; empty if it is plainly wrong. loud: the same, if only an error is at an edge. often: the
-    usual bug behind a difference, for reports without an exhibit. differs: what to say of a
+    usual cause of a difference, for reports without an exhibit. differs: what to say of a
     difference in each answer, where its size says nothing.
     """
 

@@ -1,7 +1,7 @@
 """Random numbers that Python and a browser share, bit for bit.
 
 A browser doesn't have torch's generator. So both sides draw what must be alike, such as the
-sentences of a language, from this one; attncourse's `widgets/engine/chance.js` is its twin. It is
+sentences of a language, from this one; attncourse's `widgets/engine/rng.js` is its twin. It is
 sfc32 (Chris Doty-Humphrey's "small fast counting" generator, from his PractRand), whose period is
 at least 2^32. Every draw uses only operations that neither language rounds.
 """

@@ -13,8 +13,8 @@ class Echo(Task):
     causal = True
     length = 5
 
-    def draw(self, chance):
-        ids = tuple(chance.below(6) for _ in range(3 + chance.below(3)))
+    def draw(self, rng):
+        ids = tuple(rng.below(6) for _ in range(3 + rng.below(3)))
         later = range(1, len(ids))
         return Sentence(
             words=tuple(self.vocabulary[i] for i in ids),

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attncourse.tasks import Lookup
 from attnlib.attention import MultiHeadAttention
-from attnlib.model import Answers
+from attnlib.model import ModelOutput
 
 
 class FixedWeights(nn.Module):
@@ -48,7 +48,7 @@ class FixedWeights(nn.Module):
         key_mask: Tensor | None = None,
         head_masks: Sequence[Tensor | None] | Tensor | None = None,
         need_weights: bool = False,
-    ) -> Answers:
+    ) -> ModelOutput:
         """Answer about tokens [B, M + 1], as `TransformerModel.forward` does.
 
         The one layer's weights are the row of the question, [B, h, 1, M].
@@ -61,4 +61,4 @@ class FixedWeights(nn.Module):
         )  # fmt: skip
         rows = F.pad(row, (0, 0, self.task.slots, 0))  # [B, 1, d] -> [B, M + 1, d]
         logits = {name: readout(rows) for name, readout in self.readouts.items()}
-        return Answers(logits, None if weights is None else [weights])
+        return ModelOutput(logits, None if weights is None else [weights])

@@ -12,6 +12,6 @@ torch.Size([1, 6])
 from attnlib.model.generation import generate
 from attnlib.model.gpt import GPT
 from attnlib.model.sizes import TaskSizes
-from attnlib.model.transformer import Answers, TransformerModel
+from attnlib.model.transformer import ModelOutput, TransformerModel
 
-__all__ = ["GPT", "Answers", "TaskSizes", "TransformerModel", "generate"]
+__all__ = ["GPT", "ModelOutput", "TaskSizes", "TransformerModel", "generate"]

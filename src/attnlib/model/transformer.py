@@ -35,8 +35,8 @@ Positions = Literal["learned", "sinusoidal", "rotary"] | None
 EMBEDDING_STD = 0.02
 
 
-class Answers(NamedTuple):
-    """The answers of a model about a batch.
+class ModelOutput(NamedTuple):
+    """What a model says of a batch.
 
     Attributes:
         logits: [B, T, answers] for each readout, by its name.
@@ -254,7 +254,7 @@ class TransformerModel(nn.Module):
             if readout.bias is not None:
                 nn.init.zeros_(readout.bias)
 
-    __call__: Callable[..., Answers]  # for type checkers; as forward
+    __call__: Callable[..., ModelOutput]  # for type checkers; as forward
 
     def forward(
         self,
@@ -264,7 +264,7 @@ class TransformerModel(nn.Module):
         head_masks: Sequence[Tensor | None] | Tensor | None = None,
         need_weights: bool = False,
         caches: Sequence[KVCache] | None = None,
-    ) -> Answers:
+    ) -> ModelOutput:
         """Answer about each token: [B, T] -> [B, T, answers] for each readout.
 
         Args:
@@ -298,7 +298,7 @@ class TransformerModel(nn.Module):
             weights.append(of_layer)
         x = self.final_norm(x)
         logits = {name: readout(x) for name, readout in self.readouts.items()}
-        return Answers(logits, weights if need_weights else None)
+        return ModelOutput(logits, weights if need_weights else None)
 
     def spec(self) -> dict[str, Any]:
         """Return a description of the model without weights, as plain JSON, for `of_spec`.

@@ -1,4 +1,4 @@
-"""The browser's languages are Python's: the same chance, sentences and objections."""
+"""The browser's languages are Python's: the same random numbers, sentences and objections."""
 
 import random
 
@@ -40,8 +40,8 @@ def ask(browser):
         page.add_script_tag(
             content=_browser_code.own_script(_browser_code.FOLDER / f"engine/{name}.js")
         )
-    names = ", ".join((*MODULES, "chance"))
-    listed = ", ".join(f'attnModules["engine/{name}.js"]' for name in (*MODULES, "chance"))
+    names = ", ".join((*MODULES, "rng"))
+    listed = ", ".join(f'attnModules["engine/{name}.js"]' for name in (*MODULES, "rng"))
 
     def evaluate(expression, argument=None):
         return page.evaluate(f"(x) => {{ const [{names}] = [{listed}]; {expression} }}", argument)
@@ -66,22 +66,22 @@ def as_told(sentence):
 @pytest.mark.parametrize(("seed", "stream"), [(0, 0), (1, 0), (12345, 7), (2**32 - 1, 2**32 - 1)])
 def test_chance_is_the_same_to_the_last_bit(ask, seed, stream):
     draw = """
-      const drawn = chance.makeChance(...x);
+      const drawn = rng.sfc32(...x);
       const times = (n, make) => Array.from({ length: n }, make);
       return [times(1000, drawn.word), times(1000, drawn.uniform), times(1000, drawn.normal),
         times(1000, (_, i) => drawn.below(i + 1)), times(1000, () => drawn.happens(0.3)),
         times(100, () => drawn.choice("abcdefg")),
         times(50, (_, size) => drawn.shuffled(times(size, (_, i) => i)))];
     """
-    chance = Sfc32(seed, stream)
+    rng = Sfc32(seed, stream)
     assert ask(draw, [seed, stream]) == [
-        [chance.word() for _ in range(1000)],
-        [chance.uniform() for _ in range(1000)],
-        [chance.normal() for _ in range(1000)],
-        [chance.below(i + 1) for i in range(1000)],
-        [chance.happens(0.3) for _ in range(1000)],
-        [chance.choice("abcdefg") for _ in range(100)],
-        [chance.shuffled(range(i)) for i in range(50)],
+        [rng.word() for _ in range(1000)],
+        [rng.uniform() for _ in range(1000)],
+        [rng.normal() for _ in range(1000)],
+        [rng.below(i + 1) for i in range(1000)],
+        [rng.happens(0.3) for _ in range(1000)],
+        [rng.choice("abcdefg") for _ in range(100)],
+        [rng.shuffled(range(i)) for i in range(50)],
     ]
 
 
@@ -194,9 +194,9 @@ def test_the_same_words_may_come_next(ask):
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
-        ("chance.makeChance(-1)", "seed must be a whole number from 0 to 2^32 - 1, got -1"),
-        ("chance.makeChance(0.5)", "seed must be a whole number from 0 to 2^32 - 1, got 0.5"),
-        ("chance.makeChance(0, 2 ** 32)", "stream must be a whole number from 0 to 2^32 - 1, got"),
+        ("rng.sfc32(-1)", "seed must be a whole number from 0 to 2^32 - 1, got -1"),
+        ("rng.sfc32(0.5)", "seed must be a whole number from 0 to 2^32 - 1, got 0.5"),
+        ("rng.sfc32(0, 2 ** 32)", "stream must be a whole number from 0 to 2^32 - 1, got"),
         ("sequences.makeLookup({ slots: 1 })", "slots must be a whole number from 2 to 52, got 1"),
         ("sequences.makeLookup({ values: 0 })", "values must be a whole number of at least 1"),
         ("sequences.makeDiagonals({ offsets: [3, 1] })", "offsets must be a whole number of at"),

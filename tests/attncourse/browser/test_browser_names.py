@@ -39,8 +39,8 @@ SAMPLE = """([spec, weights, options, number]) => {
   const {goneOn} = attnModules["engine/sampling.js"];
   const model = new TransformerModel(spec);
   model.load(weights);
-  const chance = attnModules["engine/chance.js"].makeChance(5);
-  return Array.from({length: number}, () => goneOn(model, [26], 26, options, chance));
+  const rng = attnModules["engine/rng.js"].sfc32(5);
+  return Array.from({length: number}, () => goneOn(model, [26], 26, options, rng));
 }"""
 
 

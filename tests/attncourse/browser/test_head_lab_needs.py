@@ -192,9 +192,9 @@ def test_how_a_row_changes_with_the_values_is_what_torch_finds(lab):
     tries = page.evaluate(
         """([ids]) => {
           const task = attnModules["engine/sequences.js"].makeLookup();
-          const chance = attnModules["engine/chance.js"].makeChance(0);
+          const rng = attnModules["engine/rng.js"].sfc32(0);
           const shown = task.sentenceOf(ids);
-          return Array.from({length: 100}, () => task.withOtherValues(shown, chance).ids);
+          return Array.from({length: 100}, () => task.withOtherValues(shown, rng).ids);
         }""",
         [shown["ids"]],
     )
@@ -233,7 +233,7 @@ def test_it_says_when_one_head_has_been_found_that_answers_both(show):
         "One head answers both: .97 of the questions have both right. Its row changes with the "
         "values: its weight is .10 to .80 on first and .20 to .25 on second in nine of ten tries "
         "with other values.",
-        "One head answers both: 1.00 of the questions have both right. An MLP comes behind it. Its "
+        "One head answers both: 1.00 of the questions have both right. An MLP follows it. Its "
         "row hardly changes with the values: its weight is .60 to .64 on first and .20 to .25 on "
         "second in nine of ten tries with other values.",
         "One head doesn't answer both: .15 of the questions have both right. Its row hardly "
@@ -270,7 +270,7 @@ def test_tabs_and_settings_change_what_is_trained(lab):
     assert name.all_inner_texts() == ["1 head, 8 values, 20 steps, seed 0"]
     page.get_by_role("combobox", name="Values").select_option("4")
     expect(page.locator(".attn-kept tbody tr")).to_have_count(2, timeout=60_000)
-    page.get_by_role("checkbox", name="an MLP behind attention").check()
+    page.get_by_role("checkbox", name="an MLP after attention").check()
     expect(page.locator(".attn-kept tbody tr")).to_have_count(3, timeout=60_000)
     page.get_by_role("combobox", name="Steps").select_option("40")
     expect(page.locator(".attn-kept tbody tr")).to_have_count(4, timeout=60_000)
@@ -284,7 +284,7 @@ def test_tabs_and_settings_change_what_is_trained(lab):
     name.first.click()
     assert page.get_by_role("combobox", name="Values").input_value() == "8"
     assert page.get_by_role("combobox", name="Steps").input_value() == "20"
-    assert not page.get_by_role("checkbox", name="an MLP behind attention").is_checked()
+    assert not page.get_by_role("checkbox", name="an MLP after attention").is_checked()
     trained(page)
     page.wait_for_timeout(500)
     assert page.evaluate("workers") == workers

@@ -57,7 +57,7 @@ def merge(answer: Any) -> CheckResult:
     verdict = check_function(
         answer,
         merge_heads,
-        # as attention leaves heads behind: one after the other in memory
+        # as attention leaves heads: one after the other in memory
         [(split_heads(x, h).contiguous(),) for x, h in _split_cases()],
         merge.mistakes,
         output_names=["the merged tensor"],

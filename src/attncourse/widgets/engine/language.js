@@ -37,8 +37,8 @@ export const concord = {
 };
 
 /** Draw a sentence: {words, ids, answers, partners}, as attncourse.tasks.Sentence has them. */
-function draw(chance) {
-  const walk = makeDrawing(chance);
+function draw(rng) {
+  const walk = makeDrawing(rng);
   const plan = walkThrough(walk);
   return sentenceOf(walk.words(plan), plan);
 }
@@ -49,7 +49,7 @@ function read(text) {
   if (words.length > CONCORD.length) {
     throw new RangeError(`text must have at most ${CONCORD.length} words, got ${words.length}`);
   }
-  if (words.at(-1) !== STOP && candidatesBehind(words).includes(STOP)) words.push(STOP);
+  if (words.at(-1) !== STOP && candidatesAfter(words).includes(STOP)) words.push(STOP);
   const { plan, stuck } = planOf(words);
   if (stuck) throw new RangeError(objection(words, stuck));
   return sentenceOf(words, plan);
@@ -62,7 +62,7 @@ function classOf(word) {
 
 /** The words with which a sentence that begins so may go on; none at its end. */
 function nextWords(text) {
-  return candidatesBehind(wordsOf(text, { mayBeEmpty: true }));
+  return candidatesAfter(wordsOf(text, { mayBeEmpty: true }));
 }
 
 /** Go through a sentence: subject, clause, verb, object, and what the shape adds. */
@@ -131,21 +131,20 @@ function nounPhrase(walk, plan, determiner) {
 }
 
 /** A walk that throws dice; the words are drawn afterwards. */
-function makeDrawing(chance) {
+function makeDrawing(rng) {
   const categories = [];
   return {
-    comes: (probability) => chance.happens(probability),
+    comes: (probability) => rng.happens(probability),
     take: (category) => categories.push(category) - 1,
     words({ subject, object, pronoun }) {
       const nouns = categories.flatMap((category, place) => (category === "noun" ? [place] : []));
-      const kinds =
-        pronoun === null ? nouns.map(() => chance.choice(PERSONS)) : chance.shuffled(KINDS);
+      const kinds = pronoun === null ? nouns.map(() => rng.choice(PERSONS)) : rng.shuffled(KINDS);
       const kindOf = new Map(nouns.map((place, i) => [place, kinds[i]]));
       const words = categories.map((category, place) =>
-        category === "pronoun" ? "" : chance.choice(WORDS[kindOf.get(place) ?? category]),
+        category === "pronoun" ? "" : rng.choice(WORDS[kindOf.get(place) ?? category]),
       );
       if (pronoun !== null) {
-        words[pronoun] = pronounOf(kindOf.get(chance.choice([subject, object])));
+        words[pronoun] = pronounOf(kindOf.get(rng.choice([subject, object])));
       }
       return words;
     },
@@ -222,7 +221,7 @@ function planOf(words) {
 }
 
 /** The words that may follow some words; throws where these are no beginning of a sentence. */
-function candidatesBehind(words) {
+function candidatesAfter(words) {
   const { stuck } = planOf(words);
   if (stuck && stuck.place < words.length) throw new RangeError(objection(words, stuck));
   return stuck ? stuck.candidates : [];
@@ -236,7 +235,7 @@ function wordsOf(text, { mayBeEmpty = false } = {}) {
     if (known === undefined) {
       throw new RangeError(
         `text must hold words of the language, got '${word}' as word ${words.length + 1}; ` +
-          offer(candidatesBehind(words)),
+          offer(candidatesAfter(words)),
       );
     }
     words.push(known);

@@ -1,7 +1,7 @@
 // attnlib.model's TransformerModel in the browser: forward, loss, backward.
 //
 //   const model = new TransformerModel(spec);       // Python's model.spec()
-//   model.load(weights);                            // its state_dict(), or model.draw(chance)
+//   model.load(weights);                            // its state_dict(), or model.draw(rng)
 //   const batch = model.pack(sentences);
 //   const loss = model.loss(batch, model.forward(batch));
 //   model.backward(batch);                          // model.parameters have gradients now
@@ -78,15 +78,15 @@ export class TransformerModel {
    * Draw new weights as Python does: embeddings N(0, embedding_std), readouts N(0, readout_std) if there
    * is one, other matrices Xavier-uniform, biases 0.
    */
-  draw(chance, { embedding_std = STD, readout_std } = {}) {
+  draw(rng, { embedding_std = STD, readout_std } = {}) {
     for (const { name, shape, values } of this.parameters) {
       const bound = Math.sqrt(6 / (shape[0] + shape[1]));
       const isEmbedding = name.endsWith("embedding.weight");
       const std = isEmbedding ? embedding_std : name.startsWith("readouts") && readout_std;
       if (name.endsWith("gain")) values.fill(1);
       else if (name.endsWith("bias")) values.fill(0);
-      else if (std) fill(values, () => std * chance.normal());
-      else fill(values, () => bound * (2 * chance.uniform() - 1));
+      else if (std) fill(values, () => std * rng.normal());
+      else fill(values, () => bound * (2 * rng.uniform() - 1));
     }
   }
 

@@ -31,15 +31,15 @@ export const names = {
 };
 
 /** Draw a name: {words, ids, answers, partners}, as attncourse.tasks.Sentence has them. */
-function draw(chance) {
-  const vowels = chance.choice(KINDS);
-  const first = chance.choice(FIRST);
-  const number = chance.choice(NAMES.numbers);
-  const letters = [first, chance.choice(vowels)];
+function draw(rng) {
+  const vowels = rng.choice(KINDS);
+  const first = rng.choice(FIRST);
+  const number = rng.choice(NAMES.numbers);
+  const letters = [first, rng.choice(vowels)];
   for (let i = 1; i < number; i++) {
-    const consonant = chance.choice(NAMES.inner);
+    const consonant = rng.choice(NAMES.inner);
     const isDoubled = isBeforeDouble(letters.at(-1));
-    letters.push(consonant.repeat(isDoubled ? 2 : 1), chance.choice(vowels));
+    letters.push(consonant.repeat(isDoubled ? 2 : 1), rng.choice(vowels));
   }
   return read([...letters, ENDING[first]].join(""));
 }

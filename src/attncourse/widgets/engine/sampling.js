@@ -22,8 +22,8 @@ export function chancesOf(logits, { temperature, topK }) {
 }
 
 /** A token by its chance. */
-export function drawnFrom(chances, chance) {
-  let left = chance.uniform();
+export function drawnFrom(chances, rng) {
+  let left = rng.uniform();
   for (const [token, share] of chances.entries()) {
     left -= share;
     if (left < 0) return token;
@@ -32,16 +32,16 @@ export function drawnFrom(chances, chance) {
 }
 
 /** The logits of a model's readout "next" after the last of some tokens. */
-export function logitsBehind(model, ids) {
+export function logitsAfter(model, ids) {
   const { next } = model.answer({ ids }).logits;
   return next.subarray(next.length - model.spec.readouts.next);
 }
 
 /** Let a model continue tokens until `stop` comes or its positions end; returns all tokens. */
-export function goneOn(model, ids, stop, options, chance) {
+export function goneOn(model, ids, stop, options, rng) {
   const all = [...ids];
   while (all.length <= model.spec.length) {
-    const token = drawnFrom(chancesOf(logitsBehind(model, all), options), chance);
+    const token = drawnFrom(chancesOf(logitsAfter(model, all), options), rng);
     all.push(token);
     if (token === stop) break;
   }

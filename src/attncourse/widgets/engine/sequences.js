@@ -17,10 +17,10 @@ export function makeLookup({ slots = 8, values = 8 } = {}) {
   const questions = keys.flatMap((p) => keys.flatMap((q) => (p === q ? [] : [`${p}${q}?`])));
   const vocabulary = [...contents, ...questions];
 
-  function draw(chance) {
-    const order = chance.shuffled(numbersTo(slots));
-    const held = order.map((key) => key * values + chance.below(values));
-    const asked = chance.below(slots) * (slots - 1) + chance.below(slots - 1);
+  function draw(rng) {
+    const order = rng.shuffled(numbersTo(slots));
+    const held = order.map((key) => key * values + rng.below(values));
+    const asked = rng.below(slots) * (slots - 1) + rng.below(slots - 1);
     return sentenceOf([...held, slots * values + asked]);
   }
 
@@ -49,8 +49,8 @@ export function makeLookup({ slots = 8, values = 8 } = {}) {
     return answers.map((value) => words[place][0] + value);
   }
 
-  function withOtherValues({ ids }, chance) {
-    const other = (id) => id - (id % values) + chance.below(values);
+  function withOtherValues({ ids }, rng) {
+    const other = (id) => id - (id % values) + rng.below(values);
     return sentenceOf([...ids.slice(0, slots).map(other), ids[slots]]);
   }
 
@@ -94,7 +94,7 @@ export function makeDiagonals({ offsets = [1, 3], symbols = 16, length = 16 } = 
       partners: ofEach((offset) => Object.fromEntries(rows.map((i) => [i, i - offset]))),
     };
   }
-  const draw = (chance) => sentenceOf(numbersTo(length).map(() => chance.below(symbols)));
+  const draw = (rng) => sentenceOf(numbersTo(length).map(() => rng.below(symbols)));
 
   return {
     name: `diagonals-${offsets.join("-")}`,
@@ -106,7 +106,7 @@ export function makeDiagonals({ offsets = [1, 3], symbols = 16, length = 16 } = 
     draw,
     sentenceOf,
     alternatives: () => vocabulary,
-    withOtherValues: (_, chance) => draw(chance),
+    withOtherValues: (_, rng) => draw(rng),
   };
 }
 
@@ -128,18 +128,18 @@ export function makeInduction({
   const letters = LETTERS.slice(0, symbols);
   const vocabulary = [...letters, START];
 
-  function draw(chance) {
-    const order = chance.shuffled(numbersTo(symbols));
+  function draw(rng) {
+    const order = rng.shuffled(numbersTo(symbols));
     const chunks = sizes.map((size) => order.splice(0, size));
     const ids = [symbols];
     const partners = {};
     const seen = new Map(); // a chunk -> where it last began
     while (ids.length < length) {
-      if (chance.happens(filler)) {
-        ids.push(chance.choice(order));
+      if (rng.happens(filler)) {
+        ids.push(rng.choice(order));
         continue;
       }
-      const chunk = chance.choice(chunks);
+      const chunk = rng.choice(chunks);
       const start = ids.length;
       if (seen.has(chunk)) {
         for (let step = 0; step < chunk.length - 1 && start + step < length - 1; step++) {

@@ -1,18 +1,18 @@
 // Where a training's sentences come from: they are given, or drawn from a seed.
 //
-// `given` and `fresh` make what a training needs of a message: {next, heldOut, relations, chance}.
-// next() gives another sentence to learn from, heldOut are those to evaluate on, and chance, where
+// `given` and `fresh` make what a training needs of a message: {next, heldOut, relations, rng}.
+// next() gives another sentence to learn from, heldOut are those to evaluate on, and rng, where
 // there is one, draws a model's first weights.
 
-import { makeChance } from "./chance.js";
+import { sfc32 } from "./rng.js";
 
 const OF_HELD_OUT = 2 ** 31; // the seed of held-out sentences, as in attncourse.training
 const OF_WEIGHTS = 1; // the stream of a seed from which weights are drawn
 const PATIENCE = 10_000; // so many sentences in a row that must not come, and there are no others
 
 /** What draws a model's first weights, from a training's seed. */
-export function chanceOfWeights(seed) {
-  return makeChance(seed, OF_WEIGHTS);
+export function rngOfWeights(seed) {
+  return sfc32(seed, OF_WEIGHTS);
 }
 
 /** Sentences that come with the message itself, taken in turn, again and again. */
@@ -28,8 +28,8 @@ export function given({ sentences, heldOut = [], relations = [] }) {
 export function fresh(task, { seed, heldOut: count, evaluated = count }) {
   const heldOut = heldOutOf(task, count);
   const next = streamOf(task, seed, heldOut);
-  const chance = chanceOfWeights(seed);
-  return { next, heldOut: heldOut.slice(0, evaluated), relations: task.relations, chance };
+  const rng = rngOfWeights(seed);
+  return { next, heldOut: heldOut.slice(0, evaluated), relations: task.relations, rng };
 }
 
 /**
@@ -38,11 +38,11 @@ export function fresh(task, { seed, heldOut: count, evaluated = count }) {
  * don't come.
  */
 export function streamOf(task, seed, without = []) {
-  const chance = makeChance(seed);
+  const rng = sfc32(seed);
   const heldOut = new Set(without.map(({ ids }) => ids.join()));
   return () => {
     for (let refused = 0; refused < PATIENCE; refused++) {
-      const sentence = task.draw(chance);
+      const sentence = task.draw(rng);
       if (!heldOut.has(sentence.ids.join())) return sentence;
     }
     throw new RangeError(

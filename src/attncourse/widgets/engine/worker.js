@@ -132,8 +132,8 @@ function begin({ spec, recipe, task, weights = null, reports }) {
   const wanted = { losses: 10, evaluation: 25, maps: 25, shown: null, ...reports };
   for (const name of ["losses", "evaluation", "maps"]) shouldCount(wanted[name], `reports.${name}`);
   const model = new TransformerModel(spec, { Numbers: numbersFor(recipe) });
-  const { chance, ...source } = TASKS[task.name](task);
-  if (weights === null && chance !== undefined) model.draw(chance, recipe.model);
+  const { rng, ...source } = TASKS[task.name](task);
+  if (weights === null && rng !== undefined) model.draw(rng, recipe.model);
   else model.load(weights ?? {});
   return [new Training(model, source, recipe), wanted];
 }

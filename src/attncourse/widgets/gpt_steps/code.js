@@ -7,7 +7,7 @@ import { LINES } from "./lines.js";
 const INDENT = 4; // spaces in the code
 
 /**
- * The lines of the loop; `jump(line)` is told which one a reader presses. Behind the scores there is
+ * The lines of the loop; `jump(line)` is told which one a reader presses. Beside the scores there is
  * room for a note: what would stand there.
  */
 export function createCode(code, jump) {

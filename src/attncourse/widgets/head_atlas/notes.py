@@ -3,17 +3,15 @@
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import torch
 
-if TYPE_CHECKING:
-    from attncourse.atlas import Atlas
+from attncourse.widgets.head_atlas.atlas_protocol import ShownAtlas
 
 LONGEST = 60  # tokens of a text that are listed
 
 
-def notes_of(atlas: "Atlas") -> str:
+def notes_of(atlas: ShownAtlas) -> str:
     """Return the texts of an atlas and how it was made, as HTML."""
     texts = "".join(f"<li>{_beginning(text)}</li>" for text in atlas.texts)
     return (
@@ -30,6 +28,6 @@ def _beginning(tokens: tuple[str, ...]) -> str:
     return f"{len(tokens):,} tokens: {shown}{more}"
 
 
-def _tools(atlas: "Atlas") -> list[str]:
+def _tools(atlas: ShownAtlas) -> list[str]:
     tools = [f"attnlib {version('attnlib')}", f"PyTorch {torch.__version__}"]
     return tools if atlas.library is None else [*tools, f"{atlas.library} {version(atlas.library)}"]

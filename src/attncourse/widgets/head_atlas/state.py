@@ -2,26 +2,22 @@
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from attncourse._words import counted
+from attncourse.widgets.head_atlas.atlas_protocol import ShownAtlas, ShownScores
 from attnlib.checks import checked_list
-
-if TYPE_CHECKING:
-    from attncourse.atlas import Atlas, PatternScores
 
 MOST_HEADS, MOST_TOKENS = 1024, 1024  # that a page can hold as buttons
 MOST_BYTES = 10_000_000  # of maps and rows; compressed and as text they are a file of that size
 NO_KEY = 2**16 - 1
 
 
-def state_of(atlas: "Atlas", layers: Iterable[int] | None) -> dict[str, Any]:
+def state_of(atlas: ShownAtlas, layers: Iterable[int] | None) -> dict[str, Any]:
     """Return the fixed traits of a HeadAtlas; raises what HeadAtlas raises."""
-    from attncourse.atlas import Atlas  # which imports the widgets to write files
-
-    if not isinstance(atlas, Atlas):
+    if not isinstance(atlas, ShownAtlas):
         raise TypeError(
             f"atlas must be an Atlas, got {type(atlas).__name__}: "
             "attncourse.atlas.of(model, texts) makes one"
@@ -88,7 +84,7 @@ def _require_room(L: int, size: tuple[int, int, int, int], *, has_values: bool) 
         )
 
 
-def _entry(name: str, scores: "PatternScores", layers: list[int]) -> dict[str, object]:
+def _entry(name: str, scores: ShownScores, layers: list[int]) -> dict[str, object]:
     """Return what the browser needs of a pattern besides its numbers."""
     offsets = [] if scores.offsets is None else scores.offsets[layers].flatten().tolist()
     lower = name == "entropy"  # the lower, the more a head has found
@@ -96,7 +92,7 @@ def _entry(name: str, scores: "PatternScores", layers: list[int]) -> dict[str, o
     return entry | {"lower": lower, "offsets": offsets}
 
 
-def _about(atlas: "Atlas", layers: list[int], T: int) -> list[str]:
+def _about(atlas: ShownAtlas, layers: list[int], T: int) -> list[str]:
     """Return sentences that say which heads and which texts these are."""
     L, h = atlas.maps.shape[:2]
     heads = f"{counted(L, 'layer')} of {counted(h, 'head')}"

@@ -2,17 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import traitlets
 
 from attncourse.widgets._base import CourseWidget, Numbers, browser_files, summary_trait
 from attncourse.widgets._standalone import standalone_page
+from attncourse.widgets.head_atlas.atlas_protocol import ShownAtlas
 from attncourse.widgets.head_atlas.notes import notes_of
 from attncourse.widgets.head_atlas.state import state_of
-
-if TYPE_CHECKING:
-    from attncourse.atlas import Atlas
 
 
 class HeadAtlas(CourseWidget):
@@ -87,7 +84,7 @@ class HeadAtlas(CourseWidget):
     lifted = traitlets.Bool(False).tag(sync=True)
     valued = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, atlas: "Atlas", *, layers: Iterable[int] | None = None) -> None:
+    def __init__(self, atlas: ShownAtlas, *, layers: Iterable[int] | None = None) -> None:
         state = state_of(atlas, layers)
         self._atlas = atlas
         # In a cell of many tokens a weight that belongs to one of them alone is faint.

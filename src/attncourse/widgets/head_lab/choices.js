@@ -38,7 +38,7 @@ export function createChoices({ symbolCounts, stepCounts }, set) {
   const symbols = createSelect((count) => set("symbols", count));
   const steps = createSelect((count) => set("steps", count));
   const listed = (numbers) => numbers.map((number) => [number, String(number)]);
-  const mlp = createCheckbox("an MLP behind attention", (checked) => set("mlp", checked));
+  const mlp = createCheckbox("an MLP after attention", (checked) => set("mlp", checked));
   const node = element("div", { class: "attn-row attn-choices" });
   node.append(symbols.node, steps.node, mlp.node);
   function draw(state) {

@@ -96,7 +96,7 @@ export function createRepeat(setting, counts, seeds, { start, stop }) {
     createLegend(
       ["attn-dot-key", "a model: its share of right answers (0 to 1), by number of heads"],
       ["attn-dot-key attn-current", "the one shown above"],
-      ["attn-dumb-key", "what guessing gets"],
+      ["attn-baseline-key", "what guessing gets"],
     ),
     tables,
   );

@@ -11,7 +11,7 @@ import { bestHeads, nameOf } from "./findings.js";
  * Two bars for what is asked: answers that are right, and the best head's weight on the true partner.
  * `asked` are the rows of a setting.
  */
-export function createScores({ rows: asked, legend: dumb }) {
+export function createScores({ rows: asked, legend: baseline }) {
   const rows = asked.map(({ name, chance, share }) => {
     const right = createBar("attn-right");
     const weight = createBar("attn-weight");
@@ -44,7 +44,7 @@ export function createScores({ rows: asked, legend: dumb }) {
     element("span", {}, "its best head"),
     element("span", {}, "weight on the partner"),
   );
-  const legend = createLegend(["attn-dumb-key", dumb]);
+  const legend = createLegend(["attn-baseline-key", baseline]);
   const unchanged = element("span");
   const beforeEntry = createLegend(["attn-before-key", unchanged]).firstChild;
   legend.append(beforeEntry);

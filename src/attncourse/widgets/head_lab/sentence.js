@@ -98,10 +98,10 @@ function createCard(place, others, questions, readouts, choose) {
 
 /**
  * A sentence of a setting that a reader changes word by word, types (one of Concord) or has drawn with
- * `chance`: `choose(sentence)` is told a new one, as engine/ has it; `wanted()` is the newest, which may
+ * `rng`: `choose(sentence)` is told a new one, as engine/ has it; `wanted()` is the newest, which may
  * not be drawn yet. `cards` are the words with their answers, `another` is how to get others.
  */
-export function createSentence(setting, chance, choose, wanted) {
+export function createSentence(setting, rng, choose, wanted) {
   const { task } = setting;
   const field = element("input", { type: "text", "aria-label": "A sentence of the language" });
   field.autocomplete = "off";
@@ -121,7 +121,7 @@ export function createSentence(setting, chance, choose, wanted) {
     ...(task === concord ? [field, submit] : []),
     createButton(setting.another, () => {
       refuse("");
-      choose(task.draw(chance));
+      choose(task.draw(rng));
     }),
   );
   form.className = "attn-row";

@@ -2,7 +2,7 @@
 
 import { concord } from "../engine/language.js";
 import { TransformerModel } from "../engine/model.js";
-import { chanceOfWeights } from "../engine/streams.js";
+import { rngOfWeights } from "../engine/streams.js";
 import { startTraining } from "../engine/trainer.js";
 import { createTraining } from "../lab/controls.js";
 import { digestNotes } from "../lab/digest.js";
@@ -113,7 +113,7 @@ function createShares() {
   });
   const heading = createHeading("Right in new sentences");
   const ghost = element("span");
-  const legend = createLegend(["attn-dumb-key", "guessing"], ["attn-before-key", ghost]);
+  const legend = createLegend(["attn-baseline-key", "guessing"], ["attn-before-key", ghost]);
   const titles = element("div", { class: "attn-share-titles" }, heading, legend);
   const node = element("div", { class: "attn-shares" }, titles, ...rows.map((row) => row.node));
 
@@ -184,7 +184,7 @@ export function renderSmall({ model, el }, readState) {
   /** What a model answers before any training: a worker will begin with the same weights. */
   function answerAtRandom() {
     const untrained = new TransformerModel(specWith(spec, state.numHeads));
-    untrained.draw(chanceOfWeights(state.seed));
+    untrained.draw(rngOfWeights(state.seed));
     const { logits, weights } = untrained.answer(state.sentence);
     return { logits, weights: weights[0], numHeads: state.numHeads };
   }

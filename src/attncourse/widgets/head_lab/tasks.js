@@ -8,7 +8,7 @@ import { bestOffsets, CHANCE, evenWeights, needsOfOneWord } from "./findings.js"
 
 /** The baseline of heads: a rule that knows no words, as `baselines` finds it. */
 const BESIDE_DISTANCE = {
-  dumb: "best fixed distance",
+  baselineName: "best fixed distance",
   instead: "a fixed distance",
   legend: "what guessing gets, or looking at a fixed distance",
   baselines: bestOffsets,
@@ -60,7 +60,7 @@ export const TASKS = {
       "From the fourth symbol on, each is asked for the one before it (1 back) and for the one three " +
       "places before (3 back). It may look at itself and to the left. Choose other symbols.",
     another: "Other symbols",
-    dumb: "looking at all alike",
+    baselineName: "looking at all alike",
     instead: "looking at all alike",
     legend: "what guessing gets, or looking at all alike",
     baselines: evenWeights,

@@ -1,7 +1,7 @@
 // HeadLab's view of the models of one setting: what one of them gets right, what it answers, where its
 // heads look, and another one beside it.
 
-import { makeChance } from "../engine/chance.js";
+import { sfc32 } from "../engine/rng.js";
 import { heldOutOf } from "../engine/streams.js";
 import { digestNotes } from "../lab/digest.js";
 import { createAsker, optionsOf } from "../lab/runs.js";
@@ -80,8 +80,8 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   const scores = createScores(setting);
   const scoresBeside = createScores(setting);
   const curves = createLossCurves(setting.recipe.steps, setting.lowest);
-  const chance = makeChance(Math.floor(2 ** 32 * Math.random()));
-  const sentence = createSentence(setting, chance, hand.choose, () => state.sentence);
+  const rng = sfc32(Math.floor(2 ** 32 * Math.random()));
+  const sentence = createSentence(setting, rng, hand.choose, () => state.sentence);
   const tiles = createTiles({ choose: (head) => set("head", head) });
   const tilesBeside = createTiles({
     name: "All heads of the model beside",
@@ -190,7 +190,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
       return [nameOf(name), shortNumber(guessing), distance + behind, ...told];
     });
     const caption = "Right answers, and each head's weight on the true partner";
-    const columns = ["relation", "guessing", setting.dumb, ...learned];
+    const columns = ["relation", "guessing", setting.baselineName, ...learned];
     return [...digestNotes(run()), createTable(caption, columns, rows)];
   }
 
@@ -230,7 +230,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     if (task.withOtherValues === undefined || !runs.isReady(asked)) return;
     if (spread?.run === asked && spread.sentence === about) return;
     spread = { run: asked, sentence: about, heads: null };
-    const other = makeChance(0);
+    const other = sfc32(0);
     const sentences = Array.from({ length: TRIES }, () => task.withOtherValues(about, other));
     const found = await askRun(asked, "answers", { sentences });
     if (found === null || spread.run !== asked || spread.sentence !== about) return;
@@ -387,7 +387,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const ofOther = beside?.evaluation ?? null;
     drawScores(shown?.evaluation ?? null, rest, shown, beside, ofOther, shown?.digest);
     forbidding.draw(state, shown?.evaluation, rest);
-    const problem = own.find((one) => one.isBehind && one.state === "failed")?.problem ?? "";
+    const problem = own.find((one) => one.isInBackground && one.state === "failed")?.problem ?? "";
     const over = all.filter((one) => runs.isOver(one) && one.evaluation);
     drawMany(shown, beside, runs.isRepeating(setting), problem, ...over);
     drawBeside();

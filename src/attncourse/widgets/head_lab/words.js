@@ -66,7 +66,7 @@ export function sayOneHead({ setting, evaluation, state, steps }, spread) {
   const early = state === "stopped" ? ` after ${steps} steps` : "";
   const width = Math.max(...spread.map(({ low, high }) => high - low));
   const row = `Its row ${width >= CHANGES ? "changes" : "hardly changes"} with the values`;
-  const way = isFound && setting.chosen.mlp ? " An MLP comes behind it." : "";
+  const way = isFound && setting.chosen.mlp ? " An MLP follows it." : "";
   return `${verdict}${early}: ${shortNumber(both)} of the questions have both right.${way} ${row}: its weight is ${saySpread(spread, setting.task)} in nine of ten tries with other values.`;
 }
 

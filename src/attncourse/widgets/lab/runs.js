@@ -65,14 +65,14 @@ function createRuns({ heldOut, startTraining }) {
 
   /** Give up what a reader has let train, and a run `before`. */
   function giveUp(before) {
-    const isGivenUp = (run) => run === before || (!isOver(run) && !run.isBehind);
+    const isGivenUp = (run) => run === before || (!isOver(run) && !run.isInBackground);
     for (const run of runs.filter(isGivenUp)) drop(run);
   }
 
   /** Train a model, from the beginning. */
   function start(setting, numHeads, seed, isGiven = false) {
     giveUp(find(setting, numHeads, seed, isGiven));
-    const run = train({ setting, numHeads, seed, isGiven, isBehind: false });
+    const run = train({ setting, numHeads, seed, isGiven, isInBackground: false });
     goOn();
     return run;
   }
@@ -141,11 +141,11 @@ function createRuns({ heldOut, startTraining }) {
     }
     goOn();
   }
-  const behind = () => runs.filter((run) => run.isBehind && run.state === "training");
+  const inBackground = () => runs.filter((run) => run.isInBackground && run.state === "training");
 
   /** What trains, or waits to train, because a setting is repeated. */
   function repeated({ key }) {
-    const all = [...queue, ...behind().filter((run) => !run.isKept)];
+    const all = [...queue, ...inBackground().filter((run) => !run.isKept)];
     return all.filter((one) => one.setting.key === key);
   }
 
@@ -155,16 +155,16 @@ function createRuns({ heldOut, startTraining }) {
     for (const run of runs) run.isKept = run === before;
     if (before && !before.isAsleep) return;
     if (before) drop(before);
-    train({ setting, numHeads, seed, isGiven: false, isBehind: true, isKept: true });
+    train({ setting, numHeads, seed, isGiven: false, isInBackground: true, isKept: true });
   }
 
   function goOn() {
-    while (queue.length > 0 && behind().length < AT_ONCE) {
+    while (queue.length > 0 && inBackground().length < AT_ONCE) {
       const { setting, numHeads, seed } = queue.shift();
       const before = find(setting, numHeads, seed);
       if (before && before.state !== "failed") continue;
       if (before) drop(before);
-      train({ setting, numHeads, seed, isGiven: false, isBehind: true });
+      train({ setting, numHeads, seed, isGiven: false, isInBackground: true });
     }
   }
 
@@ -172,7 +172,7 @@ function createRuns({ heldOut, startTraining }) {
   function stopRepeating(setting) {
     for (const one of repeated(setting)) {
       if (queue.includes(one)) queue.splice(queue.indexOf(one), 1);
-      else if (isShown(one)) one.isBehind = false;
+      else if (isShown(one)) one.isInBackground = false;
       else drop(one);
     }
     goOn();
@@ -182,7 +182,7 @@ function createRuns({ heldOut, startTraining }) {
   function pause(run) {
     run.training.pause();
     run.state = "paused";
-    run.isBehind = false; // a reader has it in hand
+    run.isInBackground = false; // a reader has it in hand
     goOn();
     tell(run);
   }

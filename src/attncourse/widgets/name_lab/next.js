@@ -57,7 +57,7 @@ function createBars() {
   const heading = createHeading();
   const rest = createNote();
   const list = element("ul", { class: "attn-chances" }, ...rows.map((row) => row.node));
-  const legend = createLegend(["attn-dumb-key", "at temperature 1, from all letters"]);
+  const legend = createLegend(["attn-baseline-key", "at temperature 1, from all letters"]);
   const node = element("div", {}, heading, list, rest, legend);
 
   /** `letters` are {name, chance, own}, likely ones first; lines stand where these `differ`. */

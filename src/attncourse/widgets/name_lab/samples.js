@@ -1,7 +1,7 @@
 // NameLab's made-up names: drawn from the model as it is, each with the rules that it keeps.
 
-import { makeChance } from "../engine/chance.js";
 import { BOUNDARY, names } from "../engine/names.js";
+import { sfc32 } from "../engine/rng.js";
 import { goneOn } from "../engine/sampling.js";
 import { element, write } from "../shared/dom.js";
 import { inWords } from "../shared/numbers.js";
@@ -30,19 +30,19 @@ function createDrawing(show) {
 
   function begin() {
     const { model, options, seed } = wanted;
-    const lot = { model, options, chance: makeChance(seed, OF_NAMES) };
+    const lot = { model, options, rng: sfc32(seed, OF_NAMES) };
     wanted = null;
     made = [];
     goOn(lot);
   }
-  function goOn({ model, options, chance }) {
+  function goOn({ model, options, rng }) {
     const end = performance.now() + TURN;
     while (made.length < ALL && performance.now() < end) {
-      const ids = goneOn(model, [BOUNDARY], BOUNDARY, options, chance);
+      const ids = goneOn(model, [BOUNDARY], BOUNDARY, options, rng);
       made.push(names.spelled(ids));
     }
     show(made);
-    if (made.length < ALL) timer = setTimeout(() => goOn({ model, options, chance }), REST);
+    if (made.length < ALL) timer = setTimeout(() => goOn({ model, options, rng }), REST);
     else {
       made = null;
       if (wanted !== null) begin();

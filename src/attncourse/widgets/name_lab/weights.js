@@ -1,7 +1,7 @@
 // NameLab's model as the page asks it: the weights that a worker has trained so far, or the first ones.
 
 import { TransformerModel } from "../engine/model.js";
-import { chanceOfWeights } from "../engine/streams.js";
+import { rngOfWeights } from "../engine/streams.js";
 import { specWith } from "../lab/runs.js";
 
 /** Promises the weights of a run as far as it is; null if its worker is gone before it answers. */
@@ -30,7 +30,7 @@ export function createMind({ spec, recipe }) {
     model({ numHeads, seed }) {
       if (made?.numHeads === numHeads && made.seed === seed) return made.model;
       const model = new TransformerModel(specWith(spec, numHeads));
-      if (learned === null) model.draw(chanceOfWeights(seed), recipe.model);
+      if (learned === null) model.draw(rngOfWeights(seed), recipe.model);
       else model.load(learned);
       made = { numHeads, seed, model };
       return model;

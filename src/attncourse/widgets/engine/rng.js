@@ -8,7 +8,7 @@ const MIXING = 12; // rounds until each bit of the seed has reached all others
  * From one seed, different streams are drawn for different things. Both are whole numbers from 0 to
  * 2^32 - 1.
  */
-export function makeChance(seed, stream = 0) {
+export function sfc32(seed, stream = 0) {
   for (const [name, value] of Object.entries({ seed, stream })) {
     if (!Number.isInteger(value) || value < 0 || value >= WORD) {
       throw new RangeError(`${name} must be a whole number from 0 to 2^32 - 1, got ${value}`);
