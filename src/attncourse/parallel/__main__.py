@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from torch.multiprocessing.spawn import ProcessException
 
 from attncourse.parallel.data_parallel import compare_trainings
-from attncourse.parallel.processes import TIMEOUT
 from attncourse.parallel.tensor_parallel import compare_models
 from attndoctor.cli import echo
 
@@ -26,14 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("what", choices=["tensor", "data"], help="what is split: heads or batches")
     parser.add_argument("--processes", type=int, default=2, help="how many (2)")
-    parser.add_argument(
-        "--timeout", type=float, default=TIMEOUT, metavar="SECONDS",
-        help=f"how long a process waits for the others ({TIMEOUT:g})",
-    )  # fmt: skip
     args = parser.parse_args(arguments)
     compare = compare_models if args.what == "tensor" else compare_trainings
     try:
-        report = compare(args.processes, timeout=args.timeout)
+        report = compare(args.processes)
     except (TypeError, ValueError, ProcessException) as error:
         print(f"Not compared: {error}", file=sys.stderr)
         return 2
