@@ -26,7 +26,7 @@ from attncourse.training import GRID, RECIPES, SWEEPS, loop, train
 
 SETTINGS = settings([]) | {"compatible": {"MKL_CBWR": "COMPATIBLE"}}
 POWERS = (-18, -20, -22)  # of 2: grids that were tried
-SHOWN = 30  # trainings of which a page shows the digest, at most
+SHOWN = 30  # trainings at most whose digest a page shows
 
 
 def trained(recipe: str, folder: Path, setting: str) -> str:

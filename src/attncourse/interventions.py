@@ -25,7 +25,7 @@ from attncourse.tasks import Batch, Relation
 from attnlib import MultiHeadAttention
 from attnlib.checks import require_positive_int, shape_of
 from attnlib.model import TransformerModel
-from attnlib.pattern_sums import follower_targets
+from attnlib.pattern_sums import follower_targets, partner_pairs
 
 __all__ = [
     "averaged_heads",
@@ -43,8 +43,7 @@ def looks_at(partners: Tensor) -> Tensor:
     Args:
         partners: the partner's column of each word, int64 [B, T]; -1 where there is none.
     """
-    columns = torch.arange(partners.shape[1], device=partners.device)
-    return partners[:, :, None] == columns
+    return partner_pairs(partners)
 
 
 def follower_looks(tokens: Tensor, after: int = 1) -> Tensor:

@@ -32,7 +32,7 @@ from attndoctor.options import (
     error_text,
     is_about_environment,
 )
-from attndoctor.torch_settings import usual_settings
+from attndoctor.torch_settings import one_thread, usual_settings
 from attndoctor.weights import guessed
 from attnlib.checks import require_flag
 
@@ -169,7 +169,7 @@ def diagnose(
         batch_first=batch_first, arguments=arguments, returns=returns, clock=Clock(seconds),
     )  # fmt: skip
     answers = None
-    with usual_settings(), torch.random.fork_rng(devices=[]):
+    with usual_settings(), one_thread(), torch.random.fork_rng(devices=[]):
         try:
             answers = Answers(examine(candidate, options), {})
             answers.run()

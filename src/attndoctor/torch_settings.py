@@ -1,4 +1,4 @@
-"""Run other people's code under torch's default settings."""
+"""Torch's settings while code runs that other people wrote, or that is small."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -20,3 +20,14 @@ def usual_settings() -> Iterator[None]:
             yield
     finally:
         torch.set_default_dtype(dtype)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one processor core: where tensors are small, threads only wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

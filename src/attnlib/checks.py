@@ -3,6 +3,7 @@
 Every message names the argument, what came, what was wanted, and the usual cause if there is one.
 """
 
+import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import TypeVar
@@ -97,10 +98,10 @@ def require_number(name: str, value: object) -> None:
 
 
 def require_not_negative(name: str, value: float) -> None:
-    """Raise TypeError or ValueError unless `value` is a number of at least 0."""
+    """Raise TypeError or ValueError unless `value` is a finite number of at least 0."""
     require_number(name, value)
-    if not value >= 0:
-        raise ValueError(f"{name} must not be negative, got {value}")
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{name} must not be negative or infinite, got {value}")
 
 
 def require_dropout(dropout: float) -> None:

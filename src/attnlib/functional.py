@@ -40,7 +40,7 @@ def _weights(q: Tensor, k: Tensor, mask: AttentionMask, out: Tensor | None = Non
         if out is not None:
             raise ValueError(NO_MEMORY)
         return attention_weights(q, k, mask)
-    return _ThriftyWeights.apply(q, k, *mask, out)
+    return _WeightsInPlace.apply(q, k, *mask, out)
 
 
 def explicit_attention(
@@ -154,7 +154,7 @@ def recorded_weights(
         group = q.shape[1] // k.shape[1]
         q, k = q[:, list(heads)], k[:, [head // group for head in heads]]
         mask = mask.of_heads(list(heads))
-    return _ThriftyWeights.apply(q, k, *mask, out)
+    return _WeightsInPlace.apply(q, k, *mask, out)
 
 
 def _needs_derivative(*inputs: Tensor | None) -> bool:
@@ -175,7 +175,7 @@ def _unstack_groups(x: Tensor, h: int) -> Tensor:
     return x.unflatten(2, (group, -1)).flatten(1, 2)  # [B, h_kv, h/h_kv T, n] -> [B, h, T, n]
 
 
-class _ThriftyWeights(torch.autograd.Function):
+class _WeightsInPlace(torch.autograd.Function):
     """`attention_weights` in one tensor [..., T_q, T_k], which the backward pass doesn't keep.
 
     On a CPU the first touch of fresh memory costs as much as the product itself, so each step
@@ -189,7 +189,7 @@ class _ThriftyWeights(torch.autograd.Function):
         q: Tensor, k: Tensor, attn_mask: Tensor | None, fully_masked: Tensor | None,
         is_causal: bool, out: Tensor | None,
     ) -> Tensor:  # fmt: skip
-        # The steps of `attention_weights`, in place.
+        # The steps of `attention_weights`, in place; test_attention.py holds both to one formula.
         scores = matmul_heads(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1), out)
         if is_causal:
             scores.masked_fill_(triangle(q.shape[-2], 0, q.device).logical_not_(), -math.inf)

@@ -30,6 +30,12 @@ def same_targets(tokens: Tensor, rows: range, *, causal: bool) -> Tensor:
     return targets.tril(rows.start) if causal else targets
 
 
+def partner_pairs(partners: Tensor) -> Tensor:
+    """Return partners [B, T] as pairs [B, T, T], True where the column is the row's partner."""
+    columns = torch.arange(partners.shape[1], device=partners.device)
+    return partners[:, :, None] == columns  # [B, T, 1] == [T] -> [B, T, T]
+
+
 def follower_targets(tokens: Tensor, rows: range, after: int = 1) -> Tensor:
     """Return what came `after` places after earlier occurrences of each word of tokens [B, T]."""
     own = tokens[:, rows.start : rows.stop]

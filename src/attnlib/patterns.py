@@ -34,6 +34,7 @@ from attnlib.pattern_sums import (
     TargetSums,
     first_targets,
     follower_targets,
+    partner_pairs,
     previous_targets,
     same_targets,
 )
@@ -306,7 +307,7 @@ def _pairs(partners: Tensor) -> Tensor:
             f"partners must be columns from 0 to {T - 1}, or -1 for none, "
             f"got {int(partners.min())} to {int(partners.max())}"
         )
-    return partners.cpu()[:, :, None] == torch.arange(T)  # [B, T, 1] == [T] -> [B, T, T]
+    return partner_pairs(partners.cpu())
 
 
 def _checked(weights: Tensor, key_mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -32,7 +32,7 @@ _ADVICE = {
     "as parameter '": "A plain tensor can't take a parameter's place. Copy its numbers into the "
     "parameter that is there, by copy_, under `with torch.no_grad():`.",
     "implicitly created only for scalar": "A gradient says what moves *one* number: add up what "
-    "you ask about (or its squares, of which none can cancel another) before you ask for the "
+    "you ask about (or its squares, which can't cancel each other) before you ask for the "
     "gradient.",
     "does not require grad": "Nothing was recorded: call requires_grad_() on (a copy of) x before "
     "you use it.",

@@ -3,7 +3,6 @@
 import copy
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import RLock
@@ -18,7 +17,7 @@ from attncourse.training.evaluation import Evaluation, answer_loss, evaluate
 from attncourse.training.first_weights import initial_model
 from attncourse.training.grid import digest, round_to_grid
 from attncourse.training.recipe import Recipe
-from attndoctor.torch_settings import usual_settings
+from attndoctor.torch_settings import one_thread, usual_settings
 from attnlib.checks import require_count, require_flag, require_positive_int
 from attnlib.model import TransformerModel
 from attnlib.rng import Sfc32
@@ -125,7 +124,7 @@ def train(
     require_positive_int("stop", steps)
     if steps > recipe.steps:
         raise ValueError(f"stop must be at most the recipe's {recipe.steps} steps, got {stop}")
-    with TORCH_LOCK, usual_settings(), _one_thread(), torch.random.fork_rng(devices=[]):
+    with TORCH_LOCK, usual_settings(), one_thread(), torch.random.fork_rng(devices=[]):
         state = begin(recipe, seed, make)
         return _train(state, recipe, seed, steps, evaluate_every, watch, progress)
 
@@ -215,13 +214,3 @@ def batches(
     order = torch.cat([torch.randperm(recipe.pool, generator=generator) for _ in range(rounds)])
     for chosen in order[: steps * recipe.batch].view(steps, recipe.batch).tolist():
         yield pack([pool[i] for i in chosen], partners=False)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

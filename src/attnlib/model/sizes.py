@@ -1,11 +1,12 @@
 """What a model must know about its task."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
+@runtime_checkable
 class Task(Protocol):
-    """What a model must know about its task, as those of `attncourse.tasks` say it."""
+    """What a model must know about its task."""
 
     @property
     def vocabulary(self) -> Sequence[str]:
@@ -34,6 +35,9 @@ class TaskSizes(NamedTuple):
 
     @staticmethod
     def of(task: Task) -> "TaskSizes":
-        """Return the sizes of a task."""
+        """Return the sizes of a task, or raise TypeError where it lacks one of them."""
+        if not isinstance(task, Task):
+            names = "vocabulary, length, readouts, causal"
+            raise TypeError(f"task must have {names}, or be TaskSizes, got {type(task).__name__}")
         readouts = {name: len(answers) for name, answers in task.readouts.items()}
         return TaskSizes(len(task.vocabulary), task.length, readouts, task.causal)

@@ -172,7 +172,7 @@ class TransformerModel(nn.Module):
         """Make a model for a task, with equal blocks.
 
         Args:
-            task: one of `attncourse.tasks`, or its sizes.
+            task: what has a vocabulary, a length, readouts and causal; or its sizes.
             d_model: width d of a token.
             num_heads: h of every layer; must divide d_model.
             num_layers: how many blocks.

@@ -15,6 +15,7 @@ from matplotlib.font_manager import fontManager
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from attnlib import palette
+from attnlib.checks import require_number
 from attnlib.plotting._captions import show_captions
 from attnlib.plotting.page import phone_copy, text_width
 
@@ -119,6 +120,7 @@ def new_figure(
             last line.
         subplots: passed on to `Figure.subplots` (nrows, ncols, sharex, ...).
     """
+    require_number("height", height)
     if height > TALLEST:
         raise ValueError(
             f"height must be at most {TALLEST:g} inches, got {height:.0f}: draw less in one figure"

@@ -36,7 +36,7 @@ def map_memory(answer: object) -> CheckResult:
     ]
     praise = (
         "A single text's maps would fill a large GPU. A new query's rows are nothing beside them: "
-        "whoever writes token by token is short of something else."
+        "a model that writes token by token is short of something else."
     )
     return check_numbers(answer, map_memory, otherwise=otherwise, praise=praise)
 

@@ -30,7 +30,7 @@ WRONG = {
 def explained(answer: object) -> CheckResult:
     """Check which cause explains each of four measurements: {"loop": "calls", ...}."""
     praise = (
-        "Calls, traffic, reading and work: whoever wants something faster asks first which of the "
+        "Calls, traffic, reading and work: before you make something faster, ask which of the "
         "four it is short of."
     )
     return check_choices(answer, RIGHT, explained, wrong=WRONG, praise=praise)

@@ -1,8 +1,8 @@
 // Tasks with two needs, and induction: the twins of attncourse.tasks.lookup, diagonals, induction.
 //
 // Those with two needs also make a sentence of given ids (`sentenceOf`), tell which words may stand at
-// a place (`alternatives`), and draw other contents for a sentence (`withOtherValues`): whoever looks
-// for the same places finds them where they were.
+// a place (`alternatives`), and draw other contents for a sentence (`withOtherValues`): the places
+// to look for stay the same.
 
 const LETTERS = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"];
 const START = "<start>";
