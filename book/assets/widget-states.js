@@ -116,15 +116,17 @@
     return node;
   }
 
-  /** Put the buttons below a figure; `redraw` draws it anew from its model. */
+  /** Put the icons into a figure's corner; `redraw` draws it anew from its model. */
   function standsAt(model, place, redraw) {
     const figure = figures.get(model);
     if (figure === undefined) return;
     const said = element("span");
     said.setAttribute("role", "status");
-    const button = (text, onclick) =>
-      element("button", { type: "button", className: "btn btn-sm", onclick }, text);
-    const send = button("Link to this state", async () => {
+    const button = (ariaLabel, icon, onclick) => {
+      const sign = element("i", { className: `fas ${icon}`, ariaHidden: "true" });
+      return element("button", { type: "button", ariaLabel, title: ariaLabel, onclick }, sign);
+    };
+    const send = button("Link to this state", "fa-link", async () => {
       const hash = `#figure-${figure.id}-${figure.mark}=${packed(now(figure))}`;
       if (hash.length > LONGEST) {
         said.textContent = "This state is too long for a link.";
@@ -138,17 +140,20 @@
         said.textContent = "The link stands in the address bar.";
       }
     });
-    const anew = button("Forget my changes", () => {
+    const anew = button("Forget my changes", "fa-rotate-left", () => {
       become(figure, figure.start);
       said.textContent = "As at the start.";
       send.focus(); // this button goes
     });
-    const whole = button("Full screen", () => place.requestFullscreen());
+    const whole = button("Full screen", "fa-expand", () => {
+      if (document.fullscreenElement) document.exitFullscreen();
+      else place.requestFullscreen();
+    });
     whole.hidden = !document.fullscreenEnabled;
-    const row = element("div", { className: "course-states" }, send, whole, anew, said);
+    const row = element("div", { className: "course-states" }, said, anew, send, whole);
     const refusal = element("p", { className: "course-refusal" });
     refusal.setAttribute("role", "status");
-    figure.places.push({ redraw, show, goTo });
+    figure.places.push({ redraw: () => redraw().then(() => place.append(row)), show, goTo });
 
     function show() {
       anew.hidden = !isMoved(figure);
@@ -169,7 +174,7 @@
         show();
       });
     }
-    place.after(row);
+    place.append(row); // last, so that its keys come after the figure's own
     show();
     if (location.hash.match(LINK)?.[1] === figure.id) arriveBy(goTo);
   }
