@@ -58,7 +58,7 @@ def test_the_lab_leads_on_to_an_anchor_that_is_there_and_its_fold_holds_what_is_
         name, anchor = link.get_attribute("href").removeprefix(site_address).split("#")
         target = BeautifulSoup((site / name).read_text(encoding="utf-8"), "html.parser")
         assert target.find(id=anchor)
-        send = page.get_by_text("Link to this state").first
+        send = page.get_by_role("button", name="Link to this state", include_hidden=True).first
         assert send.is_hidden()
         page.locator(".attn-more summary").press("Enter")
         assert send.is_visible() and page.get_by_role("button", name="Another seed").is_visible()

@@ -80,6 +80,7 @@ def open_at(browser, site):
 SHOWN = """(root) => {
   const drawn = root.cloneNode(true);
   const MEMORY = "output, [aria-live], [role=status], div:has(.attn-change):not(:has(.attn-plot))";
+  drawn.querySelector(".course-states").remove();
   for (const node of drawn.querySelectorAll(MEMORY)) node.remove();
   const FOCUS = ["style", "class", "tabindex", "data-lm-suppress-shortcuts"];
   for (const node of drawn.querySelectorAll("*"))

@@ -1,7 +1,7 @@
 // Answer: controls for an answer, and the verdict on it that its check gave when the page was made.
 
 import { element } from "../shared/dom.js";
-import { createButton, createForm, createLive, createWidget } from "../shared/parts.js";
+import { createForm, createLive, createQuietButton, createWidget } from "../shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "../shared/state.js";
 import { inline } from "../shared/text.js";
 import { KINDS } from "./fields.js";
@@ -72,7 +72,7 @@ function render({ model, el }) {
   }
   const fields = kind.create(state, { given, change });
   const check = element("button", { type: "submit", class: "attn-button" }, "Check");
-  const clear = createButton("Clear", () => {
+  const clear = createQuietButton("Clear", () => {
     change(kind.untouched(state));
     fields.focus();
   });

@@ -1,7 +1,7 @@
 // BuildABlock's signal: its way up the stack that stands there, stop by stop, with what it measures.
 
 import { element } from "../shared/dom.js";
-import { createButton, createNote } from "../shared/parts.js";
+import { createButton, createNote, createQuietButton } from "../shared/parts.js";
 import { createFold, createTable } from "../shared/tables.js";
 import { formula, numberText, variantName } from "./words.js";
 
@@ -59,7 +59,7 @@ export function createSignal(signal, { choose }) {
   const goOn = () => at < way.length - 1 && choose(at + 1);
   const step = createButton("Step", goOn);
   const play = createButton("Play", () => (timer === null ? start() : halt()));
-  const back = createButton("Back to the start", () => choose(0));
+  const back = createQuietButton("Back to the start", () => choose(0));
   play.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches; // Step does the same
   const said = element("p", { class: "attn-signal", role: "status" });
   const table = createFold(({ caption, rows }) => [

@@ -4,12 +4,12 @@ import { divisors } from "../shared/attention.js";
 import { element } from "../shared/dom.js";
 import { inWords } from "../shared/numbers.js";
 import {
-  createButton,
   createButtonGroup,
   createCheckbox,
   createControls,
   createForm,
   createNote,
+  createQuietButton,
   createSlider,
 } from "../shared/parts.js";
 import { LONGEST_WORD, MOST_WORDS, wordsOf } from "./sources.js";
@@ -66,7 +66,7 @@ export function createOwnWords(sources, { choose }) {
   const field = element("input", { type: "text", "aria-label": label, dir: "auto" });
   field.placeholder = "for example: the dog saw the cat";
   const refusal = element("p", { class: "attn-refusal", role: "status" });
-  const back = createButton("Back to the first sentence", () => {
+  const back = createQuietButton("Back to the first sentence", () => {
     choose([]);
     field.focus(); // for this button is gone
   });

@@ -1,7 +1,13 @@
 // A training in a reader's hand: the slider, the buttons, and how far a model has come.
 
 import { element } from "../shared/dom.js";
-import { createButton, createButtonGroup, createCheckbox, createSlider } from "../shared/parts.js";
+import {
+  createButton,
+  createButtonGroup,
+  createCheckbox,
+  createQuietButton,
+  createSlider,
+} from "../shared/parts.js";
 import { setterOf } from "../shared/state.js";
 import { digitsOf, sayNamed } from "./digest.js";
 import { headsInWords, nameOfRun, sayBegin, sayProgress } from "./words.js";
@@ -13,8 +19,8 @@ function createButtons({ train, pause, resume, stop, reseed }) {
   let press = train;
   const main = createButton("Train", () => press());
   main.classList.add("attn-main");
-  const end = createButton("Stop", stop);
-  const seed = createButton("Another seed", reseed);
+  const end = createQuietButton("Stop", stop);
+  const seed = createQuietButton("Another seed", reseed);
   function draw(run, next) {
     const [text, action] = {
       training: ["Pause", pause],

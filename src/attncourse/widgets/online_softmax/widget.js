@@ -9,6 +9,7 @@ import {
   createControls,
   createLive,
   createNote,
+  createQuietButton,
   createSlider,
   createWidget,
 } from "../shared/parts.js";
@@ -198,7 +199,7 @@ function render({ model, el }) {
     createNote("Try:"),
     createButton(`Score ${middle + 1}: ${HUGE}`, () => change(middle, HUGE)),
     createButton(`Score ${second + 1}: \u2212∞`, () => change(second, -Infinity)),
-    createButton("Back to the start", () => {
+    createQuietButton("Back to the start", () => {
       set("scores", float32Bytes(start));
       fields.draw(start, true); // also those whose text was refused
     }),

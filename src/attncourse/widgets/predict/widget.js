@@ -1,7 +1,7 @@
 // Predict: a question, choices, and an explanation that waits until the reader has committed.
 
 import { element } from "../shared/dom.js";
-import { createButton, createForm, createLive, createWidget } from "../shared/parts.js";
+import { createForm, createLive, createQuietButton, createWidget } from "../shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "../shared/state.js";
 import { inline, paragraphs } from "../shared/text.js";
 
@@ -59,7 +59,7 @@ function render({ model, el }) {
     ...options.map(({ node }) => node),
   );
   const commit = element("button", { type: "submit", class: "attn-button" }, "Commit");
-  const again = createButton("Think again", () => {
+  const again = createQuietButton("Think again", () => {
     model.set("committed", false);
     set("choice", null);
     options[0].radio.focus();

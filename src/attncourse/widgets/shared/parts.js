@@ -89,10 +89,17 @@ export function createCheckbox(name, choose) {
   return { node, draw };
 }
 
-/** A button. */
+/** A button that does something. */
 export function createButton(text, press) {
   const node = element("button", { type: "button", class: "attn-button" }, text);
   node.addEventListener("click", press);
+  return node;
+}
+
+/** A button that takes something back, or that few readers need. */
+export function createQuietButton(text, press) {
+  const node = createButton(text, press);
+  node.classList.add("attn-quiet-button");
   return node;
 }
 
@@ -100,7 +107,8 @@ export function createButton(text, press) {
 export function createButtonGroup(name, texts, choose) {
   const buttons = texts.map((text, i) => createButton(text, () => choose(i)));
   for (const button of buttons) button.dir = "auto";
-  const node = element("div", { class: "attn-row", role: "group", "aria-label": name }, ...buttons);
+  const attributes = { class: "attn-row attn-options", role: "group", "aria-label": name };
+  const node = element("div", attributes, ...buttons);
   function draw(chosen) {
     buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
   }

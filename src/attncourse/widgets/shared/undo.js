@@ -1,6 +1,6 @@
 // A reader's way back.
 
-import { createButton } from "./parts.js";
+import { createQuietButton } from "./parts.js";
 
 /**
  * A button that takes changes back: `read()` gives what to keep, `restore(kept)` brings it back. In
@@ -15,7 +15,7 @@ export function createUndo({ read, restore }) {
     restore(kept.pop());
     draw();
   }
-  const node = createButton("Undo", takeBack);
+  const node = createQuietButton("Undo", takeBack);
   /** Keep what there is, before it changes. */
   function remember() {
     kept.push(read());

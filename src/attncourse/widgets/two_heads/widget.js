@@ -7,10 +7,10 @@ import { writeWithFlash } from "../shared/flash.js";
 import { float32Bytes } from "../shared/number_field.js";
 import { plainNumber, shortNumber } from "../shared/numbers.js";
 import {
-  createButton,
   createHeading,
   createLive,
   createNote,
+  createQuietButton,
   createSwatch,
   createWeightsLegend,
   createWidget,
@@ -245,7 +245,7 @@ function render({ model, el }) {
     set("heads", float32Bytes(numbers));
   });
   const glance = createGlance(names, colors, T, writeWeight);
-  const reset = createButton("Back to the start", () => {
+  const reset = createQuietButton("Back to the start", () => {
     undo.remember();
     settle();
     for (const name of ["x", "heads"]) set(name, float32Bytes(start[name]));
