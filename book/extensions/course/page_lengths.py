@@ -24,7 +24,8 @@ from bs4 import BeautifulSoup, Tag
 
 WORDS_PER_MINUTE, LINES_PER_MINUTE, FIGURES_PER_MINUTE, PREDICTIONS_PER_MINUTE = 200, 12, 2, 2
 
-LESSON_LIMITS = {"minutes": 60, "words": 4000, "lines": 350, "figures": 12}
+LESSON_LIMITS = {"minutes": 45, "words": 3900, "lines": 200, "figures": 12}
+MOST_LINES = {"L10": 300}  # a lesson about code
 START_PAGE_LIMITS = {"words": 800}
 
 STATE = 'script[type="application/vnd.jupyter.widget-state+json"]'
@@ -108,7 +109,9 @@ def limits_of(page: str) -> dict[str, int]:
     name = page.split("/")[-1]
     if name == "index":
         return START_PAGE_LIMITS
-    return LESSON_LIMITS if name[0] == "L" and name[1:3].isdigit() else {}
+    if not (name[0] == "L" and name[1:3].isdigit()):
+        return {}
+    return LESSON_LIMITS | {"lines": MOST_LINES.get(name[:3], LESSON_LIMITS["lines"])}
 
 
 def main(site: Path):
