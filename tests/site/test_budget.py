@@ -50,8 +50,8 @@ def test_minutes_are_those_of_words_code_figures_and_predictions():
 
 
 def test_what_is_too_much_is_said():
-    excess = Length(4010, 350, 13, 0).excess(limits_of("book/L03_The_Attention_Mechanism"))
-    assert excess == ["10 words too many (4010 of 4000)", "1 figures too many (13 of 12)"]
+    excess = Length(3910, 200, 13, 0).excess(limits_of("book/L03_The_Attention_Mechanism"))
+    assert excess == ["10 words too many (3910 of 3900)", "1 figures too many (13 of 12)"]
     assert Length(900, 0, 0, 0).excess(limits_of("book/index")) == [
         "100 words too many (900 of 800)"
     ]
@@ -64,4 +64,4 @@ def test_the_lengths_are_printed(tmp_path, capsys):
     (tmp_path / "book" / "L04_Long.html").write_text(page, encoding="utf-8")
     main(tmp_path)
     printed = capsys.readouterr().out
-    assert "L04_Long" in printed and "1013 words too many (5013 of 4000)" in printed
+    assert "L04_Long" in printed and "1113 words too many (5013 of 3900)" in printed
