@@ -86,6 +86,27 @@ class Limited(Plain):
         return self.attend(query, key, value, allowed)
 
 
+class Returning(Plain):
+    """Returns what a test wants."""
+
+    def __init__(self, d_model, num_heads, change):
+        super().__init__(d_model, num_heads)
+        self.change = change
+
+    def forward(self, x, output_attentions=False):
+        return self.change(*self.attend(x))
+
+
+def unscaled(self, q, k):
+    """Scores of an attention that forgets the root of d_k."""
+    return q @ k.mT
+
+
+def shifted(self, weights, v):
+    """An output that no exhibit gives."""
+    return Plain.mix(self, weights, v) + 1
+
+
 def scaled_by(formula):
     """Build an attention that divides by something else than the root of d_k."""
 
