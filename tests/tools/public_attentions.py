@@ -479,22 +479,6 @@ class WithAConvolution(NamesThatSayNothing):
         return super().forward(x) + self.conv(x.mT).mT
 
 
-class OfConvolutions(nn.Module):
-    """MultiHeadAttention of VITS: convolutions of one token, turned to [B, T, d]."""
-
-    def __init__(self, channels, n_heads):
-        super().__init__()
-        self.n_heads = n_heads
-        self.conv_q, self.conv_k, self.conv_v, self.conv_o = (
-            nn.Conv1d(channels, channels, 1) for _ in range(4)
-        )
-
-    def forward(self, x, context):
-        inputs = (self.conv_q, x), (self.conv_k, context), (self.conv_v, context)
-        heads, _ = attend(*(split(conv(one.mT).mT, self.n_heads) for conv, one in inputs))
-        return self.conv_o(join(heads).mT).mT
-
-
 class MasksOfOtherAxes(ThreeInAList):
     """MultiHeadAttention of labml, in short: masks [T, T, B]."""
 
@@ -723,39 +707,6 @@ class OfImages(nn.Module):
         B, C, H, W = x.shape
         q, k, v = self.qkv(x).reshape(B, 3, self.num_heads, -1, H * W).mT.unbind(1)
         return self.proj(attend(q, k, v)[0].mT.reshape(B, C, H, W))
-
-
-class LlamaOfTransformers(nn.Module):
-    """LlamaAttention of transformers since version 4.48, whose forward needs cosines and sines."""
-
-    def __init__(self, config, layer_idx):
-        super().__init__()
-        self.layer_idx, self.num_heads = layer_idx, config.num_attention_heads
-        self.head_dim = config.hidden_size // config.num_attention_heads
-        self.groups = config.num_attention_heads // config.num_key_value_heads
-        self.scaling, self.attention_dropout = self.head_dim**-0.5, config.attention_dropout
-        widths = [config.num_attention_heads, *[config.num_key_value_heads] * 2]
-        self.q_proj, self.k_proj, self.v_proj = (
-            nn.Linear(config.hidden_size, heads * self.head_dim, bias=False) for heads in widths
-        )
-        self.o_proj = nn.Linear(widths[0] * self.head_dim, config.hidden_size, bias=False)
-
-    def forward(
-        self, hidden_states, position_embeddings, attention_mask, past_key_values=None, **kwargs
-    ):
-        q, k, v = (
-            linear(hidden_states).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
-            for linear in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        cos, sin = (angles.unsqueeze(1) for angles in position_embeddings)
-        q, k = (x * cos + torch.cat(x.chunk(2, -1)[::-1], -1) * sin for x in (q, k))
-        k, v = (x.repeat_interleave(self.groups, 1) for x in (k, v))
-        weights = q @ k.transpose(2, 3) * self.scaling
-        if attention_mask is not None:
-            weights = weights + attention_mask
-        weights = weights.softmax(-1, dtype=torch.float32).to(q.dtype)
-        weights = F.dropout(weights, self.attention_dropout, self.training)
-        return self.o_proj(join(weights @ v)), weights
 
 
 class HeadsSpread(nn.Module):
