@@ -218,7 +218,7 @@ test_what_a_reader_writes = diagnoses({
     "torch": (Torch, LOADED, "healthy", "not untried: limits together"),
     "torch, averaging": (Averaging, LOADED, "meant", "only: averaged heads"),
     "torch, naive": (Naive, LOADED, "at the edges", "only: NaN rows"),
-    "a mask inverted": (Inverting, {}, "broken", "only: inverted mask"),
+    "a mask inverted": (Inverting, {}, "meant", "only: inverted mask"),
     "drops in evaluation": (DropsInEvaluation, {}, "broken", "first: training with dropout"),
 })  # fmt: skip
 
