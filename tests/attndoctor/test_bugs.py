@@ -52,9 +52,7 @@ FORMULAS = {
     )
 }  # fmt: skip
 
-FORGETFUL = {
-    candidate: probe for probe, some in forgetful.FIRST_TOLD.items() for candidate in some
-}
+FORGETFUL = {candidate: probe for probe, some in forgetful.FIRST_TOLD.items() for candidate in some}
 AT_AN_EDGE = {candidate: probe for probe, candidate in broken.AT_AN_EDGE.items()} | {
     candidate: probe for probe, some in forgetful.AT_AN_EDGE.items() for candidate in some
 }

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
-from tools.diagnoses import ask, diagnosed, diagnoses
+from tools.diagnoses import diagnosed, diagnoses
 from torch import nn
 
 from attndoctor import diagnose

@@ -159,7 +159,7 @@ def pair(exhibit, d_model=12, num_heads=3, **options):
     return right, broken
 
 
-def ask(module, *tokens, **options):
+def answer(module, *tokens, **options):
     with torch.no_grad():
         return module(*tokens, need_weights=True, **options)
 
@@ -254,11 +254,11 @@ def test_what_only_loaded_weights_show_can_be_learned_around(name):
     num_heads, options = (4, {"num_kv_heads": 2}) if name == "grouped heads tiled" else (3, {})
     right, broken = pair(named(name), num_heads=num_heads, **options)
     x = torch.randn(2, 5, 12)
-    expected = ask(right, x)[0]
-    assert (ask(broken, x)[0] - expected).abs().max() > 0.1
+    expected = answer(right, x)[0]
+    assert (answer(broken, x)[0] - expected).abs().max() > 0.1
     with torch.no_grad():
         REARRANGED[name](right, broken)
-    torch.testing.assert_close(ask(broken, x)[0], expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(answer(broken, x)[0], expected, atol=1e-5, rtol=1e-5)
 
 
 # --- their labels tell the truth -----------------------------------------------------------------
@@ -268,12 +268,12 @@ def test_half_of_four_is_its_root():
     for d_model, equal in ((12, True), (30, False)):  # heads of 4 numbers, and of 10
         right, broken = pair(named("d_k ** 1/2"), d_model)
         x = torch.randn(2, 5, d_model)
-        assert torch.allclose(ask(right, x)[1], ask(broken, x)[1], atol=1e-6) == equal
+        assert torch.allclose(answer(right, x)[1], answer(broken, x)[1], atol=1e-6) == equal
 
 
 def test_rows_sum_to_one_over_the_root_where_the_scale_comes_last():
     _, broken = pair(named("scale after the softmax"))
-    sums = ask(broken, torch.randn(2, 5, 12), mask=causal_mask(5))[1].sum(-1)
+    sums = answer(broken, torch.randn(2, 5, 12), mask=causal_mask(5))[1].sum(-1)
     torch.testing.assert_close(sums, torch.full((2, 3, 5), 1 / math.sqrt(4)))
 
 
@@ -324,13 +324,13 @@ def test_only_square_matrices_stay_turned():
 def test_eval_does_not_stop_the_dropout():
     _, broken = pair(named("dropout in evaluation"), dropout=0.5)
     x = torch.randn(2, 5, 12)
-    assert not torch.equal(ask(broken, x)[0], ask(broken, x)[0])
+    assert not torch.equal(answer(broken, x)[0], answer(broken, x)[0])
 
 
 def test_a_mask_thrown_away_changes_nothing():
     _, broken = pair(named("mask thrown away"))
     x = torch.randn(2, 5, 12)
-    assert torch.equal(ask(broken, x)[1], ask(broken, x, causal=True)[1])
+    assert torch.equal(answer(broken, x)[1], answer(broken, x, causal=True)[1])
 
 
 def test_pictures_agree_with_the_story_of_the_cache():

@@ -435,18 +435,6 @@ class Turned(Limited):
         return super().forward(tokens, mask=attn_mask)
 
 
-class FromEncoderToDecoder(Plain):
-    """Keys of the first tokens, queries of the second."""
-
-    def forward(self, x, y):
-        return self.attend(y, x)
-
-
-class OfSourceAndTarget(Plain):
-    def forward(self, src, tgt):
-        return self.attend(tgt, src)
-
-
 class BuiltForOneSequence(Plain):
     def forward(self, x, encoder_hidden_states=None):
         if encoder_hidden_states is not None:
@@ -459,11 +447,6 @@ class PaddingKept(Plain):
 
     def forward(self, x, key_padding_mask=None):
         return self.attend(x, allowed=fit(key_mask=key_padding_mask))[0]
-
-
-class NeedsMore(Plain):
-    def forward(self, x, states=None):
-        return self.attend(x + states.mean())
 
 
 class AsGemma3(Plain):
@@ -480,6 +463,7 @@ def blind_across(self, query, key=None, value=None, allowed=None):
     return Plain.attend(self, query, key, value, allowed if key is None else None)
 
 
+NeedsMore = but(Plain, forward=lambda self, x, states=None: self.attend(x + states.mean()))
 NAMES_OF_KEYS = "encoder_hidden_states", "key_value_states", "encoder_out", "enc_src"
 BETWEEN = "padding between two sequences"
 test_names_of_arguments = diagnoses({
@@ -495,8 +479,10 @@ test_names_of_arguments = diagnoses({
     "keys of another sequence, blind": (but(AcrossAsInBERT, attend=blind_across), {}, "",
         f"fails: {BETWEEN}"),
     "in their order": (Turned, {}, "healthy", "taken: forward(attn_mask, tokens)"),
-    "x and y": (FromEncoderToDecoder, {}, "healthy", "taken: queries made of y"),
-    "source and target": (OfSourceAndTarget, {}, "healthy", "not untried: two sequences"),
+    "x and y": (but(Plain, forward=lambda self, x, y: self.attend(y, x)), {}, "healthy",
+        "taken: queries made of y"),
+    "source and target": (but(Plain, forward=lambda self, src, tgt: self.attend(tgt, src)), {},
+        "healthy", "not untried: two sequences"),
     "source alone": (but(Plain, forward=lambda self, src: self.attend(src)), {}, "healthy"),
     "the second lost": (but(Plain, forward=lambda self, x, y: self.attend(x)), {}, "broken"),
     "built for one sequence": (BuiltForOneSequence, {}, "healthy"),
@@ -646,12 +632,6 @@ class AtMostEight(Limited):
         return super().forward(query, mask=mask)
 
 
-class SeveralTokens(Plain):
-    def forward(self, x):
-        assert x.shape[1] > 1, "several tokens"
-        return self.attend(x)
-
-
 class LosesASample(Plain):
     def forward(self, x):
         B, T, d = x.squeeze().shape
@@ -662,10 +642,16 @@ def pooled(self, x):
     return self.attend(x + F.avg_pool1d(x.mT, 2).mean() * 0)
 
 
+def several_tokens(self, x):
+    assert x.shape[1] > 1, "several tokens"
+    return self.attend(x)
+
+
 def wrong_when_long(self, weights, v):
     return Plain.mix(self, weights, v) + (v.shape[2] > 60)
 
 
+SeveralTokens = but(Plain, forward=several_tokens)
 test_errors_on_purpose_are_not_broken = diagnoses({
     "at most eight": (AtMostEight, {}, "not asked", "report: refuses",
         "ValueError: at most 8 samples", "13 samples of 1"),
@@ -712,9 +698,8 @@ class KeepsThemBesideWeights(KeepsKeysAndValues):
         return *self.attend(x), super().forward(x)[1]
 
 
-class NeedsItsPast(Plain):
-    def forward(self, x, use_cache, layer_past):
-        return self.attend(x) if not use_cache and layer_past is None else x
+def needs_its_past(self, x, use_cache, layer_past):
+    return self.attend(x) if not use_cache and layer_past is None else x
 
 
 FOREIGN = "report: foreign cache", "not report: defaults"
@@ -726,7 +711,7 @@ KEEPING = {
 test_what_is_kept = diagnoses({
     "a dict": (KeepsADict, {}, "healthy", *FOREIGN),
     "a tuple": (KeepsATuple, {}, "healthy", *FOREIGN),
-    "a past": (NeedsItsPast, {}, "healthy"),
+    "a past": (but(Plain, forward=needs_its_past), {}, "healthy"),
     **{one.__name__: (one, {}, "healthy", *FOREIGN, names) for one, names in KEEPING.items()},
     **{f"{one.__name__}, unscaled": (but(one, scores=unscaled), {}, "", "only: no scale")
        for one in KEEPING},
@@ -734,24 +719,6 @@ test_what_is_kept = diagnoses({
 
 
 # --- other axes ----------------------------------------------------------------------------------
-
-
-class ChannelsFirst(Plain):
-    """Convolutions of tokens [B, d, T]."""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__(d_model, num_heads)
-        for name in ("W_q", "W_k", "W_v", "W_o"):
-            setattr(self, name, nn.Conv1d(d_model, d_model, 1))
-
-    def forward(self, x):
-        return self.attend(x)[0]
-
-    def split(self, x):
-        return x.unflatten(1, (self.num_heads, -1)).mT
-
-    def mix(self, weights, v):
-        return self.W_o((weights @ v).mT.flatten(1, 2))
 
 
 class TokensFirstAndOtherMasks(Plain):
@@ -799,8 +766,6 @@ def if_mask(self, x, mask=None):
 MIXED = "report: other samples", "not report: leaking"
 OTHER_FORMULA = "not report: right on equal tokens", "not report: wrong on equal tokens"
 test_other_axes = diagnoses({
-    "channels first": (ChannelsFirst, {}, "healthy", "taken: [B, d, T]"),
-    "channels first, unscaled": (but(ChannelsFirst, scores=unscaled), {}, "", "only: no scale"),
     "tokens first, other masks": (TokensFirstAndOtherMasks, {}, "not asked", "report: other masks",
         "conventions: tokens first"),
     "padding by heads": (crossed(heads_first=True), {}, "broken", *MIXED),

@@ -47,7 +47,8 @@ def fused(module, x, mask):
 
 class PaddingSwitchesCausalityOff(Plain):
     def forward(self, x, key_padding_mask=None):
-        return fused(self, x, None if key_padding_mask is None else ~key_padding_mask[:, None, None])
+        real = None if key_padding_mask is None else ~key_padding_mask[:, None, None]
+        return fused(self, x, real)
 
 
 class MaskReplacesTheTriangle(Plain):
@@ -87,13 +88,18 @@ SAID = {
     "report: weights alone": ShowsUnmasked,
     "report: wrong on equal tokens": weighing(lambda scores: 2 * scores.softmax(-1)),
     "report: right on equal tokens": weighing(lambda scores: (scores**3).softmax(-1)),
-    "report: rounded": weighing(lambda scores: ((32 * scores).round() / 32).softmax(-1)),
 }
+
+
+def alone(said):
+    """Facts: this is said, and none of the others."""
+    return said, *(f"not {other}" for other in SAID if other != said)
+
+
+Rounded = weighing(lambda scores: ((32 * scores).round() / 32).softmax(-1))
 test_what_no_exhibit_is_gets_words = diagnoses({
-    said: (candidate, {}, "broken", "no exhibit", said, *(f"not {one}" for one in SAID if one != said))
-    for said, candidate in SAID.items() if said != "report: rounded"
-} | {
-    "rounded": (SAID["report: rounded"], {}, "broken", "no exhibit", "report: rounded"),
+    **{said: (one, {}, "broken", "no exhibit", *alone(said)) for said, one in SAID.items()},
+    "rounded": (Rounded, {}, "broken", "no exhibit", "report: rounded"),
     "never drops": (NeverDrops, {}, "broken", "no exhibit", "first: training with dropout"),
     "as transformers": (Padded, {}, "healthy", "taken: its attention_mask [B, T]",
         "not report: defaults"),

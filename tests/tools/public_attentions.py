@@ -23,6 +23,14 @@ def attend(q, k, v, hidden=None, fill=-1e9):
     return weights @ v, weights
 
 
+def split(x, num_heads):
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def in_heads(num_heads, *projected):
+    return [split(x, num_heads) for x in projected]
+
+
 def join(heads):
     return heads.transpose(1, 2).flatten(2)
 
@@ -64,10 +72,7 @@ class WithResidualAndNorm(nn.Module):
 
     def forward(self, q, k, v, mask=None):
         residual = q
-        q, k, v = (
-            linear(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)
-            for linear, x in ((self.w_qs, q), (self.w_ks, k), (self.w_vs, v))
-        )
+        q, k, v = in_heads(self.n_head, self.w_qs(q), self.w_ks(k), self.w_vs(v))
         hidden = None if mask is None else mask.unsqueeze(1) == 0
         heads, weights = attend(q, k, v, hidden)
         return self.layer_norm(self.dropout(self.fc(join(heads))) + residual), weights
@@ -83,10 +88,7 @@ class WithMasksOfFourAxes(nn.Module):
         self.w_concat = nn.Linear(d_model, d_model)
 
     def forward(self, q, k, v, mask=None):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)
-            for linear, x in ((self.w_q, q), (self.w_k, k), (self.w_v, v))
-        )
+        q, k, v = in_heads(self.n_head, self.w_q(q), self.w_k(k), self.w_v(v))
         heads, _ = attend(q, k, v, None if mask is None else mask == 0, -10000)
         return self.w_concat(join(heads))
 
@@ -107,10 +109,7 @@ class WithContextLength(nn.Module):
 
     def forward(self, x):
         T = x.shape[1]
-        q, k, v = (
-            linear(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-            for linear in (self.W_query, self.W_key, self.W_value)
-        )
+        q, k, v = in_heads(self.num_heads, self.W_query(x), self.W_key(x), self.W_value(x))
         scores = q @ k.transpose(2, 3)
         scores.masked_fill_(self.mask.bool()[:T, :T], -torch.inf)
         weights = self.dropout(torch.softmax(scores / k.shape[-1] ** 0.5, dim=-1))
@@ -204,10 +203,7 @@ class VitPytorch(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
-        q, k, v = (
-            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for one in self.to_qkv(self.norm(x)).chunk(3, dim=-1)
-        )
+        q, k, v = in_heads(self.heads, *self.to_qkv(self.norm(x)).chunk(3, dim=-1))
         weights = self.dropout((q @ k.transpose(-1, -2) * self.scale).softmax(-1))
         return self.to_out(join(weights @ v))
 
@@ -279,10 +275,7 @@ class WithCrossAttention(nn.Module):
 
     def forward(self, x, context=None, mask=None):
         context = x if context is None else context
-        q, k, v = (
-            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for one in (self.to_q(x), *self.to_kv(context).chunk(2, dim=-1))
-        )
+        q, k, v = in_heads(self.heads, self.to_q(x), *self.to_kv(context).chunk(2, dim=-1))
         heads, _ = attend(q, k, v, None if mask is None else ~mask, -torch.finfo(q.dtype).max)
         return self.to_out(join(heads))
 
@@ -330,10 +323,7 @@ class RotaryInside(nn.Module):
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
     def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
-            for linear in (self.wq, self.wk, self.wv)
-        )
+        q, k, v = in_heads(self.n_heads, self.wq(x), self.wk(x), self.wv(x))
         return self.wo(join(attend(self.turn(q), self.turn(k), v)[0]))
 
 
@@ -361,10 +351,6 @@ class Torchscale(nn.Module):
             scores = scores.masked_fill(hidden, float("-inf"))
         weights = scores.softmax(-1)
         return self.out_proj(join(weights @ v.unflatten(0, (-1, self.num_heads)))), weights
-
-
-def split(x, num_heads):
-    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
 class ThreeInAList(nn.Module):
@@ -422,8 +408,7 @@ class ShowsItsScores(nn.Module):
 
     def forward(self, x, xa=None, mask=None):
         xa = x if xa is None else xa
-        q, k, v = (split(W(one), self.n_head) for W, one in (
-            (self.query, x), (self.key, xa), (self.value, xa)))  # fmt: skip
+        q, k, v = in_heads(self.n_head, self.query(x), self.key(xa), self.value(xa))
         scores = q @ k.mT / q.shape[-1] ** 0.5
         if mask is not None:
             scores = scores + mask
@@ -462,8 +447,7 @@ class PaddingCalledMask(nn.Module):
 
     def forward(self, x, context=None, mask=None):
         context = x if context is None else context
-        q, k, v = (split(W(one), self.heads) for W, one in (
-            (self.to_q, x), (self.to_k, context), (self.to_v, context)))  # fmt: skip
+        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(context), self.to_v(context))
         hidden = None if mask is None else ~mask.reshape(len(x), 1, 1, k.shape[-2])
         return self.to_out(join(attend(q, k, v, hidden)[0]))
 
@@ -506,8 +490,7 @@ class OfTheClassToken(nn.Module):
         self.q, self.k, self.v, self.proj = (nn.Linear(dim, dim) for _ in range(4))
 
     def forward(self, x):
-        q, k, v = (split(W(one), self.num_heads) for W, one in (
-            (self.q, x[:, :1]), (self.k, x), (self.v, x)))  # fmt: skip
+        q, k, v = in_heads(self.num_heads, self.q(x[:, :1]), self.k(x), self.v(x))
         return self.proj(join(attend(q, k, v)[0]))
 
 
@@ -762,10 +745,7 @@ class WithLora(HeadsSpread):
 
     def forward(self, x):
         q = self.to_q(x) + x @ self.lora_A @ self.lora_B
-        q, k, v = (
-            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for one in (q, self.to_k(x), self.to_v(x))
-        )
+        q, k, v = in_heads(self.heads, q, self.to_k(x), self.to_v(x))
         return self.to_out(join(attend(q, k, v)[0]))
 
 
@@ -795,10 +775,7 @@ class NormalizedQueries(HeadsSpread):
     """QK-norm by a function: nothing tells of it but what it does."""
 
     def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for linear in (self.to_q, self.to_k, self.to_v)
-        )
+        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(x), self.to_v(x))
         q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
         return self.to_out(join(attend(10 * q, k, v)[0]))
 
@@ -811,10 +788,7 @@ class NormalizedByLayers(NormalizedQueries):
         self.q_norm, self.k_norm = nn.RMSNorm(dim // heads), nn.RMSNorm(dim // heads)
 
     def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for linear in (self.to_q, self.to_k, self.to_v)
-        )
+        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(x), self.to_v(x))
         return self.to_out(join(attend(self.q_norm(q), self.k_norm(k), v)[0]))
 
 
@@ -826,9 +800,6 @@ class ScaledBy(HeadsSpread):
         self.scale = scale
 
     def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for linear in (self.to_q, self.to_k, self.to_v)
-        )
+        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(x), self.to_v(x))
         d_k = q.shape[-1]
         return self.to_out(join(attend(q * self.scale(d_k) * math.sqrt(d_k), k, v)[0]))
