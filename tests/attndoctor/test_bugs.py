@@ -237,7 +237,7 @@ test_what_is_told_of_a_bug = diagnoses({
     "for each sample": (forgetful.MasksOfSquaresAlone, {}, "broken",
         "(a mask for each sample, with more keys than queries)"),
     "a mask without padding": (MISSED["MaskOrPadding"], {}, "broken", "without padding",
-        "dropped beside a mask", f"not {OFF}"),
+        "beside a mask", f"not {OFF}"),
     "a mask without the triangle": (forgetful.MasksOrCausal, {}, "broken", "without causal=True"),
     "padding without the triangle": (MISSED["PaddingOrCausal"], {}, "broken",
         "only: a mask switches causality off"),

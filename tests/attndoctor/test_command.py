@@ -139,7 +139,7 @@ NAMES = "dataclass, Path, Sizes, Attention, WithPositions, Unscaled, built"
 @pytest.mark.parametrize(
     ("candidate", "words"),
     [
-        ("mine.py", "path.py:Name"),
+        ("mine.py", "'mine.py'"),
         ("yours.py:Attention", "yours.py"),
         ("{file}:Atention", NAMES),
         ("{folder}/broken.py:Attention", "ZeroDivisionError: division by zero"),

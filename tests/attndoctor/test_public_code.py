@@ -420,9 +420,9 @@ def nano_gpt(block_size):
 
 
 def test_a_module_for_few_tokens_cannot_be_asked():
-    ask(nano_gpt(8), "not asked", "not_comparable: short triangle", "8 tokens")
+    ask(nano_gpt(8), "not asked", "not_comparable: short triangle", " 8 ")
     for size in (USUAL, LONGEST_ASKED):
-        diagnosis = ask(nano_gpt(size), "healthy", "report: tested with", f"{size} tokens")
+        diagnosis = ask(nano_gpt(size), "healthy", "report: tested with", f" {size} ")
         assert ("a long sequence" in diagnosis.untried) == (size == USUAL)
 
 
