@@ -11,6 +11,7 @@ from tools.broken_attentions import Plain, scaled_by
 
 from attndoctor import CallError, check
 from attndoctor.__main__ import main
+from attndoctor.diagnosis import CANNOT_BE_ASKED, UNLESS_MEANT
 from attndoctor.museum.visitors import MultiHeadedAttention
 
 FILE = """
@@ -69,23 +70,21 @@ def run(capsys, *arguments):
 
 
 def test_a_healthy_attention_passes_a_check():
-    assert check(Plain).heading == "Healthy."
+    assert check(Plain).failed == ()
     assert check(MultiHeadedAttention).edges
 
 
 def test_a_check_fails_with_the_diagnosis():
-    with pytest.raises(
-        AssertionError, match=r'Broken, unless it is meant so\. It behaves like "no scale"'
-    ):
+    with pytest.raises(AssertionError, match='"no scale"'):
         check(scaled_by(lambda **_: 1))
-    with pytest.raises(AssertionError, match="Healthy, but it differs at the edges"):
+    with pytest.raises(AssertionError, match='"-1e9 in half precision"'):
         check(MultiHeadedAttention, edges=True)
-    with pytest.raises(AssertionError, match="always causal"):
+    with pytest.raises(AssertionError):
         check(Plain, causal="always")
 
 
 def test_a_check_that_cannot_be_asked_is_an_error():
-    with pytest.raises(CallError, match="got NoneType") as error:
+    with pytest.raises(CallError, match="NoneType") as error:
         check(lambda d_model, num_heads: None)
     assert [entry.path.name for entry in error.traceback] == ["test_command.py", "diagnosis.py"]
     with pytest.raises(CallError) as error:
@@ -95,9 +94,9 @@ def test_a_check_that_cannot_be_asked_is_an_error():
 
 def test_the_command_runs_the_file_and_says_so(capsys, file):
     status, out, err = run(capsys, f"{file}:Attention")
-    assert (status, err) == (0, f"Running {file} ...") and out.startswith("Healthy. The same")
+    assert status == 0 and str(file) in err and out
     status, out, _ = run(capsys, f"{file}:Unscaled")
-    assert status == 1 and 'It behaves like "no scale"' in out
+    assert status == 1 and '"no scale"' in out
     status, out, _ = run(capsys, f"{file}:built")
     assert status == 0 and "d_model=32, num_heads=4" in out
 
@@ -116,7 +115,7 @@ def test_the_command_prints_json(capsys, file):
     found = json.loads(capsys.readouterr().out)
     assert (found["healthy"], found["first_seen_on"]) == (False, "self-attention")
     assert [one["name"] for one in found["exhibits"]] == ["no scale"]
-    assert "forward(x)" in found["taken"] and "say scale=1" in found["advice"][0]
+    assert "forward(x)" in found["taken"] and "scale=1" in found["advice"][0]
     assert found["versions"]["torch"] == torch.__version__
 
     assert main([f"{file}:Attention", "--json"]) == 0
@@ -129,30 +128,22 @@ def test_the_command_prints_json(capsys, file):
 
 def test_what_cannot_be_asked_has_a_status_of_its_own(capsys, file):
     status, out, err = run(capsys, f"{file}:Sizes")
-    assert (status, out) == (2, "") and "Not asked: " in err
+    assert (status, out) == (2, "") and "Sizes" in err
     status, out, _ = run(capsys, f"{file}:WithPositions")
-    assert status == 2 and out.startswith("This can't be asked. ")
+    assert status == 2 and out.startswith(CANNOT_BE_ASKED)
 
 
-def test_the_help_says_what_a_status_means(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Exit status: 0 healthy; 1 broken" in told and "2 it can't be asked, because" in told
+NAMES = "dataclass, Path, Sizes, Attention, WithPositions, Unscaled, built"
 
 
 @pytest.mark.parametrize(
     ("candidate", "words"),
     [
-        ("mine.py", "candidate must be path.py:Name, got"),
-        ("yours.py:Attention", "there is no file yours.py"),
-        (
-            "{file}:Atention",
-            "has no 'Atention'; there are: dataclass, Path, Sizes, Attention, WithPositions, "
-            "Unscaled, built",
-        ),
-        ("{folder}/broken.py:Attention", "raised ZeroDivisionError: division by zero"),
-        ("{folder}/notes.txt:Attention", "isn't a Python file"),
+        ("mine.py", "'mine.py'"),
+        ("yours.py:Attention", "yours.py"),
+        ("{file}:Atention", NAMES),
+        ("{folder}/broken.py:Attention", "ZeroDivisionError: division by zero"),
+        ("{folder}/notes.txt:Attention", "notes.txt"),
     ],
 )
 def test_mistakes_in_the_command_are_told(capsys, file, candidate, words):
@@ -167,4 +158,4 @@ def test_mistakes_in_the_command_are_told(capsys, file, candidate, words):
 def test_it_is_a_command(file):
     command = [sys.executable, "-m", "attndoctor", f"{file}:Unscaled"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode == 1 and done.stdout.startswith("Broken, unless it is meant so. ")
+    assert done.returncode == 1 and done.stdout.startswith(UNLESS_MEANT)

@@ -1,26 +1,25 @@
 """What is right under another convention, or by another formula, isn't simply called broken."""
 
 import math
-from functools import cache
 
 import pytest
 import torch
 import torch.nn.functional as F
 from tools import public_attentions as public
-from tools.broken_attentions import Limited, Plain
+from tools import uncommon_attentions as uncommon
+from tools.broken_attentions import Limited, Plain, Returning, scaled_by, unscaled
+from tools.diagnoses import ask, but, diagnosed, diagnoses
 from torch import nn
 
-from attndoctor import check, diagnose, museum
+from attndoctor import check, museum
 from attndoctor.__main__ import main
-from attndoctor.conventions import CONVENTIONS as KNOWN
+from attndoctor.conventions import CONVENTIONS
 from attndoctor.diagnosis import UNLESS_MEANT
 from attndoctor.museum import named
 from attnlib import MultiHeadAttention
 from attnlib.functional import merge_heads, split_heads
 
 pytestmark = pytest.mark.thorough
-
-diagnosed = cache(diagnose)
 
 
 class Hiding(Limited):
@@ -48,26 +47,22 @@ class PaddingThatHides(Plain):
         return self.attend(x, allowed=allowed)[0]
 
 
+class PaddingByKeysThatHides(Plain):
+    def forward(self, x, key_mask=None):
+        allowed = None if key_mask is None else ~key_mask[:, None, None]
+        return self.attend(x, allowed=allowed)
+
+
 class SequenceFirst(Plain):
     def forward(self, x):
         output, weights = self.attend(x.transpose(0, 1))
         return output.transpose(0, 1), weights
 
 
-class Scaled(Plain):
-    scale = 1.0
-
-    def scores(self, q, k):
-        return q @ k.mT * self.scale
-
-
-class DividedByD(Plain):
-    def scores(self, q, k):
-        return q @ k.mT / self.d_k
-
-
-class OfGranite(Scaled):
-    scale = 0.0156
+class SequenceFirstHiding(Hiding):
+    def forward(self, x, mask=None):
+        output, weights = super().forward(x.transpose(0, 1), mask)
+        return output.transpose(0, 1), weights
 
 
 class AveragesHeads(Plain):
@@ -85,18 +80,6 @@ class WithoutLastLayer(Plain):
         return (weights @ v).transpose(1, 2).flatten(2)
 
 
-class HidingAndUnscaled(Hiding):
-    def scores(self, q, k):
-        return q @ k.mT
-
-
-class AddingUnscaled(Adding):
-    """T5's."""
-
-    def scores(self, q, k):
-        return q @ k.mT
-
-
 class AroundTorch(nn.Module):
     """Its weights are the mean of the heads, and its mask hides."""
 
@@ -108,15 +91,15 @@ class AroundTorch(nn.Module):
         return self.inner(x, x, x, attn_mask=mask)
 
 
-class SequenceFirstHiding(Hiding):
-    def forward(self, x, mask=None):
-        output, weights = super().forward(x.transpose(0, 1), mask)
-        return output.transpose(0, 1), weights
+class DroppingTorch(nn.Module):
+    """A mask hides while dropout is at work."""
 
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(d_model, num_heads, dropout=dropout)
 
-class SequenceFirstUnscaled(SequenceFirst):
-    def scores(self, q, k):
-        return q @ k.mT
+    def forward(self, x, mask=None, key_padding_mask=None):
+        return self.attn(x, x, x, attn_mask=mask, key_padding_mask=key_padding_mask)[0]
 
 
 class CausalHiding(Plain):
@@ -127,181 +110,124 @@ class CausalHiding(Plain):
         return self.attend(x, allowed=allowed)
 
 
-class PaddingByKeysThatHides(Plain):
-    def forward(self, x, key_mask=None):
-        allowed = None if key_mask is None else ~key_mask[:, None, None]
-        return self.attend(x, allowed=allowed)
+def first(result):
+    return result[0]
 
 
-class OneTwelfth(Scaled):
-    scale = 1 / 12
-
-
-class OneSixtyFourth(Scaled):
-    scale = 1 / 64
-
-
-class EightByD(Plain):
-    def scores(self, q, k):
-        return q @ k.mT * 8 / self.d_k
-
-
-CONVENTIONS = {
-    "True hides": (Hiding, {"mask": "hide"}, 'say mask="hide"'),
-    "padding, True hides": (PaddingThatHides, {"mask": "hide"}, 'say mask="hide"'),
-    "added": (Adding, {"mask": "add"}, 'say mask="add"'),
-    "scores shown, added": (public.ShowsItsScores, {"mask": "add"}, 'say mask="add"'),
-    "heads before samples": (public.HeadsBeforeSamples, {"mask": "hide"}, 'say mask="hide"'),
-    "sequence first": (SequenceFirst, {"batch_first": False}, "say batch_first=False"),
-    "T5's scale": (Scaled, {"scale": 1}, "say scale=1"),
-    "muP's scale": (DividedByD, {"scale": lambda d_k: 1 / d_k}, "say scale=lambda d_k: 1 / d_k"),
-    "Granite's scale": (OfGranite, {"scale": 0.0156}, "say scale=0.0156"),
-    "a mean of heads": (AveragesHeads, {"returns": lambda result: result[0]}, "returns=lambda"),
-    "unscaled, True hides": (HidingAndUnscaled, {"scale": 1, "mask": "hide"}, 'say mask="hide"'),
-    "unscaled, added": (AddingUnscaled, {"scale": 1, "mask": "add"}, "say scale=1"),
-    "torch's own, around it": (AroundTorch, {"returns": lambda result: result[0], "mask": "hide"},
-        "returns=lambda"),
-    "sequence first, True hides": (SequenceFirstHiding, {"batch_first": False, "mask": "hide"},
-        "say batch_first=False"),
-    "sequence first, unscaled": (SequenceFirstUnscaled, {"batch_first": False, "scale": 1},
-        "say scale=1"),
-    "always causal, True hides": (CausalHiding, {"mask": "hide"}, 'say mask="hide"'),
+UNSCALED, DIVIDED = scaled_by(lambda **_: 1), scaled_by(lambda d_k, **_: d_k)
+# A candidate, what makes it healthy once it is said, and what is told of it before.
+MEANT = {
+    "True hides": (Hiding, {"mask": "hide"}, "conventions: hiding"),
+    "padding, True hides": (PaddingThatHides, {"mask": "hide"}, "conventions: hiding"),
     "padding called key_mask": (PaddingByKeysThatHides, {"key_mask": "hide"},
-        'say key_mask="hide"'),
-    "one twelfth": (OneTwelfth, {"scale": 0.083333333}, "say scale=0.08333"),
-    "1 / 64": (OneSixtyFourth, {"scale": 0.015625}, "say scale=0.015625."),
-    "8 / d_k": (EightByD, {"scale": lambda d_k: 8 / d_k}, "say scale=lambda d_k: 8 / d_k"),
-    "no last layer": (WithoutLastLayer, {"out_projection": False}, "say out_projection=False"),
+        "conventions: padding hides"),
+    "added": (Adding, {"mask": "add"}, "conventions: added"),
+    "scores shown, added": (public.ShowsItsScores, {"mask": "add"}, "conventions: added"),
+    "heads before samples": (public.HeadsBeforeSamples, {"mask": "hide"}, "conventions: hiding"),
+    "sequence first": (SequenceFirst, {"batch_first": False}, "conventions: tokens first"),
+    "T5's scale": (UNSCALED, {"scale": 1}, "scale=1,"),
+    "muP's scale": (DIVIDED, {"scale": lambda d_k: 1 / d_k}, "scale=lambda d_k: 1 / d_k,"),
+    "Granite's scale": (scaled_by(lambda **_: 1 / 0.0156), {"scale": 0.0156}, "scale=0.0156."),
+    "one twelfth": (scaled_by(lambda **_: 12), {"scale": 0.083333333}, "scale=0.08333"),
+    "1 / 64": (scaled_by(lambda **_: 64), {"scale": 0.015625}, "scale=0.015625."),
+    "8 / d_k": (scaled_by(lambda d_k, **_: d_k / 8), {"scale": lambda d_k: 8 / d_k},
+        "scale=lambda d_k: 8 / d_k"),
+    "a mean of heads": (AveragesHeads, {"returns": first}, "returns=lambda"),
+    "unscaled, True hides": (but(Hiding, scores=unscaled), {"scale": 1, "mask": "hide"},
+        "conventions: hiding", "scale=1"),
+    "unscaled, added": (but(Adding, scores=unscaled), {"scale": 1, "mask": "add"}, "scale=1"),
+    "torch's own, around it": (AroundTorch, {"returns": first, "mask": "hide"}, "returns=lambda"),
+    "torch's own, dropping": (DroppingTorch, {"batch_first": False, "mask": "hide"},
+        "batch_first=False", 'mask="hide"'),
+    "sequence first, True hides": (SequenceFirstHiding, {"batch_first": False, "mask": "hide"},
+        "conventions: tokens first"),
+    "sequence first, unscaled": (but(SequenceFirst, scores=unscaled),
+        {"batch_first": False, "scale": 1}, "scale=1"),
+    "always causal, True hides": (CausalHiding, {"mask": "hide"}, "conventions: hiding"),
+    "no last layer": (WithoutLastLayer, {"out_projection": False}, "conventions: no projection"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CONVENTIONS)
+@pytest.mark.parametrize("name", MEANT)
 def test_another_convention_is_told_and_healthy_once_it_is_said(name):
-    candidate, options, words = CONVENTIONS[name]
-    diagnosis = diagnosed(candidate)
-    assert not diagnosis and diagnosis.heading == UNLESS_MEANT, diagnosis
-    assert words in diagnosis.message
-    assert diagnose(candidate, **options).heading.startswith("Healthy")
+    candidate, options, *facts = MEANT[name]
+    ask(candidate, "meant", *facts)
+    assert diagnosed(candidate, **options)
 
 
-class UnscaledWithAMask(Limited):
-    """Right but for the scale, and a mask that a second bug throws away."""
-
-    def forward(self, query, mask=None):
-        return super().forward(query)
-
-    def scores(self, q, k):
-        return q @ k.mT
+def cap(c):
+    return lambda self, scores, allowed: Limited.weigh(self, c * torch.tanh(scores / c), allowed)
 
 
-class RoundedRoot(Plain):
-    """At both of the sizes that are asked the root of d_k is 3, rounded down."""
-
-    def scores(self, q, k):
-        return q @ k.mT / int(math.sqrt(self.d_k))
+def cap_by_width(self, scores, allowed):
+    """Each size of it fits another cap."""
+    return cap(self.d_k / 4)(self, scores, allowed)
 
 
-class SaysBatchFirst(SequenceFirst):
-    batch_first = True
+def maskless(self, query, mask=None):
+    return Limited.forward(self, query)
 
 
-class SoftcappedWithoutItsMask(Limited):
-    def forward(self, query, mask=None):
-        return super().forward(query)
-
-    def weigh(self, scores, allowed):
-        return super().weigh(3 * torch.tanh(scores / 3), allowed)
+SaysBatchFirst = but(SequenceFirst, batch_first=True)
+CappedMaskless = but(Limited, forward=maskless, weigh=cap(3.0))
+# At both of the sizes that are asked the root of d_k is 3, rounded down.
+RoundedRoot = scaled_by(lambda d_k, **_: int(math.sqrt(d_k)))
 
 
-@pytest.mark.parametrize(
-    ("candidate", "options"),
-    [
-        (Hiding, {"mask": "keep"}),
-        (Adding, {"mask": "keep"}),
-        (RoundedRoot, {}),
-        (SaysBatchFirst, {}),
-        (SoftcappedWithoutItsMask, {}),
-        (UnscaledWithAMask, {}),
-    ],
-)
-def test_what_no_single_convention_makes_right_is_broken(candidate, options):
-    """As what contradicts the reader's own word is."""
-    assert diagnose(candidate, **options).heading == "Broken."
+class Capped(MultiHeadAttention):
+    """Attnlib's modules promise its conventions and its formula."""
+
+    def forward(self, query):
+        q, k, v = (split_heads(W(query), self.num_heads) for W in (self.W_q, self.W_k, self.W_v))
+        scores = 3 * torch.tanh(q @ k.mT / math.sqrt(q.shape[-1]) / 3)
+        return self.W_o(merge_heads(scores.softmax(-1) @ v))
 
 
-def test_what_was_told_is_not_advised_again():
-    assert 'say mask="hide"' not in diagnose(Hiding, mask="keep").message
-    assert "say batch_first" not in diagnosed(SaysBatchFirst).message
-    told = diagnose(DividedByD, scale=1)
-    assert told.heading == "Broken." and "say scale" not in told.message
-    assert "divided by d_k, which is" not in told.message
+class TwoThirds(Plain):
+    """Softcapped, and something else is wrong."""
+
+    weigh = cap(3.0)
+
+    def mix(self, weights, v):
+        return super().mix(weights, v * 2 / 3)
 
 
-def test_a_formula_and_what_is_wrong_beside_it_are_both_told():
-    diagnosis = diagnosed(SoftcappedWithoutItsMask)
-    assert "those of another formula: softcapped scores" in diagnosis.message
-    assert "by that formula too it is wrong with a mask" in diagnosis.message
+UNKNOWN = "report: right on equal tokens"
+test_what_no_single_convention_makes_right_is_broken = diagnoses({
+    "told that it keeps": (Hiding, {"mask": "keep"}, "broken", "not conventions: hiding"),
+    "added, told that it keeps": (Adding, {"mask": "keep"}, "broken"),
+    "muP's scale, told T5's": (DIVIDED, {"scale": 1}, "broken", "not say scale",
+        "not conventions: scale applied twice"),
+    "a rounded root": (RoundedRoot, {}, "broken"),
+    "says batch_first": (SaysBatchFirst, {}, "broken", "not conventions: tokens first"),
+    "capped, and a mask thrown away": (CappedMaskless, {}, "broken", "report: another formula"),
+    "unscaled, and a mask thrown away": (but(Limited, forward=maskless, scores=unscaled), {},
+        "broken"),
+    "attnlib's, inverted mask": (named("inverted mask"), {}, "broken"),
+    "attnlib's, no scale": (named("no scale"), {}, "broken"),
+    "attnlib's, capped": (Capped, {}, "broken"),
+    "cubed": (but(Plain, weigh=lambda self, scores, allowed: (scores**3).softmax(-1)), {},
+        "broken", UNKNOWN),
+    "two thirds": (TwoThirds, {}, "broken", "report: wrong on equal tokens"),
+    "capped by width": (but(Plain, weigh=cap_by_width), {}, "broken", UNKNOWN),
+})  # fmt: skip
 
 
-def test_modules_of_attnlib_promise_its_conventions():
-    assert diagnosed(named("inverted mask")).heading == "Broken."
-    assert diagnosed(named("no scale")).heading == "Broken."
-
-    class Capped(MultiHeadAttention):
-        def forward(self, query):
-            q, k, v = (
-                split_heads(W(query), self.num_heads) for W in (self.W_q, self.W_k, self.W_v)
-            )
-            scores = 3 * torch.tanh(q @ k.mT / math.sqrt(q.shape[-1]) / 3)
-            return self.W_o(merge_heads(scores.softmax(-1) @ v))
-
-    assert diagnose(Capped).heading == "Broken."
+# --- formulas ------------------------------------------------------------------------------------
 
 
-class Softcapped(Plain):
-    cap = 3.0
-
-    def weigh(self, scores, allowed):
-        return super().weigh(self.cap * torch.tanh(scores / self.cap), allowed)
+def output_alone(self, x):
+    return self.attend(x)[0]
 
 
-class SoftcappedAsGemma(Softcapped):
-    cap = 20.0
+def causally(self, x):
+    return self.attend(x, allowed=torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril())[0]
 
 
-class CausallySoftcapped(Softcapped):
-    def forward(self, x):
-        triangle = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
-        return self.attend(x, allowed=triangle)[0]
-
-
-class Sigmoids(Plain):
-    def forward(self, x):
-        return self.attend(x)[0]
-
-    def weigh(self, scores, allowed):
-        return scores.sigmoid()
-
-
-class SigmoidsByLength(Sigmoids):
-    def weigh(self, scores, allowed):
-        return (scores - math.log(scores.shape[-1])).sigmoid()
-
-
-class SigmoidsWithABias(Sigmoids):
-    def weigh(self, scores, allowed):
-        return (scores - 1.7).sigmoid()
-
-
-class OffByOne(Plain):
-    def weigh(self, scores, allowed):
-        padded = F.pad(scores, (1, 0)).softmax(-1)
-        return padded[..., 1:]
-
-
-class Rectified(Plain):
-    def weigh(self, scores, allowed):
-        return scores.relu() / scores.shape[-1]
+def weighing(weigh, **methods):
+    """Self-attention with weights made of its scores in another way."""
+    methods = {"forward": output_alone} | methods
+    return but(Plain, weigh=lambda self, scores, allowed: weigh(scores), **methods)
 
 
 class Linear(Plain):
@@ -314,10 +240,6 @@ class Linear(Plain):
         q, k = self.feature(q), self.feature(k)
         sums = q @ k.sum(-2, keepdim=True).mT
         return self.W_o((q @ (k.mT @ v) / sums).transpose(1, 2).flatten(2))
-
-
-class LinearOfRelu(Linear):
-    feature = staticmethod(torch.relu)
 
 
 class Sparsemax(Limited):
@@ -378,92 +300,61 @@ class DifferentialUnscaled(Differential):
         return super().scores(q, k) * math.sqrt(self.d_k / 2)
 
 
+class OfGemma2(Plain):
+    """Another scale and softcapped scores, both at once."""
+
+    def scores(self, q, k):
+        return 50 * torch.tanh(q @ k.mT * 256**-0.5 / 50)
+
+
+def larger_half(scores):
+    """A query looks at the half of the keys that suit it best."""
+    least = scores.topk(max(scores.shape[-1] // 2, 1)).values[..., -1:]
+    return scores.masked_fill(scores < least, -math.inf).softmax(-1)
+
+
+# Each by the number of its paper, or by its own numbers.
 FORMULAS = {
-    Sparsemax: "sparsemax in place of the softmax",
-    Entmax: "entmax with alpha = 1.5",
-    OfTheThreeLargest: "a softmax of the 3 largest scores",
-    Differential: "the second one taken 0.8 times, each of half a head (",
-    DifferentialUnscaled: "the second one taken 0.8 times, each of half a head, unscaled (",
-    Softcapped: "softcapped scores (c tanh(s / c) with c = 3,",
-    SoftcappedAsGemma: "softcapped scores (c tanh(s / c) with c = 20,",
-    CausallySoftcapped: "softcapped scores (c tanh(s / c) with c = 3,",
-    Sigmoids: "a sigmoid of the scores",
-    SigmoidsByLength: "the logarithm of the number of keys taken off",
-    SigmoidsWithABias: "with -1.7 added",
-    OffByOne: "a softmax with 1 added to its sum",
-    Rectified: "ReLU of the scores, divided by the number of keys",
-    Linear: "linear attention with the features elu(x) + 1",
-    LinearOfRelu: "linear attention with the features relu(x)",
-}
-
-
-@pytest.mark.parametrize("candidate", FORMULAS, ids=lambda candidate: candidate.__name__)
-def test_another_formula_is_named(candidate):
-    diagnosis = diagnosed(candidate)
-    assert not diagnosis and diagnosis.heading == UNLESS_MEANT, diagnosis
-    assert FORMULAS[candidate] in diagnosis.message and not diagnosis.exhibits
-    others = {words for other, words in FORMULAS.items() if words not in FORMULAS[candidate]}
-    assert not any(words in diagnosis.message for words in others - {"a sigmoid of the scores"})
-
-
-class SoftcappedAndHiding(Hiding):
-    def weigh(self, scores, allowed):
-        return super().weigh(3 * torch.tanh(scores / 3), allowed)
-
-
-class SoftcappedSequenceFirst(SequenceFirst):
-    def weigh(self, scores, allowed):
-        return super().weigh(3 * torch.tanh(scores / 3), allowed)
-
-
-@pytest.mark.parametrize(
-    ("candidate", "says"),
-    [(SoftcappedAndHiding, 'say mask="hide"'), (SoftcappedSequenceFirst, "say batch_first=False")],
-)
-def test_a_formula_may_come_with_a_convention(candidate, says):
-    diagnosis = diagnosed(candidate)
-    assert diagnosis.heading == UNLESS_MEANT, diagnosis
-    assert "softcapped scores (c tanh(s / c) with c = 3," in diagnosis.message
-    assert says in diagnosis.message
-
-
-class Cubed(Plain):
-    def weigh(self, scores, allowed):
-        return super().weigh(scores**3, allowed)
-
-
-class TwoThirds(Softcapped):
-    """Softcapped, and something else is wrong."""
-
-    def mix(self, weights, v):
-        return super().mix(weights, v * 2 / 3)
-
-
-class CappedByWidth(Plain):
-    """Each size of it fits another cap."""
-
-    def weigh(self, scores, allowed):
-        cap = self.d_k / 4
-        return super().weigh(cap * torch.tanh(scores / cap), allowed)
-
-
-@pytest.mark.parametrize("candidate", [Cubed, TwoThirds, CappedByWidth])
-def test_a_formula_that_nobody_knows_is_broken(candidate):
-    diagnosis = diagnosed(candidate)
-    assert diagnosis.heading == "Broken." and "another formula is meant" in diagnosis.message
+    "sparsemax": (Sparsemax, "arXiv:1602.02068"),
+    "entmax": (Entmax, "arXiv:1905.05702", "1.5"),
+    "the three largest": (OfTheThreeLargest, "arXiv:1912.11637", "3 largest"),
+    "the larger half": (weighing(larger_half), "arXiv:1912.11637", "not 3 largest"),
+    "differential": (Differential, "arXiv:2410.05258", "0.8", "not unscaled"),
+    "differential, unscaled": (DifferentialUnscaled, "arXiv:2410.05258", "0.8", "unscaled"),
+    "softcapped": (but(Plain, weigh=cap(3.0)), "arXiv:2408.00118", "c = 3,"),
+    "as Gemma": (but(Plain, weigh=cap(20.0)), "arXiv:2408.00118", "c = 20,"),
+    "causally softcapped": (but(Plain, weigh=cap(3.0), forward=causally), "c = 3,"),
+    "softcapped and hiding": (but(Hiding, weigh=cap(3.0)), "c = 3,", "conventions: hiding"),
+    "softcapped, tokens first": (but(SequenceFirst, weigh=cap(3.0)), "c = 3,", "batch_first=False"),
+    "softcapped and scaled": (OfGemma2, "c = 50", "scale=0.0625"),
+    "the same, built": (OfGemma2(48, 4), "c = 50", "scale=0.0625"),
+    "sigmoids": (weighing(torch.sigmoid), "sigmoid", "not arXiv:1602.02068"),
+    "sigmoids by length": (weighing(lambda s: (s - math.log(s.shape[-1])).sigmoid()), "sigmoid",
+        "logarithm"),
+    "sigmoids with a bias": (weighing(lambda s: (s - 1.7).sigmoid()), "sigmoid", "-1.7"),
+    "off by one": (weighing(lambda s: F.pad(s, (1, 0)).softmax(-1)[..., 1:]), "Miller"),
+    "rectified": (weighing(lambda s: s.relu() / s.shape[-1]), "arXiv:2309.08586", "ReLU"),
+    "linear": (Linear, "arXiv:2006.16236", "elu(x) + 1"),
+    "linear, of ReLU": (but(Linear, feature=staticmethod(torch.relu)), "relu(x)"),
+    "Performer": (uncommon.Performer, "arXiv:2009.14794", "1e-06"),
+    "two softmaxes": (uncommon.TwoSoftmaxes, "arXiv:1812.01243"),
+    "without a softmax": (weighing(lambda s: s / s.shape[-1]), "dot products", "number of keys"),
+}  # fmt: skip
+test_another_formula_is_named = diagnoses({
+    name: (candidate, {}, "meant", "conventions: formula", "no exhibit", *facts)
+    for name, (candidate, *facts) in FORMULAS.items()
+})  # fmt: skip
 
 
 def test_what_may_be_meant_fails_a_test_and_the_command(tmp_path, capsys):
-    with pytest.raises(AssertionError, match=r'(?s)unless it is meant so.*mask="hide"'):
+    with pytest.raises(AssertionError, match='mask="hide"'):
         check(Hiding)
     assert check(Hiding, mask="hide")
     file = tmp_path / "mine.py"
     file.write_text(
-        "from torch import nn\n\n"
-        "from tools.broken_attentions import Plain\n\n\n"
+        "from tools.broken_attentions import Plain, unscaled\n\n\n"
         "class Mine(Plain):\n"
-        "    def scores(self, q, k):\n"
-        "        return q @ k.mT\n",
+        "    scores = unscaled\n",
         encoding="utf-8",
     )
     assert main([f"{file}:Mine"]) == 1
@@ -472,64 +363,54 @@ def test_what_may_be_meant_fails_a_test_and_the_command(tmp_path, capsys):
 
 
 def test_each_convention_belongs_to_an_exhibit():
-    assert set(KNOWN) <= {exhibit.name for exhibit in museum.EXHIBITS}
+    assert set(CONVENTIONS) <= {exhibit.name for exhibit in museum.EXHIBITS}
 
 
 # --- something else beside the output ------------------------------------------------------------
 
 
-def with_second(second):
-    """An attention that returns its output and another value."""
+class Beside(Plain):
+    def forward(self, x):
+        output, weights = self.attend(x)
+        return output, self.second(x, weights)
 
-    class Returning(Plain):
-        def forward(self, x):
-            output, weights = self.attend(x)
-            return output, second(self, x, weights)
 
-    return Returning
+def dot_products(self, x, weights):
+    return self.split(self.W_q(x)) @ self.split(self.W_k(x)).mT
 
 
 BESIDE = {
-    "a loss": lambda module, x, weights: weights.square().mean(),
-    "the tokens": lambda module, x, weights: x,
-    "one head": lambda module, x, weights: weights[:, 0],
-    "scores before the scale": lambda module, x, weights: (
-        module.split(module.W_q(x)) @ module.split(module.W_k(x)).mT
-    ),
-    "no axis that is 1": lambda module, x, weights: weights.squeeze(),
+    "a loss": lambda self, x, weights: weights.square().mean(),
+    "the tokens": lambda self, x, weights: x,
+    "one head": lambda self, x, weights: weights[:, 0],
+    "dot products": dot_products,
+    "no axis that is 1": lambda self, x, weights: weights.squeeze(),
 }
-
-
-@pytest.mark.parametrize("second", BESIDE.values(), ids=BESIDE)
-def test_a_right_output_beside_something_else_may_be_meant(second):
-    diagnosis = diagnose(with_second(second))
-    assert diagnosis.heading == UNLESS_MEANT, diagnosis
-    assert "returns=lambda result: result[0]" in diagnosis.message
-    assert diagnose(with_second(second), returns=lambda result: result[0])
-
-
-@pytest.mark.parametrize("axes", [(1, 0, 2, 3), (0, 2, 1, 3), (0, 2, 3, 1)])
-def test_weights_may_have_their_axes_in_another_order(axes):
-    diagnosis = diagnose(with_second(lambda module, x, weights: weights.permute(axes)))
-    assert diagnosis and "returning weights [" in diagnosis.taken, diagnosis
-
-
-def test_weights_that_are_not_used_stay_a_bug():
-    steeper = with_second(lambda module, x, weights: (2 * weights.log()).softmax(-1))
-    diagnosis = diagnose(steeper)
-    assert diagnosis.heading == "Broken."
-    assert "the weights that it returns aren't those that it uses" in diagnosis.message
-
-
-def test_a_mask_may_hide_while_dropout_is_at_work():
-    class Dropping(nn.Module):
-        def __init__(self, d_model, num_heads, dropout=0.1):
-            super().__init__()
-            self.attn = nn.MultiheadAttention(d_model, num_heads, dropout=dropout)
-
-        def forward(self, x, mask=None, key_padding_mask=None):
-            return self.attn(x, x, x, attn_mask=mask, key_padding_mask=key_padding_mask)[0]
-
-    diagnosis = diagnose(Dropping)
-    assert diagnosis.heading == UNLESS_MEANT, diagnosis
-    assert "batch_first=False" in diagnosis.message and 'mask="hide"' in diagnosis.message
+ORDERS = (1, 0, 2, 3), (0, 2, 1, 3), (0, 2, 3, 1)
+test_something_else_may_stand_beside_the_output = diagnoses(
+    {
+        name: (but(Beside, second=second), {}, "meant", "conventions: output alone")
+        for name, second in BESIDE.items()
+    }
+    | {
+        f"{name}, told": (but(Beside, second=second), {"returns": first}, "healthy")
+        for name, second in BESIDE.items()
+    }
+    | {
+        f"axes {axes}": (
+            but(Beside, second=lambda self, x, weights, axes=axes: weights.permute(axes)),
+            {}, "healthy", "taken: returning weights [",
+        )
+        for axes in ORDERS
+    }
+    | {
+        "weights that aren't used": (
+            but(Beside, second=lambda self, x, weights: (2 * weights.log()).softmax(-1)),
+            {}, "broken", "report: weights alone",
+        ),
+        "more than shares": (
+            lambda d, h: Returning(d, h, lambda output, weights: (output, weights * 1.5)),
+            {}, "meant", "conventions: output alone", "1.5",
+        ),
+    }
+)  # fmt: skip

@@ -1,13 +1,12 @@
 """A diagnosis names what is wrong, also two at once, and passes what is right in other words."""
 
 import math
-from contextlib import contextmanager
 from functools import partial
 
 import pytest
 import torch
 import torch.nn.functional as F
-from tools.broken_attentions import MadeAnew, scaled_by
+from tools.diagnoses import diagnosed, diagnoses
 from torch import nn
 
 from attndoctor import diagnose
@@ -16,15 +15,14 @@ from attndoctor.museum import SteppedAttention, named
 from attndoctor.reference import reference
 from attnlib import MultiHeadAttention
 
-
-@contextmanager
-def float64_by_default():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 # --- names of bugs -------------------------------------------------------------------------------
+
+
+def stepped(*names, **steps):
+    """Attention with some steps of its own, and those of exhibits."""
+    for name in names:
+        steps |= named(name).steps
+    return partial(SteppedAttention, steps=steps)
 
 
 @pytest.mark.parametrize(
@@ -36,33 +34,31 @@ def float64_by_default():
     ],
 )
 def test_two_bugs_at_once_are_both_named(names):
-    pair = tuple(named(name) for name in names)
-    broken = partial(SteppedAttention, steps=pair[0].steps | pair[1].steps)
-    assert set(diagnose(broken).exhibits) == set(pair)
+    assert {one.name for one in diagnosed(stepped(*names)).exhibits} == set(names)
 
 
-def test_a_second_bug_elsewhere_is_mentioned():
-    steps = named("no scale").steps | named("padding on the wrong axis").steps
-    diagnosis = diagnose(partial(SteppedAttention, steps=steps))
-    assert diagnosis.exhibits == (named("no scale"),)
-    assert "There is more (padding, " in diagnosis.message
+def ones(mask):
+    return torch.ones_like(mask)[:, None, None]
 
 
-@pytest.mark.thorough
-def test_a_bug_that_no_exhibit_has_is_described():
-    for steps, words in (
-        ({"softmax": lambda scores: scores.softmax(-1) * 1.5}, "rows of the weights sum to 1.5"),
-        ({"report": lambda weights: weights[:, :1]}, "shape [2, 1, 7, 7] instead of [2, 3, 7, 7]"),
-        ({"project_out": lambda module, joined: module.W_o(joined) + 1}, "differs by up to 1"),
-        ({"softmax": lambda scores: scores / 0 * 0}, "hold NaN"),
-        ({"merge": lambda heads: heads.view(1000003)}, "raises RuntimeError"),
-        ({"fit_key_mask": lambda mask: torch.ones_like(mask)[:, None, None]}, "with padding"),
-        ({"fit_key_mask": lambda mask: ~mask[:, None, None]}, "with padding"),
-        ({"drop": lambda weights, dropout: (weights, weights)}, "with dropout"),
-    ):
-        diagnosis = diagnose(partial(SteppedAttention, steps=steps))
-        assert not diagnosis and diagnosis.exhibits == ()
-        assert words in diagnosis.message
+test_what_no_exhibit_has_is_described = diagnoses({
+    "a second bug elsewhere": (stepped("no scale", "padding on the wrong axis"), {}, "broken",
+        "only: no scale", "report: more", "padding, "),
+    "1.5 shares": (stepped(softmax=lambda scores: scores.softmax(-1) * 1.5), {}, "broken",
+        "no exhibit", "1.5"),
+    "one head's weights": (stepped(report=lambda weights: weights[:, :1]), {}, "",
+        "no exhibit", "[2, 1, 7, 7]", "[2, 3, 7, 7]"),
+    "one more": (stepped(project_out=lambda module, joined: module.W_o(joined) + 1), {}, "broken",
+        "no exhibit", "by up to 1"),
+    "NaN": (stepped(softmax=lambda scores: scores / 0 * 0), {}, "broken", "no exhibit", "NaN"),
+    "an error": (stepped(merge=lambda heads: heads.view(1000003)), {}, "broken", "no exhibit",
+        "RuntimeError"),
+    "no padding": (stepped(fit_key_mask=ones), {}, "broken", "no exhibit", "first: padding"),
+    "padding turned": (stepped(fit_key_mask=lambda mask: ~mask[:, None, None]), {}, "broken",
+        "no exhibit", "first: padding"),
+    "no dropout": (stepped(drop=lambda weights, dropout: (weights, weights)), {}, "broken",
+        "no exhibit", "first: training with dropout"),
+})  # fmt: skip
 
 
 # --- what is right passes, in other words --------------------------------------------------------
@@ -184,80 +180,66 @@ def load_torch(module, reference):
     module.inner.out_proj.load_state_dict(reference.W_o.state_dict())
 
 
-@pytest.mark.parametrize(
-    ("candidate", "load", "untried"),
-    [
-        (MultiHeadAttention, None, 0),
-        (partial(SteppedAttention, steps={}), copy_state, 0),
-        (WithEinsum, None, 34),
-        (WithALoop, None, 19),
-        (WithSoftmaxInFloat32, None, 15),
-        (Fused, None, 12),
-        (Torch, load_torch, 14),
-    ],
-    ids=["attnlib", "in steps", "einsum", "loop", "float32 softmax", "fused", "torch"],
-)  # fmt: skip
-def test_what_is_right_passes_in_other_words(candidate, load, untried):
-    diagnosis = diagnose(candidate, load=load)
-    assert diagnosis and not diagnosis.failed, diagnosis
-    assert len(diagnosis.untried) == untried
-    assert repr(diagnosis).startswith("Healthy. ")
-    assert ("Not tested, because it doesn't offer" in diagnosis.message) == bool(untried)
+class Averaging(Torch):
+    """Unadapted, torch's own module averages heads."""
+
+    def forward(self, query, key, value):
+        return self.inner(query, key, value)
 
 
-def test_an_answer_that_varies_is_told():
-    assert "Asked the same once more, it gives another answer" in diagnose(MadeAnew).message
-    assert "Asked the same once more" not in diagnose(scaled_by(lambda **_: 2)).message
+class Naive(Torch):
+    """With all heads it still has NaN rows."""
+
+    def forward(self, query, key, value, *, mask=None):
+        hide = None if mask is None or mask.dim() == 3 else ~mask
+        if mask is not None and mask.dim() == 3:
+            hide = ~mask.repeat_interleave(self.inner.num_heads, 0)
+        return self.inner(query, key, value, attn_mask=hide, average_attn_weights=False)
 
 
-def test_what_is_not_asked_is_told_by_its_reasons():
-    assert (
-        "Not tested, because it doesn't offer them under a known name: a second sequence "
-        "(2 questions), masks (17 questions), padding (4 questions), causal, two limits at once, "
-        "a cache, fewer key heads than query heads (2 questions), dropout (5 questions), keys or "
-        "values left out." in diagnose(WithEinsum).message
-    )
+class Inverting(WithALoop):
+    def forward(self, query, key, value, mask=None):
+        return super().forward(query, key, value, None if mask is None else ~mask)
+
+
+class DropsInEvaluation(WithSoftmaxInFloat32):
+    def train(self, mode=True):
+        return super().train(True)
+
+
+LOADED, LACKS = {"load": load_torch}, "report: not offered"
+test_what_a_reader_writes = diagnoses({
+    "attnlib": (MultiHeadAttention, {}, "healthy", f"not {LACKS}"),
+    "in steps": (stepped(), {"load": copy_state}, "healthy", f"not {LACKS}"),
+    "einsum": (WithEinsum, {}, "healthy", LACKS, "(17 questions)", "(4 questions)", "causal,"),
+    "a loop": (WithALoop, {}, "healthy", LACKS, "not untried: a mask"),
+    "float32 softmax": (WithSoftmaxInFloat32, {}, "healthy", "not untried: dropout on average"),
+    "fused": (Fused, {}, "healthy", "not untried: causal", "not untried: padding"),
+    "torch": (Torch, LOADED, "healthy", "not untried: limits together"),
+    "torch, averaging": (Averaging, LOADED, "meant", "only: averaged heads"),
+    "torch, naive": (Naive, LOADED, "at the edges", "only: NaN rows"),
+    "a mask inverted": (Inverting, {}, "meant", "only: inverted mask"),
+    "drops in evaluation": (DropsInEvaluation, {}, "broken", "first: training with dropout"),
+})  # fmt: skip
+
+
+def test_as_much_is_asked_as_a_module_offers():
+    """Each takes more than the one before it."""
+    candidates = ((WithEinsum, {}), (WithALoop, {}), (WithSoftmaxInFloat32, {}), (Torch, LOADED),
+                  (Fused, {}), (MultiHeadAttention, {}))  # fmt: skip
+    counts = [len(diagnosed(candidate, **options).untried) for candidate, options in candidates]
+    assert counts == [34, 19, 15, 14, 12, 0]
 
 
 def test_several_findings_are_a_list():
-    diagnosis = diagnose(nn.MultiheadAttention)
-    heading, *lines, taken = repr(diagnosis).split("\n")
-    assert heading == diagnosis.heading == "Healthy, but it differs at the edges."
-    assert [line[:17] for line in lines] == ["* It behaves like"] * 2 + [
-        "Tested with rando", "Not tested, becau",
-    ]  # fmt: skip
-    assert taken.startswith("Taken as: not causal; forward(query, key, ")
+    diagnosis = diagnosed(nn.MultiheadAttention)
+    heading, *lines = repr(diagnosis).split("\n")
+    assert heading == diagnosis.heading and len(lines) == 5
+    assert [line[:2] == "* " for line in lines] == [True, True, False, False, False]
+    assert diagnosis.taken in lines[-1]
     shown = diagnosis._repr_html_()
-    assert shown.startswith('<div class="verdict verdict-passed"><p><strong>Healthy, but')
-    assert shown.count("<li>It behaves like &quot;") == 2 and shown.count("<p>") == 4
-
-
-def test_torch_s_own_module_is_named_for_what_it_does():
-    """Unadapted, it averages heads; with all heads it still has NaN rows."""
-
-    class Averaging(Torch):
-        def forward(self, query, key, value):
-            return self.inner(query, key, value)
-
-    class Naive(Torch):
-        def forward(self, query, key, value, *, mask=None):
-            hide = None if mask is None or mask.dim() == 3 else ~mask
-            if mask is not None and mask.dim() == 3:
-                hide = ~mask.repeat_interleave(self.inner.num_heads, 0)
-            return self.inner(query, key, value, attn_mask=hide, average_attn_weights=False)
-
-    assert diagnose(Averaging, load=load_torch).exhibits == (named("averaged heads"),)
-    assert diagnose(Naive, load=load_torch).exhibits == (named("NaN rows"),)
-
-
-def test_a_bug_in_a_reader_s_own_class_is_named():
-    class Mine(WithALoop):
-        def forward(self, query, key, value, mask=None):
-            if mask is not None:
-                mask = ~mask
-            return super().forward(query, key, value, mask)
-
-    assert diagnose(Mine).exhibits == (named("inverted mask"),)
+    assert shown.startswith('<div class="verdict verdict-passed"><p><strong>')
+    assert shown.count("<li>") == 2 and shown.count("<p>") == 4 and "&quot;" in shown
 
 
 def test_the_steps_are_attention():
@@ -273,34 +255,17 @@ def test_the_steps_are_attention():
 # --- leaving things as they were ------------------------------------------------------------------
 
 
-def test_dropout_in_evaluation_is_found():
-    class Forgets(WithSoftmaxInFloat32):
-        def train(self, mode=True):
-            return super().train(True)
-
-    diagnosis = diagnose(Forgets)
-    assert not diagnosis and diagnosis.failed == ("training with dropout",)
-
-
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "settings",
-    [
-        torch.no_grad,
-        torch.inference_mode,
-        partial(torch.autocast, "cpu", torch.bfloat16),
-        partial(torch.device, "meta"),
-        float64_by_default,
-    ],
-    ids=["no_grad", "inference_mode", "autocast", "another device", "float64"],
-)
-def test_torch_s_settings_change_no_diagnosis(settings):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_torch_s_settings_change_no_diagnosis(dtype):
     """Neither one made within them nor one made later, for which answers are kept."""
     bug = named("NaN only in the gradient")
     for function in (reference_answer, reference):
         function.cache_clear()
-    with settings():
+    torch.set_default_dtype(dtype)
+    with torch.inference_mode(), torch.device("meta"), torch.autocast("cpu", torch.bfloat16):
         within = diagnose(MultiHeadAttention), diagnose(bug)
+    torch.set_default_dtype(torch.float32)
     for healthy, broken in (within, (diagnose(MultiHeadAttention), diagnose(bug))):
         assert healthy and broken.exhibits == (bug,)
 

@@ -1,19 +1,152 @@
-"""The exhibits are what their labels say: where they stand in public, what one sees of them."""
+"""The exhibits are named as themselves, and are what their labels say."""
 
+import inspect
 import math
 import re
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 import torch
 from tools import ROOT
+from tools.diagnoses import ask, verdict
 
 from attndoctor import museum
+from attndoctor.examine import examine
+from attndoctor.match import Answers
 from attndoctor.museum import EXHIBITS, SYMPTOMS, Exhibit, Thread, named, symptoms
+from attndoctor.museum._catalog import ROOMS
+from attndoctor.museum._exhibit import room
+from attndoctor.options import DiagnoseOptions
+from attndoctor.probes import PROBES
+from attndoctor.reference import agree
 from attnlib import MultiHeadAttention, causal_mask
 
+PAGE = (ROOT / "book" / "museum.md").read_text(encoding="utf-8")
 THREADS = [exhibit.thread for exhibit in EXHIBITS if exhibit.thread]
 THREAD = r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+"
 FILE = r"https://github\.com/[\w.-]+/[\w.-]+/blob/[0-9a-f]{40}/[\w./-]+\.\w+"
+by_name = pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+
+
+# --- every exhibit is rejected, and as itself ----------------------------------------------------
+
+
+@by_name
+def test_each_exhibit_is_named_as_itself(exhibit):
+    diagnosis = ask(
+        exhibit, "", f"only: {exhibit.name}", f"first: {exhibit.killed_by}", exhibit.cause,
+        exhibit.hint, "not report: more",  # it explains all that is wrong
+        edges=True,
+    )  # fmt: skip
+    at_an_edge = set(diagnosis.failed) == set(diagnosis.edges)
+    assert not diagnosis and verdict(diagnosis) == ("at the edges" if at_an_edge else "broken")
+
+
+@pytest.fixture(scope="module")
+def behavior():
+    """What an exhibit answers to a probe that a MultiHeadAttention is asked."""
+    tested = examine(MultiHeadAttention, DiagnoseOptions())
+    return lambda exhibit, probe: Answers(tested, {}).behavior((exhibit,), probe)
+
+
+def test_no_two_exhibits_behave_alike(behavior):
+    """Otherwise a diagnosis would name the first of them by chance."""
+    behaviors = {e.name: [behavior(e, probe) for probe in PROBES] for e in EXHIBITS}
+    for (name, ours), (other, theirs) in combinations(behaviors.items(), 2):
+        assert any(
+            not agree(a, b, probe.tolerance)
+            for a, b, probe in zip(ours, theirs, PROBES, strict=True)
+        ), f"{name} behaves like {other}"
+
+
+def test_bugs_are_found_without_the_help_of_an_error(behavior):
+    for exhibit in EXHIBITS:
+        first = next(probe for probe in PROBES if probe.name == exhibit.killed_by)
+        loud = isinstance(behavior(exhibit, first), Exception)
+        assert loud == (exhibit.name == "-1e9 in half precision")
+
+
+# --- where they stand: in public, on the page, in a file -----------------------------------------
+
+
+def test_sources_are_threads_or_files_at_one_commit():
+    for thread in THREADS:
+        assert re.fullmatch(f"{THREAD}|{FILE}", thread.address)
+    assert len({thread.address for thread in THREADS}) == len(THREADS)
+    assert len(EXHIBITS) - len(THREADS) <= 3  # few are without
+
+
+def test_a_source_is_named_after_its_repository():
+    thread = Thread("https://github.com/pytorch/pytorch/issues/41508", "NaN.")
+    file = Thread(f"https://github.com/owner/name/blob/{'0' * 40}/src/model.py", "Here.")
+    assert (thread.title, file.title) == ("pytorch/pytorch#41508", "owner/name: model.py")
+
+
+@by_name
+def test_the_page_of_the_book_shows_it(exhibit):
+    heading = rf"\({exhibit.anchor}\)=\n### .+\n\n```.*\n.*\n\n"
+    assert re.search(heading + re.escape(f'museum.named("{exhibit.name}")'), PAGE), exhibit.anchor
+    assert f'\n    "{exhibit.killed_by}": ' in PAGE, f"QUESTIONS lack {exhibit.killed_by!r}"
+
+
+def test_no_exhibit_stays_in_the_cellar():
+    files = [
+        import_module(f"attndoctor.museum.{one.name}") for one in iter_modules(museum.__path__)
+    ]
+    made = [value for file in files for value in vars(file).values() if isinstance(value, Exhibit)]
+    hidden = {exhibit.name for exhibit in made} - {exhibit.name for exhibit in EXHIBITS}
+    assert not hidden, f"ROOMS doesn't name the file of {', '.join(hidden)}"
+
+
+def test_no_label_is_without_its_exhibit():
+    texts = [Path(one.__file__).with_suffix(".md").read_text("utf-8") for one in ROOMS]
+    headings = re.findall("^# (.+)$", "\n".join(texts), re.M)
+    assert sorted(headings) == sorted(exhibit.name for exhibit in EXHIBITS)
+
+
+def test_a_room_refuses_an_exhibit_without_its_label(tmp_path):
+    (tmp_path / "room.md").write_text("# half\n\n* Story: one.\n* Hint: two.\n")
+    exhibit = room(str(tmp_path / "room.py"))
+    for name in ("half", "none"):
+        with pytest.raises(ValueError, match=f"'# {name}' .*Cause"):
+            exhibit(name, {})
+
+
+def test_each_label_has_its_own_words():
+    for field in ("name", "cause", "story", "notice", "hint"):
+        texts = [getattr(exhibit, field) for exhibit in EXHIBITS]
+        assert all(texts) and len(set(texts)) == len(texts)
+
+
+@by_name
+def test_a_label_shows_its_own_code_and_story(exhibit):
+    source = exhibit.source
+    for function in exhibit.steps.values():
+        assert inspect.getsource(function).strip() in source
+    assert max(map(len, source.splitlines())) <= 78  # as wide as a page's column
+    assert "right:" in source or exhibit.steps.keys() > {"split"}
+    label = exhibit._repr_markdown_()
+    told = (exhibit.story, exhibit.cause, exhibit.notice, source, f"“{exhibit.killed_by}”")
+    assert all(text in label for text in told)
+    assert exhibit.cause.endswith(".") and exhibit.cause.count(". ") == 0  # one sentence
+    assert exhibit.thread is None or f"]({exhibit.thread.address})" in label
+
+
+# --- exhibits are modules ------------------------------------------------------------------------
+
+
+@by_name
+def test_an_exhibit_is_a_module(exhibit):
+    module, x = exhibit(12, 3, bias=False), torch.randn(2, 5, 12)
+    output, weights = module(x, need_weights=True)
+    assert output.shape == (2, 5, 12) and weights.isfinite().all()
+    with pytest.raises(NotImplementedError):
+        module.contributions(x)
+    output, weights = exhibit(12, 3, device="meta")(x.to("meta"), causal=True)
+    assert output.is_meta and weights.is_meta
 
 
 def pair(exhibit, d_model=12, num_heads=3, **options):
@@ -26,55 +159,17 @@ def pair(exhibit, d_model=12, num_heads=3, **options):
     return right, broken
 
 
-def ask(module, *tokens, **options):
+def answer(module, *tokens, **options):
     with torch.no_grad():
         return module(*tokens, need_weights=True, **options)
-
-
-# --- where they stand in public ------------------------------------------------------------------
-
-
-def test_sources_are_threads_or_files_at_one_commit():
-    for thread in THREADS:
-        assert re.fullmatch(f"{THREAD}|{FILE}", thread.address)
-        assert thread.says.endswith((".", '."'))
-    assert len({thread.address for thread in THREADS}) == len(THREADS)
-    assert len(EXHIBITS) - len(THREADS) <= 3  # few are without
-
-
-def test_a_source_is_named_after_its_repository():
-    thread = Thread("https://github.com/pytorch/pytorch/issues/41508", "NaN.")
-    file = Thread(f"https://github.com/owner/name/blob/{'0' * 40}/src/model.py", "Here.")
-    assert (thread.title, file.title) == ("pytorch/pytorch#41508", "owner/name: model.py")
-
-
-def test_links_of_the_index_lead_to_the_headings():
-    page = (ROOT / "book" / "museum.md").read_text(encoding="utf-8")
-    for exhibit in EXHIBITS:
-        heading = rf"\({exhibit.anchor}\)=\n### .+\n\n```.*\n.*\n\n"
-        assert re.search(heading + re.escape(f'museum.named("{exhibit.name}")'), page), (
-            exhibit.anchor
-        )
-
-
-@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
-def test_a_label_names_the_question_whose_code_is_on_the_page(exhibit):
-    assert f"**Caught by** the question “{exhibit.killed_by}”." in exhibit._repr_markdown_()
-    page = (ROOT / "book" / "museum.md").read_text(encoding="utf-8")
-    assert f'\n    "{exhibit.killed_by}": ' in page, f"QUESTIONS lack {exhibit.killed_by!r}"
 
 
 # --- what one sees of them -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
-def test_each_exhibit_shows_something(exhibit):
-    assert symptoms(exhibit)
-
-
-@pytest.mark.parametrize("symptom", SYMPTOMS, ids=lambda symptom: symptom.name)
-def test_each_symptom_leads_somewhere(symptom):
-    assert any(symptom in symptoms(exhibit) for exhibit in EXHIBITS)
+def test_each_exhibit_shows_something_and_each_symptom_leads_somewhere():
+    shown = [symptoms(exhibit) for exhibit in EXHIBITS]
+    assert all(shown) and set().union(*shown) == set(SYMPTOMS)
 
 
 def test_the_right_attention_shows_nothing():
@@ -106,7 +201,7 @@ def test_symptoms_leave_torch_as_it_was():
     after = torch.rand(3)
     torch.manual_seed(3)
     assert torch.equal(torch.rand(3), after)
-    assert repr(SYMPTOMS[0]) == "Symptom('The loss is too good')"
+    assert SYMPTOMS[0].name in repr(SYMPTOMS[0])
 
 
 # --- loaded weights alone show these -------------------------------------------------------------
@@ -159,11 +254,11 @@ def test_what_only_loaded_weights_show_can_be_learned_around(name):
     num_heads, options = (4, {"num_kv_heads": 2}) if name == "grouped heads tiled" else (3, {})
     right, broken = pair(named(name), num_heads=num_heads, **options)
     x = torch.randn(2, 5, 12)
-    expected = ask(right, x)[0]
-    assert (ask(broken, x)[0] - expected).abs().max() > 0.1
+    expected = answer(right, x)[0]
+    assert (answer(broken, x)[0] - expected).abs().max() > 0.1
     with torch.no_grad():
         REARRANGED[name](right, broken)
-    torch.testing.assert_close(ask(broken, x)[0], expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(answer(broken, x)[0], expected, atol=1e-5, rtol=1e-5)
 
 
 # --- their labels tell the truth -----------------------------------------------------------------
@@ -173,12 +268,12 @@ def test_half_of_four_is_its_root():
     for d_model, equal in ((12, True), (30, False)):  # heads of 4 numbers, and of 10
         right, broken = pair(named("d_k ** 1/2"), d_model)
         x = torch.randn(2, 5, d_model)
-        assert torch.allclose(ask(right, x)[1], ask(broken, x)[1], atol=1e-6) == equal
+        assert torch.allclose(answer(right, x)[1], answer(broken, x)[1], atol=1e-6) == equal
 
 
 def test_rows_sum_to_one_over_the_root_where_the_scale_comes_last():
     _, broken = pair(named("scale after the softmax"))
-    sums = ask(broken, torch.randn(2, 5, 12), mask=causal_mask(5))[1].sum(-1)
+    sums = answer(broken, torch.randn(2, 5, 12), mask=causal_mask(5))[1].sum(-1)
     torch.testing.assert_close(sums, torch.full((2, 3, 5), 1 / math.sqrt(4)))
 
 
@@ -229,10 +324,57 @@ def test_only_square_matrices_stay_turned():
 def test_eval_does_not_stop_the_dropout():
     _, broken = pair(named("dropout in evaluation"), dropout=0.5)
     x = torch.randn(2, 5, 12)
-    assert not torch.equal(ask(broken, x)[0], ask(broken, x)[0])
+    assert not torch.equal(answer(broken, x)[0], answer(broken, x)[0])
 
 
 def test_a_mask_thrown_away_changes_nothing():
     _, broken = pair(named("mask thrown away"))
     x = torch.randn(2, 5, 12)
-    assert torch.equal(ask(broken, x)[1], ask(broken, x, causal=True)[1])
+    assert torch.equal(answer(broken, x)[1], answer(broken, x, causal=True)[1])
+
+
+def test_pictures_agree_with_the_story_of_the_cache():
+    """The one exhibit whose bug is nowhere but in a cache; here by hand, from the definition."""
+    triangle = named("causal mask ignores the cache").steps["triangle"]
+    assert triangle(1, 5).tolist() == [[True, False, False, False, False]]
+    assert torch.equal(triangle(4, 4), causal_mask(4))
+
+
+def test_one_step_hides_nan_from_the_loss_and_not_from_the_parameters():
+    """As the label of "NaN only in the gradient" has it."""
+    module, x = named("NaN only in the gradient")(12, 3), torch.randn(2, 5, 12)
+    mask = causal_mask(5)
+    mask[2] = False
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    output, weights = module(x, mask=mask)
+    assert weights.sum() > 1
+    output.square().sum().backward()
+    optimizer.step()
+    output, weights = module(x, mask=mask)
+    assert module.W_q.weight.isnan().any() and module.W_k.weight.isnan().any()
+    assert module.W_v.weight.isfinite().all() and module.W_o.weight.isfinite().all()
+    assert output.isfinite().all() and not weights.any()
+
+
+def test_nan_rows_reach_the_parameters_in_two_steps():
+    """As the label of "NaN rows" has it."""
+    module, x = named("NaN rows")(12, 3), torch.randn(2, 5, 12)
+    mask = causal_mask(5)
+    mask[2] = False
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    for are_nan in ({"W_v", "W_o"}, {"W_q", "W_k", "W_v", "W_o"}):
+        module(x, mask=mask)[0].square().sum().backward()
+        optimizer.step()
+        names = {name.split(".")[0] for name, p in module.named_parameters() if p.isnan().any()}
+        assert names == are_nan
+
+
+def test_one_head_s_values_move_d_k_numbers_where_w_o_is_forgotten():
+    """As the label of "forgotten W_o" has it."""
+    module, x = named("forgotten W_o")(12, 3), torch.randn(2, 5, 12)
+    with torch.no_grad():
+        before, _ = module(x)
+        module.W_v.weight[4:8] = 0
+        after, _ = module(x)
+    moved = (before != after).any(1).any(0)
+    assert moved.tolist() == [4 <= i < 8 for i in range(12)]

@@ -13,42 +13,25 @@ pytestmark = pytest.mark.thorough
 
 CHOSEN = {
     "masks": (
-        "not parts -> parts",
         "parts.append(_fit_key_mask(key_mask, scores_shape)) -> parts",
         "triangle(T_q, past, device) -> T_q",
-        "allowed.any(-1, keepdim=True) -> allowed",
         "past + T -> past - T",
         "allowed | fully_masked -> allowed & fully_masked",
-        "cls(is_causal=True) -> cls()",
         "causal and nothing_else -> causal or nothing_else",
-        "mask.dim() == 3 -> mask.dim() != 3",
-        "_fit_key_mask(key_mask, scores_shape) -> key_mask",
     ),
     "functional": (
-        "_weights(q, k, mask, weights_out) -> q",
-        "matmul_heads(weights, v) -> weights",
         "heads.masked_fill(fully_masked, 0.0) -> heads",
-        "x.unflatten(2, (num_heads, -1)) -> x",
-        "torch.matmul(x, y, out=out) -> x",
-        "gradient - (gradient * weights).sum(-1, keepdim=True) -> "
-        "gradient + (gradient * weights).sum(-1, keepdim=True)",
         "(gradient * weights).sum(-1, keepdim=True) -> (gradient * weights).sum(-1)",
-        "gradient * weights -> gradient / weights",
         "1 / math.sqrt(q.shape[-1]) -> 1 // math.sqrt(q.shape[-1])",
         "_unstack_groups(torch.matmul(_stack_groups(x, h_kv), y, out=out), x.shape[1]) -> "
         "torch.matmul(_stack_groups(x, h_kv), y, out=out)",
     ),
     "attention": (
-        "d_model // num_heads * num_kv_heads -> d_model // num_heads / num_kv_heads",
         "self.W_o(merge(heads)) -> merge(heads)",
-        "split(self.W_k(key), self.num_kv_heads) -> self.W_k(key)",
         "key if value is None else value -> key if True else value",
         "not dropout -> dropout",
-        "self.W_q(query) -> query",
         "cache.keep(self, *remembered) -> cache",
         "self.dropout if self.training else 0.0 -> self.dropout if True else 0.0",
-        "cache.joined(self, k, v) -> cache",
-        "self.W_v(value) -> value",
     ),
 }
 
@@ -68,12 +51,12 @@ def test_attnlib_is_taken_for_what_it_is():
     assert seen(MultiHeadAttention) == ""
 
 
-def test_what_only_raises_an_error_that_others_raise_too_is_told():
-    assert seen(build(find("masks", "mask.dim() == 4 -> mask.dim() != 4"))) == "another"
-
-
-def test_a_default_that_its_own_class_refuses_is_told():
-    assert seen(build(find("attention", "0.0 -> 1.0"))) == "another"
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [("masks", "mask.dim() == 4 -> mask.dim() != 4"), ("attention", "0.0 -> 1.0")],
+)
+def test_what_only_raises_an_error_that_others_raise_too_is_told(file, change):
+    assert seen(build(find(file, change))) == "another"
 
 
 # --- what stands beside it -----------------------------------------------------------------------
@@ -86,9 +69,9 @@ def test_random_calls_tell_nothing_of_what_is_right():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("not dropout -> dropout", "nothing is dropped"),
-        ("self.W_o(merge(heads)) -> merge(heads)", "output differs"),
-        ("cache.joined(self, k, v) -> cache", "raises TypeError"),
+        ("not dropout -> dropout", "dropped"),
+        ("self.W_o(merge(heads)) -> merge(heads)", "output"),
+        ("cache.joined(self, k, v) -> cache", "TypeError"),
     ],
 )
 def test_random_calls_tell_a_mutant(change, words):

@@ -86,6 +86,27 @@ class Limited(Plain):
         return self.attend(query, key, value, allowed)
 
 
+class Returning(Plain):
+    """Returns what a test wants."""
+
+    def __init__(self, d_model, num_heads, change):
+        super().__init__(d_model, num_heads)
+        self.change = change
+
+    def forward(self, x, output_attentions=False):
+        return self.change(*self.attend(x))
+
+
+def unscaled(self, q, k):
+    """Scores of an attention that forgets the root of d_k."""
+    return q @ k.mT
+
+
+def shifted(self, weights, v):
+    """An output that no exhibit gives."""
+    return Plain.mix(self, weights, v) + 1
+
+
 def scaled_by(formula):
     """Build an attention that divides by something else than the root of d_k."""
 
@@ -105,12 +126,6 @@ class FusedPathForgetsMasks(Limited):
         if need_weights:
             return super().forward(query, mask=mask, causal=causal)
         return self.attend(query)[0], None
-
-
-class FusedPathIsNotCausal(Limited):
-    def forward(self, query, *, mask=None, causal=False, need_weights=False):
-        output, weights = super().forward(query, mask=mask, causal=causal and need_weights)
-        return output, weights if need_weights else None
 
 
 class FusedPathDropsInEvaluation(Limited):
@@ -162,11 +177,6 @@ class RenormalizesWithASmallNumber(Limited):
     def weigh(self, scores, allowed):
         weights = scores.softmax(-1) * allowed
         return weights / (weights.sum(-1, keepdim=True) + 1e-13)
-
-
-class RenormalizesPadding(RenormalizesWithASmallNumber):
-    def forward(self, query, *, key_mask=None):
-        return super().forward(query, key_mask=key_mask)
 
 
 class MultipliesScoresByTheMask(RenormalizesWithASmallNumber):
@@ -221,13 +231,6 @@ class AlwaysCausalFilledWithMinus20(AlwaysCausalFilled):
     fill = -20.0
 
 
-class CausalFilledWithMinus50(AlwaysCausalFilled):
-    fill = -50.0
-
-    def forward(self, query, *, causal=False):
-        return Limited.forward(self, query, causal=causal)
-
-
 # --- dropout before the softmax ------------------------------------------------------------------
 
 
@@ -240,21 +243,11 @@ class DropsScores(Plain):
         return self.dropout(super().scores(q, k))
 
 
-class DropsQueries(DropsScores):
-    def scores(self, q, k):
-        return Plain.scores(self, self.dropout(q), k)
-
-
 class DropsScoresUntold(DropsScores):
     """With a share that its constructor doesn't take."""
 
     def __init__(self, d_model, num_heads):
         super().__init__(d_model, num_heads, 0.1)
-
-
-class DropsScoresAndOutputs(DropsScores):
-    def mix(self, weights, v):
-        return self.dropout(super().mix(weights, v))
 
 
 class KeepsTooLittle(DropsScores):
@@ -270,14 +263,6 @@ class KeepsTooLittle(DropsScores):
 
 
 # --- arguments in place --------------------------------------------------------------------------
-
-
-class ChangesTheMask(Limited):
-    def forward(self, query, *, mask=None):
-        answer = super().forward(query, mask=None if mask is None else mask.clone())
-        if mask is not None:
-            mask.logical_and_(torch.ones_like(mask).tril())
-        return answer
 
 
 class ChangesPadding(Limited):
@@ -307,12 +292,6 @@ class BufferOf64(Limited):
         allowed = torch.ones(T, T, dtype=torch.bool)
         allowed[:64, :64] = allowed[:64, :64].tril()
         return self.attend(query, allowed=allowed)
-
-
-class BlocksOf32(Plain):
-    def scores(self, q, k):
-        blocks = [torch.arange(x.shape[-2]) // 32 for x in (q, k)]
-        return super().scores(q, k).masked_fill(blocks[0][:, None] != blocks[1], -math.inf)
 
 
 # --- limits together -----------------------------------------------------------------------------
@@ -348,11 +327,6 @@ class SqueezesABatchOfOne(Plain):
         return super().mix(weights, v).squeeze()
 
 
-class SqueezesASingleToken(Plain):
-    def mix(self, weights, v):
-        return super().mix(weights, v).squeeze(1)
-
-
 class ReadsMemoryInItsOrder(Plain):
     def forward(self, query):
         x = torch.as_strided(query, query.shape, (query[0].numel(), query.shape[-1], 1))
@@ -363,11 +337,6 @@ class WithoutGradients(Plain):
     @torch.no_grad()
     def forward(self, query):
         return self.attend(query)
-
-
-class WithoutGradientsOfKeys(Plain):
-    def scores(self, q, k):
-        return super().scores(q, k.detach())
 
 
 class WithoutGradientsOfTheInput(Plain):
@@ -394,18 +363,6 @@ class DetachesMaskedScores(Limited):
         return super().weigh(scores if allowed.shape[-1] == 1 else scores.detach(), allowed)
 
 
-class FixedLengthOfKeys(Plain):
-    """Works while keys are as many as queries."""
-
-    def scores(self, q, k):
-        return super().scores(q, k)[..., : q.shape[-2]] if k.shape[-2] > q.shape[-2] else (
-            super().scores(q, k)
-        )  # fmt: skip
-
-    def mix(self, weights, v):
-        return super().mix(weights, v[..., : weights.shape[-1], :])
-
-
 class ValuesOfKeys(Plain):
     def forward(self, query, key, value):
         return self.attend(query, key, key)
@@ -429,19 +386,6 @@ class ForgottenBiases(Plain):
 
 
 # --- what people really write --------------------------------------------------------------------
-
-
-class ScaleAfterSoftmax(Plain):
-    def scores(self, q, k):
-        return q @ k.mT
-
-    def weigh(self, scores, allowed):
-        return super().weigh(scores, allowed) / math.sqrt(self.d_model)
-
-
-class MaskThrownAway(Plain):
-    def forward(self, query, mask=None):
-        return self.attend(query)
 
 
 class MadeAnew(Plain):
@@ -512,12 +456,6 @@ class ValuesOfQueriesWhereLengthsAgree(Plain):
         return super().attend(query, key, value, allowed)
 
 
-class CausalWhereLengthsAgree(Limited):
-    def forward(self, query, key=None, value=None):
-        equal = key is not None and key is not query and key.shape == query.shape
-        return super().forward(query, key, value, causal=equal)
-
-
 class ReturnsFloat64(Plain):
     def mix(self, weights, v):
         return super().mix(weights, v).double()
@@ -525,24 +463,23 @@ class ReturnsFloat64(Plain):
 
 MISSED = {
     "d_k ** 1/2": scaled_by(lambda d_k, **_: d_k**1 / 2),
-    "d_k ** 1 // 2": scaled_by(lambda d_k, **_: d_k**1 // 2),
     "log2 of d_k": scaled_by(lambda d_k, **_: math.log2(d_k)),
     "2": scaled_by(lambda **_: 2),
     "root of T - 1": scaled_by(lambda T, **_: math.sqrt(T - 1)),
 } | {
     broken.__name__: broken
     for broken in (
-        FusedPathForgetsMasks, FusedPathIsNotCausal, FusedPathDropsInEvaluation,
+        FusedPathForgetsMasks, FusedPathDropsInEvaluation,
         TrainsWithoutMasks, TrainsUnscaled, MaskOrCausal, PaddingOrCausal, MaskOrPadding,
-        EitherMaskAllows, SqueezesABatchOfOne, SqueezesASingleToken, ReadsMemoryInItsOrder,
-        WithoutGradients, WithoutGradientsOfKeys, WithoutGradientsOfTheInput, DetachedWeights,
+        EitherMaskAllows, SqueezesABatchOfOne, ReadsMemoryInItsOrder,
+        WithoutGradients, WithoutGradientsOfTheInput, DetachedWeights,
         ValuesOfKeys, ReadsMasksByColumns, FusedPathTakesAnyMaskForCausal, ExponentiatesAsItIs,
-        RenormalizesWithASmallNumber, RenormalizesPadding, MultipliesScoresByTheMask,
+        RenormalizesWithASmallNumber, MultipliesScoresByTheMask,
         AlwaysCausalAndRenormalizes, FusedPathRenormalizes, FillsWithMinus100,
-        AlwaysCausalFilled, AlwaysCausalFilledWithMinus20, CausalFilledWithMinus50, DropsScores,
-        DropsQueries, DropsScoresUntold, DropsScoresAndOutputs, KeepsTooLittle, ChangesTheMask,
-        ChangesPadding, ChangesTheTokens, BufferOf64, BlocksOf32, KeepsTheFirstMask,
-        KeepsTheLastKeys, ValuesOfQueriesWhereLengthsAgree, CausalWhereLengthsAgree,
+        AlwaysCausalFilled, AlwaysCausalFilledWithMinus20, DropsScores,
+        DropsScoresUntold, KeepsTooLittle,
+        ChangesPadding, ChangesTheTokens, BufferOf64, KeepsTheFirstMask,
+        KeepsTheLastKeys, ValuesOfQueriesWhereLengthsAgree,
         ReturnsFloat64,
     )
 }  # fmt: skip
@@ -554,8 +491,8 @@ AT_AN_EDGE = {
 FOUND_BEFORE = {
     broken.__name__: broken
     for broken in (
-        AsManySamplesAsHeads, DetachesMaskedScores, FixedLengthOfKeys, CausalThatIsIgnored,
-        CausalThatIsAlwaysOn, ForgottenBiases, ScaleAfterSoftmax, MaskThrownAway,
+        AsManySamplesAsHeads, DetachesMaskedScores, CausalThatIsIgnored,
+        CausalThatIsAlwaysOn, ForgottenBiases,
         RandomInEvaluation, MadeAnew,
     )
 }  # fmt: skip

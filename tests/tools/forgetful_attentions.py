@@ -47,13 +47,6 @@ class LengthsOfPadding(Hiding):
         return (torch.arange(real.shape[1]) < real.sum(1, keepdim=True))[:, None, None]
 
 
-class PaddingUpToTheFirst(Hiding):
-    """Hides all that follows the first padding."""
-
-    def pad(self, real, allowed):
-        return real.cumprod(1).bool()[:, None, None]
-
-
 class LooksAtTheFirstSample(Hiding):
     """Leaves padding out where the first sample has none."""
 
@@ -65,12 +58,6 @@ class PaddingOfSquaresAlone(Hiding):
     def pad(self, real, allowed):
         square = allowed.shape[-1] == allowed.shape[-2]
         return super().pad(real, allowed) if square else torch.ones_like(allowed)
-
-
-class PaddingCutToTheQueries(Hiding):
-    def pad(self, real, allowed):
-        T_q = allowed.shape[-2]
-        return super().pad(real | (torch.arange(real.shape[1]) >= T_q), allowed)
 
 
 class PaddingOfItsOwnTokens(Plain):
@@ -132,15 +119,6 @@ class DetachedBehindPadding(Hiding):
         return super().weigh(scores.detach() if self.padded else scores, allowed)
 
 
-class DetachedBehindTheTriangle(Hiding):
-    def forward(self, query, *, is_causal=False):
-        self.causal = is_causal
-        return super().forward(query, is_causal=is_causal)
-
-    def weigh(self, scores, allowed):
-        return super().weigh(scores.detach() if self.causal else scores, allowed)
-
-
 class DetachedForOneQuery(Hiding):
     def scores(self, q, k):
         return super().scores(q, k.detach() if q.shape[-2] == 1 else k)
@@ -193,14 +171,6 @@ class KeepsItsMask(Limited):
         return super().forward(query, mask=mask)
 
 
-class KeepsItsKeys(Plain):
-    last = None
-
-    def scores(self, q, k):
-        last, self.last = self.last, k.detach()
-        return super().scores(q, last if last is not None and last.shape == k.shape else k)
-
-
 class TiresOfCalls(Plain):
     calls = 0
 
@@ -229,11 +199,6 @@ class DropsWhatItShouldKeep(Drops):
 
     def share(self, dropout):
         return 1 - dropout if dropout else 0.0
-
-
-class AlwaysDropsATenth(Drops):
-    def share(self, dropout):
-        return 0.1
 
 
 class DropsInTheKernel(DropsWhatItShouldKeep):
@@ -361,14 +326,6 @@ class DetachedBehindMasks(Limited):
     def forward(self, query, *, mask=None):
         self.of_each = mask is not None and mask.dim() == 3
         return super().forward(query, mask=mask)
-
-
-class FillsTheMasks(Limited):
-    def forward(self, query, *, mask=None):
-        answer = super().forward(query, mask=mask)
-        if mask is not None and mask.dim() == 3:
-            mask.fill_(True)
-        return answer
 
 
 # --- another path where something is dropped -----------------------------------------------------
@@ -534,19 +491,6 @@ class CacheTilesHeads(Caching):
         return heads.repeat(1, self.num_heads // self.num_kv_heads, 1, 1)
 
 
-class KeepsTheLastPadding(Hiding):
-    """Of the last shape."""
-
-    kept = None
-
-    def forward(self, query, *, key_padding_mask=None):
-        if key_padding_mask is not None:
-            if self.kept is None or self.kept.shape != key_padding_mask.shape:
-                self.kept = key_padding_mask
-            key_padding_mask = self.kept
-        return super().forward(query, key_padding_mask=key_padding_mask)
-
-
 FIRST_TOLD = {
     "two sequences": (ContextOfTheFirst,),
     "padding that hides nothing": (FullBatchesAreNotCausal,),
@@ -563,29 +507,29 @@ FIRST_TOLD = {
         DroppingForgetsTheMask, DroppingForgetsMasks, DroppingForgetsPadding,
         DroppingForgetsTheTriangle, DroppingIsNotCausal,
     ),
-    "padding anywhere": (LengthsOfPadding, PaddingUpToTheFirst, LooksAtTheFirstSample),
-    "padding between two sequences": (
-        PaddingOfSquaresAlone, PaddingCutToTheQueries, PaddingOfItsOwnTokens,
-    ),
+    "padding anywhere": (LengthsOfPadding, LooksAtTheFirstSample),
+    "padding between two sequences": (PaddingOfSquaresAlone, PaddingOfItsOwnTokens),
     "limits on few and many": (
         LimitsOfBatches, OneQuerySeesAll, LimitsOfEight, LeftPaddingOfTheFirst,
     ),
     "as many samples as tokens": (MasksTakenForPadding, ReadsMasksInTheirOrder),
     "one sample, one token": (SharesAmongMany,),
     "other sizes": (OneHeadUnscaled, OddWidthLosesOne),
-    "gradients with a limit": (
-        DetachedBehindPadding, DetachedBehindTheTriangle, DetachedForOneQuery,
-    ),
+    "gradients with a limit": (DetachedBehindPadding, DetachedForOneQuery),
     "gradients": (DetachedContext,),
-    "what it is handed": (ChangesTheMaskIfCausal, ChangesTheContext, FillsTheMasks),
+    "what it is handed": (ChangesTheMaskIfCausal, ChangesTheContext),
     "asked again": (KeepsItsMask,),
     "training with dropout": (SetsTheSeed,),
-    "the share dropped": (DropsWhatItShouldKeep, AlwaysDropsATenth, DropsInTheKernel),
+    "the share dropped": (DropsWhatItShouldKeep, DropsInTheKernel),
     "a key that shouts": (ClampsScores,),
 }  # fmt: skip
 
 
-KEEPING = (KeepsItsPadding, KeepsItsMask, KeepsItsKeys, TiresOfCalls, KeepsTheLastPadding)
+KEEPING = (
+    KeepsItsPadding,
+    KeepsItsMask,
+    TiresOfCalls,
+)
 
 # --- at the edges --------------------------------------------------------------------------------
 
@@ -626,17 +570,6 @@ class TakesPaddingOut(Plain):
         return torch.stack(outputs)
 
 
-class KeepsTheDiagonal(Plain):
-    """Causal, and no row is ever empty: padding sees itself."""
-
-    def forward(self, x, padding_mask=None):
-        T = x.shape[1]
-        allowed = torch.ones(T, T, dtype=torch.bool).tril()
-        if padding_mask is not None:
-            allowed = allowed & ~padding_mask[:, None, None] | torch.eye(T, dtype=torch.bool)
-        return self.attend(x, allowed=allowed)[0]
-
-
 class NegatesNumbers(Limited):
     def forward(self, query, *, mask=None):
         if mask is not None:
@@ -657,7 +590,11 @@ class ReturnsFloat32(Limited):
 
 
 AT_AN_EDGE = {
-    "outputs of padding": (EmptiesPadding, PaddingOnBothAxes, TakesPaddingOut, KeepsTheDiagonal),
+    "outputs of padding": (
+        EmptiesPadding,
+        PaddingOnBothAxes,
+        TakesPaddingOut,
+    ),
     "a mask of ones and zeros": (NegatesNumbers,),
     "causal between two sequences": (CausalInSquaresAlone,),
     "half precision": (ReturnsFloat32,),

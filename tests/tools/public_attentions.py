@@ -23,6 +23,14 @@ def attend(q, k, v, hidden=None, fill=-1e9):
     return weights @ v, weights
 
 
+def split(x, num_heads):
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def in_heads(num_heads, *projected):
+    return [split(x, num_heads) for x in projected]
+
+
 def join(heads):
     return heads.transpose(1, 2).flatten(2)
 
@@ -64,10 +72,7 @@ class WithResidualAndNorm(nn.Module):
 
     def forward(self, q, k, v, mask=None):
         residual = q
-        q, k, v = (
-            linear(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)
-            for linear, x in ((self.w_qs, q), (self.w_ks, k), (self.w_vs, v))
-        )
+        q, k, v = in_heads(self.n_head, self.w_qs(q), self.w_ks(k), self.w_vs(v))
         hidden = None if mask is None else mask.unsqueeze(1) == 0
         heads, weights = attend(q, k, v, hidden)
         return self.layer_norm(self.dropout(self.fc(join(heads))) + residual), weights
@@ -83,10 +88,7 @@ class WithMasksOfFourAxes(nn.Module):
         self.w_concat = nn.Linear(d_model, d_model)
 
     def forward(self, q, k, v, mask=None):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)
-            for linear, x in ((self.w_q, q), (self.w_k, k), (self.w_v, v))
-        )
+        q, k, v = in_heads(self.n_head, self.w_q(q), self.w_k(k), self.w_v(v))
         heads, _ = attend(q, k, v, None if mask is None else mask == 0, -10000)
         return self.w_concat(join(heads))
 
@@ -107,10 +109,7 @@ class WithContextLength(nn.Module):
 
     def forward(self, x):
         T = x.shape[1]
-        q, k, v = (
-            linear(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-            for linear in (self.W_query, self.W_key, self.W_value)
-        )
+        q, k, v = in_heads(self.num_heads, self.W_query(x), self.W_key(x), self.W_value(x))
         scores = q @ k.transpose(2, 3)
         scores.masked_fill_(self.mask.bool()[:T, :T], -torch.inf)
         weights = self.dropout(torch.softmax(scores / k.shape[-1] ** 0.5, dim=-1))
@@ -204,10 +203,7 @@ class VitPytorch(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
-        q, k, v = (
-            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for one in self.to_qkv(self.norm(x)).chunk(3, dim=-1)
-        )
+        q, k, v = in_heads(self.heads, *self.to_qkv(self.norm(x)).chunk(3, dim=-1))
         weights = self.dropout((q @ k.transpose(-1, -2) * self.scale).softmax(-1))
         return self.to_out(join(weights @ v))
 
@@ -279,10 +275,7 @@ class WithCrossAttention(nn.Module):
 
     def forward(self, x, context=None, mask=None):
         context = x if context is None else context
-        q, k, v = (
-            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for one in (self.to_q(x), *self.to_kv(context).chunk(2, dim=-1))
-        )
+        q, k, v = in_heads(self.heads, self.to_q(x), *self.to_kv(context).chunk(2, dim=-1))
         heads, _ = attend(q, k, v, None if mask is None else ~mask, -torch.finfo(q.dtype).max)
         return self.to_out(join(heads))
 
@@ -330,10 +323,7 @@ class RotaryInside(nn.Module):
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
     def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
-            for linear in (self.wq, self.wk, self.wv)
-        )
+        q, k, v = in_heads(self.n_heads, self.wq(x), self.wk(x), self.wv(x))
         return self.wo(join(attend(self.turn(q), self.turn(k), v)[0]))
 
 
@@ -361,10 +351,6 @@ class Torchscale(nn.Module):
             scores = scores.masked_fill(hidden, float("-inf"))
         weights = scores.softmax(-1)
         return self.out_proj(join(weights @ v.unflatten(0, (-1, self.num_heads)))), weights
-
-
-def split(x, num_heads):
-    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
 class ThreeInAList(nn.Module):
@@ -422,8 +408,7 @@ class ShowsItsScores(nn.Module):
 
     def forward(self, x, xa=None, mask=None):
         xa = x if xa is None else xa
-        q, k, v = (split(W(one), self.n_head) for W, one in (
-            (self.query, x), (self.key, xa), (self.value, xa)))  # fmt: skip
+        q, k, v = in_heads(self.n_head, self.query(x), self.key(xa), self.value(xa))
         scores = q @ k.mT / q.shape[-1] ** 0.5
         if mask is not None:
             scores = scores + mask
@@ -462,8 +447,7 @@ class PaddingCalledMask(nn.Module):
 
     def forward(self, x, context=None, mask=None):
         context = x if context is None else context
-        q, k, v = (split(W(one), self.heads) for W, one in (
-            (self.to_q, x), (self.to_k, context), (self.to_v, context)))  # fmt: skip
+        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(context), self.to_v(context))
         hidden = None if mask is None else ~mask.reshape(len(x), 1, 1, k.shape[-2])
         return self.to_out(join(attend(q, k, v, hidden)[0]))
 
@@ -477,22 +461,6 @@ class WithAConvolution(NamesThatSayNothing):
 
     def forward(self, x):
         return super().forward(x) + self.conv(x.mT).mT
-
-
-class OfConvolutions(nn.Module):
-    """MultiHeadAttention of VITS: convolutions of one token, turned to [B, T, d]."""
-
-    def __init__(self, channels, n_heads):
-        super().__init__()
-        self.n_heads = n_heads
-        self.conv_q, self.conv_k, self.conv_v, self.conv_o = (
-            nn.Conv1d(channels, channels, 1) for _ in range(4)
-        )
-
-    def forward(self, x, context):
-        inputs = (self.conv_q, x), (self.conv_k, context), (self.conv_v, context)
-        heads, _ = attend(*(split(conv(one.mT).mT, self.n_heads) for conv, one in inputs))
-        return self.conv_o(join(heads).mT).mT
 
 
 class MasksOfOtherAxes(ThreeInAList):
@@ -522,8 +490,7 @@ class OfTheClassToken(nn.Module):
         self.q, self.k, self.v, self.proj = (nn.Linear(dim, dim) for _ in range(4))
 
     def forward(self, x):
-        q, k, v = (split(W(one), self.num_heads) for W, one in (
-            (self.q, x[:, :1]), (self.k, x), (self.v, x)))  # fmt: skip
+        q, k, v = in_heads(self.num_heads, self.q(x[:, :1]), self.k(x), self.v(x))
         return self.proj(join(attend(q, k, v)[0]))
 
 
@@ -725,39 +692,6 @@ class OfImages(nn.Module):
         return self.proj(attend(q, k, v)[0].mT.reshape(B, C, H, W))
 
 
-class LlamaOfTransformers(nn.Module):
-    """LlamaAttention of transformers since version 4.48, whose forward needs cosines and sines."""
-
-    def __init__(self, config, layer_idx):
-        super().__init__()
-        self.layer_idx, self.num_heads = layer_idx, config.num_attention_heads
-        self.head_dim = config.hidden_size // config.num_attention_heads
-        self.groups = config.num_attention_heads // config.num_key_value_heads
-        self.scaling, self.attention_dropout = self.head_dim**-0.5, config.attention_dropout
-        widths = [config.num_attention_heads, *[config.num_key_value_heads] * 2]
-        self.q_proj, self.k_proj, self.v_proj = (
-            nn.Linear(config.hidden_size, heads * self.head_dim, bias=False) for heads in widths
-        )
-        self.o_proj = nn.Linear(widths[0] * self.head_dim, config.hidden_size, bias=False)
-
-    def forward(
-        self, hidden_states, position_embeddings, attention_mask, past_key_values=None, **kwargs
-    ):
-        q, k, v = (
-            linear(hidden_states).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
-            for linear in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        cos, sin = (angles.unsqueeze(1) for angles in position_embeddings)
-        q, k = (x * cos + torch.cat(x.chunk(2, -1)[::-1], -1) * sin for x in (q, k))
-        k, v = (x.repeat_interleave(self.groups, 1) for x in (k, v))
-        weights = q @ k.transpose(2, 3) * self.scaling
-        if attention_mask is not None:
-            weights = weights + attention_mask
-        weights = weights.softmax(-1, dtype=torch.float32).to(q.dtype)
-        weights = F.dropout(weights, self.attention_dropout, self.training)
-        return self.o_proj(join(weights @ v)), weights
-
-
 class HeadsSpread(nn.Module):
     """ "b n (d h) -> b h n d", both ways: a head's numbers stand h apart."""
 
@@ -811,10 +745,7 @@ class WithLora(HeadsSpread):
 
     def forward(self, x):
         q = self.to_q(x) + x @ self.lora_A @ self.lora_B
-        q, k, v = (
-            one.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for one in (q, self.to_k(x), self.to_v(x))
-        )
+        q, k, v = in_heads(self.heads, q, self.to_k(x), self.to_v(x))
         return self.to_out(join(attend(q, k, v)[0]))
 
 
@@ -844,10 +775,7 @@ class NormalizedQueries(HeadsSpread):
     """QK-norm by a function: nothing tells of it but what it does."""
 
     def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for linear in (self.to_q, self.to_k, self.to_v)
-        )
+        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(x), self.to_v(x))
         q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
         return self.to_out(join(attend(10 * q, k, v)[0]))
 
@@ -860,10 +788,7 @@ class NormalizedByLayers(NormalizedQueries):
         self.q_norm, self.k_norm = nn.RMSNorm(dim // heads), nn.RMSNorm(dim // heads)
 
     def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for linear in (self.to_q, self.to_k, self.to_v)
-        )
+        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(x), self.to_v(x))
         return self.to_out(join(attend(self.q_norm(q), self.k_norm(k), v)[0]))
 
 
@@ -875,9 +800,6 @@ class ScaledBy(HeadsSpread):
         self.scale = scale
 
     def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for linear in (self.to_q, self.to_k, self.to_v)
-        )
+        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(x), self.to_v(x))
         d_k = q.shape[-1]
         return self.to_out(join(attend(q * self.scale(d_k) * math.sqrt(d_k), k, v)[0]))

@@ -6,20 +6,6 @@ from torch import nn
 from tools.broken_attentions import Plain
 
 
-class SoftcappedAndScaled(Plain):
-    """Gemma2Attention: another scale and softcapped scores, both at once."""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__(d_model, num_heads)
-        self.scaling = 256**-0.5
-
-    def forward(self, x):
-        return self.attend(x)
-
-    def scores(self, q, k):
-        return 50 * torch.tanh(q @ k.mT * self.scaling / 50)
-
-
 class ShowsItsPositions(Plain):
     """T5Attention: the biases of positions come before the weights."""
 

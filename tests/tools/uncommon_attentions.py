@@ -191,21 +191,3 @@ class TwoSoftmaxes(Plain):
     def forward(self, x):
         q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
         return self.W_o(join(q.softmax(-1) @ (k.softmax(-2).mT @ v)))
-
-
-class WithoutSoftmax(Plain):
-    """Galerkin's kind: products, divided by their number."""
-
-    def weigh(self, scores, allowed):
-        return scores / scores.shape[-1]
-
-    def forward(self, x):
-        return self.attend(x)[0]
-
-
-class TheLargerHalf(WithoutSoftmax):
-    """A query looks at the half of the keys that suit it best."""
-
-    def weigh(self, scores, allowed):
-        least = scores.topk(max(scores.shape[-1] // 2, 1)).values[..., -1:]
-        return scores.masked_fill(scores < least, -math.inf).softmax(-1)
