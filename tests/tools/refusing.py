@@ -24,7 +24,9 @@ def refusals(table: dict[type[Exception], dict[Callable, dict[str, list]]]) -> p
     The table has for each type of error: the call -> its argument -> values that it refuses.
     """
     rows = [
-        pytest.param(error, name, partial(call, **{name: value}), id=f"{name}={type(value).__name__}")
+        pytest.param(
+            error, name, partial(call, **{name: value}), id=f"{name}={type(value).__name__}"
+        )
         for error, calls in table.items()
         for call, arguments in calls.items()
         for name, values in arguments.items()
