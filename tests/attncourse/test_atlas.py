@@ -51,41 +51,32 @@ def book_of(model=built, texts=(IDS,), **options):
     return atlas.of(model, texts, progress=False, **options)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "layer", "head", "score", "baseline"),
-    [
-        ("previous token", 0, 0, 1, 1),
-        ("first token", 0, 1, 1, 1 / (T - 1)),
-        ("same token", 1, 0, 1, 6 / 7),
-        ("induction", 1, 1, 1, 6 / 7),
-        ("best offset", 0, 0, 1, None),
-        ("entropy", 0, 1, 0, sum(map(math.log, range(1, T + 1))) / T),
-    ],
-)
-def test_what_was_built_in_is_found(pattern, layer, head, score, baseline):
+BEST = {  # layer, head, score and baseline
+    "previous token": (0, 0, 1, 1),
+    "first token": (0, 1, 1, 1 / (T - 1)),
+    "same token": (1, 0, 1, 6 / 7),
+    "induction": (1, 1, 1, 6 / 7),
+    "best offset": (0, 0, 1, sum(1 / n for n in range(2, T + 1)) / (T - 1)),
+}
+
+
+def test_what_was_built_in_is_found():
     book = book_of()
-    assert book.causal
-    best = book.best(pattern, 1)[0]
-    if pattern == "entropy":  # the other heads that look at one place are as sharp
-        assert book.scores[pattern].mean[layer, head] == best.score
-    else:
-        assert (best.layer, best.head) == (layer, head)
-    assert best.score == pytest.approx(score, abs=1e-6) and best.spread == 0
-    if baseline is not None:
-        assert best.baseline == pytest.approx(baseline)
-
-
-def test_each_head_has_its_own_best_offset():
-    scores = book_of().scores["best offset"]
+    assert book.causal and list(book.scores) == [*BEST, "entropy"]
+    for pattern, expected in BEST.items():
+        [best] = book.best(pattern, 1)
+        found = (best.layer, best.head, best.score, best.baseline)
+        assert found == pytest.approx(expected) and best.spread == 0
+    assert book.best("entropy", 1)[0].score == 0 == book.scores["entropy"].mean[0, 1]
+    evenly = sum(math.log(n) for n in range(1, T + 1)) / T
+    assert book.best("entropy", 1)[0].baseline == pytest.approx(evenly)
+    rules = {pattern: scores.rule for pattern, scores in book.scores.items()}
+    assert rules["previous token"].endswith(" -1") and rules["same token"].endswith(" -5")
+    scores = book.scores["best offset"]
     assert scores.offsets[0, 0] == -1 and scores.offsets[1, 2] == -3
     assert scores.mean[1, 2] == pytest.approx(1)
     evenly = sum(1 / (i + 1) for i in range(3, T)) / (T - 3)
     assert scores.baseline[1, 2] == pytest.approx(evenly)
-    rules = {pattern: of.rule for pattern, of in book_of().scores.items()}
-    assert list(rules) == [
-        "previous token", "first token", "same token", "induction", "best offset", "entropy",
-    ]  # fmt: skip
-    assert rules["previous token"].endswith(" -1") and rules["same token"].endswith(" -5")
 
 
 def random_maps(T, causal, seed=0, layers=2, heads=3):
@@ -189,9 +180,14 @@ def test_the_keys_most_looked_at():
 def test_rows_that_may_look_nowhere_count_as_nothing():
     weights = torch.eye(4).roll(-1, 1)[None, None]
     weights = weights * torch.tensor([0.0, 1, 1, 1])[:, None]
-    book = book_of(lambda ids: [weights], [[1, 2, 1, 2]])
+    torch.set_default_dtype(torch.float64)  # which changes nothing
+    try:
+        book = book_of(lambda ids: [weights], [[1, 2, 1, 2]])
+    finally:
+        torch.set_default_dtype(torch.float32)
     assert book.maps[0, 0, 0].tolist() == [0, 0, 0, 0] and book.maps[0, 0, 1, 0] == 1
     assert book.top_keys[0, 0, 0].tolist() == [-1] * 4
+    assert book.maps.dtype == book.top_weights.dtype == torch.float32
 
 
 # --- what is read and what it is called -----------------------------------------------------------
@@ -203,6 +199,8 @@ def test_the_text_that_is_shown():
     assert book.top_keys.shape == (2, 3, 6, 6) and book.maps.shape == (2, 3, 6, 6)
     assert [len(text) for text in book.texts] == [12, 6, 18]
     assert book.value_norms is None and book.layer_names == ("layer 0", "layer 1")
+    assert book.name == "built" and book_of(name="mine").name == "mine"
+    assert book.library is None and book_of(own_model("GPT")).library is None
 
 
 def test_strings_are_read_by_the_tokenizer():
@@ -217,11 +215,6 @@ def test_padding_is_left_out():
     book = book_of(texts={"input_ids": ids, "attention_mask": (ids != 0).long()})
     assert book.texts == (tuple(map(str, IDS)),) * 2
     assert not book.scores["same token"].spread.any()
-
-
-def test_its_names():
-    assert book_of().name == "built" and book_of(name="mine").name == "mine"
-    assert book_of().library is None and book_of(own_model("GPT")).library is None
 
 
 # --- models of attnlib ----------------------------------------------------------------------------
@@ -333,38 +326,22 @@ def test_threads_read_one_after_the_other():
         same_books(book, expected)
 
 
-def test_numbers_are_float32_whatever_is_the_default():
-    torch.set_default_dtype(torch.float64)
-    try:
-        book = book_of()
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert book.maps.dtype == book.top_weights.dtype == torch.float32
-
-
 # --- how it shows itself --------------------------------------------------------------------------
 
 
 def test_its_table():
-    lines = repr(book_of(texts=[IDS, IDS])).splitlines()
-    assert lines[0] == "Atlas of built: 2 layers of 3 heads, 2 texts of 12 tokens, causal"
-    (previous,) = [line for line in lines if line.startswith("previous token")]
-    assert previous.split()[2:5] == ["1.1", "1.00", "±0.00"]
-    assert previous.endswith("1.00 always at offset -1, 22 rows")
-    (offset,) = [line for line in lines if line.startswith("best offset")]
-    assert "2.3 1.00 ±0.00 at -3" in offset
-
-
-def test_one_text_has_no_spread():
-    assert "±" not in repr(book_of()) and "spread" not in repr(book_of())
-
-
-def test_how_many_rows_have_a_pattern():
+    book = book_of(texts=[IDS, IDS])
+    told = repr(book)
+    rows = {line[:16].strip(): line[16:] for line in told.splitlines()}
+    assert all(part in told.splitlines()[0] for part in ("built", "2 layers of 3", "causal"))
+    assert rows["previous token"].split()[:3] == ["1.1", "1.00", "±0.00"]
+    assert "2.3 1.00 ±0.00 at -3" in rows["best offset"]
+    assert book.scores["previous token"].rows == 22 and "22 rows" in rows["previous token"]
+    assert "±" not in repr(book_of()) and "spread" not in repr(book_of())  # of one text
     rows = {pattern: scores.rows for pattern, scores in book_of(texts=TEXTS).scores.items()}
-    assert rows == {
-        "previous token": 33, "first token": 33, "same token": 7 + 3 + 9, "induction": 7 + 3 + 9,
-        "best offset": 36, "entropy": 36,
-    }  # fmt: skip
+    assert rows == {**dict.fromkeys(BEST, 33), "same token": 19, "induction": 19} | dict.fromkeys(
+        ["best offset", "entropy"], 36
+    )
 
 
 def test_its_figure_has_a_table_per_pattern():
