@@ -75,6 +75,7 @@ REFUSED = {
     ValueError: {
         uniform_loss: {"vocabulary_size": [0]},
         count: {"texts": [[[0, 3]], [[0], [0, -1]]]},
+        partial(pair_counts, []): {"vocabulary_size": [0, -1]},
         unigram_loss: {
             "counts": [
                 COUNTS, COUNTS[0, :0], COUNTS[0] - 1 - COUNTS[1], COUNTS[0] * math.nan,
