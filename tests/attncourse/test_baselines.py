@@ -1,6 +1,8 @@
-"""What guesses cost, beside counts that were taken by hand."""
+"""What guesses cost, beside counts in plain loops and torch's cross-entropy."""
 
 import math
+from collections import Counter
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -8,90 +10,85 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.refusing import assert_refused
+from tools.refusing import assert_named, refusals
 
 from attncourse.tasks import names
 from attncourse.training import bigram_loss, pair_counts, uniform_loss, unigram_loss
+from attncourse.training.sampling import name_guesses
 
-TEXTS = [[2, 0, 1, 2], [2, 0, 0, 2]]  # ".ab." and ".aa.", of a, b and a boundary
-COUNTS = torch.tensor([[1, 1, 1], [0, 0, 1], [2, 0, 0]])
-
-
-def test_counts_by_hand():
-    assert torch.equal(pair_counts(TEXTS, 3), COUNTS)
-    assert torch.equal(pair_counts([[1], [], [0, 3]], 4).nonzero(), torch.tensor([[0, 3]]))
-    assert pair_counts([], 2).tolist() == [[0, 0], [0, 0]]
-    assert torch.equal(pair_counts((text for text in map(tuple, TEXTS)), 3), COUNTS)
+texts_of_5 = st.lists(st.lists(st.integers(0, 4), max_size=9), min_size=1, max_size=9).filter(
+    lambda texts: any(len(text) > 1 for text in texts)
+)
 
 
-def test_losses_by_hand():
-    assert uniform_loss(27) == pytest.approx(3.2958, abs=5e-5)
-    # a comes 3 of 6 times, b once, the boundary twice.
-    by_hand = -(3 * math.log(3 / 6) + math.log(1 / 6) + 2 * math.log(2 / 6)) / 6
-    assert unigram_loss(COUNTS.sum(0)) == pytest.approx(by_hand)
-    # Behind a each of three things comes once; b and the boundary leave no choice.
-    assert bigram_loss(COUNTS) == pytest.approx(3 * math.log(3) / 6)
+def cross_entropy(shares, pairs):
+    """Return the mean cost of what comes after, where row i of shares is the guess after i."""
+    before, after = torch.tensor(pairs).unbind(1)
+    return F.cross_entropy(shares.double().log()[before], after).item()
 
 
-def test_another_text_is_guessed_from_the_counts():
-    other = pair_counts([[2, 0, 1, 2]], 3)
-    assert bigram_loss(COUNTS, other) == pytest.approx(math.log(3) / 3)
-    by_hand = -(math.log(3 / 6) + math.log(1 / 6) + math.log(2 / 6)) / 3
-    assert unigram_loss(COUNTS.sum(0), other.sum(0)) == pytest.approx(by_hand)
-    assert bigram_loss(COUNTS, pair_counts([[1, 1]], 3)) == math.inf
-    assert bigram_loss(pair_counts([[0, 1]], 3), pair_counts([[2, 1]], 3)) == math.inf
-    assert unigram_loss(torch.tensor([1, 0]), torch.tensor([0, 1])) == math.inf
-
-
-@given(st.lists(st.lists(st.integers(0, 4), min_size=2, max_size=9), min_size=1, max_size=9))
-def test_they_are_the_cross_entropies_of_such_guesses(texts):
-    counts = pair_counts(texts, 5)
-    before = torch.tensor([token for text in texts for token in text[:-1]])
-    after = torch.tensor([token for text in texts for token in text[1:]])
-    logits = counts.sum(0).double().log().expand(len(after), -1)
-    wanted = F.cross_entropy(logits, after).item()
-    assert unigram_loss(counts.sum(0)) == pytest.approx(wanted, abs=1e-9)
-    pairs = F.cross_entropy(counts.double().log()[before], after).item()
-    assert bigram_loss(counts) == pytest.approx(pairs, abs=1e-9)
-    assert -1e-9 <= bigram_loss(counts) <= unigram_loss(counts.sum(0)) + 1e-9
-    assert unigram_loss(counts.sum(0)) <= uniform_loss(5) + 1e-9
-    assert unigram_loss(counts.sum(0).float()) == pytest.approx(wanted, abs=1e-9)
+@given(texts_of_5, texts_of_5)
+def test_losses_are_the_cross_entropies_of_such_guesses(texts, others):
+    pairs, of = ([pair for text in some for pair in pairwise(text)] for some in (texts, others))
+    counts, other = pair_counts(map(tuple, texts), 5), pair_counts(others, 5)
+    assert counts.dtype == torch.int64
+    assert counts.tolist() == [[Counter(pairs)[i, j] for j in range(5)] for i in range(5)]
+    tokens = counts.sum(0)
+    approx = partial(pytest.approx, abs=1e-9)
+    assert bigram_loss(counts) == approx(cross_entropy(counts, pairs))
+    everywhere = tokens.expand(5, 5)
+    assert unigram_loss(tokens) == approx(cross_entropy(everywhere, pairs))
+    assert unigram_loss(tokens.float()) == approx(unigram_loss(tokens))
+    assert bigram_loss(counts) <= unigram_loss(tokens) + 1e-9
+    assert unigram_loss(tokens) <= uniform_loss(5) + 1e-9 == math.log(5) + 1e-9
+    known = all(counts[pair] for pair in of)
+    expected = cross_entropy(counts, of) if known else math.inf
+    assert bigram_loss(counts, other) == approx(expected)
+    expected = cross_entropy(everywhere, of) if all(tokens[j] for _, j in of) else math.inf
+    assert unigram_loss(tokens, other.sum(0)) == approx(expected)
 
 
 def test_names_are_foretold_better_the_more_is_known():
-    texts = names.texts(5_000, seed=3)
+    known, held_out = (names.sentences(number, seed=number) for number in (5_000, 500))
+    found = name_guesses(known, held_out)
+    texts = [names.spelled(one.ids) for one in held_out]
     tokens = sum(len(text) + 1 for text in texts)
-    counts = pair_counts([[*names.read(text).ids, names.boundary] for text in texts], 27)
-    assert counts.sum() == tokens
-    floor = -sum(map(names.log_probability, texts)) / tokens
-    losses = [floor, bigram_loss(counts), unigram_loss(counts.sum(0)), uniform_loss(27)]
-    assert all(b - a > 0.2 for a, b in pairwise(losses))
+    assert found["floor"] == pytest.approx(-sum(map(names.log_probability, texts)) / tokens)
+    losses = [found[guess] for guess in ("floor", "bigram", "unigram", "uniform")]
+    assert losses[-1] == math.log(27) and all(b - a > 0.2 for a, b in pairwise(losses))
+    counts = pair_counts([[*one.ids, 26] for one in known], 27)
+    pairs = [pair for one in held_out for pair in pairwise([*one.ids, 26])]
+    assert found["bigram"] == pytest.approx(cross_entropy(counts, pairs))
+    assert found["unigram"] == pytest.approx(cross_entropy(counts.sum(0).expand(27, 27), pairs))
 
 
-CASES = {
-    "no tokens": (lambda: uniform_loss(0), ["vocabulary_size", "0"]),
-    "half a token": (lambda: uniform_loss(2.5), ["vocabulary_size", "float"]),
-    "an unknown token": (lambda: pair_counts([[0, 3]], 3), ["texts", "0 to 2", "[0, 3]", "at 0"]),
-    "a negative token": (lambda: pair_counts([[0], [0, -1]], 3), ["texts", "at 1"]),
-    "letters": (lambda: pair_counts(["emma"], 27), ["texts", "'emma'"]),
-    "floats": (lambda: pair_counts([[0.0, 1.0]], 3), ["texts", "at 0"]),
-    "flags": (lambda: pair_counts([[True, False]], 3), ["texts", "at 0"]),
-    "one text": (lambda: pair_counts([0, 1], 3), ["texts[0]", "int"]),
-    "a number": (lambda: pair_counts(3, 3), ["texts", "int"]),
-    "counts as list": (lambda: unigram_loss([1, 2]), ["counts", "list"]),
-    "pairs for tokens": (lambda: unigram_loss(COUNTS), ["counts", "[V]", "[3, 3]"]),
-    "tokens for pairs": (lambda: bigram_loss(COUNTS[0]), ["counts", "[V, V]", "[3]"]),
-    "not square": (lambda: bigram_loss(COUNTS[:2]), ["counts", "[V, V]", "[2, 3]"]),
-    "nothing counted": (lambda: bigram_loss(0 * COUNTS), ["counts", "0 or more"]),
-    "no vocabulary": (lambda: unigram_loss(COUNTS[0, :0]), ["counts", "[0]"]),
-    "below 0": (lambda: unigram_loss(COUNTS[0] - 1 - COUNTS[1]), ["counts", "0 or more"]),
-    "NaN": (lambda: unigram_loss(COUNTS[0] * math.nan), ["counts", "0 or more"]),
-    "another vocabulary": (lambda: unigram_loss(COUNTS[0], torch.ones(2)), ["of", "[3]", "[2]"]),
-    "of as list": (lambda: bigram_loss(COUNTS, [[1]]), ["of", "list"]),
-    "of nothing": (lambda: bigram_loss(COUNTS, 0 * COUNTS), ["of", "0 or more"]),
+COUNTS = torch.tensor([[1, 1, 1], [0, 0, 1], [2, 0, 0]])
+of_tokens, of_pairs = partial(unigram_loss, COUNTS[0]), partial(bigram_loss, COUNTS)
+count = partial(pair_counts, vocabulary_size=3)
+REFUSED = {
+    TypeError: {
+        uniform_loss: {"vocabulary_size": [2.5]},
+        count: {"texts": [["emma"], [[0.0, 1.0]], [[True, False]], [0, 1], 3]},
+        unigram_loss: {"counts": [[1, 2]]},
+        of_pairs: {"of": [[[1]]]},
+    },
+    ValueError: {
+        uniform_loss: {"vocabulary_size": [0]},
+        count: {"texts": [[[0, 3]], [[0], [0, -1]]]},
+        partial(pair_counts, []): {"vocabulary_size": [0, -1]},
+        unigram_loss: {
+            "counts": [
+                COUNTS, COUNTS[0, :0], COUNTS[0] - 1 - COUNTS[1], COUNTS[0] * math.nan,
+                COUNTS[0] * math.inf,
+            ],
+        },
+        bigram_loss: {"counts": [COUNTS[0], COUNTS[:2], 0 * COUNTS]},
+        of_tokens: {"of": [torch.ones(2)]},
+        of_pairs: {"of": [0 * COUNTS]},
+    },
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_bad_input(name):
-    assert_refused(*CASES[name])
+@refusals(REFUSED)
+def test_what_does_not_fit_is_refused(error, named, call):
+    assert_named(error, named, call)

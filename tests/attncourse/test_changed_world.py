@@ -1,76 +1,59 @@
 """The changed world: first weights are others by a millionth, and nothing else is."""
 
+from functools import partial
+
 import pytest
 import torch
+from tools.refusing import assert_named
+from tools.tiny_task import TINY, tiny_training
 from torch import nn
 
-from attncourse.tasks import concord
-from attncourse.training import RECIPES, train
+from attncourse.training import train
 from attncourse.training.changed_world import VARIABLE, perturb_if_asked
-from attnlib.model import TransformerModel
 
 
-@pytest.fixture(autouse=True)
-def usual_world(monkeypatch):
+@pytest.fixture
+def usual(monkeypatch):
+    """Return weights in the usual world: by chance, some of them equal, some 0."""
     monkeypatch.delenv(VARIABLE, raising=False)
+    weights = torch.randn(9, 999)
+    weights[3:6] = weights[:3]
+    weights[6] = 0
+    return weights
 
 
-def weights():
-    """Return the weights of a model in this world, in one tensor."""
-    torch.manual_seed(0)
-    model = TransformerModel.of_sizes(concord, d_model=16, num_heads=2)
-    perturb_if_asked(model.parameters())
-    return nn.utils.parameters_to_vector(model.parameters()).detach()
+def changed(usual):
+    weights = nn.Parameter(usual.clone())
+    perturb_if_asked([weights])
+    return weights.detach()
 
 
-def test_nothing_is_changed_usually():
-    torch.manual_seed(0)
-    model = TransformerModel.of_sizes(concord, d_model=16, num_heads=2)
-    assert torch.equal(nn.utils.parameters_to_vector(model.parameters()), weights())
-
-
-def test_each_weight_is_changed_by_its_share(monkeypatch):
-    usual = weights()
+def test_each_weight_is_changed_by_its_share_as_the_seed_decides(usual, monkeypatch):
+    assert torch.equal(changed(usual), usual)
     monkeypatch.setenv(VARIABLE, "7")
-    own = usual != 0
-    shares = (weights() / usual - 1)[own].double()
-    assert shares.abs().max() < 6e-6
-    assert shares.std() == pytest.approx(1e-6, rel=0.05)
-    assert torch.equal(weights()[~own], usual[~own])  # biases
-
-
-def test_the_seed_decides(monkeypatch):
-    found = []
-    for seed in ("7", "7", "8"):
+    found, state = changed(usual), torch.get_rng_state()
+    assert torch.equal(changed(usual), found) and torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(found[3:6], found[:3])  # a page may train heads that begin equal
+    assert not found[6].any()
+    shares = (found[usual != 0].double() / usual[usual != 0] - 1).abs()
+    assert shares.max() < 3e-6 and shares.square().mean().sqrt() == pytest.approx(1e-6, rel=0.05)
+    others = []
+    for seed in ("0", str(2**32 - 1)):
         monkeypatch.setenv(VARIABLE, seed)
-        found.append(weights())
-    assert torch.equal(found[0], found[1])
-    assert not torch.equal(found[0], found[2])
-
-
-def test_equal_weights_stay_equal(monkeypatch):
-    """A page may train heads that begin equal."""
-    monkeypatch.setenv(VARIABLE, "7")
-    layer = nn.Linear(4, 6)
-    with torch.no_grad():
-        layer.weight[3:] = layer.weight[:3]
-    before = layer.weight.detach().clone()
-    perturb_if_asked(layer.parameters())
-    assert torch.equal(layer.weight[3:], layer.weight[:3])
-    assert not torch.equal(layer.weight, before)
+        others.append(changed(usual))
+    assert not any(
+        torch.equal(a, b) for a, b in zip([*others, found], [found, *others], strict=True)
+    )
 
 
 @pytest.mark.parametrize("seed", ["", "noise", "-1", "1.5", "²", str(2**32)])
 def test_no_seed_is_refused(monkeypatch, seed):
     monkeypatch.setenv(VARIABLE, seed)
-    with pytest.raises(ValueError, match=VARIABLE):
-        perturb_if_asked(nn.Linear(2, 2).parameters())
+    assert_named(ValueError, VARIABLE, partial(perturb_if_asked, [torch.ones(2)]))
 
 
 def test_a_training_begins_in_it(monkeypatch):
-    recipe = RECIPES["concord"].changed(model={"d_model": 16}, steps=2, held_out=10)
-    usual = train(recipe, progress=False)
+    usual = tiny_training().losses[:2]
     monkeypatch.setenv(VARIABLE, "7")
-    other = train(recipe, progress=False)
-    assert other.losses != usual.losses
-    assert other.losses == pytest.approx(usual.losses, abs=1e-4)
+    other = train(TINY, progress=False, stop=2).losses
+    assert other != usual and other == pytest.approx(usual, abs=1e-4)

@@ -1,9 +1,10 @@
 """Each device has the columns, the heads and the rows of its own heads, and no others."""
 
-import re
+from functools import partial
 
 import pytest
 from matplotlib.patches import Rectangle
+from tools.refusing import assert_named, refusals
 
 from attncourse.head_shards import plot_head_shards
 
@@ -40,15 +41,15 @@ def test_all_meet_in_one_sum():
     ]
 
 
-@pytest.mark.parametrize(
-    ("num_heads", "devices", "words"),
-    [
-        (8, 3, "devices must divide num_heads, got 3 and num_heads=8"),
-        (8, 16, "devices must divide num_heads"),
-        (500, 2, "num_heads must leave each cell"),
-        (64, 64, "devices must fit a figure"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(num_heads, devices, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
-        plot_head_shards(num_heads, devices)
+REFUSED = {
+    ValueError: {
+        partial(plot_head_shards, 8): {"devices": [3, 16]},
+        partial(plot_head_shards, 64): {"devices": [64]},
+        partial(plot_head_shards, devices=2): {"num_heads": [500]},
+    },
+}
+
+
+@refusals(REFUSED)
+def test_what_does_not_fit_is_refused(error, named, call):
+    assert_named(error, named, call)

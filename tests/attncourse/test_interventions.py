@@ -1,7 +1,10 @@
 """Interventions change what they name, and leave the model as it was."""
 
+from functools import partial
+
 import pytest
 import torch
+from tools.refusing import assert_named, refusals
 
 from attncourse.interventions import (
     averaged_heads,
@@ -30,16 +33,11 @@ def ask(model):
         return model(BATCH.tokens, key_mask=BATCH.key_mask, need_weights=True)
 
 
-def test_a_relation_s_looks_are_those_to_its_partners():
-    partners = torch.tensor([[-1, 0, 2], [1, -1, -1]])
-    wanted = torch.zeros(2, 3, 3, dtype=torch.bool)
-    wanted[0, 1, 0] = wanted[0, 2, 2] = wanted[1, 0, 1] = True
-    assert torch.equal(looks_at(partners), wanted)
-
-
 @pytest.mark.parametrize("after", [1, 2, 3, 9])
-def test_followers_are_found_as_plain_loops_find_them(after):
+def test_looks_are_those_that_plain_loops_find(after):
     tokens = torch.tensor([[1, 2, 1, 3, 1, 2], [4, 4, 4, 5, 5, 4]])
+    partners = torch.tensor([[-1, 0, 2], [1, -1, -1]])
+    assert looks_at(partners).nonzero().tolist() == [[0, 1, 0], [0, 2, 2], [1, 0, 1]]
     wanted = [
         [
             [i - after >= 0 and i <= row and sample[i - after] == sample[row] for i in range(6)]
@@ -64,23 +62,17 @@ def test_a_forbidden_look_is_gone_and_the_rest_of_its_row_sums_to_1(model):
     assert torch.equal(ask(model).logits["B"], before.logits["B"])
 
 
-def test_the_last_layer_and_all_heads_are_meant_unless_others_are_named(model):
-    places = torch.ones(*BATCH.tokens.shape, BATCH.tokens.shape[1], dtype=torch.bool)
-    with forbidden_looks(model, places):
-        first, last = ask(model).weights
-    assert first.sum() > 0
-    assert not last.any()  # a row that may look nowhere
-
-
-def test_looks_are_forbidden_beside_the_causal_mask():
+def test_all_heads_of_the_last_layer_are_meant_beside_the_causal_mask():
     task = induction(symbols=6, length=9, chunks=(2, 2))
     batch = pack(task.sentences(3, seed=0))
-    torch.manual_seed(0)
-    model = TransformerModel.of_sizes(task, 8, 2).eval()
-    with forbidden_looks(model, follower_looks(batch.tokens)), torch.no_grad():
-        [weights] = model(batch.tokens, need_weights=True).weights
-    assert not weights.triu(1).any()
-    assert not weights[follower_looks(batch.tokens)[:, None].expand_as(weights)].any()
+    model = TransformerModel.of_sizes(task, 8, 2, 2).eval()
+    places = follower_looks(batch.tokens)
+    with forbidden_looks(model, places), torch.no_grad():
+        first, last = model(batch.tokens, need_weights=True).weights
+    looked_at = places[:, None].expand_as(last)
+    assert not last.triu(1).any() and not last[looked_at].any() and first[looked_at].any()
+    with forbidden_looks(model, torch.ones_like(places)), torch.no_grad():
+        assert not model(batch.tokens, need_weights=True).weights[1].any()
 
 
 def test_muted_heads_are_those_of_head_masks(model):
@@ -136,27 +128,30 @@ def test_the_model_is_as_before_after_an_error_too(model, changed):
     assert torch.equal(ask(model).logits["A"], before)
 
 
-@pytest.mark.parametrize(
-    ("places", "options", "error", "named"),
-    [
-        (torch.ones(2, 3, 3), {}, TypeError, "places"),
-        (torch.ones(3, 3, dtype=torch.bool), {}, ValueError, "places"),
-        (torch.ones(2, 3, 4, dtype=torch.bool), {}, ValueError, "places"),
-        (torch.ones(2, 3, 3, dtype=torch.bool), {"layer": 2}, ValueError, "layer"),
-        (torch.ones(2, 3, 3, dtype=torch.bool), {"heads": [3]}, ValueError, "heads"),
-    ],
-)
-def test_what_can_t_be_forbidden_is_refused_by_name(model, places, options, error, named):
-    with pytest.raises(error, match=named), forbidden_looks(model, places, **options):
+def forbid(places, **options):
+    model = TransformerModel.of_sizes(concord, 24, 3, 2)
+    with forbidden_looks(model, places, **options):
         pass
 
 
-def test_followers_begin_one_place_after():
-    with pytest.raises(ValueError, match="after"):
-        follower_looks(BATCH.tokens, 0)
-
-
-@pytest.mark.parametrize("changed", [muted_heads, averaged_heads])
-def test_a_head_that_isn_t_there_is_refused(model, changed):
-    with pytest.raises(ValueError, match="heads"), changed(model, [-1]):
+def mute(way, heads):
+    with way(TransformerModel.of_sizes(concord, 24, 3, 2), heads):
         pass
+
+
+some = partial(forbid, torch.ones(2, 3, 3).bool())
+REFUSED = {
+    TypeError: {forbid: {"places": [torch.ones(2, 3, 3)]}},
+    ValueError: {
+        forbid: {"places": [torch.ones(3, 3).bool(), torch.ones(2, 3, 4).bool()]},
+        some: {"layer": [2], "heads": [[3]]},
+        partial(mute, muted_heads): {"heads": [[-1], [3]]},
+        partial(mute, averaged_heads): {"heads": [[-1], [3]]},
+        partial(follower_looks, BATCH.tokens): {"after": [0]},
+    },
+}
+
+
+@refusals(REFUSED)
+def test_what_does_not_fit_is_refused(error, named, call):
+    assert_named(error, named, call)

@@ -42,43 +42,36 @@ CASES = {name: {**NAMES, **options} for name, options in WITH.items()}
 
 @pytest.fixture(scope="module")
 def over_two():
-    """The reports of all cases, from each of two processes."""
-    return run_in_processes(several_processes.compare_several, 2, CASES)
+    """What each of two processes has found, by what it was asked."""
+    found = run_in_processes(several_processes.everything, 2, CASES)
+    return {name: [one[name] for one in found] for name in found[0]}
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_outputs_and_gradients_are_those_of_one_process(over_two, case):
     options = CASES[case]
     sublayers = options.get("num_layers", 1) * (2 if options["d_ff"] else 1)
-    for report in (reports[case] for reports in over_two):
+    for report in (reports[case] for reports in over_two["cases"]):
         assert report.equal and max(share.gap for share in report.shares) < 1e-5
         assert [share.part for share in report.shares] == [options["num_heads"] // 2] * 2
         assert [*report.all_reduces.values()] == [sublayers, sublayers]
 
 
 def test_matrices_are_halved_and_the_rest_is_whole(over_two):
-    report = over_two[0]["names"]
+    report = over_two["cases"][0]["names"]
     matrices = 4 * 16 * 16 + 2 * 16 * 64
     assert report.alone.parameters == 4_288
     assert [share.parameters for share in report.shares] == [4_288 - matrices // 2] * 2
 
 
-def test_a_spoiled_weight_is_noticed():
-    report = run_in_processes(several_processes.compare_a_spoiled_one, 2)[0]
-    assert not report.equal and all(share.gap > 1e-4 for share in report.shares)
-
-
-def test_each_process_has_its_own_heads_of_the_first_ones_weights():
-    for gaps, heads in run_in_processes(several_processes.own_heads_of_an_attention, 2):
+def test_two_processes_find_what_one_does(over_two):
+    for report in over_two["spoiled"]:
+        assert not report.equal and all(share.gap > 1e-4 for share in report.shares)
+    for gaps, heads in over_two["own_heads_of_an_attention"]:
         assert max(gaps) < 1e-5 and heads == (2, 1)
-
-
-def test_all_reduces_inside_an_operation_are_counted():
-    assert run_in_processes(several_processes.sums_of_parts, 2) == [1, 1]
-
-
-def test_what_cant_be_split_over_a_mesh():
-    for dimensions, again in run_in_processes(several_processes.refusals, 2):
+    assert over_two["sums_of_parts"] == [1, 1]  # all-reduces inside an operation are counted
+    assert over_two["rank_and_sum"] == [(0, 30, 1), (1, 30, 1)]
+    for dimensions, again in over_two["refusals"]:
         assert "one dimension, got 2" in dimensions and "split already" in again
     assert_refused(lambda: split_heads_over(MultiHeadAttention(8, 4), 2), ["mesh", "int"])
 
@@ -124,11 +117,6 @@ def test_what_cant_be_dealt_out(what):
 def test_wrong_arguments_start_no_process(compare, arguments, words, monkeypatch):
     monkeypatch.setattr("attncourse.parallel.processes.start_processes", None)
     assert_refused(lambda: compare(**arguments), words)
-
-
-def test_each_returns_what_it_found():
-    found = run_in_processes(several_processes.rank_and_sum, 3, 10)
-    assert found == [(0, 60, 1), (1, 60, 1), (2, 60, 1)]
 
 
 @pytest.mark.thorough
@@ -232,6 +220,7 @@ def test_what_cant_be_followed_is_told(command, words, capsys):
     assert told.err.startswith("Not compared: ") and words in told.err and not told.out
 
 
+@pytest.mark.thorough
 def test_the_page_shows_what_the_command_prints(capsys):
     page = (ROOT / "book/Heads_over_Devices.md").read_text(encoding="utf-8")
     shown = page.split("-m attncourse.parallel tensor --processes 2\n```\n\n```text\n")[1]

@@ -1,323 +1,245 @@
-"""Scores of heads: maps made by hand with known scores, what always holds, what is refused."""
+"""Scores of heads against plain loops: any shapes and dtypes, padding, rows that look nowhere."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.refusing import assert_named, refusals
 
-from attncourse.tasks import concord, pack
 from attnlib import patterns
+from attnlib.pattern_sums import (
+    EntropySums,
+    OffsetSums,
+    TargetSums,
+    first_targets,
+    follower_targets,
+    previous_targets,
+    same_targets,
+)
 
-T = 6
-TOKENS = torch.tensor([3, 1, 3, 1, 2, 3])
-
-
-def looking_at(*columns):
-    """One head [1, T, T] in which each row looks at one column; None = may look nowhere."""
-    weights = torch.zeros(1, len(columns), len(columns))
-    for row, column in enumerate(columns):
-        if column is not None:
-            weights[0, row, column] = 1
-    return weights
-
-
-PREVIOUS = looking_at(0, 0, 1, 2, 3, 4)
-FIRST = looking_at(0, 0, 0, 0, 0, 0)
-EVENLY = torch.full((1, T, T), 1 / T)
-LOWER = torch.ones(1, T, T).tril().div(torch.arange(1, T + 1)[:, None])  # evenly to the left
-HEADS = torch.cat([PREVIOUS, FIRST, EVENLY])
-
-
-def scored(scores):
-    """A score's numbers, to be compared."""
-    return scores.heads.tolist(), scores.baseline, scores.offset, scores.rows
-
-
-def test_the_previous_token():
-    expected = [1, 1 / 5, 1 / 6]  # row 1 of FIRST looks at the word before it as well
-    scores = patterns.previous_token_score(HEADS)
-    assert scored(scores) == (pytest.approx(expected), 1, -1, 5)
-
-
-def test_the_first_token():
-    scores = patterns.first_token_score(HEADS)
-    expected = [1 / 5, 1, 1 / 6]
-    assert scored(scores) == (pytest.approx(expected), pytest.approx(1 / 5), -1, 5)
-
-
-def test_the_same_token():
-    # Rows 0, 2, 5 hold 3, which stands at two other places; rows 1 and 3 hold 1, which has one.
-    twin = looking_at(2, 3, 5, 1, 4, 0)
-    scores = patterns.same_token_score(torch.cat([twin, EVENLY, PREVIOUS]), TOKENS)
-    even = (3 * 2 / 6 + 2 * 1 / 6) / 5
-    # Of the offsets, +2 finds a twin in the rows 0 and 1; so do -2, in 2 and 3, and +3 in one.
-    assert scored(scores) == (pytest.approx([1, even, 0]), pytest.approx(2 / 5), -2, 5)
-
-
-def test_the_same_token_to_the_left():
-    left = looking_at(0, 1, 0, 1, 4, 2)
-    scores = patterns.same_token_score(torch.cat([left, LOWER]), TOKENS, causal=True)
-    even = (1 / 3 + 1 / 4 + 2 / 6) / 3  # rows 2, 3 and 5
-    assert scored(scores) == (pytest.approx([1, even]), pytest.approx(2 / 3), -2, 3)
-
-
-def test_what_followed_before():
-    # Row 2: 3 stood at 0, so it looks at 1. Row 3: 1 at 1, so 2. Row 5: 3 at 0 and 2, so 1 and 3.
-    follower = looking_at(0, 0, 1, 2, 3, 3)
-    scores = patterns.induction_score(torch.cat([follower, LOWER]), TOKENS)
-    even = (1 / 3 + 1 / 4 + 2 / 6) / 3
-    assert scored(scores) == (pytest.approx([1, even]), pytest.approx(2 / 3), -1, 3)
-
-
-def test_what_followed_two_places_after():
-    # Row 2: 3 stood at 0, so it looks at 2. Row 3: 1 at 1, so 3. Row 5: 3 at 0 and 2, so 2 and 4.
-    further = looking_at(0, 0, 2, 3, 3, 4)
-    scores = patterns.induction_score(torch.cat([further, LOWER]), TOKENS, after=2)
-    even = (1 / 3 + 1 / 4 + 2 / 6) / 3
-    assert scored(scores) == (pytest.approx([1, even]), pytest.approx(2 / 3), 0, 3)
-
-
-def test_a_relation():
-    partners = torch.tensor([-1, 0, -1, 1, 2, -1])
-    half = torch.zeros(1, T, T)
-    half[0, :, 0] = 0.6
-    half[0, :, 2] = half[0, :, 5] = 0.2
-    heads = torch.cat([PREVIOUS, half])
-    mass = patterns.relation_mass(heads, partners)
-    expected = [1 / 3, (0.6 + 0 + 0.2) / 3]
-    assert scored(mass) == (pytest.approx(expected), pytest.approx(2 / 3), -2, 3)
-    accuracy = patterns.relation_accuracy(heads, partners)
-    assert scored(accuracy) == (pytest.approx([1 / 3, 1 / 3]), pytest.approx(2 / 3), -2, 3)
-    assert mass.best == 0 and accuracy.best == 0
-    assert repr(mass) == "Scores(heads=[0.33, 0.27], baseline=0.67 at offset -2, rows=3)"
-
-
-def test_a_row_that_may_look_nowhere_has_found_nothing():
-    weights = looking_at(None, 0, None)
-    partners = torch.tensor([0, 0, 0])
-    for score in (patterns.relation_mass, patterns.relation_accuracy):
-        assert score(weights, partners).heads.tolist() == pytest.approx([1 / 3])
-    assert patterns.entropy(weights).tolist() == [0]
-
-
-def test_of_equal_weights_the_leftmost_counts_as_largest():
-    scores = patterns.relation_accuracy(EVENLY, torch.tensor([0, 0, 1, -1, -1, -1]))
-    assert scores.heads.tolist() == pytest.approx([2 / 3])
-
-
-def test_entropy():
-    heads = torch.cat([PREVIOUS, EVENLY, LOWER])
-    lower = sum(math.log(n) for n in range(1, T + 1)) / T
-    assert patterns.entropy(heads).tolist() == pytest.approx([0, math.log(T), lower])
-
-
-def test_each_offset_alone():
-    scores = patterns.offset_scores(HEADS, reach=2)
-    # PREVIOUS rests on itself in row 0; row 2 of FIRST looks two back; EVENLY is the same anywhere.
-    expected = [[0, 1, 1 / 6, 0, 0], [1 / 4, 1 / 5, 1 / 6, 0, 0], [1 / 6] * 5]
-    torch.testing.assert_close(scores, torch.tensor(expected).double(), atol=1e-7, rtol=0)
-    previous = patterns.previous_token_score(HEADS).heads
-    torch.testing.assert_close(scores[:, 1], previous)
-
-
-def test_an_offset_that_no_row_has_is_nan():
-    scores = patterns.offset_scores(torch.eye(2)[None], reach=3)
-    assert scores.isnan().tolist() == [[True, True, False, False, False, True, True]]
-
-
-def test_the_best_offset_is_the_shortest_of_the_best():
-    assert patterns.best_offset(torch.tensor([1, 0, 0, -1])) == (-1, pytest.approx(1 / 3))
-    two = torch.tensor([[1, 2, -1], [-1, 0, -1]])
-    assert patterns.best_offset(two) == (1, pytest.approx(2 / 3))
-
-
-def test_padding_is_left_out():
-    weights = torch.zeros(2, 1, 4, 4)
-    weights[0, 0] = looking_at(0, 0, 1, 2)[0]
-    weights[1, 0] = looking_at(1, 1, 0, 0)[0]  # two real words; what padding looks at is nothing
-    key_mask = torch.tensor([[True] * 4, [True, True, False, False]])
-    tokens = torch.tensor([[5, 5, 6, 7], [5, 0, 0, 0]])  # 0 fills up, and is a word as well
-    previous = patterns.previous_token_score(weights, key_mask=key_mask)
-    assert scored(previous) == (pytest.approx([3 / 4]), 1, -1, 4)
-    first = patterns.first_token_score(weights, key_mask=key_mask)
-    assert first.rows == 4
-    same = patterns.same_token_score(weights, tokens, key_mask=key_mask)
-    assert scored(same) == (pytest.approx([1 / 2]), 1 / 2, -1, 2)
-    again = patterns.induction_score(weights, tokens, key_mask=key_mask)
-    assert scored(again) == (pytest.approx([0]), 1, 0, 1)
-    offsets = patterns.offset_scores(weights, reach=1, key_mask=key_mask)
-    assert offsets[0].tolist() == pytest.approx([3 / 4, 1 / 3, 1 / 4])
-    blurred = weights.clone()
-    blurred[1, 0, 2:] = 1 / 4
-    assert patterns.entropy(blurred, key_mask=key_mask).tolist() == [0]
-
-
-# What always holds
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
 @st.composite
-def attention(draw):
-    """Weights [B, h, T, T] of any sharpness, some rows wholly 0, with partners that fit."""
-    B, h, T = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(2, 7))
-    generator = torch.Generator().manual_seed(draw(st.integers(0, 999)))
-    scores = torch.randn(B, h, T, T, generator=generator) * draw(st.sampled_from([0.1, 1, 30]))
-    weights = scores.softmax(-1)
-    if draw(st.booleans()):
-        weights = weights * (torch.rand(B, h, T, 1, generator=generator) < 0.7)
-    partners = torch.randint(-1, T, (B, T), generator=generator)
-    partners[0, 0] = 1
-    return weights, partners
+def attentions(draw):
+    """Draw weights [B, h, T, T] with tokens, partners and which words are real, all [B, T]."""
+    torch.manual_seed(draw(st.integers(0, 999)))
+    B, h, T = (draw(st.integers(1, most)) for most in (3, 3, 7))
+    scores = torch.randn(B, h, T, T) * draw(st.sampled_from([0, 1, 30]))
+    weights = scores.softmax(-1) * (torch.rand(B, h, T, 1) < draw(st.sampled_from([0.7, 1])))
+    tokens = torch.randint(draw(st.integers(1, 4)), (B, T))
+    partners = torch.randint(-1, T, (B, T))
+    real = torch.rand(B, T) < draw(st.sampled_from([0.6, 1]))
+    return weights.to(draw(st.sampled_from(DTYPES))), tokens, partners, real
 
 
-def with_offset(partners, offset):
-    """A head that always looks at one distance, and nowhere where that is outside."""
-    B, T = partners.shape
-    weights = torch.zeros(T, T)
-    weights.diagonal(offset).fill_(1)
-    return weights.expand(B, 1, T, T)
-
-
-@given(attention())
-def test_scores_are_shares_and_a_fixed_offset_gets_the_baseline(case):
-    weights, partners = case
-    for score in (patterns.relation_mass, patterns.relation_accuracy):
-        scores = score(weights, partners)
-        assert 0 <= scores.heads.min() <= scores.heads.max() <= 1 + 1e-4
-        assert scores.rows == (partners >= 0).sum()
-        T = partners.shape[1]
-        fixed = {o: float(score(with_offset(partners, o), partners).heads) for o in range(1 - T, T)}
-        assert scores.baseline == pytest.approx(max(fixed.values()))
-        assert scores.baseline == pytest.approx(fixed[scores.offset])
-        assert (scores.offset, scores.baseline) == patterns.best_offset(partners)
-
-
-@given(attention())
-def test_a_batch_scores_the_mean_of_its_samples(case):
-    weights, partners = case
-    whole = patterns.relation_mass(weights, partners)
-    alone = [
-        patterns.relation_mass(maps, own)
-        for maps, own in zip(weights, partners, strict=True)
-        if (own >= 0).any()
+def plain_score(weights, targets):
+    """Return heads' scores, the best offset, its score, how many rows; targets[b][i] = columns."""
+    T = weights.shape[-1]
+    rows = [(b, i) for b, of in enumerate(targets) for i, columns in enumerate(of) if columns]
+    if not rows:
+        return None
+    heads = [
+        sum(maps[b][i][j] for b, i in rows for j in targets[b][i]) / len(rows)
+        for maps in weights.double().transpose(0, 1).tolist()
     ]
-    total = sum(scores.heads * scores.rows for scores in alone)
-    assert torch.allclose(whole.heads, total / whole.rows)
-    assert sum(scores.rows for scores in alone) == whole.rows
+    hits = {o: sum(i + o in targets[b][i] for b, i in rows) for o in range(1 - T, T)}
+    offset = min(hits, key=lambda o: (-hits[o], abs(o), o))
+    return pytest.approx(heads), offset, pytest.approx(hits[offset] / len(rows)), len(rows)
 
 
-@given(attention(), st.randoms(use_true_random=False))
-def test_heads_are_scored_one_by_one(case, random):
-    weights, partners = case
-    order = random.sample(range(weights.shape[1]), weights.shape[1])
-    for score in (patterns.relation_mass, patterns.relation_accuracy):
-        assert torch.equal(
-            score(weights[:, order], partners).heads, score(weights, partners).heads[order]
-        )
+def columns_where(rule, tokens, real):
+    """Return for each row the columns at which a rule of (i, j, tokens) wants weight."""
+    T = range(tokens.shape[1])
+    return [
+        [{j for j in T if is_real[i] and is_real[j] and rule(i, j, own)} for i in T]
+        for own, is_real in zip(tokens.tolist(), real.tolist(), strict=True)
+    ]
 
 
-@given(attention())
-def test_looking_at_the_partner_alone_scores_1(case):
-    _, partners = case
-    weights = torch.nn.functional.one_hot(partners.clamp(min=0)).float()
-    weights = torch.nn.functional.pad(weights, (0, partners.shape[1] - weights.shape[-1]))
-    for score in (patterns.relation_mass, patterns.relation_accuracy):
-        assert score(weights[:, None], partners).heads.tolist() == [1]
+def follows(after):
+    return lambda i, j, own: after <= j <= i and own[j - after] == own[i]
 
 
-@given(attention())
-def test_entropy_lies_between_one_word_and_all(case):
-    weights, _ = case
-    if (weights.sum(-1) > 0).any(-1).any(0).all():
-        entropies = patterns.entropy(weights)
-        assert -1e-6 <= entropies.min() <= entropies.max() <= math.log(weights.shape[-1]) + 1e-4
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_any_precision_will_do(dtype):
-    scores = patterns.previous_token_score(HEADS.to(dtype))
-    assert scores.heads.dtype == torch.float64
-    assert scores.heads.tolist() == pytest.approx([1, 1 / 5, 1 / 6], rel=1e-2)
-
-
-def test_a_language_can_be_scored_as_it_is_packed():
-    batch = pack(concord.sentences(50, seed=0))
-    T = batch.tokens.shape[1]
-    weights = torch.eye(T).expand(50, 2, T, T)
-    for relation in concord.relations:
-        scores = patterns.relation_mass(weights, batch.partners[relation.name])
-        assert scores.heads.tolist() == [0, 0]
-        assert 0 < scores.baseline < 1
-    patterns.same_token_score(weights, batch.tokens, key_mask=batch.key_mask)
-
-
-# Bad input
-
-NONE = torch.full((T,), -1)
-CASES = {
-    "no weights": (lambda: patterns.relation_mass([[1.0]], NONE), TypeError,
-        "weights must be a torch.Tensor, got list"),
-    "scores": (lambda: patterns.relation_mass(EVENLY * 2, NONE), ValueError,
-        "each row of weights must sum to 1"),
-    "one map": (lambda: patterns.relation_mass(EVENLY[0], NONE), ValueError,
-        r"weights must have shape \[B, h, T, T\] or \[h, T, T\], got \[6, 6\]"),
-    "a rectangle": (lambda: patterns.entropy(torch.full((1, 2, 4), 1 / 4)), ValueError,
-        r"weights must have shape \[B, h, T, T\] or \[h, T, T\], got \[1, 2, 4\]"),
-    "no partner": (lambda: patterns.relation_mass(EVENLY, NONE), ValueError,
-        "partners must have a row with a partner, got none"),
-    "no partner, accuracy": (lambda: patterns.relation_accuracy(EVENLY, NONE), ValueError,
-        "partners must have a row with a partner, got none"),
-    "partners of a batch": (lambda: patterns.relation_mass(EVENLY, NONE[None]), ValueError,
-        r"partners must have shape \[6\] beside weights of shape \[1, 6, 6\], got \[1, 6\]"),
-    "partners of another length": (
-        lambda: patterns.relation_mass(EVENLY[None], NONE[None, 1:]), ValueError,
-        r"partners must have shape \[1, 6\] .* got \[1, 5\]"),
-    "partners beyond": (lambda: patterns.relation_mass(EVENLY, NONE + 7), ValueError,
-        "partners must be columns from 0 to 5, or -1 for none, got 6 to 6"),
-    "partners below": (lambda: patterns.best_offset(NONE - 1), ValueError,
-        "partners must be columns from 0 to 5, or -1 for none, got -2 to -2"),
-    "partners of numbers": (lambda: patterns.relation_mass(EVENLY, NONE.float()), TypeError,
-        r"partners must be whole numbers \(int64\), got .*float32"),
-    "partners in a dict": (lambda: patterns.relation_mass(EVENLY, {1: 0}), TypeError,
-        "partners must be a torch.Tensor, got dict"),
-    "partners in a cube": (lambda: patterns.best_offset(NONE[None, None]), ValueError,
-        r"partners must have shape \[B, T\] or \[T\], got \[1, 1, 6\]"),
-    "no offset": (lambda: patterns.best_offset(NONE), ValueError,
-        "partners must have a row with a partner, got none"),
-    "tokens of another length": (lambda: patterns.induction_score(EVENLY, TOKENS[1:]), ValueError,
-        r"tokens must have shape \[6\] beside weights of shape \[1, 6, 6\], got \[5\]"),
-    "tokens as numbers": (lambda: patterns.same_token_score(EVENLY, TOKENS / 1), TypeError,
-        r"tokens must be whole numbers \(int64\), got .*float32"),
-    "no token twice": (lambda: patterns.same_token_score(EVENLY, torch.arange(T)), ValueError,
-        "tokens must have a word that comes twice, got none"),
-    "no place after": (lambda: patterns.induction_score(EVENLY, TOKENS, after=0), ValueError,
-        "after must be at least 1, got 0"),
-    "nothing again": (lambda: patterns.induction_score(EVENLY, torch.arange(T)), ValueError,
-        "tokens must have a word that comes twice, got none"),
-    "one word": (lambda: patterns.previous_token_score(torch.ones(1, 1, 1)), ValueError,
-        "weights must have a row with a word before it, got none"),
-    "one word, first": (lambda: patterns.first_token_score(torch.ones(1, 1, 1)), ValueError,
-        "weights must have a row after the first, got none"),
-    "reach as a float": (lambda: patterns.offset_scores(EVENLY, reach=1.0), TypeError,
-        "reach must be an int, got float"),
-    "reach below 0": (lambda: patterns.offset_scores(EVENLY, reach=-1), ValueError,
-        "reach must be at least 0, got -1"),
-    "no row that looks": (lambda: patterns.entropy(torch.zeros(1, 3, 3)), ValueError,
-        "weights must have a row that may look, in each head, got none"),
-    "a float key mask": (
-        lambda: patterns.entropy(EVENLY, key_mask=torch.ones(T)), TypeError,
-        "key_mask must be boolean"),
-    "a key mask of another length": (
-        lambda: patterns.entropy(EVENLY, key_mask=torch.ones(5, dtype=torch.bool)), ValueError,
-        r"key_mask must have shape \[6\] .* got \[5\]"),
-    "causal as a number": (
-        lambda: patterns.same_token_score(EVENLY, TOKENS, causal=1), TypeError,
-        "causal must be True or False, got int"),
+PATTERNS = {
+    "previous": (lambda w, t, **m: patterns.previous_token_score(w, **m),
+        lambda i, j, own: j == i - 1),
+    "first": (lambda w, t, **m: patterns.first_token_score(w, **m), lambda i, j, own: j == 0 < i),
+    "same": (patterns.same_token_score, lambda i, j, own: own[i] == own[j] and i != j),
+    "same, causal": (partial(patterns.same_token_score, causal=True),
+        lambda i, j, own: own[i] == own[j] and j < i),
+    "induction": (patterns.induction_score, follows(1)),
+    "one further": (partial(patterns.induction_score, after=2), follows(2)),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "error", "words"), CASES.values(), ids=CASES)
-def test_bad_input_is_refused_by_name(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
+def assert_scores(score, expected):
+    """Compare scores, or see that they are refused where no row has a target."""
+    if expected is None:
+        with pytest.raises(ValueError, match=r"^(weights|tokens|partners) must have .* got none"):
+            score()
+        return
+    found = score()
+    assert found.heads.dtype == torch.float64
+    assert (found.heads.tolist(), found.offset, found.baseline, found.rows) == expected
+    assert found.best == found.heads.tolist().index(max(found.heads.tolist()))
+
+
+@given(attentions(), st.sampled_from(list(PATTERNS)), st.booleans(), st.booleans())
+def test_patterns_are_scored_as_plain_loops_score_them(case, name, padded, batched):
+    weights, tokens, _, real = case
+    real = real if padded else torch.ones_like(real)
+    shown = [weights, tokens, real] if batched else [weights[0], tokens[0], real[0]]
+    if not batched:
+        weights, tokens, real = weights[:1], tokens[:1], real[:1]
+    score, rule = PATTERNS[name]
+    mask = {"key_mask": shown.pop()} if padded else {}
+    expected = plain_score(weights, columns_where(rule, tokens, real))
+    assert_scores(lambda: score(*shown[:2], **mask), expected)
+
+
+@given(attentions(), st.booleans())
+def test_relations_are_scored_as_plain_loops_score_them(case, batched):
+    weights, _, partners, _ = case
+    if not batched:
+        weights, partners = weights[:1], partners[:1]
+    favorites = torch.zeros_like(weights)
+    for row in ((b, k, i) for b, k, i in weights.sum(-1).nonzero().tolist()):
+        favorites[*row, weights[row].tolist().index(weights[row].max())] = 1
+    targets = [[{j} if j >= 0 else set() for j in own] for own in partners.tolist()]
+    shown = (weights, partners) if batched else (weights[0], partners[0])
+    for score, maps in (
+        (patterns.relation_mass, weights), (patterns.relation_accuracy, favorites)
+    ):  # fmt: skip
+        expected = plain_score(maps, targets)
+        assert_scores(lambda score=score: score(*shown), expected)
+    if expected is None:
+        with pytest.raises(ValueError, match=r"^partners must have"):
+            patterns.best_offset(shown[1])
+    else:
+        assert patterns.best_offset(shown[1]) == expected[1:3]
+
+
+@given(attentions(), st.sampled_from([{}, {"reach": 0}, {"reach": 2}]), st.booleans())
+def test_offsets_and_entropies_are_those_of_plain_loops(case, asked, padded):
+    weights, _, _, real = case
+    B, h, T, _ = weights.shape
+    real = real if padded else torch.ones_like(real)
+    mask = {"key_mask": real} if padded else {}
+    reach = asked.get("reach", 8)
+    offsets = range(-reach, reach + 1)
+    expected, entropies = torch.full((h, len(offsets)), math.nan).double(), []
+    maps = weights.double().tolist()
+    for k in range(h):
+        for column, o in enumerate(offsets):
+            pairs = [(b, i) for b in range(B) for i in range(T) if 0 <= i + o < T]
+            own = [maps[b][k][i][i + o] for b, i in pairs if real[b, i] and real[b, i + o]]
+            if own:
+                expected[k, column] = sum(own) / len(own)
+        rows = [maps[b][k][i] for b in range(B) for i in range(T) if real[b, i]]
+        own = [-sum(p * math.log(p) for p in row if p) for row in rows if any(row)]
+        entropies.append(sum(own) / len(own) if own else None)
+    found = patterns.offset_scores(weights, **asked, **mask)
+    torch.testing.assert_close(found, expected, equal_nan=True)
+    if None in entropies:
+        with pytest.raises(ValueError, match=r"^weights must have a row"):
+            patterns.entropy(weights, **mask)
+    else:
+        assert patterns.entropy(weights, **mask).tolist() == pytest.approx(entropies, abs=1e-9)
+
+
+@given(attentions(), st.integers(1, 4))
+def test_pieces_of_some_rows_add_up_to_the_whole(case, size):
+    weights, tokens, _, real = case
+    weights, T = weights.double(), tokens.shape[1]
+    pairs = real[:, :, None] & real[:, None]
+
+    def sums_of(pieces):
+        masses = {
+            name: (TargetSums(T), targets) for name, targets in {
+                "previous": lambda rows: previous_targets(T, rows),
+                "first": lambda rows: first_targets(T, rows),
+                "same": lambda rows: same_targets(tokens, rows, causal=False),
+                "causal": lambda rows: same_targets(tokens, rows, causal=True),
+                "after": lambda rows: follower_targets(tokens, rows),
+            }.items()
+        }  # fmt: skip
+        offsets, entropies = OffsetSums(2), EntropySums()
+        for rows in pieces:
+            maps, own = (x[..., rows.start : rows.stop, :] for x in (weights, pairs))
+            for sums, targets in masses.values():
+                sums.add(maps, targets(rows) & own, rows)
+            offsets.add(maps, own, rows)
+            entropies.add(maps, torch.ones(own.shape[:2], dtype=torch.bool))
+        counts = [
+            (sums.rows, sums.baseline() if sums.rows else None) for sums, _ in masses.values()
+        ]
+        means = [sums.means() for sums, _ in masses.values()]
+        return counts, [*means, offsets.means(), entropies._entropies / entropies._rows]
+
+    whole = sums_of([range(T)])
+    pieces = sums_of([range(i, min(i + size, T)) for i in range(0, T, size)])
+    assert pieces[0] == whole[0]
+    torch.testing.assert_close(pieces[1], whole[1], equal_nan=True)
+
+
+def test_scores_say_what_they_are():
+    weights = torch.eye(4).roll(-1, 1)[None]
+    mass = patterns.relation_mass(weights, torch.tensor([-1, 0, 1, 0]))
+    assert repr(mass) == "Scores(heads=[0.67], baseline=0.67 at offset -1, rows=3)"
+    mass = patterns.relation_mass(weights, torch.tensor([1, 2, -1, -1]))
+    assert "offset +1" in repr(mass)
+
+
+ONE, EVENLY, NONE = torch.ones(1, 1, 1), torch.full((1, 6, 6), 1 / 6), torch.full((6,), -1)
+TOKENS = torch.tensor([3, 1, 3, 1, 2, 3])
+mass, accuracy = (
+    partial(of, weights=EVENLY, partners=NONE + 1)
+    for of in (patterns.relation_mass, patterns.relation_accuracy)
+)
+same, again = (
+    partial(of, weights=EVENLY, tokens=TOKENS)
+    for of in (patterns.same_token_score, patterns.induction_score)
+)
+offsets, entropy = (
+    partial(of, weights=EVENLY) for of in (patterns.offset_scores, patterns.entropy)
+)
+REFUSED = {
+    TypeError: {
+        mass: {"weights": [[[1.0]]], "partners": [NONE.float(), {1: 0}]},
+        same: {"tokens": [TOKENS / 1, [3]], "causal": [1]},
+        again: {"after": [1.0]},
+        offsets: {"reach": [1.0]},
+        entropy: {"key_mask": [torch.ones(6)]},
+    },
+    ValueError: {
+        mass: {
+            "weights": [EVENLY[0], EVENLY[None, None]],
+            "partners": [NONE, NONE[None], NONE[1:], NONE + 7, NONE - 1],
+        },
+        accuracy: {"partners": [NONE]},
+        patterns.best_offset: {"partners": [NONE, NONE + 7, NONE - 1, NONE[None, None], NONE[0]]},
+        same: {"tokens": [torch.arange(6), TOKENS[1:]]},
+        again: {"tokens": [torch.arange(6), TOKENS[1:]], "after": [0]},
+        patterns.previous_token_score: {"weights": [ONE]},
+        patterns.first_token_score: {"weights": [ONE]},
+        offsets: {"reach": [-1]},
+        entropy: {
+            "weights": [torch.zeros(1, 3, 3), torch.full((1, 2, 4), 1 / 4)],
+            "key_mask": [torch.ones(5).bool(), torch.ones(1, 6).bool()],
+        },
+    },
+}
+
+
+@refusals(REFUSED)
+def test_what_does_not_fit_is_refused(error, named, call):
+    assert_named(error, named, call)
+
+
+def test_scores_are_no_weights():
+    with pytest.raises(ValueError, match="of weights must sum to 1"):
+        mass(weights=EVENLY * 2)

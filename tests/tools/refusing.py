@@ -1,6 +1,7 @@
 """What tests of bad input share."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import pytest
 
@@ -15,3 +16,26 @@ def assert_refused(
         call()
     message = str(caught.value)
     assert all(word in message for word in words), message
+
+
+def refusals(table: dict[type[Exception], dict[Callable, dict[str, list]]]) -> pytest.MarkDecorator:
+    """Return a mark for a test of (error, named, call), with a case for each value of a table.
+
+    The table has for each type of error: the call -> its argument -> values that it refuses.
+    """
+    rows = [
+        pytest.param(
+            error, name, partial(call, **{name: value}), id=f"{name}={type(value).__name__}"
+        )
+        for error, calls in table.items()
+        for call, arguments in calls.items()
+        for name, values in arguments.items()
+        for value in values
+    ]
+    return pytest.mark.parametrize(("error", "named", "call"), rows)
+
+
+def assert_named(error: type[Exception], named: str, call: Callable[[], object]) -> None:
+    """Fail unless a call raises such an error whose message begins with an argument's name."""
+    with pytest.raises(error, match=rf"^{named}\b"):
+        call()

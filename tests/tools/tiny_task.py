@@ -1,6 +1,11 @@
 """A task that a model learns within a second, for tests of what trains models."""
 
+from functools import cache
+
+import torch
+
 from attncourse.tasks import Relation, Sentence, Task
+from attncourse.training import Recipe, Trained, train
 
 
 class Echo(Task):
@@ -25,3 +30,25 @@ class Echo(Task):
 
 
 echo = Echo()
+
+TINY = Recipe(
+    "tiny",
+    echo,
+    {"d_model": 16, "num_heads": 2},
+    steps=60,
+    batch=16,
+    lr=0.02,
+    warmup=5,
+    held_out=40,
+)
+
+
+@cache
+def tiny_training() -> Trained:
+    """Return one training that is looked at while it goes on, for all tests of a process."""
+
+    def watch(model):
+        torch.rand(3)
+        return model.training, torch.is_grad_enabled(), model.token_embedding.weight.sum().item()
+
+    return train(TINY, progress=False, evaluate_every=25, watch=watch)
