@@ -53,7 +53,7 @@ def test_a_mask_leaves_blank_what_it_forbids_unless_it_has_weight():
     torch.testing.assert_close(drawn(first).float(), right.masked_fill(~mask, -1))
     mask[1] = True
     torch.testing.assert_close(drawn(second).float(), broken.masked_fill(~mask, -1))
-    with pytest.raises(ValueError, match="^mask forbids a look"):
+    with pytest.raises(ValueError, match=r"^mask forbids a look"):
         plot_beside(broken, right, mask=causal_mask(3))
 
 
