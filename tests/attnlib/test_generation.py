@@ -64,7 +64,8 @@ def test_greedy_by_hand():
 
 @given(st.data())
 def test_the_same_with_a_cache_and_without(data):
-    model = small(**data.draw(st.sampled_from(OPTIONS))).double()
+    dtype = data.draw(st.sampled_from([torch.float64, torch.float64, torch.bfloat16]))
+    model = small(**data.draw(st.sampled_from(OPTIONS))).to(dtype)
     B, T = data.draw(st.integers(0, 4)), data.draw(st.integers(1, 9))
     steps = data.draw(st.integers(0, 10 - T))
     options = {
@@ -77,7 +78,7 @@ def test_the_same_with_a_cache_and_without(data):
         generate(model, begin, steps, **options, generator=seeded(5), use_cache=use_cache)
         for use_cache in (True, False)
     )
-    assert torch.equal(found, without)
+    assert torch.equal(found, without) or dtype == torch.bfloat16
     assert torch.equal(found[:, :T], begin) and found.shape[1] <= T + steps
     assert options["stop"] is not None or found.shape == (B, T + steps)
 
@@ -102,11 +103,6 @@ def test_tokens_are_drawn_as_often_as_the_model_says():
 
 def test_of_equally_likely_tokens_no_more_are_drawn_from_than_asked():
     assert sum(share > 0 for share in shares([1.0, 1.0, 1.0, 1.0, 0.0], top_k=2)) == 2
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_other_precisions(dtype):
-    assert generate(small().to(dtype), BEGIN, 4, temperature=0.7).shape == (2, 7)
 
 
 def test_a_seed_gives_the_same_text_and_leaves_other_random_numbers_alone():
@@ -141,11 +137,9 @@ def test_a_text_that_has_stopped_is_filled_up_and_the_others_go_on():
         else:
             assert row == other
     assert 0 < ended < 11
-
-
-def test_where_all_have_stopped_it_ends():
-    assert generate(Constant([0.0, 99.0]), torch.tensor([[0], [1]]), 8, stop=1).shape == (2, 2)
-    assert generate(Constant([0.0, 99.0]), torch.tensor([[0], [1]]), 8).shape == (2, 9)
+    said = Constant([0.0, 99.0])  # where all have stopped it ends
+    assert generate(said, torch.tensor([[0], [1]]), 8, stop=1).shape == (2, 2)
+    assert generate(said, torch.tensor([[0], [1]]), 8).shape == (2, 9)
 
 
 def test_the_last_token_needs_no_place_of_its_own():

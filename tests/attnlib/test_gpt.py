@@ -14,7 +14,6 @@ from tools.refusing import assert_refused
 
 from attnlib import KVCache, LayerNorm, RMSNorm
 from attnlib.model import GPT, TransformerModel
-from attnlib.positions import sinusoidal_positions
 
 MICROGPT = {"norm": partial(RMSNorm, gain=False), "activation": "relu"}
 GPT2 = {"tied": True, "bias": True, "activation": "gelu_tanh"}
@@ -54,13 +53,6 @@ def test_famous_sizes(sizes, options, parameters):
     assert count(GPT(*sizes, **options, device="meta")) == parameters
 
 
-@pytest.mark.parametrize("num_heads", [1, 2, 4, 8, 16])
-def test_microgpt_has_as_many_parameters_with_any_number_of_heads(num_heads):
-    parts = {"embeddings": 27 * 16, "positions": 16 * 16, "readout": 27 * 16}
-    assert sum(parts.values()) + 4 * 16**2 + 2 * 16 * 64 == 4_192
-    assert count(GPT(27, 16, 16, num_heads, **MICROGPT)) == 4_192
-
-
 def test_what_each_option_takes_or_adds():
     V, length, d, layers = 11, 7, 8, 2
     whole = count(small())
@@ -94,18 +86,6 @@ def test_at_first_every_token_is_nearly_as_likely(tied):
 
 
 # --- options -------------------------------------------------------------------------------------
-
-
-def test_sinusoids_are_added_and_rotary_positions_turn():
-    model = small(positions="sinusoidal")
-    x = model.token_embedding(TOKENS) + sinusoidal_positions(5, 8, dtype=torch.float64)
-    for block in model.blocks:
-        x, _ = block(x, causal=True)
-    wanted = model.readouts["next"](model.final_norm(x))
-    torch.testing.assert_close(model(TOKENS).logits["next"], wanted)
-    rotary = small(positions="rotary")
-    assert rotary.position_embedding is None
-    assert len({id(block.attention.rotary) for block in rotary.blocks}) == 2
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary", None])
@@ -152,6 +132,7 @@ def test_a_tied_readout_is_the_embedding():
     assert moved(TOKENS).logits["next"].dtype == torch.float32
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [GPT2, {"positions": "rotary", "num_kv_heads": 2}], ids=str)
 def test_an_exported_model_does_the_same(options):
     model = small(**options).eval()
@@ -176,6 +157,8 @@ def test_pieces_are_answered_as_the_whole_is(data):
             found.append(piece.logits["next"])
         whole = model(tokens).logits["next"]
     assert [len(cache) for cache in caches] == [T, T]
+    turns = [block.attention.rotary for block in model.blocks]
+    assert (None in turns) == (options.get("positions") != "rotary") and model.causal
     torch.testing.assert_close(torch.cat(found, dim=1), whole)
 
 
@@ -189,20 +172,16 @@ def test_padding_and_weights_behind_a_cache():
     torch.testing.assert_close(rest.weights, [w[:, :, 3:] for w in whole.weights])
 
 
-def test_caches_that_a_failure_left_uneven_are_refused():
-    model, caches = small(), [KVCache(), KVCache()]
-    model(TOKENS[:, :2], caches=caches)
-    caches[1].clear()
-    assert_refused(lambda: model(TOKENS[:, 2:], caches=caches), ["caches", "[2, 0]", "fail midway"])
-
-
-def test_what_is_refused_leaves_the_caches_as_they_were():
+def test_refused_tokens_and_uneven_caches_change_nothing():
     model, caches = small(), [KVCache(), KVCache()]
     model(TOKENS, caches=caches)
     for tokens in (TOKENS[:, :3], TOKENS[:, :1] + 11, TOKENS[:1, :1]):
         with pytest.raises(ValueError, match=r"^(tokens|cache) must"):
             model(tokens, caches=caches)
         assert [len(cache) for cache in caches] == [5, 5]
+    caches[1].clear()  # as a call leaves them that failed midway
+    with pytest.raises(ValueError, match=r"^caches .*\[5, 0\]"):
+        model(TOKENS[:, :1], caches=caches)
 
 
 # --- bad input -----------------------------------------------------------------------------------
