@@ -1,7 +1,6 @@
 """Whole GPTs of other libraries: the same logits, or a refusal that names the tensor.
 
-GPT-2s are tiny, random and made by `transformers`, which looks up nothing anywhere. nanoGPT is
-written out below.
+GPT-2s are tiny, random and made by `transformers`, which looks up nothing anywhere.
 """
 
 import json
@@ -10,27 +9,19 @@ import os
 
 import pytest
 import torch
-import torch.nn.functional as F
 from safetensors.torch import save_file
+from tools.nanogpt import NanoGPT, randomize
 from tools.refusing import assert_refused
 from torch import nn
 
 from attnlib import interop
-from attnlib.model import TransformerModel, generate
+from attnlib.model import TransformerModel
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 # All sizes differ: B 2, T 5, h 4, d_k 6.
 SIZES = {"n_embd": 24, "n_head": 4, "n_layer": 3, "vocab_size": 31, "n_positions": 17}
 TOKENS = torch.randint(31, (2, 5), generator=torch.Generator().manual_seed(0))
-
-
-def randomize(model):
-    """Draw all parameters anew: biases aren't 0, gains aren't 1, heads have opinions."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            nn.init.normal_(parameter, std=0.4)
-    return model.eval()
 
 
 def gpt2(kind="GPT2LMHeadModel", **changes):
@@ -68,14 +59,6 @@ def test_gpt2(tmp_path, source, sizes):
     assert model.tied and len(model.blocks) == theirs.config.n_layer
 
 
-def test_gpt2_generates_what_it_generates_there():
-    theirs = gpt2()
-    model = interop.gpt_from_gpt2(theirs.state_dict(), num_heads=4)
-    options = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
-    wanted = theirs.generate(TOKENS, attention_mask=torch.ones_like(TOKENS), **options)
-    assert torch.equal(generate(model, TOKENS, 8, temperature=0), wanted)
-
-
 def test_a_readout_of_its_own():
     theirs = gpt2(tie_word_embeddings=False)
     theirs.lm_head.weight = nn.Parameter(torch.randn(31, 24))
@@ -99,20 +82,6 @@ def test_what_the_file_beside_says_is_done(tmp_path, changes):
     assert_same_logits(model, wanted)
     without = interop.gpt_from_gpt2(theirs.state_dict(), num_heads=4)
     assert (without(TOKENS).logits["next"] - wanted).abs().max() > 1e-4  # weights don't tell
-
-
-def test_a_forgotten_transpose_or_another_activation_would_show():
-    theirs = gpt2()
-    with torch.no_grad():
-        wanted = theirs(TOKENS).logits
-    for change in ("transpose", "activation", "heads"):
-        model = interop.gpt_from_gpt2(theirs.state_dict(), num_heads=3 if change == "heads" else 4)
-        block = model.blocks[1]
-        if change == "transpose":
-            block.attention.W_o.weight.data = block.attention.W_o.weight.data.T
-        elif change == "activation":
-            block.feed_forward.activation = "gelu"
-        assert (model(TOKENS).logits["next"] - wanted).abs().max() > 1e-4
 
 
 def test_mask_buffers_of_old_files_are_left_alone():
@@ -150,54 +119,6 @@ def test_a_loaded_model_can_be_described_and_built_again():
 # --- nanoGPT -------------------------------------------------------------------------------------
 
 
-class NanoNorm(nn.Module):
-    def __init__(self, d, bias):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(d))
-        self.bias = nn.Parameter(torch.zeros(d)) if bias else None
-
-    def forward(self, x):
-        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, 1e-5)
-
-
-class NanoBlock(nn.Module):
-    def __init__(self, d, h, bias):
-        super().__init__()
-        self.h = h
-        self.ln_1, self.ln_2 = NanoNorm(d, bias), NanoNorm(d, bias)
-        linear = lambda d_in, d_out: nn.Linear(d_in, d_out, bias=bias)  # noqa: E731
-        self.attn = nn.ModuleDict({"c_attn": linear(d, 3 * d), "c_proj": linear(d, d)})
-        self.mlp = nn.ModuleDict({"c_fc": linear(d, 4 * d), "c_proj": linear(4 * d, d)})
-
-    def forward(self, x):
-        B, T, d = x.shape
-        q, k, v = self.attn["c_attn"](self.ln_1(x)).split(d, dim=2)
-        q, k, v = (t.view(B, T, self.h, d // self.h).transpose(1, 2) for t in (q, k, v))
-        scores = (q @ k.transpose(-2, -1)) / math.sqrt(k.size(-1))
-        scores = scores.masked_fill(torch.ones(T, T).tril() == 0, float("-inf"))
-        y = (scores.softmax(-1) @ v).transpose(1, 2).contiguous().view(B, T, d)
-        x = x + self.attn["c_proj"](y)
-        return x + self.mlp["c_proj"](F.gelu(self.mlp["c_fc"](self.ln_2(x))))
-
-
-class NanoGPT(nn.Module):
-    """nanoGPT, with its names: transformer.wte, wpe, h, ln_f and a tied lm_head."""
-
-    def __init__(self, bias, V=31, length=17, d=24, h=4, layers=2):
-        super().__init__()
-        blocks = nn.ModuleList([NanoBlock(d, h, bias) for _ in range(layers)])
-        parts = {"wte": nn.Embedding(V, d), "wpe": nn.Embedding(length, d), "h": blocks}
-        self.transformer = nn.ModuleDict(parts | {"ln_f": NanoNorm(d, bias)})
-        self.lm_head = nn.Linear(d, V, bias=False)
-        self.transformer["wte"].weight = self.lm_head.weight
-
-    def forward(self, tokens):
-        x = self.transformer["wte"](tokens) + self.transformer["wpe"].weight[: tokens.shape[1]]
-        for block in self.transformer["h"]:
-            x = block(x)
-        return self.lm_head(self.transformer["ln_f"](x))
-
-
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("prefix", ["", "_orig_mod."])
 def test_nanogpt(bias, prefix):
@@ -208,18 +129,6 @@ def test_nanogpt(bias, prefix):
         assert_same_logits(model, theirs(TOKENS))
     assert model.tied and (model.blocks[0].attention.W_q.bias is not None) == bias
     assert (model.final_norm.bias is not None) == bias
-
-
-def test_gpt2_transposed_is_nanogpt():
-    """But for the activation, which the weights don't tell."""
-    state = gpt2().state_dict()
-    names = ("c_attn.weight", "c_proj.weight", "c_fc.weight")
-    turned = {name: x.T if name.endswith(names) else x for name, x in state.items()}
-    model = interop.gpt_from_nanogpt(turned, num_heads=4)
-    for block in model.blocks:
-        block.feed_forward.activation = "gelu_tanh"
-    same = interop.gpt_from_gpt2(state, num_heads=4)
-    torch.testing.assert_close(model(TOKENS).logits, same(TOKENS).logits)
 
 
 # --- bad input -----------------------------------------------------------------------------------
