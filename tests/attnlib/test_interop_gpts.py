@@ -203,6 +203,13 @@ REFUSED = [
 ]  # fmt: skip
 
 
+def test_only_a_transposed_matrix_gets_the_hint_to_use_another_loader():
+    for changes in ({"wte__weight": torch.ones(8)}, {"h__1__mlp__c_fc__weight": torch.ones(8, 31)}):
+        with pytest.raises(ValueError) as caught:
+            load(**{f"transformer__{name}": x for name, x in changes.items()})()
+        assert "use gpt_from" not in str(caught.value)
+
+
 @pytest.mark.parametrize(("words", "call"), REFUSED)
 def test_what_does_not_fit_is_refused(words, call):
     assert_refused(call, words)

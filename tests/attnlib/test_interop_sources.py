@@ -59,8 +59,11 @@ def in_file(tmp_path):
 # --- weights are copies --------------------------------------------------------------------------
 
 
-def loaded():
+def loaded(in_file):
     """Give modules with the tensors that they were loaded from."""
+    yield interop.from_gpt2(in_file(gpt2_state()), 1, num_heads=2), []
+    layers = [nn.Linear(8, 8) for _ in range(4)]
+    yield interop.from_projections(*layers, num_heads=2), [layer.weight.data for layer in layers]
     for state, load in (
         (gpt2_state(), interop.from_gpt2),
         (nanogpt_state(), interop.from_nanogpt),
@@ -72,29 +75,19 @@ def loaded():
         yield interop.from_torch(theirs), [p.data for p in theirs.parameters()]
 
 
-def test_weights_are_copies():
-    for module, sources in loaded():
+def test_weights_are_copies_that_learn(in_file):
+    for module, sources in loaded(in_file):
         before = [p.detach().clone() for p in module.parameters()]
         for tensor in sources:
             tensor.fill_(7.0)
         assert all(map(torch.equal, before, module.parameters()))
-
-
-def test_no_copy_drags_a_larger_tensor_along(in_file):
-    modules = [module for module, _ in loaded()]
-    modules.append(interop.from_gpt2(in_file(gpt2_state()), 1, num_heads=2))
-    for parameter in (p for module in modules for p in module.parameters()):
-        assert parameter.is_contiguous()
-        assert parameter.untyped_storage().nbytes() == parameter.nbytes
-
-
-def test_modules_learn():
-    for module, _ in loaded():
-        assert type(module) is MultiHeadAttention
         key = torch.randn(1, 3, module.kdim)
         module(torch.randn(1, 3, 8), key, torch.randn(1, 3, 8))[0].square().sum().backward()
+        assert type(module) is MultiHeadAttention
         for parameter in module.parameters():
             assert isinstance(parameter, nn.Parameter) and parameter.grad.isfinite().all()
+            assert parameter.is_contiguous()  # and drags no larger tensor along
+            assert parameter.untyped_storage().nbytes() == parameter.nbytes
 
 
 def test_loading_draws_no_random_numbers():
@@ -107,6 +100,8 @@ def test_loading_draws_no_random_numbers():
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_dtype_and_device_stay(dtype, in_file):
+    layers = [nn.Linear(8, 8, dtype=dtype) for _ in range(4)]
+    assert interop.from_projections(*layers, num_heads=2).W_k.weight.dtype == dtype
     state = {name: x.to(dtype) for name, x in gpt2_state().items()}
     for source in (state, in_file(state)):
         assert interop.from_gpt2(source, 0, num_heads=2).W_q.bias.dtype == dtype
