@@ -57,6 +57,7 @@ def test_sinusoids_are_their_formula_and_are_added(leading, T, half, base, start
     torch.testing.assert_close(sinusoidal_positions(start + T, d, base=base, dtype=F64), wanted)
     module, x = SinusoidalPositions(d, base=base), torch.randn(*leading, T, d, dtype=F64)
     torch.testing.assert_close(module(x, start=start), x + wanted[start:])
+    assert torch.equal(module(x), module(x, start=0))
     assert not list(module.parameters()) and not module.state_dict()
     assert sinusoidal_positions(1, d).dtype == torch.float32
 
@@ -66,6 +67,7 @@ def test_learned_ones_are_added_and_learn_only_where_a_token_stood(leading, T, h
     module = LearnedPositions(7, 2 * half, std=0.5, dtype=F64)
     x = torch.randn(*leading, T, 2 * half, dtype=F64)
     torch.testing.assert_close(module(x, start=start), x + module.weight[start : start + T])
+    assert torch.equal(module(x), module(x, start=0))
     module(x, start=start).sum().backward()
     wanted = torch.zeros_like(module.weight)
     wanted[start : start + T] = math.prod(leading)
@@ -89,6 +91,7 @@ def test_each_pair_is_a_complex_number_that_turns(leading, T, half, start, neigh
     x = torch.randn(*leading, T, 2 * half, dtype=F64, requires_grad=True)
     turn = RotaryPositions(base=base, interleaved=neighbors)
     turned = turn(x, start=start)
+    assert torch.equal(turn(x), turn(x, start=0))
     rows = [
         [turned_by_hand(row, start + i, base, neighbors) for i, row in enumerate(rows)]
         for rows in x.reshape(-1, T, 2 * half).tolist()
