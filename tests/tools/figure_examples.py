@@ -111,7 +111,11 @@ EXAMPLES = {
             "rows": range(2, 4), "keys": range(2, 4), "causal": True,
         },
         {
-            "whole": [EYE.repeat(2, 1, 1), numbers(3, 3)], "all_rows": [range(2)],
+            "whole": [
+                EYE.repeat(2, 1, 1), numbers(3, 3),
+                torch.tensor([[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]]),
+            ],
+            "all_rows": [range(2)],
             "all_keys": [range(4)], "rows": [range(3), range(5, 7)],
             "keys": [range(3)],
             "window": [torch.eye(2).repeat(2, 1, 1), torch.eye(2).flip(0), numbers(2, 2)],
