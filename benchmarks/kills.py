@@ -70,6 +70,12 @@ ROOMS = {
         files("attnlib", "test_masks test_attention test_attention_refusals")
         + files("attnlib", "test_attention_special test_contributions test_cache"),
     ),
+    "model": Room(
+        files("attnlib", "blocks norms positions model/*"),
+        files("attnlib", "test_blocks test_norms test_model test_descriptions test_gpt")
+        + files("attnlib", "test_generation test_positions"),
+    ),
+    "interop": Room(files("attnlib", "interop/*"), files("attnlib", "test_interop*")),
     "training": Room(
         files("attncourse", "training/* tasks/*") + files("attnlib", "patterns pattern_sums"),
         files("attncourse", "test_baselines test_changed_world test_concord")
@@ -96,7 +102,7 @@ class Outcome:
     seconds: float  # of the processor
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps its plugins in sets
 class Watch:
     """Pytest's hooks in a fork: which tests run, in which order, and what becomes of them."""
 

@@ -64,7 +64,8 @@ def test_greedy_by_hand():
 
 @given(st.data())
 def test_the_same_with_a_cache_and_without(data):
-    model = small(**data.draw(st.sampled_from(OPTIONS))).double()
+    dtype = data.draw(st.sampled_from([torch.float64, torch.float64, torch.bfloat16]))
+    model = small(**data.draw(st.sampled_from(OPTIONS))).to(dtype)
     B, T = data.draw(st.integers(0, 4)), data.draw(st.integers(1, 9))
     steps = data.draw(st.integers(0, 10 - T))
     options = {
@@ -77,7 +78,7 @@ def test_the_same_with_a_cache_and_without(data):
         generate(model, begin, steps, **options, generator=seeded(5), use_cache=use_cache)
         for use_cache in (True, False)
     )
-    assert torch.equal(found, without)
+    assert torch.equal(found, without) or dtype == torch.bfloat16
     assert torch.equal(found[:, :T], begin) and found.shape[1] <= T + steps
     assert options["stop"] is not None or found.shape == (B, T + steps)
 
@@ -102,11 +103,6 @@ def test_tokens_are_drawn_as_often_as_the_model_says():
 
 def test_of_equally_likely_tokens_no_more_are_drawn_from_than_asked():
     assert sum(share > 0 for share in shares([1.0, 1.0, 1.0, 1.0, 0.0], top_k=2)) == 2
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_other_precisions(dtype):
-    assert generate(small().to(dtype), BEGIN, 4, temperature=0.7).shape == (2, 7)
 
 
 def test_a_seed_gives_the_same_text_and_leaves_other_random_numbers_alone():
@@ -141,11 +137,9 @@ def test_a_text_that_has_stopped_is_filled_up_and_the_others_go_on():
         else:
             assert row == other
     assert 0 < ended < 11
-
-
-def test_where_all_have_stopped_it_ends():
-    assert generate(Constant([0.0, 99.0]), torch.tensor([[0], [1]]), 8, stop=1).shape == (2, 2)
-    assert generate(Constant([0.0, 99.0]), torch.tensor([[0], [1]]), 8).shape == (2, 9)
+    said = Constant([0.0, 99.0])  # where all have stopped it ends
+    assert generate(said, torch.tensor([[0], [1]]), 8, stop=1).shape == (2, 2)
+    assert generate(said, torch.tensor([[0], [1]]), 8).shape == (2, 9)
 
 
 def test_the_last_token_needs_no_place_of_its_own():
@@ -187,37 +181,36 @@ def of(readouts, causal=True):
     return TransformerModel.of_sizes(TaskSizes(11, 9, readouts, causal), 8, 2)
 
 
-CASES = {
-    "a function": (go(model=lambda x: x), ["model", "TransformerModel", "function"]),
-    "a model that looks ahead": (go(model=of({"next": 11}, causal=False)), ["model", "causal"]),
-    "another readout": (go(model=of({"A": 11})), ["model", "'next'", "'A'"]),
-    "more answers than tokens": (go(model=of({"next": 12})), ["model", "11", "12 answers"]),
-    "too long": (go(8), ["steps", "at most 7", "3 tokens", "got 8", "9 positions"]),
-    "too long a beginning": (go(1, torch.zeros(1, 10).long()), ["tokens", "1 to 9", "[1, 10]"]),
-    "negative steps": (go(-1), ["steps", "-1"]),
-    "steps as float": (go(2.0), ["steps", "float"]),
-    "no beginning": (go(tokens=BEGIN[:, :0]), ["tokens", "[2, 0]"]),
-    "one text": (go(tokens=BEGIN[0]), ["tokens", "[B, T]", "unsqueeze"]),
-    "a text": (go(tokens="emma"), ["tokens", "str"]),
-    "floats": (go(tokens=BEGIN.float()), ["tokens", "int64"]),
-    "an unknown token": (go(0, BEGIN + 9), ["tokens", "0 to 10", "got 19"]),
-    "a negative temperature": (go(temperature=-0.5), ["temperature", "-0.5"]),
-    "NaN": (go(temperature=math.nan), ["temperature", "nan"]),
-    "an infinite temperature": (go(temperature=math.inf), ["temperature", "inf"]),
-    "a temperature as text": (go(temperature="hot"), ["temperature", "str"]),
-    "no top": (go(top_k=0), ["top_k", "0"]),
-    "more than all": (go(top_k=12), ["top_k", "at most 11", "12"]),
-    "top_k as share": (go(top_k=0.9), ["top_k", "float"]),
-    "an unknown stop": (go(stop=11), ["stop", "0 to 10", "11"]),
-    "a negative stop": (go(stop=-1), ["stop", "-1"]),
-    "a seed for a generator": (go(generator=3), ["generator", "torch.Generator", "int"]),
-    "a cache": (go(use_cache=[]), ["use_cache", "list"]),
-    "NaN logits": (go(model=Constant([0.0, math.nan]), tokens=BEGIN * 0), ["logits", "finite"]),
-    "infinite logits": (go(model=Constant([0.0, math.inf]), tokens=BEGIN * 0, temperature=0),
-        ["logits", "finite"]),
-}  # fmt: skip
+REFUSED = [
+    (["model", "TransformerModel", "function"], go(model=lambda x: x)),
+    (["model", "causal"], go(model=of({"next": 11}, causal=False))),
+    (["model", "'next'", "'A'"], go(model=of({"A": 11}))),
+    (["model", "11", "12 answers"], go(model=of({"next": 12}))),
+    (["steps", "at most 7", "3 tokens", "got 8", "9 positions"], go(8)),
+    (["tokens", "1 to 9", "[1, 10]"], go(1, torch.zeros(1, 10).long())),
+    (["steps", "-1"], go(-1)),
+    (["steps", "float"], go(2.0)),
+    (["tokens", "[2, 0]"], go(tokens=BEGIN[:, :0])),
+    (["tokens", "[B, T]", "unsqueeze"], go(tokens=BEGIN[0])),
+    (["tokens", "str"], go(tokens="emma")),
+    (["tokens", "int64"], go(tokens=BEGIN.float())),
+    (["tokens", "0 to 10", "got 19"], go(0, BEGIN + 9)),
+    (["temperature", "-0.5"], go(temperature=-0.5)),
+    (["temperature", "nan"], go(temperature=math.nan)),
+    (["temperature", "inf"], go(temperature=math.inf)),
+    (["temperature", "str"], go(temperature="hot")),
+    (["top_k", "0"], go(top_k=0)),
+    (["top_k", "at most 11", "12"], go(top_k=12)),
+    (["top_k", "float"], go(top_k=0.9)),
+    (["stop", "0 to 10", "11"], go(stop=11)),
+    (["stop", "-1"], go(stop=-1)),
+    (["generator", "torch.Generator", "int"], go(generator=3)),
+    (["use_cache", "list"], go(use_cache=[])),
+    (["logits", "finite"], go(model=Constant([0.0, math.nan]), tokens=BEGIN * 0)),
+    (["logits", "finite"], go(model=Constant([0.0, math.inf]), tokens=BEGIN * 0, temperature=0)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_bad_input(name):
-    assert_refused(*CASES[name])
+@pytest.mark.parametrize(("words", "call"), REFUSED)
+def test_what_does_not_fit_is_refused(words, call):
+    assert_refused(call, words)

@@ -14,7 +14,6 @@ from tools.refusing import assert_refused
 
 from attnlib import KVCache, LayerNorm, RMSNorm
 from attnlib.model import GPT, TransformerModel
-from attnlib.positions import sinusoidal_positions
 
 MICROGPT = {"norm": partial(RMSNorm, gain=False), "activation": "relu"}
 GPT2 = {"tied": True, "bias": True, "activation": "gelu_tanh"}
@@ -54,13 +53,6 @@ def test_famous_sizes(sizes, options, parameters):
     assert count(GPT(*sizes, **options, device="meta")) == parameters
 
 
-@pytest.mark.parametrize("num_heads", [1, 2, 4, 8, 16])
-def test_microgpt_has_as_many_parameters_with_any_number_of_heads(num_heads):
-    parts = {"embeddings": 27 * 16, "positions": 16 * 16, "readout": 27 * 16}
-    assert sum(parts.values()) + 4 * 16**2 + 2 * 16 * 64 == 4_192
-    assert count(GPT(27, 16, 16, num_heads, **MICROGPT)) == 4_192
-
-
 def test_what_each_option_takes_or_adds():
     V, length, d, layers = 11, 7, 8, 2
     whole = count(small())
@@ -94,18 +86,6 @@ def test_at_first_every_token_is_nearly_as_likely(tied):
 
 
 # --- options -------------------------------------------------------------------------------------
-
-
-def test_sinusoids_are_added_and_rotary_positions_turn():
-    model = small(positions="sinusoidal")
-    x = model.token_embedding(TOKENS) + sinusoidal_positions(5, 8, dtype=torch.float64)
-    for block in model.blocks:
-        x, _ = block(x, causal=True)
-    wanted = model.readouts["next"](model.final_norm(x))
-    torch.testing.assert_close(model(TOKENS).logits["next"], wanted)
-    rotary = small(positions="rotary")
-    assert rotary.position_embedding is None
-    assert len({id(block.attention.rotary) for block in rotary.blocks}) == 2
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary", None])
@@ -152,6 +132,7 @@ def test_a_tied_readout_is_the_embedding():
     assert moved(TOKENS).logits["next"].dtype == torch.float32
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [GPT2, {"positions": "rotary", "num_kv_heads": 2}], ids=str)
 def test_an_exported_model_does_the_same(options):
     model = small(**options).eval()
@@ -176,6 +157,8 @@ def test_pieces_are_answered_as_the_whole_is(data):
             found.append(piece.logits["next"])
         whole = model(tokens).logits["next"]
     assert [len(cache) for cache in caches] == [T, T]
+    turns = [block.attention.rotary for block in model.blocks]
+    assert (None in turns) == (options.get("positions") != "rotary") and model.causal
     torch.testing.assert_close(torch.cat(found, dim=1), whole)
 
 
@@ -189,51 +172,45 @@ def test_padding_and_weights_behind_a_cache():
     torch.testing.assert_close(rest.weights, [w[:, :, 3:] for w in whole.weights])
 
 
-def test_caches_that_a_failure_left_uneven_are_refused():
-    model, caches = small(), [KVCache(), KVCache()]
-    model(TOKENS[:, :2], caches=caches)
-    caches[1].clear()
-    assert_refused(lambda: model(TOKENS[:, 2:], caches=caches), ["caches", "[2, 0]", "fail midway"])
-
-
-def test_what_is_refused_leaves_the_caches_as_they_were():
+def test_refused_tokens_and_uneven_caches_change_nothing():
     model, caches = small(), [KVCache(), KVCache()]
     model(TOKENS, caches=caches)
     for tokens in (TOKENS[:, :3], TOKENS[:, :1] + 11, TOKENS[:1, :1]):
         with pytest.raises(ValueError, match=r"^(tokens|cache) must"):
             model(tokens, caches=caches)
         assert [len(cache) for cache in caches] == [5, 5]
+    caches[1].clear()  # as a call leaves them that failed midway
+    with pytest.raises(ValueError, match=r"^caches .*\[5, 0\]"):
+        model(TOKENS[:, :1], caches=caches)
 
 
 # --- bad input -----------------------------------------------------------------------------------
 
-CASES = {
-    "no tokens": (lambda: GPT(0, 7, 8, 4), ["vocabulary_size", "0"]),
-    "no length": (lambda: GPT(11, 0, 8, 4), ["length", "0"]),
-    "no width": (lambda: GPT(11, 7, 0, 4), ["d_model", "0"]),
-    "a width as text": (lambda: GPT(11, 7, "8", 4), ["d_model", "str"]),
-    "heads that don't divide": (lambda: GPT(11, 7, 8, 3), ["num_heads=3"]),
-    "no layers": (lambda: GPT(11, 7, 8, 4, 0), ["num_layers", "0"]),
-    "groups that don't divide": (lambda: small(num_kv_heads=3), ["num_kv_heads", "3"]),
-    "a negative d_ff": (lambda: small(d_ff=-4), ["d_ff", "-4"]),
-    "an odd head to be turned": (lambda: GPT(11, 7, 9, 3, positions="rotary"),
-        ["rotary", "odd", "3"]),
-    "an odd width for clock hands": (lambda: GPT(11, 7, 9, 3, positions="sinusoidal"),
-        ["d_model", "even", "9"]),
-    "unknown positions": (lambda: small(positions="alibi"), ["positions", '"rotary"', "'alibi'"]),
-    "a norm as text": (lambda: small(norm="LayerNorm"), ["norm", "RMSNorm", "'LayerNorm'"]),
-    "a norm that makes none": (lambda: small(norm=lambda d, **options: d), ["norm", "int"]),
-    "positions as True": (lambda: small(positions=True), ["positions", "True"]),
-    "tied as 1": (lambda: small(tied=1), ["tied", "int"]),
-    "bias as None": (lambda: small(bias=None), ["bias", "NoneType"]),
-    "an unknown activation": (lambda: small(activation="GELU"), ["activation", "'GELU'"]),
-    "an activation as function": (lambda: small(activation=torch.relu), ["activation"]),
-    "a negative spread": (lambda: small(std=-1.0), ["std", "-1.0"]),
-    "all dropped out": (lambda: small(dropout=1.0), ["dropout", "1.0"]),
-    "whole numbers": (lambda: small(dtype=torch.int64), ["dtype", "int64"]),
-}  # fmt: skip
+REFUSED = [
+    (["vocabulary_size", "0"], lambda: GPT(0, 7, 8, 4)),
+    (["length", "0"], lambda: GPT(11, 0, 8, 4)),
+    (["d_model", "0"], lambda: GPT(11, 7, 0, 4)),
+    (["d_model", "str"], lambda: GPT(11, 7, "8", 4)),
+    (["num_heads=3"], lambda: GPT(11, 7, 8, 3)),
+    (["num_layers", "0"], lambda: GPT(11, 7, 8, 4, 0)),
+    (["num_kv_heads", "3"], lambda: small(num_kv_heads=3)),
+    (["d_ff", "-4"], lambda: small(d_ff=-4)),
+    (["rotary", "odd", "3"], lambda: GPT(11, 7, 9, 3, positions="rotary")),
+    (["d_model", "even", "9"], lambda: GPT(11, 7, 9, 3, positions="sinusoidal")),
+    (["positions", '"rotary"', "'alibi'"], lambda: small(positions="alibi")),
+    (["norm", "RMSNorm", "'LayerNorm'"], lambda: small(norm="LayerNorm")),
+    (["norm", "int"], lambda: small(norm=lambda d, **options: d)),
+    (["positions", "True"], lambda: small(positions=True)),
+    (["tied", "int"], lambda: small(tied=1)),
+    (["bias", "NoneType"], lambda: small(bias=None)),
+    (["activation", "'GELU'"], lambda: small(activation="GELU")),
+    (["activation"], lambda: small(activation=torch.relu)),
+    (["std", "-1.0"], lambda: small(std=-1.0)),
+    (["dropout", "1.0"], lambda: small(dropout=1.0)),
+    (["dtype", "int64"], lambda: small(dtype=torch.int64)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_bad_input(name):
-    assert_refused(*CASES[name])
+@pytest.mark.parametrize(("words", "call"), REFUSED)
+def test_what_does_not_fit_is_refused(words, call):
+    assert_refused(call, words)

@@ -1,241 +1,98 @@
-"""Loaded weights compute what the models they come from compute: outputs and each head's weights.
+"""Loaded attention computes what the one that it comes from computes, wherever that was saved.
 
-The models are tiny and random. GPT-2 and BERT are those of `transformers`, which saves them into a
-file here and looks up nothing anywhere; nanoGPT's attention is written out below.
+Models are tiny, random and made by `transformers`, which looks up nothing anywhere; other families
+are compared in `test_interop_families.py`.
 """
 
-import math
 import os
 
 import pytest
 import torch
 from tools.modules import F64
+from tools.nanogpt import NanoGPT, randomize
 from torch import nn
 
 from attnlib import causal_mask, interop, padding_mask
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-
-
-def randomize(model):
-    """Draw all parameters anew: biases aren't 0, and heads have opinions."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            nn.init.normal_(parameter, std=0.4)
-    return model.eval()
-
-
-def distance(ours, theirs):
-    """Return the largest difference of two pairs (output, weights)."""
-    return max((a - b).abs().max().item() for a, b in zip(ours, theirs, strict=True))
-
-
-@torch.no_grad()
-def same(attention, x, theirs, **options):
-    """Say whether a module computes the output and the weights that another library computed."""
-    return distance(attention(x, need_weights=True, **options), theirs) < 1e-5
-
-
-# --- GPT-2 ---------------------------------------------------------------------------------------
+KEY_MASK = padding_mask(torch.tensor([5, 2]), 5)
 
 # All sizes differ: B 2, T 5, h 4, d_k 6.
-GPT2_SIZES = {"n_embd": 24, "n_head": 4, "n_layer": 3, "vocab_size": 31, "n_positions": 17}
-
-
-@pytest.fixture(scope="module", params=["GPT2Model", "GPT2LMHeadModel"])
-def gpt2(request, tmp_path_factory):
-    """Return a model (whose names begin with `transformer.` or don't) and the file it is in."""
-    from transformers.models.gpt2 import modeling_gpt2
-
-    torch.manual_seed(0)  # fixtures of a file come before each test's own seed
-    config = modeling_gpt2.GPT2Config(**GPT2_SIZES, attn_implementation="eager")
-    model = randomize(getattr(modeling_gpt2, request.param)(config))
-    folder = tmp_path_factory.mktemp("gpt2")
-    model.save_pretrained(folder)
-    return model, folder / "model.safetensors"
-
-
-@torch.no_grad()
-def gpt2_layers_seen(model, **options):
-    """Run GPT-2; return what went into each attention and what came out: x, (output, weights)."""
-    seen = []
-    hooks = [
-        block.attn.register_forward_hook(lambda _, inputs, outputs: seen.append((inputs, outputs)))
-        for block in model.base_model.h
-    ]
-    model(torch.randint(0, 31, (2, 5)), output_attentions=True, **options)
-    for hook in hooks:
-        hook.remove()
-    return [(inputs[0], outputs[:2]) for inputs, outputs in seen]
-
-
-@pytest.mark.parametrize("kind", ["file", "state dict"])
-def test_gpt2(gpt2, kind):
-    model, file = gpt2
-    source = file if kind == "file" else model.state_dict()
-    assert interop.layers(source) == [0, 1, 2]
-    for layer, (x, theirs) in enumerate(gpt2_layers_seen(model)):
-        attention = interop.from_gpt2(source, layer, num_heads=4)
-        assert same(attention, x, theirs, causal=True)
-        assert not same(attention, x, theirs)  # causality isn't in the weights
-
-
-def test_gpt2_with_padding(gpt2):
-    model, file = gpt2
-    key_mask = padding_mask(torch.tensor([5, 2]), 5)
-    for layer, (x, theirs) in enumerate(gpt2_layers_seen(model, attention_mask=key_mask.long())):
-        attention = interop.from_gpt2(file, layer, num_heads=4)
-        assert same(attention, x, theirs, causal=True, key_mask=key_mask)
-
-
-def test_a_forgotten_transpose_would_show(gpt2):
-    """c_proj is square, so that no shape betrays it; the numbers do."""
-    model, file = gpt2
-    x, theirs = gpt2_layers_seen(model)[1]
-    attention = interop.from_gpt2(file, 1, num_heads=4)
-    attention.W_o.weight.data = attention.W_o.weight.data.T
-    assert distance(attention(x, causal=True, need_weights=True), theirs) > 1
-
-
-def test_another_number_of_heads_would_show(gpt2):
-    model, file = gpt2
-    x, theirs = gpt2_layers_seen(model)[0]
-    output, _ = interop.from_gpt2(file, 0, num_heads=3)(x, causal=True)
-    assert (output - theirs[0]).abs().max() > 0.1
-
-
-def test_mask_buffers_of_old_files_are_left_alone(gpt2):
-    model, _ = gpt2
-    buffers = {
-        "bias": torch.ones(1, 1, 17, 17, dtype=torch.bool),
-        "masked_bias": torch.tensor(-1e4),
-    }
-    place = "transformer." * hasattr(model, "transformer") + "h.2.attn."
-    state = {f"{place}{name}": buffer for name, buffer in buffers.items()} | model.state_dict()
-    x, theirs = gpt2_layers_seen(model)[2]
-    assert same(interop.from_gpt2(state, 2, num_heads=4), x, theirs, causal=True)
-
-
-# --- BERT ----------------------------------------------------------------------------------------
-
-# All sizes differ: B 3, T 7, h 5, d_k 6.
-BERT_SIZES = {
-    "hidden_size": 30, "num_attention_heads": 5, "num_hidden_layers": 2, "intermediate_size": 11,
+GPT2 = {"n_embd": 24, "n_head": 4, "n_layer": 3, "vocab_size": 31, "n_positions": 17}
+BERT = {
+    "hidden_size": 24, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 11,
     "vocab_size": 31, "max_position_embeddings": 17,
 }  # fmt: skip
-LENGTHS = torch.tensor([7, 4, 1])
+KINDS = {  # the loader, the sizes, a layer's attention, the first and the last of its projections
+    "GPT2Model": (interop.from_gpt2, GPT2, "h.{}.attn", "c_attn", "c_proj"),
+    "GPT2LMHeadModel": (interop.from_gpt2, GPT2, "transformer.h.{}.attn", "c_attn", "c_proj"),
+    "BertModel": (interop.from_bert, BERT, "encoder.layer.{}.attention", "self.query",
+        "output.dense"),
+    "BertForMaskedLM": (interop.from_bert, BERT, "bert.encoder.layer.{}.attention", "self.query",
+        "output.dense"),
+}  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["BertModel", "BertForMaskedLM"])
-def bert(request, tmp_path_factory):
-    """Return a model (whose names begin with `bert.` or don't) and the file it is in."""
-    from transformers.models.bert import modeling_bert
-
-    torch.manual_seed(0)  # fixtures of a file come before each test's own seed
-    config = modeling_bert.BertConfig(**BERT_SIZES, attn_implementation="eager")
-    model = randomize(getattr(modeling_bert, request.param)(config))
-    folder = tmp_path_factory.mktemp("bert")
-    model.save_pretrained(folder)
-    return model, folder / "model.safetensors"
-
-
-@torch.no_grad()
-def bert_layers_seen(model, **options):
-    """Run BERT; return what went into each attention and what came out: x, (output, weights)."""
-    inputs, outputs = [], []
-    hooks = []
-    for block in model.base_model.encoder.layer:
-        read = block.attention.self.query.register_forward_hook
-        hooks.append(read(lambda _, x, __: inputs.append(x[0])))
-        write = block.attention.output.dense.register_forward_hook
-        hooks.append(write(lambda _, __, output: outputs.append(output)))
-    ids = torch.randint(0, 31, (3, 7))
-    weights = model(ids, output_attentions=True, **options).attentions
-    for hook in hooks:
-        hook.remove()
-    return list(zip(inputs, zip(outputs, weights, strict=True), strict=True))
-
-
-@pytest.mark.parametrize("kind", ["file", "state dict"])
-def test_bert(bert, kind):
-    model, file = bert
-    source = str(file) if kind == "file" else model.state_dict()
-    assert interop.layers(source) == [0, 1]
-    for layer, (x, theirs) in enumerate(bert_layers_seen(model)):
-        attention = interop.from_bert(source, layer, num_heads=5)
-        assert same(attention, x, theirs)
-        assert not same(attention, x, theirs, causal=True)  # BERT looks both ways
-
-
-def test_bert_with_padding(bert):
-    model, file = bert
-    key_mask = padding_mask(LENGTHS, 7)
-    for layer, (x, theirs) in enumerate(bert_layers_seen(model, attention_mask=key_mask.long())):
-        attention = interop.from_bert(file, layer, num_heads=5)
-        assert same(attention, x, theirs, key_mask=key_mask)
-        assert not same(attention, x, theirs)
-
-
-# --- nanoGPT -------------------------------------------------------------------------------------
-
-
-class CausalSelfAttention(nn.Module):
-    """Attention in nanoGPT's layout, with the mask buffer that it makes where flash is missing."""
-
-    def __init__(self, d, h, bias):
-        super().__init__()
-        self.c_attn = nn.Linear(d, 3 * d, bias=bias)
-        self.c_proj = nn.Linear(d, d, bias=bias)
-        self.register_buffer("bias", torch.ones(9, 9).tril().view(1, 1, 9, 9))
-        self.h, self.d = h, d
-
-    def forward(self, x):
-        B, T, d = x.shape
-        q, k, v = (
-            part.view(B, T, self.h, d // self.h).transpose(1, 2)
-            for part in self.c_attn(x).split(self.d, dim=2)
-        )
-        scores = q @ k.transpose(-2, -1) / math.sqrt(k.size(-1))
-        weights = scores.masked_fill(self.bias[:, :, :T, :T] == 0, -math.inf).softmax(-1)
-        y = (weights @ v).transpose(1, 2).contiguous().view(B, T, d)
-        return self.c_proj(y), weights
-
-
-def nanogpt_state(modules, prefix):
-    return {
-        f"{prefix}h.{layer}.attn.{name}": tensor
-        for layer, module in enumerate(modules)
-        for name, tensor in module.state_dict().items()
-    }
+@pytest.mark.parametrize("kind", ["file", "path as text", "state dict", "with buffers"])
+@pytest.mark.parametrize("name", KINDS)
+def test_each_layer_has_the_outputs_and_weights_that_it_had(name, kind, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    load, sizes, place, first, last = KINDS[name]
+    config = getattr(transformers, "GPT2Config" if "GPT2" in name else "BertConfig")
+    model = randomize(getattr(transformers, name)(config(**sizes, attn_implementation="eager")))
+    source = model.state_dict()
+    if kind == "with buffers":  # the masks of old files
+        mask = {"bias": torch.ones(1, 1, 17, 17).bool(), "masked_bias": torch.tensor(-1e4)}
+        if "GPT2" in name:
+            source |= {f"{place.format(2)}.{name}": buffer for name, buffer in mask.items()}
+    elif kind != "state dict":
+        model.save_pretrained(tmp_path)
+        source = tmp_path / "model.safetensors"
+        source = str(source) if kind == "path as text" else source
+    assert interop.layers(source) == [0, 1, 2]
+    seen = {}
+    for layer in range(3):
+        for end, projection in enumerate((first, last)):
+            part = model.get_submodule(f"{place.format(layer)}.{projection}")
+            part.register_forward_hook(
+                lambda _, x, y, key=(layer, end): seen.update({key: (x[0], y)[key[1]]})
+            )
+    causal = "GPT2" in name
+    for limits in ({}, {"key_mask": KEY_MASK}):
+        asked = {"attention_mask": KEY_MASK.long()} if limits else {}
+        with torch.no_grad():
+            found = model(torch.randint(31, (2, 5)), output_attentions=True, **asked)
+        for layer in range(3):
+            attention = load(source, layer, num_heads=4)
+            output, weights = attention(seen[layer, 0], causal=causal, need_weights=True, **limits)
+            torch.testing.assert_close(output, seen[layer, 1], atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(weights, found.attentions[layer], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("prefix", ["transformer.", "_orig_mod.transformer.", "module.", ""])
 def test_nanogpt(bias, prefix):
-    modules = [randomize(CausalSelfAttention(21, 3, bias)) for _ in range(2)]
-    state, x = nanogpt_state(modules, prefix), torch.randn(2, 5, 21)
-    assert interop.layers(state) == [0, 1]
-    for layer, module in enumerate(modules):
-        attention = interop.from_nanogpt(state, layer, num_heads=3)
-        assert same(attention, x, module(x), causal=True)
-        assert (attention.W_o.bias is not None) == bias
-
-
-def test_layers_are_counted_not_spelled():
-    """Layer 10 comes after layer 9, and layer 1 isn't layer 11."""
-    modules = [randomize(CausalSelfAttention(6, 2, bias=True)) for _ in range(12)]
-    state, x = nanogpt_state(modules, "transformer."), torch.randn(1, 4, 6)
+    """Layers are counted, not spelled: 10 comes after 9, and 1 isn't 11."""
+    theirs = randomize(NanoGPT(bias, d=21, h=3, layers=12)).transformer
+    state = {f"{prefix}{name}": tensor for name, tensor in theirs.state_dict().items()}
     assert interop.layers(state) == list(range(12))
-    assert same(interop.from_nanogpt(state, 1, num_heads=2), x, modules[1](x), causal=True)
-
-
-# --- PyTorch -------------------------------------------------------------------------------------
+    x = torch.randn(2, 5, 21)
+    for layer in (1, 11):
+        attention = interop.from_nanogpt(state, layer, num_heads=3)
+        found = attention(x, causal=True, need_weights=True)
+        torch.testing.assert_close(found, theirs["h"][layer].attn(x), atol=1e-5, rtol=1e-5)
+        assert (attention.W_o.bias is not None) == bias
 
 
 def torch_module(**options):
     """A random nn.MultiheadAttention: h 4, d_k 3."""
     options = {"batch_first": True, "dtype": F64} | options
     return randomize(nn.MultiheadAttention(12, 4, **options))
+
+
+def distance(ours, theirs):
+    """Return the largest difference of two pairs (output, weights)."""
+    return max((a - b).abs().max().item() for a, b in zip(ours, theirs, strict=True))
 
 
 def torch_result(module, *inputs, **options):

@@ -47,21 +47,39 @@ EXAMPLES = {
             "tokens": SEEDS, "key_tokens": list("abcd"), "titles": HEADS, "colors_of": [3, None],
             "numbers": True, "columns": 2,
         },
-        {"mask": [causal_mask(3), torch.eye(3, 4).logical_not(), torch.ones(2, 3, 4).bool()]},
+        {
+            "mask": [
+                causal_mask(3), torch.eye(3, 4).logical_not(), torch.ones(2, 3, 4).bool(),
+                torch.ones(4).bool(),
+            ],
+            "weights": [
+                torch.ones(2, 3, 4) / 3, -torch.eye(3, 4), torch.eye(3, 4).repeat(2, 2, 1, 1),
+                torch.eye(3, 4).index_fill(1, torch.tensor(3), 0.9),
+            ],
+            "columns": [25],
+        },
     ),
     "plot_long_heads": Example(
         {
             "maps": EYE.repeat(2, 1, 1), "rows": range(6), "keys": range(6), "titles": HEADS,
             "colors_of": [3, None], "window": False, "causal": True,
         },
-        {"rows": [range(2)], "keys": [range(4)], "maps": [numbers(3, 3), EYE - 1]},
+        {
+            "rows": [range(2)], "keys": [range(4)],
+            "maps": [
+                numbers(3, 3), EYE - 1, EYE / 20, EYE.repeat(2, 1, 1, 1), EYE.flip(0),
+            ],
+        },
     ),
     "plot_matrices": Example(
         {
             "matrices": {"X": numbers(3, 5), "Y": -numbers(3, 5)}, "row_labels": SEEDS,
             "column_labels": list("abcde"), "numbers": "{:.1f}", "columns": 2, "limit": 3.0,
         },
-        {"numbers": ["{:d}", "{1}", "{name}", "{", "{:.1f} {}"]},
+        {
+            "numbers": ["{:d}", "{1}", "{name}", "{", "{:.1f} {}"],
+            "matrices": [{"X": numbers(3, 2000), "Y": numbers(2, 5)}],
+        },
         drawn={"matrices": ["NaN"]},
     ),
     "plot_model": Example(
@@ -76,7 +94,11 @@ EXAMPLES = {
         },
         {
             "x": [[1, 2, 3], [0, 1], [1, torch.nan], [1, torch.inf]], "log": [["los"]],
-            "panels": [{"loss": {"a": numbers(3, 2)}}],
+            "panels": [
+                {"loss": {"a": numbers(3, 2)}},
+                {"loss": {"a": numbers(2, 3)}} | {str(i): {"a": numbers(2, 1)} for i in range(24)},
+            ],
+            "columns": [7],
         },
         drawn={
             "panels": ["NaN", "infinity", "beyond float32"],
@@ -89,8 +111,13 @@ EXAMPLES = {
             "rows": range(2, 4), "keys": range(2, 4), "causal": True,
         },
         {
-            "whole": [EYE.repeat(2, 1, 1), numbers(3, 3)], "all_rows": [range(2)],
-            "all_keys": [range(4)], "rows": [range(3), range(5, 7)], "keys": [range(3)],
+            "whole": [
+                EYE.repeat(2, 1, 1), numbers(3, 3),
+                torch.tensor([[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]]),
+            ],
+            "all_rows": [range(2)],
+            "all_keys": [range(4)], "rows": [range(3), range(5, 7)],
+            "keys": [range(3)],
             "window": [torch.eye(2).repeat(2, 1, 1), torch.eye(2).flip(0), numbers(2, 2)],
         },
     ),
@@ -142,7 +169,12 @@ EXAMPLES = {
             "x_label": "step", "log": ["loss"],
         },
         {
-            "logs": [{"A": {"loss": numbers(4, 3)}, "B": {"loss": numbers(3, 3)}}],
+            "logs": [
+                {"A": {"loss": numbers(4, 3)}, "B": {"loss": numbers(3, 3)}},
+                {"A": {"loss": numbers(4, 3)}, "B": {"loss": numbers(4, 3), "size": numbers(4, 3)}},
+                {"A": {"loss": numbers(4, 3) - 1 / 7.5}},
+                {str(i): {"loss": numbers(4, 3)} for i in range(7)},
+            ],
             "log": [["los"]],
         },
         drawn={"log": ["one too few", "one too many"]},  # none, and one of them twice
@@ -174,7 +206,10 @@ EXAMPLES = {
     ),
     "plot_directions": Example(
         {"weights": torch.tensor([[0.4, 0], [0, 0.4], [0.4, 0.5]]), "labels": SEEDS},
-        {"weights": [EYE - 0.5, numbers(3, 2), torch.zeros(3, 2), EYE[:, :2], numbers(3, 3) / 9]},
+        {"weights": [EYE - 0.5, numbers(3, 2), torch.zeros(3, 2), EYE[:, :2], numbers(3, 3) / 9,
+            torch.tensor([[0.4, 0], [0, 0.4], [0.2, 0.2]]), torch.full((3, 2), 0.3),
+            torch.tensor([[0.1, 0.15], [0.2, 0.3], [0, 0.1]]), numbers(3, 2) / 4,
+        ]},
     ),
     # lesson 10
     "plot_cache_sizes": Example(

@@ -39,6 +39,18 @@ def legend(figure):
     return [text.get_text() for box in figure.legends for text in box.get_texts()]
 
 
+def ticks(axis):
+    """Return the labels along an axis."""
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def written_in(ax):
+    """Return what is written into the cells of a map: (row, column) -> text."""
+    places = {text.get_position()[::-1]: text.get_text() for text in ax.texts}
+    assert len(places) == len(ax.texts)  # no two numbers in one cell
+    return places
+
+
 def titles(figure):
     """Return the titles of the panels that have one."""
     return [ax.get_title() for ax in figure.axes if ax.get_title()]

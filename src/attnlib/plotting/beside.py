@@ -53,10 +53,13 @@ def plot_beside(
             if mask is not None:
                 mask = torch.stack([mask, mask | (pair[1] != 0)])[None]  # a mask per map
             T_q, T_k = right.shape
+            rows, keys = _fitting(tokens, T_q), _fitting(tokens, T_k)
+            if rows and not keys:
+                keys = [""] * T_k  # else plot_heads would name them like the rows
             return plot_heads(
                 pair,
-                tokens if tokens and len(tokens) == T_q else None,
-                key_tokens=tokens if tokens and len(tokens) == T_k else None,
+                rows,
+                key_tokens=keys,
                 titles=["right", "broken"],
                 colors_of=[None, None],
                 mask=mask,

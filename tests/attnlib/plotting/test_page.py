@@ -4,13 +4,12 @@ import gc
 import subprocess
 import sys
 import weakref
-from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
 import torch
 from tools.figure_examples import EXAMPLES
-from tools.figure_reading import Written, overlaps, titles, written
+from tools.figure_reading import overlaps, titles, written
 from tools.figures import FIGURES
 
 from attnlib import TransformerBlock, causal_mask, plotting
@@ -40,185 +39,80 @@ def matrices(count, rows, columns):
     return {f"matrix {i}": randn(rows, columns) for i in range(count)}
 
 
+def call(name, *args, **kwargs):
+    return name, args, kwargs
+
+
+BUDGET = {
+    "token table": 38_597_376, "position table": 786_432, "attention": 28_348_416,
+    "feed-forward": 56_669_184, "norms": 38_400,
+}  # fmt: skip
+BYTES = {"kept": 4_718_592, "a KV head per query head": 3_932_160}
+NAMES = ["pre-norm", "post-norm", "no norm"]
+CURVES = {f"measured in panel {i}": {name: randn(5, 3).exp() for name in NAMES} for i in range(4)}
+WALK = torch.cat([torch.zeros(1, 8), randn(10, 8).softmax(-1)])
+
 # Figures as lessons have them, and larger ones.
 LARGER = {
-    "three maps": ("plot_heads", (random_maps(3, 4), WORDS[:4]), {"columns": 3}),
-    "long titles": (
-        "plot_heads",
-        (random_maps(3, 4), WORDS[:4]),
-        {"columns": 3, "titles": ["one head, both questions", "head 1: who?", "head 2: whom?"]},
-    ),
-    "seven words": ("plot_heads", (random_maps(2, 7), WORDS), {}),
-    "seven heads": ("plot_heads", (random_maps(7, 16),), {"mask": None}),
-    "masked": ("plot_heads", (torch.eye(5).repeat(2, 1, 1), WORDS[:5]), {"mask": causal_mask(5)}),
-    "two queries": (
-        "plot_heads",
-        (torch.eye(2, 3), ["it (tired)", "it (wide)"]),
-        {"key_tokens": ["animal", "street", "cross"]},
-    ),
-    "24 tokens": ("plot_heads", (random_maps(1, 24), ["token"] * 24), {}),
-    "beside": ("plot_beside", (*random_maps(2, 5), WORDS[:5]), {}),
-    "beside numbers": ("plot_beside", (random_maps(1, 5)[0], randn(5, 5), WORDS[:5]), {}),
-    "two lines": ("plot_matrices", (matrices(6, 2, 4),), {"columns": 3, "numbers": "{:.3g}"}),
-    "labelled": ("plot_matrices", (matrices(2, 5, 8),), {"row_labels": WORDS[:5]}),
-    "large matrices": ("plot_matrices", (matrices(4, 40, 60),), {}),
-    "curves": (
-        "plot_seed_curves",
-        (
-            [1, 3, 6, 12, 24],
-            {
-                f"what was measured in panel {i}": {
-                    name: randn(5, 3).exp() for name in ("pre-norm", "post-norm", "no norm")
-                }
-                for i in range(4)
-            },
-        ),
-        {"x_label": "depth (blocks)"},
-    ),
-    "log curves": (
-        "plot_seed_curves",
-        ([1, 3, 6], {"size": {"a": torch.tensor([[1e-9], [1.0], [1e9]])}}),
-        {"x_label": "depth", "log": ["size"]},
-    ),
-    "lookups": (
-        "plot_lookups",
-        (randn(3, 2), CORNERS / 2, CORNERS),
-        {"titles": ["a short query", "ten times longer", "another direction"]},
-    ),
-    "stages": (
-        "plot_stages",
-        (torch.eye(3, 4), torch.eye(4), torch.eye(4), torch.eye(4, 2), ["token 0", "b", "c"]),
-        {},
-    ),
-    "flow": (
-        "plot_flow",
-        (torch.eye(2, 4), *randn(4, 4, 4), 2, ["token 0", "token 1"]),
-        {},
-    ),
-    "blocks": (
-        "plot_blocks",
-        ({f"a block {i}": TransformerBlock(4, 2) for i in range(3)},),
-        {},
-    ),
-    "contributions": (
-        "plot_contributions",
-        ({f"attention {i}": randn(3, 4) for i in range(13)},),
-        {},
-    ),
-    "origin": (
-        "plot_origin",
-        ({"x": [POSITIONS], "cut": [POSITIONS, POSITIONS]}, ["a", "b"]),
-        {},
-    ),
-    "an atlas": (
-        "plot_head_atlas",
-        ({f"seed {i}": randn(9, 4).sigmoid() for i in range(5)}, ["determiner>noun"] * 9),
-        {"meaning": "mass on the true partner"},
-    ),
-    "beside baselines": (
-        "plot_beside_baselines",
-        ({f"determiner>noun {i}": randn(5).sigmoid() for i in range(9)}, [0.5] * 9),
-        {},
-    ),
-    "budgets": (
-        "plot_budgets",
-        (
-            {
-                name: {
-                    "token table": 38_597_376, "position table": 786_432, "attention": 28_348_416,
-                    "feed-forward": 56_669_184, "norms": 38_400,
-                }
-                for name in ("microgpt", "GPT-2 small", "GPT-2 XL")
-            },
-        ),
-        {},
-    ),
-    "contents": (
-        "plot_contents",
-        (
-            {
-                "one head, fixed weights": torch.tensor([[0.0, 0], [0.3, 0], [0.7, 0], [1, 0]]),
-                "two heads": torch.tensor([[0.0, 0], [0.5, 0.6], [0.5, -0.6], [1, 0]]),
-            },
-            ["3 and 3", "3 and 7", "7 and 3", "7 and 7"],
-        ),
-        {},
-    ),
-    "directions": (
-        "plot_directions",
-        (torch.tensor([[0.42, 0.03], [0.02, 0.4], [0.44, 0.44]]), [f"{k} back" for k in (1, 3, 5)]),
-        {},
-    ),
-    "cache sizes": (
-        "plot_cache_sizes",
-        (
-            {
-                name: {"kept": kept, "a KV head per query head": 3_932_160}
-                for name, kept in (("GPT-2 small", 36_864), ("GPT-3 175B", 4_718_592))
-            },
-        ),
-        {},
-    ),
-    "eight devices": ("plot_head_shards", (32, 8), {}),
-    "packed heads": ("plot_packed_heads", (randn(24, 72), randn(24, 24), 8), {}),
-    "token walk": (
-        "plot_token_walk",
-        (
-            torch.cat([torch.zeros(1, 8), randn(10, 8).softmax(-1)]), randn(11),
-            [f"layer {i}, feed-forward" for i in range(11)], [".", *"tolazzas"][:8],
-        ),
-        {},
-    ),
-    "long heads": (
-        "plot_long_heads",
-        (random_maps(4, 50), range(5000), range(5000)),
-        {},
-    ),
+    "three maps": call("plot_heads", random_maps(3, 4), WORDS[:4], columns=3),
+    "long titles": call("plot_heads", random_maps(3, 4), WORDS[:4], columns=3,
+        titles=["one head, both questions", "head 1: who?", "head 2: whom?"]),
+    "seven words": call("plot_heads", random_maps(2, 7), WORDS),
+    "seven heads": call("plot_heads", random_maps(7, 16)),
+    "masked": call("plot_heads", torch.eye(5).repeat(2, 1, 1), WORDS[:5], mask=causal_mask(5)),
+    "two queries": call("plot_heads", torch.eye(2, 3), ["it (tired)", "it (wide)"],
+        key_tokens=["animal", "street", "cross"]),
+    "24 tokens": call("plot_heads", random_maps(1, 24), ["token"] * 24),
+    "beside": call("plot_beside", *random_maps(2, 5), WORDS[:5]),
+    "beside numbers": call("plot_beside", random_maps(1, 5)[0], randn(5, 5), WORDS[:5]),
+    "two lines": call("plot_matrices", matrices(6, 2, 4), columns=3, numbers="{:.3g}"),
+    "labelled": call("plot_matrices", matrices(2, 5, 8), row_labels=WORDS[:5]),
+    "large matrices": call("plot_matrices", matrices(4, 40, 60)),
+    "curves": call("plot_seed_curves", [1, 3, 6, 12, 24], CURVES, x_label="depth (blocks)"),
+    "log curves": call("plot_seed_curves", [1, 3, 6],
+        {"size": {"a": torch.tensor([[1e-9], [1.0], [1e9]])}}, x_label="depth", log=["size"]),
+    "lookups": call("plot_lookups", randn(3, 2), CORNERS / 2, CORNERS,
+        titles=["a short query", "ten times longer", "another direction"]),
+    "stages": call("plot_stages", torch.eye(3, 4), torch.eye(4), torch.eye(4), torch.eye(4, 2),
+        ["token 0", "b", "c"]),
+    "flow": call("plot_flow", torch.eye(2, 4), *randn(4, 4, 4), 2, ["token 0", "token 1"]),
+    "blocks": call("plot_blocks", {f"a block {i}": TransformerBlock(4, 2) for i in range(3)}),
+    "contributions": call("plot_contributions", {f"attention {i}": randn(3, 4) for i in range(13)}),
+    "origin": call("plot_origin", {"x": [POSITIONS], "cut": [POSITIONS, POSITIONS]}, ["a", "b"]),
+    "an atlas": call("plot_head_atlas", {f"seed {i}": randn(9, 4).sigmoid() for i in range(5)},
+        ["determiner>noun"] * 9, meaning="mass on the true partner"),
+    "beside baselines": call("plot_beside_baselines",
+        {f"determiner>noun {i}": randn(5).sigmoid() for i in range(9)}, [0.5] * 9),
+    "budgets": call("plot_budgets", dict.fromkeys(("microgpt", "GPT-2 small", "XL"), BUDGET)),
+    "contents": call("plot_contents", {"one head, fixed weights": randn(4, 2), "two": randn(4, 2)},
+        ["3 and 3", "3 and 7", "7 and 3", "7 and 7"]),
+    "directions": call("plot_directions",
+        torch.tensor([[0.42, 0.03], [0.02, 0.4], [0.44, 0.44]]), ["1 back", "3 back", "5 back"]),
+    "cache sizes": call("plot_cache_sizes", dict.fromkeys(("GPT-2 small", "GPT-3 175B"), BYTES)),
+    "eight devices": call("plot_head_shards", 32, 8),
+    "packed heads": call("plot_packed_heads", randn(24, 72), randn(24, 24), 8),
+    "token walk": call("plot_token_walk", WALK, randn(11),
+        [f"layer {i}, feed-forward" for i in range(11)], [".", *"tolazza"]),
+    "long heads": call("plot_long_heads", random_maps(4, 50), range(5000), range(5000)),
 }  # fmt: skip
 CALLS = {name: (name, (), example.arguments) for name, example in EXAMPLES.items()} | LARGER
 
 
-def drawn(call):
+def drawn(name):
     """Return a figure as a page shows it, and as a phone does."""
-    name, args, kwargs = CALLS[call]
-    figure = FIGURES[name](*args, **kwargs)
+    figure_name, args, kwargs = CALLS[name]
+    figure = FIGURES[figure_name](*args, **kwargs)
     return figure, phone_copy(figure) or figure
 
 
-@dataclass(frozen=True)
-class Look:
-    """What is seen of a figure on a phone, and its titles as a page shows them."""
-
-    width: float  # inches
-    texts: list[Written]
-    titles: list[str]
-    titles_on_the_page: list[str]
-
-
-@pytest.fixture(scope="class", params=CALLS)
-def look(request):
-    """Draw a figure for a phone, once for all that is asked of it."""
-    figure, phone = drawn(request.param)
+@pytest.mark.parametrize("name", CALLS)
+def test_a_phone_shows_all_of_it_and_it_can_be_read_there(name):
+    page, phone = drawn(name)
     texts = written(phone)
-    return Look(phone.get_tightbbox().width, texts, titles(phone), titles(figure))
-
-
-class TestOnAPhone:
-    def test_a_figure_is_as_narrow_as_the_screen(self, look):
-        assert look.width + RIM <= WIDEST
-
-    def test_no_text_is_too_small(self, look):
-        small = {text.text: text.size for text in look.texts if text.size < NINE_PIXELS}
-        assert not small
-
-    def test_texts_stand_apart(self, look):
-        assert overlaps(look.texts) == []
-
-    def test_it_has_the_titles_of_the_page_s_figure(self, look):
-        words = [
-            [title.split() for title in found] for found in (look.titles, look.titles_on_the_page)
-        ]
-        assert words[0] == words[1]
+    assert texts and phone.get_tightbbox().width + RIM <= WIDEST
+    assert not {text.text: text.size for text in texts if text.size < NINE_PIXELS}
+    assert overlaps(texts) == []
+    assert [title.split() for title in titles(phone)] == [title.split() for title in titles(page)]
 
 
 @pytest.mark.parametrize("call", ["three maps", "seven words", "beside numbers", "two lines"])

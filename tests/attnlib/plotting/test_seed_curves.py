@@ -2,52 +2,50 @@
 
 import pytest
 import torch
+from tools.figure_reading import legend, ticks, titles
 
 from attnlib import palette, plotting
+from attnlib.plotting.page import phone_copy
+
+VALUES = torch.tensor([[1.0, 2.0, 9.0], [4.0, 3.0, 5.0]])
+PANELS = {
+    "loss": {"pre": VALUES, "post": VALUES + 1}, "size": {"pre": 2 * VALUES}, "c": {"a": VALUES},
+}  # fmt: skip
 
 
-def test_curves_show_every_seed_and_join_their_medians():
-    values = torch.tensor([[1.0, 2.0, 9.0], [4.0, 3.0, 5.0]])
-    figure = plotting.plot_seed_curves([2, 6], {"size": {"pre": values}}, x_label="depth")
-    median, *seeds = figure.axes[0].lines
-    assert median.get_ydata().tolist() == [2, 4]
-    assert [seed.get_ydata().tolist() for seed in seeds] == values.T.tolist()
+def draw(x, panels, **options):
+    return plotting.plot_seed_curves(x, panels, x_label="depth", **options)
 
 
-def test_only_the_named_panels_are_logarithmic():
-    panels = {"loss": {"a": torch.ones(2, 1)}, "cosine": {"a": torch.ones(2, 1)}}
-    figure = plotting.plot_seed_curves([1, 2], panels, x_label="depth", log=["loss"])
-    assert [ax.get_yscale() for ax in figure.axes] == ["log", "linear"]
-    with pytest.raises(ValueError, match=r"log must hold titles of panels, got \['los'\]"):
-        plotting.plot_seed_curves([1, 2], panels, x_label="depth", log=["los"])
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_curves_show_every_seed_and_join_their_medians(columns):
+    figure = draw([2, 6], PANELS, log=["size"], columns=columns)
+    assert titles(figure) == list(PANELS) and legend(figure) == ["pre", "post"]
+    assert figure.axes[0].get_gridspec().ncols == columns
+    assert figure.axes[-1].get_xlabel() == "depth"
+    for ax, (title, curves) in zip(figure.axes, PANELS.items(), strict=False):
+        lines = iter(ax.lines)
+        for i, values in enumerate(curves.values()):
+            median, *seeds = (next(lines) for _ in range(4))
+            assert median.get_ydata().tolist() == values.median(1).values.tolist()
+            assert [seed.get_ydata().tolist() for seed in seeds] == values.T.tolist()
+            assert all(line.get_xdata().tolist() == [2, 6] for line in (median, *seeds))
+            assert {line.get_color() for line in (median, *seeds)} == {palette.head_color(i)}
+            styles = [line.get_linestyle() for line in seeds]
+            assert median.get_linestyle() != "None" and set(styles) == {"None"}
+        assert next(lines, None) is None
+        assert ax.get_yscale() == ("log" if title == "size" else "linear")
+        assert ax.get_xscale() == "log" and ax.get_xticks().tolist() == [2, 6]
+    assert {ax.get_gridspec().ncols for ax in phone_copy(figure).axes} == {1}
 
 
-def test_curves_of_the_wrong_shape_are_refused():
-    with pytest.raises(
-        ValueError, match=r"\['pre'\] must have shape \[len\(x\)=2, .* got \[3, 2\]"
-    ):
-        plotting.plot_seed_curves([2, 6], {"size": {"pre": torch.ones(3, 2)}}, x_label="depth")
-
-
-def test_curves_use_the_palette_alone():
-    figure = plotting.plot_seed_curves([1], {"a": {"b": torch.ones(1, 2)}}, x_label="x")
-    assert {line.get_color() for line in figure.axes[0].lines} <= set(palette.HEAD_COLORS)
-
-
-def test_few_points_stand_on_a_logarithmic_axis_and_so_above_0():
-    panels = {"loss": {"a": torch.ones(3, 2)}}
-    with pytest.raises(ValueError, match=r"x must be above 0 with at most 8 points, .* got 0"):
-        plotting.plot_seed_curves([0, 1, 2], panels, x_label="step")
-    figure = plotting.plot_seed_curves(range(9), {"loss": {"a": torch.ones(9, 2)}}, x_label="step")
-    assert figure.axes[0].get_xscale() == "linear"
+def test_many_points_make_a_line_a_seed_on_a_linear_axis():
+    ax = draw(range(9), {"loss": {"a": torch.randn(9, 2)}}).axes[0]
+    assert ax.get_xscale() == "linear"
+    assert {line.get_marker() for line in ax.lines} <= {"", "None"}
+    assert {line.get_linestyle() for line in ax.lines} == {"-"}
 
 
 def test_points_that_count_stand_evenly_apart():
-    panels = {"loss": {"a": torch.ones(3, 2)}}
-    figures = {
-        even: plotting.plot_seed_curves([1, 2, 3], panels, x_label="part", even=even)
-        for even in (False, True)
-    }
-    assert [figures[even].axes[0].get_xscale() for even in (False, True)] == ["log", "linear"]
-    from_0 = plotting.plot_seed_curves([0, 1, 2], panels, x_label="part", even=True)
-    assert [label.get_text() for label in from_0.axes[0].get_xticklabels()] == ["0", "1", "2"]
+    ax = draw([0, 1, 2], {"loss": {"a": torch.ones(3, 2)}}, even=True).axes[0]
+    assert ax.get_xscale() == "linear" and ticks(ax.xaxis) == ["0", "1", "2"]

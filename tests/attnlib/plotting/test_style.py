@@ -1,22 +1,60 @@
-"""Figures look alike: one scale, taken from the palette."""
+"""Figures look alike and are where they are looked for: `plot_x` in x.py, its tests beside these.
+
+`tests/tools/figure_examples.py` has a good call of each.
+"""
+
+import inspect
+from pathlib import Path
 
 import matplotlib
 import pytest
 from matplotlib.colors import to_hex
+from tools import ROOT
 from tools.figure_examples import EXAMPLES
-from tools.figures import FIGURES
+from tools.figures import FIGURES, ILLUSTRATIONS
 
-from attnlib import palette
-from attnlib.plotting.style import WEIGHT_MAP
+from attnlib import palette, plotting
+from attnlib.plotting.style import SIGNED_MAP, WEIGHT_MAP, new_figure
+
+ROOMS = [Path(room.__file__).parent for room in (plotting, *ILLUSTRATIONS)]
 
 
-def test_the_scale_is_the_palette_s():
-    assert to_hex(WEIGHT_MAP(0.0)) == palette.WEIGHT_SCALE[0]
-    assert to_hex(WEIGHT_MAP(1.0)) == palette.WEIGHT_SCALE[-1]
+def test_the_scales_are_the_palette_s():
+    for scale, stops in ((WEIGHT_MAP, palette.WEIGHT_SCALE), (SIGNED_MAP, palette.SIGNED_SCALE)):
+        assert [to_hex(scale(end)) for end in (0.0, 1.0)] == [stops[0], stops[-1]]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_first_row_is_the_highest_whatever_the_reader_s_own_style(name):
     with matplotlib.rc_context({"image.origin": "lower"}):
+        before = dict(matplotlib.rcParams)
         figure = FIGURES[name](**EXAMPLES[name].arguments)
+        assert matplotlib.rcParams == before  # the style is the figure's alone
     assert all(image.origin == "upper" for ax in figure.axes for image in ax.images)
+
+
+def test_a_figure_of_one_s_own_has_the_course_s_style():
+    figure, ax = new_figure()
+    assert figure.get_size_inches().tolist() == [7.2, 3.0]
+    assert not ax.spines["top"].get_visible() and to_hex(ax.xaxis.label.get_color()) == palette.INK
+    (line,) = ax.plot([1, 2])
+    assert line.get_color() == palette.HEAD_COLORS[0]
+    with pytest.raises(ValueError, match=r"^height must be at most 24"):
+        new_figure(height=100)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_in_the_file_of_its_name(name):
+    file = Path(inspect.getfile(inspect.unwrap(FIGURES[name])))
+    assert file.stem == name.removeprefix("plot_"), f"{name} is in {file.name}, not in its own file"
+    room = str(file.parent.relative_to(ROOT / "src")).removesuffix("/figures")
+    tests = ROOT / "tests" / room / f"test_{file.name}"
+    assert tests.exists(), f"{name} has no tests of its own: {tests.relative_to(ROOT)}"
+
+
+def test_every_figure_is_public():
+    """A figure that its room's __init__.py doesn't name can't be found by its users."""
+    files = [file for room in ROOMS for file in room.glob("*.py")]
+    drawn = {file.stem for file in files if f"def plot_{file.stem}(" in file.read_text()}
+    hidden = sorted(drawn - {name.removeprefix("plot_") for name in FIGURES})
+    assert not hidden, f"an __init__.py doesn't name the figures of {hidden}"

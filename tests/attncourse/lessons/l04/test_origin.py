@@ -41,12 +41,6 @@ def test_titles_over_heads_have_the_heads_colors():
     assert [colors["one"], colors["two"]] == [palette.head_color(0), palette.head_color(1)]
 
 
-def test_a_dollar_sign_in_a_token_is_text():
-    figure = figures.plot_origin({"x": [x]}, ["$a$", "$", "b"])
-    figure.draw_without_rendering()
-    assert figure.legends[0].get_texts()[0].get_text() == r"\$a\$"
-
-
 def test_panels_stand_below_each_other_where_a_phone_shows_them_whole():
     panels = {"x": [x], "right": HEADS, "wrong": list(x.view(2, 3, 2))}
     figure = figures.plot_origin(panels, ["a", "b", "c"], ["one", "two"])

@@ -47,10 +47,3 @@ def test_two_blocks_are_narrow_enough_for_a_phone_and_many_for_the_text():
         for count in (2, 8)
     )
     assert two.get_figwidth() <= 3.2 and eight.get_figwidth() == TEXT_WIDTH
-
-
-def test_what_is_not_a_block_is_refused():
-    with pytest.raises(ValueError, match="blocks must hold at least one"):
-        figures.plot_blocks({})
-    with pytest.raises(TypeError, match=r"blocks\['a'\] must be a TransformerBlock, got Linear"):
-        figures.plot_blocks({"a": torch.nn.Linear(2, 2)})

@@ -25,14 +25,3 @@ def test_contributions_are_drawn_with_their_size_and_the_stream_so_far():
     assert [bar.get_width() for bar in left.patches] == [3, 2]
     assert list(left.lines[0].get_xdata()) == [3, 1]
     assert [bar.get_width() for bar in right.patches] == [3, -2]
-
-
-def test_what_has_no_share_is_refused():
-    with pytest.raises(ValueError, match="contributions must hold at least one"):
-        figures.stream_shares({})
-    with pytest.raises(
-        ValueError, match=r"share one shape, got \[2, 3\] in 'a' and \[3, 2\] in 'b'"
-    ):
-        figures.plot_contributions({"a": torch.ones(2, 3), "b": torch.ones(3, 2)})
-    with pytest.raises(ValueError, match="contributions must not sum to 0"):
-        figures.stream_shares({"a": torch.ones(2, 3), "b": -torch.ones(2, 3)})

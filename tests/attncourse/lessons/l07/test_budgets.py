@@ -1,7 +1,5 @@
 """Each model's bar is cut into the shares of its parts."""
 
-import re
-
 import pytest
 
 from attncourse.lessons.l07 import figures
@@ -35,17 +33,3 @@ def test_a_part_has_one_color_in_all_bars_and_its_name_in_the_legend():
     for pieces in zip(*(ax.patches for ax in figure.axes), strict=True):
         assert len({piece.get_edgecolor() for piece in pieces}) == 1
     assert len({piece.get_edgecolor() for piece in figure.axes[0].patches}) == 2
-
-
-@pytest.mark.parametrize(
-    ("models", "words"),
-    [
-        ({"a": {"x": 1}, "b": {"y": 1}}, "models must have the same parts in one order, got ['x']"),
-        ({"a": {"x": 0}}, "models['a'] must hold counts, not all of them 0"),
-        ({"a": {"x": -1}}, "models['a']['x'] must"),
-        ({"a": {}}, "models['a'] must hold at least one count"),
-    ],
-)
-def test_what_is_no_budget_is_refused(models, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
-        figures.plot_budgets(models)

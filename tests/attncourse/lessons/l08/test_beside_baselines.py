@@ -1,8 +1,5 @@
 """Scores are drawn as dots, one per seed, beside a bar at the baseline."""
 
-import re
-
-import pytest
 import torch
 
 from attncourse.lessons.l08 import figures
@@ -28,15 +25,3 @@ def test_the_first_line_stands_on_top():
     (ax,) = figures.plot_beside_baselines(SCORES, BASELINES).axes
     bottom, top = ax.get_ylim()
     assert bottom > top
-
-
-@pytest.mark.parametrize(
-    ("scores", "baselines", "words"),
-    [
-        ({"a": torch.tensor([1.2])}, [0.5], "scores['a'] must hold shares from 0 to 1, got 1.2"),
-        ({"a": torch.tensor([0.2])}, [-0.5], "baselines must hold shares from 0 to 1, got -0.5"),
-    ],
-)
-def test_what_is_no_share_is_refused(scores, baselines, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
-        figures.plot_beside_baselines(scores, baselines)

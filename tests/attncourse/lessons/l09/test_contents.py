@@ -1,6 +1,5 @@
 """Four contents lie on a line or span a plane, whatever space they come from."""
 
-import pytest
 import torch
 
 from attncourse.lessons.l09 import figures
@@ -41,8 +40,3 @@ def test_each_point_has_its_label():
     assert [text.get_text() for text in texts] == LABELS
     places = torch.tensor([text.xy for text in texts], dtype=torch.float64)
     torch.testing.assert_close(places, *points_of(figure))
-
-
-def test_without_a_line_nothing_can_be_drawn():
-    with pytest.raises(ValueError, match=r"panels\['one'\] must bring back something else"):
-        figures.plot_contents({"one": torch.ones(4, 3)}, LABELS)

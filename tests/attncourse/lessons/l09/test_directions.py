@@ -70,32 +70,6 @@ class TestPlotDirections:
             ((low, high),) = squares
             assert all(low < number < high for xy in drawn for number in xy)
 
-    def test_one_place_alone_is_drawn(self):
-        figure = figures.plot_directions(PLACES[:1], NAMES[:1])
-        figure.draw_without_rendering()
-        assert len(figure.axes) == 1
-
-    @pytest.mark.parametrize(
-        ("weights", "place"),
-        [
-            ([[0.2, 0.3], [0.4, 0.6]], 0),  # on one line, as with one head
-            ([[0.3, 0.3], [0.3, 0.3]], 0),  # the same point
-            ([[0.4, 0.0], [0.0, 0.0]], 1),  # never looked at
-            ([[0.4, 0.0], [0.0, 0.4], [0.2, 0.2]], 2),  # halfway between
-        ],
-    )
-    def test_a_place_that_no_direction_favors_is_named(self, weights, place):
-        with pytest.raises(ValueError, match=f"weights must let .* but place {place} does in none"):
-            figures.plot_directions(torch.tensor(weights), NAMES[: len(weights)])
-
-    def test_weights_must_be_those_of_one_row(self):
-        for wrong in (PLACES - 0.1, 2 * PLACES):
-            with pytest.raises(ValueError, match="weights must not be negative, nor"):
-                figures.plot_directions(wrong, NAMES)
-        rounded = torch.tensor([[0.6036, 0], [0, 0.6036], [0.3964, 0.3964]]).bfloat16()
-        assert rounded.double().sum(0).max() > 1.001  # it was 1
-        figures.plot_directions(rounded, NAMES)
-
 
 class TestFurthestOut:
     @pytest.mark.parametrize("seed", range(5))

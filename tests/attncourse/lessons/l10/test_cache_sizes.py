@@ -1,7 +1,5 @@
 """Bars on one scale say how many bytes models keep."""
 
-import re
-
 import pytest
 
 from attncourse.lessons.l10 import figures
@@ -51,16 +49,3 @@ def test_a_way_has_one_color_in_all_models_and_its_name_in_the_legend():
 )  # fmt: skip
 def test_bytes_are_said_in_words(size, words):
     assert amount(size) == words
-
-
-@pytest.mark.parametrize(
-    ("models", "words"),
-    [
-        ({"a": {"x": 1}, "b": {"y": 1}}, "models must have the same ways in one order, got ['x']"),
-        ({"a": {"x": 0}}, "models['a']['x'] must"),
-        ({"a": {}}, "models['a'] must hold at least one size in bytes"),
-    ],
-)
-def test_what_is_no_size_is_refused(models, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
-        figures.plot_cache_sizes(models)

@@ -38,10 +38,3 @@ def test_thirds_are_named():
     names = [text.get_text() for text in columns.get_xticklabels()]
     assert names == ["queries", "keys", "values"]
     assert columns.get_xticks().tolist() == [(i + 0.5) * D - 0.5 for i in range(3)]
-
-
-def test_a_matrix_in_the_layout_of_linear_layers_is_refused():
-    with pytest.raises(
-        ValueError, match=r"c_attn must have shape \[d=18, columns=54\], got \[18, 6\]"
-    ):
-        figures.plot_packed_heads(torch.randn(3 * D, D), torch.randn(D, D), HEADS)
