@@ -303,6 +303,9 @@ class DifferentialUnscaled(Differential):
 class OfGemma2(Plain):
     """Another scale and softcapped scores, both at once."""
 
+    def forward(self, x):
+        return self.attend(x)
+
     def scores(self, q, k):
         return 50 * torch.tanh(q @ k.mT * 256**-0.5 / 50)
 
