@@ -258,7 +258,7 @@ def test_an_evaluation_leaves_out_what_no_sentence_has():
 
 def test_muted_heads_are_muted_in_an_evaluation():
     model, sentences = tiny_training().model, held_out_sentences(TINY)
-    without = evaluate(model, sentences, head_masks=[torch.zeros(2)])
+    without = evaluate(model, iter(sentences), head_masks=[torch.zeros(2)])
     assert without.joint < 0.6 < evaluate(model, sentences).joint
 
 
