@@ -76,6 +76,17 @@ _ADVICE = {
     "count along?",
     'missing the required "forward"': "A module is called through its `forward`, and this one has "
     "none: is it a list of modules, or is the name misspelled?",
+    "object has no attribute 'W_": "The check looks for layers of these names: W_q, W_k, W_v, W_o.",
+    "is invalid for input of size": "A view must hold as many numbers as it is made of: multiply "
+    "the sizes. Which axis is narrower, or wider, than you take it for?",
+    "to match target batch_size": "There must be one target for each row of logits: which of the "
+    "two is still too long by a token, and at which end?",
+    "stack expects each tensor to be equal size": "The parts differ in size: did you cut along "
+    "the axis that you wanted to cut?",
+    "expected Tensor as element": "One of the things that you join is None, such as the bias of a "
+    "layer without one: ask for it before you join.",
+    "KeyError|^'[^']+'$": "There is no such key in each case: `in` asks whether there is.",
+    "tensors were wanted, output": "Return all of them, with commas between.",
     r"before Module\.__init__": "The first line of `__init__` must be super().__init__().",
 }
 

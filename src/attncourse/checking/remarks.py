@@ -58,17 +58,22 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         return "The size is right. What about the sign?"
     if not all(_tells(number) or (number == 0 and len(right) > 1) for number in (*ours, *right)):
         return ""
-    for times in (*TIMES, 100, *UNITS):
+    if len(right) == 1 and _fits(ours, [1 / right[0]]):
+        return "This is one divided by what was wanted: which of the two numbers stands below?"
+    if all(0 < number < 1 for number in right) and _fits(ours, [1 - number for number in right]):
+        return "This is 1 minus what was wanted: is it the share of the others?"
+    is_share = len(right) == 1 and abs(right[0]) < 1  # of which small parts are frequent
+    for times in (*(() if is_share else TIMES), 100, *UNITS):
         if _fits(ours, [times * number for number in right]):
-            return f"This is {times:,} times too large: {_cause(times, 'count so often')}"
+            percent = times == 100 and max(map(abs, right)) <= 1
+            cause = "did you mean percent?" if percent else _cause(times, "count so often")
+            return f"This is {times:,} times too large: {cause}"
         if _fits(ours, [number / times for number in right]):
             return f"This is {times:,} times too small: {_cause(times, 'leave out')}"
     for power in (1, 2, 3):
         off = 1.024**power
         if any(_fits(ours, [number * way for number in right]) for way in (off, 1 / off)):
             return "You took 1,000 for 1,024, or the other way round: a KiB has 1,024 bytes."
-    if len(right) == 1 and _fits(ours, [1 / right[0]]):
-        return "This is one divided by what was wanted: which of the two numbers stands below?"
     if all(number == round(number) for number in right):
         for way, words in ((1, "much"), (-1, "little")):
             if _fits(ours, [number + way for number in right]):
@@ -77,8 +82,6 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
 
 
 def _cause(times: int, slip: str) -> str:
-    if times == 100:
-        return "did you mean percent?"
     return "is it in the right unit?" if times in UNITS else f"what did you {slip}?"
 
 

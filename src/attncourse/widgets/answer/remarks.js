@@ -20,9 +20,20 @@ export function remark(ours, right, others) {
   if (scaled(-1)) return "The size is right. What about the sign?";
   const isTelling = (number) => tells(number) || (number === 0 && right.length > 1);
   if (![...ours, ...right].every(isTelling)) return "";
-  for (const times of [...TIMES, 100, ...UNITS]) {
+  if (right.length === 1 && fits(ours, [1 / right[0]]))
+    return "This is one divided by what was wanted: which of the two numbers stands below?";
+  const complement = right.map((number) => 1 - number);
+  if (right.every((number) => number > 0 && number < 1) && fits(ours, complement))
+    return "This is 1 minus what was wanted: is it the share of the others?";
+  const largest = Math.max(...right.map(Math.abs));
+  const isShare = right.length === 1 && largest < 1;
+  for (const times of [...(isShare ? [] : TIMES), 100, ...UNITS]) {
     const much = times.toLocaleString("en-US");
-    if (scaled(times)) return `This is ${much} times too large: ${cause(times, "count so often")}`;
+    if (scaled(times)) {
+      const isPercent = times === 100 && largest <= 1;
+      const why = isPercent ? "did you mean percent?" : cause(times, "count so often");
+      return `This is ${much} times too large: ${why}`;
+    }
     if (
       fits(
         ours,
@@ -34,8 +45,6 @@ export function remark(ours, right, others) {
   for (const power of [1, 2, 3])
     if (scaled(1.024 ** power) || scaled(1 / 1.024 ** power))
       return "You took 1,000 for 1,024, or the other way round: a KiB has 1,024 bytes.";
-  if (right.length === 1 && fits(ours, [1 / right[0]]))
-    return "This is one divided by what was wanted: which of the two numbers stands below?";
   if (right.every(Number.isInteger))
     for (const [way, words] of [
       [1, "much"],
@@ -52,7 +61,6 @@ export function remark(ours, right, others) {
 }
 
 function cause(times, slip) {
-  if (times === 100) return "did you mean percent?";
   return UNITS.includes(times) ? "is it in the right unit?" : `what did you ${slip}?`;
 }
 
