@@ -125,7 +125,8 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
         with_what = f" (called with {describe(arguments)})." if arguments else ""
         return Outcome(complaint=hint + with_what + _advice_on(error), error=type(error))
     for position, (before, after) in enumerate(zip(arguments, copies, strict=True), start=1):
-        if isinstance(before, torch.Tensor) and not same_tensor(before, after):
+        is_other_list = _is_plain(before) and before != after
+        if is_other_list or (isinstance(before, torch.Tensor) and not same_tensor(before, after)):
             hint = f"Your function changed its argument number {position} in place. "
             return Outcome(complaint=hint + "Make a new tensor instead.", error=ChangedInputError)
         if isinstance(before, nn.Module) and not _same_state(before, after):
@@ -197,10 +198,17 @@ def _describe_one(argument: Any) -> str:
     return type(argument).__name__
 
 
+def _is_plain(argument: Any) -> bool:
+    """Return whether an argument is a list of whole numbers, such as ids."""
+    return isinstance(argument, list) and all(isinstance(number, int) for number in argument)
+
+
 def _copy(argument: Any) -> Any:
     """Copy what a reader's function could change; other arguments are handed on."""
     if isinstance(argument, torch.Tensor):
         return argument.clone()
+    if _is_plain(argument):
+        return list(argument)
     if isinstance(argument, dict):
         return {key: _copy(value) for key, value in argument.items()}
     return copy.deepcopy(argument) if isinstance(argument, nn.Module) else argument

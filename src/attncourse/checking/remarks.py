@@ -52,7 +52,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
     for title, row in others.items():
         if title and any(map(_tells, row)) and _fits(ours, row):
             return f"This is what was wanted for “{title}”."
-    if _fits(sorted(ours), sorted(right)):
+    if _fits(sorted(ours), sorted(right)) and not _fits(ours, right):
         return "These are the right numbers, in another order."
     if _fits(ours, [-number for number in right]):
         return "The size is right. What about the sign?"

@@ -16,7 +16,8 @@ export function remark(ours, right, others) {
   for (const { title, row } of others)
     if (title && row.some(tells) && fits(ours, row))
       return `This is what was wanted for \u201c${title}\u201d.`;
-  if (fits(sorted(ours), sorted(right))) return "These are the right numbers, in another order.";
+  if (fits(sorted(ours), sorted(right)) && !fits(ours, right))
+    return "These are the right numbers, in another order.";
   if (scaled(-1)) return "The size is right. What about the sign?";
   const isTelling = (number) => tells(number) || (number === 0 && right.length > 1);
   if (![...ours, ...right].every(isTelling)) return "";
