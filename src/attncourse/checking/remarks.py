@@ -74,7 +74,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         off = 1.024**power
         if any(_fits(ours, [number * way for number in right]) for way in (off, 1 / off)):
             return "You took 1,000 for 1,024, or the other way round: a KiB has 1,024 bytes."
-    if all(number == round(number) for number in right):
+    if all(number == round(number) for number in (*ours, *right)):
         for way, words in ((1, "much"), (-1, "little")):
             if _fits(ours, [number + way for number in right]):
                 return f"This is one too {words}: does your count begin and end where it should?"

@@ -46,7 +46,7 @@ export function remark(ours, right, others) {
   for (const power of [1, 2, 3])
     if (scaled(1.024 ** power) || scaled(1 / 1.024 ** power))
       return "You took 1,000 for 1,024, or the other way round: a KiB has 1,024 bytes.";
-  if (right.every(Number.isInteger))
+  if ([...ours, ...right].every(Number.isInteger))
     for (const [way, words] of [
       [1, "much"],
       [-1, "little"],
