@@ -22,13 +22,13 @@ def require_agreement(exercise):
         if form.kind not in ("numbers", "lines") and len(set(labels)) < len(labels):
             raise ValueError(f"labels must differ from each other, got {labels}")
     if isinstance(form, Numbers):
-        _require_the_same_for_near_numbers(form, exercise, wrong)
+        _require_the_same_for_near_numbers(form, exercise.check, wrong)
     verdicts = [exercise(answer) for answer in form.answers(wrong)]
     if all(verdicts) or not any(verdicts):
         raise ValueError(f"of {len(verdicts)} answers {'all' if any(verdicts) else 'none'} pass")
 
 
-def _require_the_same_for_near_numbers(form, ask, wrong):
+def _require_the_same_for_near_numbers(form, ask, wrong):  # asks without remarks, as the page
     """Raise ValueError unless tolerances and `rows_apart` are the check's."""
     groups, tolerance, near = form._known(wrong), form.tolerance, form._near
     if form.rows_apart:

@@ -76,6 +76,17 @@ _ADVICE = {
     "count along?",
     'missing the required "forward"': "A module is called through its `forward`, and this one has "
     "none: is it a list of modules, or is the name misspelled?",
+    "object has no attribute 'W_": "The check looks for layers of these names: W_q, W_k, W_v, W_o.",
+    "is invalid for input of size": "A view must hold as many numbers as it is made of: multiply "
+    "the sizes. Which axis is narrower, or wider, than you take it for?",
+    "to match target batch_size": "There must be one target for each row of logits: which of the "
+    "two is still too long by a token, and at which end?",
+    "stack expects each tensor to be equal size": "The parts differ in size: did you cut along "
+    "the axis that you wanted to cut?",
+    "expected Tensor as element": "One of the things that you join is None, such as the bias of a "
+    "layer without one: ask for it before you join.",
+    "KeyError|^'[^']+'$": "There is no such key in each case: `in` asks whether there is.",
+    "tensors were wanted, output": "Return all of them, with commas between.",
     r"before Module\.__init__": "The first line of `__init__` must be super().__init__().",
 }
 
@@ -114,7 +125,8 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
         with_what = f" (called with {describe(arguments)})." if arguments else ""
         return Outcome(complaint=hint + with_what + _advice_on(error), error=type(error))
     for position, (before, after) in enumerate(zip(arguments, copies, strict=True), start=1):
-        if isinstance(before, torch.Tensor) and not same_tensor(before, after):
+        is_other_list = _is_plain(before) and before != after
+        if is_other_list or (isinstance(before, torch.Tensor) and not same_tensor(before, after)):
             hint = f"Your function changed its argument number {position} in place. "
             return Outcome(complaint=hint + "Make a new tensor instead.", error=ChangedInputError)
         if isinstance(before, nn.Module) and not _same_state(before, after):
@@ -186,10 +198,17 @@ def _describe_one(argument: Any) -> str:
     return type(argument).__name__
 
 
+def _is_plain(argument: Any) -> bool:
+    """Return whether an argument is a list of whole numbers, such as ids."""
+    return isinstance(argument, list) and all(isinstance(number, int) for number in argument)
+
+
 def _copy(argument: Any) -> Any:
     """Copy what a reader's function could change; other arguments are handed on."""
     if isinstance(argument, torch.Tensor):
         return argument.clone()
+    if _is_plain(argument):
+        return list(argument)
     if isinstance(argument, dict):
         return {key: _copy(value) for key, value in argument.items()}
     return copy.deepcopy(argument) if isinstance(argument, nn.Module) else argument

@@ -10,7 +10,8 @@ import torch
 
 from attncourse.checking.calling import READERS_ERRORS, shortened
 from attncourse.checking.mistakes import Mistake, read_mistakes
-from attncourse.checking.on_page import Form, put_on_page
+from attncourse.checking.on_page import Form, Numbers, put_on_page
+from attncourse.checking.remarks import remark_on
 from attndoctor.check_result import CheckResult
 from attndoctor.torch_settings import usual_settings
 
@@ -53,13 +54,20 @@ class Exercise:
         return {mistake.name: mistake.hint for mistake in self.mistakes if mistake.name}
 
     def __call__(self, answer: Any) -> CheckResult:
-        """Check a reader's answer."""
+        """Check a reader's answer; before a hint on wrong numbers, say how far off they are."""
         with _undisturbed():
-            return self._judge(answer)
+            return self._judge(answer, self._with_remark)
 
-    def _judge(self, answer: Any) -> CheckResult:
+    def _with_remark(self, answer: Any) -> CheckResult:
+        verdict = self.check(answer)
+        known = any(verdict.message == mistake.hint for mistake in self.mistakes)
+        if verdict or known or not isinstance(self.page, Numbers):
+            return verdict
+        return CheckResult(False, f"{remark_on(answer, self.page)} {verdict.message}".strip())
+
+    def _judge(self, answer: Any, check: Check | None = None) -> CheckResult:
         try:
-            return self.check(answer)
+            return (check or self.check)(answer)
         except READERS_ERRORS as error:
             return CheckResult(
                 False,

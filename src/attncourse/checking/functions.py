@@ -5,6 +5,7 @@ Its message names the mistake when the answer is exactly what that mistake would
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import permutations
 from numbers import Real
 from typing import Any
 
@@ -13,8 +14,15 @@ import torch
 from attncourse.checking.calling import Outcome, as_outputs, call, describe, shortened
 from attncourse.checking.exercises import Exercise
 from attncourse.checking.mistakes import Mistake
-from attncourse.checking.numbers import as_tensor, holds, plain_numbers, set_of_numbers
+from attncourse.checking.numbers import (
+    as_tensor,
+    holds,
+    plain_numbers,
+    same_numbers,
+    set_of_numbers,
+)
 from attncourse.checking.on_page import NEAR, Choice, Choices, Numbers
+from attncourse.checking.relations import Pair, relation
 from attndoctor.check_result import CheckResult
 
 FEW = 12  # whole numbers that a hint shows
@@ -198,14 +206,6 @@ def agree(left: Outcome, right: Outcome, tolerance: float) -> bool:
     )
 
 
-def same_numbers(left: Any, right: Any, tolerance: float) -> bool:
-    """Return whether two outputs are tensors (or numbers) of one shape that agree."""
-    left, right = as_tensor(left), as_tensor(right)
-    if left is None or right is None or left.shape != right.shape:
-        return False
-    return torch.allclose(left, right, atol=tolerance, rtol=tolerance, equal_nan=True)
-
-
 def check_function(
     answer: Any,
     reference: Callable,
@@ -238,12 +238,14 @@ def check_function(
         wrong = (call(as_function(mistake.answer), case) for case in cases)
         if all(agree(g, w, tolerance) for g, w in zip(given, wrong, strict=True)):
             return not_yet(mistake.hint)
-    outcomes = zip(cases, given, wanted, strict=True)
-    case, first, right = next((c, g, w) for c, g, w in outcomes if not agree(g, w, tolerance))
+    outcomes = list(zip(cases, given, wanted, strict=True))
+    wrong_ones = [(c, g, w) for c, g, w in outcomes if not agree(g, w, tolerance)]
+    case, first, _ = wrong_ones[0]
     difference = first.complaint or _difference(
-        describe(case), first, right, output_names, tolerance
+        describe(case), [(g, w) for _, g, w in wrong_ones], output_names, tolerance
     )
-    return not_yet(difference)
+    kept = len(outcomes) - len(wrong_ones)
+    return not_yet(difference + f" ({kept} of {len(outcomes)} cases are right.)" * (kept > 0))
 
 
 def _in_brief(numbers: torch.Tensor) -> str:
@@ -251,43 +253,50 @@ def _in_brief(numbers: torch.Tensor) -> str:
     return f"[{shown}]" if numbers.dim() else shown
 
 
-def _axes(ours: torch.Tensor, right: torch.Tensor) -> str:
-    """Say how the axes of an answer differ from the right ones, if it is in a usual way."""
-    mine, wanted = list(ours.shape), list(right.shape)
-    if sorted(mine) == sorted(wanted):
-        return " Do your axes stand in another order?"
-    if [size for size in mine if size != 1] == [size for size in wanted if size != 1]:
-        return " An axis of length 1 is missing, or is too many."
-    if len(mine) < len(wanted) and any(
-        mine == wanted[:i] + wanted[i + 1 :] for i in range(len(wanted))
-    ):
-        return " You lost an axis: did you take a mean, a sum or an index along it?"
-    if len(mine) == len(wanted) - 1 and ours.numel() == right.numel():
-        return " You joined two axes."
-    return ""
+def _pairs(outcomes: Sequence[tuple[Outcome, Outcome]], i: int, tolerance: float) -> list[Pair]:
+    """Return what came and was wanted as output i, in all cases in which it is wrong."""
+    pairs = []
+    for given, right in outcomes:
+        ours, theirs = as_outputs(given.outputs), as_outputs(right.outputs)
+        if given.error is None and right.error is None and len(ours) == len(theirs):
+            came, wanted = as_tensor(ours[i]), as_tensor(theirs[i])
+            if (
+                came is not None
+                and wanted is not None
+                and not same_numbers(came, wanted, tolerance)
+            ):
+                pairs.append((came, wanted))
+    return pairs
 
 
-def _factor(ours: torch.Tensor, right: torch.Tensor, tolerance: float) -> str:
-    """Say that all numbers are the right ones times one number, if they are."""
-    size = right.square().sum()
-    factor = ((ours * right).sum() / size).item() if size else 0.0
-    if factor and same_numbers(ours, factor * right, tolerance):
-        return f" They are the right ones times {factor:.3g}." if right.dim() else ""
-    numbers = ours.flatten().sort().values
-    if right.numel() > 1 and same_numbers(numbers, right.flatten().sort().values, tolerance):
-        return " The right numbers are all there, in other places."
-    return ""
+def _count(ours: Sequence[Any], theirs: Sequence[Any], names: Sequence[str], near: float) -> str:
+    """Say that a number of results is wrong, and which of them is the one that was wanted."""
+    wanted = f"{len(theirs)} result{'s were' if len(theirs) > 1 else ' was'} wanted"
+    hint = f"{wanted} ({', '.join(names)}), but {len(ours)} came."
+    if len(theirs) == 1:
+        right = [i for i, result in enumerate(ours) if same_numbers(result, theirs[0], near)]
+        if right:
+            return f"{hint} Number {right[0] + 1} of them is right: return it alone."
+        return f"{hint} A list counts as several; make it one tensor."
+    found = [
+        name
+        for name, b in zip(names, theirs, strict=True)
+        if any(same_numbers(a, b, near) for a in ours)
+    ]
+    return f"{hint} Right so far: {', '.join(found)}." if found else hint
 
 
 def _difference(
-    case: str, given: Outcome, right: Outcome, names: Sequence[str], tolerance: float
+    case: str, outcomes: Sequence[tuple[Outcome, Outcome]], names: Sequence[str], tolerance: float
 ) -> str:
-    ours, theirs = as_outputs(given.outputs), as_outputs(right.outputs)
+    ours, theirs = (as_outputs(outcome.outputs) for outcome in outcomes[0])
     if len(ours) != len(theirs):
-        wanted = f"{len(theirs)} result{'s were' if len(theirs) > 1 else ' was'} wanted"
-        hint = " A list counts as several; make it one tensor." if len(theirs) == 1 else ""
-        return f"{wanted} ({', '.join(names)}), but {len(ours)} came.{hint}"
-    for named, a, b in zip(names, ours, theirs, strict=True):
+        return _count(ours, theirs, names, tolerance)
+    for order in permutations(range(len(theirs))):
+        mixed = [ours[i] for i in order]
+        if all(same_numbers(a, b, tolerance) for a, b in zip(mixed, theirs, strict=True)):
+            return f"The results are right, but in another order than {', '.join(names)}."
+    for i, (named, a, b) in enumerate(zip(names, ours, theirs, strict=True)):
         if same_numbers(a, b, tolerance):
             continue
         name, called = named[0].upper() + named[1:], f"when called with {case}."
@@ -303,15 +312,15 @@ def _difference(
             and not torch.as_tensor(b).is_floating_point()
         ):
             return f"{name} should be {_in_brief(theirs_)}, not {_in_brief(ours_)}, {called}"
+        why = relation(_pairs(outcomes, i, tolerance), tolerance)
         if ours_.shape != theirs_.shape:
             shapes = f"{list(theirs_.shape)}, not {list(ours_.shape)}"
-            return f"{name} should have shape {shapes}, {called}{_axes(ours_, theirs_)}"
+            return f"{name} should have shape {shapes}, {called}{why}"
         if ours_.isnan().any() and not theirs_.isnan().any():
             return f"Something in {named} isn't a number: it holds nan {called} Was 0 divided by 0?"
         if ours_.isinf().any() and not theirs_.isinf().any():
             return f"Something in {named} is infinite {called}"
         gap = (ours_ - theirs_).abs().max().item()
-        why = _factor(ours_, theirs_, tolerance)
         if theirs_.dim() == 0:
             return f"{name} is off by {gap:.2g} {called}{why}"
         off = f"the numbers of {named} are off by up to {gap:.2g} {called}{why}"

@@ -42,3 +42,11 @@ def holds(answer: Any, kind: type | tuple[type, ...]) -> bool:
     if isinstance(answer, list | tuple):
         return any(holds(part, kind) for part in answer)
     return isinstance(answer, kind)
+
+
+def same_numbers(left: Any, right: Any, tolerance: float) -> bool:
+    """Return whether two outputs are tensors (or numbers) of one shape that agree."""
+    left, right = as_tensor(left), as_tensor(right)
+    if left is None or right is None or left.shape != right.shape:
+        return False
+    return torch.allclose(left, right, atol=tolerance, rtol=tolerance, equal_nan=True)

@@ -152,6 +152,13 @@ POINTS = ".,\u066b\uff0c\uff0e"
 AROUND = ["", " ", "\u00a0", "\u2009", "\u202f", "\u200f", "\u061c"]
 
 
+def in_relation(right, rng):
+    """Return numbers that remarks are made of: times, parts, units, signs, orders, off by one."""
+    times = rng.choice([2, 3, 8, 64, 100, 1000, 1024, 1024**2, 1.024, 1.024**3, -1])
+    shuffled = right[torch.tensor(rng.sample(range(len(right)), len(right)))]
+    return times * right, right / times, shuffled, 1 / right.where(right != 0, 7), right + 1
+
+
 def typed(number: float, rng: random.Random) -> str:
     """A number as one of many readers would type it."""
     text = rng.choice([repr(number), f"{number:.6f}", f"{number:.9e}", f"{number * 7:.9f}/7"])
@@ -193,6 +200,7 @@ def test_typed_numbers_get_the_verdict_of_the_check(show, name):
             [rows[0].flatten()[: right.shape[-1]], rows[1].flatten()[right.shape[-1] :]]
         )
         start = rng.choice([rows[0].flatten(), mixed])
+        start = rng.choice([start, *in_relation(right.flatten(), rng)])
         off = rng.choice(offs)
         numbers = [number + off * rng.choice([0, 1, -1]) for number in start.tolist()]
         answers.append([typed(number, rng) for number in numbers])

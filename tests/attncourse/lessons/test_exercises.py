@@ -238,6 +238,10 @@ def test_what_a_check_does_not_expect_becomes_a_hint():
         (raises_what_cannot_be_read, "UnreadableError: ("),
         (raises_at_length, "xxx ... (called"),
         (lambda x: x.zero_(), "number 1 in place"),
+        (lambda x: x.view(7, 7), "multiply the sizes"),
+        (lambda x: torch.stack(x.split([1, 2], 1)), "the axis that you wanted to cut"),
+        (lambda x: torch.cat([x, None]), "is None"),
+        (lambda x: {"heads": 2}["kv_heads"], "`in` asks"),
         (lambda x: None, "return?"),
         (lambda x: (x, None), "One of the things"),
     ],
@@ -247,7 +251,7 @@ def test_what_goes_wrong_is_named_and_what_is_usual_comes_with_advice(slip, word
 
 
 def test_an_error_that_is_unusual_comes_without_advice():
-    complaint = call(lambda x: x.reshape(7, 7), (torch.randn(2, 3),)).complaint
+    complaint = call(lambda x: x.unfold(0, 9, 1), (torch.randn(2, 3),)).complaint
     assert "raised RuntimeError: " in complaint and complaint.endswith("a tensor [2, 3]).")
 
 

@@ -14,6 +14,7 @@ import {
   waysToOrder,
   waysToPick,
 } from "./places.js";
+import { remark } from "./remarks.js";
 
 const LONGEST = 60; // characters; longer texts are cut to one more, and refused
 
@@ -78,6 +79,24 @@ function namesOfFields({ titles, labels }) {
   return names.map(unmarked);
 }
 
+/** Of each group of fields what is typed, what is known, and what of it that is. */
+function groupsOf(given, state) {
+  const typed = given.map(calculated);
+  let from = 0;
+  return state.known.map((known, i) => {
+    const own = typed.slice(from, from + known[0].length);
+    from += own.length;
+    return { title: state.titles[i], own, known, kind: kindOfNumbers(own, known, state) };
+  });
+}
+
+function placeOfGroups(groups, { known, near, tolerance }) {
+  return placeOfMix(
+    groups.map(({ kind }) => kind),
+    known.map((rows) => rows.length + 1 + (near > tolerance)),
+  );
+}
+
 const numbers = {
   untouched: ({ labels }) => labels.flat().map(() => ""),
   isGiven: (given, { labels }) =>
@@ -96,19 +115,20 @@ const numbers = {
     }
     return empty.length > 0 ? `Still empty: ${inWords(empty)}.` : "";
   },
-  placeOf(given, state) {
-    const typed = given.map(calculated);
-    let from = 0;
-    const kinds = state.known.map((rows) => {
-      const own = typed.slice(from, from + rows[0].length);
-      from += own.length;
-      return kindOfNumbers(own, rows, state);
-    });
-    const more = 1 + (state.near > state.tolerance);
-    return placeOfMix(
-      kinds,
-      state.known.map((rows) => rows.length + more),
-    );
+  placeOf: (given, state) => placeOfGroups(groupsOf(given, state), state),
+  /** What to say before the hint on the first wrong row, if that is a hint on any wrong numbers. */
+  remarkOn(given, state) {
+    const groups = groupsOf(given, state);
+    const isNear = ({ kind, known }) => state.near > state.tolerance && kind === known.length;
+    const first = groups.findIndex((group) => group.kind !== 0 && !isNear(group));
+    if (first === -1) return "";
+    const { own, known } = groups[first];
+    const others = groups.toSpliced(first, 1);
+    const unknown = { ...groups[first], kind: known.length + (state.near > state.tolerance) };
+    const places = [groups, groups.with(first, unknown)].map((mix) => placeOfGroups(mix, state));
+    if (state.table[places[0]] !== state.table[places[1]]) return "";
+    const rows = others.map((group) => ({ title: group.title, row: [...group.known[0]] }));
+    return remark(own, [...known[0]], rows);
   },
   create({ titles, labels }, { given, change }) {
     const fields = [];

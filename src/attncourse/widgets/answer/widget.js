@@ -50,7 +50,9 @@ function readKnown(read) {
 /** The verdict that stands in the table for what is given; null while something is missing. */
 function verdictOn(given, state) {
   if (state.kind.missing(given, state)) return null;
-  return state.verdicts[state.table[state.kind.placeOf(given, state)]];
+  const verdict = state.verdicts[state.table[state.kind.placeOf(given, state)]];
+  const remark = verdict.passed ? "" : state.kind.remarkOn?.(given, state);
+  return remark ? { ...verdict, message: `${remark} ${verdict.message}` } : verdict;
 }
 
 /** Whether the reader has answered, and rightly. */

@@ -1,0 +1,153 @@
+"""In which plain relation a wrong tensor stands to the right one, if in any.
+
+What is said of all numbers holds in all cases that came out wrong, so that it isn't so by chance;
+what is said of a slice, of rows or of columns holds in the first of them.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import permutations
+
+import torch
+from torch import Tensor
+
+from attncourse.checking.numbers import same_numbers
+
+Pair = tuple[Tensor, Tensor]  # what came, what was wanted
+MOST_AXES = 5  # of which all orders are tried
+FEWEST = 5  # numbers of which a part may be right, and not by chance
+
+_CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
+    "with the other sign": torch.neg,
+    "divided by ln 2 (bits for nats?)": lambda right: right / math.log(2),
+    "as a power of e": torch.exp,
+    "as a logarithm": torch.log,
+    "turned around, 1 / x": torch.reciprocal,
+    "taken from 1, 1 - x": lambda right: 1 - right,
+    "squared": torch.square,
+    "under a root": torch.sqrt,
+}
+
+
+def relation(pairs: Sequence[Pair], tolerance: float) -> str:
+    """Say in which relation what came stands to what was wanted, in each of the pairs."""
+    for says in (_axes, _changed, _scaled, _shifted, _in_part, _off_alike, _reordered):
+        if sentence := says(pairs, tolerance):
+            return f" {sentence}"
+    return ""
+
+
+def _hold(pairs: Sequence[Pair], tolerance: float, change: Callable[[Tensor], Tensor]) -> bool:
+    return all(same_numbers(ours, change(right), tolerance) for ours, right in pairs)
+
+
+def _axes(pairs: Sequence[Pair], tolerance: float) -> str:
+    ours, right = pairs[0]
+    mine, wanted, dim = list(ours.shape), list(right.shape), right.dim()
+    orders = permutations(range(dim)) if 1 < dim <= MOST_AXES else ()
+    for order in [order for order in orders if order != tuple(range(dim))]:
+        if all(b.dim() == dim and same_numbers(a, b.permute(order), tolerance) for a, b in pairs):
+            moved = [axis for axis, place in enumerate(order) if axis != place]
+            if len(moved) == 2:
+                return f"All numbers are right: only axes {moved[0]} and {moved[1]} are exchanged."
+            return f"All numbers are right, but your axes stand in the order {list(order)}."
+    if mine == wanted:
+        return ""
+    if all(
+        a.numel() == b.numel() and same_numbers(a.reshape(b.shape), b, tolerance) for a, b in pairs
+    ):
+        return "All numbers are right, and in the right order: only the shape isn't."
+    if sorted(mine) == sorted(wanted):
+        return "Do your axes stand in another order?"
+    if [size for size in mine if size != 1] == [size for size in wanted if size != 1]:
+        return "An axis of length 1 is missing, or is too many."
+    if any(mine == wanted[:i] + wanted[i + 1 :] for i in range(dim)):
+        return "You lost an axis: did you take a mean, a sum or an index along it?"
+    if any(wanted == mine[:i] + mine[i + 1 :] for i in range(len(mine))):
+        return "You have an axis too many: what is still to be added up, or picked, along it?"
+    if len(mine) == dim - 1 and ours.numel() == right.numel():
+        return "You joined two axes."
+    return ""
+
+
+def _changed(pairs: Sequence[Pair], tolerance: float) -> str:
+    if sum(right.numel() for _, right in pairs) < 2:
+        return ""
+    for what, change in _CHANGES.items():
+        if _hold(pairs, tolerance, change):
+            return f"It is what was wanted, {what}."
+    return ""
+
+
+def _scaled(pairs: Sequence[Pair], tolerance: float) -> str:
+    ours, right = pairs[0]
+    if not any(came.any() for came, _ in pairs):
+        return "All its numbers are 0."
+    size = right.square().sum()
+    factor = ((ours * right).sum() / size).item() if size and ours.shape == right.shape else 0.0
+    if factor and len(pairs) > 1 and _hold(pairs, tolerance, lambda right: factor * right):
+        return f"In each case it is {factor:.3g} times what was wanted."
+    if factor and right.numel() > 1 and same_numbers(ours, factor * right, tolerance):
+        others = ", in other cases another number of times" if len(pairs) > 1 else ""
+        return f"It is {factor:.3g} times what was wanted{others}."
+    return ""
+
+
+def _shifted(pairs: Sequence[Pair], tolerance: float) -> str:
+    ours, right = pairs[0]
+    for axis in range(right.dim() if ours.shape == right.shape else 0):
+        left = right.shape[axis] - 1
+        for way, start in (("early", 1), ("late", 0)):
+            moved = right.narrow(axis, start, left), ours.narrow(axis, 1 - start, left)
+            if left > 1 and right.unique().numel() > 2 and same_numbers(*moved, tolerance):
+                return f"The numbers are right, but one place too {way} along axis {axis}."
+    return ""
+
+
+def _in_part(pairs: Sequence[Pair], tolerance: float) -> str:
+    """Say that one slice alone is wrong, or right."""
+    ours, right = pairs[0]
+    if ours.shape != right.shape or right.numel() < FEWEST:
+        return ""
+    good = torch.isclose(ours, right, atol=tolerance, rtol=tolerance, equal_nan=True)
+    for what, found in (("wrong", ~good), ("right", good)):
+        index = [":"] * right.dim()
+        for axis in range(right.dim()):
+            along = found.movedim(axis, 0).flatten(1) if right.dim() > 1 else found[:, None]
+            places = (along.any(1) if what == "wrong" else along.all(1)).nonzero().flatten()
+            tells = what == "wrong" or along.shape[1] > 2  # fewer may be right by chance
+            if len(places) == 1 and right.shape[axis] > 2 and tells:
+                index[axis] = str(places.item())
+        if any(place != ":" for place in index):
+            return f"Only `[{', '.join(index)}]` is {what}."
+    return ""
+
+
+def _off_alike(pairs: Sequence[Pair], tolerance: float) -> str:
+    """Say that all rows, or all numbers of a row, are off by the same amount or factor."""
+    ours, right = pairs[0]
+    if ours.shape != right.shape or right.dim() < 2 or min(right.shape[-2:]) < 3:
+        return ""
+    off, ratio = ours - right, ours / right
+    columns, rows = tuple(range(right.dim() - 1)), (-1,)
+    if min(right.std(axes).amin() for axes in (columns, rows)) <= 10 * tolerance:
+        return ""  # rows that are alike are off alike, whatever is wrong
+    for numbers, axes, sentence in (
+        (off, columns, "All rows are off by the same numbers: what is added to each of them?"),
+        (off, rows, "All numbers of a row are off by the same: what is subtracted from each row?"),
+        (ratio, columns, "Each column is the right one times a number: what is it multiplied by?"),
+        (ratio, rows, "Each row is the right one times a number: what is it divided by?"),
+    ):
+        if numbers.isfinite().all() and same_numbers(
+            numbers, numbers.mean(axes, keepdim=True).expand_as(numbers), 10 * tolerance
+        ):
+            return sentence
+    return ""
+
+
+def _reordered(pairs: Sequence[Pair], tolerance: float) -> str:
+    ours, right = pairs[0]
+    numbers, wanted = ours.flatten().sort().values, right.flatten().sort().values
+    if right.unique().numel() > 2 and same_numbers(numbers, wanted, tolerance):
+        return "The right numbers are all there, in other places."
+    return ""

@@ -1,0 +1,99 @@
+"""What can be said of wrong numbers without knowing how they came about.
+
+Numbers that a reader worked out may stand in a plain relation to the right ones: twice as much, in
+percent, with the other sign, another row's. Such a remark goes before the hint on a row. The page
+makes the same remarks (`widgets/answer/remarks.js`); a test holds both equal.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import torch
+
+from attncourse.checking.numbers import as_tensor, plain_numbers
+from attncourse.checking.on_page import NEAR, Numbers
+
+EXACT = 5e-4  # part by which two numbers may differ in a relation: readers round
+TINY = 4  # whole numbers below are in too many relations by chance
+
+TIMES = (*range(2, 13), 16, 32, 64)
+UNITS = tuple(base**power for power in (1, 2, 3) for base in (1000, 1024))
+
+Row = Sequence[float]
+
+
+def remark_on(answer: Any, page: Numbers) -> str:
+    """Return the remark on the first row of an answer that is wrong, and not only nearly right."""
+    given, right = as_tensor(plain_numbers(answer)), torch.as_tensor(page.right).flatten().tolist()
+    if given is None or given.numel() != len(right) or not given.isfinite().all():
+        return ""
+    ours, parts = given.flatten().tolist(), page.parts()
+    ends = accumulate(len(labels) for _, labels in parts)
+    places = [slice(end - len(labels), end) for (_, labels), end in zip(parts, ends, strict=True)]
+    rows = {title: right[place] for (title, _), place in zip(parts, places, strict=True)}
+    for (title, row), place in zip(rows.items(), places, strict=True):
+        off = max(abs(a - b) for a, b in zip(ours[place], row, strict=True))
+        if not off <= NEAR * page.tolerance:
+            others = {named: other for named, other in rows.items() if named != title}
+            return remark(ours[place], row, others)
+    return ""
+
+
+def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
+    """Say in which relation wrong numbers stand to the right ones; nothing where there is none.
+
+    Args:
+        ours: a row of numbers that is wrong, and by no usual mistake.
+        right: the row that was wanted.
+        others: the other rows that are wanted, by title.
+    """
+    for title, row in others.items():
+        if title and any(map(_tells, row)) and _fits(ours, row):
+            return f"This is what was wanted for “{title}”."
+    if _fits(sorted(ours), sorted(right)) and not _fits(ours, right):
+        return "These are the right numbers, in another order."
+    if _fits(ours, [-number for number in right]):
+        return "The size is right. What about the sign?"
+    if not all(_tells(number) or (number == 0 and len(right) > 1) for number in (*ours, *right)):
+        return ""
+    if len(right) == 1 and _fits(ours, [1 / right[0]]):
+        return "This is one divided by what was wanted: which of the two numbers stands below?"
+    if all(0 < number < 1 for number in right) and _fits(ours, [1 - number for number in right]):
+        return "This is 1 minus what was wanted: is it the share of the others?"
+    is_share = len(right) == 1 and abs(right[0]) < 1  # of which small parts are frequent
+    for times in (*(() if is_share else TIMES), 100, *UNITS):
+        if _fits(ours, [times * number for number in right]):
+            percent = times == 100 and max(map(abs, right)) <= 1
+            cause = "did you mean percent?" if percent else _cause(times, "count so often")
+            return f"This is {times:,} times too large: {cause}"
+        if _fits(ours, [number / times for number in right]):
+            return f"This is {times:,} times too small: {_cause(times, 'leave out')}"
+    for power in (1, 2, 3):
+        off = 1.024**power
+        if any(_fits(ours, [number * way for number in right]) for way in (off, 1 / off)):
+            return "You took 1,000 for 1,024, or the other way round: a KiB has 1,024 bytes."
+    if all(number == round(number) for number in (*ours, *right)):
+        for way, words in ((1, "much"), (-1, "little")):
+            if _fits(ours, [number + way for number in right]):
+                return f"This is one too {words}: does your count begin and end where it should?"
+    return ""
+
+
+def _cause(times: int, slip: str) -> str:
+    return "is it in the right unit?" if times in UNITS else f"what did you {slip}?"
+
+
+def _tells(number: float) -> bool:
+    """Return whether a relation of this number is hardly one by chance."""
+    return number != round(number) or abs(number) >= TINY
+
+
+def _fits(ours: Row, row: Row) -> bool:
+    return len(ours) == len(row) and all(
+        a == b
+        if b == 0 or max(abs(a - round(a)), abs(b - round(b))) == 0
+        else math.isclose(a, b, rel_tol=EXACT)
+        for a, b in zip(ours, row, strict=True)
+    )

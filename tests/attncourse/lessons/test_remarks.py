@@ -1,0 +1,197 @@
+"""What is said of wrong numbers and tensors without knowing how they came about."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attncourse.checking.functions import check_function
+from attncourse.checking.on_page import Numbers
+from attncourse.checking.relations import relation
+from attncourse.checking.remarks import remark, remark_on
+from attncourse.lessons import lessons
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ours", "right", "words"),
+    [
+        ([600], [300], "2 times too large"),
+        ([4], [8], "2 times too small"),
+        ([64], [1], ""),  # 1, 2 and 3 are in too many relations
+        ([2], [0], ""),
+        ([0.5], [0.125], ""),  # so are small parts
+        ([0.8, 0.2], [0.4, 0.1], "2 times"),
+        ([43.2], [0.432], "percent"),
+        ([800], [8], "100 times too large: what"),
+        ([8 * 1024], [8], "1,024 times too large: is it in the right unit"),
+        ([6.7384], [6738.4], "1,000 times too small: is it in the right unit"),
+        ([8.388608], [8.0], "1,024 bytes"),
+        ([77.31], [72.0], "1,024 bytes"),
+        ([0.125], [8.0], "one divided by"),
+        ([2.3333], [3 / 7], "one divided by"),
+        ([0.5714], [3 / 7], "1 minus"),
+        ([9], [8], "one too much"),
+        ([299, 8], [300, 9], "one too little"),
+        ([3], [2], ""),
+        ([-0.5], [0.5], "sign"),
+        ([0.25, 0.75, 0], [0.75, 0.25, 0], "another order"),
+        ([0, 0.5], [0, 0.25], "2 times"),
+        ([1e-3, 0.5], [0, 0.25], ""),
+        ([7, 7], [8, 9], ""),
+        ([6737], [6738.4], ""),  # near, as rounded numbers in a relation are
+        ([6737, 9], [6738.4, 9], ""),
+    ],
+)
+def test_a_remark_says_the_relation_and_nothing_where_it_may_be_chance(ours, right, words):
+    said = remark(ours, right, {})
+    assert words in said if words else said == ""
+
+
+def test_another_row_s_numbers_are_known():
+    assert "“Tokens”" in remark([432], [256], {"Tokens": [432], "Places": [256]})
+    assert remark([1], [256], {"Tokens": [1]}) == ""
+    assert remark([432], [256], {"": [432]}) == ""  # a row without a name
+
+
+FACTORS = st.sampled_from([2, 3, 7, 64, 100, 1000, 1024**2, 1.024, 1.024**3]) | st.floats(1e-3, 1e3)
+
+
+@given(
+    st.floats(0.02, 5000) | st.integers(1, 5000), FACTORS, st.booleans(), st.floats(0.998, 1.002)
+)
+def test_a_remark_is_true(right, factor, is_less, nearly):
+    ours = nearly * (right / factor if is_less else right * factor)
+    said = remark([ours], [right], {})
+    if not said:
+        return
+    ratio = max(ours / right, right / ours)
+    if "times" in said:
+        times = int(said.split(" times")[0].removeprefix("This is ").replace(",", ""))
+        assert math.isclose(ratio, times, rel_tol=1e-3)
+        assert ("large" in said) == (ours > right)
+    elif "divided" in said:
+        assert math.isclose(ours * right, 1, rel_tol=1e-3)
+    elif "minus" in said:
+        assert math.isclose(ours + right, 1, rel_tol=1e-3)
+    elif "one too" in said:
+        assert ours - right == (1 if "much" in said else -1)
+    else:
+        assert "1,024" in said and ratio < 1.08
+
+
+def test_the_first_row_that_is_far_off_is_remarked_on():
+    page = Numbers([300.0, 8.0, 9.0], {"a": ["x"], "b": ["y", "z"]}, 0.1, rows_apart=True)
+    for answer, words in (
+        ([300.5, 16, 18], "2 times"),  # the first row is nearly right
+        ([150, 16, 18], "2 times too small"),
+        ([300, 8, 9], ""),
+        ([300, 9, 8], "another order"),
+        ([300, 8], ""),
+        ([math.inf, 8, 9], ""),
+        ("300", ""),
+    ):
+        said = remark_on(answer, page)
+        assert words in said if words else said == ""
+
+
+def test_a_known_mistake_keeps_its_hint():
+    for module in lessons().values():
+        for name in module.__all__:
+            exercise = getattr(module, name)
+            if isinstance(exercise.page, Numbers):
+                for mistake in exercise.mistakes:
+                    assert exercise(mistake.answer).message == mistake.hint
+
+
+# --- tensors -------------------------------------------------------------------------------------
+
+X = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0))
+
+
+def moved(x, axis, by):
+    return x.roll(by, axis)
+
+
+def with_slice(x, index, value):
+    x = x.clone()
+    x[index] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda x: x.transpose(0, 2), "axes 0 and 2 are exchanged"),
+        (lambda x: x.permute(1, 2, 0), "in the order [1, 2, 0]"),
+        (lambda x: x.flatten(), "only the shape"),
+        (lambda x: x[None], "only the shape"),
+        (lambda x: x.mean(1), "lost an axis"),
+        (lambda x: x[None].expand(2, 3, 4, 5), "an axis too many"),
+        (lambda x: -x, "the other sign"),
+        (lambda x: x / math.log(2), "ln 2"),
+        (lambda x: x.exp(), "a power of e"),
+        (lambda x: 1 / x, "turned around"),
+        (lambda x: 1 - x, "taken from 1"),
+        (lambda x: x.square(), "squared"),
+        (lambda x: 3 * x, "it is 3 times"),
+        (lambda x: x * (1 + x.mean()), "times what was wanted, in other cases another"),
+        (lambda x: moved(x, 1, 1), "one place too late along axis 1"),
+        (lambda x: moved(x, 2, -1), "one place too early along axis 2"),
+        (lambda x: with_slice(x, (slice(None), 2), 7.0), "Only `[:, 2, :]` is wrong"),
+        (lambda x: with_slice(x + 7, (slice(None), 0), x[:, 0]), "Only `[:, 0, :]` is right"),
+        (lambda x: x + torch.arange(1.0, 6), "All rows are off by the same"),
+        (lambda x: x - x.mean(-1, keepdim=True), "All numbers of a row"),
+        (lambda x: x * torch.arange(2.0, 7), "Each column"),
+        (lambda x: x / x.sum(-1, keepdim=True), "Each row"),
+        (lambda x: x.flatten()[torch.arange(60).roll(7)].view(3, 4, 5), "in other places"),
+        (lambda x: x + x.sin() * x.roll(1, 0), ""),
+        (lambda x: torch.zeros_like(x), "are 0"),
+    ],
+)
+def test_a_relation_between_tensors_is_said(change, words):
+    said = relation([(change(x), x) for x in (X, 2 * X.flip(0) + 1)], 1e-5)
+    assert words in said if words else said == ""
+
+
+def test_what_holds_in_one_case_alone_is_no_factor():
+    x = torch.tensor(3.0)
+    assert relation([(2 * x, x), (x + 6, x + 1)], 1e-5) == ""
+    assert (
+        relation([(2 * x, x), (2 * x + 2, x + 1)], 1e-5)
+        == " In each case it is 2 times what was wanted."
+    )
+
+
+def test_rows_that_are_alike_tell_nothing():
+    x = torch.randn(1, 5).expand(4, 5).double()
+    assert relation([(x + torch.arange(1, 6), x)], 1e-5) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda x: (x, x + 1), "Number 1 of them is right"),
+        (lambda x: (x - 1, x + 1), "make it one tensor"),
+        (lambda x: x if x.numel() < 13 else x.T, "(1 of 2 cases are right.)"),
+    ],
+)
+def test_results_are_counted(change, words):
+    cases = [(torch.randn(3, 4),), (torch.randn(4, 5),)]
+    checked = check_function(change, torch.clone, cases, output_names=["it"], praise="")
+    assert words in checked.message
+
+
+def test_results_in_another_order_are_known():
+    cases = [(torch.randn(3, 4),)]
+    for change, words in (
+        (lambda x: (x.exp(), x), "another order"),
+        (lambda x: [x], "Right so far: a."),
+    ):
+        checked = check_function(
+            change, lambda x: (x, x.exp()), cases, output_names=["a", "b"], praise=""
+        )
+        assert words in checked.message
