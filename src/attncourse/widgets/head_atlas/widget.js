@@ -6,6 +6,7 @@ import {
   createButton,
   createLive,
   createNote,
+  createPanes,
   createWeightsLegend,
   createWidget,
 } from "../shared/parts.js";
@@ -28,7 +29,6 @@ import {
 import { createTiles } from "./tiles.js";
 import { asTitle, createNames, scoreText } from "./words.js";
 
-const MOST_ABOVE = 24; // heads whose tiles stand above the rest also where there is room beside it
 const MOVED = ["score", "order", "above", "head", "pinned", "token", "lifted", "valued"];
 
 /** The widget's state, checked. */
@@ -106,13 +106,14 @@ function render({ model, el }) {
   const root = createWidget(
     "head-atlas",
     `Every head of ${state.name}`,
-    createNote(state.about.join(" "), " Weights show where a head looks, not why."),
-    choices.node,
-    element(
-      "div",
-      { class: state.heads > MOST_ABOVE ? "attn-parts attn-beside" : "attn-parts" },
-      element("div", { class: "attn-overview" }, tiles.node, tilesNote),
-      details,
+    createPanes(
+      [
+        createNote(state.about.join(" "), " Weights show where a head looks, not why."),
+        choices.node,
+        tiles.node,
+        tilesNote,
+      ],
+      [details],
     ),
     numbers.node,
   );

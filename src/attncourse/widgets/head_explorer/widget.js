@@ -10,6 +10,7 @@ import {
   createLive,
   createNote,
   createPanels,
+  createPanes,
   createSwatch,
   createWeightsLegend,
   createWidget,
@@ -130,11 +131,7 @@ function render({ model, el }) {
   const root = createWidget(
     "head-explorer",
     "What each head looks at",
-    tabs.node,
-    own.node,
-    choices.node,
-    origin,
-    panels,
+    createPanes([tabs.node, own.node, choices.node, origin], [panels]),
     places.table,
   );
   let [stage, words] = [null, null];
