@@ -92,16 +92,24 @@ function render({ model, el }) {
   const details = element(
     "div",
     { class: "attn-details" },
-    pair(view.node, beside.node),
-    live,
-    legend,
-    products,
-    element("div", { class: "attn-row" }, pin, waiting),
+    element(
+      "div",
+      {},
+      pair(view.node, beside.node),
+      live,
+      legend,
+      products,
+      element("div", { class: "attn-row" }, pin, waiting),
+    ),
+    element(
+      "div",
+      {},
+      createNote("Choose a token: its row in the chosen head."),
+      text.node,
+      favorites,
+      pair(keys.node, keysBeside.node),
+    ),
     scores.node,
-    createNote("Choose a token: its row in the chosen head."),
-    text.node,
-    favorites,
-    pair(keys.node, keysBeside.node),
   );
   const root = createWidget(
     "head-atlas",

@@ -123,9 +123,10 @@ function render({ model, el }) {
   const top = legend.firstChild.lastChild; // the end of the scale
   const panels = createPanels(
     places.chooser,
-    element("div", { class: "attn-overview" }, tiles.node, note),
+    element("div", { class: "attn-overview" }, tiles.node),
     element("div", { class: "attn-enlarged" }, heading, places.map, live, legend, pin),
     places.beside,
+    note,
     places.row,
   );
   const root = createWidget(

@@ -42,7 +42,7 @@ export function createPanels(...panels) {
 export function createPanes(moved, shown) {
   return element(
     "div",
-    { class: "attn-panes" },
+    { class: "attn-panes attn-wide" },
     element("div", {}, ...moved),
     element("div", {}, ...shown),
   );
