@@ -113,7 +113,9 @@ function render({ model, el }) {
   const choices = createControls(heads.node, causal.node, sequence.node);
   choices.classList.add("attn-choices");
   // The whole way at one glance; the slider says the same to those who hear it.
-  const lines = STEPS.map((step) => element("li", {}, `${step.name} `, ...formula(step.formula)));
+  const lines = STEPS.map((step) =>
+    element("li", {}, step.name, ...formula(step.formula && `: ${step.formula}`)),
+  );
   const way = element("ol", { class: "attn-way", "aria-hidden": "true" }, ...lines);
   const root = createWidget(
     "flow",
