@@ -261,10 +261,6 @@ function render({ model, el }) {
     tabs.draw(model.get("source"));
     own.draw(source, isOwn);
     choices.draw(numHeads, d, causal, toLargest);
-    root.style.setProperty(
-      "--beside",
-      numHeads <= 3 ? `1fr ${Math.max(2, numHeads)}fr` : "5fr 7fr",
-    );
     const inTiles = tiles.draw(now, options);
     top.data = toLargest ? `${shortNumber(largest)}, the largest here` : "1";
     legend.lastChild.hidden = !causal;

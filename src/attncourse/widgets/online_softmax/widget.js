@@ -107,7 +107,8 @@ function createRecord() {
   const scroll = element("div", { class: "attn-scroll attn-record" }, table);
   const empty = ["", "", "", ""];
 
-  function draw({ step, method }, steps, plain) {
+  function draw({ step, method, scores }, steps, plain) {
+    scroll.style.setProperty("--scores", scores.length);
     const rows = steps.slice(1).map(({ largest, factor, sum, output }, i) => {
       if (i >= step) return [String(i + 1), ...empty];
       const shown = method === "no maximum" ? "\u2013" : plainNumber(largest);

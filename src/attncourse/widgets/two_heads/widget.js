@@ -256,9 +256,9 @@ function render({ model, el }) {
   const root = createWidget(
     "two-heads",
     "Two heads, and the same numbers as one",
-    glance.node,
     createPanes(
       [
+        glance.node,
         createNote(
           "Change any number: drag it to the side, type, or press the arrow keys up and down in its ",
           "field. Rows look, columns are looked at.",
