@@ -30,7 +30,7 @@ export function createTiles({ choose }) {
     const count = maps.length;
     const columns = Math.min(8, Math.ceil(Math.sqrt(count)));
     // A square beside the large map; elsewhere lines, which take much the same room for few and many.
-    toolbar.node.style.setProperty("--columns", count <= 8 ? Math.min(count, 4) : 8);
+    toolbar.node.style.setProperty("--columns", count <= 8 ? 4 : 8);
     toolbar.node.style.setProperty("--columns-beside", columns);
     toolbar.node.style.setProperty("--columns-alone", Math.min(8, count));
     // Where both don't fit one line the number has its own in every tile, so that no tile moves.
