@@ -171,6 +171,8 @@ def load_files(app, pagename, templatename, context, doctree):
     if pagename in pages.noted(app.env, "has_states"):
         app.add_css_file("widget-states.css")
         app.add_js_file("widget-states.js", priority=392, **{"data-page": pagename})
+        app.add_css_file("wide-labs.css")
+        app.add_js_file("wide-labs.js", loading_method="defer")
 
 
 def add_fallbacks(app, doctree, page):

@@ -151,7 +151,7 @@ def test_tiles_stand_layer_by_layer_or_by_their_score(show):
             heads = sorted(range(12), key=lambda head: sign * mean[head])
             assert tile_names(page) == [name_of(head, 4) for head in heads]
             assert tile_numbers(page) == [short(mean[head]) for head in heads]
-    note = page.locator(".attn-overview .attn-note").inner_text()
+    note = page.locator(".attn-heads + .attn-note").inner_text()
     assert (
         "its entropy score (in nats, low where a head looks at few keys; baseline: evenly)" in note
     )

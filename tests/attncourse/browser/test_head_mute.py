@@ -33,11 +33,11 @@ def largest(text):
 
 
 PLACES = {
-    "div.attn-widget > p.attn-note …",
+    "div > p.attn-note …",
     "div.attn-row > button",
     "label > span",
     "div.attn-field > svg.attn-bars-plot aria-label …",
-    "div.attn-widget > output.attn-live …",
+    "div > output.attn-live …",
     "table > caption …",
     "tr > th",
     "tr > th …",

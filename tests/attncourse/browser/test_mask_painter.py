@@ -30,7 +30,7 @@ def largest(text):
 
 
 PLACES = {
-    "div.attn-widget > p.attn-note …",
+    "div > p.attn-note …",
     "ul > li …",
     *TOKEN_MAP_PLACES,
     "div.attn-change > span.attn-name",

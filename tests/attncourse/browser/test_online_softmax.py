@@ -36,7 +36,7 @@ def largest(text):
     return OnlineSoftmax(numbers, numbers[:, None].repeat(1, 3), block=12, origin=text)
 
 
-PLACES = {"div.attn-widget > p.attn-note …"}
+PLACES = {"div > p.attn-note …"}
 KEY = ("[type=range]", "ArrowRight")
 
 

@@ -7,6 +7,7 @@ import {
   createLive,
   createNote,
   createPanels,
+  createPanes,
   createSlider,
   createWidget,
 } from "../shared/parts.js";
@@ -148,20 +149,20 @@ function render({ model, el }) {
       `Measured: ${model.get("origin")}.`,
       isOffered === null ? "" : " A gray choice leads to a wiring that wasn't measured.",
     ),
-    element(
-      "div",
-      {},
-      element("div", { class: "attn-switches" }, controls.node, live),
-      createPanels(
-        element("div", { class: "attn-way" }, diagram.node, ...(signal ? [signal.node] : [])),
-        element(
-          "div",
-          {},
-          element("div", { class: "attn-plots" }, ...plots.map(({ node }) => node)),
-          legend.node,
-          createNote(keys.filter(Boolean).join(" ")),
+    createPanes(
+      [element("div", { class: "attn-switches" }, controls.node, live)],
+      [
+        createPanels(
+          element("div", { class: "attn-way" }, diagram.node, ...(signal ? [signal.node] : [])),
+          element(
+            "div",
+            {},
+            element("div", { class: "attn-plots" }, ...plots.map(({ node }) => node)),
+            legend.node,
+            createNote(keys.filter(Boolean).join(" ")),
+          ),
         ),
-      ),
+      ],
     ),
     numbers.node,
     ...(signal ? [signal.table] : []),

@@ -6,6 +6,7 @@ import {
   createHeading,
   createLive,
   createNote,
+  createPanes,
   createWidget,
 } from "../shared/parts.js";
 import { followerOf, readerOf } from "../shared/state.js";
@@ -185,17 +186,19 @@ function render({ model, el }) {
     createWidget(
       "cache-calculator",
       "How large is the cache of keys and values?",
-      choice.node,
-      source,
-      sizes.node,
-      formula.node,
-      live,
-      createHeading("The same model, with heads that share in other ways"),
-      bars.node,
-      createNote(
-        "1 KiB is 1024 bytes, 1 MiB 1024 KiB, 1 GiB 1024 MiB. What the model's parameters take comes " +
-          "on top and isn't counted. MLA, where the model doesn't have it: by DeepSeek-V2's rule, " +
-          "a vector of 4 d_k and a key of d_k / 2.",
+      createPanes(
+        [choice.node, source, sizes.node],
+        [
+          live,
+          createHeading("The same model, with heads that share in other ways"),
+          bars.node,
+          formula.node,
+          createNote(
+            "1 KiB is 1024 bytes, 1 MiB 1024 KiB, 1 GiB 1024 MiB. What the model's parameters take " +
+              "comes on top and isn't counted. MLA, where the model doesn't have it: by DeepSeek-V2's " +
+              "rule, a vector of 4 d_k and a key of d_k / 2.",
+          ),
+        ],
       ),
       table.node,
     ),

@@ -112,11 +112,16 @@ function render({ model, el }) {
   playing.classList.add("attn-player");
   const choices = createControls(heads.node, causal.node, sequence.node);
   choices.classList.add("attn-choices");
+  // The whole way at one glance; the slider says the same to those who hear it.
+  const lines = STEPS.map((step) =>
+    element("li", {}, step.name, ...formula(step.formula && `: ${step.formula}`)),
+  );
+  const way = element("ol", { class: "attn-way", "aria-hidden": "true" }, ...lines);
   const root = createWidget(
     "flow",
     "Multi-head attention, step by step",
     createNote(caveat, `Numbers: ${origin}. Press any number to see what it was computed from.`),
-    element("div", { class: "attn-steps" }, playing, choices, stage, legend),
+    element("div", { class: "attn-steps attn-wide" }, playing, choices, way, stage, legend),
   );
   let built = null; // what the tables were made for
   let shown = null; // the step that stands on the stage
@@ -233,6 +238,7 @@ function render({ model, el }) {
     }
     live.replaceChildren(...tell(state));
     legend.firstChild.style.visibility = "weights" in shown.matrices ? "visible" : "hidden";
+    lines.forEach((line, i) => line.classList.toggle("attn-now", i === step));
     steps.draw(step, `${step + 1} of ${STEPS.length}: ${STEPS[step].name}`);
     player.draw(step === 0);
     heads.draw(counts.indexOf(state.numHeads), `${state.numHeads} of width ${state.width}`);

@@ -122,7 +122,7 @@ function render({ model, el }) {
     playing,
     element(
       "div",
-      { class: "attn-debugger" },
+      { class: "attn-debugger attn-wide" },
       lines.node,
       live,
       element("div", { class: "attn-side" }, reading, memory),

@@ -6,6 +6,7 @@ import {
   createButton,
   createLive,
   createNote,
+  createPanes,
   createWeightsLegend,
   createWidget,
 } from "../shared/parts.js";
@@ -28,7 +29,6 @@ import {
 import { createTiles } from "./tiles.js";
 import { asTitle, createNames, scoreText } from "./words.js";
 
-const MOST_ABOVE = 24; // heads whose tiles stand above the rest also where there is room beside it
 const MOVED = ["score", "order", "above", "head", "pinned", "token", "lifted", "valued"];
 
 /** The widget's state, checked. */
@@ -92,27 +92,36 @@ function render({ model, el }) {
   const details = element(
     "div",
     { class: "attn-details" },
-    pair(view.node, beside.node),
-    live,
-    legend,
-    products,
-    element("div", { class: "attn-row" }, pin, waiting),
+    element(
+      "div",
+      {},
+      pair(view.node, beside.node),
+      live,
+      legend,
+      products,
+      element("div", { class: "attn-row" }, pin, waiting),
+    ),
+    element(
+      "div",
+      {},
+      createNote("Choose a token: its row in the chosen head."),
+      text.node,
+      favorites,
+      pair(keys.node, keysBeside.node),
+    ),
     scores.node,
-    createNote("Choose a token: its row in the chosen head."),
-    text.node,
-    favorites,
-    pair(keys.node, keysBeside.node),
   );
   const root = createWidget(
     "head-atlas",
     `Every head of ${state.name}`,
-    createNote(state.about.join(" "), " Weights show where a head looks, not why."),
-    choices.node,
-    element(
-      "div",
-      { class: state.heads > MOST_ABOVE ? "attn-parts attn-beside" : "attn-parts" },
-      element("div", { class: "attn-overview" }, tiles.node, tilesNote),
-      details,
+    createPanes(
+      [
+        createNote(state.about.join(" "), " Weights show where a head looks, not why."),
+        choices.node,
+        tiles.node,
+        tilesNote,
+      ],
+      [details],
     ),
     numbers.node,
   );

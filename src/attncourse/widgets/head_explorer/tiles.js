@@ -28,10 +28,10 @@ export function createTiles({ choose }) {
     const all = ["All heads", departs].filter(Boolean).join(", ");
     writeAttribute(toolbar.node, "aria-label", `${all}; arrow keys move, Enter enlarges`);
     const count = maps.length;
-    const columns = count <= 3 ? count : Math.min(8, Math.ceil(Math.sqrt(count)));
-    // Two or three stand below each other beside the large map, and side by side elsewhere.
-    toolbar.node.style.setProperty("--columns", columns);
-    toolbar.node.style.setProperty("--columns-beside", count <= 3 ? 1 : columns);
+    const columns = Math.min(8, Math.ceil(Math.sqrt(count)));
+    // A square beside the large map; elsewhere lines, which take much the same room for few and many.
+    toolbar.node.style.setProperty("--columns", count <= 8 ? 4 : 8);
+    toolbar.node.style.setProperty("--columns-beside", columns);
     toolbar.node.style.setProperty("--columns-alone", Math.min(8, count));
     // Where both don't fit one line the number has its own in every tile, so that no tile moves.
     toolbar.node.classList.toggle("attn-stacked", names.length > 0 || columns > 4);

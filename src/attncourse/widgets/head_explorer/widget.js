@@ -10,6 +10,7 @@ import {
   createLive,
   createNote,
   createPanels,
+  createPanes,
   createSwatch,
   createWeightsLegend,
   createWidget,
@@ -122,19 +123,16 @@ function render({ model, el }) {
   const top = legend.firstChild.lastChild; // the end of the scale
   const panels = createPanels(
     places.chooser,
-    element("div", { class: "attn-overview" }, tiles.node, note),
+    element("div", { class: "attn-overview" }, tiles.node),
     element("div", { class: "attn-enlarged" }, heading, places.map, live, legend, pin),
     places.beside,
+    note,
     places.row,
   );
   const root = createWidget(
     "head-explorer",
     "What each head looks at",
-    tabs.node,
-    own.node,
-    choices.node,
-    origin,
-    panels,
+    createPanes([tabs.node, own.node, choices.node, origin], [panels]),
     places.table,
   );
   let [stage, words] = [null, null];
@@ -263,10 +261,6 @@ function render({ model, el }) {
     tabs.draw(model.get("source"));
     own.draw(source, isOwn);
     choices.draw(numHeads, d, causal, toLargest);
-    root.style.setProperty(
-      "--beside",
-      numHeads <= 3 ? `1fr ${Math.max(2, numHeads)}fr` : "5fr 7fr",
-    );
     const inTiles = tiles.draw(now, options);
     top.data = toLargest ? `${shortNumber(largest)}, the largest here` : "1";
     legend.lastChild.hidden = !causal;

@@ -9,7 +9,13 @@ import { areDigests, areDigits } from "../lab/digest.js";
 import { sharedRuns, watchInSight } from "../lab/runs.js";
 import { headsInWords } from "../lab/words.js";
 import { element } from "../shared/dom.js";
-import { createControls, createLive, createNote, createWidget } from "../shared/parts.js";
+import {
+  createControls,
+  createLive,
+  createNote,
+  createPanes,
+  createWidget,
+} from "../shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "../shared/state.js";
 import { createChoices, createTabs } from "./choices.js";
 import { checkForm, readGiven, sayForm } from "./given.js";
@@ -176,16 +182,20 @@ function renderWhole({ model, el }) {
   const root = createWidget(
     "head-lab",
     "How many heads does a model need?",
-    tabs.node,
-    element("div", { class: "attn-about" }, about, choices.node),
-    ...(given === null ? [] : [createNote(sayForm(spec))]),
-    createControls(
-      training.heads,
-      element("div", {}, training.buttons, training.seed, training.beginning),
+    createPanes(
+      [
+        tabs.node,
+        element("div", { class: "attn-about" }, about, choices.node),
+        ...(given === null ? [] : [createNote(sayForm(spec))]),
+        createControls(
+          training.heads,
+          element("div", {}, training.buttons, training.seed, training.beginning),
+        ),
+        training.progress,
+        live,
+      ],
+      [place],
     ),
-    training.progress,
-    live,
-    place,
   );
 
   /** The sentence that is shown: the same object for the same words. */

@@ -9,6 +9,7 @@ import {
   createLegend,
   createLive,
   createNote,
+  createPanes,
   createSwatch,
   createWidget,
 } from "../shared/parts.js";
@@ -146,15 +147,18 @@ function render({ model, el }) {
   const root = createWidget(
     "head-mute",
     "What each head adds",
-    createNote(
-      `Heads: ${model.get("origin")}. Choose a token; untick heads. A head's length (the root of the ` +
-        "sum of its numbers' squares) is how far the output moves if this head alone is muted.",
+    createPanes(
+      [
+        createNote(
+          `Heads: ${model.get("origin")}. Choose a token; untick heads. A head's length (the root of ` +
+            "the sum of its numbers' squares) is how far the output moves if this head alone is muted.",
+        ),
+        choice.node,
+        switches.node,
+        live,
+      ],
+      [plot.node, legend],
     ),
-    choice.node,
-    switches.node,
-    plot.node,
-    legend,
-    live,
     numbers.node,
   );
 

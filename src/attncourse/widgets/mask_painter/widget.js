@@ -8,6 +8,7 @@ import {
   createControls,
   createNote,
   createPanels,
+  createPanes,
   createWeightsLegend,
   createWidget,
 } from "../shared/parts.js";
@@ -126,12 +127,18 @@ function render({ model, el }) {
   const root = createWidget(
     "mask-painter",
     "Who may look at whom",
-    createNote(`Queries and keys: ${model.get("origin")}.`),
-    presets.node,
-    createControls(meant.node, undo.node, moved),
-    createPanels(
-      element("div", {}, painting.node, legend),
-      element("div", { class: "attn-judged" }, verdict.node, row.node),
+    createPanes(
+      [
+        createNote(`Queries and keys: ${model.get("origin")}.`),
+        presets.node,
+        createControls(meant.node, undo.node, moved),
+      ],
+      [
+        createPanels(
+          element("div", {}, painting.node, legend),
+          element("div", { class: "attn-judged" }, verdict.node, row.node),
+        ),
+      ],
     ),
     table.node,
   );

@@ -8,7 +8,13 @@ import { createTraining } from "../lab/controls.js";
 import { areDigests, areDigits, digestNotes } from "../lab/digest.js";
 import { sharedRuns } from "../lab/runs.js";
 import { element } from "../shared/dom.js";
-import { createControls, createLive, createNote, createWidget } from "../shared/parts.js";
+import {
+  createControls,
+  createLive,
+  createNote,
+  createPanes,
+  createWidget,
+} from "../shared/parts.js";
 import { readerOf, redrawOn, setterOf } from "../shared/state.js";
 import { createFold } from "../shared/tables.js";
 import { createHeldOutCurves } from "./curve.js";
@@ -96,17 +102,20 @@ function render({ model, el }) {
   const root = createWidget(
     "name-lab",
     "A small GPT makes up names",
-    createNote(
-      "All names here keep four rules, and nobody tells the model which. Press Train: from names alone " +
-        "it learns to make up new ones, letter by letter, here in your browser.",
+    createPanes(
+      [
+        createNote(
+          "All names here keep four rules, and nobody tells the model which. Press Train: from names " +
+            "alone it learns to make up new ones, letter by letter, here in your browser.",
+        ),
+        createRules(),
+        createControls(training.heads, element("div", {}, training.buttons, training.seed)),
+        training.progress,
+        live,
+        samples.controls,
+      ],
+      [element("div", { class: "attn-panels attn-half" }, curves.node, samples.node), next.node],
     ),
-    createRules(),
-    createControls(training.heads, element("div", {}, training.buttons, training.seed)),
-    training.progress,
-    live,
-    element("div", { class: "attn-panels attn-half" }, curves.node, samples.node),
-    samples.controls,
-    next.node,
     numbers.node,
   );
   let state = null; // as readState has it

@@ -9,6 +9,7 @@ import {
   createControls,
   createLive,
   createNote,
+  createPanes,
   createQuietButton,
   createSlider,
   createWidget,
@@ -107,7 +108,8 @@ function createRecord() {
   const scroll = element("div", { class: "attn-scroll attn-record" }, table);
   const empty = ["", "", "", ""];
 
-  function draw({ step, method }, steps, plain) {
+  function draw({ step, method, scores }, steps, plain) {
+    scroll.style.setProperty("--scores", scores.length);
     const rows = steps.slice(1).map(({ largest, factor, sum, output }, i) => {
       if (i >= step) return [String(i + 1), ...empty];
       const shown = method === "no maximum" ? "\u2013" : plainNumber(largest);
@@ -209,17 +211,18 @@ function render({ model, el }) {
   const root = createWidget(
     "online-softmax",
     "Softmax, block by block",
-    createNote(
-      `Scores (at the start) and values: ${origin}. Bar: what a score counts in the sum, exp(score \u2212 max). ` +
-        "Field: the score; type, drag it to the side, or press the arrow keys; -inf masks it. " +
-        "Below: its value.",
+    createPanes(
+      [
+        createNote(
+          `Scores (at the start) and values: ${origin}. Bar: what a score counts in the sum, ` +
+            "exp(score \u2212 max). Field: the score; type, drag it to the side, or press the arrow " +
+            "keys; -inf masks it. Below: its value.",
+        ),
+        createControls(size.node, method.node),
+        createControls(element("div", { class: "attn-row" }, ...player.nodes), tries),
+      ],
+      [blocks.node, fields.refusal, live, record.node],
     ),
-    createControls(size.node, method.node),
-    blocks.node,
-    fields.refusal,
-    createControls(element("div", { class: "attn-row" }, ...player.nodes), tries),
-    live,
-    record.node,
     table.node,
   );
 

@@ -38,6 +38,16 @@ export function createPanels(...panels) {
   return element("div", { class: "attn-panels" }, ...panels);
 }
 
+/** What a reader moves, and what comes of it: beside each other where there is room for both. */
+export function createPanes(moved, shown) {
+  return element(
+    "div",
+    { class: "attn-panes attn-wide" },
+    element("div", {}, ...moved),
+    element("div", {}, ...shown),
+  );
+}
+
 /**
  * A slider between its name and a reading. `choose(position)` is told each move; `ticks` are texts
  * that stand below it, from its one end to the other.

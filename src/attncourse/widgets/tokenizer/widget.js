@@ -158,6 +158,8 @@ function render({ model, el }) {
   });
   const last = createNote();
   const list = element("ol", { class: "attn-pieces", "aria-label": "Tokens with their ids" });
+  // Without a merge it is longest: that much room it always has, so that the slider moves nothing.
+  const room = element("ol", { class: "attn-unmerged", "aria-hidden": "true" });
   const live = createLive();
   const table = createNumbers(tokens);
   const next = vocabulary.length > 0 ? createNext(vocabulary, counts) : null;
@@ -170,7 +172,7 @@ function render({ model, el }) {
       slider.node,
     ),
     last,
-    list,
+    element("div", { class: "attn-roomy" }, room, list),
     live,
     ...(next ? [next.node] : []),
     table.node,
@@ -196,6 +198,7 @@ function render({ model, el }) {
     const ids = encode(text, merges, number);
     list.dir = RIGHT_TO_LEFT.test(text) ? "rtl" : "ltr";
     list.replaceChildren(...ids.map(createPiece));
+    room.replaceChildren(...encode(text, merges, 0).map(createPiece));
     const letters = many(Array.from(text).length, "character");
     const size = new TextEncoder().encode(text).length;
     live.textContent =

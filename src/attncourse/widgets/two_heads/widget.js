@@ -10,6 +10,7 @@ import {
   createHeading,
   createLive,
   createNote,
+  createPanes,
   createQuietButton,
   createSwatch,
   createWeightsLegend,
@@ -255,23 +256,29 @@ function render({ model, el }) {
   const root = createWidget(
     "two-heads",
     "Two heads, and the same numbers as one",
-    createNote(
-      "Change any number: drag it to the side, type, or press the arrow keys up and down in its ",
-      "field. Rows look, columns are looked at.",
+    createPanes(
+      [
+        glance.node,
+        createNote(
+          "Change any number: drag it to the side, type, or press the arrow keys up and down in its ",
+          "field. Rows look, columns are looked at.",
+        ),
+        element("div", { class: "attn-tokens" }, x.node, reset, undo.node),
+        tries.node,
+        live,
+      ],
+      [
+        element(
+          "details",
+          {},
+          element("summary", {}, "The six matrices, with queries, keys and values"),
+          ...projections.map(({ node }) => node),
+          stacked.node,
+        ),
+        element("div", { class: "attn-heads" }, ...heads.map(({ node }) => node)),
+        createWeightsLegend(),
+      ],
     ),
-    glance.node,
-    element("div", { class: "attn-tokens" }, x.node, reset, undo.node),
-    tries.node,
-    element(
-      "details",
-      {},
-      element("summary", {}, "The six matrices, with queries, keys and values"),
-      ...projections.map(({ node }) => node),
-      stacked.node,
-    ),
-    element("div", { class: "attn-heads" }, ...heads.map(({ node }) => node)),
-    createWeightsLegend(),
-    live,
   );
 
   function draw(always = false) {
