@@ -137,7 +137,8 @@ class Atlas:
         """
         from attncourse.widgets import HeadAtlas
 
-        HeadAtlas(self).save_html(fspath(path))
+        # mypy: the protocol's attributes could be set, those of a frozen class can't.
+        HeadAtlas(self).save_html(fspath(path))  # type: ignore[arg-type]
 
     def best(self, pattern: str, n: int = 5) -> list[Head]:
         """Return the heads that score highest on a pattern; of "entropy", the sharpest.

@@ -5,8 +5,8 @@ from torch import Tensor
 
 from attncourse.checking import CheckResult, exercise
 from attncourse.checking.calling import Outcome, as_outputs, call, describe
-from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
-from attncourse.checking.numbers import as_tensor
+from attncourse.checking.functions import correct, not_a_function, not_yet
+from attncourse.checking.numbers import as_tensor, same_numbers
 
 
 def _beyond(v: Tensor) -> Tensor:

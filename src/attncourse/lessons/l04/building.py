@@ -16,7 +16,7 @@ from attncourse.checking import (
     read_mistakes,
 )
 from attncourse.checking.calling import as_outputs, call
-from attncourse.checking.functions import same_numbers
+from attncourse.checking.numbers import same_numbers
 from attndoctor import CallError, Diagnosis, diagnose
 from attndoctor.museum import Exhibit, SteppedAttention, heads, masks, outputs, rows, scale, scores
 

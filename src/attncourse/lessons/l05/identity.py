@@ -9,7 +9,8 @@ from torch import nn
 
 from attncourse.checking import CheckResult, exercise
 from attncourse.checking.calling import call
-from attncourse.checking.functions import correct, not_a_function, not_yet, same_numbers
+from attncourse.checking.functions import correct, not_a_function, not_yet
+from attncourse.checking.numbers import same_numbers
 from attnlib.blocks import TransformerBlock
 
 NEARLY = 1e-2  # an output that is no farther off is made of small numbers
