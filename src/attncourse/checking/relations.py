@@ -1,7 +1,7 @@
 """In which plain relation a wrong tensor stands to the right one, if in any.
 
 What is said of all numbers holds in all cases that came out wrong, so that it isn't so by chance;
-what is said of a slice, of rows or of columns holds in the first of them.
+what is said of a slice holds in the first of them.
 """
 
 import math
@@ -31,7 +31,7 @@ _CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
 
 def relation(pairs: Sequence[Pair], tolerance: float) -> str:
     """Say in which relation what came stands to what was wanted, in each of the pairs."""
-    for says in (_axes, _changed, _scaled, _shifted, _in_part, _off_alike, _reordered):
+    for says in (_axes, _changed, _scaled, _shifted, _in_part, _reordered):
         if sentence := says(pairs, tolerance):
             return f" {sentence}"
     return ""
@@ -120,28 +120,6 @@ def _in_part(pairs: Sequence[Pair], tolerance: float) -> str:
                 index[axis] = str(places.item())
         if any(place != ":" for place in index):
             return f"Only `[{', '.join(index)}]` is {what}."
-    return ""
-
-
-def _off_alike(pairs: Sequence[Pair], tolerance: float) -> str:
-    """Say that all rows, or all numbers of a row, are off by the same amount or factor."""
-    ours, right = pairs[0]
-    if ours.shape != right.shape or right.dim() < 2 or min(right.shape[-2:]) < 3:
-        return ""
-    off, ratio = ours - right, ours / right
-    columns, rows = tuple(range(right.dim() - 1)), (-1,)
-    if min(right.std(axes).amin() for axes in (columns, rows)) <= 10 * tolerance:
-        return ""  # rows that are alike are off alike, whatever is wrong
-    for numbers, axes, sentence in (
-        (off, columns, "All rows are off by the same numbers: what is added to each of them?"),
-        (off, rows, "All numbers of a row are off by the same: what is subtracted from each row?"),
-        (ratio, columns, "Each column is the right one times a number: what is it multiplied by?"),
-        (ratio, rows, "Each row is the right one times a number: what is it divided by?"),
-    ):
-        if numbers.isfinite().all() and same_numbers(
-            numbers, numbers.mean(axes, keepdim=True).expand_as(numbers), 10 * tolerance
-        ):
-            return sentence
     return ""
 
 
