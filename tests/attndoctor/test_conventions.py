@@ -303,7 +303,9 @@ class DifferentialUnscaled(Differential):
 class OfGemma2(Plain):
     """Another scale, which an attribute tells, and softcapped scores, both at once."""
 
-    scaling = 256**-0.5
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.scaling = 256**-0.5
 
     def forward(self, x):
         return self.attend(x)
