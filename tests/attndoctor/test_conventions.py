@@ -301,13 +301,17 @@ class DifferentialUnscaled(Differential):
 
 
 class OfGemma2(Plain):
-    """Another scale and softcapped scores, both at once."""
+    """Another scale, which an attribute tells, and softcapped scores, both at once."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.scaling = 256**-0.5
 
     def forward(self, x):
         return self.attend(x)
 
     def scores(self, q, k):
-        return 50 * torch.tanh(q @ k.mT * 256**-0.5 / 50)
+        return 50 * torch.tanh(q @ k.mT * self.scaling / 50)
 
 
 def larger_half(scores):
