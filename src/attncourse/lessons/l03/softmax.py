@@ -28,7 +28,7 @@ def stable_softmax(answer: Any) -> CheckResult:
     """Check `stable_softmax(scores)` along the last axis of [..., T]."""
     forbidden = torch.randn(4, 6)
     forbidden[torch.arange(4), torch.tensor([5, 0, 3, 1])] = -math.inf
-    steps = torch.tensor([0.0, 1000.0, -1000.0, 5000.0])
+    steps = torch.tensor([0.0, 1000.0, -1000.0, 500.0])
     cases = [
         (torch.randn(5, 3),),
         (torch.randn(2, 3, 5, 4),),
@@ -53,7 +53,7 @@ def stable_softmax(answer: Any) -> CheckResult:
         cases,
         MISTAKES,
         output_names=["the row of weights"],
-        tolerance=1e-3,  # neighboring float32 numbers near 5000 are 5e-4 apart
+        tolerance=2e-4,  # neighboring float32 numbers near 1000 are 6e-5 apart
         praise="Safe with thousands, with rows on different levels and with forbidden keys, and "
         "the scores are left as they were.",
     )
