@@ -64,7 +64,7 @@ function problemOf(words) {
 export function createOwnWords(sources, { choose }) {
   const label = "Your own words";
   const field = element("input", { type: "text", "aria-label": label, dir: "auto" });
-  field.placeholder = "for example: the dog saw the cat";
+  field.placeholder = "the dog saw the cat";
   const refusal = element("p", { class: "attn-refusal", role: "status" });
   const back = createQuietButton("Back to the first sentence", () => {
     choose([]);

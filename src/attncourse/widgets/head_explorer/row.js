@@ -11,7 +11,9 @@ import { createWeightsPicture, favorites } from "../shared/weights_picture.js";
 const MOST_NAMED = 16; // heads; the lines of more are too thin for a name and a number each
 const MOST_ARCS = 4; // heads; of more the enlarged one alone has arcs
 const LEAST_ARC = 0.01; // weights below have none
-const MOST_FLAT = 64; // letters side by side, each word having as much room as the longest
+// Letters side by side, each word having as much room as the longest: a line of weights has names and
+// numbers beside it, and the sentence has not.
+const MOST_FLAT = { sentence: 78, lines: 64 };
 
 function createChip(token, choose) {
   const text = element("span", { dir: "auto" }, token);
@@ -41,9 +43,9 @@ export function createTokenRow(tokens, { choose }) {
   const sentence = element("div", { class: "attn-sentence" }, arcs.node, toolbar.node);
   const lines = element("div", { class: "attn-lines" }, names, columns, picture.node, numbers);
   const longest = Math.max(...tokens.map((token) => token.length));
-  for (const part of [sentence, lines]) {
+  for (const [name, part] of Object.entries({ sentence, lines })) {
     part.style.setProperty("--tokens", T);
-    part.classList.toggle("attn-upright", T * longest > MOST_FLAT);
+    part.classList.toggle("attn-upright", T * longest > MOST_FLAT[name]);
   }
   const note = createNote();
   note.classList.add("attn-numbers-note");
