@@ -81,6 +81,9 @@ SHOWN = """(root) => {
   const drawn = root.cloneNode(true);
   const MEMORY = "output, [aria-live], [role=status], div:has(.attn-change):not(:has(.attn-plot))";
   drawn.querySelector(".course-states").remove();
+  // What scrolls, if only for a moment, is in reach of keys and has a name.
+  for (const box of drawn.querySelectorAll(".attn-scroll"))
+    for (const name of ["role", "aria-label"]) box.removeAttribute(name);
   for (const node of drawn.querySelectorAll(MEMORY)) node.remove();
   const FOCUS = ["style", "class", "tabindex", "data-lm-suppress-shortcuts"];
   for (const node of drawn.querySelectorAll("*"))
