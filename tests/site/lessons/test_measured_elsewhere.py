@@ -24,7 +24,7 @@ def gap_of_sides(language):
 
 
 def test_in_one_of_four_other_languages_the_side_hardly_parts_heads():
-    """L08, at "Who shares": four ways, five seeds each."""
+    """L08, at "Who shares": with other endings the side may hardly matter."""
     own, *others = results_of("concord-endings").values()
     assert [language["seeds"] for language in others] == [5] * 4
     assert all(language["shared by side"]["rivals"][0] == 0 for language in (own, *others))
