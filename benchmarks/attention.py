@@ -86,7 +86,7 @@ class LoopOverHeads(MultiHeadAttention):
         return self.W_o(torch.cat(outputs, -1)), torch.stack(maps, 1)
 
 
-def candidates(x: Tensor, *, buffer: bool = True) -> dict[str, Run]:
+def candidates(x: Tensor) -> dict[str, Run]:
     """Return every candidate for an input, named as in the tables; each gives (output, weights)."""
     options = {"device": x.device, "dtype": x.dtype}
     ours = MultiHeadAttention(D_MODEL, HEADS, **options)
@@ -99,7 +99,6 @@ def candidates(x: Tensor, *, buffer: bool = True) -> dict[str, Run]:
         "attnlib, train": lambda: ours.train()(x),
         "attnlib, eval": lambda: ours.eval()(x),
         "attnlib, weights": lambda: ours(x, need_weights=True),
-        "attnlib, one head's weights": lambda: ours(x, weights_for=[3]),
         "nn.MHA, train": lambda: torchs.train()(x, x, x, need_weights=False),
         "nn.MHA, eval": lambda: torchs.eval()(x, x, x, need_weights=False),
         "nn.MHA, weights, train": lambda: torchs.train()(x, x, x, **each),
@@ -107,10 +106,6 @@ def candidates(x: Tensor, *, buffer: bool = True) -> dict[str, Run]:
         "explicit softmax": lambda: explicit(x),
         "loop over heads": lambda: loop(x),
     }
-    if buffer and not x.requires_grad:
-        B, T, _ = x.shape
-        memory = torch.empty(B, HEADS, T, T, **options)
-        found["attnlib, weights, own buffer"] = lambda: ours(x, weights_out=memory)
     return found | x_transformers(x)
 
 
@@ -181,7 +176,7 @@ def print_peak(case: str, device: str) -> None:
     with torch.set_grad_enabled(learning):
         for T in (8, MEMORY_TOKENS):  # the short one first, so that all code is loaded
             x = tokens(1, T, device).requires_grad_(learning)
-            run = candidates(x, buffer=False)[name]
+            run = candidates(x)[name]
             run = training_step(run) if learning else run
             peak = peak_bytes(run, device)
     print(peak / (HEADS * MEMORY_TOKENS**2 * x.element_size()))
@@ -206,8 +201,6 @@ def time_goals(found: dict[str, dict[str, dict]], device: str) -> list[Goal]:
     peer = last["nn.MHA, weights, train"].median
     wanted = 0.65 if device == "cuda" else 0.80
     goals.append(Goal("weights: to nn.MHA's", last["attnlib, weights"].median / peer, wanted))
-    own = last["attnlib, weights, own buffer"].median / peer
-    goals.append(Goal("weights into a buffer: to nn.MHA's", own, 0.65))
     goals.append(Goal("training step, weights: to the floor", step["attnlib, weights"].median, 1.4))
     return goals
 

@@ -13,7 +13,7 @@ and dropout (tests/tools/valid_calls.py):
   code of others doesn't take either;
 * equal: healthy, and no call tells it from attnlib's attention;
 * own: healthy, and different only where an option is used that attnlib alone has (score_bias,
-  head_mask, weights_for, weights_out, kdim, vdim), for which nobody's attention is asked;
+  head_mask, kdim, vdim), for which nobody's attention is asked;
 * deeper: healthy, and different only in second derivatives or in forward mode, for which nobody's
   attention is asked either: PyTorch's fused kernels have none;
 * missed: healthy, and different. There should be none.

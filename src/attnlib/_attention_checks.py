@@ -1,15 +1,13 @@
 """Checks of attention's arguments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from torch import Tensor
 
 from attnlib.checks import (
     divisors_of,
-    require_count,
     require_divisible,
     require_dropout,
-    require_flag,
     require_floating,
     require_like,
     require_like_parameter,
@@ -119,43 +117,6 @@ def require_inputs(
     if value.shape[1] != key.shape[1]:
         raise ValueError(
             f"value must have one row a key, got {shape_of(value)} and key {shape_of(key)}"
-        )
-
-
-def require_weights_choice(need_weights: bool, weights_for: Sequence[int] | None, h: int) -> None:
-    """Raise unless need_weights is a flag, and weights_for is None or names some of h heads."""
-    require_flag("need_weights", need_weights)
-    if weights_for is None:
-        return
-    if isinstance(weights_for, str) or not isinstance(weights_for, Sequence):
-        raise TypeError(f"weights_for must be a list of heads such as [0, 3], got {weights_for!r}")
-    if not weights_for:
-        raise ValueError("weights_for must name at least one head, got an empty list")
-    for head in weights_for:
-        require_count("each of weights_for", head)
-        if head >= h:
-            raise ValueError(f"weights_for must hold heads from 0 to {h - 1}, got {head}")
-
-
-def require_weights_out(
-    out: Tensor | None, q: Tensor, k: Tensor, weights_for: Sequence[int] | None, needs_grad: bool
-) -> None:
-    """Raise unless `out` is None or memory that the weights fit into."""
-    if out is None:
-        return
-    require_tensor("weights_out", out)
-    if needs_grad:
-        raise ValueError(
-            "weights_out must be left out while gradients are taken: the backward pass would "
-            "meet overwritten numbers; call the module under torch.no_grad()"
-        )
-    require_like("weights_out", out, "the queries", q)
-    B, h, T_q, _ = q.shape
-    wanted = [B, h if weights_for is None else len(weights_for), T_q, k.shape[-2]]
-    if shape_of(out) != wanted or not out.is_contiguous():
-        raise ValueError(
-            f"weights_out must be a contiguous tensor of shape {wanted}, got {shape_of(out)} "
-            f"with strides {list(out.stride())}"
         )
 
 

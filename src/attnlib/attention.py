@@ -6,7 +6,7 @@ values), d_k width of one head. Row vectors (x @ W). Weights are [B, h, T_q, T_k
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypedDict, Unpack
 
 import torch
@@ -29,8 +29,6 @@ class AttentionOptions(TypedDict, total=False):
     score_bias: Tensor | None
     causal: bool
     need_weights: bool
-    weights_for: Sequence[int] | None
-    weights_out: Tensor | None
     head_mask: Tensor | None
     cache: KVCache | None
 
@@ -120,8 +118,6 @@ class MultiHeadAttention(nn.Module):
         score_bias: Tensor | None = None,
         causal: bool = False,
         need_weights: bool = False,
-        weights_for: Sequence[int] | None = None,
-        weights_out: Tensor | None = None,
         head_mask: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> tuple[Tensor, Tensor | None]:
@@ -140,30 +136,26 @@ class MultiHeadAttention(nn.Module):
             causal: also forbid every look to the right. There must be as many queries as new keys;
                 they stand after the keys in the cache.
             need_weights: also return each head's weights.
-            weights_for: return the weights of these heads only, in this order.
-            weights_out: write the weights into this contiguous tensor of their shape and dtype;
-                not while gradients are taken.
             head_mask: a factor for each head's output, [h] or [B, h]; 0 mutes the head. Gradients
                 flow through it (Michel et al. 2019, sections 2.3 and 4.1).
             cache: the keys and values so far; the new ones are added to it. T_k of the masks and
                 weights counts all of them.
 
         Returns:
-            The output [B, T_q, d], and the weights [B, h, T_q, T_k] (of the heads in `weights_for`)
-            or None. Weights are those before dropout and head_mask. A query that may look nowhere
-            has weights 0 and output `W_o.bias`. The backward pass doesn't keep the weights: it
-            computes them again if their own gradient is needed.
+            The output [B, T_q, d], and the weights [B, h, T_q, T_k] or None: those before dropout
+            and head_mask. A query that may look nowhere has weights 0 and output `W_o.bias`. The
+            backward pass doesn't keep the weights: it computes them again if their own gradient is
+            needed.
 
         Raises:
             TypeError: not floating point tensors of the module's dtype, a mask that isn't boolean,
                 or options of another type.
-            ValueError: shapes or devices that don't fit, no tokens, a head that doesn't exist,
-                weights_out while gradients are taken, or a cache of another module or batch.
+            ValueError: shapes or devices that don't fit, no tokens, or a cache of another module or
+                batch.
         """
         heads, weights, remembered = self._heads(
             query, key, value, mask=mask, key_mask=key_mask, score_bias=score_bias, causal=causal,
-            need_weights=need_weights, weights_for=weights_for, weights_out=weights_out,
-            head_mask=head_mask, cache=cache,
+            need_weights=need_weights, head_mask=head_mask, cache=cache,
         )  # fmt: skip
         output = self.W_o(merge(heads))  # [B, h, T_q, d_k] -> [B, T_q, d]
         if cache is not None and remembered is not None:  # last: after an error it is unchanged
@@ -204,7 +196,6 @@ class MultiHeadAttention(nn.Module):
         self, query: Tensor, key: Tensor | None, value: Tensor | None, *,
         mask: Tensor | None = None, key_mask: Tensor | None = None,
         score_bias: Tensor | None = None, causal: bool = False, need_weights: bool = False,
-        weights_for: Sequence[int] | None = None, weights_out: Tensor | None = None,
         head_mask: Tensor | None = None, cache: KVCache | None = None,
     ) -> tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]:  # fmt: skip
         """Return the heads' outputs [B, h, T_q, d_k], the weights or None, and what to cache."""
@@ -213,7 +204,7 @@ class MultiHeadAttention(nn.Module):
         widths = {"query": self.d_model, "key": self.kdim, "value": self.vdim}
         checks.require_inputs(query, key, value, widths, getattr(self.W_q, "weight", None))
         checks.require_head_mask(head_mask, query, self.num_heads)
-        checks.require_weights_choice(need_weights, weights_for, self.num_heads)
+        require_flag("need_weights", need_weights)
         require_cache(cache)
 
         q = split(self.W_q(query), self.num_heads)  # [B, T_q, d] -> [B, h, T_q, d_k]
@@ -231,20 +222,18 @@ class MultiHeadAttention(nn.Module):
         needs_grad = torch.is_grad_enabled() and any(
             x.requires_grad for x in (q, k, v, score_bias) if x is not None
         )
-        checks.require_weights_out(weights_out, q, k, weights_for, needs_grad)
 
-        wanted = need_weights or weights_for is not None or weights_out is not None
         dropout = self.dropout if self.training else 0.0
         weights = None
-        explicit = wanted and weights_for is None and not needs_grad and not dropout
+        explicit = need_weights and not needs_grad and not dropout
         if self.num_kv_heads != self.num_heads and torch.compiler.is_compiling():
             explicit = False  # a compiler can't prove for every T that groups of a map are a view
         if explicit:
-            heads, weights = explicit_attention(q, k, v, limits, weights_out)
+            heads, weights = explicit_attention(q, k, v, limits)
         else:
             heads = fused_attention(q, k, v, limits, dropout)
-            if wanted:
-                weights = recorded_weights(q, k, limits, weights_for, weights_out)
+            if need_weights:
+                weights = recorded_weights(q, k, limits)
         if head_mask is not None:
             heads = heads * head_mask.to(heads.dtype)[..., None, None]  # [h] or [B, h], for all T_q
         return heads, weights, None if cache is None else (k, v)

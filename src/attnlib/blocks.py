@@ -208,8 +208,8 @@ class TransformerBlock(nn.Module):
 
         Args:
             x: tokens, [B, T, d].
-            **options: mask, key_mask, score_bias, causal, need_weights, weights_for, weights_out,
-                head_mask and cache, as for `MultiHeadAttention`.
+            **options: mask, key_mask, score_bias, causal, need_weights, head_mask and cache, as
+                for `MultiHeadAttention`.
 
         Returns:
             The tokens [B, T, d], and the attention weights [B, h, T, T_k] or None.

@@ -5,7 +5,6 @@ h / h_kv neighboring query heads. The explicit functions also take fewer dimensi
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,8 +14,6 @@ from torch.autograd import forward_ad
 
 from attnlib import _attention_checks as checks
 from attnlib.masks import AttentionMask, triangle
-
-NO_MEMORY = "weights_out must be left out under torch.func: it gives new tensors"
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
@@ -34,20 +31,18 @@ def attention_weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
     return weights if fully_masked is None else weights.masked_fill(fully_masked, 0.0)
 
 
-def _weights(q: Tensor, k: Tensor, mask: AttentionMask, out: Tensor | None = None) -> Tensor:
-    """Return the weights, computed in one tensor (`out`, if given) if no derivative is wanted."""
+def _weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
+    """Return the weights, computed in one tensor if no derivative is wanted."""
     if _needs_derivative(q, k, mask.attn_mask):
-        if out is not None:
-            raise ValueError(NO_MEMORY)
         return attention_weights(q, k, mask)
-    return _WeightsInPlace.apply(q, k, *mask, out)
+    return recorded_weights(q, k, mask)
 
 
 def explicit_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask, weights_out: Tensor | None = None
+    q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask
 ) -> tuple[Tensor, Tensor]:
     """Return the heads' outputs [..., T_q, d_k] and the weights [..., T_q, T_k]."""
-    weights = _weights(q, k, mask, weights_out)
+    weights = _weights(q, k, mask)
     return matmul_heads(weights, v), weights
 
 
@@ -133,28 +128,17 @@ def has_tangent(*tensors: Tensor) -> bool:
     return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)
 
 
-def matmul_heads(x: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
+def matmul_heads(x: Tensor, y: Tensor) -> Tensor:
     """Multiply x [B, h, T, n] by y [B, h_kv, n, m], which h / h_kv heads of x share."""
     if x.shape[:-2] == y.shape[:-2]:
-        return torch.matmul(x, y, out=out)
+        return x @ y
     h_kv = y.shape[1]
-    out = None if out is None else _stack_groups(out, h_kv)
-    return _unstack_groups(torch.matmul(_stack_groups(x, h_kv), y, out=out), x.shape[1])
+    return _unstack_groups(_stack_groups(x, h_kv) @ y, x.shape[1])
 
 
-def recorded_weights(
-    q: Tensor,
-    k: Tensor,
-    mask: AttentionMask,
-    heads: Sequence[int] | None = None,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Return the weights (of some heads) and keep nothing for the backward pass."""
-    if heads is not None:
-        group = q.shape[1] // k.shape[1]
-        q, k = q[:, list(heads)], k[:, [head // group for head in heads]]
-        mask = mask.of_heads(list(heads))
-    return _WeightsInPlace.apply(q, k, *mask, out)
+def recorded_weights(q: Tensor, k: Tensor, mask: AttentionMask) -> Tensor:
+    """Return the weights and keep nothing for the backward pass."""
+    return _WeightsInPlace.apply(q, k, *mask)
 
 
 def _needs_derivative(*inputs: Tensor | None) -> bool:
@@ -187,10 +171,10 @@ class _WeightsInPlace(torch.autograd.Function):
     @staticmethod
     def forward(
         q: Tensor, k: Tensor, attn_mask: Tensor | None, fully_masked: Tensor | None,
-        is_causal: bool, out: Tensor | None,
+        is_causal: bool,
     ) -> Tensor:  # fmt: skip
         # The steps of `attention_weights`, in place; test_attention.py holds both to one formula.
-        scores = matmul_heads(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1), out)
+        scores = matmul_heads(q / math.sqrt(q.shape[-1]), k.transpose(-2, -1))
         if is_causal:
             scores.masked_fill_(triangle(q.shape[-2], 0, q.device).logical_not_(), -math.inf)
         elif attn_mask is not None and attn_mask.dtype == torch.bool:
@@ -203,17 +187,15 @@ class _WeightsInPlace(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *arguments: Any) -> tuple[Tensor, int]:
         """Compute out of place: under torch.func.vmap nothing can be written in place."""
-        if arguments[-1] is not None:
-            raise ValueError(NO_MEMORY)
 
         def plain(q: Tensor, k: Tensor, *mask: Any) -> Tensor:
             return attention_weights(q, k, AttentionMask(*mask))
 
-        return torch.func.vmap(plain, in_dims[:-1])(*arguments[:-1]), 0
+        return torch.func.vmap(plain, in_dims)(*arguments), 0
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
-        *tensors, ctx.is_causal, _ = inputs
+        *tensors, ctx.is_causal = inputs
         ctx.save_for_backward(*tensors)
 
     @staticmethod
@@ -226,4 +208,4 @@ class _WeightsInPlace(torch.autograd.Function):
         d_q = matmul_heads(d_scores, k) * scale
         d_k = _stack_groups(d_scores, h_kv).transpose(-2, -1) @ _stack_groups(q, h_kv) * scale
         d_mask = d_scores.sum_to_size(attn_mask.shape) if ctx.needs_input_grad[2] else None
-        return d_q, d_k, d_mask, None, None, None
+        return d_q, d_k, d_mask, None, None

@@ -170,14 +170,6 @@ class AttentionMask(NamedTuple):
         numbers = score_bias.masked_fill(~allowed, -math.inf).masked_fill(fully_masked, 0.0)
         return cls(numbers, fully_masked)
 
-    def of_heads(self, heads: list[int]) -> "AttentionMask":
-        """Return the mask of some heads only."""
-        attn_mask, fully_masked = (
-            x[:, heads] if x is not None and x.dim() == 4 and x.shape[1] > 1 else x
-            for x in (self.attn_mask, self.fully_masked)
-        )
-        return AttentionMask(attn_mask, fully_masked, self.is_causal)
-
 
 def _fit_score_bias(score_bias: Tensor, scores_shape: tuple[int, ...], like: Tensor) -> Tensor:
     """Check a score_bias; return it in the dtype of the queries and a shape that broadcasts."""

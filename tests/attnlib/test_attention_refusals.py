@@ -31,12 +31,9 @@ def make(d_model=8, num_heads=4, **options):
     return MultiHeadAttention(d_model, num_heads, **options)
 
 
-def attend(query=None, *, learns="nothing", **arguments):
-    """Call a module of width 8 with 2 heads on [2, 3, 8]; one of its parameters learns."""
-    module = make(num_heads=2).requires_grad_(False)
-    for name, parameter in module.named_parameters():
-        parameter.requires_grad_(name == learns)
-    return module(ones(2, 3, 8) if query is None else query, **arguments)
+def attend(query=None, **arguments):
+    """Call a module of width 8 with 2 heads on [2, 3, 8]."""
+    return make(num_heads=2)(ones(2, 3, 8) if query is None else query, **arguments)
 
 
 def sdpa(q=None, k=None, v=None, **options):
@@ -71,7 +68,6 @@ OTHER_TYPES = {
         "key": [ones(2, 3, 8).double()], "value": [ones(2, 3, 8).double(), 1],
         "mask": [ones(3, 3), [[True]]], "key_mask": [ones(2, 3).int()],
         "score_bias": [ones(3, 3).int(), 1.0], "causal": ["no", true], "need_weights": [[0]],
-        "weights_for": [1, "01", [1.0]], "weights_out": [[0.0], ones(2, 2, 3, 3).double()],
         "head_mask": [[1, 0], ones(2, dtype=COMPLEX)], "cache": [{}],
     },
     sdpa: {
@@ -98,8 +94,6 @@ OTHER_VALUES = {
         "mask": [true[0, :2], true[0].to("meta")],
         "key_mask": [true[:, 0, :2], true[:, 0].to("meta")],
         "score_bias": [ones(2, 3, 3), ones(4, 4), ones(3, 3, **elsewhere)],
-        "weights_for": [[], [0, 2], [-1]],
-        "weights_out": [ones(2, 3, 3), ones(2, 2, 3, 6)[..., ::2], ones(2, 2, 3, 3, **elsewhere)],
         "head_mask": [ones(3), ones(1, 2), ones(2, **elsewhere)],
     },
     sdpa: {
@@ -123,14 +117,6 @@ TOGETHER = [  # values that don't fit each other, and the one that is named firs
     ("value", attend, {"key": ones(2, 4, 8), "value": ones(2, 5, 8)}),
     ("causal", attend, {"key": ones(2, 4, 8), "causal": True}),
     ("causal", attend, {"key": ones(2, 4, 8), "causal": True, "mask": ones(3, 4).bool()}),
-    ("weights_out", attend, {"weights_out": ones(2, 2, 3, 3), "weights_for": [1]}),
-    *(
-        ("weights_out", attend, {"weights_out": ones(2, 2, 3, 3), "learns": f"W_{part}.weight"})
-        for part in "qkv"
-    ),
-    ("weights_out", attend, {
-        "weights_out": ones(2, 1, 3, 3), "weights_for": [1],
-        "score_bias": ones(3, 3, requires_grad=True)}),
     ("mask", sdpa, dict.fromkeys("qkv", ones(5, 3)) | {"mask": ones(1, 5, 5).bool()}),
     ("d_model", cut, {"num_heads": 3}),
 ]  # fmt: skip
@@ -158,19 +144,12 @@ def test_what_does_not_fit_is_refused(error, named, call, arguments):
         call(**arguments)
 
 
-@pytest.mark.parametrize("learns", ["nothing", "W_o.weight"])
-def test_memory_is_taken_where_the_weights_learn_nothing(learns):
-    memory = ones(2, 2, 3, 3)
-    assert attend(weights_out=memory, learns=learns)[1].data_ptr() == memory.data_ptr()
-
-
 def test_numbers_of_numpy_are_numbers():
     require_positive_int("size", np.int64(3))
     require_count("place", np.uint8(0))
     for number in (np.float32(0.5), np.float64(0.5), np.int32(2)):
         require_number("scale", number)
-    module = make(np.int64(8), np.int32(2), dropout=np.float32(0.0))
-    assert module(ones(1, 3, 8), weights_for=[np.int64(1)])[1].shape == (1, 1, 3, 3)
+    make(np.int64(8), np.int32(2), dropout=np.float32(0.0))
     assert Sfc32(np.uint32(7)).shuffled(range(9)) == Sfc32(7).shuffled(range(9))
     sizes = TaskSizes(np.int64(5), np.int64(4), {"next": np.int64(5)})
     model = TransformerModel.of_sizes(sizes, np.int64(8), np.int64(2), dropout=np.float32(0.5))

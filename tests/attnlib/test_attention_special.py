@@ -11,8 +11,6 @@ from attnlib import KVCache, MultiHeadAttention, scaled_dot_product_attention, s
 
 pytestmark = pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch's kernel
 
-ASKED = [{"need_weights": True}, {"weights_for": [3, 0]}]
-
 
 def kept_for_backward(call):
     """Return the largest number of elements that a call keeps for its backward pass."""
@@ -23,12 +21,11 @@ def kept_for_backward(call):
 
 
 @pytest.mark.parametrize("learns", ["", "W_q", "W_k", "W_v"])
-@pytest.mark.parametrize("asked", ASKED, ids=str)
-def test_recording_keeps_no_map(learns, asked):
+def test_recording_keeps_no_map(learns):
     module, x = MultiHeadAttention(8, 4), torch.randn(1, 96, 8)
     for name, parameter in module.named_parameters():
         parameter.requires_grad_(name.startswith(learns))
-    kept = kept_for_backward(lambda: module(x, **asked))
+    kept = kept_for_backward(lambda: module(x, need_weights=True))
     assert kept == kept_for_backward(lambda: module(x)) < 96 * 96
     q = split_heads(x, 4).requires_grad_()  # the explicit function keeps one
     assert kept_for_backward(lambda: scaled_dot_product_attention(q, q, q)) >= 4 * 96 * 96
@@ -63,7 +60,7 @@ def test_where_nothing_learns_one_map_is_made(mode, options):
         assert len(made.held) == 1
 
 
-@pytest.mark.parametrize("asked", [*ASKED, {}], ids=str)
+@pytest.mark.parametrize("asked", [{"need_weights": True}, {}], ids=str)
 def test_second_derivatives(asked):
     """The fused kernel of processors has none, and says so; PyTorch's plain one is exact."""
     module, x = make_module(8, 4, num_kv_heads=2), torch.randn(1, 3, 8, dtype=F64)
@@ -109,9 +106,9 @@ def test_forward_mode_is_reverse_mode(mode):
             torch.testing.assert_close(torch.func.jacfwd(weights)(x), expected)
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("learning", [True, False])
-def test_weights_and_gradients_of_each_sample(asked, learning):
+def test_weights_and_gradients_of_each_sample(learning):
+    asked = {"need_weights": True}
     module, x = make_module(8, 4, num_kv_heads=2), torch.randn(5, 3, 8, dtype=F64)
     limits = torch.randn(5, 3, 3, dtype=F64)
 
@@ -132,17 +129,7 @@ def test_weights_and_gradients_of_each_sample(asked, learning):
             torch.testing.assert_close(torch.func.vmap(call)(samples), expected)
 
 
-def test_given_memory_is_refused_rather_than_left_with_scores():
-    module, x = make_module(8, 2).requires_grad_(False), torch.randn(1, 3, 8, dtype=F64)
-    memory, masks = torch.zeros(1, 2, 3, 3, dtype=F64), torch.rand(4, 3, 3) < 0.5
-    with pytest.raises(ValueError, match=r"^weights_out "):
-        torch.func.vmap(lambda mask: module(x, mask=mask, weights_out=memory)[0])(masks)
-    with torch.no_grad(), pytest.raises(ValueError, match=r"^weights_out "):
-        torch.func.jvp(lambda x: module(x, weights_out=memory)[1], (x,), (x,))
-    assert not memory.any()
-
-
-@pytest.mark.parametrize("asked", [*ASKED, {}], ids=str)
+@pytest.mark.parametrize("asked", [{"need_weights": True}, {}], ids=str)
 @pytest.mark.parametrize("learning", [True, False])
 def test_autocast(asked, learning):
     module, x = make_module(8, 4, dtype=torch.float32), torch.randn(2, 3, 8)

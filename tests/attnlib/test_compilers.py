@@ -15,7 +15,6 @@ OPTIONS = {
     "causal": {"causal": True},
     "weights": {"need_weights": True},
     "causal weights": {"need_weights": True, "causal": True},
-    "weights of some heads": {"weights_for": [3, 1]},
     "head mask": {"head_mask": torch.tensor([1.0, 0.5, 0.0, 1.0])},
 }
 
@@ -129,7 +128,6 @@ TRACED = {
     "output": {},
     "causal": {"causal": True},
     "weights": {"need_weights": True, "causal": True},
-    "weights of some heads": {"weights_for": [3, 1]},
 }
 
 

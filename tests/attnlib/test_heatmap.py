@@ -13,8 +13,6 @@ from tools.modules import F64
 from attnlib import padding_mask
 from attnlib.heatmap import attention_heatmap, attention_window, cell_edges
 
-REDUCTIONS = ("mass", "mean", "sum", "max")
-
 
 def dense(q, k, *, causal=False, key_mask=None, scale=None):
     """The whole map in float64, rows that may look nowhere 0."""
@@ -28,7 +26,7 @@ def dense(q, k, *, causal=False, key_mask=None, scale=None):
     return scores.masked_fill(~allowed, -math.inf).softmax(-1).nan_to_num(0.0)
 
 
-def pooled(weights, grid, reduce):
+def pooled(weights, grid):
     """Cells of a dense map, one by one."""
     rows, columns = (cell_edges(T, grid) for T in weights.shape[-2:])
     maps = weights.new_zeros(*weights.shape[:2], len(rows) - 1, len(columns) - 1)
@@ -36,10 +34,7 @@ def pooled(weights, grid, reduce):
         for j, (left, right) in enumerate(pairwise(columns)):
             block = weights[..., top:bottom, left:right]
             seeing = (weights[..., top:bottom, :].sum(-1) > 0).sum(-1).clamp_min(1)
-            maps[..., i, j] = {
-                "mass": block.sum((-2, -1)) / seeing, "sum": block.sum((-2, -1)),
-                "mean": block.mean((-2, -1)), "max": block.amax((-2, -1)),
-            }[reduce]  # fmt: skip
+            maps[..., i, j] = block.sum((-2, -1)) / seeing
     return maps
 
 
@@ -72,11 +67,11 @@ def small_tiles(monkeypatch):
 
 @pytest.mark.usefixtures("small_tiles")
 class TestInSmallTiles:
-    @given(cases(), st.integers(1, 45), st.sampled_from(REDUCTIONS))
-    def test_every_cell_equals_the_dense_map(self, case, grid, reduce):
+    @given(cases(), st.integers(1, 45))
+    def test_every_cell_equals_the_dense_map(self, case, grid):
         q, k, limits = case
-        found = attention_heatmap(q, k, grid=grid, reduce=reduce, **limits)
-        expected = pooled(dense(q, k, **limits), grid, reduce)
+        found = attention_heatmap(q, k, grid=grid, **limits)
+        expected = pooled(dense(q, k, **limits), grid)
         torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-9)
 
     @given(cases(), st.data())
@@ -114,11 +109,10 @@ class TestInSmallTiles:
 def test_in_tiles_of_full_size():
     torch.manual_seed(1)
     q, k = torch.randn(1, 4, 1300, 8, dtype=F64) * 3, torch.randn(1, 2, 1300, 8, dtype=F64)
-    for reduce in REDUCTIONS:
-        for causal in (True, False):
-            found = attention_heatmap(q, k, grid=20, reduce=reduce, causal=causal)
-            expected = pooled(dense(q, k, causal=causal), 20, reduce)
-            torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-9)
+    for causal in (True, False):
+        found = attention_heatmap(q, k, grid=20, causal=causal)
+        expected = pooled(dense(q, k, causal=causal), 20)
+        torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -126,7 +120,7 @@ def test_in_lower_precision(dtype):
     q, k = (torch.randn(1, 2, 300, 16).to(dtype) for _ in range(2))
     found = attention_heatmap(q, k, grid=20)
     assert found.dtype == torch.float32
-    torch.testing.assert_close(found.double(), pooled(dense(q, k), 20, "mass"), atol=1e-5, rtol=0)
+    torch.testing.assert_close(found.double(), pooled(dense(q, k), 20), atol=1e-5, rtol=0)
 
 
 def test_scores_far_below_zero_beside_masked_keys():
@@ -140,13 +134,9 @@ def test_scores_far_below_zero_beside_masked_keys():
 
 def test_a_grid_of_few_wide_cells_and_one_of_many_rows():
     q, k = torch.randn(1, 2, 70, 4, dtype=F64), torch.randn(1, 1, 2500, 4, dtype=F64)
-    for reduce in ("mass", "max"):
-        found = attention_heatmap(q, k, grid=(70, 2), reduce=reduce)  # cells wider than a tile
-        heights = attention_heatmap(q, k, grid=70, reduce="sum").sum(-1)
-        torch.testing.assert_close(heights, torch.ones_like(heights))
-        halves = dense(q, k).unflatten(3, (2, 1250))
-        expected = halves.sum(-1) if reduce == "mass" else halves.amax(-1)
-        torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-9)
+    found = attention_heatmap(q, k, grid=(70, 2))  # cells wider than a tile
+    expected = dense(q, k).unflatten(3, (2, 1250)).sum(-1)
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-9)
 
 
 def test_autocast_changes_nothing():
@@ -221,7 +211,6 @@ BAD = {
         ["causal", "True or False", "Tensor"]),
     "scale as text": (lambda: call(scale="1"), TypeError, ["scale", "str"]),
     "grid as float": (lambda: call(grid=2.0), TypeError, ["grid", "float"]),
-    "unknown reduction": (lambda: call(reduce="median"), ValueError, ["reduce", "mass", "median"]),
     "causal rectangle": (lambda: call(k=(2, 2, 6, 3), causal=True), ValueError,
         ["causal", "T_k=6"]),
     "short key mask": (lambda: call(key_mask=torch.ones(2, 4).bool()), ValueError, ["key_mask"]),

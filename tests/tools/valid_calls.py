@@ -47,33 +47,16 @@ def one_call(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
 
 
 def own_options(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
-    """The same with what only attnlib's attention takes: score_bias, head_mask, weights_for ..."""
+    """The same with what only attnlib's attention takes: score_bias and head_mask."""
     call = _Random(candidate, chance, own=True)
     options = call.some_masks(own=True)
     if chance.random() < 0.5:
         shape = (call.h,) if chance.random() < 0.5 else (call.B, call.h)
         options["head_mask"] = torch.randn(shape, dtype=F64)
-    chosen = chance.choices(range(call.h), k=2) if chance.random() < 0.5 else None
-    if chosen and chance.random() < 0.5:
-        chosen = tuple(chosen)
-    if chosen is None:
-        heads = list(range(call.h))
-        shape = (call.B, call.h, call.T_q, call.T_k)
-        out = torch.empty(shape, dtype=F64) if chance.random() < 0.5 else None
-        options |= {"need_weights": True, "weights_out": out}
-    else:
-        heads = list(chosen)
-        options["weights_for"] = chosen
-    frozen = chance.random() < 0.5
-    call.module.requires_grad_(not frozen)
-    by_graph = frozen or options.get("weights_out") is None
-    with torch.set_grad_enabled(by_graph and chance.random() < 0.5):
-        output, weights = call.module(*call.tokens, **options)
-    if weights is None:
-        return "no weights came"
-    if options.get("weights_out") is not None and not torch.equal(weights, options["weights_out"]):
-        return "weights_out has other weights"
-    return call.compare(output, weights, options, heads)
+    call.module.requires_grad_(chance.random() < 0.5)
+    with torch.set_grad_enabled(chance.random() < 0.5):
+        output, weights = call.module(*call.tokens, **options, need_weights=True)
+    return call.compare(output, weights, options) if weights is not None else "no weights came"
 
 
 def unasked_weights(candidate: Callable[..., nn.Module], chance: random.Random) -> str:
@@ -328,12 +311,10 @@ class _Random:
         return output, weights
 
     def compare(
-        self, output: Tensor | None, weights: Tensor | None, options: dict[str, Any],
-        heads: list[int] | None = None,
-    ) -> str:  # fmt: skip
-        """Say how output or weights (of some heads) differ from plain loops; nothing if not."""
+        self, output: Tensor | None, weights: Tensor | None, options: dict[str, Any]
+    ) -> str:
+        """Say how output or weights differ from plain loops; nothing if not."""
         right, maps = self.expected(options)
-        maps = maps if heads is None else maps[:, heads]
         for name, found, wanted in (("output", output, right), ("weights", weights, maps)):
             if found is None:
                 continue

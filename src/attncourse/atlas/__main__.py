@@ -14,7 +14,7 @@ from textwrap import fill
 
 from attncourse.atlas._atlas import table_of
 from attncourse.atlas._of import build_atlas
-from attndoctor.cli import echo
+from attndoctor.support.printing import echo
 
 INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
 

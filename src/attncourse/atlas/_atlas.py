@@ -88,7 +88,7 @@ class Atlas:
         scores: by pattern, in this order: "previous token", "first token", "same token",
             "induction", "best offset", "entropy". A pattern that no text has isn't among them
             ("same token" and "induction" where no token comes twice).
-        maps: exact maps of the shown text, pooled as `attnlib.heatmap` does with reduce="mass":
+        maps: exact maps of the shown text, pooled as `attnlib.heatmap` does:
             float32 [L, h, cells, cells], cells at most 64; rows sum to 1, or are wholly 0.
         top_keys: the keys at which each query looks most, from the most on, int32 [L, h, T, k];
             k = min(8, T), and -1 where fewer get any weight.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,7 +20,6 @@ from attnlib.checks import require_positive_int
 from attnlib.heatmap import _checks as checks
 from attnlib.heatmap._strip import STRIP, Strip
 
-Reduce = Literal["mass", "mean", "sum", "max"]
 __all__ = ["attention_heatmap", "attention_window", "cell_edges"]
 
 LOG2_E = math.log2(math.e)  # exp(x) = exp2(x log2 e), and powers of two are quicker
@@ -47,22 +46,19 @@ def attention_heatmap(
     k: Tensor,
     *,
     grid: int | tuple[int, int] = 256,
-    reduce: Reduce = "mass",
     causal: bool = False,
     key_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> Tensor:
     """Return exact attention maps of at most grid x grid cells, in memory linear in T.
 
+    A cell shows how much of its attention a query of the cell gives to the cell's keys, on average
+    over the queries that may look anywhere. So rows sum to 1, or are 0.
+
     Args:
         q: queries [B, h, T_q, d_k].
         k: keys [B, h_kv, T_k, d_k]; h / h_kv neighboring heads share one.
         grid: the most cells a side, or (rows, columns); `cell_edges` returns their tokens.
-        reduce: what a cell shows.
-            "mass": how much of its attention a query of the cell gives to the cell's keys, on
-            average over the queries that may look anywhere; rows sum to 1.
-            "sum", "mean", "max": the sum, mean or maximum of all weights in the cell. In long
-            sequences only "max" shows a single sharp row.
         causal: forbid every look to the right; needs T_q = T_k.
         key_mask: boolean [B, T_k], True = a real token.
         scale: what scores are multiplied by; 1 / sqrt(d_k) if left out.
@@ -73,22 +69,16 @@ def attention_heatmap(
     Raises:
         TypeError: not floating point tensors of one dtype, a key_mask that isn't boolean, or
             options of another type.
-        ValueError: shapes that don't fit, an unknown `reduce`, `causal` with T_q != T_k, or scores
-            that are NaN or +infinity.
+        ValueError: shapes that don't fit, `causal` with T_q != T_k, or scores that are NaN or
+            +infinity.
     """
     scale = checks.require_inputs(q, k, causal, key_mask, scale)
-    grid = checks.require_grid(grid)
-    checks.require_reduction(reduce)
-    edges = [cell_edges(x.shape[2], cells) for x, cells in zip((q, k), grid, strict=True)]
-    height, width = (each[1] for each in edges)
+    rows, columns = checks.require_grid(grid)
+    height, width = cell_edges(q.shape[2], rows)[1], cell_edges(k.shape[2], columns)[1]
     with torch.autocast(q.device.type, enabled=False):
-        options = height, width, causal, key_mask, scale * LOG2_E, reduce == "max"
+        options = height, width, causal, key_mask, scale * LOG2_E
         maps, attending = _pooled_on_gpu(q, k, *options) or _pooled(q, k, *options)
-    if reduce == "mass":
-        maps /= attending.clamp_min(1)[..., None]
-    elif reduce == "mean":
-        heights, widths = (torch.tensor(each, device=q.device).diff() for each in edges)
-        maps /= heights[:, None] * widths
+    maps /= attending.clamp_min(1)[..., None]
     checks.require_finite(maps)
     return maps
 
@@ -151,11 +141,11 @@ def _pooled_on_gpu(
 
 def _pooled(
     q: Tensor, k: Tensor, height: int, width: int, causal: bool, key_mask: Tensor | None,
-    scale: float, largest: bool,
+    scale: float,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Pool the weights of cells of height x width pairs; count each row's queries that may look.
+    """Add up the weights of cells of height x width pairs; count each row's queries that may look.
 
-    Returns the sums (or the largest weights) [B, h, rows, columns], and the counts [B, h, rows].
+    Returns the sums [B, h, rows, columns] and the counts [B, h, rows].
     """
     cells = [math.ceil(x.shape[2] / size) for x, size in ((q, height), (k, width))]
     maps = torch.zeros(*q.shape[:2], *cells, dtype=_precision(q), device=q.device)
@@ -165,13 +155,9 @@ def _pooled(
         for start in range(0, q.shape[2], STRIP):
             queries = q[b, head, start : start + STRIP].to(maps.dtype) * scale
             strip = Strip(queries, keys, start, causal, allowed)
-            shares, may_attend = strip.by_cells(width, largest)
+            shares, may_attend = strip.by_cells(width)
             top, bottom = start // height, (start + len(queries) - 1) // height + 1
             rows = torch.arange(start, start + len(queries), device=q.device) // height
-            if largest:
-                rows = rows[:, None].expand(-1, cells[1])
-                maps[b, head].scatter_reduce_(0, rows, shares.T, "amax")
-                continue
             member = rows == torch.arange(top, bottom, device=q.device)[:, None]
             member = member.to(maps.dtype)  # [rows, queries]: a sum by cells is a product
             maps[b, head, top:bottom].addmm_(member, shares.T)

@@ -16,8 +16,6 @@ from attnlib.checks import (
 )
 from attnlib.masks import combine_masks
 
-REDUCTIONS = ("mass", "mean", "sum", "max")
-
 
 def require_inputs(
     q: Tensor, k: Tensor, causal: bool, key_mask: Tensor | None, scale: float | None
@@ -68,11 +66,6 @@ def require_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
     for name, cells in zip(("grid's rows", "grid's columns"), grid, strict=True):
         require_positive_int(name, cells)
     return grid
-
-
-def require_reduction(reduce: str) -> None:
-    if reduce not in REDUCTIONS:
-        raise ValueError(f"reduce must be one of {list(REDUCTIONS)}, got {reduce!r}")
 
 
 def require_within(name: str, value: range, T: int) -> None:

@@ -35,26 +35,24 @@ class Strip:
         self._forbid(scores, first)
         return scores.sub_(peak).exp2_().div_(total)
 
-    def by_cells(self, width: int, largest: bool) -> tuple[Tensor, Tensor]:
-        """Pool the weights by cells of `width` keys, by sum or maximum (`largest`).
+    def by_cells(self, width: int) -> tuple[Tensor, Tensor]:
+        """Add up the weights by cells of `width` keys.
 
-        Returns the pooled weights [cells, rows], and which rows may look, boolean [rows].
+        Returns the sums [cells, rows], and which rows may look, boolean [rows].
         """
         peaks, totals, parts = [], [], []
         for scores, first in self._tiles(width):
             peaks.append(scores.amax(0))
             scores.sub_(_finite(peaks[-1])).exp2_()
-            parts.append((first // width, _pool_rows(scores, width, largest)))
-            totals.append(scores.sum(0) if largest else parts[-1][1].sum(0))
+            parts.append((first // width, _sum_rows(scores, width)))
+            totals.append(parts[-1][1].sum(0))
         tops = torch.stack(peaks)  # [tiles, rows]
         shares = (tops - _finite(tops.amax(0))).exp2_()
         total = (torch.stack(totals) * shares).sum(0)
         shares /= total.clamp_min(torch.finfo(total.dtype).tiny)
         cells = self.queries.new_zeros(math.ceil(len(self.keys) / width), len(self.queries))
         for share, (cell, part) in zip(shares, parts, strict=True):
-            place = cells[cell : cell + len(part)]
-            part *= share
-            place.copy_(torch.maximum(place, part) if largest else place + part)
+            cells[cell : cell + len(part)] += part * share
         return cells, total > 0
 
     def _normalizers(self) -> tuple[Tensor, Tensor]:
@@ -103,13 +101,12 @@ def _finite(peak: Tensor) -> Tensor:
     return peak.masked_fill(peak.isneginf(), 0.0)
 
 
-def _pool_rows(numbers: Tensor, width: int, largest: bool) -> Tensor:
-    """Pool neighboring rows by sum or maximum: [n, strip] -> [ceil(n / width), strip]."""
-    pool = torch.amax if largest else torch.sum
+def _sum_rows(numbers: Tensor, width: int) -> Tensor:
+    """Add up neighboring rows: [n, strip] -> [ceil(n / width), strip]."""
     whole, rest = divmod(len(numbers), width)
     cells = numbers.new_empty(whole + (rest > 0), numbers.shape[1])
     if whole:
-        pool(numbers[: whole * width].unflatten(0, (whole, width)), 1, out=cells[:whole])
+        torch.sum(numbers[: whole * width].unflatten(0, (whole, width)), 1, out=cells[:whole])
     if rest:  # the last cell is smaller
-        pool(numbers[-rest:], 0, out=cells[whole])
+        torch.sum(numbers[-rest:], 0, out=cells[whole])
     return cells

@@ -5,9 +5,9 @@
 Tests run it in Triton's interpreter and compile it for GPUs; on a GPU it hasn't run yet.
 
 A program takes a block of queries, all from one row of the map, and sweeps the keys cell by cell.
-It keeps log2 of each cell's sum of exp2(scores) (or the largest score) in scratch memory until the
-block has seen all keys, then normalizes and pools. No two programs write to one place, so nothing
-is atomic and results repeat exactly.
+It keeps log2 of each cell's sum of exp2(scores) in scratch memory until the block has seen all
+keys, then normalizes and pools. No two programs write to one place, so nothing is atomic and
+results repeat exactly.
 """
 
 import math
@@ -33,7 +33,7 @@ def fits(q: Tensor, height: int, width: int) -> bool:
 
 def pooled(
     q: Tensor, k: Tensor, height: int, width: int, causal: bool, key_mask: Tensor | None,
-    scale: float, largest: bool,
+    scale: float,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return what `attnlib.heatmap._pooled` returns, for q and k on a GPU.
 
@@ -54,9 +54,9 @@ def pooled(
             q, k, allowed, scratch, pieces, attending, *q.stride(), *k.stride(),
             h, h // k.shape[1], T_q, k.shape[2], height, width, rows, cells, parts, blocks, scale,
             d_k=d_k, BLOCK_D=max(16, triton.next_power_of_2(d_k)), BLOCK=BLOCK, BLOCK_CELLS=16,
-            causal=causal, masked=key_mask is not None, largest=largest, num_warps=8,
+            causal=causal, masked=key_mask is not None, num_warps=8,
         )  # fmt: skip
-    return pieces.amax(3) if largest else pieces.sum(3), attending.sum(3)
+    return pieces.sum(3), attending.sum(3)
 
 
 def _multiprocessors(device: torch.device) -> int:
@@ -72,7 +72,7 @@ def _sweep(
     q_batch, q_head, q_token, q_feature, k_batch, k_head, k_token, k_feature,
     h, sharing, T_q, T_k, height, width, rows, cells, parts, blocks, scale,
     d_k: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK: tl.constexpr, BLOCK_CELLS: tl.constexpr,
-    causal: tl.constexpr, masked: tl.constexpr, largest: tl.constexpr,
+    causal: tl.constexpr, masked: tl.constexpr,
 ):  # fmt: skip
     """Fill pieces [B, h, rows, parts, cells] and attending [B, h, rows, parts]."""
     LOWEST: tl.constexpr = -3.0e38  # not -inf: -inf - -inf would be NaN
@@ -121,10 +121,9 @@ def _sweep(
                 cell_total *= tl.exp2(cell_peak - higher)
                 cell_total += tl.sum(tl.exp2(scores - higher[:, None]), 1)
                 cell_peak = higher
-            found = tl.where(cell_total > 0, cell_peak, float("-inf"))
-            if not largest:
-                found += tl.log2(tl.where(cell_total > 0, cell_total, 1.0))
-            tl.store(mine + cell * BLOCK + lanes, found)
+            log_sum = cell_peak + tl.log2(tl.where(cell_total > 0, cell_total, 1.0))
+            log_sum = tl.where(cell_total > 0, log_sum, float("-inf"))
+            tl.store(mine + cell * BLOCK + lanes, log_sum)
             higher = tl.maximum(peak, cell_peak)
             total = total * tl.exp2(peak - higher) + cell_total * tl.exp2(cell_peak - higher)
             peak = higher
@@ -141,10 +140,6 @@ def _sweep(
                 mask=some[:, None] < seen_cells, other=float("-inf"),
             )  # fmt: skip
             weights = tl.where(may_attend[None, :], tl.exp2(logs - log_total[None, :]), 0.0)
-            if largest:
-                result = tl.max(weights, 1)
-            else:
-                result = tl.sum(weights, 1)
             place = (tl.zeros([BLOCK_CELLS], tl.int64) + block) * cells + some
-            tl.store(pieces + place, result + broken, mask=some < seen_cells)
+            tl.store(pieces + place, tl.sum(weights, 1) + broken, mask=some < seen_cells)
         tl.debug_barrier()  # the next block overwrites the scratch
