@@ -102,7 +102,7 @@ def test_a_failing_cell_is_told_and_all_pages_are_written(tmp_path):
     for line, cell, error in (
         (9, 1, "ZeroDivisionError: division by zero"),
         (20, 2, "AssertionError: there are no tries"),
-        (30, 3, "AssertionError: assert tries is None"),
+        (30, 3, "AssertionError"),
     ):
         assert re.search(rf"book/fails\.md:{line}, cell {cell} \(.*\): {error}", told), told
     page = shown(project, "fails")

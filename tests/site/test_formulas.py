@@ -109,13 +109,6 @@ def test_each_mistake_of_a_formula_is_told_with_its_place(tmp_path):
         assert re.search(place + f".*{re.escape(words)}", result.stderr), tex
 
 
-def test_a_sign_that_the_font_lacks_is_told(tmp_path):
-    project = small_project(tmp_path / "project", {"index": "# Page\n\n$a ∰ b$\n"})
-    result = build(project, project, "-W", "--keep-going")
-    assert result.returncode != 0
-    assert "WARNING: index: the formulas' font lacks ∰" in result.stderr
-
-
 LONG = "+".join(f"x_{{{i}}}" for i in range(40))
 PAGE = rf"""# Page
 

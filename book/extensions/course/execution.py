@@ -12,7 +12,6 @@ nothing of the cell; a figure that wasn't drawn says so, and references to it le
 the build names every failing cell, and its exit status is 1. The next build tries them again.
 """
 
-import ast
 import hashlib
 import logging as python_logging
 import os
@@ -38,14 +37,7 @@ from nbformat.v4 import new_output
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
-from course.pages import (
-    PACKAGES,
-    html,
-    is_cell,
-    lesson_checked_on,
-    read_notebook,
-    source_folder,
-)
+from course.pages import PACKAGES, html, is_cell, lesson_checked_on, read_notebook, source_folder
 
 LOGGER = logging.getLogger(__name__)
 
@@ -220,22 +212,11 @@ def failures_of(notebook: NotebookNode) -> list[Failure]:
         errors = (one for one in cell.get("outputs", ()) if one.output_type == "error")
         if output := next(errors, None):
             trace = strip_ansi("\n".join(output.traceback))
-            message = output.evalue or assertion_in(cell.source, trace)
-            error = shorten(f"{output.ename}: {message}" if message else output.ename, LONGEST)
+            error = shorten(f"{output.ename}: {output.evalue}".removesuffix(": "), LONGEST)
             line = notebook.metadata.source_map[index] + 1
             name = f"cell {number} ({shorten(next(lines, ''), LONGEST)})"
             failures.append(Failure(index, line, name, error, trace[-LONGEST_TRACE:]))
     return failures
-
-
-def assertion_in(code: str, trace: str) -> str:
-    """Return the assertion at which some code failed; empty if it was something else."""
-    lines = {int(line) for line in re.findall(r"^Cell In\[\d+\], line (\d+)", trace, re.M)}
-    with suppress(SyntaxError):  # commands of IPython
-        for node in ast.walk(ast.parse(code)):
-            if isinstance(node, ast.Assert) and lines & {*range(node.lineno, node.end_lineno + 1)}:
-                return ast.unparse(node)
-    return ""
 
 
 def failed_cells(env) -> dict[str, list[Failure]]:

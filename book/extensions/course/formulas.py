@@ -6,8 +6,8 @@ silence: brackets after `\\` that are no length, and a line that ends outside an
 
 A browser may break a line after a formula; the stop or bracket that follows is held to it.
 
-Of the formulas' font the site publishes the characters that its pages need, and a page that needs
-others is warned of. A browser also draws italics for letters, and a root's sign.
+Of the formulas' font the site publishes the characters that its pages need. A browser also draws
+italics for letters, and a root's sign.
 """
 
 import re
@@ -34,12 +34,10 @@ STOP = re.compile(r"[.,;:?!)\]”’]+")
 
 FONT = Path("fonts", "course-math.woff2")
 FORMULA = re.compile(r"<math\b.*?</math>", re.DOTALL)
-LETTER = re.compile(r"<mi>([^<&])</mi>")  # MathML Core, section 2.2: it becomes italic
 ROOT = "√"
-UNSEEN = set("\u2061\u2062\u2063\u2064\ufe00\ufe01")  # operators without a sign, choices of a shape
 
 _ITALICS = [chr(i) for i in range(0x1D434, 0x1D7CC)] + ["ℎ"]
-ITALIC = {
+ITALIC = {  # MathML Core, section 2.2: what a letter becomes
     normalize("NFKC", italic): italic
     for italic in _ITALICS
     if name(italic, "").startswith(("MATHEMATICAL ITALIC ", "PLANCK "))
@@ -104,26 +102,18 @@ class HoldStops(SphinxPostTransform):
                 held += [formula, nodes.Text(stop[0])]
 
 
-def characters_of(html: str) -> set[str]:
-    """Return all that a browser draws for the formulas of a page."""
-    drawn = {ROOT}
-    for formula in FORMULA.findall(html):
-        drawn.update(unescape(re.sub("<[^>]*>", "", formula)))
-        drawn.update(ITALIC.get(letter, letter) for letter in LETTER.findall(formula))
-    return drawn - UNSEEN
-
-
 def cut_font(app):
-    needed = {}  # character -> a page that needs it
+    signs = {ROOT}
     for page in Path(app.outdir).rglob("*.html"):
-        needed |= dict.fromkeys(characters_of(page.read_text(encoding="utf-8")), page.stem)
+        for formula in FORMULA.findall(page.read_text(encoding="utf-8")):
+            signs.update(unescape(re.sub("<[^>]*>", "", formula)))
+    signs |= {ITALIC[letter] for letter in signs if letter in ITALIC}
     source = Path(__file__).parents[2] / "assets" / FONT
-    for character in cut(source, Path(app.outdir) / "_static" / FONT, set(needed), "CourseMath"):
-        LOGGER.warning("%s: the formulas' font lacks %s", needed[character], character)
+    cut(source, Path(app.outdir) / "_static" / FONT, signs, "CourseMath")
 
 
-def cut(source: Path, target: Path, characters: set[str], name: str) -> set[str]:
-    """Write the part of a font that draws these characters, as WOFF2; return those it lacks.
+def cut(source: Path, target: Path, characters: set[str], name: str):
+    """Write the part of a font that draws these characters, as WOFF2.
 
     It has another name, as the licenses of the course's fonts ask of one that was changed.
     What a browser builds larger signs from, such as brackets and roots, goes with them. The same
@@ -133,14 +123,12 @@ def cut(source: Path, target: Path, characters: set[str], name: str) -> set[str]
     font = subset.load_font(source, options)
     subsetter = subset.Subsetter(options)
     subsetter.populate(text="".join(characters))
-    lacking = {character for character in characters if ord(character) not in font.getBestCmap()}
     subsetter.subset(font)
     for record in font["name"].names:
         if record.nameID in NAMES:
             record.string = name
     target.parent.mkdir(parents=True, exist_ok=True)
     subset.save_font(font, target, options)
-    return lacking
 
 
 def setup(app):

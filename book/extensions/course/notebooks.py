@@ -181,8 +181,7 @@ def offer_notebook(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.connect(
-        "doctree-resolved", write_notebook, priority=400
-    )  # before any extension changes the page
+    # Before any extension changes the page.
+    app.connect("doctree-resolved", write_notebook, priority=400)
     app.connect("html-page-context", offer_notebook)  # the theme draws buttons at priority 501
     when_written(app, build_wheel)

@@ -13,19 +13,17 @@
 import json
 import re
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.inspect import signature, stringify_signature
 from traitlets import HasTraits
 
 from course.pages import add_written, source_folder
 
-LOGGER = logging.getLogger(__name__)
 # A name, what it is for; more.
 REQUIRED = re.compile(r"^([A-Za-z][\w.-]*)[^#\n]*#\s*([^;\n]+)", re.M)
 UNTOLD = "not told"
@@ -58,12 +56,7 @@ class LicenseOf(SphinxRole):
     """The license of one package."""
 
     def run(self):
-        try:
-            return [nodes.Text(license_of(self.text))], []
-        except PackageNotFoundError:
-            message = f"{{license-of}}`{self.text}`: no such package is installed"
-            LOGGER.warning("%s", message, location=self.get_location(), type="licenses")
-            return [nodes.Text(self.text)], []
+        return [nodes.Text(license_of(self.text))], []
 
 
 def packages(env) -> Iterator[str]:
