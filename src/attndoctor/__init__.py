@@ -24,11 +24,7 @@ conventions        other conventions and formulas under which an answer is right
 report             the sentences of a diagnosis
 diagnosis          `diagnose` and `check`
 museum             the exhibits
-
-labels             texts in a Markdown file beside the code that uses them
-check_result       the result of a check, of exercises too
-torch_settings     run other people's code under torch's default settings
-cli                printing, for commands
+support            what exercises use, too: texts, results, torch's settings, printing
 """
 
 from attndoctor.diagnosis import Diagnosis, check, diagnose

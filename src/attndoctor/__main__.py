@@ -17,9 +17,9 @@ from typing import Any
 
 from torch import nn
 
-from attndoctor.cli import echo
 from attndoctor.diagnosis import CANNOT_BE_ASKED, NOT_FINISHED, Diagnosis, diagnose
 from attndoctor.options import CHOICES
+from attndoctor.support.printing import echo
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 from torch.nn.utils.parametrize import is_parametrized
 
-from attndoctor.labels import Texts
 from attndoctor.names import ROLES, SIZES, known_as, parameters_of, projection_named, takes_anything
 from attndoctor.options import CallError, DiagnoseOptions, error_text, name_list
 from attndoctor.reference import Sizes
+from attndoctor.support.texts import Texts
 from attndoctor.weights import find_weights
 
 TEXT = Texts(__file__)

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from attndoctor.build import copy_of
-from attndoctor.labels import Texts
 from attndoctor.names import ROLES, known_as, parameters_of, takes_anything
 from attndoctor.options import CallError, Clock, DiagnoseOptions, error_text, note_size
 from attndoctor.reference import PROJECTIONS, Pair, Setting
+from attndoctor.support.texts import Texts
 from attndoctor.weights import WeightMap, collect, own_weights
 from attnlib.checks import require_floating, shape_of
 

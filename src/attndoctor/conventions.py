@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attndoctor.call import NoGradientError, RandomInputs, attnlib_adapter
-from attndoctor.labels import Texts
 from attndoctor.match import FIRST_QUESTION, Answers, Guess
 from attndoctor.module_under_test import ModuleUnderTest, reference_answer
 from attndoctor.museum import Exhibit, named
@@ -20,6 +19,7 @@ from attndoctor.names import SCALES
 from attndoctor.options import CallError, DiagnoseOptions, Steps
 from attndoctor.probes import SELF_ATTENTION, run_probe
 from attndoctor.reference import Pair, agree, differences, parts_agree, stepped
+from attndoctor.support.texts import Texts
 from attnlib.attention import MultiHeadAttention
 
 _GOLDEN = (math.sqrt(5) - 1) / 2

@@ -12,7 +12,6 @@ import torch
 from attndoctor import report
 from attndoctor.build import Candidate, require_candidate
 from attndoctor.call import ATTNLIB_STYLE
-from attndoctor.check_result import CheckResult
 from attndoctor.conventions import (
     convention_hints,
     conventions,
@@ -32,7 +31,8 @@ from attndoctor.options import (
     error_text,
     is_about_environment,
 )
-from attndoctor.torch_settings import one_thread, usual_settings
+from attndoctor.support.check_result import CheckResult
+from attndoctor.support.torch_settings import one_thread, usual_settings
 from attndoctor.weights import guessed
 from attnlib.checks import require_flag
 

@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from attndoctor import call
 from attndoctor.build import Candidate, refused_default
 from attndoctor.call import Adapter, CallSignature, MaskStyle, RandomInputs
-from attndoctor.labels import Texts
 from attndoctor.module_under_test import ModuleUnderTest, in_each_layout
 from attndoctor.names import CAUSAL_FLAGS, OF_EITHER_KIND, ROLES, known_as, parameters_of, words_of
 from attndoctor.options import CallError, DiagnoseOptions
 from attndoctor.probes import PROBES, SELF_ATTENTION, Probe, takes_all
 from attndoctor.questions import LONGEST
 from attndoctor.reference import is_near
+from attndoctor.support.texts import Texts
 from attnlib.cache import KVCache
 
 TEXT = Texts(__file__)

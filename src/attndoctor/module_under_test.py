@@ -21,7 +21,6 @@ from attndoctor.call import (
     attnlib_adapter,
     read_signature,
 )
-from attndoctor.labels import Texts
 from attndoctor.options import CallError, DiagnoseOptions, Load, Steps, error_text, name_list
 from attndoctor.probes import Probe, run_probe
 from attndoctor.reference import (
@@ -37,6 +36,7 @@ from attndoctor.reference import (
     side_by_side,
     stepped,
 )
+from attndoctor.support.texts import Texts
 from attndoctor.weights import Layout, WeightMap
 from attnlib.attention import MultiHeadAttention
 

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 
-from attndoctor.labels import read_labels
+from attndoctor.support.texts import read_labels
 
 _NAMES = {
     table: {key: tuple(names.split()) for key, names in entries}

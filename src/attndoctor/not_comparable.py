@@ -13,7 +13,6 @@ from attndoctor import report
 from attndoctor.build import construct, copy_of
 from attndoctor.call import Adapter, RandomInputs
 from attndoctor.examine import EQUAL, examine, short_context
-from attndoctor.labels import Texts
 from attndoctor.match import ABOUT_SHAPES, Answers
 from attndoctor.module_under_test import ModuleUnderTest
 from attndoctor.names import SIZES, known_as, words_of
@@ -21,6 +20,7 @@ from attndoctor.options import CallError, error_text, is_deliberate, name_list
 from attndoctor.probes import SELF_ATTENTION, Probe
 from attndoctor.questions import USUAL, on_sizes
 from attndoctor.reference import Answer, Results, Sizes
+from attndoctor.support.texts import Texts
 from attndoctor.weights import find_weights, guessed
 
 TEXT = Texts(__file__)

@@ -12,10 +12,10 @@ from torch.overrides import TorchFunctionMode
 
 from attndoctor import questions
 from attndoctor.call import Adapter, RandomInputs
-from attndoctor.labels import read_labels
 from attndoctor.options import CallError
 from attndoctor.questions import LONGEST, MANY_SAMPLES, MaskCombinations, Run, argument_of, flag
 from attndoctor.reference import Answer, Pair, Results
+from attndoctor.support.texts import read_labels
 
 COPIES = 16  # of the same sample, with dropout; in at least one of them each weight stays
 MANY = 256  # copies over which dropout is averaged

@@ -8,7 +8,6 @@ from itertools import cycle
 from attndoctor import reference
 from attndoctor.call import CALL_MODES, PASTS
 from attndoctor.conventions import Convention, convention_hints, other_scale
-from attndoctor.labels import Texts
 from attndoctor.match import (
     AMBIGUOUS,
     FIRST_QUESTION,
@@ -23,6 +22,7 @@ from attndoctor.names import ROLES, known_as
 from attndoctor.options import CHOICES, error_text, name_list, noted_size
 from attndoctor.probes import SELF_ATTENTION, Probe
 from attndoctor.questions import LONGEST, USUAL
+from attndoctor.support.texts import Texts
 
 ITEM = "* "  # before each of several findings
 _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its module

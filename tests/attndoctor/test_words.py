@@ -9,9 +9,9 @@ from tools.broken_attentions import Limited, Plain
 from tools.diagnoses import FILES, but, diagnoses
 from torch import nn
 
-from attndoctor.labels import read_texts
 from attndoctor.not_comparable import hints_at_positions
 from attndoctor.probes import PROBES
+from attndoctor.support.texts import read_texts
 
 
 class Padded(Plain):

@@ -5,7 +5,7 @@ import itertools
 import torch
 
 from attncourse.checking.on_page import Numbers, Order
-from attndoctor.check_result import CheckResult
+from attndoctor.support.check_result import CheckResult
 
 
 def require_agreement(exercise):

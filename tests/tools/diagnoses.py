@@ -27,9 +27,9 @@ import pytest
 
 from attndoctor import CallError, Diagnosis, diagnose
 from attndoctor.diagnosis import BROKEN, CANNOT_BE_ASKED, NOT_FINISHED, UNLESS_MEANT
-from attndoctor.labels import read_texts
 from attndoctor.museum import named
 from attndoctor.probes import PROBES
+from attndoctor.support.texts import read_texts
 from tools import ROOT
 
 HEADINGS = {

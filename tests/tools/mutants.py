@@ -18,7 +18,7 @@ import attnlib
 from attndoctor.examine import examine
 from attndoctor.match import Answers
 from attndoctor.options import DiagnoseOptions
-from attndoctor.torch_settings import usual_settings
+from attndoctor.support.torch_settings import usual_settings
 from tools.mutations import RULES, Mutation, mutations_of
 
 FOLDER = Path(attnlib.__file__).parent

@@ -13,7 +13,7 @@ from attncourse.checking.functions import (
 )  # fmt: skip
 from attncourse.checking.mistakes import Mistake, from_museum, read_mistakes
 from attncourse.checking.on_page import Choice, Choices, Lines, Numbers, Order
-from attndoctor.check_result import CheckResult
+from attndoctor.support.check_result import CheckResult
 
 __all__ = [
     "CheckResult", "Choice", "Choices", "Lines", "Mistake", "Numbers", "Order", "check_choice",

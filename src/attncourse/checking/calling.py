@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from attndoctor.torch_settings import usual_settings
+from attndoctor.support.torch_settings import usual_settings
 
 LONGEST_ERROR = 240  # letters of an error or an answer that a hint repeats
 LONGEST_LIST = 40  # letters of a list that a hint shows whole

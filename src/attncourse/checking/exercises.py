@@ -12,8 +12,8 @@ from attncourse.checking.calling import READERS_ERRORS, shortened
 from attncourse.checking.mistakes import Mistake, read_mistakes
 from attncourse.checking.on_page import Form, Numbers, put_on_page
 from attncourse.checking.remarks import remark_on
-from attndoctor.check_result import CheckResult
-from attndoctor.torch_settings import usual_settings
+from attndoctor.support.check_result import CheckResult
+from attndoctor.support.torch_settings import usual_settings
 
 if TYPE_CHECKING:
     from attncourse.widgets import Answer

@@ -23,7 +23,7 @@ from attncourse.checking.numbers import (
 )
 from attncourse.checking.on_page import NEAR, Choice, Choices, Numbers
 from attncourse.checking.relations import Pair, relation
-from attndoctor.check_result import CheckResult
+from attndoctor.support.check_result import CheckResult
 
 FEW = 12  # whole numbers that a hint shows
 

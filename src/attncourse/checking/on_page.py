@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from attncourse.checking.numbers import as_tensor
-from attndoctor.check_result import CheckResult
+from attndoctor.support.check_result import CheckResult
 from attnlib.checks import require_positive_int, require_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from torch.multiprocessing.spawn import ProcessException
 
 from attncourse.parallel.data_parallel import compare_trainings
 from attncourse.parallel.tensor_parallel import compare_models
-from attndoctor.cli import echo
+from attndoctor.support.printing import echo
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,7 +21,7 @@ from attncourse.training.recipes import RECIPES
 from attncourse.training.sampling import name_guesses, sample_names, share_of_names
 from attncourse.training.saving import Comparison, compare, save
 from attncourse.training.sweeps import EARLY, SWEEPS, differences, run
-from attndoctor.cli import echo
+from attndoctor.support.printing import echo
 
 INTERRUPTED = 130  # as a shell says of what Ctrl-C has ended
 EVERY = 25  # steps between the evaluations on a card

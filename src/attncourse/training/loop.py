@@ -17,7 +17,7 @@ from attncourse.training.evaluation import Evaluation, answer_loss, evaluate
 from attncourse.training.first_weights import initial_model
 from attncourse.training.grid import digest, round_to_grid
 from attncourse.training.recipe import Recipe
-from attndoctor.torch_settings import one_thread, usual_settings
+from attndoctor.support.torch_settings import one_thread, usual_settings
 from attnlib.checks import require_count, require_flag, require_positive_int
 from attnlib.model import TransformerModel
 from attnlib.rng import Sfc32

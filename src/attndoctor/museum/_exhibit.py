@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
-from attndoctor.labels import read_labels
 from attndoctor.museum.steps import SteppedAttention
+from attndoctor.support.texts import read_labels
 
 
 @dataclass(frozen=True)

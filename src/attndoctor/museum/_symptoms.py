@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attndoctor.labels import read_texts
 from attndoctor.museum._exhibit import Exhibit
 from attndoctor.museum.steps import SteppedAttention
-from attndoctor.torch_settings import usual_settings
+from attndoctor.support.texts import read_texts
+from attndoctor.support.torch_settings import usual_settings
 from attnlib.attention import MultiHeadAttention
 from attnlib.cache import KVCache
 from attnlib.masks import causal_mask, padding_mask

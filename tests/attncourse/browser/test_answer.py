@@ -12,7 +12,7 @@ from tools.widget_pages import target_sizes
 
 from attncourse.lessons import lessons
 from attncourse.widgets import Answer
-from attndoctor.check_result import CheckResult
+from attndoctor.support.check_result import CheckResult
 
 ON_PAGES = {
     f"{lesson}.{name}": getattr(module, name)

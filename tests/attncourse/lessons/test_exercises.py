@@ -21,7 +21,7 @@ from attncourse.checking.functions import correct
 from attncourse.checking.mistakes import Mistake
 from attncourse.checking.on_page import Numbers
 from attncourse.lessons import l03, l06, lessons
-from attndoctor.check_result import CheckResult
+from attndoctor.support.check_result import CheckResult
 
 LESSONS = lessons()
 EXERCISES = {

@@ -5,7 +5,7 @@ import torch
 import traitlets
 
 from attncourse.widgets import Answer
-from attndoctor.check_result import CheckResult
+from attndoctor.support.check_result import CheckResult
 
 YES, NO = CheckResult(True, "Fine."), CheckResult(False, "Look again.")
 

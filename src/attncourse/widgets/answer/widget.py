@@ -13,7 +13,7 @@ from attncourse.widgets._base import (
     kept_trait,
     summary_trait,
 )
-from attndoctor.check_result import CheckResult
+from attndoctor.support.check_result import CheckResult
 
 
 class Answer(CourseWidget):
