@@ -131,6 +131,20 @@ def test_width_changes_the_clocks(show, rotary):
     assert ("query" in page.locator(".attn-note").inner_text()) == rotary
 
 
+@pytest.mark.parametrize("rotary", [False, True])
+def test_the_curve_is_the_product_at_each_distance(show, rotary):
+    page = show(ClockHands(5, 30, rotary=rotary))
+    [points] = [line.get_attribute("points") for line in page.locator("polyline").all()]
+    drawn = [float(point.split(",")[1]) for point in points.split()]
+    queries, keys = vectors(8, rotary)
+    expected = torch.cat([queries[0] @ keys.T.flip(1), queries[1:] @ keys[0]])  # -63 to 63
+    zero, one = (float(page.locator(".attn-products line").first.get_attribute("y1")), drawn[LAST])
+    scale = (zero - one) / expected[LAST]
+    torch.testing.assert_close(torch.tensor(drawn, dtype=torch.float64), zero - scale * expected)
+    dot = page.locator(".attn-products-dot").get_attribute("d")
+    assert float(re.findall(r"[\d.]+", dot)[1]) == drawn[LAST + 5 - 30]
+
+
 def test_who_wants_no_motion_gets_none(show):
     page = show(ClockHands())
     duration = "hand => getComputedStyle(hand).transitionDuration"

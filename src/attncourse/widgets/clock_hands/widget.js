@@ -14,6 +14,7 @@ import { readerOf, redrawOn, setterOf } from "../shared/state.js";
 const LAST = 63; // the largest position
 const WIDTHS = [4, 8, 16];
 const BASE = 10_000;
+const [WIDE, TALL] = [600, 120]; // of the curve's drawing, in units of its own
 const KEY_START = Math.atan2(0.8, 0.6); // the key's pairs are (0.6, 0.8), the query's (1, 0)
 const NOTES = {
   false:
@@ -59,6 +60,15 @@ export function pairsOf(angles, rotary) {
 /** The dot product of two vectors of pairs. */
 export function dotProduct(left, right) {
   return left.reduce((sum, [a, b], i) => sum + a * right[i][0] + b * right[i][1], 0);
+}
+
+/** The product of both vectors at each distance m − n from −LAST to LAST: it depends on nothing else. */
+export function productsByDistance({ d, rotary }) {
+  return Array.from({ length: 2 * LAST + 1 }, (_, i) => {
+    const [position, other] = i < LAST ? [0, LAST - i] : [i - LAST, 0];
+    const angles = anglesOf({ position, other, d, rotary });
+    return dotProduct(...angles.map((turned) => pairsOf(turned, rotary)));
+  });
 }
 
 /** "−.42", with two decimals and never a negative zero. */
@@ -111,6 +121,43 @@ function createSteps(move) {
   return { node: element("div", { class: "attn-row" }, ...steps.map(({ node }) => node)), draw };
 }
 
+/** The product over the distance, with a dot at the distance of the two hands. */
+function createProducts() {
+  const [line, dot] = [
+    svgElement("polyline", { class: "attn-products-line" }),
+    svgElement("path", { class: "attn-products-dot" }),
+  ];
+  const zero = svgElement("line", { x1: 0, x2: WIDE, y1: TALL / 2, y2: TALL / 2 });
+  const here = svgElement("line", { x1: WIDE / 2, x2: WIDE / 2, y1: 0, y2: TALL });
+  const size = { viewBox: `-6 -6 ${WIDE + 12} ${TALL + 12}`, preserveAspectRatio: "none" };
+  const svg = svgElement("svg", { ...size, role: "img" }, zero, here, line, dot);
+  const ends = [`\u2212${LAST}`, "distance m \u2212 n: 0", String(LAST)];
+  const labels = ends.map((text) => element("span", {}, text));
+  const node = element(
+    "div",
+    { class: "attn-products" },
+    svg,
+    element("div", { class: "attn-products-ends" }, ...labels),
+  );
+
+  function draw(state) {
+    const products = productsByDistance(state);
+    const place = (i) => [
+      (WIDE * i) / (products.length - 1),
+      TALL * (0.5 - products[i] / state.d), // a product of d / 2 pairs of length 1 is at most d / 2
+    ];
+    line.setAttribute("points", products.map((_, i) => place(i).join()).join(" "));
+    const i = state.position - state.other + LAST;
+    dot.setAttribute("d", `M${place(i).join(" ")}h0`);
+    svg.setAttribute(
+      "aria-label",
+      `The product over the distance, from ${numberText(Math.min(...products))} to ` +
+        `${numberText(Math.max(...products))}; a dot at ${numberText(products[i])}`,
+    );
+  }
+  return { node, draw };
+}
+
 function render({ model, el }) {
   readState(model);
   const set = setterOf(model);
@@ -127,6 +174,7 @@ function render({ model, el }) {
   });
   const note = createNote();
   const row = element("div", { class: "attn-clocks" });
+  const products = createProducts();
   const live = createLive();
   let clocks = [];
 
@@ -149,6 +197,7 @@ function render({ model, el }) {
         pairs.map((vector) => vector[i]),
       );
     });
+    products.draw(state);
     const [m, n] = [state.position, state.other];
     const factors = state.rotary ? "query · key" : `PE(${m}) · PE(${n})`;
     const distance = m - n;
@@ -166,6 +215,7 @@ function render({ model, el }) {
       note,
       row,
       live,
+      products.node,
     ),
   );
   return redrawOn(model, ["position", "other", "d", "rotary"], draw);

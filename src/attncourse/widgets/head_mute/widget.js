@@ -105,7 +105,11 @@ function createNumbers(labels) {
 
 /** What muting does to the output, in a sentence. */
 export function sayChange(terms, muted, labels) {
-  if (muted.length === 0) return "No head is muted. Untick one to take its part out of the sum.";
+  if (muted.length === 0) {
+    const lengths = labels.map((_, i) => lengthOf(terms.find(({ head }) => head === i).values));
+    const most = labels[lengths.indexOf(Math.max(...lengths))];
+    return `No head is muted; ${most} adds most here. Untick one to take its part out of the sum.`;
+  }
   const who = inWords(muted.map((head) => labels[head]));
   const full = sumOf(terms);
   const left = sumOf(terms, muted);

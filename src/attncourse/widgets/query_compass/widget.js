@@ -88,6 +88,8 @@ function createKeyPlane(keys, names, start, { move, hold }) {
   const turns = [2, -2, 3, -3, 4, 1, -1, 0];
   const dots = createDots(keys, names, plane, { room: 4, turns, others: [start] });
   const handle = element("div", { class: "attn-handle", tabindex: 0, role: "application" });
+  handle.classList.add("attn-untouched"); // it pulses until somebody takes it
+  handle.addEventListener("focus", () => handle.classList.remove("attn-untouched"));
   plane.box.append(handle);
   let query = null;
   let grip = null; // from the pointer to the query's tip, while it is dragged

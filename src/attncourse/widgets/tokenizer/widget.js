@@ -178,10 +178,11 @@ function render({ model, el }) {
     table.node,
   );
 
-  function createPiece(id) {
+  function createPiece(id, number) {
+    const isNew = number > 0 && id === BYTES + number - 1;
     return element(
       "li",
-      { class: id < BYTES ? "attn-byte" : "attn-merged" },
+      { class: id < BYTES ? "attn-byte" : isNew ? "attn-merged attn-new" : "attn-merged" },
       element("bdi", {}, tokenText(tokens[id])),
       element("span", { class: "attn-id" }, String(id)),
     );
@@ -197,8 +198,8 @@ function render({ model, el }) {
         : "No merge: each byte is a token.";
     const ids = encode(text, merges, number);
     list.dir = RIGHT_TO_LEFT.test(text) ? "rtl" : "ltr";
-    list.replaceChildren(...ids.map(createPiece));
-    room.replaceChildren(...encode(text, merges, 0).map(createPiece));
+    list.replaceChildren(...ids.map((id) => createPiece(id, number)));
+    room.replaceChildren(...encode(text, merges, 0).map((id) => createPiece(id, 0)));
     const letters = many(Array.from(text).length, "character");
     const size = new TextEncoder().encode(text).length;
     live.textContent =
