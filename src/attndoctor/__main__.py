@@ -27,9 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = vars(parser.parse_args(arguments))
     as_json = options.pop("json")
-    candidate = _load(options.pop("candidate"), parser)
     try:
-        diagnosis = diagnose(candidate, **options)
+        diagnosis = diagnose(_load(options.pop("candidate")), **options)
     except (TypeError, ValueError) as error:
         print(fill(f"Not asked: {error}", 100), file=sys.stderr)
         if as_json:
@@ -79,31 +78,31 @@ def _seconds(written: str) -> float | None:
     return None if written == "none" else float(written)
 
 
-def _load(where: str, parser: argparse.ArgumentParser) -> Any:
-    """Run a file, and return what stands in it under a name."""
+def _load(where: str) -> Any:
+    """Run a file, and return what stands in it under a name, or raise ValueError."""
     address, _, name = where.rpartition(":")
     path = Path(address)
     if not address or not name:
-        parser.error(f"candidate must be path.py:Name, got {where!r}")
+        raise ValueError(f"candidate must be path.py:Name, got {where!r}")
     if not path.is_file():
-        parser.error(f"there is no file {address}")
+        raise ValueError(f"there is no file {address}")
     print(f"Running {address} ...", file=sys.stderr)
     sys.path.insert(0, str(path.resolve().parent))  # as python does, for the files beside it
     own_name = f"candidate_{path.stem}"  # one that hides no other module
     spec = importlib.util.spec_from_file_location(own_name, path)
     if spec is None or spec.loader is None:
-        parser.error(f"{address} isn't a Python file")
+        raise ValueError(f"{address} isn't a Python file")
     file = importlib.util.module_from_spec(spec)
     sys.modules[own_name] = file  # dataclasses, for one, look there
     try:
         spec.loader.exec_module(file)
     except (Exception, SystemExit) as error:
-        parser.error(f"running {address} raised {type(error).__name__}: {error}")
+        raise ValueError(f"running {address} raised {type(error).__name__}: {error}") from error
     if not hasattr(file, name):
         kinds = nn.Module | type | FunctionType  # what is or builds a module
         public = {one: value for one, value in vars(file).items() if not one.startswith("__")}
         there = [one for one, value in public.items() if isinstance(value, kinds)]
-        parser.error(f"{address} has no {name!r}; there are: {', '.join(there) or 'none'}")
+        raise ValueError(f"{address} has no {name!r}; there are: {', '.join(there) or 'none'}")
     return getattr(file, name)
 
 

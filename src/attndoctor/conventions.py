@@ -339,7 +339,7 @@ def convention_hints(exhibits: Guess, tested: ModuleUnderTest) -> str:
 def conventions_that_fit(
     answers: Answers, exhibits: Guess, most: int = _MOST
 ) -> tuple[Convention, ...]:
-    """Return the conventions by which nothing is wrong; none for attnlib's own modules."""
+    """Return the conventions under which nothing is wrong; none for attnlib's own modules."""
     if isinstance(answers.tested.first.module, MultiHeadAttention):
         return ()
     for convention in _possible(answers, exhibits) if most else ():

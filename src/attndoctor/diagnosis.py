@@ -85,7 +85,7 @@ class Diagnosis(CheckResult):
             "edges": list(self.edges),
             "not_tested": list(self.untried),
             "taken": self.taken.split("; ") if self.taken else [],
-            "advice": self.message.split("\n"),
+            "message": self.message.split("\n"),
             "versions": _versions(),
         }
 
@@ -245,7 +245,7 @@ def _by_other_axes(answers: Answers) -> Answers | None:
 def _readings(answers: Answers, causally: Answers | None) -> Iterator[tuple[Answers, int]]:
     """Yield the answers under each reading of the candidate, and how many bugs to look for.
 
-    A matrix that is read the wrong way looks like a bug: one is looked for under both before two.
+    A matrix that is read the wrong way looks like a bug: try one bug under both readings, then two.
     """
     if not answers.wrong_at_once:
         yield answers, 2
@@ -255,9 +255,9 @@ def _readings(answers: Answers, causally: Answers | None) -> Iterator[tuple[Answ
         readings.append(answers.under(transposed=False))
         yield from ((reading, 1) for reading in readings)
     yield from ((reading, 2) for reading in readings)
-    if causally:  # a bug may hide that it looks left only
-        if not causally.wrong or causally.explain(causally.wrong[0], limit=1):
-            yield Answers.of(causally.tested), 1
+    if causally:  # a bug may hide that it looks left only; a finite fill may come with it
+        if not causally.wrong or causally.explain(causally.wrong[0], limit=2):
+            yield Answers.of(causally.tested), 2
 
 
 def _not_wrong(answers: Answers, edges: bool) -> Diagnosis:

@@ -243,7 +243,7 @@ def _with_channels_first(tested: ModuleUnderTest) -> ModuleUnderTest:
 
 
 def _with_queries_of_the_second(tested: ModuleUnderTest) -> ModuleUnderTest:
-    """Make queries of y, and keys of x, if a module is right only so: their order is anybody's."""
+    """Make queries of y, and keys of x, if a module is right only so: names leave it open."""
     roles = tested.first.signature.roles
     if (roles.get("query"), roles.get("key_value")) != ("x", "y"):
         return tested

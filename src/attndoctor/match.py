@@ -33,7 +33,7 @@ from attnlib.functional import split_heads
 D_K = 10  # no formula of it meets its root
 ROUNDED = 0.02  # of the largest number: a few roundings to bfloat16
 CLEARLY = 0.01  # of the worst head's error: what W_o's inverse makes of rounding lies far below
-NARROW = 256  # d_model up to which two bugs at once are looked for
+NARROW = 256  # the largest d_model at which pairs of bugs are tried
 ABOUT_SHAPES = (RuntimeError, IndexError, ValueError, AssertionError)
 AMBIGUOUS = "Boolean value of Tensor"  # what torch says of `if mask`
 Guess = tuple[Exhibit, ...]

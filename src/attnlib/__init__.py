@@ -1,4 +1,4 @@
-"""attnlib: attention and its pictures, with which the whole course computes.
+"""attnlib: attention and its pictures. The whole course computes with it.
 
 `import attnlib` needs PyTorch alone. `attnlib.plotting` needs matplotlib; `attnlib.interop` reads
 the weights of other libraries.

@@ -43,8 +43,8 @@ class MultiHeadAttention(nn.Module):
                     --W_v, split--> v [B, h_kv, T, d_k] -+
 
     (Vaswani et al. 2017, section 3.2.2; there h_kv is h.) Without weights, attention runs in
-    PyTorch's fused kernel, which never holds a T_q x T_k map; the output is the same. On a CPU
-    PyTorch does hold the map for dropout or a score_bias that learns.
+    PyTorch's fused kernel, which never holds a T_q x T_k map; the output is the same up to
+    rounding. On a CPU PyTorch does hold the map for dropout or a score_bias that learns.
 
     Args:
         d_model: width d of the tokens that look, and of the output.
@@ -54,7 +54,7 @@ class MultiHeadAttention(nn.Module):
             h / num_kv_heads neighboring query heads share one.
         kdim, vdim: widths of the tokens passed as key and as value; d_model if left out.
         bias: whether the four projections add a bias.
-        dropout: share of the looks that are left out in training, at least 0 and below 1. It acts
+        dropout: probability that a weight is dropped in training, at least 0 and below 1. It acts
             on the output, not on the weights returned.
         rotary: turns queries and keys by their positions (see `attnlib.positions`), counted from
             the first token of the cache. There must be as many queries as new keys. The cache
@@ -132,7 +132,7 @@ class MultiHeadAttention(nn.Module):
             key_mask: boolean [B, T_k], True = a real token. Padding must hold finite numbers (see
                 `padding_mask`).
             score_bias: numbers added to the scores, [T_q, T_k] or broadcasting to [B, h, T_q, T_k]
-                (as ALiBi's are: Press et al. 2022). -inf forbids a look.
+                (as ALiBi's are: Press et al. 2022): finite, or -inf, which forbids a look.
             causal: also forbid every look to the right. There must be as many queries as new keys;
                 they stand after the keys in the cache.
             need_weights: also return each head's weights.
@@ -181,6 +181,8 @@ class MultiHeadAttention(nn.Module):
         Raises:
             ValueError: also for a W_o whose result is no sum over heads, such as a quantized one.
         """
+        for name in options.keys() - AttentionOptions.__annotations__.keys():
+            raise TypeError(f"contributions got an unexpected keyword argument {name!r}")
         options["cache"] = copy.copy(options.get("cache"))  # a branch, thrown away afterwards
         heads, *_ = self._heads(query, key, value, **options)
         return project_heads(heads, self.W_o)

@@ -173,6 +173,8 @@ class AttentionMask(NamedTuple):
 
 def _fit_score_bias(score_bias: Tensor, scores_shape: tuple[int, ...], like: Tensor) -> Tensor:
     """Check a score_bias; return it in the dtype of the queries and a shape that broadcasts."""
+    if isinstance(score_bias, Tensor) and score_bias.dtype == torch.bool:
+        raise TypeError("score_bias must hold numbers, got booleans: pass a mask as mask=")
     require_floating("score_bias", score_bias)
     require_same_device("score_bias", score_bias, "the query", like)
     if score_bias.dim() == 3:

@@ -115,7 +115,7 @@ def test_the_command_prints_json(capsys, file):
     found = json.loads(capsys.readouterr().out)
     assert (found["healthy"], found["first_seen_on"]) == (False, "self-attention")
     assert [one["name"] for one in found["exhibits"]] == ["no scale"]
-    assert "forward(x)" in found["taken"] and "scale=1" in found["advice"][0]
+    assert "forward(x)" in found["taken"] and "scale=1" in found["message"][0]
     assert found["versions"]["torch"] == torch.__version__
 
     assert main([f"{file}:Attention", "--json"]) == 0
@@ -149,10 +149,10 @@ NAMES = "dataclass, Path, Sizes, Attention, WithPositions, Unscaled, built"
 def test_mistakes_in_the_command_are_told(capsys, file, candidate, words):
     (file.parent / "broken.py").write_text("1 / 0\n")
     (file.parent / "notes.txt").write_text("Attention\n")
-    with pytest.raises(SystemExit) as exit_:
-        main([candidate.format(file=file, folder=file.parent)])
-    assert exit_.value.code == 2
-    assert words in capsys.readouterr().err
+    assert main([candidate.format(file=file, folder=file.parent), "--json"]) == 2
+    told = capsys.readouterr()
+    assert words in " ".join(told.err.split())
+    assert words in " ".join(json.loads(told.out)["message"])
 
 
 def test_it_is_a_command(file):

@@ -67,7 +67,7 @@ OTHER_TYPES = {
         "query": [ones(2, 3, 8).long(), [[1.0]], ones(2, 3, 8).double()],
         "key": [ones(2, 3, 8).double()], "value": [ones(2, 3, 8).double(), 1],
         "mask": [ones(3, 3), [[True]]], "key_mask": [ones(2, 3).int()],
-        "score_bias": [ones(3, 3).int(), 1.0], "causal": ["no", true], "need_weights": [[0]],
+        "score_bias": [ones(3, 3).int(), true, 1.0], "causal": ["no", true], "need_weights": [[0]],
         "head_mask": [[1, 0], ones(2, dtype=COMPLEX)], "cache": [{}],
     },
     sdpa: {

@@ -94,7 +94,7 @@ class Exercise:
             raise ValueError(f"{name}: {error}") from None
 
     def __get__(self, instance: object, owner: type | None = None) -> "Exercise":
-        """Be a routine, as whatever has `__get__`: help() and autodoc then show the check."""
+        """Have `__get__`, as routines do, so that help() and autodoc show the check."""
         return self
 
 

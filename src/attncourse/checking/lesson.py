@@ -16,8 +16,8 @@ def publish(lesson: str) -> tuple[list[str], Callable[[str], Exercise]]:
         lesson: the folder's module, `attncourse.lessons.l03`, which calls this when imported.
 
     Returns:
-        The lesson's `__all__` and `__getattr__`: the names, file after file as they stand there,
-        and what is asked for any other name. It raises, and tells type checkers what a lesson has.
+        The names for the lesson's `__all__`, as the files have them, and its `__getattr__`. That
+        raises for any other name, and tells type checkers that a lesson has names.
 
     Raises:
         TypeError: the lesson is a file.

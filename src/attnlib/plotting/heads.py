@@ -73,9 +73,10 @@ def plot_heads(
     meanings = meanings_of(hatched=bool((maps.nansum(-1) == 0).any()), blank=any_blank)
     if tokens is not None:
         tokens = checked_labels("tokens", tokens, T_q, "query")
-    key_tokens = tokens if key_tokens is None else key_tokens
     if key_tokens is not None:
         key_tokens = checked_labels("key_tokens", key_tokens, T_k, "key")
+    elif tokens is not None:
+        key_tokens = checked_labels("tokens (without key_tokens)", tokens, T_k, "key")
     row_labels, key_labels = (
         names and [label_of(name) for name in names] for names in (tokens, key_tokens)
     )
