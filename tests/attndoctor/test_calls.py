@@ -3,8 +3,8 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from tools.broken_attentions import Plain, Returning, scaled_by
-from tools.diagnoses import ask, but, diagnoses, refusals
+from tools.broken_attentions import Plain, Returning, but, scaled_by
+from tools.diagnoses import ask, diagnoses, refusals
 from torch import nn
 
 from attndoctor import CallError

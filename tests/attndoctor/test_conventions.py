@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from tools import public_attentions as public
 from tools import uncommon_attentions as uncommon
-from tools.broken_attentions import Limited, Plain, Returning, scaled_by, unscaled
-from tools.diagnoses import ask, but, diagnosed, diagnoses
+from tools.broken_attentions import Limited, Plain, but, fit, scaled_by, unscaled
+from tools.diagnoses import ask, diagnosed, diagnoses
 from torch import nn
 
 from attndoctor import check, museum
@@ -41,16 +41,14 @@ class Adding(Plain):
         return scores.softmax(-1)
 
 
-class PaddingThatHides(Plain):
-    def forward(self, x, attention_mask=None):
-        allowed = None if attention_mask is None else (attention_mask == 0)[:, None, None]
-        return self.attend(x, allowed=allowed)[0]
+def hidden(mask):
+    return fit(key_mask=None if mask is None else ~mask.bool())
 
 
-class PaddingByKeysThatHides(Plain):
-    def forward(self, x, key_mask=None):
-        allowed = None if key_mask is None else ~key_mask[:, None, None]
-        return self.attend(x, allowed=allowed)
+PaddingThatHides = but(Plain, forward=lambda self, x, attention_mask=None:
+    self.attend(x, allowed=hidden(attention_mask))[0])  # fmt: skip
+PaddingByKeysThatHides = but(Plain, forward=lambda self, x, key_mask=None:
+    self.attend(x, allowed=hidden(key_mask)))  # fmt: skip
 
 
 class SequenceFirst(Plain):
@@ -59,16 +57,14 @@ class SequenceFirst(Plain):
         return output.transpose(0, 1), weights
 
 
-class SequenceFirstHiding(Hiding):
-    def forward(self, x, mask=None):
-        output, weights = super().forward(x.transpose(0, 1), mask)
-        return output.transpose(0, 1), weights
+def first_and_hiding(self, x, mask=None):
+    output, weights = Hiding.forward(self, x.transpose(0, 1), mask)
+    return output.transpose(0, 1), weights
 
 
-class AveragesHeads(Plain):
-    def forward(self, x):
-        output, weights = self.attend(x)
-        return output, weights.mean(1)
+def averaged(self, x):
+    output, weights = self.attend(x)
+    return output, weights.mean(1)
 
 
 class WithoutLastLayer(Plain):
@@ -102,12 +98,8 @@ class DroppingTorch(nn.Module):
         return self.attn(x, x, x, attn_mask=mask, key_padding_mask=key_padding_mask)[0]
 
 
-class CausalHiding(Plain):
-    def forward(self, x, mask=None):
-        allowed = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
-        if mask is not None:
-            allowed = allowed & ~(mask[:, None] if mask.dim() == 3 else mask)
-        return self.attend(x, allowed=allowed)
+def causally_hiding(self, x, mask=None):
+    return self.attend(x, allowed=fit(None if mask is None else ~mask, None, True, x.shape[1]))
 
 
 def first(result):
@@ -132,18 +124,19 @@ MEANT = {
     "1 / 64": (scaled_by(lambda **_: 64), {"scale": 0.015625}, "scale=0.015625."),
     "8 / d_k": (scaled_by(lambda d_k, **_: d_k / 8), {"scale": lambda d_k: 8 / d_k},
         "scale=lambda d_k: 8 / d_k"),
-    "a mean of heads": (AveragesHeads, {"returns": first}, "returns=lambda"),
+    "a mean of heads": (but(Plain, forward=averaged), {"returns": first}, "returns=lambda"),
     "unscaled, True hides": (but(Hiding, scores=unscaled), {"scale": 1, "mask": "hide"},
         "conventions: hiding", "scale=1"),
     "unscaled, added": (but(Adding, scores=unscaled), {"scale": 1, "mask": "add"}, "scale=1"),
     "torch's own, around it": (AroundTorch, {"returns": first, "mask": "hide"}, "returns=lambda"),
     "torch's own, dropping": (DroppingTorch, {"batch_first": False, "mask": "hide"},
         "batch_first=False", 'mask="hide"'),
-    "sequence first, True hides": (SequenceFirstHiding, {"batch_first": False, "mask": "hide"},
-        "conventions: tokens first"),
+    "sequence first, True hides": (but(Hiding, forward=first_and_hiding),
+        {"batch_first": False, "mask": "hide"}, "conventions: tokens first"),
     "sequence first, unscaled": (but(SequenceFirst, scores=unscaled),
         {"batch_first": False, "scale": 1}, "scale=1"),
-    "always causal, True hides": (CausalHiding, {"mask": "hide"}, "conventions: hiding"),
+    "always causal, True hides": (but(Plain, forward=causally_hiding), {"mask": "hide"},
+        "conventions: hiding"),
     "no last layer": (WithoutLastLayer, {"out_projection": False}, "conventions: no projection"),
 }  # fmt: skip
 
@@ -183,13 +176,8 @@ class Capped(MultiHeadAttention):
         return self.W_o(merge_heads(scores.softmax(-1) @ v))
 
 
-class TwoThirds(Plain):
-    """Softcapped, and something else is wrong."""
-
-    weigh = cap(3.0)
-
-    def mix(self, weights, v):
-        return super().mix(weights, v * 2 / 3)
+def two_thirds(self, weights, v):
+    return Plain.mix(self, weights, v * 2 / 3)
 
 
 UNKNOWN = "report: right on equal tokens"
@@ -208,7 +196,8 @@ test_what_no_single_convention_makes_right_is_broken = diagnoses({
     "attnlib's, capped": (Capped, {}, "broken"),
     "cubed": (but(Plain, weigh=lambda self, scores, allowed: (scores**3).softmax(-1)), {},
         "broken", UNKNOWN),
-    "two thirds": (TwoThirds, {}, "broken", "report: wrong on equal tokens"),
+    "two thirds": (but(Plain, weigh=cap(3.0), mix=two_thirds), {}, "broken",
+        "report: wrong on equal tokens"),
     "capped by width": (but(Plain, weigh=cap_by_width), {}, "broken", UNKNOWN),
 })  # fmt: skip
 
@@ -221,7 +210,7 @@ def output_alone(self, x):
 
 
 def causally(self, x):
-    return self.attend(x, allowed=torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril())[0]
+    return self.attend(x, allowed=fit(causal=True, T=x.shape[1]))[0]
 
 
 def weighing(weigh, **methods):
@@ -230,16 +219,14 @@ def weighing(weigh, **methods):
     return but(Plain, weigh=lambda self, scores, allowed: weigh(scores), **methods)
 
 
-class Linear(Plain):
+class Linear(public.Usual):
     """Keys and values are summed first: no weights are made."""
 
     feature = staticmethod(lambda x: F.elu(x) + 1)
 
-    def forward(self, x):
-        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+    def mix(self, q, k, v):
         q, k = self.feature(q), self.feature(k)
-        sums = q @ k.sum(-2, keepdim=True).mT
-        return self.W_o((q @ (k.mT @ v) / sums).transpose(1, 2).flatten(2))
+        return q @ (k.mT @ v) / (q @ k.sum(-2, keepdim=True).mT)
 
 
 class Sparsemax(Limited):
@@ -295,9 +282,8 @@ class Differential(Limited):
         return first - self.share * second
 
 
-class DifferentialUnscaled(Differential):
-    def scores(self, q, k):
-        return super().scores(q, k) * math.sqrt(self.d_k / 2)
+def unscaled_halves(self, q, k):
+    return Differential.scores(self, q, k) * math.sqrt(self.d_k / 2)
 
 
 class OfGemma2(Plain):
@@ -327,7 +313,8 @@ FORMULAS = {
     "the three largest": (OfTheThreeLargest, "arXiv:1912.11637", "3 largest"),
     "the larger half": (weighing(larger_half), "arXiv:1912.11637", "not 3 largest"),
     "differential": (Differential, "arXiv:2410.05258", "0.8", "not unscaled"),
-    "differential, unscaled": (DifferentialUnscaled, "arXiv:2410.05258", "0.8", "unscaled"),
+    "differential, unscaled": (but(Differential, scores=unscaled_halves), "arXiv:2410.05258",
+        "0.8", "unscaled"),
     "softcapped": (but(Plain, weigh=cap(3.0)), "arXiv:2408.00118", "c = 3,"),
     "as Gemma": (but(Plain, weigh=cap(20.0)), "arXiv:2408.00118", "c = 20,"),
     "causally softcapped": (but(Plain, weigh=cap(3.0), forward=causally), "c = 3,"),
@@ -376,10 +363,12 @@ def test_each_convention_belongs_to_an_exhibit():
 # --- something else beside the output ------------------------------------------------------------
 
 
-class Beside(Plain):
+def beside(second):
     def forward(self, x):
         output, weights = self.attend(x)
-        return output, self.second(x, weights)
+        return output, second(self, x, weights)
+
+    return but(Plain, forward=forward)
 
 
 def dot_products(self, x, weights):
@@ -394,30 +383,15 @@ BESIDE = {
     "no axis that is 1": lambda self, x, weights: weights.squeeze(),
 }
 ORDERS = (1, 0, 2, 3), (0, 2, 1, 3), (0, 2, 3, 1)
-test_something_else_may_stand_beside_the_output = diagnoses(
-    {
-        name: (but(Beside, second=second), {}, "meant", "conventions: output alone")
-        for name, second in BESIDE.items()
-    }
-    | {
-        f"{name}, told": (but(Beside, second=second), {"returns": first}, "healthy")
-        for name, second in BESIDE.items()
-    }
-    | {
-        f"axes {axes}": (
-            but(Beside, second=lambda self, x, weights, axes=axes: weights.permute(axes)),
-            {}, "healthy", "taken: returning weights [",
-        )
-        for axes in ORDERS
-    }
-    | {
-        "weights that aren't used": (
-            but(Beside, second=lambda self, x, weights: (2 * weights.log()).softmax(-1)),
-            {}, "broken", "report: weights alone",
-        ),
-        "more than shares": (
-            lambda d, h: Returning(d, h, lambda output, weights: (output, weights * 1.5)),
-            {}, "meant", "conventions: output alone", "1.5",
-        ),
-    }
-)  # fmt: skip
+test_something_else_may_stand_beside_the_output = diagnoses({
+    **{name: (beside(second), {}, "meant", "conventions: output alone")
+       for name, second in BESIDE.items()},
+    **{f"{name}, told": (beside(second), {"returns": first}, "healthy")
+       for name, second in BESIDE.items()},
+    **{f"axes {axes}": (beside(lambda self, x, weights, axes=axes: weights.permute(axes)), {},
+        "healthy", "taken: returning weights [") for axes in ORDERS},
+    "weights that aren't used": (beside(lambda self, x, weights: (2 * weights.log()).softmax(-1)),
+        {}, "broken", "report: weights alone"),
+    "more than shares": (beside(lambda self, x, weights: weights * 1.5), {}, "meant",
+        "conventions: output alone", "1.5"),
+})  # fmt: skip

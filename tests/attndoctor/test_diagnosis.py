@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
+from tools.broken_attentions import Plain, fit
 from tools.diagnoses import diagnosed, diagnoses
 from torch import nn
 
@@ -64,41 +65,24 @@ test_what_no_exhibit_has_is_described = diagnoses({
 # --- what is right passes, in other words --------------------------------------------------------
 
 
-class Projections(nn.Module):
-    """The four matrices that everybody has."""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.h = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def heads(self, x):
-        return x.unflatten(-1, (self.h, -1)).transpose(1, 2)
-
-
-class WithEinsum(Projections):
+class WithEinsum(Plain):
     """Self-attention alone, without masks."""
 
     def forward(self, x):
-        q, k, v = (W(x).unflatten(-1, (self.h, -1)) for W in (self.W_q, self.W_k, self.W_v))
+        q, k, v = (W(x).unflatten(-1, (self.num_heads, -1)) for W in (self.W_q, self.W_k, self.W_v))
         scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(q.shape[-1])
-        weights = scores.softmax(-1)
-        return self.W_o(torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(2)), weights
+        heads = torch.einsum("bhqk,bkhd->bqhd", weights := scores.softmax(-1), v)
+        return self.W_o(heads.flatten(2)), weights
 
 
-class WithALoop(Projections):
+class WithALoop(Plain):
     """One head after the other, with masks of two dimensions or three."""
 
     def forward(self, query, key, value, mask=None):
         outputs, maps = [], []
         allowed = torch.ones(1, 1, dtype=torch.bool) if mask is None else mask
-        for q, k, v in zip(
-            *(
-                W(x).chunk(self.h, -1)
-                for W, x in ((self.W_q, query), (self.W_k, key), (self.W_v, value))
-            ),
-            strict=True,
-        ):
+        projected = self.W_q(query), self.W_k(key), self.W_v(value)
+        for q, k, v in zip(*(x.chunk(self.num_heads, -1) for x in projected), strict=True):
             scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~allowed, -torch.inf)
             largest = scores.amax(-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
             exponentials = (scores - largest).exp()
@@ -108,7 +92,7 @@ class WithALoop(Projections):
         return self.W_o(torch.cat(outputs, -1)), torch.stack(maps, 1)
 
 
-class WithSoftmaxInFloat32(Projections):
+class WithSoftmaxInFloat32(Plain):
     """Half precision, but for the softmax, whose weights are shown as they are."""
 
     def __init__(self, d_model, num_heads, dropout):
@@ -116,31 +100,22 @@ class WithSoftmaxInFloat32(Projections):
         self.dropout = dropout
 
     def forward(self, x, mask=None):
-        q, k, v = (self.heads(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
         scores = q @ k.mT / q.shape[-1] ** 0.5
-        if mask is not None:
-            mask = mask[:, None] if mask.dim() == 3 else mask
-            blind = ~mask.any(-1, keepdim=True)
-            scores = scores.masked_fill(~mask & ~blind, -torch.inf)
-        weights = scores.softmax(-1, dtype=torch.float32)
-        weights = weights if mask is None else weights.masked_fill(blind, 0.0)
-        heads = F.dropout(weights, self.dropout, self.training).to(v.dtype) @ v
-        return self.W_o(heads.transpose(1, 2).flatten(2)), weights
+        weights = self.weigh(scores.float(), fit(mask))
+        return self.mix(F.dropout(weights, self.dropout, self.training).to(v.dtype), v), weights
 
 
-class Fused(Projections):
+class Fused(Plain):
     """The kernel, which returns no weights."""
 
     def forward(self, query, key=None, value=None, *, mask=None, key_mask=None, causal=False):
-        q = self.heads(self.W_q(query))
-        k, v = self.heads(self.W_k(key)), self.heads(self.W_v(value))
-        allowed = mask[:, None] if mask is not None and mask.dim() == 3 else mask
-        if key_mask is not None:
-            allowed = key_mask[:, None, None] & (True if allowed is None else allowed)
-        if causal and allowed is not None:
-            allowed = allowed & torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
-        causal = causal and allowed is None
-        heads = F.scaled_dot_product_attention(q, k, v, allowed, is_causal=causal)
+        q, k, v = map(self.split, (self.W_q(query), self.W_k(key), self.W_v(value)))
+        alone = causal and mask is None and key_mask is None
+        allowed = None if alone else fit(mask, key_mask)
+        if causal and not alone:
+            allowed = allowed & torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril()
+        heads = F.scaled_dot_product_attention(q, k, v, allowed, is_causal=alone)
         return self.W_o(heads.transpose(1, 2).flatten(2))
 
 

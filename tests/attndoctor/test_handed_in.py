@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.nn.functional as F
-from tools.broken_attentions import Limited, Plain, Returning, fit, shifted, unscaled
-from tools.diagnoses import ask, but, diagnosed, diagnoses, refusals, says
+from tools import public_attentions as public
+from tools.broken_attentions import Drops, Limited, Plain, Returning, but, fit, shifted, unscaled
+from tools.diagnoses import ask, diagnosed, diagnoses, refusals, says
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -30,35 +31,24 @@ def changed(module, **attributes):
 # --- masks that must be given --------------------------------------------------------------------
 
 
-class Required(nn.Module):
+class Required(public.NamesThatSayNothing):
     """Its mask must be given, and hides where it is True."""
 
     fill = float("-inf")
 
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.qkv, self.out = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
-
     def forward(self, x, mask):
         return self.attend(x, mask)
 
-    def packed(self, x):
-        return (self.split(part) for part in self.qkv(x).chunk(3, -1))
-
-    def split(self, x):
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-
     def attend(self, x, mask):
-        q, k, v = self.packed(x)
-        scores = q @ k.mT / q.shape[-1] ** 0.5
-        weights = scores.masked_fill(mask, self.fill).softmax(-1)
-        return self.out((weights @ v).transpose(1, 2).flatten(2))
+        return self.fc(public.join(public.attend(*self.packed(x), mask, self.fill)[0]))
+
+    def packed(self, x):
+        return public.in_heads(self.num_heads, *self.W(x).chunk(3, -1))
 
 
 class PackedByHeads(Required):
     def packed(self, x):
-        return self.split(self.qkv(x)).chunk(3, -1)
+        return public.split(self.W(x), self.num_heads).chunk(3, -1)
 
 
 class SequenceFirst(PackedByHeads):
@@ -224,9 +214,7 @@ class OfAConfig(nn.Module):
             W(x).unflatten(-1, (-1, self.d_k)).transpose(1, 2)
             for W in (self.q_proj, self.k_proj, self.v_proj)
         )
-        k, v = self.share(k), self.share(v)
-        weights = (q @ k.mT / self.d_k**0.5).softmax(-1)
-        return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
+        return self.o_proj(public.join(public.attend(q, self.share(k), self.share(v))[0]))
 
     def share(self, x):
         return x.repeat_interleave(self.groups, 1)
@@ -296,8 +284,7 @@ class WideHeadsInPlace(WideHeads):
 
     def forward(self, x):
         q, k, v = map(self.split, (x @ self.qkv).chunk(3, -1))
-        weights = self.scores(q, k).softmax(-1)
-        return (weights @ v).transpose(1, 2).flatten(2) @ self.out
+        return public.join(public.attend(q, k, v)[0]) @ self.out
 
 
 class OfOneLength(Plain):
@@ -430,29 +417,15 @@ def across(name, *, ignored=False):
     )
 
 
-class Turned(Limited):
-    def forward(self, attn_mask, tokens):
-        return super().forward(tokens, mask=attn_mask)
+def of_one_sequence(self, x, encoder_hidden_states=None):
+    if encoder_hidden_states is not None:
+        raise ValueError("build it with is_cross_attention=True")
+    return self.attend(x)[0]
 
 
-class BuiltForOneSequence(Plain):
-    def forward(self, x, encoder_hidden_states=None):
-        if encoder_hidden_states is not None:
-            raise ValueError("build it with is_cross_attention=True")
-        return self.attend(x)[0]
-
-
-class PaddingKept(Plain):
-    """The name of torch's mask, and the opposite meaning."""
-
-    def forward(self, x, key_padding_mask=None):
-        return self.attend(x, allowed=fit(key_mask=key_padding_mask))[0]
-
-
-class AsGemma3(Plain):
-    def forward(self, hidden_states, position_embeddings: torch.Tensor = None):
-        cos, sin = position_embeddings
-        return self.attend(hidden_states * cos + sin)
+def of_gemma3(self, hidden_states, position_embeddings: torch.Tensor = None):
+    cos, sin = position_embeddings
+    return self.attend(hidden_states * cos + sin)
 
 
 def blind(self, query, key=None, value=None, allowed=None):
@@ -478,22 +451,27 @@ test_names_of_arguments = diagnoses({
     "keys of another sequence": (AcrossAsInBERT, {}, "healthy", f"not untried: {BETWEEN}"),
     "keys of another sequence, blind": (but(AcrossAsInBERT, attend=blind_across), {}, "",
         f"fails: {BETWEEN}"),
-    "in their order": (Turned, {}, "healthy", "taken: forward(attn_mask, tokens)"),
+    "in their order": (but(Limited, forward=lambda self, attn_mask, tokens:
+        Limited.forward(self, tokens, mask=attn_mask)), {}, "healthy",
+        "taken: forward(attn_mask, tokens)"),
     "x and y": (but(Plain, forward=lambda self, x, y: self.attend(y, x)), {}, "healthy",
         "taken: queries made of y"),
     "source and target": (but(Plain, forward=lambda self, src, tgt: self.attend(tgt, src)), {},
         "healthy", "not untried: two sequences"),
     "source alone": (but(Plain, forward=lambda self, src: self.attend(src)), {}, "healthy"),
     "the second lost": (but(Plain, forward=lambda self, x, y: self.attend(x)), {}, "broken"),
-    "built for one sequence": (BuiltForOneSequence, {}, "healthy"),
+    "built for one sequence": (but(Plain, forward=of_one_sequence), {}, "healthy"),
     "of the target": (but(Plain, forward=lambda self, x, tgt_mask=None: self.attend(x)[0]), {},
         "", "fails: a mask"),
-    "unlike torch": (PaddingKept, {}, "healthy", "taken: unlike torch's"),
+    "unlike torch": (but(Plain, forward=lambda self, x, key_padding_mask=None:
+        self.attend(x, allowed=fit(key_mask=key_padding_mask))[0]), {}, "healthy",
+        "taken: unlike torch's"),
     "states": (NeedsMore, {}, "not asked", "not_comparable: left out", "arguments={'states': ...}"),
     "states, told": (NeedsMore, {"arguments": {"states": torch.zeros(1)}}, "healthy"),
     "an error of its own": (but(Plain, forward=lambda self, x: self.attend(x + None.mean())), {},
         "broken"),
-    "cosines and sines": (AsGemma3, {}, "healthy", "taken: its position_embeddings"),
+    "cosines and sines": (but(Plain, forward=of_gemma3), {}, "healthy",
+        "taken: its position_embeddings"),
 })  # fmt: skip
 
 
@@ -510,11 +488,6 @@ class Latent(nn.Module):
 
 def raises(*_):
     raise KeyError("W_q")
-
-
-class OneMask(Limited):
-    def forward(self, x, mask=None):
-        return super().forward(x, mask=mask)
 
 
 def returning(change):
@@ -538,7 +511,9 @@ test_what_cannot_be_asked_is_an_error = refusals({
     "a dict": (returning(lambda y, w: {"y": y}), {}, CallError, "call: result", "result['y']"),
     "several modules": (nn.ModuleDict({"a": Plain(48, 4)}), {}, CallError, "build: several modules",
         "ModuleDict"),
-    "padding that isn't one": (OneMask, {"key_mask": "hide"}, CallError, "examine: no padding",
+    "padding that isn't one": (but(Limited, forward=lambda self, x, mask=None:
+        Limited.forward(self, x, mask=mask)), {"key_mask": "hide"}, CallError,
+        "examine: no padding",
         "'hide'", "[T, T]"),
 })  # fmt: skip
 
@@ -625,17 +600,15 @@ def test_a_default_dtype_that_a_forward_changes_is_told():
 # --- errors that are raised on purpose -----------------------------------------------------------
 
 
-class AtMostEight(Limited):
-    def forward(self, query, *, mask=None):
-        if len(query) > 8:
-            raise ValueError("at most 8 samples")
-        return super().forward(query, mask=mask)
+def at_most_eight(self, query, *, mask=None):
+    if len(query) > 8:
+        raise ValueError("at most 8 samples")
+    return Limited.forward(self, query, mask=mask)
 
 
-class LosesASample(Plain):
-    def forward(self, x):
-        B, T, d = x.squeeze().shape
-        return self.attend(x.view(B, T, d))
+def without_a_sample(self, x):
+    B, T, d = x.squeeze().shape
+    return self.attend(x.view(B, T, d))
 
 
 def pooled(self, x):
@@ -652,13 +625,14 @@ def wrong_when_long(self, weights, v):
 
 
 SeveralTokens = but(Plain, forward=several_tokens)
+AtMostEight = but(Limited, forward=at_most_eight)
 test_errors_on_purpose_are_not_broken = diagnoses({
     "at most eight": (AtMostEight, {}, "not asked", "report: refuses",
         "ValueError: at most 8 samples", "13 samples of 1"),
     "several tokens": (SeveralTokens, {}, "not asked", "report: refuses", "AssertionError"),
     "at most eight, wrong": (but(AtMostEight, mix=wrong_when_long), {}, "broken"),
     "several tokens, wrong": (but(SeveralTokens, mix=wrong_when_long), {}, "broken"),
-    "a sample lost": (LosesASample, {}, "broken", "1 sample of 7 tokens"),
+    "a sample lost": (but(Plain, forward=without_a_sample), {}, "broken", "1 sample of 7 tokens"),
     "a wrong call": (but(Plain, forward=pooled), {}, "broken", "13 samples of 1 token)"),
 })  # fmt: skip
 
@@ -721,26 +695,24 @@ test_what_is_kept = diagnoses({
 # --- other axes ----------------------------------------------------------------------------------
 
 
-class TokensFirstAndOtherMasks(Plain):
-    """As labml has it: tokens [T, B, d], masks [T, T, B]."""
-
-    def forward(self, query, mask=None):
-        allowed = None if mask is None else mask.permute(2, 0, 1)[:, None]
-        return self.attend(query.transpose(0, 1), allowed=allowed)[0].transpose(0, 1)
+def labml(self, query, mask=None):
+    """Tokens [T, B, d], masks [T, T, B]."""
+    allowed = None if mask is None else mask.permute(2, 0, 1)[:, None]
+    return self.attend(query.transpose(0, 1), allowed=allowed)[0].transpose(0, 1)
 
 
 def crossed(*, heads_first):
-    class Crossed(Plain):
-        def forward(self, x, key_padding_mask=None):
-            if key_padding_mask is None:
-                return self.attend(x)[0]
-            hidden, h = key_padding_mask[:, None], self.num_heads
-            hidden = hidden.repeat_interleave(h, 0) if heads_first else hidden.repeat(h, 1, 1)
-            axes = (h, len(x)) if heads_first else (len(x), h)
-            hidden = hidden.unflatten(0, axes)
-            return self.attend(x, allowed=~(hidden.transpose(0, 1) if heads_first else hidden))[0]
+    def forward(self, x, key_padding_mask=None):
+        if key_padding_mask is None:
+            return self.attend(x)[0]
+        hidden, h = key_padding_mask[:, None], self.num_heads
+        if heads_first:
+            hidden = hidden.repeat_interleave(h, 0).unflatten(0, (h, len(x))).transpose(0, 1)
+        else:
+            hidden = hidden.repeat(h, 1, 1).unflatten(0, (len(x), h))
+        return self.attend(x, allowed=~hidden)[0]
 
-    return Crossed
+    return but(Plain, forward=forward)
 
 
 class Gained(Plain):
@@ -766,7 +738,8 @@ def if_mask(self, x, mask=None):
 MIXED = "report: other samples", "not report: leaking"
 OTHER_FORMULA = "not report: right on equal tokens", "not report: wrong on equal tokens"
 test_other_axes = diagnoses({
-    "tokens first, other masks": (TokensFirstAndOtherMasks, {}, "not asked", "report: other masks",
+    "tokens first, other masks": (but(Plain, forward=labml), {}, "not asked",
+        "report: other masks",
         "conventions: tokens first"),
     "padding by heads": (crossed(heads_first=True), {}, "broken", *MIXED),
     "padding by samples": (crossed(heads_first=False), {}, "broken", *MIXED),
@@ -783,20 +756,12 @@ test_other_axes = diagnoses({
 
 
 def drops(times):
-    class Drops(Plain):
-        def __init__(self, d_model, num_heads, dropout=0.1):
-            super().__init__(d_model, num_heads)
-            self.drop = nn.Dropout(dropout)
+    def mix(self, weights, v):
+        for _ in range(times):
+            weights = self.dropout(weights)
+        return self.dropout(Plain.mix(self, weights, v))  # as a residual has it
 
-        def forward(self, x):
-            return self.attend(x)[0]
-
-        def mix(self, weights, v):
-            for _ in range(times):
-                weights = self.drop(weights)
-            return self.drop(super().mix(weights, v))  # as a residual has it
-
-    return Drops
+    return but(Drops, mix=mix, forward=lambda self, x: self.attend(x)[0])
 
 
 def test_weights_that_are_dropped_twice_are_told():

@@ -7,8 +7,8 @@ import torch
 from tools import public_attentions as public
 from tools import reported_attentions as reported
 from tools import uncommon_attentions as uncommon
-from tools.broken_attentions import SlicesOfTokens
-from tools.diagnoses import ask, but, diagnosed, diagnoses, refusals
+from tools.broken_attentions import Plain, SlicesOfTokens, but
+from tools.diagnoses import ask, diagnosed, diagnoses, refusals
 from torch import nn
 from transformers import BertConfig, GPT2Config, LlamaConfig, Qwen3Config
 from transformers.models.bert.modeling_bert import BertAttention, BertSelfAttention
@@ -147,45 +147,17 @@ def test_what_is_right_where_it_promises_anything_is_healthy(name):
 # --- what can't be asked, and what is broken where something like it can't ------------------------
 
 
-class KeysUnused(public.NormalizedQueries):
-    def forward(self, x):
-        return self.to_out(self.to_v(x))
+Silent = public.NamesThatSayNothing
+Sublayer = but(Silent, forward=lambda self, x: x + Silent.forward(self, x))
+TwoResiduals = but(Silent, forward=lambda self, x: 2 * x + Silent.forward(self, x))
 
 
-class Sublayer(public.NamesThatSayNothing):
-    def forward(self, x):
-        return x + super().forward(x)
+OddBareLayers = but(public.BareLayers, mix=lambda self, q, k, v: public.attend(q / 3, k, v)[0])
 
 
-class TwoResiduals(Sublayer):
-    def forward(self, x):
-        return x + super().forward(x)
-
-
-class TwiceTheOutput(public.NamesThatSayNothing):
-    def forward(self, x):
-        return 2 * super().forward(x)
-
-
-class ConvolutionUnused(public.WithAConvolution):
-    def forward(self, x):
-        return public.NamesThatSayNothing.forward(self, 2 * x)
-
-
-class OddBareLayers(public.BareLayers):
+class UnscaledAndRounded(public.Usual):
     def mix(self, q, k, v):
-        return super().mix(q / 3, k, v)
-
-
-class UnscaledAndRounded(uncommon.RoundsInside):
-    def forward(self, x):
-        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
-        return self.W_o((q @ k.mT).softmax(-1).matmul(v).float().transpose(1, 2).flatten(2))
-
-
-class WrongWithoutABatch(reported.WithoutABatch):
-    def scores(self, q, k):
-        return super().scores(q, k).cos()
+        return (q.bfloat16() @ k.bfloat16().mT).softmax(-1).matmul(v.bfloat16()).to(q.dtype)
 
 
 def load_bare(module, reference):
@@ -212,13 +184,17 @@ test_what_is_more_than_attention_cannot_be_asked = diagnoses({
         "bfloat16"),
     "rounded inside, unscaled": (UnscaledAndRounded, {}, "broken"),
     "QK-norm": (public.NormalizedQueries, {}, "not asked", QK_NORM, f"not {WISH}"),
-    "QK-norm, keys unused": (KeysUnused, {}, "broken"),
+    "QK-norm, keys unused": (but(public.NormalizedQueries, mix=lambda self, q, k, v: v), {},
+        "broken"),
     "a residual": (Sublayer, {}, "not asked", "not_comparable: residual inside"),
     "two residuals": (TwoResiduals, {}, "broken"),
-    "twice the output": (TwiceTheOutput, {}, "broken", WISH),
+    "twice the output": (but(Silent, forward=lambda self, x: 2 * Silent.forward(self, x)), {},
+        "broken",
+        WISH),
     "a convolution": (public.WithAConvolution, {}, "not asked", "not_comparable: more parameters",
         "conv.weight, conv.bias"),
-    "a convolution unused": (ConvolutionUnused, {}, "broken"),
+    "a convolution unused": (but(public.WithAConvolution, forward=lambda self, x:
+        Silent.forward(self, 2 * x)), {}, "broken"),
     "ALiBi": (public.WithALinearBias, {}, "not asked", ORDER),
     "a window": (public.WithAWindow, {}, "not asked", ORDER),
     "a tuple": (public.OfATuple, {}, "not asked", FORM),
@@ -227,7 +203,8 @@ test_what_is_more_than_attention_cannot_be_asked = diagnoses({
     "images": (public.OfImages, {}, "not asked", FORM),
     "patches": (reported.OfPatches, {}, "not asked", FORM),
     "no batch": (reported.WithoutABatch, {}, "not asked", "not_comparable: one sequence"),
-    "no batch, wrong": (WrongWithoutABatch, {}, "", "not not_comparable: one sequence"),
+    "no batch, wrong": (but(reported.WithoutABatch, scores=lambda self, q, k:
+        Plain.scores(self, q, k).cos()), {}, "", "not not_comparable: one sequence"),
     "joined": (reported.JoinsBoth, {}, "not asked", "not_comparable: joined"),
     "channels": (reported.ChannelAttention, {}, "not asked", "not_comparable: other formula",
         "'channel'"),
@@ -273,10 +250,9 @@ class Triangle(public.NanoGPTExplicit):
         self.bias[:] = self.triangle(torch.ones(config.block_size, config.block_size))
 
 
-class StackedHeads(public.ListOfHeads):
-    def forward(self, x):
-        joined = torch.stack([head(x) for head in self.heads], dim=1).reshape(x.shape)
-        return self.dropout(self.proj(joined))
+def stacked(self, x):
+    joined = torch.stack([head(x) for head in self.heads], dim=1).reshape(x.shape)
+    return self.dropout(self.proj(joined))
 
 
 class Hides(visitors.MultiHeadedAttention):
@@ -308,7 +284,8 @@ test_what_is_found_out_excuses_no_bug = diagnoses({
         "exhibit: causal triangle turned around"),
     "hides itself": (but(Triangle, triangle=lambda self, ones: ones.tril(-1)), {}, "",
         "exhibit: causal mask hides the token itself"),
-    "a merge, always causal": (StackedHeads, {}, "broken", "only: merge without transpose"),
+    "a merge, always causal": (but(public.ListOfHeads, forward=stacked), {}, "broken",
+        "only: merge without transpose"),
     "True hides": (Hides, {}, "meant", "exhibit: inverted mask", "conventions: hiding"),
     "True hides, told": (Hides, {"mask": "hide"}, "at the edges"),
     "tokens first": (TokensFirst, {}, "meant", "only: attention across the batch",

@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from tools.broken_attentions import Limited, Plain
-from tools.diagnoses import FILES, but, diagnoses
+from tools.broken_attentions import Drops, Limited, Plain, but, filled_with, fit
+from tools.diagnoses import FILES, diagnoses
 from torch import nn
 
 from attndoctor.not_comparable import hints_at_positions
@@ -14,29 +14,14 @@ from attndoctor.probes import PROBES
 from attndoctor.support.texts import read_texts
 
 
-class Padded(Plain):
+def padded(kept):
     """Padding [B, T] in an argument with the name that transformers has for it."""
 
-    fill = None
-
     def forward(self, x, attention_mask=None):
-        allowed = None if attention_mask is None else self.read(attention_mask)[:, None, None]
-        return self.attend(x, allowed=allowed)[0]
+        real = None if attention_mask is None else attention_mask == kept
+        return self.attend(x, allowed=fit(key_mask=real))[0]
 
-    def read(self, mask):
-        return mask == 1
-
-    def weigh(self, scores, allowed):
-        if self.fill is None or allowed is None:
-            return super().weigh(scores, allowed)
-        return scores.masked_fill(~allowed, self.fill).softmax(-1)
-
-
-class PaddedTheOtherWay(Padded):
-    fill = -1e9
-
-    def read(self, mask):
-        return mask == 0
+    return forward
 
 
 def fused(module, x, mask):
@@ -45,15 +30,8 @@ def fused(module, x, mask):
     return module.W_o(heads.transpose(1, 2).flatten(2))
 
 
-class PaddingSwitchesCausalityOff(Plain):
-    def forward(self, x, key_padding_mask=None):
-        real = None if key_padding_mask is None else ~key_padding_mask[:, None, None]
-        return fused(self, x, real)
-
-
-class MaskReplacesTheTriangle(Plain):
-    def forward(self, x, mask=None):
-        return fused(self, x, mask)
+def replaced_by_padding(self, x, key_padding_mask=None):
+    return fused(self, x, None if key_padding_mask is None else ~key_padding_mask[:, None, None])
 
 
 class ShowsUnmasked(Limited):
@@ -70,9 +48,8 @@ class NormalizedFirst(Plain):
         return self.attend(self.norm(x))
 
 
-class NeverDrops(Plain):
-    def __init__(self, d_model, num_heads, dropout=0.0):
-        super().__init__(d_model, num_heads)
+class NeverDrops(Drops):
+    mix = Plain.mix
 
 
 def weighing(weigh):
@@ -84,7 +61,7 @@ def weighing(weigh):
 
 
 SAID = {
-    "report: leaking": but(Padded, fill=-10.0),
+    "report: leaking": but(Plain, forward=padded(1), weigh=filled_with(-10.0)),
     "report: weights alone": ShowsUnmasked,
     "report: wrong on equal tokens": weighing(lambda scores: 2 * scores.softmax(-1)),
     "report: right on equal tokens": weighing(lambda scores: (scores**3).softmax(-1)),
@@ -101,12 +78,14 @@ test_what_no_exhibit_is_gets_words = diagnoses({
     **{said: (one, {}, "broken", "no exhibit", *alone(said)) for said, one in SAID.items()},
     "rounded": (Rounded, {}, "broken", "no exhibit", "report: rounded"),
     "never drops": (NeverDrops, {}, "broken", "no exhibit", "first: training with dropout"),
-    "as transformers": (Padded, {}, "healthy", "taken: its attention_mask [B, T]",
-        "not report: defaults"),
-    "the other way": (PaddedTheOtherWay, {"mask": "hide"}, ""),
-    "switched off": (PaddingSwitchesCausalityOff, {}, "broken",
+    "as transformers": (but(Plain, forward=padded(1)), {}, "healthy",
+        "taken: its attention_mask [B, T]", "not report: defaults"),
+    "the other way": (but(Plain, forward=padded(0), weigh=filled_with(-1e9)), {"mask": "hide"},
+        ""),
+    "switched off": (but(Plain, forward=replaced_by_padding), {}, "broken",
         "only: a mask switches causality off"),
-    "replaced": (MaskReplacesTheTriangle, {}, "", "report: mask replaces"),
+    "replaced": (but(Plain, forward=lambda self, x, mask=None: fused(self, x, mask)), {}, "",
+        "report: mask replaces"),
     "normalized": (NormalizedFirst, {}, "", "report: norms", "report: defaults", "rotation"),
 })  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Attentions with bugs that a careless question misses; each is right wherever that looks.
 
-Built with (d_model, num_heads) and loaded by name, so that any museum can ask them.
+Built with (d_model, num_heads) and loaded by name.
 """
 
 import math
@@ -97,6 +97,39 @@ class Returning(Plain):
         return self.change(*self.attend(x))
 
 
+class Drops(Plain):
+    """With dropout, all right."""
+
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__(d_model, num_heads)
+        self.dropout = nn.Dropout(dropout)
+
+    def mix(self, weights, v):
+        return super().mix(self.dropout(weights), v)
+
+
+class Masked(Limited):
+    """With a mask and padding alone."""
+
+    def forward(self, query, *, mask=None, key_mask=None):
+        return super().forward(query, mask=mask, key_mask=key_mask)
+
+
+class AlwaysCausal(Limited):
+    def forward(self, query):
+        return super().forward(query, causal=True)
+
+
+def but(base, **changes):
+    """Return a class that does something otherwise."""
+    return type(base.__name__ + "But", (base,), changes)
+
+
+def filled_with(fill):
+    """Weights behind a number for minus infinity."""
+    return lambda self, scores, allowed: scores.masked_fill(~allowed, fill).softmax(-1)
+
+
 def unscaled(self, q, k):
     """Scores of an attention that forgets the root of d_k."""
     return q @ k.mT
@@ -118,81 +151,29 @@ def scaled_by(formula):
     return Scaled
 
 
-# --- two paths -----------------------------------------------------------------------------------
+# --- each bug by its name ------------------------------------------------------------------------
 
 
-class FusedPathForgetsMasks(Limited):
-    def forward(self, query, *, mask=None, causal=False, need_weights=False):
-        if need_weights:
-            return super().forward(query, mask=mask, causal=causal)
-        return self.attend(query)[0], None
+def multiplied(self, scores, allowed):
+    """With a small number, lest nothing is left to divide by."""
+    weights = scores.softmax(-1) * allowed
+    return weights / (weights.sum(-1, keepdim=True) + 1e-13)
 
 
-class FusedPathDropsInEvaluation(Limited):
-    def __init__(self, d_model, num_heads, dropout=0.0):
-        super().__init__(d_model, num_heads)
-        self.dropout = dropout
+def renormalized(self, scores, allowed):
+    weights = scores.softmax(-1) * allowed
+    return weights / weights.sum(-1, keepdim=True)
 
+
+class FusedPathDropsInEvaluation(Drops):
     def forward(self, query, *, need_weights=False):
-        allowed, v = fit(), self.split(self.W_v(query))
-        weights = self.weigh(self.scores(*(self.split(W(query)) for W in (self.W_q, self.W_k))),
-                             allowed)  # fmt: skip
-        dropped = F.dropout(weights, self.dropout, self.training or not need_weights)
-        return self.mix(dropped, v), weights if need_weights else None
+        self.asked = need_weights
+        output, weights = self.attend(query)
+        return output, weights if need_weights else None
 
-
-class TrainsWithoutMasks(Limited):
-    def forward(self, query, *, mask=None):
-        return super().forward(query, mask=None if self.training else mask)
-
-
-class TrainsUnscaled(Plain):
-    def scores(self, q, k):
-        return super().scores(q, k) * (math.sqrt(self.d_k) if self.training else 1.0)
-
-
-class FusedPathTakesAnyMaskForCausal(Limited):
-    def forward(self, query, *, mask=None, need_weights=False):
-        if need_weights:
-            return super().forward(query, mask=mask)
-        output, _ = super().forward(query, causal=mask is not None)
-        return output, None
-
-
-# --- scores far apart ----------------------------------------------------------------------------
-
-
-class ExponentiatesAsItIs(Plain):
-    """Without taking the largest score off before."""
-
-    def weigh(self, scores, allowed):
-        exponentials = scores.exp()
-        return exponentials / exponentials.sum(-1, keepdim=True)
-
-
-class RenormalizesWithASmallNumber(Limited):
-    def forward(self, query, *, mask=None, key_mask=None):
-        return super().forward(query, mask=mask, key_mask=key_mask)
-
-    def weigh(self, scores, allowed):
-        weights = scores.softmax(-1) * allowed
-        return weights / (weights.sum(-1, keepdim=True) + 1e-13)
-
-
-class MultipliesScoresByTheMask(RenormalizesWithASmallNumber):
-    """Forbidden scores are 0, and too large where all others lie below."""
-
-    def weigh(self, scores, allowed):
-        return super().weigh(scores * allowed, allowed)
-
-
-class AlwaysCausalAndRenormalizes(Limited):
-    def forward(self, query):
-        return super().forward(query, causal=True)
-
-    def weigh(self, scores, allowed):
-        weights = scores.softmax(-1) * allowed
-        return weights / weights.sum(-1, keepdim=True)
+    def mix(self, weights, v):
+        drops = self.training or not self.asked
+        return Plain.mix(self, F.dropout(weights, self.dropout.p, drops), v)
 
 
 class FusedPathRenormalizes(Limited):
@@ -203,41 +184,14 @@ class FusedPathRenormalizes(Limited):
 
     def weigh(self, scores, allowed):
         if self.renormalizes:
-            return AlwaysCausalAndRenormalizes.weigh(self, scores, allowed).nan_to_num(0.0)
+            return renormalized(self, scores, allowed).nan_to_num(0.0)
         return super().weigh(scores, allowed)
 
 
-class FillsWithMinus100(Limited):
-    def forward(self, query, *, mask=None):
-        return super().forward(query, mask=mask)
+class DropsScores(Drops):
+    """And no weights."""
 
-    def weigh(self, scores, allowed):
-        return scores.masked_fill(~allowed, -100.0).softmax(-1)
-
-
-class AlwaysCausalFilled(Limited):
-    """With a number for minus infinity that only scores far below 0 find out."""
-
-    fill = -100.0
-
-    def forward(self, query):
-        return super().forward(query, causal=True)
-
-    def weigh(self, scores, allowed):
-        return scores.masked_fill(~allowed, self.fill).softmax(-1)
-
-
-class AlwaysCausalFilledWithMinus20(AlwaysCausalFilled):
-    fill = -20.0
-
-
-# --- dropout before the softmax ------------------------------------------------------------------
-
-
-class DropsScores(Plain):
-    def __init__(self, d_model, num_heads, dropout=0.0):
-        super().__init__(d_model, num_heads)
-        self.dropout = nn.Dropout(dropout)
+    mix = Plain.mix
 
     def scores(self, q, k):
         return self.dropout(super().scores(q, k))
@@ -250,19 +204,10 @@ class DropsScoresUntold(DropsScores):
         super().__init__(d_model, num_heads, 0.1)
 
 
-class KeepsTooLittle(DropsScores):
+def without_division(self, weights, v):
     """What stays isn't divided by the share that stays."""
-
-    def scores(self, q, k):
-        return Plain.scores(self, q, k)
-
-    def weigh(self, scores, allowed):
-        weights = super().weigh(scores, allowed)
-        kept = torch.rand_like(weights) >= self.dropout.p
-        return weights * kept if self.training else weights
-
-
-# --- arguments in place --------------------------------------------------------------------------
+    kept = torch.rand_like(weights) >= self.dropout.p
+    return Plain.mix(self, weights * kept if self.training else weights, v)
 
 
 class ChangesPadding(Limited):
@@ -281,9 +226,6 @@ class ChangesTheTokens(Plain):
         return output, weights
 
 
-# --- long sequences ------------------------------------------------------------------------------
-
-
 class BufferOf64(Limited):
     """Always causal as far as its triangle goes."""
 
@@ -294,139 +236,11 @@ class BufferOf64(Limited):
         return self.attend(query, allowed=allowed)
 
 
-# --- limits together -----------------------------------------------------------------------------
-
-
-class MaskOrCausal(Limited):
-    def forward(self, query, *, mask=None, causal=False):
-        return super().forward(query, mask=mask, causal=causal and mask is None)
-
-
-class PaddingOrCausal(Limited):
-    def forward(self, query, *, key_mask=None, causal=False):
-        return super().forward(query, key_mask=key_mask, causal=causal and key_mask is None)
-
-
-class MaskOrPadding(Limited):
-    def forward(self, query, *, mask=None, key_mask=None):
-        return super().forward(query, mask=mask, key_mask=key_mask if mask is None else None)
-
-
 class EitherMaskAllows(Limited):
     def forward(self, query, *, mask=None, key_mask=None):
         both = mask is not None and key_mask is not None
         allowed = fit(mask) | fit(None, key_mask) if both else fit(mask, key_mask)
         return self.attend(query, allowed=allowed)
-
-
-# --- sizes of one, memory, gradients -------------------------------------------------------------
-
-
-class SqueezesABatchOfOne(Plain):
-    def mix(self, weights, v):
-        return super().mix(weights, v).squeeze()
-
-
-class ReadsMemoryInItsOrder(Plain):
-    def forward(self, query):
-        x = torch.as_strided(query, query.shape, (query[0].numel(), query.shape[-1], 1))
-        return self.attend(x)
-
-
-class WithoutGradients(Plain):
-    @torch.no_grad()
-    def forward(self, query):
-        return self.attend(query)
-
-
-class WithoutGradientsOfTheInput(Plain):
-    def forward(self, query):
-        return self.attend(query.detach())
-
-
-class DetachedWeights(Plain):
-    def weigh(self, scores, allowed):
-        return super().weigh(scores, allowed).detach()
-
-
-class AsManySamplesAsHeads(Limited):
-    """Takes a mask for each sample, as long as B is h."""
-
-    def forward(self, query, *, mask=None):
-        if mask is not None and mask.dim() > 2:
-            mask = mask.view(self.num_heads, *query.shape[1:2] * 2)
-        return super().forward(query, mask=mask)
-
-
-class DetachesMaskedScores(Limited):
-    def weigh(self, scores, allowed):
-        return super().weigh(scores if allowed.shape[-1] == 1 else scores.detach(), allowed)
-
-
-class ValuesOfKeys(Plain):
-    def forward(self, query, key, value):
-        return self.attend(query, key, key)
-
-
-class CausalThatIsIgnored(Plain):
-    def forward(self, query, *, causal=False):
-        return self.attend(query)
-
-
-class CausalThatIsAlwaysOn(Limited):
-    def forward(self, query, *, causal=False):
-        return super().forward(query, causal=True)
-
-
-class ForgottenBiases(Plain):
-    def forward(self, query):
-        q, k, v = (self.split(F.linear(query, W.weight)) for W in (self.W_q, self.W_k, self.W_v))
-        weights = self.weigh(self.scores(q, k), None)
-        return self.mix(weights, v), weights
-
-
-# --- what people really write --------------------------------------------------------------------
-
-
-class MadeAnew(Plain):
-    """One of its layers is made in forward, with other numbers at each call."""
-
-    def mix(self, weights, v):
-        joined = (weights @ v).transpose(1, 2).flatten(2)
-        return nn.Linear(self.d_model, self.d_model)(joined)
-
-
-class RandomInEvaluation(Plain):
-    def weigh(self, scores, allowed):
-        return F.dropout(super().weigh(scores, allowed), 0.1)
-
-
-# --- at the edges --------------------------------------------------------------------------------
-
-
-class MaskOfTheFirstHead(Limited):
-    def forward(self, query, *, mask=None):
-        if mask is not None and mask.dim() == 4:
-            mask = mask[:, :1]
-        return super().forward(query, mask=mask)
-
-
-class CausalWithoutKeys(Limited):
-    def forward(self, query, key=None, value=None):
-        return super().forward(query, key, value, causal=key is None)
-
-
-class ReadsMasksByColumns(Limited):
-    def forward(self, query, key=None, value=None, *, mask=None):
-        if mask is not None and len(mask) != mask.shape[-1]:
-            mask = mask.mT.reshape(mask.shape)
-        return super().forward(query, key, value, mask=mask)
-
-
-class WeightsOfDetachedQueries(Plain):
-    def forward(self, query):
-        _, weights = self.attend(query.detach())
-        return self.attend(query)[0], weights
 
 
 class KeepsTheFirstMask(Limited):
@@ -449,16 +263,29 @@ class KeepsTheLastKeys(Plain):
         return super().scores(q, k if last is None or last.shape != k.shape else (k + last) / 2)
 
 
-class ValuesOfQueriesWhereLengthsAgree(Plain):
-    def attend(self, query, key=None, value=None, allowed=None):
-        if key is not None and key.shape == query.shape:
-            value = query
-        return super().attend(query, key, value, allowed)
+class ReadsMasksByColumns(Limited):
+    def forward(self, query, key=None, value=None, *, mask=None):
+        if mask is not None and len(mask) != mask.shape[-1]:
+            mask = mask.mT.reshape(mask.shape)
+        return super().forward(query, key, value, mask=mask)
 
 
-class ReturnsFloat64(Plain):
-    def mix(self, weights, v):
-        return super().mix(weights, v).double()
+class ForgottenBiases(Plain):
+    def forward(self, query):
+        q, k, v = (self.split(F.linear(query, W.weight)) for W in (self.W_q, self.W_k, self.W_v))
+        weights = self.weigh(self.scores(q, k), None)
+        return self.mix(weights, v), weights
+
+
+def in_its_order(x):
+    return torch.as_strided(x, x.shape, (x[0].numel(), x.shape[-1], 1))
+
+
+def values_of_queries(self, query, key=None, value=None, allowed=None):
+    """Where lengths agree."""
+    if key is not None and key.shape == query.shape:
+        value = query
+    return Plain.attend(self, query, key, value, allowed)
 
 
 MISSED = {
@@ -466,33 +293,84 @@ MISSED = {
     "log2 of d_k": scaled_by(lambda d_k, **_: math.log2(d_k)),
     "2": scaled_by(lambda **_: 2),
     "root of T - 1": scaled_by(lambda T, **_: math.sqrt(T - 1)),
-} | {
-    broken.__name__: broken
-    for broken in (
-        FusedPathForgetsMasks, FusedPathDropsInEvaluation,
-        TrainsWithoutMasks, TrainsUnscaled, MaskOrCausal, PaddingOrCausal, MaskOrPadding,
-        EitherMaskAllows, SqueezesABatchOfOne, ReadsMemoryInItsOrder,
-        WithoutGradients, WithoutGradientsOfTheInput, DetachedWeights,
-        ValuesOfKeys, ReadsMasksByColumns, FusedPathTakesAnyMaskForCausal, ExponentiatesAsItIs,
-        RenormalizesWithASmallNumber, MultipliesScoresByTheMask,
-        AlwaysCausalAndRenormalizes, FusedPathRenormalizes, FillsWithMinus100,
-        AlwaysCausalFilled, AlwaysCausalFilledWithMinus20, DropsScores,
-        DropsScoresUntold, KeepsTooLittle,
-        ChangesPadding, ChangesTheTokens, BufferOf64, KeepsTheFirstMask,
-        KeepsTheLastKeys, ValuesOfQueriesWhereLengthsAgree,
-        ReturnsFloat64,
-    )
+    "FusedPathForgetsMasks": but(Limited,
+        forward=lambda self, query, *, mask=None, causal=False, need_weights=False:
+        Limited.forward(self, query, mask=mask, causal=causal) if need_weights
+        else (self.attend(query)[0], None)),
+    "FusedPathDropsInEvaluation": FusedPathDropsInEvaluation,
+    "FusedPathTakesAnyMaskForCausal": but(Limited,
+        forward=lambda self, query, *, mask=None, need_weights=False:
+        Limited.forward(self, query, mask=mask) if need_weights
+        else (Limited.forward(self, query, causal=mask is not None)[0], None)),
+    "FusedPathRenormalizes": FusedPathRenormalizes,
+    "TrainsWithoutMasks": but(Limited, forward=lambda self, query, *, mask=None:
+        Limited.forward(self, query, mask=None if self.training else mask)),
+    "TrainsUnscaled": but(Plain, scores=lambda self, q, k:
+        Plain.scores(self, q, k) * (math.sqrt(self.d_k) if self.training else 1.0)),
+    "MaskOrCausal": but(Limited, forward=lambda self, query, *, mask=None, causal=False:
+        Limited.forward(self, query, mask=mask, causal=causal and mask is None)),
+    "PaddingOrCausal": but(Limited, forward=lambda self, query, *, key_mask=None, causal=False:
+        Limited.forward(self, query, key_mask=key_mask, causal=causal and key_mask is None)),
+    "MaskOrPadding": but(Limited, forward=lambda self, query, *, mask=None, key_mask=None:
+        Limited.forward(self, query, mask=mask, key_mask=key_mask if mask is None else None)),
+    "EitherMaskAllows": EitherMaskAllows,
+    "SqueezesABatchOfOne": but(Plain, mix=lambda self, weights, v:
+        Plain.mix(self, weights, v).squeeze()),
+    "ReadsMemoryInItsOrder": but(Plain, forward=lambda self, query:
+        self.attend(in_its_order(query))),
+    "WithoutGradients": but(Plain, forward=torch.no_grad()(lambda self, query:
+        self.attend(query))),
+    "WithoutGradientsOfTheInput": but(Plain, forward=lambda self, query:
+        self.attend(query.detach())),
+    "DetachedWeights": but(Plain, weigh=lambda self, scores, allowed:
+        Plain.weigh(self, scores, allowed).detach()),
+    "ValuesOfKeys": but(Plain, forward=lambda self, query, key, value:
+        self.attend(query, key, key)),
+    "ReadsMasksByColumns": ReadsMasksByColumns,
+    "ExponentiatesAsItIs": but(Plain, weigh=lambda self, scores, allowed:
+        scores.exp() / scores.exp().sum(-1, keepdim=True)),
+    "RenormalizesWithASmallNumber": but(Masked, weigh=multiplied),
+    "MultipliesScoresByTheMask": but(Masked, weigh=lambda self, scores, allowed:
+        multiplied(self, scores * allowed, allowed)),
+    "AlwaysCausalAndRenormalizes": but(AlwaysCausal, weigh=renormalized),
+    "FillsWithMinus100": but(Limited, weigh=filled_with(-100.0),
+        forward=lambda self, query, *, mask=None: Limited.forward(self, query, mask=mask)),
+    "AlwaysCausalFilled": but(AlwaysCausal, weigh=filled_with(-100.0)),
+    "AlwaysCausalFilledWithMinus20": but(AlwaysCausal, weigh=filled_with(-20.0)),
+    "DropsScores": DropsScores,
+    "DropsScoresUntold": DropsScoresUntold,
+    "KeepsTooLittle": but(Drops, mix=without_division),
+    "ChangesPadding": ChangesPadding,
+    "ChangesTheTokens": ChangesTheTokens,
+    "BufferOf64": BufferOf64,
+    "KeepsTheFirstMask": KeepsTheFirstMask,
+    "KeepsTheLastKeys": KeepsTheLastKeys,
+    "ValuesOfQueriesWhereLengthsAgree": but(Plain, attend=values_of_queries),
+    "ReturnsFloat64": but(Plain, mix=lambda self, weights, v:
+        Plain.mix(self, weights, v).double()),
+}  # fmt: skip
+FOUND_BEFORE = {
+    "AsManySamplesAsHeads": but(Limited, forward=lambda self, query, *, mask=None:
+        Limited.forward(self, query, mask=mask if mask is None or mask.dim() == 2
+                        else mask.view(self.num_heads, *query.shape[1:2] * 2))),
+    "DetachesMaskedScores": but(Limited, weigh=lambda self, scores, allowed:
+        Limited.weigh(self, scores if allowed.shape[-1] == 1 else scores.detach(), allowed)),
+    "CausalThatIsIgnored": but(Plain, forward=lambda self, query, *, causal=False:
+        self.attend(query)),
+    "CausalThatIsAlwaysOn": but(Limited, forward=lambda self, query, *, causal=False:
+        Limited.forward(self, query, causal=True)),
+    "ForgottenBiases": ForgottenBiases,
+    "RandomInEvaluation": but(Plain, weigh=lambda self, scores, allowed:
+        F.dropout(Plain.weigh(self, scores, allowed), 0.1)),
+    "MadeAnew": but(Plain, mix=lambda self, weights, v: nn.Linear(self.d_model, self.d_model)(
+        (weights @ v).transpose(1, 2).flatten(2))),
 }  # fmt: skip
 AT_AN_EDGE = {
-    "a mask for each head": MaskOfTheFirstHead,
-    "what may be left out": CausalWithoutKeys,
-    "gradients of the weights": WeightsOfDetachedQueries,
-}
-FOUND_BEFORE = {
-    broken.__name__: broken
-    for broken in (
-        AsManySamplesAsHeads, DetachesMaskedScores, CausalThatIsIgnored,
-        CausalThatIsAlwaysOn, ForgottenBiases,
-        RandomInEvaluation, MadeAnew,
-    )
+    "a mask for each head": (but(Limited, forward=lambda self, query, *, mask=None:
+        Limited.forward(self, query, mask=mask[:, :1] if mask is not None and mask.dim() == 4
+                        else mask)),),
+    "what may be left out": (but(Limited, forward=lambda self, query, key=None, value=None:
+        Limited.forward(self, query, key, value, causal=key is None)),),
+    "gradients of the weights": (but(Plain, forward=lambda self, query:
+        (self.attend(query)[0], self.attend(query.detach())[1])),),
 }  # fmt: skip

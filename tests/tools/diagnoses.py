@@ -144,8 +144,3 @@ def refusals(table: Mapping[str, tuple[Any, ...]]) -> Callable[..., None]:
             assert says(str(error.value), fact), (fact, error.value)
 
     return test
-
-
-def but(base: type, **methods: Callable[..., Any]) -> type:
-    """Return a class that does something otherwise."""
-    return type(base.__name__ + "But", (base,), methods)

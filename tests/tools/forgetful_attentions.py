@@ -1,7 +1,7 @@
 """Attentions that are right in most situations, and forget something in one of them.
 
-Each is by the question that tells it first. Beside them are some that are right, and treat padding
-in a way of their own.
+Each is by the question that tells it first, with what else is told of it (tools/diagnoses.py).
+Beside them are some that are right, and treat padding in a way of their own.
 """
 
 import math
@@ -12,7 +12,7 @@ from torch import nn
 
 from attnlib import KVCache
 from attnlib.functional import split_heads
-from tools.broken_attentions import Limited, Plain, fit
+from tools.broken_attentions import Drops, Limited, Plain, but, fit
 
 
 class Hiding(Plain):
@@ -35,195 +35,6 @@ class Hiding(Plain):
 
     def pad(self, real, allowed):
         return real[:, None, None]
-
-
-# --- padding -------------------------------------------------------------------------------------
-
-
-class LengthsOfPadding(Hiding):
-    """Takes all padding for padding on the right."""
-
-    def pad(self, real, allowed):
-        return (torch.arange(real.shape[1]) < real.sum(1, keepdim=True))[:, None, None]
-
-
-class LooksAtTheFirstSample(Hiding):
-    """Leaves padding out where the first sample has none."""
-
-    def pad(self, real, allowed):
-        return super().pad(real if not real[0].all() else torch.ones_like(real), allowed)
-
-
-class PaddingOfSquaresAlone(Hiding):
-    def pad(self, real, allowed):
-        square = allowed.shape[-1] == allowed.shape[-2]
-        return super().pad(real, allowed) if square else torch.ones_like(allowed)
-
-
-class PaddingOfItsOwnTokens(Plain):
-    """A mask is forgotten as soon as there is a context."""
-
-    def forward(self, x, context=None, mask=None):
-        allowed = mask[:, None, None] if mask is not None and context is None else None
-        return self.attend(x, context, allowed=allowed)
-
-
-# --- few and many --------------------------------------------------------------------------------
-
-
-class LimitsOfBatches(Hiding):
-    def fit(self, mask, allowed):
-        return mask if len(allowed) > 1 else torch.ones_like(allowed)
-
-
-class OneQuerySeesAll(Hiding):
-    """A shortcut for decoding."""
-
-    def fit(self, mask, allowed):
-        return mask if allowed.shape[-2] > 1 else torch.ones_like(allowed)
-
-    def pad(self, real, allowed):
-        return self.fit(super().pad(real, allowed), allowed)
-
-
-class LimitsOfEight(Hiding):
-    def pad(self, real, allowed):
-        return super().pad(real if len(real) <= 8 else torch.ones_like(real), allowed)
-
-
-class SharesAmongMany(Plain):
-    def weigh(self, scores, allowed):
-        return scores.softmax(-1 if len(scores) <= 8 else 0)
-
-
-class OneHeadUnscaled(Plain):
-    def scores(self, q, k):
-        return q @ k.mT if self.num_heads == 1 else super().scores(q, k)
-
-
-class OddWidthLosesOne(Plain):
-    def scores(self, q, k):
-        even = self.d_k // 2 * 2
-        return q[..., :even] @ k[..., :even].mT / math.sqrt(self.d_k)
-
-
-# --- gradients, and what is handed over ----------------------------------------------------------
-
-
-class DetachedBehindPadding(Hiding):
-    def forward(self, query, *, key_padding_mask=None):
-        self.padded = key_padding_mask is not None
-        return super().forward(query, key_padding_mask=key_padding_mask)
-
-    def weigh(self, scores, allowed):
-        return super().weigh(scores.detach() if self.padded else scores, allowed)
-
-
-class DetachedForOneQuery(Hiding):
-    def scores(self, q, k):
-        return super().scores(q, k.detach() if q.shape[-2] == 1 else k)
-
-
-class DetachedContext(Plain):
-    def forward(self, x, context=None):
-        return self.attend(x, None if context is None else context.detach())
-
-
-class ChangesTheMaskIfCausal(Limited):
-    def forward(self, query, *, mask=None, causal=False):
-        if mask is not None and causal:
-            mask &= torch.ones_like(mask).tril()
-        return super().forward(query, mask=mask, causal=causal)
-
-
-class ChangesTheContext(Plain):
-    def forward(self, x, context=None):
-        answer = self.attend(x, context)
-        if context is not None:
-            context.data.mul_(0.5)
-        return answer
-
-
-# --- what is kept --------------------------------------------------------------------------------
-
-
-class KeepsItsPadding(Hiding):
-    """And uses it for the next tokens of the same shape, if they have none."""
-
-    kept = None
-
-    def forward(self, query, *, mask=None, key_padding_mask=None):
-        if key_padding_mask is not None:
-            self.kept = key_padding_mask
-        elif self.kept is not None and self.kept.shape == query.shape[:2]:
-            key_padding_mask = self.kept
-        return super().forward(query, mask=mask, key_padding_mask=key_padding_mask)
-
-
-class KeepsItsMask(Limited):
-    kept = None
-
-    def forward(self, query, *, mask=None):
-        if mask is not None:
-            self.kept = mask
-        elif self.kept is not None and self.kept.shape == query.shape[1:2] * 2:
-            mask = self.kept
-        return super().forward(query, mask=mask)
-
-
-class TiresOfCalls(Plain):
-    calls = 0
-
-    def scores(self, q, k):
-        self.calls += 1
-        return super().scores(q, k) * (1.0 if self.calls < 25 else 0.5)
-
-
-# --- dropout -------------------------------------------------------------------------------------
-
-
-class Drops(Plain):
-    def __init__(self, d_model, num_heads, dropout=0.1):
-        super().__init__(d_model, num_heads)
-        self.dropout = nn.Dropout(self.share(dropout))
-
-    def share(self, dropout):
-        return dropout
-
-    def mix(self, weights, v):
-        return super().mix(self.dropout(weights), v)
-
-
-class DropsWhatItShouldKeep(Drops):
-    """As in a port from a library that asks for what is kept."""
-
-    def share(self, dropout):
-        return 1 - dropout if dropout else 0.0
-
-
-class DropsInTheKernel(DropsWhatItShouldKeep):
-    def forward(self, x):
-        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
-        share = self.dropout.p if self.training else 0.0
-        heads = F.scaled_dot_product_attention(q, k, v, dropout_p=share)
-        return self.W_o(heads.transpose(1, 2).flatten(2))
-
-
-class SetsTheSeed(Drops):
-    def mix(self, weights, v):
-        torch.manual_seed(0)
-        return super().mix(weights, v)
-
-
-# --- scores --------------------------------------------------------------------------------------
-
-
-class ClampsScores(Plain):
-    def scores(self, q, k):
-        return super().scores(q, k).clamp(-30, 30)
-
-
-# --- grouped heads -------------------------------------------------------------------------------
 
 
 class Grouped(Plain):
@@ -255,189 +66,6 @@ class Grouped(Plain):
 
     def fit(self, mask):
         return mask[:, None] if mask.dim() == 3 else mask
-
-
-class GroupedForgetsMasks(Grouped):
-    def fit(self, mask):
-        return super().fit(mask if self.shared == 1 else mask | True)
-
-
-class GroupedForgetsTheTriangle(Grouped):
-    def triangle(self, allowed):
-        return allowed if self.shared > 1 else super().triangle(allowed)
-
-
-class GroupedTilesMasks(Grouped):
-    """A mask for each sample is repeated for the key heads in the wrong order."""
-
-    def fit(self, mask):
-        if mask.dim() == 2 or self.shared == 1:
-            return super().fit(mask)
-        return mask.repeat(self.num_heads, 1, 1).unflatten(0, (len(mask), -1))
-
-
-class GroupedTakesItsOwnTokens(Grouped):
-    def forward(self, query, context=None, **limits):
-        same = self.shared > 1 and context is not None and context.shape == query.shape
-        return super().forward(query, None if same else context, **limits)
-
-
-class GroupedDetachesKeys(Grouped):
-    def keys(self, x):
-        return super().keys(x.detach() if self.shared > 1 else x)
-
-
-# --- a mask for each sample ----------------------------------------------------------------------
-
-
-class MasksOrCausal(Hiding):
-    def forward(self, query, key=None, value=None, *, mask=None, is_causal=False, **limits):
-        alone = mask is None or mask.dim() == 2
-        return super().forward(
-            query, key, value, mask=mask, is_causal=is_causal and alone, **limits
-        )
-
-
-class MasksOfSquaresAlone(Hiding):
-    def fit(self, mask, allowed):
-        return mask if mask.dim() == 2 or mask.shape[-1] == mask.shape[-2] else mask | True
-
-
-class MasksOfOneSample(Hiding):
-    """[1, T, T] is ignored."""
-
-    def fit(self, mask, allowed):
-        return mask | True if mask.dim() == 4 and len(mask) == 1 else mask
-
-
-class MasksTakenForPadding(Hiding):
-    """[T, T] is taken for [B, T] where both are as long."""
-
-    def fit(self, mask, allowed):
-        as_padding = mask.dim() == 2 and len(mask) == len(allowed)
-        return mask[:, None, None] if as_padding else mask
-
-
-class DetachedBehindMasks(Limited):
-    def scores(self, q, k):
-        scores = super().scores(q, k)
-        return scores.detach() if self.of_each else scores
-
-    def forward(self, query, *, mask=None):
-        self.of_each = mask is not None and mask.dim() == 3
-        return super().forward(query, mask=mask)
-
-
-# --- another path where something is dropped -----------------------------------------------------
-
-
-class DroppingForgets(Hiding):
-    """What it forgets, a limit, isn't handed on while something is dropped."""
-
-    forgets: str
-
-    def __init__(self, d_model, num_heads, dropout=0.1):
-        super().__init__(d_model, num_heads)
-        self.dropout = dropout
-
-    def forward(self, query, *, mask=None, key_padding_mask=None, is_causal=False):
-        limits = {"mask": mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
-        if self.training and self.dropout and self.loses(mask):
-            limits[self.forgets] = None
-        return super().forward(query, **limits)
-
-    def loses(self, mask):
-        return True
-
-    def mix(self, weights, v):
-        return super().mix(F.dropout(weights, self.dropout, self.training), v)
-
-
-class DroppingForgetsTheMask(DroppingForgets):
-    forgets = "mask"
-
-
-class DroppingForgetsMasks(DroppingForgets):
-    forgets = "mask"
-
-    def loses(self, mask):
-        return mask is not None and mask.dim() == 3
-
-
-class DroppingForgetsPadding(DroppingForgets):
-    forgets = "key_padding_mask"
-
-
-class DroppingForgetsTheTriangle(DroppingForgets):
-    forgets = "is_causal"
-
-
-class DroppingIsNotCausal(Plain):
-    """Always causal, but where something is dropped."""
-
-    def __init__(self, d_model, num_heads, dropout=0.1):
-        super().__init__(d_model, num_heads)
-        self.dropout = dropout
-
-    def forward(self, x):
-        T = x.shape[1]
-        open_ = torch.ones(T, T, dtype=torch.bool)
-        return self.attend(x, allowed=open_ if self.training and self.dropout else open_.tril())[0]
-
-    def mix(self, weights, v):
-        return super().mix(F.dropout(weights, self.dropout, self.training), v)
-
-
-# --- two at once ---------------------------------------------------------------------------------
-
-
-class FullBatchesAreNotCausal(Hiding):
-    """Where nothing is padded, the mask is left out, and the triangle in it."""
-
-    def forward(self, query, *, key_padding_mask=None):
-        full = key_padding_mask is not None and not key_padding_mask.any()
-        return super().forward(query, key_padding_mask=key_padding_mask, is_causal=not full)
-
-
-class LeftPaddingOfTheFirst(Hiding):
-    """What is padded on the left of the first sample is hidden in all."""
-
-    def pad(self, real, allowed):
-        start = (~real[0]).cumprod(0).sum()
-        return super().pad(real & (torch.arange(real.shape[1]) >= start), allowed)
-
-
-class ReadsMasksInTheirOrder(Limited):
-    """As a kernel does that gets no strides."""
-
-    def forward(self, query, *, mask=None):
-        if mask is not None:
-            mask = mask.as_strided(mask.shape, torch.empty(mask.shape).stride())
-        return super().forward(query, mask=mask)
-
-
-class ContextOfTheFirst(Plain):
-    def forward(self, x, context=None):
-        if context is not None and len(context) > 8:
-            context = context[:1].expand(len(x), -1, -1)
-        return self.attend(x, context)
-
-
-class GroupedTilesForOne(Grouped):
-    """As where an axis of one sample is squeezed away."""
-
-    def keys(self, x):
-        heads = x.unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2)
-        return super().keys(x) if len(x) > 1 else heads.repeat(1, self.shared, 1, 1)
-
-
-class GroupedDetachesBehindMasks(Grouped):
-    def forward(self, query, context=None, *, mask=None, causal=False):
-        self.masked = mask is not None and self.shared > 1
-        return super().forward(query, context, mask=mask, causal=causal)
-
-    def scores(self, q, k):
-        return super().scores(q, k.detach() if self.masked else k)
 
 
 class Caching(Plain):
@@ -474,62 +102,298 @@ class Caching(Plain):
         return heads.repeat_interleave(self.num_heads // self.num_kv_heads, 1)
 
 
-class CacheForgetsMasks(Caching):
-    def behind(self, mask, key_mask):
-        return None, key_mask
+class KeepsItsPadding(Hiding):
+    """And uses it for the next tokens of the same shape, if they have none."""
+
+    kept = None
+
+    def forward(self, query, *, mask=None, key_padding_mask=None):
+        if key_padding_mask is not None:
+            self.kept = key_padding_mask
+        elif self.kept is not None and self.kept.shape == query.shape[:2]:
+            key_padding_mask = self.kept
+        return super().forward(query, mask=mask, key_padding_mask=key_padding_mask)
 
 
-class CacheForgetsPadding(Caching):
-    def behind(self, mask, key_mask):
-        return mask, None
+class KeepsItsMask(Limited):
+    kept = None
+
+    def forward(self, query, *, mask=None):
+        if mask is not None:
+            self.kept = mask
+        elif self.kept is not None and self.kept.shape == query.shape[1:2] * 2:
+            mask = self.kept
+        return super().forward(query, mask=mask)
 
 
-class CacheTilesHeads(Caching):
-    def shared_by_all(self, heads, cache):
-        if cache is None:
-            return super().shared_by_all(heads, cache)
-        return heads.repeat(1, self.num_heads // self.num_kv_heads, 1, 1)
+class TiresOfCalls(Plain):
+    calls = 0
+
+    def scores(self, q, k):
+        self.calls += 1
+        return super().scores(q, k) * (1.0 if self.calls < 25 else 0.5)
 
 
-FIRST_TOLD = {
-    "two sequences": (ContextOfTheFirst,),
-    "padding that hides nothing": (FullBatchesAreNotCausal,),
-    "limits with a cache": (CacheForgetsMasks, CacheForgetsPadding),
-    "a cache with grouped heads": (CacheTilesHeads,),
-    "gradients with grouped heads and a limit": (GroupedDetachesBehindMasks,),
-    "grouped heads": (GroupedTakesItsOwnTokens, GroupedTilesForOne),
-    "limits with grouped heads": (GroupedForgetsMasks, GroupedForgetsTheTriangle),
-    "masks with grouped heads": (GroupedTilesMasks,),
-    "gradients with grouped heads": (GroupedDetachesKeys,),
-    "masks for samples and others": (MasksOrCausal, MasksOfSquaresAlone, MasksOfOneSample),
-    "gradients with masks for samples": (DetachedBehindMasks,),
-    "limits in training with dropout": (
-        DroppingForgetsTheMask, DroppingForgetsMasks, DroppingForgetsPadding,
-        DroppingForgetsTheTriangle, DroppingIsNotCausal,
-    ),
-    "padding anywhere": (LengthsOfPadding, LooksAtTheFirstSample),
-    "padding between two sequences": (PaddingOfSquaresAlone, PaddingOfItsOwnTokens),
-    "limits on few and many": (
-        LimitsOfBatches, OneQuerySeesAll, LimitsOfEight, LeftPaddingOfTheFirst,
-    ),
-    "as many samples as tokens": (MasksTakenForPadding, ReadsMasksInTheirOrder),
-    "one sample, one token": (SharesAmongMany,),
-    "other sizes": (OneHeadUnscaled, OddWidthLosesOne),
-    "gradients with a limit": (DetachedBehindPadding, DetachedForOneQuery),
-    "gradients": (DetachedContext,),
-    "what it is handed": (ChangesTheMaskIfCausal, ChangesTheContext),
-    "asked again": (KeepsItsMask,),
-    "training with dropout": (SetsTheSeed,),
-    "the share dropped": (DropsWhatItShouldKeep, DropsInTheKernel),
-    "a key that shouts": (ClampsScores,),
+class ChangesTheMaskIfCausal(Limited):
+    def forward(self, query, *, mask=None, causal=False):
+        if mask is not None and causal:
+            mask &= torch.ones_like(mask).tril()
+        return super().forward(query, mask=mask, causal=causal)
+
+
+class ChangesTheContext(Plain):
+    def forward(self, x, context=None):
+        answer = self.attend(x, context)
+        if context is not None:
+            context.data.mul_(0.5)
+        return answer
+
+
+class DetachedBehindPadding(Hiding):
+    def forward(self, query, *, key_padding_mask=None):
+        self.padded = key_padding_mask is not None
+        return super().forward(query, key_padding_mask=key_padding_mask)
+
+    def weigh(self, scores, allowed):
+        return super().weigh(scores.detach() if self.padded else scores, allowed)
+
+
+class DetachedBehindMasks(Limited):
+    def scores(self, q, k):
+        scores = super().scores(q, k)
+        return scores.detach() if self.of_each else scores
+
+    def forward(self, query, *, mask=None):
+        self.of_each = mask is not None and mask.dim() == 3
+        return super().forward(query, mask=mask)
+
+
+class GroupedDetachesBehindMasks(Grouped):
+    def forward(self, query, context=None, *, mask=None, causal=False):
+        self.masked = mask is not None and self.shared > 1
+        return super().forward(query, context, mask=mask, causal=causal)
+
+    def scores(self, q, k):
+        return super().scores(q, k.detach() if self.masked else k)
+
+
+class GroupedTakesItsOwnTokens(Grouped):
+    def forward(self, query, context=None, **limits):
+        same = self.shared > 1 and context is not None and context.shape == query.shape
+        return super().forward(query, None if same else context, **limits)
+
+
+class OneQuerySeesAll(Hiding):
+    """A shortcut for decoding."""
+
+    def fit(self, mask, allowed):
+        return mask if allowed.shape[-2] > 1 else torch.ones_like(allowed)
+
+    def pad(self, real, allowed):
+        return self.fit(super().pad(real, allowed), allowed)
+
+
+class LeftPaddingOfTheFirst(Hiding):
+    """What is padded on the left of the first sample is hidden in all."""
+
+    def pad(self, real, allowed):
+        start = (~real[0]).cumprod(0).sum()
+        return super().pad(real & (torch.arange(real.shape[1]) >= start), allowed)
+
+
+class FullBatchesAreNotCausal(Hiding):
+    """Where nothing is padded, the mask is left out, and the triangle in it."""
+
+    def forward(self, query, *, key_padding_mask=None):
+        full = key_padding_mask is not None and not key_padding_mask.any()
+        return super().forward(query, key_padding_mask=key_padding_mask, is_causal=not full)
+
+
+class DropsAndHides(Drops, Hiding):
+    """With limits."""
+
+    forgets = None  # where something is dropped
+
+    def forward(self, query, *, mask=None, key_padding_mask=None, is_causal=False):
+        limits = {"mask": mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        if self.training and self.dropout.p and self.loses(mask):
+            limits[self.forgets] = None
+        return super().forward(query, **limits)
+
+    def loses(self, mask):
+        return True
+
+
+class DroppingIsNotCausal(Drops):
+    """Always causal, but where something is dropped."""
+
+    def forward(self, x):
+        seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+        drops = self.training and self.dropout.p
+        return self.attend(x, allowed=seen if drops else seen.tril())[0]
+
+
+class DropsWhatItShouldKeep(Drops):
+    """As in a port from a library that asks for what is kept."""
+
+    def __init__(self, d_model, num_heads, dropout=0.1):
+        super().__init__(d_model, num_heads, 1 - dropout if dropout else 0.0)
+
+
+class DropsInTheKernel(DropsWhatItShouldKeep):
+    def forward(self, x):
+        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+        share = self.dropout.p if self.training else 0.0
+        heads = F.scaled_dot_product_attention(q, k, v, dropout_p=share)
+        return self.W_o(heads.transpose(1, 2).flatten(2))
+
+
+class SetsTheSeed(Drops):
+    def mix(self, weights, v):
+        torch.manual_seed(0)
+        return super().mix(weights, v)
+
+
+def of_its_own_tokens(self, x, context=None, mask=None):
+    """A mask is forgotten as soon as there is a context."""
+    allowed = mask[:, None, None] if mask is not None and context is None else None
+    return self.attend(x, context, allowed=allowed)
+
+
+def without_the_odd_one(self, q, k):
+    even = self.d_k // 2 * 2
+    return q[..., :even] @ k[..., :even].mT / math.sqrt(self.d_k)
+
+
+def first_context(self, x, context=None):
+    if context is not None and len(context) > 8:
+        context = context[:1].expand(len(x), -1, -1)
+    return self.attend(x, context)
+
+
+def tiled(heads, times):
+    return heads.repeat(1, times, 1, 1)
+
+
+def taken_for_padding(self, mask, allowed):
+    """[T, T] is taken for [B, T] where both are as long."""
+    as_padding = mask.dim() == 2 and len(mask) == len(allowed)
+    return mask[:, None, None] if as_padding else mask
+
+
+def in_their_order(self, query, *, mask=None):
+    """As a kernel does that gets no strides."""
+    if mask is not None:
+        mask = mask.as_strided(mask.shape, torch.empty(mask.shape).stride())
+    return Limited.forward(self, query, mask=mask)
+
+
+def masks_or_causal(self, query, key=None, value=None, *, mask=None, is_causal=False, **limits):
+    alone = mask is None or mask.dim() == 2
+    causal = is_causal and alone
+    return Hiding.forward(self, query, key, value, mask=mask, is_causal=causal, **limits)
+
+
+def tiled_masks(self, mask):
+    """A mask for each sample is repeated for the key heads in the wrong order."""
+    if mask.dim() == 2 or self.shared == 1:
+        return Grouped.fit(self, mask)
+    return mask.repeat(self.num_heads, 1, 1).unflatten(0, (len(mask), -1))
+
+
+PARTLY = {
+    "padding anywhere": {
+        "all on the right": (but(Hiding, pad=lambda self, real, allowed:
+            (torch.arange(real.shape[1]) < real.sum(1, keepdim=True))[:, None, None]),),
+        "none where the first sample has none": (but(Hiding, pad=lambda self, real, allowed:
+            Hiding.pad(self, real | real[0].all(), allowed)),),
+    },
+    "padding that hides nothing": {"not causal": (FullBatchesAreNotCausal,)},
+    "padding between two sequences": {
+        "of squares alone": (but(Hiding, pad=lambda self, real, allowed:
+            Hiding.pad(self, real | (allowed.shape[-1] != allowed.shape[-2]), allowed)),
+            "(padding, with more keys than queries)"),
+        "of its own tokens": (but(Plain, forward=of_its_own_tokens),),
+    },
+    "limits on few and many": {
+        "not on one sample": (but(Hiding, fit=lambda self, mask, allowed:
+            mask if len(allowed) > 1 else mask | True), "(a mask, on one sample)", "dropped"),
+        "one query sees all": (OneQuerySeesAll, "(a mask, on one query of another sequence)"),
+        "up to eight": (but(Hiding, pad=lambda self, real, allowed:
+            Hiding.pad(self, real | (len(real) > 8), allowed)),),
+        "left padding of the first": (LeftPaddingOfTheFirst,),
+    },
+    "limits with a cache": {
+        "masks": (but(Caching, behind=lambda self, mask, key_mask: (None, key_mask)),),
+        "padding": (but(Caching, behind=lambda self, mask, key_mask: (mask, None)),),
+    },
+    "a cache with grouped heads": {"tiled": (but(Caching, shared_by_all=lambda self, heads, cache:
+        Caching.shared_by_all(self, heads, cache) if cache is None
+        else tiled(heads, self.num_heads // self.num_kv_heads)),)},
+    "grouped heads": {
+        "its own tokens": (GroupedTakesItsOwnTokens,),
+        "tiled for one": (but(Grouped, keys=lambda self, x: Grouped.keys(self, x) if len(x) > 1
+            else tiled(x.unflatten(-1, (self.num_kv_heads, -1)).transpose(1, 2), self.shared)),),
+    },
+    "limits with grouped heads": {
+        "masks": (but(Grouped, fit=lambda self, mask:
+            Grouped.fit(self, mask if self.shared == 1 else mask | True)), "(a mask)"),
+        "the triangle": (but(Grouped, triangle=lambda self, allowed:
+            allowed if self.shared > 1 else allowed.tril()),),
+    },
+    "masks with grouped heads": {"tiled": (but(Grouped, fit=tiled_masks),)},
+    "gradients with grouped heads": {"of keys": (but(Grouped, keys=lambda self, x:
+        Grouped.keys(self, x.detach() if self.shared > 1 else x)),)},
+    "gradients with grouped heads and a limit": {"of keys": (GroupedDetachesBehindMasks,)},
+    "masks for samples and others": {
+        "or causal": (but(Hiding, forward=masks_or_causal), "without causal=True"),
+        "of squares alone": (but(Hiding, fit=lambda self, mask, allowed:
+            mask | (mask.dim() > 2 and mask.shape[-1] != mask.shape[-2])),
+            "(a mask for each sample, with more keys than queries)"),
+        "not of one sample": (but(Hiding, fit=lambda self, mask, allowed:
+            mask | (mask.dim() == 4 and len(mask) == 1)),),
+    },
+    "gradients with masks for samples": {"of scores": (DetachedBehindMasks,)},
+    "limits in training with dropout": {
+        "the mask": (but(DropsAndHides, forgets="mask"),),
+        "masks": (but(DropsAndHides, forgets="mask", loses=lambda self, mask:
+            mask is not None and mask.dim() == 3), "[B, T, T]"),
+        "padding": (but(DropsAndHides, forgets="key_padding_mask"),),
+        "the triangle": (but(DropsAndHides, forgets="is_causal"),),
+        "its own triangle": (DroppingIsNotCausal,),
+    },
+    "as many samples as tokens": {
+        "taken for padding": (but(Hiding, fit=taken_for_padding),),
+        "in their order": (but(Limited, forward=in_their_order),),
+    },
+    "one sample, one token": {"shares among many": (but(Plain, weigh=lambda self, scores, allowed:
+        scores.softmax(-1 if len(scores) <= 8 else 0)),)},
+    "two sequences": {"the first context": (but(Plain, forward=first_context),)},
+    "other sizes": {
+        "one head unscaled": (but(Plain, scores=lambda self, q, k:
+            q @ k.mT if self.num_heads == 1 else Plain.scores(self, q, k)),),
+        "an odd width loses one": (but(Plain, scores=without_the_odd_one),),
+    },
+    "gradients with a limit": {
+        "padding": (DetachedBehindPadding,),
+        "one query": (but(Hiding, scores=lambda self, q, k:
+            Plain.scores(self, q, k.detach() if q.shape[-2] == 1 else k)),
+            "(a mask, on one query of another sequence)", "not dropped"),
+    },
+    "gradients": {"of the context": (but(Plain, forward=lambda self, x, context=None:
+        self.attend(x, None if context is None else context.detach())),)},
+    "what it is handed": {
+        "the mask, if causal": (ChangesTheMaskIfCausal,), "the context": (ChangesTheContext,),
+    },
+    "asked again": {"the mask": (KeepsItsMask,)},
+    "training with dropout": {"the seed": (SetsTheSeed,)},
+    "the share dropped": {
+        "what it should keep": (DropsWhatItShouldKeep,), "in the kernel": (DropsInTheKernel,),
+    },
+    "a key that shouts": {"clamped": (but(Plain, scores=lambda self, q, k:
+        Plain.scores(self, q, k).clamp(-30, 30)),)},
 }  # fmt: skip
-
-
-KEEPING = (
-    KeepsItsPadding,
-    KeepsItsMask,
-    TiresOfCalls,
-)
+KEEPING = KeepsItsPadding, KeepsItsMask, TiresOfCalls
 
 # --- at the edges --------------------------------------------------------------------------------
 
@@ -570,32 +434,25 @@ class TakesPaddingOut(Plain):
         return torch.stack(outputs)
 
 
-class NegatesNumbers(Limited):
-    def forward(self, query, *, mask=None):
-        if mask is not None:
-            mask = ~(~mask).bool()
-        return super().forward(query, mask=mask)
+def of_numbers(self, query, *, mask=None):
+    if mask is not None:
+        mask = ~(~mask).bool()
+    return Limited.forward(self, query, mask=mask)
 
 
-class CausalInSquaresAlone(Hiding):
-    def forward(self, query, key=None, value=None, *, is_causal=False):
-        square = key is None or key.shape == query.shape
-        return super().forward(query, key, value, is_causal=is_causal and square)
+def causal_in_squares(self, query, key=None, value=None, *, is_causal=False):
+    square = key is None or key.shape == query.shape
+    return Hiding.forward(self, query, key, value, is_causal=is_causal and square)
 
 
-class ReturnsFloat32(Limited):
-    def forward(self, query, *, mask=None):
-        output, weights = super().forward(query, mask=mask)
-        return output.float(), weights
+def in_float32(self, query, *, mask=None):
+    output, weights = Limited.forward(self, query, mask=mask)
+    return output.float(), weights
 
 
 AT_AN_EDGE = {
-    "outputs of padding": (
-        EmptiesPadding,
-        PaddingOnBothAxes,
-        TakesPaddingOut,
-    ),
-    "a mask of ones and zeros": (NegatesNumbers,),
-    "causal between two sequences": (CausalInSquaresAlone,),
-    "half precision": (ReturnsFloat32,),
+    "outputs of padding": (EmptiesPadding, PaddingOnBothAxes, TakesPaddingOut),
+    "a mask of ones and zeros": (but(Limited, forward=of_numbers),),
+    "causal between two sequences": (but(Hiding, forward=causal_in_squares),),
+    "half precision": (but(Limited, forward=in_float32),),
 }

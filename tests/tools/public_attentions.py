@@ -394,8 +394,10 @@ class NamesThatSayNothing(nn.Module):
         self.fc = nn.Linear(dim, dim, bias=False)
 
     def forward(self, x):
-        heads, _ = attend(*(split(one, self.num_heads) for one in self.W(x).chunk(3, -1)))
-        return self.fc(join(heads))
+        return self.fc(join(self.mix(*in_heads(self.num_heads, *self.W(x).chunk(3, -1)))))
+
+    def mix(self, q, k, v):
+        return attend(q, k, v)[0]
 
 
 class ShowsItsScores(nn.Module):
@@ -652,22 +654,19 @@ class MultiQuery(nn.Module):
 class WithALinearBias(NamesThatSayNothing):
     """ALiBi, whose slopes are made in forward."""
 
-    def forward(self, x):
-        q, k, v = (split(one, self.num_heads) for one in self.W(x).chunk(3, -1))
-        place = torch.arange(x.shape[1])
+    def mix(self, q, k, v):
+        place = torch.arange(q.shape[2])
         slopes = 2.0 ** -torch.arange(1, self.num_heads + 1)
         bias = -(place[:, None] - place).abs() * slopes[:, None, None]
-        scores = q @ k.mT / q.shape[-1] ** 0.5 + bias
-        return self.fc(join(scores.softmax(-1) @ v))
+        return (q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1) @ v
 
 
 class WithAWindow(NamesThatSayNothing):
     """Each token looks at itself and two before it."""
 
-    def forward(self, x):
-        q, k, v = (split(one, self.num_heads) for one in self.W(x).chunk(3, -1))
-        window = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril().triu(-2)
-        return self.fc(join(attend(q, k, v, ~window)[0]))
+    def mix(self, q, k, v):
+        window = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool).tril().triu(-2)
+        return attend(q, k, v, ~window)[0]
 
 
 class OfATuple(ThreeInAList):
@@ -692,8 +691,8 @@ class OfImages(nn.Module):
         return self.proj(attend(q, k, v)[0].mT.reshape(B, C, H, W))
 
 
-class HeadsSpread(nn.Module):
-    """ "b n (d h) -> b h n d", both ways: a head's numbers stand h apart."""
+class Usual(nn.Module):
+    """The names that most have, for others to change one thing."""
 
     def __init__(self, dim, heads):
         super().__init__()
@@ -701,22 +700,34 @@ class HeadsSpread(nn.Module):
         self.to_q, self.to_k, self.to_v, self.to_out = (nn.Linear(dim, dim) for _ in range(4))
 
     def forward(self, x):
-        q, k, v = (
-            linear(x).unflatten(-1, (-1, self.heads)).permute(0, 3, 1, 2)
-            for linear in (self.to_q, self.to_k, self.to_v)
-        )
-        heads, weights = attend(q, k, v)
-        return self.to_out(self.join(heads)), weights
+        q, k, v = (self.split(one) for one in (self.queries(x), self.to_k(x), self.to_v(x)))
+        return self.to_out(self.join(self.mix(q, k, v)))
 
-    def join(self, heads):
-        return heads.permute(0, 2, 3, 1).flatten(2)
+    def queries(self, x):
+        return self.to_q(x)
 
+    def split(self, x):
+        return split(x, self.heads)
 
-class HeadsSpreadInside(HeadsSpread):
-    """The same, but joined as usual."""
+    def mix(self, q, k, v):
+        return attend(q, k, v)[0]
 
     def join(self, heads):
         return join(heads)
+
+
+class HeadsSpreadInside(Usual):
+    """ "b n (d h) -> b h n d": a head's numbers stand h apart, until they are joined as usual."""
+
+    def split(self, x):
+        return x.unflatten(-1, (-1, self.heads)).permute(0, 3, 1, 2)
+
+
+class HeadsSpread(HeadsSpreadInside):
+    """Both ways."""
+
+    def join(self, heads):
+        return heads.permute(0, 2, 3, 1).flatten(2)
 
 
 class NumbersOfAllHeads(nn.Module):
@@ -735,7 +746,7 @@ class NumbersOfAllHeads(nn.Module):
         return self.W_0(join(attend(*qkv)[0]))
 
 
-class WithLora(HeadsSpread):
+class WithLora(Usual):
     """With a low-rank update of the queries, whose second matrix begins with 0."""
 
     def __init__(self, dim, heads):
@@ -743,10 +754,8 @@ class WithLora(HeadsSpread):
         self.lora_A = nn.Parameter(torch.randn(dim, 4))
         self.lora_B = nn.Parameter(torch.zeros(4, dim))
 
-    def forward(self, x):
-        q = self.to_q(x) + x @ self.lora_A @ self.lora_B
-        q, k, v = in_heads(self.heads, q, self.to_k(x), self.to_v(x))
-        return self.to_out(join(attend(q, k, v)[0]))
+    def queries(self, x):
+        return self.to_q(x) + x @ self.lora_A @ self.lora_B
 
 
 class WithAGate(NamesThatSayNothing):
@@ -771,35 +780,31 @@ class ThroughBfloat16(Timm):
         return super().forward(x.to(torch.bfloat16), attn_mask)
 
 
-class NormalizedQueries(HeadsSpread):
+class NormalizedQueries(Usual):
     """QK-norm by a function: nothing tells of it but what it does."""
 
-    def forward(self, x):
-        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(x), self.to_v(x))
-        q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
-        return self.to_out(join(attend(10 * q, k, v)[0]))
+    def mix(self, q, k, v):
+        return attend(10 * F.normalize(q, dim=-1), F.normalize(k, dim=-1), v)[0]
 
 
-class NormalizedByLayers(NormalizedQueries):
+class NormalizedByLayers(Usual):
     """QK-norm by modules, as in many large models."""
 
     def __init__(self, dim, heads):
         super().__init__(dim, heads)
         self.q_norm, self.k_norm = nn.RMSNorm(dim // heads), nn.RMSNorm(dim // heads)
 
-    def forward(self, x):
-        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(x), self.to_v(x))
-        return self.to_out(join(attend(self.q_norm(q), self.k_norm(k), v)[0]))
+    def mix(self, q, k, v):
+        return attend(self.q_norm(q), self.k_norm(k), v)[0]
 
 
-class ScaledBy(HeadsSpread):
+class ScaledBy(Usual):
     """With another scale by intent: 1 in T5, 1 / d_k in muP."""
 
     def __init__(self, dim, heads, scale):
         super().__init__(dim, heads)
         self.scale = scale
 
-    def forward(self, x):
-        q, k, v = in_heads(self.heads, self.to_q(x), self.to_k(x), self.to_v(x))
+    def mix(self, q, k, v):
         d_k = q.shape[-1]
-        return self.to_out(join(attend(q * self.scale(d_k) * math.sqrt(d_k), k, v)[0]))
+        return attend(q * self.scale(d_k) * math.sqrt(d_k), k, v)[0]

@@ -3,7 +3,8 @@
 import torch
 from torch import nn
 
-from tools.broken_attentions import Plain
+from tools.broken_attentions import Plain, fit
+from tools.public_attentions import attend, in_heads, join
 
 
 class ShowsItsPositions(Plain):
@@ -35,13 +36,9 @@ class WithoutABatch(Plain):
     """A student's: tokens [T, d]."""
 
     def forward(self, x):
-        T, d = x.shape
-        q, k, v = (
-            linear(x).view(T, self.num_heads, self.d_k).transpose(0, 1)
-            for linear in (self.W_q, self.W_k, self.W_v)
-        )
-        weights = self.weigh(self.scores(q, k), None)
-        return self.W_o((weights @ v).transpose(0, 1).reshape(T, d)), weights
+        _, _ = x.shape  # else a ValueError
+        output, weights = self.attend(x[None])
+        return output[0], weights[0]
 
 
 class JoinsBoth(Plain):
@@ -75,8 +72,8 @@ class HeadsOfItsOwn(nn.Module):
             linear(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
             for linear in (self.q_proj, self.k_proj, self.v_proj)
         )
-        weights = (q @ k.mT / self.head_dim**0.5).softmax(-1)
-        return self.o_proj((weights @ v).transpose(1, 2).flatten(2)), weights
+        heads, weights = attend(q, k, v)
+        return self.o_proj(join(heads)), weights
 
 
 class OfFactoryArguments(Plain):
@@ -100,8 +97,7 @@ class AlwaysCausal(Plain):
     """minGPT, handed in with an argument that it ignores."""
 
     def forward(self, x, causal=False):
-        triangle = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
-        return self.attend(x, allowed=triangle)[0]
+        return self.attend(x, allowed=fit(causal=True, T=x.shape[1]))[0]
 
 
 class NeedsTurns(Plain):
@@ -125,9 +121,7 @@ class Transformed(nn.Module):
         return self.query_trans(x), self.keys_trans(x), self.value_trans(x)
 
     def forward(self, x):
-        q, k, v = (y.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for y in self.projected(x))
-        weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
-        return self.proj((weights @ v).transpose(1, 2).flatten(2))
+        return self.proj(join(attend(*in_heads(self.num_heads, *self.projected(x)))[0]))
 
 
 class TwoInOne(Transformed):

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tools.broken_attentions import Limited, Plain
-from tools.public_attentions import attend, join, split
+from tools.broken_attentions import Drops, Limited, Plain
+from tools.public_attentions import Usual, attend, join, split
 
 
 class Affine(nn.Module):
@@ -118,34 +118,29 @@ class ChannelsFirst(nn.Module):
         return self.conv_o(attend(q, k, v, hidden, -1e4)[0].mT.flatten(1, 2))
 
 
-class RoundsInside(Plain):
+class RoundsInside(Usual):
     """Its heads in bfloat16, as around kernels for nothing else."""
 
-    def split(self, x):
-        return super().split(x).bfloat16()
-
-    def forward(self, x):
-        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
-        return self.W_o(join(F.scaled_dot_product_attention(q, k, v)).float())
+    def mix(self, q, k, v):
+        return F.scaled_dot_product_attention(*(x.bfloat16() for x in (q, k, v))).to(q.dtype)
 
 
 # --- dropout -------------------------------------------------------------------------------------
 
 
-class OwnRandomNumbers(Limited):
+class OwnRandomNumbers(Drops, Limited):
     """What drops is drawn from a generator of its own, which no seed sets."""
 
     def __init__(self, d_model, num_heads, dropout=0.1):
-        super().__init__(d_model, num_heads)
-        self.dropout, self.generator = dropout, torch.Generator().manual_seed(7)
+        super().__init__(d_model, num_heads, dropout)
+        self.generator = torch.Generator().manual_seed(7)
 
     def draw(self, weights):
         return torch.rand(weights.shape, generator=self.generator)
 
     def mix(self, weights, v):
-        if self.training and self.dropout:
-            weights = weights * (self.draw(weights) >= self.dropout) / (1 - self.dropout)
-        return super().mix(weights, v)
+        share = self.dropout.p if self.training else 0.0
+        return Plain.mix(self, weights * (self.draw(weights) >= share) / (1 - share), v)
 
 
 class RandomNumbersOfNobody(OwnRandomNumbers):
@@ -169,25 +164,22 @@ class OwnRandomNumbersForgetMasks(OwnRandomNumbers):
     """Broken: no mask where something is dropped."""
 
     def forward(self, query, *, mask=None):
-        return super().forward(query, mask=None if self.training and self.dropout else mask)
+        return super().forward(query, mask=None if self.training and self.dropout.p else mask)
 
 
 # --- other formulas ------------------------------------------------------------------------------
 
 
-class Performer(Plain):
+class Performer(Usual):
     """With a small number that keeps its sums from 0."""
 
-    def forward(self, x):
-        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
+    def mix(self, q, k, v):
         q, k = torch.relu(q) + 1e-3, torch.relu(k) + 1e-3
-        sums = q @ k.sum(-2)[..., None] + 1e-6
-        return self.W_o(join(q @ (k.mT @ v) / sums))
+        return q @ (k.mT @ v) / (q @ k.sum(-2)[..., None] + 1e-6)
 
 
-class TwoSoftmaxes(Plain):
+class TwoSoftmaxes(Usual):
     """Efficient attention of Shen et al."""
 
-    def forward(self, x):
-        q, k, v = (self.split(W(x)) for W in (self.W_q, self.W_k, self.W_v))
-        return self.W_o(join(q.softmax(-1) @ (k.softmax(-2).mT @ v)))
+    def mix(self, q, k, v):
+        return q.softmax(-1) @ (k.softmax(-2).mT @ v)
