@@ -145,6 +145,10 @@ class Everywhere(Limited):
         return super().forward(query, mask=mask, key_mask=key_mask, causal=causal)
 
 
+def without_diagonal(self, scores, allowed):
+    return scores.masked_fill(~allowed.tril(-1), -1e9).softmax(-1)
+
+
 FILLED = but(Everywhere, weigh=filled_with(-torch.inf))
 
 
@@ -220,6 +224,8 @@ test_what_is_told_of_a_bug = diagnoses({
         "report: other path", "train()"),
     "filled with -10": (but(Everywhere, weigh=filled_with(-10.0)), {}, "broken", "report: leaking"),
     "causal, filled with -1e4": (but(AlwaysCausal, weigh=filled_with(-1e4)), {}, "healthy"),
+    "no diagonal, filled with -1e9": (but(AlwaysCausal, weigh=without_diagonal), {}, "broken",
+        "exhibit: causal mask hides the token itself", "exhibit: a finite minimum"),
     "filled with -1e4": bounded(-1e4),
     "filled with -1e9": bounded(-1e9),
     "filled with the least": bounded(torch.finfo(torch.float32).min),
