@@ -273,9 +273,10 @@ def test_options_of_a_recipe_are_refused(folder, capsys, option):
 # --- fixed weights -------------------------------------------------------------------------------
 
 
-def test_weights_depend_on_letters_and_question_and_never_on_values():
+@pytest.mark.parametrize("widths", [{}, {"d_k": 4}, {"d_v": 4}])
+def test_weights_depend_on_letters_and_question_and_never_on_values(widths):
     task = lookup(slots=4, values=5)
-    model = FixedWeights(task, d_model=6, num_heads=3)
+    model = FixedWeights(task, d_model=6, num_heads=3, **widths)
     tokens = pack(task.sentences(7, seed=1)).tokens
     others = tokens.clone()
     others[:, :-1] = tokens[:, :-1] // 5 * 5 + (tokens[:, :-1] + 2) % 5  # same keys, other values
@@ -291,6 +292,22 @@ def test_weights_depend_on_letters_and_question_and_never_on_values():
         assert not torch.allclose(logits, other.logits[name])
         assert not silent.logits[name].any()
     assert silent.weights is None
+
+
+def test_queries_and_values_may_differ_in_width_and_nothing_else_changes():
+    task = lookup(slots=4, values=5)
+    tokens, mask = pack(task.sentences(7, seed=1)).tokens, torch.tensor([1.0, 0.0, 0.5])
+    usual, apart = FixedWeights(task, 6, 3), FixedWeights(task, 6, 3, d_k=2)
+    apart.load_state_dict(usual.state_dict())
+    with torch.no_grad():
+        one, other = (
+            model(tokens, head_masks=[mask], need_weights=True) for model in (usual, apart)
+        )
+    torch.testing.assert_close(other.weights, one.weights)
+    torch.testing.assert_close(other.logits, one.logits)
+    apart = FixedWeights(task, 6, 3, d_v=5).attention
+    widths = [one.weight.shape[0] for one in (apart.W_q, apart.W_k, apart.W_v)]
+    assert widths == [6, 6, 15] and apart.W_o.weight.shape == (6, 15)
 
 
 def test_one_head_with_fixed_weights_puts_all_contents_on_a_line():

@@ -127,7 +127,7 @@ def right_with_heads_left(trained: Trained, way: AblatedHeads) -> list[float]:
 
 
 CONCORD = RECIPES["concord"]
-KEYS = RECIPES["lookup"].changed(batch=64, lr=1e-2, held_out=500)
+KEYS = RECIPES["lookup"].changed(task=lookup(slots=32, values=8), batch=64, lr=1e-2, held_out=500)
 
 SWEEPS = {
     sweep.name: sweep
@@ -145,8 +145,15 @@ SWEEPS = {
         ),
         Sweep(
             "keys",
-            {"32 keys": KEYS.changed(task=lookup(slots=32, values=8))},
+            {"32 keys": KEYS},
             heads=(1, 2, 4, 8, 16, 32),
+            make=FixedWeights,
+            seeds=20,
+        ),
+        Sweep(
+            "widths",
+            {f"{name} 4": KEYS.changed(model={name: 4}) for name in ("d_k", "d_v")},
+            heads=(32,),
             make=FixedWeights,
             seeds=20,
         ),
