@@ -1,5 +1,6 @@
 """Sweeps: what is saved was found by the trainings that it names, and can be found again."""
 
+import copy
 import dataclasses
 import json
 from functools import cache
@@ -29,6 +30,7 @@ from attncourse.training.sweeps import (
     head_masses,
     induction_looks,
     right_with_heads_left,
+    right_without_as_much,
     right_without_looks,
     run,
     settings_of,
@@ -226,6 +228,43 @@ def test_what_is_kept_of_heads_is_what_they_put_on_partners_and_followers(short)
         with forbidden_looks(short.model, plain):
             right += right_answers(short.model, batch, short.recipe.task.relations).values()
     assert right_without_looks(short) == pytest.approx(right, abs=1e-6)
+
+
+def test_as_much_is_forbidden_at_the_heaviest_places_that_are_neither_look(short):
+    sharp = dataclasses.replace(short, model=copy.deepcopy(short.model))
+    sharp.model.blocks[-1].attention.W_q.weight.data *= 40  # so that some looks outweigh the rest
+    batch, relations = pack(held_out_sentences(short.recipe)), short.recipe.task.relations
+    with torch.no_grad():
+        answers = sharp.model(batch.tokens, need_weights=True)
+    weights, tokens = answers.weights[-1].mean(1).tolist(), batch.tokens.tolist()
+    found = []
+    for after in (1, 2):
+        look, others = torch.zeros(2, len(tokens), 24, 24).bool()
+        counted = torch.zeros(len(tokens), 24).bool()
+        for b, word in enumerate(tokens):
+            for i, row in enumerate(weights[b]):
+                after_it = {
+                    n: [j for j in range(n, i + 1) if word[j - n] == word[i]] for n in (1, 2)
+                }
+                mass, left = sum(row[j] for j in after_it[after]), 0.0
+                look[b, i, after_it[after]] = True
+                for j in sorted(
+                    {*range(i + 1)} - {*after_it[1], *after_it[2]}, key=lambda j: -row[j]
+                ):
+                    if left < mass:
+                        others[b, i, j] = True
+                        left += row[j]
+                counted[b, i] = left >= mass and batch.partners["induction"][b, i] >= 0
+        assert 0 < counted.sum() < (batch.partners["induction"] >= 0).sum()
+        shares = []
+        for forbidden in (torch.zeros_like(look), look, others):
+            with forbidden_looks(sharp.model, forbidden), torch.no_grad():
+                logits = sharp.model(batch.tokens).logits[relations[0].readout]
+            right = logits.argmax(-1) == batch.answers[relations[0].readout]
+            shares.append(right[counted].float().mean().item())
+        found.append(shares)
+    for now, wanted in zip(right_without_as_much(sharp), found, strict=True):
+        assert now == pytest.approx(wanted, abs=1e-6)
 
 
 def test_heads_go_in_the_order_in_which_they_are_missed_least():
