@@ -1,5 +1,6 @@
 """Sweeps: what is saved was found by the trainings that it names, and can be found again."""
 
+import copy
 import dataclasses
 import json
 from functools import cache
@@ -29,6 +30,7 @@ from attncourse.training.sweeps import (
     head_masses,
     induction_looks,
     right_with_heads_left,
+    right_without_as_much,
     right_without_looks,
     run,
     settings_of,
@@ -228,6 +230,43 @@ def test_what_is_kept_of_heads_is_what_they_put_on_partners_and_followers(short)
     assert right_without_looks(short) == pytest.approx(right, abs=1e-6)
 
 
+def test_as_much_is_forbidden_at_the_heaviest_places_that_are_neither_look(short):
+    sharp = dataclasses.replace(short, model=copy.deepcopy(short.model))
+    sharp.model.blocks[-1].attention.W_q.weight.data *= 40  # so that some looks outweigh the rest
+    batch, relations = pack(held_out_sentences(short.recipe)), short.recipe.task.relations
+    with torch.no_grad():
+        answers = sharp.model(batch.tokens, need_weights=True)
+    weights, tokens = answers.weights[-1].mean(1).tolist(), batch.tokens.tolist()
+    found = []
+    for after in (1, 2):
+        look, others = torch.zeros(2, len(tokens), 24, 24).bool()
+        counted = torch.zeros(len(tokens), 24).bool()
+        for b, word in enumerate(tokens):
+            for i, row in enumerate(weights[b]):
+                after_it = {
+                    n: [j for j in range(n, i + 1) if word[j - n] == word[i]] for n in (1, 2)
+                }
+                mass, left = sum(row[j] for j in after_it[after]), 0.0
+                look[b, i, after_it[after]] = True
+                for j in sorted(
+                    {*range(i + 1)} - {*after_it[1], *after_it[2]}, key=lambda j: -row[j]
+                ):
+                    if left < mass:
+                        others[b, i, j] = True
+                        left += row[j]
+                counted[b, i] = left >= mass and batch.partners["induction"][b, i] >= 0
+        assert 0 < counted.sum() < (batch.partners["induction"] >= 0).sum()
+        shares = []
+        for forbidden in (torch.zeros_like(look), look, others):
+            with forbidden_looks(sharp.model, forbidden), torch.no_grad():
+                logits = sharp.model(batch.tokens).logits[relations[0].readout]
+            right = logits.argmax(-1) == batch.answers[relations[0].readout]
+            shares.append(right[counted].float().mean().item())
+        found.append(shares)
+    for now, wanted in zip(right_without_as_much(sharp), found, strict=True):
+        assert now == pytest.approx(wanted, abs=1e-6)
+
+
 def test_heads_go_in_the_order_in_which_they_are_missed_least():
     recipe = RECIPES["concord"].changed(batch=8, steps=40, warmup=5, held_out=350)
     trained = train(recipe, progress=False)
@@ -273,9 +312,10 @@ def test_options_of_a_recipe_are_refused(folder, capsys, option):
 # --- fixed weights -------------------------------------------------------------------------------
 
 
-def test_weights_depend_on_letters_and_question_and_never_on_values():
+@pytest.mark.parametrize("widths", [{}, {"d_k": 4}, {"d_v": 4}])
+def test_weights_depend_on_letters_and_question_and_never_on_values(widths):
     task = lookup(slots=4, values=5)
-    model = FixedWeights(task, d_model=6, num_heads=3)
+    model = FixedWeights(task, d_model=6, num_heads=3, **widths)
     tokens = pack(task.sentences(7, seed=1)).tokens
     others = tokens.clone()
     others[:, :-1] = tokens[:, :-1] // 5 * 5 + (tokens[:, :-1] + 2) % 5  # same keys, other values
@@ -291,6 +331,22 @@ def test_weights_depend_on_letters_and_question_and_never_on_values():
         assert not torch.allclose(logits, other.logits[name])
         assert not silent.logits[name].any()
     assert silent.weights is None
+
+
+def test_queries_and_values_may_differ_in_width_and_nothing_else_changes():
+    task = lookup(slots=4, values=5)
+    tokens, mask = pack(task.sentences(7, seed=1)).tokens, torch.tensor([1.0, 0.0, 0.5])
+    usual, apart = FixedWeights(task, 6, 3), FixedWeights(task, 6, 3, d_k=2)
+    apart.load_state_dict(usual.state_dict())
+    with torch.no_grad():
+        one, other = (
+            model(tokens, head_masks=[mask], need_weights=True) for model in (usual, apart)
+        )
+    torch.testing.assert_close(other.weights, one.weights)
+    torch.testing.assert_close(other.logits, one.logits)
+    apart = FixedWeights(task, 6, 3, d_v=5).attention
+    widths = [one.weight.shape[0] for one in (apart.W_q, apart.W_k, apart.W_v)]
+    assert widths == [6, 6, 15] and apart.W_o.weight.shape == (6, 15)
 
 
 def test_one_head_with_fixed_weights_puts_all_contents_on_a_line():

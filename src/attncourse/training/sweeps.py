@@ -101,6 +101,35 @@ def right_without_looks(trained: Trained) -> list[float]:
     return rounded(found)
 
 
+def right_without_as_much(trained: Trained) -> list[list[float]]:
+    """Return what is right with all looks, without one look, and without as much elsewhere.
+
+    For the last layer's look one place after, and two: induction. Elsewhere are the heaviest places
+    of the same row that are neither look, by the mean of all heads; only rows count in which these
+    carry as much weight.
+    """
+    batch, (relation,) = pack(held_out_sentences(trained.recipe)), trained.recipe.task.relations
+    with torch.no_grad():
+        weights = trained.model(batch.tokens, need_weights=True).weights
+    assert weights is not None
+    row = weights[-1].mean(1)  # [B, h, T, T] -> [B, T, T]
+    looks = [follower_looks(batch.tokens, after) for after in (1, 2)]
+    elsewhere, order = row.masked_fill(looks[0] | looks[1], 0).sort(-1, descending=True)
+    found = []
+    for look in looks:
+        mass = (row * look).sum(-1, keepdim=True)
+        enough = elsewhere.cumsum(-1) - elsewhere < mass  # until as much is gone
+        others = torch.zeros_like(look).scatter(-1, order, enough)
+        asked = batch.partners[relation.name].where(elsewhere.sum(-1) >= mass[..., 0], -1)
+        some = dataclasses.replace(batch, partners={relation.name: asked})
+        shares: list[float] = []
+        for forbidden in (torch.zeros_like(look), look, others):
+            with forbidden_looks(trained.model, forbidden):
+                shares += right_answers(trained.model, some, [relation]).values()
+        found.append(rounded(shares))
+    return found
+
+
 def right_with_heads_left(trained: Trained, way: AblatedHeads) -> list[float]:
     """Return the mean share of right answers with all heads left, one fewer, ... none.
 
@@ -127,7 +156,7 @@ def right_with_heads_left(trained: Trained, way: AblatedHeads) -> list[float]:
 
 
 CONCORD = RECIPES["concord"]
-KEYS = RECIPES["lookup"].changed(batch=64, lr=1e-2, held_out=500)
+KEYS = RECIPES["lookup"].changed(task=lookup(slots=32, values=8), batch=64, lr=1e-2, held_out=500)
 
 SWEEPS = {
     sweep.name: sweep
@@ -145,8 +174,15 @@ SWEEPS = {
         ),
         Sweep(
             "keys",
-            {"32 keys": KEYS.changed(task=lookup(slots=32, values=8))},
+            {"32 keys": KEYS},
             heads=(1, 2, 4, 8, 16, 32),
+            make=FixedWeights,
+            seeds=20,
+        ),
+        Sweep(
+            "widths",
+            {f"{name} 4": KEYS.changed(model={name: 4}) for name in ("d_k", "d_v")},
+            heads=(32,),
             make=FixedWeights,
             seeds=20,
         ),
@@ -189,7 +225,7 @@ SWEEPS = {
             seeds=20,
             watch=induction_looks,
             every=30,
-            keep={"right without": right_without_looks},
+            keep={"right without": right_without_looks, "as much": right_without_as_much},
         ),
     )
 }
