@@ -208,7 +208,7 @@ def _probe(name: str, run: Run, needs: tuple[str, ...] = (), **facts: Any) -> Pr
 
 
 ASKED_AGAIN = _probe(
-    "asked again", questions.asked_again, path_needs=("gradients", "weights", "evaluation")
+    "a second call", questions.asked_again, path_needs=("gradients", "weights", "evaluation")
 )
 OF_PADDING = _probe(
     "outputs of padding",
@@ -221,7 +221,7 @@ PROBES = (
     _probe("self-attention", questions.on_sizes((2, 7), (5, 9)), sizes=("first", "second")),
     _probe("one sample, one token", questions.on_sizes((1, 7), (MANY_SAMPLES, 1), (1, 1))),
     _probe("transposed tokens", questions.not_contiguous),
-    _probe("what it is handed", questions.handed_over, path_needs=("gradients",)),
+    _probe("arguments left unchanged", questions.handed_over, path_needs=("gradients",)),
     _probe("dtype", lambda run, inputs: [flag(run(x := inputs.tokens(1, 2))[0].dtype == x.dtype)],
            path_needs=_ONCE),
     _probe("two sequences", questions.two_sequences, ("two sequences",)),
@@ -257,7 +257,7 @@ PROBES = (
            MaskCombinations((questions.ON_THE_RIGHT, questions.ONE_SAMPLE, questions.MORE_KEYS,
                              questions.MORE_QUERIES),
                             questions.groups(1, 2, 3, of="masks"), masks="masks"), ("masks",)),
-    _probe("a key that shouts", questions.shouting, tolerance=1e-3),
+    _probe("a very large score", questions.shouting, tolerance=1e-3),
     _probe("a forbidden key that shouts", questions.shouting_forbidden, ("a limit",),
            tolerance=1e-3),
     _probe("a long sequence", questions.long, ("long",)),
@@ -279,7 +279,7 @@ PROBES = (
     _probe("training with dropout", dropout, sizes=("dropout",), path_needs=("evaluation",)),
     _probe("limits in training with dropout", limits_in_training, **_DROPPING),
     _probe("dropout on average", dropout_on_average, **_DROPPING),
-    _probe("the share dropped", share_dropped, of="the share", **_DROPPING),
+    _probe("the dropout rate", share_dropped, of="the share", **_DROPPING),
     _probe("a mask without an axis for heads", questions.mask_without_head_axis,
            ("masks without heads",), optional=True),
     _probe("a row that may look nowhere", questions.fully_masked_row, ("mask",)),
@@ -292,7 +292,7 @@ PROBES = (
     _probe("weights in training", weights_in_training, sizes=("dropout",),
            path_needs=("weights", "evaluation")),
     _probe("a mask for each head", questions.mask_a_head, ("mask", "head masks")),
-    _probe("what may be left out", questions.left_out, ("two sequences", "defaults"),
+    _probe("arguments left out", questions.left_out, ("two sequences", "defaults"),
            path_needs=("gradients",)),
     _probe("gradients of the weights", questions.weights_gradients, ("differentiable weights",),
            sizes=("first", "grouped"), **_GRADIENTS | {"path_needs": ("gradients", "weights")}),

@@ -27,7 +27,7 @@ from attndoctor.support.texts import Texts
 ITEM = "* "  # before each of several findings
 _LACKING = {  # what isn't taken, by what a probe needs or by the sizes of its module
     "mask": "masks", "masks": "masks for each sample", "two sequences": "a second sequence",
-    "key_mask": "padding", "causal": "causal", "two limits": "two limits at once",
+    "key_mask": "padding", "causal": "causal", "two limits": "two masks at once",
     "a limit": "masks",
     "weights": "weights", "cache": "a cache", "grouped": "fewer key heads than query heads",
     "dropout": "dropout",

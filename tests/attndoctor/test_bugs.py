@@ -73,7 +73,7 @@ TOLD = {  # of BROKEN
     "TrainsUnscaled": ("only: no scale", "report: other path", "train()",),
     "FusedPathTakesAnyMaskForCausal": ("only: any mask taken for causal", "report: other path",),
     "AlwaysCausalAndRenormalizes": ("only: mask after the softmax, renormalized",),
-    "ExponentiatesAsItIs": ("first: a key that shouts", "a key that shouts: often",),
+    "ExponentiatesAsItIs": ("first: a very large score", "a very large score: often",),
     "MultipliesScoresByTheMask": (SHOUTS,),
     "FillsWithMinus100": (SHOUTS,),
     "AlwaysCausalFilledWithMinus20": ("report: leaking", "taken: always causal",),

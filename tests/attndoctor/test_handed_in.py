@@ -766,4 +766,4 @@ def drops(times):
 
 def test_weights_that_are_dropped_twice_are_told():
     ask(drops(1), "healthy")
-    assert diagnosed(drops(2)).failed == ("the share dropped",)
+    assert diagnosed(drops(2)).failed == ("the dropout rate",)

@@ -369,7 +369,7 @@ AT_AN_EDGE = {
     "a mask for each head": (but(Limited, forward=lambda self, query, *, mask=None:
         Limited.forward(self, query, mask=mask[:, :1] if mask is not None and mask.dim() == 4
                         else mask)),),
-    "what may be left out": (but(Limited, forward=lambda self, query, key=None, value=None:
+    "arguments left out": (but(Limited, forward=lambda self, query, key=None, value=None:
         Limited.forward(self, query, key, value, causal=key is None)),),
     "gradients of the weights": (but(Plain, forward=lambda self, query:
         (self.attend(query)[0], self.attend(query.detach())[1])),),

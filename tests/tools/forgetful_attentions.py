@@ -382,15 +382,15 @@ PARTLY = {
     },
     "gradients": {"of the context": (but(Plain, forward=lambda self, x, context=None:
         self.attend(x, None if context is None else context.detach())),)},
-    "what it is handed": {
+    "arguments left unchanged": {
         "the mask, if causal": (ChangesTheMaskIfCausal,), "the context": (ChangesTheContext,),
     },
-    "asked again": {"the mask": (KeepsItsMask,)},
+    "a second call": {"the mask": (KeepsItsMask,)},
     "training with dropout": {"the seed": (SetsTheSeed,)},
-    "the share dropped": {
+    "the dropout rate": {
         "what it should keep": (DropsWhatItShouldKeep,), "in the kernel": (DropsInTheKernel,),
     },
-    "a key that shouts": {"clamped": (but(Plain, scores=lambda self, q, k:
+    "a very large score": {"clamped": (but(Plain, scores=lambda self, q, k:
         Plain.scores(self, q, k).clamp(-30, 30)),)},
 }  # fmt: skip
 KEEPING = KeepsItsPadding, KeepsItsMask, TiresOfCalls
