@@ -1,6 +1,6 @@
 // HeadExplorer's view of one token: its row of weights in all heads, below the sentence.
 
-import { createArcs } from "../shared/arcs.js";
+import { createArcs, MOST_ARCS } from "../shared/arcs.js";
 import { useHeadColor } from "../shared/color.js";
 import { element, showChildren, write } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
@@ -9,11 +9,9 @@ import { createToolbar } from "../shared/toolbar.js";
 import { createWeightsPicture, favorites } from "../shared/weights_picture.js";
 
 const MOST_NAMED = 16; // heads; the lines of more are too thin for a name and a number each
-const MOST_ARCS = 4; // heads; of more the enlarged one alone has arcs
-const LEAST_ARC = 0.01; // weights below have none
 // Letters side by side, each word having as much room as the longest: a line of weights has names and
 // numbers beside it, and the sentence has not.
-const MOST_FLAT = { sentence: 78, lines: 64 };
+const MOST_FLAT = { sentence: 92, lines: 64 };
 
 function createChip(token, choose) {
   const text = element("span", { dir: "auto" }, token);
@@ -84,18 +82,9 @@ export function createTokenRow(tokens, { choose }) {
   /** Draw where the chosen word looks, in all of a few heads, or in the enlarged one. */
   function drawArcs(token, { maps, head: enlarged }) {
     const heads = maps.length <= MOST_ARCS ? [...maps.keys()] : [enlarged];
-    const looks = heads.flatMap((head) => {
-      const row = maps[head].subarray(token * T, (token + 1) * T);
-      return Array.from(row, (weight, to) => ({ from: token, to, head, weight }));
-    });
-    const told = heads.map((head) => {
-      const { to, weight } = looks
-        .filter((look) => look.head === head)
-        .reduce((a, b) => (b.weight > a.weight ? b : a));
-      return `head ${head + 1} most at ${tokens[to]}, ${shortNumber(weight)}`;
-    });
-    const seen = looks.filter(({ weight }) => weight >= LEAST_ARC);
-    arcs.draw(seen, `Arcs from ${tokens[token]}: ${told.join("; ")}`);
+    const rowOf = (head) => maps[head].subarray(token * T, (token + 1) * T);
+    const rows = heads.map((head) => ({ head, name: head + 1, row: rowOf(head) }));
+    arcs.drawRows(tokens, token, rows);
   }
 
   function draw(token, now, { causal, top }) {

@@ -1,11 +1,17 @@
 // A sentence with arcs between its words: from one that looks to those that it looks at.
 
+import { largestOf } from "./attention.js";
 import { useHeadColor } from "./color.js";
 import { element, showChildren, svgElement, writeAttribute } from "./dom.js";
+import { shortNumber } from "./numbers.js";
 
 const THICKEST = 9; // pixels, of a weight of 1
 const LONGEST = 46; // letters that fit in a line; more run downward
+const LEAST = 0.01; // weights below have no arc of their own
 const LOOP = { width: 26, height: 44 }; // of a word's look at itself
+
+/** Of so many heads at most all have arcs; of more the enlarged one alone. */
+export const MOST_ARCS = 4;
 
 /**
  * Words with arcs above them. On a phone, and where there are too many, they run downward, with arcs
@@ -32,7 +38,7 @@ export function createArcs(ownLine = null) {
 
   function pathOf({ from, to, head }, heads, furthest) {
     const { isDown, middles, room } = layout;
-    const aside = (head - (heads - 1) / 2) * (isDown ? 3 : THICKEST);
+    const aside = (heads.indexOf(head) - (heads.length - 1) / 2) * (isDown ? 3 : THICKEST);
     const isLoop = from === to;
     const [start, end] = [middles[from] + aside, middles[to] + aside];
     const far = Math.sqrt(Math.abs(end - start) / furthest);
@@ -48,7 +54,7 @@ export function createArcs(ownLine = null) {
     const { middles } = layout;
     const distances = looks.map(({ from, to }) => Math.abs(middles[from] - middles[to]));
     const furthest = Math.max(1, ...distances);
-    const heads = 1 + Math.max(...looks.map(({ head }) => head));
+    const heads = [...new Set(looks.map(({ head }) => head))].sort((a, b) => a - b);
     const paths = [...drawing.children];
     while (paths.length < looks.length) paths.push(svgElement("path"));
     showChildren(drawing, paths.slice(0, looks.length));
@@ -81,6 +87,22 @@ export function createArcs(ownLine = null) {
     writeAttribute(drawing, "aria-label", spoken);
     drawAll();
   }
+
+  /**
+   * Draw where the word at `from` looks: `rows` are {head, name, row}, a head with its weights from
+   * there; `before` are looks that stand below them.
+   */
+  function drawRows(words, from, rows, before = []) {
+    const told = rows.map(({ name, row }) => {
+      const most = largestOf(row);
+      return `head ${name} most at ${words[row.indexOf(most)]}, ${shortNumber(most)}`;
+    });
+    const own = rows.flatMap(({ head, row }) =>
+      Array.from(row, (weight, to) => ({ from, to, head, weight })),
+    );
+    const seen = own.filter(({ weight }) => weight >= LEAST);
+    draw([...before, ...seen], `Arcs from ${words[from]}: ${told.join("; ") || "none yet"}`);
+  }
   const observer = new ResizeObserver(measure);
-  return { node, show, draw };
+  return { node, show, draw, drawRows };
 }
