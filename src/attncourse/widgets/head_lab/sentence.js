@@ -1,6 +1,7 @@
 // HeadLab's sentence: its words, the questions about each, and the model's answers.
 
 import { concord } from "../engine/language.js";
+import { createArcs } from "../shared/arcs.js";
 import { element, write, writeAttribute } from "../shared/dom.js";
 import { createButton, createForm } from "../shared/parts.js";
 import { answersOf, partOf } from "./findings.js";
@@ -74,7 +75,7 @@ function formOf(others, questions) {
 }
 
 /** A word with what it answers; `others` may be chosen in its place, if there are several. */
-function createCard(place, others, questions, readouts, choose) {
+function createCard(place, others, questions, readouts, { choose, look }) {
   const isFixed = others.length <= 1;
   const field = isFixed
     ? element("span", { class: "attn-word" })
@@ -85,7 +86,9 @@ function createCard(place, others, questions, readouts, choose) {
       );
   field.addEventListener("change", () => choose(place, field.value));
   const slots = createSlots(questions, readouts);
-  const node = element("div", { class: "attn-card" }, field, ...slots.nodes);
+  const answers = element("span", { class: "attn-row" }, ...slots.nodes);
+  const node = element("div", { class: "attn-card" }, field, answers);
+  for (const kind of ["pointerdown", "focusin"]) node.addEventListener(kind, () => look(place));
 
   /** `asked` are the word's questions, of the card's form; `given` is null before there are answers. */
   function draw(word, asked, given) {
@@ -99,9 +102,10 @@ function createCard(place, others, questions, readouts, choose) {
 /**
  * A sentence of a setting that a reader changes word by word, types (one of Concord) or has drawn with
  * `rng`: `choose(sentence)` is told a new one, as engine/ has it; `wanted()` is the newest, which may
- * not be drawn yet. `cards` are the words with their answers, `another` is how to get others.
+ * not be drawn yet. `cards` are the words, one below the other, with their answers and with arcs, from
+ * the one that a reader chooses by `look(place)`; `another` is how to get others.
  */
-export function createSentence(setting, rng, choose, wanted) {
+export function createSentence(setting, rng, { choose, wanted, look }) {
   const { task } = setting;
   const field = element("input", { type: "text", "aria-label": "A sentence of the language" });
   field.autocomplete = "off";
@@ -125,10 +129,12 @@ export function createSentence(setting, rng, choose, wanted) {
     }),
   );
   form.className = "attn-row";
-  const cards = element("div", { class: "attn-cards" });
+  const list = element("div", { class: "attn-cards" });
+  const arcs = createArcs(list);
+  const cards = element("div", { class: "attn-arcs attn-long" }, arcs.node, list);
   const another = element("div", { class: "attn-another" }, form, refusal);
   let shown = null;
-  let list = [];
+  let all = []; // the cards
 
   function refuse(message) {
     refusal.textContent = message.replace(/^text must/, "This must");
@@ -136,7 +142,7 @@ export function createSentence(setting, rng, choose, wanted) {
   }
 
   function replace(place, word) {
-    list[place].field.focus();
+    all[place].field.focus();
     const newest = wanted();
     const fits = setting.alternatives(newest, place).includes(word);
     choose(setting.changed(fits ? newest : shown, place, word));
@@ -147,28 +153,34 @@ export function createSentence(setting, rng, choose, wanted) {
     if (sentence !== shown) {
       shown = sentence;
       const { words } = sentence;
-      const before = list;
-      const root = cards.getRootNode();
+      const before = all;
+      const root = list.getRootNode();
       const inHand = before.findIndex(({ field }) => field === root.activeElement);
-      list = words.map((_, place) => {
+      all = words.map((_, place) => {
         const others = setting.alternatives(sentence, place);
         const asked = questions[place];
         if (before[place]?.form === formOf(others, asked)) return before[place]; // fields are dear
-        return createCard(place, others, asked, task.readouts, replace);
+        return createCard(place, others, asked, task.readouts, { choose: replace, look });
       });
-      if (list.length !== before.length) cards.replaceChildren(...list.map((card) => card.node));
+      const nodes = all.map((card) => card.node);
+      if (all.length !== before.length) list.replaceChildren(...nodes);
       else {
-        list.forEach((card, place) => {
-          if (card !== before[place]) before[place].node.replaceWith(card.node);
+        nodes.forEach((node, place) => {
+          if (node !== before[place].node) before[place].node.replaceWith(node);
         });
       }
-      if (inHand >= 0) list[inHand]?.field.focus();
+      arcs.show(nodes);
+      if (inHand >= 0) all[inHand]?.field.focus();
       if (field !== document.activeElement) field.value = words.join(" ");
       refuse("");
     }
-    list.forEach((card, place) => {
+    all.forEach((card, place) => {
       card.draw(sentence.words[place], questions[place], given?.[place] ?? null);
     });
   }
-  return { cards, another, draw };
+  function drawArcs(words, from, ...looks) {
+    all.forEach(({ node }, place) => node.classList.toggle("attn-query", place === from));
+    arcs.drawRows(words, from, ...looks);
+  }
+  return { cards, another, drawArcs, draw };
 }

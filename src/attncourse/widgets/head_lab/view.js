@@ -6,6 +6,7 @@ import { heldOutOf } from "../engine/streams.js";
 import { digestNotes } from "../lab/digest.js";
 import { createAsker, optionsOf } from "../lab/runs.js";
 import { headsInWords, nameOfHead, namesOfHeads } from "../lab/words.js";
+import { MOST_ARCS } from "../shared/arcs.js";
 import { element } from "../shared/dom.js";
 import { shortNumber } from "../shared/numbers.js";
 import { createHeading, createNote, createWeightsLegend } from "../shared/parts.js";
@@ -54,7 +55,7 @@ async function askRun(run, question, about) {
 }
 
 /**
- * The view of a setting: its `node`, and
+ * The view of a setting: its `node`, its `heads`, which stand among the controls, and
  *
  *   draw(state)      show what is chosen
  *   drawRun()        show how far the models are
@@ -75,13 +76,18 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   let spread = null; // {run, sentence, heads}: how its weights change with the values alone
   let largeMap = null;
   let drawing = null; // what draws a change whose answer is late
+  let asker = null; // the word with arcs, once a reader has chosen one
   let fixedDistances = null; // what is got without looking at words, in each relation
 
   const scores = createScores(setting);
   const scoresBeside = createScores(setting);
   const curves = createLossCurves(setting.recipe.steps, setting.lowest);
   const rng = sfc32(Math.floor(2 ** 32 * Math.random()));
-  const sentence = createSentence(setting, rng, hand.choose, () => state.sentence);
+  const sentence = createSentence(setting, rng, {
+    choose: hand.choose,
+    wanted: () => state.sentence,
+    look: drawArcs,
+  });
   const tiles = createTiles({ choose: (head) => set("head", head) });
   const tilesBeside = createTiles({
     name: "All heads of the model beside",
@@ -111,10 +117,19 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   const ofBeside = createHeading();
   const forbidding = createForbidding(setting, set);
   const muting = element("div", {}, createNote("Untick a head to mute it."), switches.node);
-  const heads = element("div", {}, ofShown, tiles.node, muting, forbidding.node);
+  const shownHeads = element("div", {}, ofShown, tiles.node);
+  const heads = element(
+    "div",
+    {},
+    createHeading("Where each head looks"),
+    shownHeads,
+    muting,
+    forbidding.node,
+  );
   const headsBeside = element("div", {}, ofBeside, tilesBeside.node);
   const first = element("div", { class: "attn-panels attn-first" }, scores.node, curves.node);
-  const second = element("div", { class: "attn-panels attn-second" }, heads, large);
+  const told = element("div", {}, createHeading(setting.heading), sentence.cards);
+  const second = element("div", { class: "attn-panels attn-second" }, told, large);
   const kept = createKept(setting, {
     choose(chosen) {
       for (const [name, value] of Object.entries(chosen.setting.chosen ?? {})) set(name, value);
@@ -132,9 +147,6 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
   const node = element(
     "div",
     { class: "attn-view" },
-    createHeading(setting.heading),
-    sentence.cards,
-    createHeading("Where each head looks"),
     second,
     createWeightsLegend(
       ["attn-frame-key", setting.partner ?? "the word that must be found"],
@@ -262,6 +274,37 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     }, SOON);
   }
 
+  /** Arcs from a word to those that it must find, and over them to where the heads look. */
+  function drawArcs(place = asker) {
+    asker = place;
+    const { words, partners } = state.sentence;
+    const T = words.length;
+    const found = (from) => relations.filter(({ name }) => from in partners[name]);
+    const needs = words.map((_, place) => found(place).length);
+    const from = asker !== null && asker < T ? asker : needs.indexOf(Math.max(...needs));
+    const wanted = found(from).map(({ name }) => ({
+      from,
+      to: partners[name][from],
+      head: 0,
+      weight: 1,
+      isBefore: true,
+    }));
+    const maps = answer ? mapsOf(answer.weights, { T, first: 0, rows: T }) : [];
+    const rows = maps.map((weights, head) => ({
+      head: head % state.numHeads,
+      name: nameOfHead(head, state),
+      row: weights.subarray(from * T, (from + 1) * T),
+    }));
+    const drawn = rows.length > MOST_ARCS ? [rows[state.head]] : rows;
+    sentence.drawArcs(words, from, drawn, wanted);
+  }
+
+  /** Where a reader points in the map, that word looks. */
+  function read({ row }) {
+    drawArcs(truthOf(state.sentence, relations).first + row);
+    drawReading();
+  }
+
   function drawAnswer() {
     clearTimeout(drawing);
     drawing = null;
@@ -271,7 +314,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const { words } = state.sentence;
     const form = [words.length, truth.first, truth.rows].join();
     if (form !== largeMap?.form) {
-      largeMap = { form, map: createLargeMap(words, truth, { read: drawReading }) };
+      largeMap = { form, map: createLargeMap(words, truth, { read }) };
       mapPlace.replaceChildren(largeMap.map.node);
     }
     const questions = questionsOf(state.sentence, task, setting);
@@ -279,6 +322,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const specialties = specialtiesOf(run());
     const given = answer === null ? null : answeredBy(answer.logits, questions, task);
     sentence.draw(state.sentence, questions, given);
+    drawArcs();
     tiles.draw({ of: state, maps, truth, chosen: head, muted, specialties });
     largeMap.map.draw(words, maps?.[head] ?? null, truth, head, state);
     const own = specialties?.[head];
@@ -323,14 +367,14 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     const other = runBeside();
     if (answerBeside?.run !== other) answerBeside = null;
     ofShown.hidden = other === null;
-    for (const panels of [first, second]) panels.classList.toggle("attn-two", other !== null);
+    first.classList.toggle("attn-two", other !== null);
     if (other === null) {
       for (const part of [scoresBeside.node, headsBeside]) part.remove();
       return;
     }
     if (!headsBeside.isConnected) {
       scores.node.after(scoresBeside.node);
-      heads.after(headsBeside);
+      shownHeads.after(headsBeside);
     }
     ofShown.textContent = inShort(state);
     ofBeside.textContent = inShort(other);
@@ -431,5 +475,5 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     look();
     return true;
   }
-  return { node, draw, drawRun, hear };
+  return { node, heads, draw, drawRun, hear };
 }

@@ -169,7 +169,7 @@ function renderWhole({ model, el }) {
   const { run } = training;
   const live = createLive();
   const about = createNote();
-  const place = element("div");
+  const [place, headsPlace] = [element("div"), element("div")];
   const hand = {
     set,
     forgetHeads,
@@ -192,6 +192,7 @@ function renderWhole({ model, el }) {
           element("div", {}, training.buttons, training.seed, training.beginning),
         ),
         training.progress,
+        headsPlace,
         live,
       ],
       [place],
@@ -226,7 +227,10 @@ function renderWhole({ model, el }) {
     about.textContent = setting.about;
     choices.draw(state);
     view = viewOf(setting);
-    if (place.firstChild !== view.node) place.replaceChildren(view.node);
+    if (place.firstChild !== view.node) {
+      place.replaceChildren(view.node);
+      headsPlace.replaceChildren(view.heads);
+    }
     training.draw(state);
     drawTraining();
     view.draw(state);
