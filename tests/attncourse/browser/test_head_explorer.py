@@ -53,7 +53,6 @@ PLACES = {
     "div.attn-enlarged > output.attn-live …",
     "div.attn-enlarged > p.attn-heading …",
     "div.attn-row > button.attn-button",
-    "span > span.attn-long",
     "span.attn-tile-title > span",
 }
 KEY = ("input[type=range]", "ArrowRight")
@@ -586,7 +585,7 @@ def test_each_tile_tells_how_sharp_its_rows_are_where_they_have_a_choice(show, c
     means = weights.amax(-1).mean(-1)
     expected = [short(mean) for mean in means]
     assert page.locator(".attn-tile .attn-number").all_inner_texts() == expected
-    note = page.locator(".attn-panels > .attn-note").inner_text()
+    note = page.locator(".attn-note.attn-last").inner_text()
     assert f"largest weight of a row, on average; {short(means.mean())} over all heads." in note
 
 

@@ -107,6 +107,7 @@ function render({ model, el }) {
   const [caveat, weights] = [element("strong"), element("span")];
   const [origin, note, live] = [createNote(caveat, weights), createNote(), createLive()];
   origin.classList.add("attn-origin");
+  for (const node of [note, places.row]) node.classList.add("attn-last");
   origin.classList.toggle(
     "attn-trained",
     state.sources.some(({ causal }) => causal !== null),
@@ -126,13 +127,11 @@ function render({ model, el }) {
     element("div", { class: "attn-overview" }, tiles.node),
     element("div", { class: "attn-enlarged" }, heading, places.map, live, legend, pin),
     places.beside,
-    note,
-    places.row,
   );
   const root = createWidget(
     "head-explorer",
     "What each head looks at",
-    createPanes([tabs.node, own.node, choices.node, origin], [panels]),
+    createPanes([tabs.node, own.node, choices.node, origin, note, places.row], [panels]),
     places.table,
   );
   let [stage, words] = [null, null];
@@ -210,7 +209,7 @@ function render({ model, el }) {
     slice.textContent = `q${columns}, k${columns}`;
     write(pin, pinned < 0 ? `Pin head ${head + 1}` : `Unpin head ${pinned + 1}`);
     pin.setAttribute("aria-pressed", String(pinned >= 0));
-    pin.hidden = numHeads === 1;
+    pin.style.visibility = numHeads === 1 ? "hidden" : "";
     besideHeading.replaceChildren(
       ...(pinned < 0 ? [] : nameOf(pinned)),
       isComparing ? `${what(pinned)} is pinned` : " is pinned: choose another to see both",
