@@ -171,7 +171,7 @@ function render({ model, el }) {
     meant.draw(isCausal);
     painting.draw(mask, weights, told);
     verdict.draw(mask, told);
-    legend.lastChild.hidden = !isCausal || isUnsolved;
+    legend.lastChild.style.visibility = isCausal && !isUnsolved ? "" : "hidden";
     drawRow();
     const caption = "Weights under this mask: rows look at columns";
     table.draw({ weights, caption }, { label: caption });
