@@ -415,6 +415,18 @@ def test_nothing_below_moves_while_it_plays(show):
     assert len(places) == 1
 
 
+@pytest.mark.parametrize("matrix", ["x", "weights"])
+def test_arcs_show_what_the_steps_come_to(show, matrix):
+    widget = random_flow(T=3, num_heads=2)
+    widget.matrix, widget.place = matrix, [1, 0, 0]
+    page = show(widget)
+    shown = page.locator(".attn-arc").evaluate_all(
+        "all => all.map((arc) => Number(arc.style.getPropertyValue('--weight')))"
+    )
+    row = expected(widget)["weights"][1]  # token 1, both heads
+    torch.testing.assert_close(torch.tensor(shown).double(), row[row >= 0.01])
+
+
 def test_nothing_moves_on_a_phone_from_step_to_step(show):
     page = show(random_flow(T=3, d=4, num_heads=2), width=360)
     below, table = page.locator(".attn-legend"), page.locator(".attn-stage")

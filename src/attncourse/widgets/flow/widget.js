@@ -1,5 +1,6 @@
 // Flow: multi-head attention step by step, each number traced to those it was computed from.
 
+import { createArcs } from "../shared/arcs.js";
 import { divisors } from "../shared/attention.js";
 import { element, write } from "../shared/dom.js";
 import { departure, sayDeparture } from "../shared/origins.js";
@@ -18,11 +19,12 @@ import { followerOf, readerOf, setterOf } from "../shared/state.js";
 import { tellApart } from "../shared/token_map.js";
 import { createHeadChoice, createSequence } from "./controls.js";
 import { createMatrix } from "./matrix.js";
-import { computeAll } from "./numbers.js";
+import { computeAll, times } from "./numbers.js";
 import { createRoom } from "./room.js";
 import { formula, MATRICES, STEPS, sayOrigin, sayStep, sayWhere } from "./words.js";
 
 const TRAITS = ["matrix", "place", "num_heads", "causal", "sequence"];
+const WITH_ARCS = ["x", "weights", "heads"]; // steps that show what attention comes to
 const PAUSE = 2500; // milliseconds for a step, when steps follow by themselves
 
 /** The widget's state, checked. */
@@ -197,19 +199,53 @@ function render({ model, el }) {
     });
     headChoice.node.hidden =
       state.numHeads === 1 || !Object.keys(matrices).some((name) => MATRICES[name].apart);
+    const looks = WITH_ARCS.includes(step.makes) ? createLooks(state) : null;
     const nodes = [
       heading,
       createNote(sayStep(step.makes, state)),
       headChoice.node,
       element("div", { class: "attn-operands" }, ...operands),
-      element("div", { class: `attn-made ${appears}` }, ...matrices[step.makes].nodes),
+      element(
+        "div",
+        { class: `attn-made ${appears}` },
+        ...matrices[step.makes].nodes,
+        ...(looks ? [looks.node] : []),
+      ),
     ];
-    mark({ matrices, headChoice }, state);
-    return { matrices, headChoice, nodes };
+    const parts = { matrices, headChoice, looks, nodes };
+    mark(parts, state);
+    return parts;
+  }
+
+  /** The sentence with arcs: where a token looks in the end. */
+  function createLooks({ sequence, tokenAt }) {
+    const arcs = createArcs();
+    const heading = createHeading();
+    const words = sequence.map((i) => element("bdi", {}, tokens[i]));
+    arcs.show(words);
+    function draw({ all: { weights }, place: [from], T, numHeads }) {
+      const begin = (head) => (from * numHeads + head) * T;
+      const rows = times(numHeads, (head) => ({
+        head,
+        name: head + 1,
+        row: weights.values.subarray(begin(head), begin(head) + T),
+      }));
+      words.forEach((word, i) => word.classList.toggle("attn-query", i === from));
+      const name = element("bdi", { class: "attn-query" }, tokenAt(from));
+      heading.replaceChildren("Where ", name, " looks, a color for each head");
+      arcs.drawRows(
+        sequence.map((_, i) => tokenAt(i)),
+        from,
+        rows,
+      );
+    }
+    return { node: element("div", { class: "attn-outlook" }, heading, arcs.node), draw };
   }
 
   /** Frame the traced number and those that it was computed from. */
-  function mark({ matrices, headChoice }, { all, matrix, place, traced }) {
+  function mark({ matrices, headChoice, looks }, state) {
+    const { all, matrix, place, traced } = state;
+    looks?.draw(state);
     const sources = all[matrix].terms(traced).flat();
     for (const [name, { mark: markIn }] of Object.entries(matrices)) {
       const places = sources.filter(([from]) => from === name).map(([, i]) => i);
