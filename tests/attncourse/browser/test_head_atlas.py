@@ -40,7 +40,9 @@ PLACES = {
     "div.attn-text > button.attn-chip title",
     "div.attn-widget > p.attn-title …",
     "button.attn-chip > bdi",
+    "div.attn-arcs > svg.attn-arcs-drawing aria-label …",
     "li > bdi.attn-key",
+    "li > bdi.attn-query",
     "p.attn-heading > bdi.attn-query",
     "table > caption …",
 }
@@ -111,9 +113,14 @@ def name_of(head, h):
 
 
 def row_of(page, place=0):
-    """The names and numbers of a row's bars."""
-    lines = page.locator(".attn-keys").nth(place).locator("li")
+    """The names and numbers of a row's bars; the token itself may stand there without."""
+    lines = page.locator(".attn-keys").nth(place).locator("li:not(:has(> :only-child))")
     return [re.split(r"\n", text) for text in lines.all_inner_texts()]
+
+
+def keys_of(row):
+    """What row_of has of a row of shares, in the order of the text."""
+    return [[f"t{key}", short(share)] for key, share in sorted(row)]
 
 
 def test_the_maps_are_the_heads_shares_and_rows_are_queries(show):
@@ -228,6 +235,11 @@ def test_a_chosen_token_shows_its_row(show, T):
     row = weights[0, 1, token]
     top = row.topk(min(8, T)).indices.tolist()
     assert found == {f"t{key}": short(row[key]) for key in top if row[key] >= 0.005}
+    arcs = page.locator(".attn-arc").evaluate_all(
+        "all => all.map((arc) => Number(arc.style.getPropertyValue('--weight')))"
+    )
+    near = sorted(key for key in top if row[key] >= 0.01)  # in the order of the text
+    torch.testing.assert_close(torch.tensor(arcs), row[near], atol=1e-3, rtol=0)
     others = token + 1 - len(found)
     assert row_of(page)[-1] == [
         f"{others} others, together",
@@ -334,10 +346,7 @@ def test_weights_are_taken_times_the_length_of_the_value(show):
     page.get_by_label("Weight × length of the value").check()
     products = weights[1, 0] * atlas.value_norms[1, 0]
     shares = products / products.sum(-1, keepdim=True)
-    row = shares[5].sort(descending=True)
-    assert row_of(page) == [
-        [f"t{key}", short(share)] for share, key in zip(row.values, row.indices, strict=True)
-    ]
+    assert row_of(page) == keys_of(enumerate(shares[5]))
     legend = page.locator(".attn-legend .attn-entry").first.inner_text()
     assert legend == "share 0\n1"
     said = page.locator(".attn-legend + .attn-note").inner_text()
@@ -355,14 +364,11 @@ def test_of_products_that_are_not_known_it_says_so(show):
     page.get_by_label("Weight × length of the value").check()
     top = weights[1, 0, 129].topk(8)
     products = top.values * atlas.value_norms[1, 0, top.indices]
-    row = (products / products.sum()).sort(descending=True)
-    keys = top.indices[row.indices]
-    assert row_of(page) == [
-        [f"t{key}", short(share)] for share, key in zip(row.values, keys, strict=True)
-    ]
+    shares = products / products.sum()
+    assert row_of(page) == keys_of(zip(top.indices.tolist(), shares, strict=True))
     said = page.locator(".attn-legend + .attn-note").inner_text()
     assert said.endswith(" A cell takes the mean length of its keys.")
-    note = page.locator(".attn-keys + .attn-note").first.inner_text()
+    note = page.locator(".attn-arcs + .attn-note").first.inner_text()
     assert note == (
         "Shares of the row's 8 largest weights, each times its length; those of the other 122 keys "
         "aren't in this atlas, and are left out."

@@ -1,5 +1,6 @@
 // HeadAtlas's view of one token: the text, tinted by what the token looks at, and the row's keys.
 
+import { createArcs } from "../shared/arcs.js";
 import { createBar } from "../shared/bar.js";
 import { useHeadColor } from "../shared/color.js";
 import { element } from "../shared/dom.js";
@@ -37,12 +38,17 @@ export function createText(names, { choose }) {
   return { node: toolbar.node, draw, reveal };
 }
 
-/** A line with a bar for each of the largest weights of a head's row, and one for all others. */
+/**
+ * A line with a bar for each of the largest weights of a head's row, in the order of the text, with
+ * arcs to them from the token; and one for all others.
+ */
 export function createKeys(state, names) {
   const heading = createHeading();
   const list = element("ul", { class: "attn-keys" });
+  const arcs = createArcs(list);
   const note = createNote();
-  const node = element("div", {}, heading, list, note);
+  const drawn = element("div", { class: "attn-arcs attn-long" }, arcs.node, list);
+  const node = element("div", {}, heading, drawn, note);
 
   function line(name, weight, className = "") {
     const bar = createBar("attn-share");
@@ -55,14 +61,28 @@ export function createKeys(state, names) {
       element("bdi", { class: "attn-query" }, names.token(token)),
       ` in ${names.head(head)} looks at`,
     );
-    const lines = largest.map(({ key, weight }) =>
-      line(element("bdi", { class: "attn-key", dir: "auto" }, names.token(key)), weight),
-    );
+    const isAmong = largest.some(({ key }) => key === token) || largest.length === 0;
+    const shown = isAmong ? [...largest] : [...largest, { key: token, weight: 0 }];
+    shown.sort((a, b) => a.key - b.key);
+    const from = shown.findIndex(({ key }) => key === token);
+    const lines = shown.map(({ key, weight }, i) => {
+      const kind = i === from ? "attn-query" : "attn-key";
+      const name = element("bdi", { class: kind, dir: "auto" }, names.token(key));
+      return i === from && !isAmong ? element("li", {}, name) : line(name, weight);
+    });
     if (others > 0 && rest !== null) {
       const all = `${others} other${others === 1 ? "" : "s"}, together`;
       lines.push(line(all, rest, "attn-rest"));
     }
     list.replaceChildren(...lines);
+    arcs.show(lines);
+    const row = shown.map(({ weight }) => weight);
+    const rows = shown.length > 0 ? [{ head: head % state.h, name: names.short(head), row }] : [];
+    arcs.drawRows(
+      shown.map(({ key }) => names.token(key)),
+      from,
+      rows,
+    );
     note.textContent =
       rest === null
         ? `Shares of the row's ${state.k} largest weights, each times its length; those of the ` +
