@@ -119,15 +119,14 @@ function render({ model, el }) {
       `Weights: ${origin}. Press a line to go there. Colors go up to each list's largest number.`,
     ),
     createControls(nameChoice.node, tokenChoice.node, headChoice.node),
-    playing,
     element(
       "div",
       { class: "attn-debugger attn-wide" },
+      playing,
       lines.node,
       live,
-      element("div", { class: "attn-side" }, reading, memory),
+      element("div", { class: "attn-side" }, reading, memory, legend),
     ),
-    legend,
     functions,
     fold.node,
   );
