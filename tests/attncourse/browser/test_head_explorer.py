@@ -304,6 +304,12 @@ def test_arcs_lead_from_the_chosen_word_to_what_heads_look_at(show, num_heads, d
     best = SENTENCE[int(weights[0].argmax())]
     told = page.locator(".attn-arcs-drawing").get_attribute("aria-label")
     assert f"Arcs from cross: head {drawn[0] + 1} most at {best}, " in told
+    begin = float(page.locator(".attn-arc").first.get_attribute("d")[1:].split()[0])
+    chip, drawing = (
+        page.locator(part).bounding_box()
+        for part in (".attn-chip[aria-pressed=true]", ".attn-arcs-drawing")
+    )
+    assert 0 < begin + drawing["x"] - chip["x"] < chip["width"]
 
 
 def test_hover_and_arrow_keys_read_the_enlarged_map(show):
