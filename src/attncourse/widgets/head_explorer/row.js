@@ -2,15 +2,14 @@
 
 import { createArcs, MOST_ARCS } from "../shared/arcs.js";
 import { useHeadColor } from "../shared/color.js";
-import { element, showChildren, write } from "../shared/dom.js";
-import { shortNumber } from "../shared/numbers.js";
-import { createNote, createSwatch } from "../shared/parts.js";
+import { element, showChildren } from "../shared/dom.js";
+import { createNote } from "../shared/parts.js";
 import { createToolbar } from "../shared/toolbar.js";
 import { createWeightsPicture, favorites } from "../shared/weights_picture.js";
 
-const MOST_NAMED = 16; // heads; the lines of more are too thin for a name and a number each
-// Letters side by side, each word having as much room as the longest: a line of weights has names and
-// numbers beside it, and the sentence has not.
+const MOST_NAMED = 16; // heads; the lines of more are too thin for a name each
+// Letters side by side, each word having as much room as the longest: the lines of weights may stand
+// beside the maps, and the sentence above them.
 const MOST_FLAT = { sentence: 92, lines: 64 };
 
 function createChip(token, choose) {
@@ -32,21 +31,17 @@ export function createTokenRow(tokens, { choose }) {
   const arcs = createArcs(toolbar.node);
   arcs.show(chips);
   const picture = createWeightsPicture();
-  const [names, numbers] = ["attn-names", "attn-numbers"].map((name) =>
-    element("div", { class: name, "aria-hidden": "true" }),
-  );
-  const labels = []; // of each head that was ever shown: its name and number
+  const names = element("div", { class: "attn-names", "aria-hidden": "true" });
+  const labels = []; // of each head that was ever shown
   const columns = element("div", { class: "attn-line-words", "aria-hidden": "true" });
   columns.append(...tokens.map((token) => element("span", { dir: "auto" }, token)));
   const sentence = element("div", { class: "attn-sentence" }, arcs.node, toolbar.node);
-  const lines = element("div", { class: "attn-lines" }, names, columns, picture.node, numbers);
+  const lines = element("div", { class: "attn-lines" }, names, columns, picture.node);
   const longest = Math.max(...tokens.map((token) => token.length));
   for (const [name, part] of Object.entries({ sentence, lines })) {
     part.style.setProperty("--tokens", T);
     part.classList.toggle("attn-upright", T * longest > MOST_FLAT[name]);
   }
-  const note = createNote();
-  note.classList.add("attn-numbers-note");
   const scrolled = (part, more) => element("div", { class: "attn-scroll", ...more }, part);
   const chooser = element(
     "div",
@@ -56,27 +51,16 @@ export function createTokenRow(tokens, { choose }) {
   );
   const heading = createNote("Its row in all heads:");
   const reachable = { tabindex: "0", role: "group", "aria-label": "A row in all heads" };
-  const node = element("div", { class: "attn-token" }, heading, scrolled(lines, reachable), note);
+  const node = element("div", { class: "attn-token" }, heading, scrolled(lines, reachable));
 
-  function createLabel(head) {
-    const long = element("span", { class: "attn-long" });
-    const short = element("span", { class: "attn-short" }, `${head + 1}`);
-    const name = element("span", {}, createSwatch(head), long, short);
-    useHeadColor(name, head);
-    return { name, long, number: element("span") };
-  }
-
-  /** Name the first `count` heads, and write a number beside each line. */
-  function label(count, nameOf, numberOf) {
-    while (labels.length < count) labels.push(createLabel(labels.length));
-    const shown = labels.slice(0, count);
-    shown.forEach(({ long, number }, head) => {
-      write(long, nameOf(head));
-      write(number, numberOf(head));
-    });
-    const nodes = (part) => shown.map((parts) => parts[part]);
-    showChildren(names, nodes("name"));
-    showChildren(numbers, nodes("number"));
+  /** Name the first `count` heads. */
+  function label(count) {
+    while (labels.length < count) {
+      const name = element("span", {}, `${labels.length + 1}`);
+      useHeadColor(name, labels.length);
+      labels.push(name);
+    }
+    showChildren(names, labels.slice(0, count));
   }
 
   /** Draw where the chosen word looks, in all of a few heads, or in the enlarged one. */
@@ -88,7 +72,7 @@ export function createTokenRow(tokens, { choose }) {
   }
 
   function draw(token, now, { causal, top }) {
-    const { maps, names: given } = now;
+    const { maps } = now;
     const count = maps.length;
     const rows = new Float64Array(count * T);
     maps.forEach((weights, head) => {
@@ -100,17 +84,8 @@ export function createTokenRow(tokens, { choose }) {
     picture.draw(rows, T, { ...options, isMarked: isNamed && T <= 4 * MOST_NAMED });
     toolbar.press(token);
     drawArcs(token, now);
-    const found = new Map(favorites(rows, T, options).map((best) => [best.row, best]));
-    const weightOf = (head) => (found.has(head) ? shortNumber(found.get(head).weight) : "alike");
-    const nameOf = (head) => given[head] ?? `head ${head + 1}`;
-    label(isNamed ? count : 0, nameOf, weightOf);
-    write(
-      note,
-      isNamed
-        ? "On the right, each head's largest weight in this row."
-        : `Head 1 is the top line, head ${count} the bottom one; names and numbers up to ${MOST_NAMED} heads.`,
-    );
-    return [...found.values()];
+    label(isNamed ? count : 0);
+    return favorites(rows, T, options);
   }
   return { chooser, node, draw, drawArcs };
 }
