@@ -420,6 +420,7 @@ def test_arcs_show_what_the_steps_come_to(show, matrix):
     widget = random_flow(T=3, num_heads=2)
     widget.matrix, widget.place = matrix, [1, 0, 0]
     page = show(widget)
+    page.locator(".attn-arc").first.wait_for(state="attached")
     shown = page.locator(".attn-arc").evaluate_all(
         "all => all.map((arc) => Number(arc.style.getPropertyValue('--weight')))"
     )

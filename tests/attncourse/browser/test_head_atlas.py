@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 from tools.atlases import made_atlas
 from tools.browsing import open_page, violations_on
 from tools.engines import FOCUS, wait_for
@@ -235,10 +236,11 @@ def test_a_chosen_token_shows_its_row(show, T):
     row = weights[0, 1, token]
     top = row.topk(min(8, T)).indices.tolist()
     assert found == {f"t{key}": short(row[key]) for key in top if row[key] >= 0.005}
+    near = sorted(key for key in top if row[key] >= 0.01)  # in the order of the text
+    expect(page.locator(".attn-arc")).to_have_count(len(near))
     arcs = page.locator(".attn-arc").evaluate_all(
         "all => all.map((arc) => Number(arc.style.getPropertyValue('--weight')))"
     )
-    near = sorted(key for key in top if row[key] >= 0.01)  # in the order of the text
     torch.testing.assert_close(torch.tensor(arcs), row[near], atol=1e-3, rtol=0)
     others = token + 1 - len(found)
     assert row_of(page)[-1] == [

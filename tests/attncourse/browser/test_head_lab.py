@@ -116,6 +116,7 @@ def test_arcs_lead_from_a_word_to_where_the_heads_look_over_those_it_must_find(l
     page = lab(quick())
     read = """() => [...document.querySelectorAll(".attn-cards .attn-query select")].map(
       ({value}) => value).concat(document.querySelectorAll(".attn-arc-before").length)"""
+    expect(page.locator(".attn-arc-before")).to_have_count(2)
     assert page.evaluate(read) == ["gave", 2]  # its subject and its object, before any training
     train(page)
     arcs = page.locator(".attn-arc:not(.attn-arc-before)")
