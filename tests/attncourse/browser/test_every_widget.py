@@ -254,7 +254,8 @@ def look(element) -> list[str]:
 
 
 def looks(page) -> list[list[str]]:
-    """Return the look of each widget on a page, its numbers unfolded."""
+    """Return the look of each widget on a page, its numbers unfolded and nothing moving."""
+    page.emulate_media(reduced_motion="reduce")
     unfold_all(page)
     page.evaluate("document.activeElement.blur()")
     return [look(widget) for widget in page.locator(".attn-widget").all()]
