@@ -223,6 +223,19 @@ def test_without_script_it_is_told_in_words(name):
     assert "The answer" in words or len(words.partition("it needs JavaScript. ")[2]) > 40
 
 
+@every_widget
+def test_nothing_moves_where_motion_is_unwanted(show, name):
+    page = show(about(name).example("a"))
+    page.emulate_media(reduced_motion="reduce")
+    durations = """nodes => nodes.flatMap((node) =>
+    [null, "::before", "::after"].flatMap((part) => {
+      const styles = getComputedStyle(node, part);
+      const {transitionDuration, animationName, animationDuration} = styles;
+      return [transitionDuration, animationName === "none" ? "0s" : animationDuration];
+    })).join().split(/, ?/)"""
+    assert set(page.locator(".attn-widget *").evaluate_all(durations)) == {"0s"}
+
+
 # Every computed style of every element and of what stands before and after it, as texts: those that
 # differ, and which of them each has, for most look like others. What only screen readers find has a
 # place on the page, which isn't its look.
