@@ -36,6 +36,33 @@ PLACES: set[str] = set()
 KEY = (".attn-track input", "ArrowRight")
 
 
+def within(name, **changes):
+    """Damage what stands in a trait."""
+    return lambda state, _: state[name].update(changes)
+
+
+DAMAGES = {
+    "num_heads should be": {"num_heads": 3},
+    "seed should be": {"seed": -1},
+    "trained should be": {"trained": "yes"},
+    "beginning should be": {"beginning": 5},
+    "got '1' in 'b1'": {"beginning": "b1"},
+    "temperature should be": {"temperature": 3},
+    "top_k should be": {"top_k": 0},
+    "draw should be": {"draw": 1000},
+    "guesses should be": within("guesses", floor=-1),
+    "lr should be": within("recipe", lr=-1),
+    "blocks should be": within("spec", blocks=None),
+    "vocabulary_size should be": within("spec", vocabulary_size=26),
+    "length should be": within("spec", length=15),
+    "causal should be": within("spec", causal=False),
+    "readouts should be": within("spec", readouts={"next": 27, "other": 1}),
+    "embedding_std should be": lambda s, _: s["recipe"]["model"].update(embedding_std="wide"),
+    "held_out should be": {"held_out": 0},
+    "counts should be": {"counts": []},
+}
+
+
 def model_of(page, num_heads):
     """Torch's copy of the model that a page has trained last."""
     model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": num_heads})
@@ -55,30 +82,22 @@ def drawn(page):
 
 
 def test_nothing_trains_before_a_reader_asks_for_it(lab):
-    page = lab(quick())
-    page.locator(".attn-track input").first.press("ArrowRight")
+    page = lab(quick(1))
+    slider = page.get_by_role("slider", name="Heads")
+    told = []
+    for _ in range(4):
+        told.append(re.findall(r"\d+", slider.get_attribute("aria-valuetext")))
+        slider.press("ArrowRight")
+    assert told == [["1", "16"], ["2", "8"], ["4", "4"], ["8", "2"]]  # heads, and their width
     page.get_by_role("button", name="Another seed").click()
     page.get_by_role("button", name="Sample again").click()
     page.get_by_role("textbox").fill("tol")
-    page.wait_for_timeout(600)
-    assert page.evaluate("workers") == 0
-    assert page.locator(".attn-progress-text").inner_text() == "Not trained yet."
     # The model with its first weights makes up names all the same.
     drawn(page)
     assert page.locator(".attn-kept-share").inner_text().startswith("0 of 100")
     assert len(samples_on(page)) == 8
-
-
-def test_the_number_of_heads_tells_their_width(show):
-    page = show(quick(1))
-    slider = page.get_by_role("slider", name="Heads")
-    told = []
-    for _ in range(4):
-        told.append(slider.get_attribute("aria-valuetext"))
-        slider.press("ArrowRight")
-    assert told == [
-        "1 head, 16 wide", "2 heads, each 8 wide", "4 heads, each 4 wide", "8 heads, each 2 wide",
-    ]  # fmt: skip
+    assert page.evaluate("workers") == 0
+    assert page.locator(".attn-progress-text").inner_text() == "Not trained yet."
 
 
 def test_loss_names_and_bars_move_while_it_trains(lab):
@@ -184,6 +203,8 @@ def test_each_name_is_told_what_it_breaks(lab):
     train(page)
     expect(page.locator("output.attn-live")).to_contain_text("Trained with")
     drawn(page)
+    told = page.locator(".attn-progress-text").inner_text()
+    assert re.search(r"s, batch loss \d\.\d\d\.$", told)  # the loss of one batch is called that
     for name, verdict in samples_on(page):
         broken = names.broken_rules("" if name == "(no letter)" else name)
         told = ", ".join(broken)[::-1].replace(" ,", " dna ", 1)[::-1]  # the last two by "and"
@@ -220,13 +241,6 @@ def test_what_is_said_of_the_next_letter_is_what_the_bars_show(show):
         page.get_by_role("slider", name=name).press(key)
         letter, chance = first_bar.inner_text().split()
         assert said_of(page).startswith(f"After “tol” it expects {letter} {chance}, ")
-
-
-def test_the_loss_of_one_batch_is_called_that(lab):
-    page = lab(quick(steps=10))
-    train(page)
-    told = page.locator(".attn-progress-text").inner_text()
-    assert re.search(r"s, batch loss \d\.\d\d\.$", told)
 
 
 def test_most_names_are_right_after_the_whole_training(lab):
@@ -275,29 +289,25 @@ def test_opened_as_trained_it_trains_again_and_says_so(show):
     expect(page.locator("output.attn-live")).to_contain_text("Trained with 2 heads, seed 3")
 
 
-def test_other_models_keep_their_curves_and_are_there_again(lab):
-    page = lab(quick(1))
-    train(page)
-    slider = page.get_by_role("slider", name="Heads")
-    slider.press("ArrowRight")
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with 2 heads", timeout=60_000)
-    assert page.locator(".attn-curve").count() == 2
-    slider.press("ArrowLeft")
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with 1 head,")
-    page.wait_for_timeout(600)
-    assert page.evaluate("workers") == 2  # the first model is still there
-
-
-def test_views_of_one_lab_share_its_models(lab):
-    shared = quick()
+def test_other_models_keep_their_curves_and_views_share_them(lab):
+    shared = quick(1)
     page = lab(shared, shared)
-    one, again = page.locator(".attn-widget").all()
+    views = page.locator(".attn-widget").all()
+    one = views[0]
     one.get_by_role("button", name="Train", exact=True).click()
-    for view in (one, again):
-        expect(view.locator("output.attn-live")).to_contain_text("Trained with", timeout=60_000)
-    assert page.evaluate("workers") == 1
-    rows = ".attn-chances"
-    assert one.locator(rows).inner_text() == again.locator(rows).inner_text()
+    slider = one.get_by_role("slider", name="Heads")
+    for heads, workers, key in (("1 head,", 1, "ArrowRight"), ("2 heads,", 2, "ArrowLeft")):
+        for view in views:
+            expect(view.locator("output.attn-live")).to_contain_text(
+                f"Trained with {heads}", timeout=60_000
+            )
+        assert page.evaluate("workers") == workers
+        chances = [view.locator(".attn-chances").inner_text() for view in views]
+        assert chances[0] == chances[1]
+        slider.press(key)
+    expect(one.locator("output.attn-live")).to_contain_text("Trained with 1 head,")
+    assert one.locator(".attn-curve").count() == 2
+    assert page.evaluate("workers") == 2  # the first model is still there
 
 
 def test_without_workers_it_says_so_and_the_rest_lives(show):
@@ -321,14 +331,6 @@ def test_the_rules_are_told_with_their_letters(show):
         assert f"{last} after {', '.join(firsts[:-1])} and {firsts[-1]}" in told
 
 
-def test_bars_glide_only_where_motion_is_welcome(show):
-    page = show(quick())
-    style = "getComputedStyle(document.querySelector('.attn-chance')).transitionDuration"
-    assert page.evaluate(style) == "0.15s"
-    page.emulate_media(reduced_motion="reduce")
-    assert page.evaluate(style) == "0s"
-
-
 def test_in_forced_colors_bars_stay(show):
     page = show(quick())
     color = "(node) => getComputedStyle(node).backgroundColor"
@@ -336,35 +338,3 @@ def test_in_forced_colors_bars_stay(show):
     page.emulate_media(forced_colors="active")
     assert page.locator(".attn-chance").first.evaluate(color) == before
     page.emulate_media(forced_colors="none")
-
-
-DAMAGES = {
-    "num_heads should be one of 1, 2, 4, 8, but is 3": lambda s, _: s.update(num_heads=3),
-    "seed should be one of 0 to 999, but is -1": lambda state, _: state.update(seed=-1),
-    'trained should be true or false, but is "yes"': lambda s, _: s.update(trained="yes"),
-    "beginning should be text, but is 5": lambda state, _: state.update(beginning=5),
-    "got '1' in 'b1'": lambda state, _: state.update(beginning="b1"),
-    "temperature should be a number from 0 to 2, but is 3": lambda state, _: state.update(
-        temperature=3
-    ),
-    "top_k should be a whole number from 1 to 27, but is 0": lambda s, _: s.update(top_k=0),
-    "draw should be one of 0 to 999, but is 1000": lambda state, _: state.update(draw=1000),
-    "guesses should be losses above 0 of uniform, unigram, bigram, floor": lambda state, _: state[
-        "guesses"
-    ].update(floor=-1),
-    "lr should be above 0, but is -1": lambda state, _: state["recipe"].update(lr=-1),
-    "embedding_std should be 0 or more": lambda state, _: state["recipe"]["model"].update(
-        embedding_std="wide"
-    ),
-    "blocks should be a list, but is null": lambda state, _: state["spec"].update(blocks=None),
-    "vocabulary_size should be 27, but is 26": lambda state, _: state["spec"].update(
-        vocabulary_size=26
-    ),
-    "length should be 16, but is 15": lambda state, _: state["spec"].update(length=15),
-    "causal should be true, but is false": lambda state, _: state["spec"].update(causal=False),
-    "readouts should be next alone, with 27 answers": lambda state, _: state["spec"].update(
-        readouts={"next": 27, "other": 1}
-    ),
-    "held_out should be a whole number from 1 to 10000": lambda s, _: s.update(held_out=0),
-    "counts should be a list of numbers of heads": lambda s, _: s.update(counts=[]),
-}
