@@ -83,6 +83,7 @@ def drawn(page):
 
 def test_nothing_trains_before_a_reader_asks_for_it(lab):
     page = lab(quick(1))
+    page.clock.install()
     slider = page.get_by_role("slider", name="Heads")
     told = []
     for _ in range(4):
@@ -96,6 +97,7 @@ def test_nothing_trains_before_a_reader_asks_for_it(lab):
     drawn(page)
     assert page.locator(".attn-kept-share").inner_text().startswith("0 of 100")
     assert len(samples_on(page)) == 8
+    page.clock.run_for(5000)
     assert page.evaluate("workers") == 0
     assert page.locator(".attn-progress-text").inner_text() == "Not trained yet."
 
