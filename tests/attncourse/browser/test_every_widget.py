@@ -130,9 +130,19 @@ def test_a_damaged_state_says_so_and_the_page_lives_on(show, name):
     use(page)
 
 
+# Whether keys reach all that scrolls sideways: the box itself, or what is in it.
+IS_REACHED = """() => [...document.querySelectorAll(".attn-scroll")].every((box) =>
+  box.scrollWidth <= box.clientWidth || box.tabIndex === 0 ||
+  box.querySelector("input, button, [tabindex='0']"))"""
+# How large letters of drawings are, in pixels.
+LETTERS = """texts => texts.filter((text) => text.checkVisibility() && text.textContent)
+  .map((text) => text.ownerSVGElement.getScreenCTM().a * parseFloat(getComputedStyle(text).fontSize))
+"""
+
+
 @every_widget
 @pytest.mark.parametrize("width", [360, 1000])
-def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, name, width):
+def test_nothing_runs_over_the_edge_and_all_is_large_enough(show, name, width):
     page = show(about(name).largest(LONG), width=width)
     sizes = target_sizes(page)
     use(page)
@@ -140,10 +150,12 @@ def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, name, wid
     assert len(sizes) > 2
     assert min(sizes) >= 24
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.wait_for_function(IS_REACHED)
+    assert min(page.locator(".attn-widget svg text").evaluate_all(LETTERS), default=9) >= 9
 
 
 @every_widget
-def test_a_telephone_magnifies_no_field_and_a_printer_saves_no_color(show, name):
+def test_a_telephone_magnifies_no_field_and_no_color_that_says_something_is_lost(show, name):
     page = show(about(name).example("text"))  # on a screen that is touched
     unfold_all(page)
     fields = page.locator("input[type=text], select")
@@ -153,6 +165,11 @@ def test_a_telephone_magnifies_no_field_and_a_printer_saves_no_color(show, name)
     assert min(sizes, default=16) >= 16
     kept = "nodes => nodes.map((node) => getComputedStyle(node).printColorAdjust)"
     assert set(page.locator(".attn-widget, .attn-widget *").evaluate_all(kept)) == {"exact"}
+    page.emulate_media(forced_colors="active")
+    lost = """nodes => nodes.filter(({style}) => style.backgroundColor).filter((node) =>
+      getComputedStyle(node).backgroundColor !== node.style.backgroundColor).length"""
+    assert page.locator(".attn-widget *").evaluate_all(lost) == 0
+    page.emulate_media(forced_colors="none")
 
 
 # What the Tab key reaches, in order: of radio buttons with one name only one.

@@ -253,20 +253,6 @@ def test_the_token_is_chosen_by_keys_and_by_touch(show):
     assert page.locator("output").inner_text().startswith("Muting head 1 changes")
 
 
-@pytest.mark.parametrize("width", [360, 760])
-@pytest.mark.parametrize(("h", "d"), [(4, 16), (16, 128)])
-def test_many_bars_scroll_and_are_reached_by_tab_then(show, width, h, d):
-    page = show(random_parts(h=h, T=3, d=d, bias=True), width=width)
-    plot = page.locator(".attn-scroll").first
-    scrolls = plot.evaluate("box => box.scrollWidth > box.clientWidth")
-    assert scrolls == (d == 128)
-    page.wait_for_function(  # what scrolls is reached by the Tab key
-        "scrolls => (document.querySelector('.attn-scroll').tabIndex === 0) === scrolls",
-        arg=scrolls,
-    )
-    assert plot.evaluate("box => box.scrollHeight == box.clientHeight")  # never up and down
-
-
 def test_in_forced_colors_the_dots_are_seen_and_the_chosen_token_is_framed(show):
     page = show(random_parts(bias=True))
     page.emulate_media(forced_colors="active")
