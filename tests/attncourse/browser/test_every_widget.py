@@ -135,9 +135,10 @@ IS_REACHED = """() => [...document.querySelectorAll(".attn-scroll")].every((box)
   box.scrollWidth <= box.clientWidth || box.tabIndex === 0 ||
   box.querySelector("input, button, [tabindex='0']"))"""
 # How large letters of drawings are, in pixels.
-LETTERS = """texts => texts.filter((text) => text.checkVisibility() && text.textContent)
-  .map((text) => text.ownerSVGElement.getScreenCTM().a * parseFloat(getComputedStyle(text).fontSize))
-"""
+LETTERS = """texts => texts
+  .filter((text) => text.checkVisibility() && text.textContent)
+  .map((text) => parseFloat(getComputedStyle(text).fontSize) *
+    text.ownerSVGElement.getScreenCTM().a)"""
 
 
 @every_widget
