@@ -113,6 +113,17 @@ def target_sizes(page) -> list[float]:
     return page.locator(TARGETS).evaluate_all(SIZES)
 
 
+def said(page) -> str:
+    """Return what a widget says of its state."""
+    return page.locator("output.attn-live").inner_text()
+
+
+def press(page, *names: str):
+    """Press the buttons of these names."""
+    for name in names:
+        page.get_by_role("button", name=name, exact=True).click()
+
+
 def unfold(page, widget: str = ".attn-widget"):
     """Open a widget's fold with the numbers; the table is filled once the fold is open."""
     page.locator(f"{widget} summary").first.click()

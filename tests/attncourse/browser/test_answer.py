@@ -10,7 +10,7 @@ import pytest
 import torch
 from course.widgets import INLINE
 from playwright.sync_api import expect
-from tools.widget_pages import target_sizes
+from tools.widget_pages import press, said, target_sizes
 
 from attncourse.lessons import lessons
 from attncourse.widgets import Answer
@@ -108,12 +108,8 @@ DAMAGES = {
 }
 
 
-def said(page):
-    return page.get_by_role("status").inner_text()
-
-
 def check(page):
-    page.get_by_role("button", name="Check").click()
+    press(page, "Check")
     return said(page)
 
 

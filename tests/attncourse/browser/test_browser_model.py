@@ -323,33 +323,6 @@ def test_a_weight_without_a_gradient_decays_as_torchs_even_where_it_lies_between
         assert not any(is_negative_zero for _, is_negative_zero in after)
 
 
-DIFFERENCES = """({spec, weights, sentences}) => {
-  const {TransformerModel} = attnModules["engine/model.js"];
-  const model = new TransformerModel(spec, {Numbers: Float64Array});
-  model.load(weights);
-  const batch = model.pack(sentences);
-  model.loss(batch, model.forward(batch));
-  model.backward(batch);
-  const gradients = model.parameters.map(({gradient}) => [...gradient]);
-  const found = model.parameters.map((parameter) =>
-    [...parameter.values].map((_, i) => model.differenceQuotient(batch, parameter, i)));
-  const after = Object.fromEntries(model.parameters.map(({name, values}) => [name, [...values]]));
-  return {gradients, found, after};
-}"""
-
-
-@pytest.mark.parametrize("position", ["pre", "post", None])
-def test_gradients_can_be_checked_by_differences(model_page, position):
-    spec = model_spec([block_spec(2, 6, position, bias=True)] * 2, causal=True)
-    weights = flat(build(spec).state_dict())
-    said = {"spec": spec, "weights": weights, "sentences": sentences_of(spec, [7, 4])}
-    result = model_page.evaluate(DIFFERENCES, said)
-    gradients, found = ([x for row in result[name] for x in row] for name in ("gradients", "found"))
-    assert max(map(abs, gradients)) > 0.1
-    assert found == pytest.approx(gradients, abs=1e-6)
-    assert result["after"] == weights
-
-
 def test_erf(model_page):
     x = torch.cat([torch.linspace(-7, 7, 1401, dtype=torch.float64), torch.tensor([1e-12, 30.0])])
     found = model_page.evaluate('x => x.map(attnModules["shared/erf.js"].erf)', x.tolist())

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tools.widget_pages import asked, unfold
+from tools.widget_pages import asked, said, unfold
 
 from attncourse.widgets import CacheCalculator
 from attncourse.widgets.cache_calculator.widget import MODELS
@@ -102,10 +102,6 @@ def bars(page):
         length = row.locator(".attn-bar").evaluate("bar => bar.style.width")
         rows.append((words, size(told), float(length.rstrip("%")) / 100))
     return rows
-
-
-def said(page):
-    return page.locator("output.attn-live").inner_text()
 
 
 def formula(page):

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from tools.widget_pages import asked, unfold
+from tools.widget_pages import asked, said, unfold
 
 from attncourse.widgets import HeadMute
 from attnlib import MultiHeadAttention, palette
@@ -163,9 +163,9 @@ def test_bars_dots_table_and_sentence_tell_every_subset(show, bias):
         torch.testing.assert_close(cells[:, -1], left.expand(4), atol=0.00051, rtol=0)
         torch.testing.assert_close(cells[:, -2], full.expand(4), atol=0.00051, rtol=0)
         torch.testing.assert_close(cells[:, -5:-2], parts.T, atol=0.00051, rtol=0)
-        said = page.locator("output").inner_text()
+        told = said(page)
         if not muted:
-            assert f" head {parts.norm(dim=-1).argmax() + 1} " in said  # which adds most
+            assert f" head {parts.norm(dim=-1).argmax() + 1} " in told  # which adds most
             continue
         change, size = (full - left).norm(), full.norm()
         names = [f"head {head + 1}" for head in muted]
@@ -176,7 +176,7 @@ def test_bars_dots_table_and_sentence_tell_every_subset(show, bias):
         )
         rest = "only the bias" if bias else "nothing"
         all_muted = f" With all heads muted, {rest} is left." if len(muted) == 3 else ""
-        assert said == sentence + all_muted
+        assert told == sentence + all_muted
 
 
 def test_each_head_has_its_color_and_its_length(show):
@@ -203,17 +203,15 @@ def test_one_head_alone_is_heard_at_one_press(show):
     parts = decoded(widget)[0][:, 0]
     b, swap = page.get_by_role("checkbox", name="b"), page.get_by_role("button", name="others")
     b.uncheck()
-    said = page.locator("output").inner_text()
-    assert said.startswith(
+    told = said(page)
+    assert told.startswith(
         f"Muting b changes this token's output by {parts[1].norm():.2f} (length)"
     )
     assert "the output moves if this head alone is muted" in page.locator(".attn-note").inner_text()
     swap.click()
     assert [box.is_checked() for box in page.get_by_role("checkbox").all()] == [False, True, False]
     moved = (parts[0] + parts[2]).norm()
-    assert f"Muting a and c changes this token's output by {moved:.2f}" in (
-        page.locator("output").inner_text()
-    )
+    assert f"Muting a and c changes this token's output by {moved:.2f}" in (said(page))
     swap.click()
     b.check()
     swap.click()
@@ -225,7 +223,7 @@ def test_an_output_of_zero_has_no_share_and_what_python_has_muted_is_shown(show)
     widget.muted = [1]
     page = show(widget)
     assert [box.is_checked() for box in page.get_by_role("checkbox").all()] == [True, False]
-    told = page.locator("output").inner_text()
+    told = said(page)
     assert "head 2" in told and "113.14" in told and "%" not in told
 
 
@@ -250,7 +248,7 @@ def test_the_token_is_chosen_by_keys_and_by_touch(show):
     assert shown.inner_text() == f"{decoded(widget)[0][0, 2, 0]:.3f}"
     page.keyboard.press("Tab")
     page.keyboard.press("Space")  # the first checkbox
-    assert page.locator("output").inner_text().startswith("Muting head 1 changes")
+    assert said(page).startswith("Muting head 1 changes")
 
 
 def test_in_forced_colors_the_dots_are_seen_and_the_chosen_token_is_framed(show):

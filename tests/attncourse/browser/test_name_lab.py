@@ -6,6 +6,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 from tools.head_labs import CELLS, train, trained, with_numbers_of
+from tools.widget_pages import said
 
 from attncourse.tasks import names
 from attncourse.training import RECIPES, evaluate, held_out_sentences
@@ -133,15 +134,11 @@ def test_loss_and_guesses_are_those_of_python(lab):
     for name, loss in widget.guesses.items():
         assert f"; {name} {loss:.2f}" in drawing
         assert page.locator(".attn-curve-marks", has_text=f"{name} {loss:.2f}").count() == 1
-    assert f"{found.loss:.2f}" in said_of(page)
+    assert f"{found.loss:.2f}" in said(page)
     unfold_numbers(page)
     cells = page.locator("details tbody tr").evaluate_all(CELLS)
     assert ["floor", "–", f"{widget.guesses['floor']:.3f}"] in cells
     assert ["2 heads, seed 0", "150", reached[1]] in cells
-
-
-def said_of(page):
-    return page.locator("output.attn-live").inner_text()
 
 
 def unfold_numbers(page):
@@ -242,7 +239,7 @@ def test_what_is_said_of_the_next_letter_is_what_the_bars_show(show):
     for name, key in (("Temperature", "Home"), ("Temperature", "End"), ("Top-k", "Home")):
         page.get_by_role("slider", name=name).press(key)
         letter, chance = first_bar.inner_text().split()
-        assert said_of(page).startswith(f"After “tol” it expects {letter} {chance}, ")
+        assert said(page).startswith(f"After “tol” it expects {letter} {chance}, ")
 
 
 def test_most_names_are_right_after_the_whole_training(lab):
@@ -264,7 +261,7 @@ def test_a_beginning_that_is_none_is_refused_in_words(show):
     heading = page.locator(".attn-next .attn-heading").first
     field.fill("Tol")
     assert heading.inner_text() == "After “tol” it expects"
-    assert said_of(page).startswith("After “tol” it expects ")
+    assert said(page).startswith("After “tol” it expects ")
     for text, message in {
         "jürgen": "This must hold letters from a to z, got 'ü' in 'jürgen'",
         "t ol": "This must hold letters from a to z, got ' ' in 't ol'",

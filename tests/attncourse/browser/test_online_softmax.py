@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from playwright.sync_api import expect
-from tools.widget_pages import asked, page_source, unfold
+from tools.widget_pages import asked, page_source, press, said, unfold
 
 from attncourse.widgets import OnlineSoftmax
 from attncourse.widgets.online_softmax.widget import METHODS
@@ -122,19 +122,10 @@ def test_the_browser_computes_what_torch_computes(show, method):
             torch.testing.assert_close(in_float32(plain["output"]), exact.float(), **slack)
 
 
-def said(page):
-    return page.locator("output.attn-live").inner_text()
-
-
 def record(page):
     """The cells of the table of blocks, a list of texts for each row."""
     rows = page.locator(".attn-record tbody tr").all()
     return [row.locator("th, td").all_text_contents() for row in rows]
-
-
-def press(page, *names):
-    for name in names:
-        page.get_by_role("button", name=name, exact=True).click()
 
 
 def test_step_by_step_as_on_paper(show):

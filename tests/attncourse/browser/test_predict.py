@@ -1,6 +1,7 @@
 """Predict in a real browser, without a kernel: committing, what is told then, its manners."""
 
 import pytest
+from tools.widget_pages import press, said
 
 from attncourse.widgets import Predict
 
@@ -48,14 +49,6 @@ DAMAGES = {
 
 def marks(page):
     return [mark.strip() for mark in page.locator(".attn-mark").all_text_contents()]
-
-
-def press(page, name):
-    page.get_by_role("button", name=name).click()
-
-
-def said(page):
-    return page.get_by_role("status").inner_text()
 
 
 def assert_untold(page):

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from tools.widget_pages import asked, swipe, unfold
+from tools.widget_pages import asked, press, swipe, unfold
 
 from attncourse.lessons.l03.figures.lookups import convex_hull
 from attncourse.widgets import QueryCompass
@@ -193,22 +193,19 @@ def test_extremes_by_buttons(show):
     widget = QueryCompass(KEYS, VALUES, query=(-0.15, 0.3))
     page = show(widget)
 
-    def press(name):
-        page.get_by_role("button", name=name).click()
-
-    press("10 times longer")
+    press(page, "10 times longer")
     assert query_of(page) == [-1.5, 3.0]
     assert_reads(page, widget, (-1.5, 3.0))
     for _ in range(3):
-        press("10 times longer")
+        press(page, "10 times longer")
     assert reading(page) == [[0, 1, 0], [4, 1]]  # a corner
     assert page.get_by_role("button", name="longer").is_disabled()
     page.get_by_role("button", name="longer").dispatch_event("click")
     assert query_of(page) == [-1500, 3000]
     assert "takes the output to v1;" in page.locator(".attn-note").last.inner_text()
-    press("10 times shorter")
+    press(page, "10 times shorter")
     assert query_of(page) == [-150, 300]
-    press("query 0")
+    press(page, "query 0")
     assert reading(page)[0] == [0.33, 0.33, 0.33]
     assert reading(page)[1] == [1.67, 1.33]  # the mean
     assert "All scores are equal" in page.locator(".attn-note").last.inner_text()

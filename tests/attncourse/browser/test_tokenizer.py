@@ -3,7 +3,7 @@
 import re
 
 import torch
-from tools.widget_pages import asked, unfold
+from tools.widget_pages import asked, said, unfold
 
 from attncourse.tasks import concord, names
 from attncourse.tokens import BytePairTokenizer
@@ -73,10 +73,6 @@ def test_the_browser_reads_the_merges_and_cuts_as_python_does(show):
     # A mark of byte order is a character.
     told = "(bytes) => attnModules['tokenizer/widget.js'].tokenText(bytes)"
     assert page.evaluate(told, [*"\ufeff".encode()]) == "\ufeff"
-
-
-def said(page):
-    return page.locator("output").inner_text()
 
 
 def test_a_reader_types_and_sees_tokens_with_ids_and_bytes(show):
