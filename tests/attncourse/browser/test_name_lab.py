@@ -77,6 +77,14 @@ def samples_on(page):
     )
 
 
+def trained_lab(lab, *options, **more):
+    """Open a lab and train its model."""
+    page = lab(quick(*options, **more))
+    train(page)
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    return page
+
+
 def drawn(page):
     """Wait until all names of the page are drawn."""
     expect(page.locator(".attn-kept-share")).to_contain_text("of 100 names")
@@ -104,7 +112,7 @@ def test_nothing_trains_before_a_reader_asks_for_it(lab):
 
 
 def test_loss_names_and_bars_move_while_it_trains(lab):
-    page = lab(quick(steps=400))
+    page = lab(quick(steps=3000))  # many more than it takes to see that
     page.evaluate("""() => {
       window.seen = {curve: new Set(), names: new Set(), bars: new Set()};
       new MutationObserver(() => {
@@ -146,40 +154,44 @@ def unfold_numbers(page):
     page.locator("details tbody tr").first.wait_for()
 
 
-@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 27), (0.5, 3), (0.0, 27)])
-def test_chances_and_weights_behind_a_beginning_are_torchs(lab, temperature, top_k):
-    widget = quick(4, steps=100, beginning="mellen", temperature=temperature, top_k=top_k)
-    page = lab(widget)
-    train(page)
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+TABLES = """tables => tables.map((table) => [...table.tBodies[0].rows].map((row) =>
+  [...row.cells].map((cell) => cell.textContent)))"""
+
+
+def test_chances_and_weights_behind_a_beginning_are_torchs(lab):
+    page = trained_lab(lab, 4, steps=100)
+    unfold_numbers(page)
     model = model_of(page, 4)
-    for beginning in ("mellen", "tol", ""):
+    temperature, top_k = (page.get_by_role("slider", name=n) for n in ("Temperature", "Top-k"))
+    for beginning, key, share, kept in (
+        ("tol", "Shift", 1, 27), ("mellen", "Home", 0, 27), ("", "End", 2, 1), ("b", "End", 2, 3),
+    ):  # fmt: skip
         page.get_by_role("textbox").fill(beginning)
+        temperature.press(key)
+        while int(top_k.input_value()) != kept:
+            top_k.press("Home" if kept == 1 else "ArrowRight")
         ids = names.read(beginning).ids if beginning else (names.boundary,)
-        said_by = model(torch.tensor([ids]), need_weights=True)
-        logits = said_by.logits["next"][0, -1].detach()
-        likely, places = logits.topk(1 if temperature == 0 else top_k)
-        drawn_from = torch.zeros(27).scatter(0, places, (likely / (temperature or 1)).softmax(0))
-        if page.locator("details:has(.attn-table)").get_attribute("open") is None:
-            unfold_numbers(page)
-        chances, looks, _ = page.locator("details table").evaluate_all(
-            "tables => tables.map((table) => [...table.tBodies[0].rows].map((row) => "
-            "[...row.cells].map((cell) => cell.textContent)))"
-        )
+        answer = model(torch.tensor([ids]), need_weights=True)
+        logits = answer.logits["next"][0, -1].detach()
+        likely, places = logits.topk(1 if share == 0 else kept)
+        drawn_from = torch.zeros(27).scatter(0, places, (likely / (share or 1)).softmax(0))
+        chances, looks, _ = page.locator("details table").evaluate_all(TABLES)
         assert len(chances) == 27
         for letter, own, now in chances:
             token = names.boundary if letter == "end" else names.vocabulary.index(letter)
             assert abs(float(own) - logits.softmax(0)[token].item()) < 0.0011
             assert abs(float(now) - drawn_from[token].item()) < 0.0011
-        weights = said_by.weights[0][0, :, -1]
+        weights = answer.weights[0][0, :, -1]
         assert [row[0] for row in looks] == [f"head {head}" for head in range(1, 5)]
         for row, own in zip(looks, weights.tolist(), strict=True):
             assert [float(cell) for cell in row[1:]] == pytest.approx(own, abs=0.0011)
-    bars = page.locator(".attn-chances li").evaluate_all(
-        "rows => rows.map((row) => [row.children[0].textContent, row.children[2].textContent])"
-    )
-    for (letter, shown), (name, _, now) in zip(bars, chances[:8], strict=True):
-        assert letter == name and abs(float(shown) - float(now)) < 0.006
+        bars = page.locator(".attn-chances li").all()
+        shown = [bar.locator(":scope > *").all_text_contents() for bar in bars]
+        for (letter, _, bar, *_), (name, _, now) in zip(shown, chances[:8], strict=True):
+            assert letter == name and abs(float(bar) - float(now)) < 0.006
+        letter, _, bar, *_ = shown[0]
+        place = f"After “{beginning}” it" if beginning else "At the start of a name it"
+        assert said(page).startswith(f"{place} expects {letter} {bar}")
 
 
 def test_a_cell_of_the_map_is_read_by_keys_and_pointer(show):
@@ -198,9 +210,7 @@ def test_a_cell_of_the_map_is_read_by_keys_and_pointer(show):
 
 
 def test_each_name_is_told_what_it_breaks(lab):
-    page = lab(quick(4, steps=60))
-    train(page)
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    page = trained_lab(lab, 4, steps=60)
     drawn(page)
     told = page.locator(".attn-progress-text").inner_text()
     assert re.search(r"s, batch loss \d\.\d\d\.$", told)  # the loss of one batch is called that
@@ -211,9 +221,7 @@ def test_each_name_is_told_what_it_breaks(lab):
 
 
 def test_temperature_and_top_k_govern_the_names(lab):
-    page = lab(quick(4, steps=200))
-    train(page)
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    page = trained_lab(lab, 4, steps=200)
     temperature = page.get_by_role("slider", name="Temperature")
     temperature.press("Home")
     expect(page.locator(".attn-kept-share")).to_contain_text(re.compile("^(0|100) of"))
@@ -231,15 +239,6 @@ def test_temperature_and_top_k_govern_the_names(lab):
     page.wait_for_function(
         "(text) => document.querySelector('.attn-made').textContent !== text", arg=before[0][0]
     )
-
-
-def test_what_is_said_of_the_next_letter_is_what_the_bars_show(show):
-    page = show(quick(beginning="tol"))
-    first_bar = page.locator(".attn-chances li").first
-    for name, key in (("Temperature", "Home"), ("Temperature", "End"), ("Top-k", "Home")):
-        page.get_by_role("slider", name=name).press(key)
-        letter, chance = first_bar.inner_text().split()
-        assert said(page).startswith(f"After “tol” it expects {letter} {chance}, ")
 
 
 def test_most_names_are_right_after_the_whole_training(lab):
