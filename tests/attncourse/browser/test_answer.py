@@ -120,16 +120,34 @@ def fill(page, *texts):
 
 # --- the verdict is the check's -------------------------------------------------------------------
 
-# Types texts into the fields, or clicks an option, and returns what is said after "Check".
-TYPE_ALL = """(answers) => answers.map((texts) => {
-  const fields = document.querySelectorAll(".attn-widget input");
-  fields.forEach((field, i) => {
-    field.value = texts[i];
-    field.dispatchEvent(new InputEvent("input", {bubbles: true}));
-  });
-  document.querySelector("[type=submit]").click();
-  return document.querySelector("output").textContent;
+# How an answer of each kind is given, by a function of JavaScript.
+TYPE = """(texts) => document.querySelectorAll(".attn-widget input").forEach((field, i) => {
+  field.value = texts[i];
+  field.dispatchEvent(new InputEvent("input", {bubbles: true}));
 })"""
+CHOOSE = """(picked) => document.querySelectorAll(".attn-widget fieldset").forEach((part, i) =>
+  part.querySelectorAll("input")[picked[i]].click())"""
+PICK = """(picked) => document.querySelectorAll(".attn-widget input").forEach((option, i) => {
+  if (option.checked !== picked.includes(i)) option.click();
+})"""
+# Presses "up" of the step that belongs there, place after place.
+ORDER = """(steps) => steps.forEach((step, place) => {
+  const up = document.querySelector(`[aria-label="Move up: ${step}"]`);
+  const items = [...document.querySelectorAll("li")];
+  for (let i = items.indexOf(up.closest("li")); i > place; i--) up.click();
+})"""
+
+
+def told_of(page, give, answers) -> list[str]:
+    """Give each answer, and return what is said after "Check"."""
+    return page.evaluate(
+        f"""(answers) => answers.map((answer) => {{
+          ({give})(answer);
+          document.querySelector("[type=submit]").click();
+          return document.querySelector("output").textContent;
+        }})""",
+        answers,
+    )
 
 
 DIGITS = ["0123456789", "٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴۵۶۷۸۹", "０１２３４５６７８９"]
@@ -190,20 +208,11 @@ def test_typed_numbers_get_the_verdict_of_the_check(show, name):
         off = rng.choice(offs)
         numbers = [number + off * rng.choice([0, 1, -1]) for number in start.tolist()]
         answers.append([typed(number, rng) for number in numbers])
-    page = show(exercise.on_page())
-    shown = page.evaluate(TYPE_ALL, answers)
+    shown = told_of(show(exercise.on_page()), TYPE, answers)
     handed_in = [torch.tensor([*map(read, texts)], dtype=torch.float64) for texts in answers]
     wanted = [as_shown(exercise(numbers.view_as(right))) for numbers in handed_in]
     assert shown == wanted
     assert len(set(shown)) >= len(known) + 2
-
-
-CHOOSE_ALL = """(answers) => answers.map((picked) => {
-  const parts = document.querySelectorAll(".attn-widget fieldset");
-  parts.forEach((part, i) => part.querySelectorAll("input")[picked[i]].click());
-  document.querySelector("[type=submit]").click();
-  return document.querySelector("output").textContent;
-})"""
 
 
 @pytest.mark.parametrize(
@@ -213,40 +222,20 @@ def test_choices_get_the_verdict_of_the_check(show, name):
     exercise = ON_PAGES[name]
     widget = exercise.on_page()
     mixes = list(itertools.product(*(range(len(labels)) for labels in widget.labels)))
-    shown = show(widget).evaluate(CHOOSE_ALL, mixes)
+    shown = told_of(show(widget), CHOOSE, mixes)
     wanted = [as_shown(exercise(answer)) for answer in exercise.page.answers(())]
     assert shown == wanted
-
-
-# Picks lines, or presses "up" of the step that belongs there, place after place.
-PICK_ALL = """(answers) => answers.map((picked) => {
-  const options = [...document.querySelectorAll(".attn-widget input")];
-  options.forEach((option, i) => {
-    if (option.checked !== picked.includes(i)) option.click();
-  });
-  document.querySelector("[type=submit]").click();
-  return document.querySelector("output").textContent;
-})"""
-ORDER_ALL = """(orders) => orders.map((steps) => {
-  steps.forEach((step, place) => {
-    const up = document.querySelector(`[aria-label="Move up: ${step}"]`);
-    const items = [...document.querySelectorAll("li")];
-    for (let i = items.indexOf(up.closest("li")); i > place; i--) up.click();
-  });
-  document.querySelector("[type=submit]").click();
-  return document.querySelector("output").textContent;
-})"""
 
 
 def test_picks_orders_and_mixes_get_the_verdict_of_their_place(show):
     for pick in (1, 2, 3):
         picks = list(itertools.combinations(range(4), pick))
-        shown = show(lines(pick)).evaluate(PICK_ALL, picks)
+        shown = told_of(show(lines(pick)), PICK, picks)
         assert shown == [repr(verdict(picked[0] == 1, str(picked))) for picked in picks]
     steps = list("edcba")
     orders = list(itertools.permutations(steps))
     verdicts = [verdict(found[0] == "a", " ".join(found)) for found in orders]
-    shown = show(Answer("order", [("", steps)], verdicts)).evaluate(ORDER_ALL, orders)
+    shown = told_of(show(Answer("order", [("", steps)], verdicts)), ORDER, orders)
     assert shown == list(map(repr, verdicts))
     parts = [("First", ["a", "b"]), ("*Second*", ["c", "d", "e"])]
     mixes = list(itertools.product(*(labels for _, labels in parts)))
@@ -254,7 +243,7 @@ def test_picks_orders_and_mixes_get_the_verdict_of_their_place(show):
     page = show(Answer("choice", parts, verdicts))
     assert "First and Second" in check(page)  # still to pick
     places = list(itertools.product(range(2), range(3)))
-    assert page.evaluate(CHOOSE_ALL, places) == list(map(repr, verdicts))
+    assert told_of(page, CHOOSE, places) == list(map(repr, verdicts))
 
 
 # --- numbers --------------------------------------------------------------------------------------
