@@ -100,7 +100,7 @@ def test_texts_are_text_and_never_markup(show, name):
 
 
 @every_widget
-def test_what_a_reader_changes_is_all_that_can_be_changed(name):
+def test_its_words_say_what_a_reader_changes_and_what_it_shows_without_script(name):
     """A class says in its words which traits those are."""
     widget = about(name).example("a")
     words = next(kind.__doc__ for kind in type(widget).__mro__ if kind.__doc__)
@@ -109,12 +109,12 @@ def test_what_a_reader_changes_is_all_that_can_be_changed(name):
     free = {trait for trait in own if not widget.traits()[trait].read_only and trait[0] != "_"}
     assert free == {*re.findall(r"^ {8}(\w+) \(", changed, re.MULTILINE)}
     assert len(own) > len(free) > 0
-
-
-@every_widget
-def test_a_widget_is_told_in_a_line(name):
-    widget = about(name).example("a")
     assert re.fullmatch(rf"{type(widget).__name__}\(.{{,70}}\)", repr(widget))
+    without_script = fallback(widget.get_state())
+    assert (
+        "The answer" in without_script
+        or len(without_script.partition("it needs JavaScript. ")[2]) > 40
+    )
 
 
 @every_widget
@@ -233,12 +233,6 @@ def test_a_key_changes_what_every_view_shows_and_no_other_widget(show, name):
     assert view != before[0] and alone == before[1]
     use(page)
     assert page.locator("[id]").count() == 0  # which two of a kind would share
-
-
-@every_widget
-def test_without_script_it_is_told_in_words(name):
-    words = fallback(about(name).example("a").get_state())
-    assert "The answer" in words or len(words.partition("it needs JavaScript. ")[2]) > 40
 
 
 @every_widget
