@@ -232,6 +232,10 @@ def test_picks_orders_and_mixes_get_the_verdict_of_their_place(show):
         picks = list(itertools.combinations(range(4), pick))
         shown = told_of(show(lines(pick)), PICK, picks)
         assert shown == [repr(verdict(picked[0] == 1, str(picked))) for picked in picks]
+    many = list(itertools.combinations(range(12), 2))
+    verdicts = [verdict(picked == (2, 11), str(picked)) for picked in many]
+    listing = Answer("lines", [("", [str(i) for i in range(12)])], verdicts, pick=2)
+    assert told_of(show(listing), PICK, many) == list(map(repr, verdicts))
     steps = list("edcba")
     orders = list(itertools.permutations(steps))
     verdicts = [verdict(found[0] == "a", " ".join(found)) for found in orders]
@@ -388,9 +392,11 @@ def test_steps_are_moved_by_keys_and_by_touch(show):
     page.keyboard.press("Space")  # and there it ends
     assert page.locator("li span").all_inner_texts() == ["project", "split", "merge"]
     assert down.get_attribute("aria-disabled") == "true"
+    assert said(page) == "merge: now 3 of 3."
     page.get_by_role("button", name="Move up: split").tap()
     assert page.locator("li span").all_inner_texts() == ["split", "project", "merge"]
     assert check(page) == "Not yet. No: split project merge."
+    assert "attn-passed" not in page.get_by_role("status").get_attribute("class")
 
 
 # --- each kind ------------------------------------------------------------------------------------
@@ -451,7 +457,7 @@ def test_what_is_short_stands_side_by_side_on_a_phone_and_long_code_wraps(show):
     rows = Answer("numbers", parts, [verdict(True)] * 4, known=known, tolerance=0.1)
     found = tops(show(rows, width=320).get_by_role("textbox"))
     assert found[0] == found[1] == found[2] < found[3] == found[4] == found[5]
-    for labels, side_by_side in ((["both", "none"], True), (["both", "neither of the two"], False)):
+    for labels, side_by_side in ((["a", 16 * "b"], True), (["a", 17 * "b"], False)):
         page = show(Answer("choice", [("", labels)], [verdict(False), verdict(True)]))
         assert (len(set(tops(page.locator("label")))) == 1) == side_by_side
     code = [

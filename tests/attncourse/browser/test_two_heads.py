@@ -135,6 +135,14 @@ def test_the_lessons_example_as_on_paper(show):
         [[".50", ".50"], [".38", ".62"]],
     ]
     assert output[2][0] == ["1", "2", "1", "2"]
+    for axis, role in (("thead", "key"), ("tbody", "query")):
+        assert page.locator(f".attn-weights {axis} th.attn-{role}").count() == 6
+    glance = page.locator(".attn-glance")
+    assert glance.get_attribute("aria-hidden") == "true"  # the tables say the same
+    color = "swatches => swatches.map((swatch) => getComputedStyle(swatch).backgroundColor)"
+    one, two, hollow = glance.locator(".attn-swatch").evaluate_all(color)
+    assert [one, two, hollow] == page.locator(".attn-heads .attn-swatch").evaluate_all(color)
+    assert len({one, two, hollow}) == 3
     said = page.locator("output").inner_text().split("\n")
     assert re.findall(r"\d*\.?\d+", said[0]) == "0 0 .80 1 1 .80 2 .50 4".split()
     assert "both" in said[0] and "both" not in said[1]

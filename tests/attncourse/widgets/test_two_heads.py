@@ -19,6 +19,7 @@ def test_state_holds_copies_of_the_readers_tensors_as_float32_bytes():
     widget = TwoHeads(x, given)
     x.zero_()
     assert (widget.T, widget.d, widget.d_k) == (3, 4, 2)
+    assert TwoHeads(tries=[(1, "W_v", 4, [0, 2])]).tries == [[1, "W_v", 4, [0, 2]]]
     state = widget.get_state()
     for name, tensor in expected.items():
         assert torch.equal(getattr(widget, name), tensor)
