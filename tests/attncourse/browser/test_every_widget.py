@@ -291,6 +291,7 @@ def look(element) -> list[str]:
 
 def looks(page) -> list[list[str]]:
     """Return the look of each widget on a page, its numbers unfolded."""
+    page.emulate_media(reduced_motion="reduce")  # what pulses looks otherwise at each moment
     unfold_all(page)
     page.evaluate("document.activeElement.blur()")
     return [look(widget) for widget in page.locator(".attn-widget").all()]
