@@ -16,8 +16,8 @@ NEEDED = {
     "PLACES": "a set of all places in which the texts of example() are seen or spoken, as "
     "NOTE_PLACES in test_every_widget.py names them",
     "KEY": "a control's selector and a key that changes a trait when it is pressed there",
-    "DAMAGES": "a dict from what the page is to say to a function that so damages the state of "
-    "example(): it gets the state and its buffers",
+    "DAMAGES": "a dict from what the page is to say to values of traits that so damage the state "
+    "of example(), or to a function that does: it gets the state and its buffers",
 }
 
 

@@ -1,5 +1,6 @@
 """Pages with widgets as the site publishes them: saved state, no kernel, our own host."""
 
+import base64
 import json
 from functools import cache
 
@@ -35,12 +36,17 @@ def sheets_and_scripts(names: frozenset[str]) -> tuple[str, str]:
 
 
 def page_source(*widgets, damage=None):
-    """A page as the site has it: scripts and sheets, one state, a mark where a widget stands."""
+    """A page as the site has it: scripts and sheets, one state, a mark where a widget stands.
+
+    The state of the first widget may be damaged, as `DAMAGES` of every_widget.py says, or with a
+    list of damages those of as many.
+    """
     state = dependency_state(widgets, drop_defaults=False)
     sheets, scripts = sheets_and_scripts(frozenset(take_code_away(state)))
-    if damage:
-        entry = state[widgets[0].model_id]
-        damage(entry["state"], entry.setdefault("buffers", []))
+    damages = damage if isinstance(damage, list) else [damage] if damage else []
+    for widget, its_damage in zip(widgets, damages, strict=False):
+        entry = state[widget.model_id]
+        _damage(its_damage, entry["state"], entry.setdefault("buffers", []))
     views = "".join(
         '<script type="application/vnd.jupyter.widget-view+json">'
         f"{json.dumps({'model_id': widget.model_id})}</script>"
@@ -55,6 +61,46 @@ def page_source(*widgets, damage=None):
     )
 
 
+def _damage(damage, state, buffers):
+    if callable(damage):
+        return damage(state, buffers)
+    places = {tuple(buffer["path"]): buffer for buffer in buffers}
+    for name, value in damage.items():
+        if isinstance(value, bytes):
+            places[(name,)]["data"] = base64.b64encode(value).decode()
+        else:
+            state[name] = value
+
+
+ASK = """({plain, coded, more}) => {
+  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
+  const views = Object.entries(coded).map(([name, text]) => [name, new DataView(bytes(text))]);
+  const inLists = (value) => {
+    if (ArrayBuffer.isView(value)) return Array.from(value);
+    if (Array.isArray(value)) return value.map(inLists);
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inLists(one)]));
+  };
+  return inLists((FUNCTION)(new Map([...Object.entries(plain), ...views]), ...more));
+}"""
+
+
+def asked(page, widget, function: str, *more):
+    """Return what a function of a page's code makes of a widget's model, and of what else it gets.
+
+    The page has the code of such a widget, but need not show this one. Arrays become lists.
+    """
+    state = {name: value for name, value in widget.get_state().items() if name[0] != "_"}
+    coded = {
+        name: base64.b64encode(value).decode()
+        for name, value in state.items()
+        if isinstance(value, bytes | memoryview)
+    }
+    plain = {name: value for name, value in state.items() if name not in coded}
+    ask = ASK.replace("FUNCTION", function)
+    return page.evaluate(ask, {"plain": plain, "coded": coded, "more": more})
+
+
 TARGETS = ".attn-widget :is(button, summary, label, input:not(label input), .attn-track input)"
 SIZES = """nodes => nodes.filter((node) => node.checkVisibility()).map((node) => {
   const {width, height} = node.getBoundingClientRect();
@@ -65,6 +111,17 @@ SIZES = """nodes => nodes.filter((node) => node.checkVisibility()).map((node) =>
 def target_sizes(page) -> list[float]:
     """Return how large each thing is that a finger is to hit, in pixels, the smaller side."""
     return page.locator(TARGETS).evaluate_all(SIZES)
+
+
+def said(page) -> str:
+    """Return what a widget says of its state."""
+    return page.locator("output.attn-live").inner_text()
+
+
+def press(page, *names: str):
+    """Press the buttons of these names."""
+    for name in names:
+        page.get_by_role("button", name=name, exact=True).click()
 
 
 def unfold(page, widget: str = ".attn-widget"):

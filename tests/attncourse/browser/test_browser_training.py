@@ -1,7 +1,6 @@
 """Training in the browser, in a worker of a page opened from a folder: what it tells, refuses."""
 
 import hashlib
-import re
 import struct
 
 import pytest
@@ -233,19 +232,15 @@ def test_a_seed_decides_a_training(model_page):
 
 
 @pytest.mark.parametrize(
-    ("question", "about", "message"),
+    ("question", "about", "named"),
     [
-        ("answer", {}, 'a question should be weights or answers or evaluation, but is "answer"'),
-        (
-            "answers",
-            {"sentences": [{"ids": [99]}]},
-            "a word of sentence 0 should be a whole number",
-        ),
-        ("evaluation", {"headMasks": [[0, 1]]}, "headMasks should be one for each of 2 layers"),
+        ("answer", {}, "a question should be"),
+        ("answers", {"sentences": [{"ids": [99]}]}, "a word of sentence 0 should be"),
+        ("evaluation", {"headMasks": [[0, 1]]}, "headMasks should be"),
     ],
 )
-def test_a_question_that_can_not_be_answered_is_refused_alone(model_page, question, about, message):
-    with pytest.raises(Error, match=message):
+def test_a_question_that_can_not_be_answered_is_refused_alone(model_page, question, about, named):
+    with pytest.raises(Error, match=named):
         model_page.evaluate(ASK, [start_message(), question, about])
 
 
@@ -260,31 +255,25 @@ ENDED = """(message) => new Promise((resolve) => {
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "named"),
     [
-        ({"task": {"name": "poker"}}, 'the task\'s name should be given.*, but is "poker"'),
-        ({"weights": None}, r"token_embedding.weight should be 11 x 8 numbers, but is \"missing\""),
-        ({"spec": {}}, "vocabulary_size should be a whole number, 1 or more, but is undefined"),
-        ({"reports": {"maps": 0}}, "reports.maps should be a whole number, 1 or more, but is 0"),
-        ({"recipe": RECIPE | {"lr": 0}}, "lr should be above 0, but is 0"),
-        (
-            {"recipe": RECIPE | {"lr": 1e30}},
-            "the loss of step . should be finite: try a smaller lr",
-        ),
-        ({"recipe": RECIPE | {"steps": 0.5}}, "steps should be a whole number, 1 or more"),
-        ({"recipe": RECIPE | {"betas": [0.9]}}, "betas should be two shares from 0 to 1"),
-        ({"recipe": RECIPE | {"ends_at": 2}}, "ends_at should be a share from 0 to 1, but is 2"),
-        ({"recipe": RECIPE | {"held_out": 0}}, "held_out should be a whole number, 1 or more"),
-        ({"recipe": RECIPE | {"warmup": -1}}, "warmup should be a whole number, 0 or more"),
-        (
-            {"task": {"name": "given", "sentences": [{"ids": [1]}]}},
-            "the number of answers that are due should be 1 or more, but is 0",
+        ({"task": {"name": "poker"}}, '"poker"'),
+        ({"task": {"name": "given", "sentences": [{"ids": [1]}]}}, "answers that are due"),
+        ({"weights": None}, "token_embedding.weight"),
+        ({"spec": {}}, "vocabulary_size"),
+        ({"reports": {"maps": 0}}, "reports.maps"),
+        *(
+            ({"recipe": RECIPE | {name: value}}, name)
+            for name, value in (
+                ("lr", 0), ("lr", 1e30), ("steps", 0.5), ("betas", [0.9]), ("ends_at", 2),
+                ("held_out", 0), ("warmup", -1),
+            )
         ),
     ],
-)
-def test_a_training_that_can_not_be_is_refused_in_words(model_page, changes, reason):
+)  # fmt: skip
+def test_a_training_that_can_not_be_is_refused_in_words(model_page, changes, named):
     found, after = model_page.evaluate(ENDED, start_message(**changes))
-    assert re.search(reason, found)
+    assert named in found and "should be" in found
     assert after == f"Error: {found}"
 
 

@@ -1,11 +1,10 @@
 """BuildABlock in a real browser, without a kernel: its numbers, its drawings, its manners."""
 
-import base64
 import math
 
 import pytest
 import torch
-from tools.widget_pages import target_sizes, unfold
+from tools.widget_pages import asked, unfold
 
 from attncourse.lessons.l05.figures.blocks import block_parts
 from attncourse.widgets import BuildABlock
@@ -70,6 +69,22 @@ PLACES = {
     "table > caption",
 }
 KEY = ("input[type=range]", "ArrowRight")
+DAMAGES = {
+    "values should be 150 numbers": {"values": bytes(1192)},
+    "signal should be 576 numbers": {"signal": bytes(4600)},
+    "values should be 150 numbers in": lambda _, buffers: buffers.clear(),
+    "values holds a number that isn't finite": {"values": b"\xff" * 1200},
+    "a should be above 0, but is 0": {"values": bytes(1200)},
+    "runs should be": {"runs": 0},
+    "stop should be": {"stop": 15},
+    "has_signal should be": {"has_signal": None},
+    "depth should be": {"depth": 3},
+    "depths should be": {"depths": [6, 2]},
+    "panels should be": {"panels": None},
+    "panels should be a list": {"panels": [["a", "toString"]]},
+    "norm_position should be": {"norm_position": "both"},
+    "variants should be": {"variants": [None]},
+}
 
 
 def number_text(value, kind):
@@ -94,21 +109,15 @@ def in_words(value, kind):
     return "vanishing" if value >= 1e-6 else "vanished"
 
 
-STATE = ("depths", "variants", "panels", "runs", "residual", "norm_position", "depth")
-STATE += ("stop", "has_signal", "signal_origin")
-READ = """({state, values, signal}) => {
-    const {readState} = attnModules["build_a_block/widget.js"];
-    const {median} = attnModules["build_a_block/words.js"];
-    const {wayUp} = attnModules["build_a_block/signal.js"];
-    const decode = (text) =>
-        new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
-    const bytes = {values: decode(values), signal: decode(signal)};
-    const model = new Map(Object.entries({...state, ...bytes}));
-    const {variants, panels, depths, runsAt, signal: ways} = readState(model);
-    const all = variants.map((_, v) => panels.map((_, p) => depths.map((_, d) =>
-        [...runsAt(v, p, d), median(runsAt(v, p, d))])));
-    const wirings = [false, true].flatMap((r) => [null, "pre", "post"].map((n) => [r, n]));
-    return [all, wirings.map(([r, n]) => depths.map((depth) => wayUp(ways, r, n, depth)))];
+READ = """(model) => {
+  const {readState} = attnModules["build_a_block/widget.js"];
+  const {median} = attnModules["build_a_block/words.js"];
+  const {wayUp} = attnModules["build_a_block/signal.js"];
+  const {variants, panels, depths, runsAt, signal: ways} = readState(model);
+  const all = variants.map((_, v) => panels.map((_, p) => depths.map((_, d) =>
+    [...runsAt(v, p, d), median(runsAt(v, p, d))])));
+  const wirings = [false, true].flatMap((r) => [null, "pre", "post"].map((n) => [r, n]));
+  return [all, wirings.map(([r, n]) => depths.map((depth) => wayUp(ways, r, n, depth)))];
 }"""
 
 
@@ -116,11 +125,7 @@ def test_the_browser_reads_every_number_to_the_last_bit(show):
     page = show(block())
     for runs, reach in ((3, 20), (4, 300), (1, 0)):
         given = measurements(runs, seed=runs, reach=reach)
-        widget = widget_of(given)
-        state = {name: getattr(widget, name) for name in STATE}
-        values = base64.b64encode(widget.values).decode()
-        signal = base64.b64encode(widget.signal).decode()
-        read, _ = page.evaluate(READ, {"state": state, "values": values, "signal": signal})
+        read, _ = asked(page, widget_of(given), READ)
         read = torch.tensor(read, dtype=torch.float64)  # [variants, panels, depths, runs + median]
         rows = [torch.stack([given[wiring][panel] for panel in PANELS]) for wiring in MEASURED]
         expected = torch.stack(rows)
@@ -166,10 +171,7 @@ def measure(x):
 
 
 def test_the_signals_numbers_are_those_of_the_packages_blocks(show, ways):
-    widget = block()
-    state = {name: getattr(widget, name) for name in STATE}
-    values, signal = (base64.b64encode(b).decode() for b in (widget.values, widget.signal))
-    _, read = show(widget).evaluate(READ, {"state": state, "values": values, "signal": signal})
+    _, read = asked(show(block()), block(), READ)
     for wiring, by_depth in zip(WIRINGS, read, strict=True):
         for depth, way in zip(DEPTHS, by_depth, strict=True):
             expected = ways[wiring, depth]
@@ -246,24 +248,21 @@ SWITCHES = """widget => [...widget.querySelectorAll(":is([type=checkbox], [type=
     .map((input) => input.closest("label").textContent)"""
 
 
-def without_signal(*wirings, **options):
-    return widget_of(measurements(wirings=wirings), signal=False, **options)
+def without_signal(*wirings):
+    return widget_of(measurements(wirings=wirings), signal=False)
 
 
 def test_without_a_signal_each_switch_leads_to_what_was_measured(show):
     page = show(without_signal((False, None), (True, None), (True, "pre")))
     widget = page.locator(".attn-widget")
-    note = widget.locator(".attn-note").first.inner_text()
-    assert note.endswith("A gray choice leads to a wiring that wasn't measured.")
-    assert widget.evaluate(SWITCHES) == ["Residual connection", "none"]
+    residual, none, pre = "Residual connection", "none", "before (pre)"
+    assert widget.evaluate(SWITCHES) == [residual, none]
     page.get_by_label("Residual").check()
-    assert widget.evaluate(SWITCHES) == ["Residual connection", "none", "before (pre)"]
+    assert widget.evaluate(SWITCHES) == [residual, none, pre]
     page.get_by_label("before").check()
-    assert widget.evaluate(SWITCHES) == ["none", "before (pre)"]
+    assert widget.evaluate(SWITCHES) == [none, pre]
     assert widget.locator(".attn-legend .attn-chosen").inner_text() == "pre-norm"
-
-
-def test_where_single_switches_do_not_lead_to_all_that_was_measured_none_is_gray(show):
+    # Where single switches don't lead to all that was measured, none is gray.
     page = show(without_signal((False, None), (True, "pre")))
     assert len(page.locator(".attn-widget").evaluate(SWITCHES)) == 4
 
@@ -284,6 +283,7 @@ def test_on_a_phone_the_switches_their_numbers_and_each_drawing_are_in_one_view(
 
 def test_the_signal_travels_on_the_line(show):
     page = show(block(residual=True, norm_position="pre", depth=2))
+    page.emulate_media(reduced_motion="reduce")  # else it is on its way for half a second
     dot, diagram = page.locator("circle.attn-signal"), page.locator(".attn-diagram")
     line = diagram.locator(".attn-spine").bounding_box()
     for _ in range(4):
@@ -292,15 +292,6 @@ def test_the_signal_travels_on_the_line(show):
         assert line["x"] <= middle <= line["x"] + line["width"]
         assert line["y"] <= box["y"] and box["y"] + box["height"] <= line["y"] + line["height"]
         page.get_by_role("button", name="Step").click()
-        page.wait_for_timeout(600)  # it moves for half a second
-
-
-def test_the_signal_only_steps_where_motion_is_unwanted(show):
-    page = show(block(depth=2))
-    assert page.get_by_role("button", name="Play").is_visible()
-    page.emulate_media(reduced_motion="reduce")
-    circle = page.locator("circle.attn-signal")
-    assert circle.evaluate("c => getComputedStyle(c).transitionDuration") == "0s"
 
 
 def choose(page, wiring):
@@ -338,44 +329,26 @@ def test_switches_and_slider_say_what_was_measured(show):
             assert live.locator("> span").all_inner_texts() == lines
 
 
-@pytest.mark.parametrize("width", [360, 1000])
-def test_the_table_of_stops_tells_names_whole(show, width):
-    page = show(block(depth=6), width=width)
-    page.get_by_text("The signal, stop by stop").click()
-    cut = """cells => cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
-        .map((cell) => cell.textContent)"""
-    cells = page.locator(".attn-table :is(th, td):visible")
-    cells.first.wait_for()
-    assert cells.count() > 9
-    assert cells.evaluate_all(cut) == []
-
-
 def test_words_begin_where_they_should(show):
     sizes = [9.9e-7, 1e-6, 1e-2, 1e2, 1e6]
     cosines = [-0.2, 0.499, 0.5, 0.9899, 0.99]
     columns = [torch.tensor(x, dtype=torch.float64)[:, None] for x in (sizes, cosines)]
     page = show(widget_of({(False, None): dict(zip(PANELS, columns, strict=True))}))
-    slider = page.get_by_role("slider")
-    spoken = []
-    for _ in DEPTHS:
-        spoken.append(page.locator("[aria-live] > span").all_inner_texts()[1:])
-        slider.press("ArrowRight")
-    assert spoken == [
-        [
-            "gradient norm: 9.9e\u22127 (vanished)",
-            "cosine: \u22120.200 (the tokens are well apart)",
-        ],
-        ["gradient norm: 1.0e\u22126 (vanishing)", "cosine: 0.499 (the tokens are well apart)"],
-        [
-            "gradient norm: 0.01 (healthy)",
-            "cosine: 0.500 (the tokens drift together, but are still apart)",
-        ],
-        [
-            "gradient norm: 100 (exploding)",
-            "cosine: 0.990 (the tokens drift together, but are still apart)",
-        ],
-        ["gradient norm: 1.0e+6 (exploded)", "cosine: 0.990 (all tokens point the same way)"],
-    ]
+    for pair in zip(sizes, cosines, strict=True):
+        told = page.locator("[aria-live] > span").all_inner_texts()[1:]
+        for line, number, (panel, kind) in zip(told, pair, PANELS.items(), strict=True):
+            assert line == f"{panel}: {number_text(number, kind)} ({in_words(number, kind)})"
+        page.get_by_role("slider").press("ArrowRight")
+
+
+def test_the_table_of_stops_tells_names_whole(show):
+    page = show(block(depth=6), width=360)
+    page.get_by_text("The signal, stop by stop").click()
+    cells = page.locator(".attn-table :is(th, td):visible")
+    cells.first.wait_for()
+    cut = "cells => cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length"
+    assert cells.count() > 9
+    assert cells.evaluate_all(cut) == 0
 
 
 def test_the_tables_hold_every_run(show):
@@ -438,6 +411,7 @@ def test_dots_stand_where_the_axes_say(show):
     chosen, at = (True, "post"), DEPTHS.index(12)
     options = {"residual": True, "norm_position": "post", "depth": 12}
     all_given = [measurements(reach=reach) for reach in (0, 1, 20, 300)]
+    all_given[1][(True, "pre")]["cosine"][0, 0] = -0.3
     page = show(*(widget_of(given, **options) for given in all_given))
     shown = [(given, panel) for given in all_given for panel in PANELS]
     for (given, panel), chart in zip(shown, page.locator(".attn-chart").all(), strict=True):
@@ -471,16 +445,6 @@ def test_dots_stand_where_the_axes_say(show):
 def median_height(values, kind):
     medians = values.median(dim=1).values
     return medians.log10() if kind == "size" else medians
-
-
-def test_a_negative_cosine_has_its_place_on_the_axis(show):
-    given = measurements()
-    given[(True, "pre")]["cosine"][0, 0] = -0.3
-    marks = show(widget_of(given)).locator(".attn-chart").last.evaluate(MARKS)
-    assert [text for text, _ in marks["ticks"]] == ["-1", "-0.5", "0", "0.5", "1"]
-    lowest = max(y for curve in marks["curves"] for _, y in curve["dots"])
-    y_of = line_through([(float(text), y) for text, y in marks["ticks"]])
-    assert math.isclose(lowest, y_of(-0.3), abs_tol=1e-6)
 
 
 def test_what_was_not_measured_has_no_curve_and_no_ring(show):
@@ -532,99 +496,9 @@ def test_the_slider_is_moved_by_mouse_and_by_touch(show):
     assert page.locator(".attn-reading").inner_text() == "12 blocks"
 
 
-def test_the_norm_is_one_of_three(show):
-    assert show(block()).get_by_role("group", name="Norm").get_by_role("radio").count() == 3
-
-
-def test_the_form_is_never_sent(show):
+def test_the_legend_stands_in_line(show):
     page = show(block())
-    sent = """form => new Promise((done) => {
-        addEventListener("submit", (event) => done(!event.defaultPrevented));
-        form.requestSubmit();  // as some browsers do on Enter
-    })"""
-    assert not page.locator("form").evaluate(sent)
-
-
-@pytest.mark.parametrize("width", [360, 1000])
-def test_the_legend_stands_in_line_and_labels_can_be_read(show, width):
-    page = show(block(residual=True, norm_position="pre", depth=48), width=width)
     page.add_style_tag(content="legend {float: left; width: 100%; font-size: 30px}")  # as the theme
-    unfold(page)
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert min(target_sizes(page)) >= 24
     legend = page.locator("legend")
     assert legend.bounding_box()["width"] < 60
     assert legend.evaluate("node => getComputedStyle(node).fontSize") == "14.4px"
-    labels = page.locator(".attn-widget svg text").evaluate_all(
-        "nodes => nodes.map((node) => node.getBoundingClientRect().height)"
-    )
-    assert min(labels) >= 11  # of a line, in pixels
-
-
-def test_two_widgets_do_not_disturb_each_other(show):
-    page = show(block(), block())
-    one, two = page.locator(".attn-widget").all()
-    two.get_by_role("radio").last.check()
-    two.get_by_label("Residual").check()
-    assert one.get_by_role("radio").first.is_checked()
-    assert one.locator(".attn-live strong").first.inner_text() == "neither"
-    assert two.locator(".attn-live strong").first.inner_text() == "post-norm"
-    assert page.locator("[id]").count() == 0
-
-
-def test_views_of_one_widget_stay_together(show):
-    widget = block()
-    one, two = show(widget, widget).locator(".attn-widget").all()
-    one.get_by_role("slider").press("End")
-    one.get_by_label("Residual").check()
-    assert two.get_by_role("slider").get_attribute("aria-valuetext") == "48 blocks"
-    assert two.locator(".attn-live strong").first.inner_text() == "residual only"
-
-
-def replace(name, change):
-    """Damage the bytes of a trait."""
-
-    def damage(state, buffers):
-        (entry,) = (entry for entry in buffers if entry["path"] == [name])
-        entry["data"] = base64.b64encode(change(base64.b64decode(entry["data"]))).decode()
-
-    return damage
-
-
-def shorten(name):
-    return replace(name, lambda data: data[:-8])
-
-
-def overwrite(number):
-    first = torch.tensor([number], dtype=torch.float64).numpy().tobytes()
-    return replace("values", lambda data: first + data[8:])
-
-
-DAMAGES = {
-    "values should be 150 numbers in 1200 bytes, but is 1192": shorten("values"),
-    "signal should be 576 numbers in 4608 bytes, but is 4600": shorten("signal"),
-    "values should be 150 numbers in 1200 bytes, but is 0": lambda _, buffers: buffers.clear(),
-    "values holds a number that isn't finite": overwrite(math.nan),
-    "a should be above 0, but is -1": overwrite(-1.0),
-    "runs should be at least 1, but is 0": lambda state, _: state.update(runs=0),
-    "stop should be one of 0 to 14, but is 15": lambda state, _: state.update(stop=15),
-    "has_signal should be true or false, but is undefined": lambda state, _: state.pop(
-        "has_signal"
-    ),
-    "depth should be one of 2, 6, 12, 24, 48, but is 3": lambda state, _: state.update(depth=3),
-    "depths should be a list of increasing whole numbers, at least 1, but is [6,2]": lambda s, _: (
-        s.update(depths=[6, 2])
-    ),
-    "panels should be a list of pairs that end with size or cosine, at least 1, but is undefined": (
-        lambda state, _: state.pop("panels")
-    ),
-    'panels should be a list of pairs that end with size or cosine, at least 1, but is [["a"': (
-        lambda state, _: state.update(panels=[["a", "toString"]])
-    ),
-    'norm_position should be null, pre or post, but is "both"': lambda s, _: s.update(
-        norm_position="both"
-    ),
-    "variants should be a list of pairs that end with null, pre or post, at least 1, but is [": (
-        lambda state, _: state.update(variants=[None])
-    ),
-}

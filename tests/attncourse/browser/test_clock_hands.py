@@ -1,5 +1,6 @@
 """ClockHands in a real browser, without a kernel: its numbers, its hands, its controls."""
 
+import itertools
 import math
 import re
 
@@ -22,6 +23,12 @@ def largest(text):
 
 PLACES = set()
 KEY = ("[type=range]", "ArrowRight")
+DAMAGES = {
+    "position should be": {"position": 64},
+    "other should be": {"other": 1.5},
+    "d should be": {"d": 6},
+    "rotary should be": {"rotary": "yes"},
+}
 
 
 def vectors(d, rotary):
@@ -38,20 +45,19 @@ def product(p, q, d=8, rotary=False):
     return (queries[p] @ keys[q]).item()
 
 
-@pytest.mark.parametrize("rotary", [False, True])
-@pytest.mark.parametrize("d", WIDTHS)
-def test_the_browser_computes_what_attnlib_computes(show, d, rotary):
-    computed = show(ClockHands()).evaluate(
-        """({last, d, rotary}) => {
-            const {anglesOf, pairsOf} = attnModules["clock_hands/widget.js"];
-            return Array.from({length: last + 1}, (_, p) =>
-                anglesOf({position: p, other: p, d, rotary}).map((angles) =>
-                    pairsOf(angles, rotary).flat()));
-        }""",
-        {"last": LAST, "d": d, "rotary": rotary},
-    )
-    computed = torch.tensor(computed, dtype=torch.float64)  # [64, 2, d]
-    torch.testing.assert_close(computed, torch.stack(vectors(d, rotary), dim=1))
+ANGLES = """({last, d, rotary}) => {
+  const {anglesOf, pairsOf} = attnModules["clock_hands/widget.js"];
+  return Array.from({length: last + 1}, (_, p) =>
+    anglesOf({position: p, other: p, d, rotary}).map((angles) => pairsOf(angles, rotary).flat()));
+}"""
+
+
+def test_the_browser_computes_what_attnlib_computes(show):
+    page = show(ClockHands())
+    for d, rotary in itertools.product(WIDTHS, (False, True)):
+        computed = page.evaluate(ANGLES, {"last": LAST, "d": d, "rotary": rotary})
+        computed = torch.tensor(computed, dtype=torch.float64)  # [64, 2, d]
+        torch.testing.assert_close(computed, torch.stack(vectors(d, rotary), dim=1))
 
 
 def said(page):
@@ -106,6 +112,11 @@ def test_both_together_leave_the_dot_product_as_it_is(show, rotary):
     page.get_by_role("slider", name="Place m").press("ArrowRight")
     assert said(page) != before
     assert_says(page, 7, 4, rotary=rotary)
+    assert page.locator(".attn-clocks svg").count() == 4
+    page.get_by_role("slider", name="Width").press("End")
+    assert page.locator(".attn-clocks svg").count() == 8
+    assert_says(page, 7, 4, d=16, rotary=rotary)
+    assert ("query" in page.locator(".attn-note").inner_text()) == rotary
 
 
 def test_nothing_moves_beyond_the_ends(show):
@@ -122,16 +133,6 @@ def test_nothing_moves_beyond_the_ends(show):
 
 
 @pytest.mark.parametrize("rotary", [False, True])
-def test_width_changes_the_clocks(show, rotary):
-    page = show(ClockHands(3, 1, rotary=rotary))
-    assert page.locator(".attn-clocks svg").count() == 4
-    page.get_by_role("slider", name="Width").press("End")
-    assert page.locator(".attn-clocks svg").count() == 8
-    assert_says(page, 3, 1, d=16, rotary=rotary)
-    assert ("query" in page.locator(".attn-note").inner_text()) == rotary
-
-
-@pytest.mark.parametrize("rotary", [False, True])
 def test_the_curve_is_the_product_at_each_distance(show, rotary):
     page = show(ClockHands(5, 30, rotary=rotary))
     [points] = [line.get_attribute("points") for line in page.locator("polyline").all()]
@@ -143,27 +144,3 @@ def test_the_curve_is_the_product_at_each_distance(show, rotary):
     torch.testing.assert_close(torch.tensor(drawn, dtype=torch.float64), zero - scale * expected)
     dot = page.locator(".attn-products-dot").get_attribute("d")
     assert float(re.findall(r"[\d.]+", dot)[1]) == drawn[LAST + 5 - 30]
-
-
-def test_who_wants_no_motion_gets_none(show):
-    page = show(ClockHands())
-    duration = "hand => getComputedStyle(hand).transitionDuration"
-    assert page.locator(".attn-wide").first.evaluate(duration) == "0.25s"
-    page.emulate_media(reduced_motion="reduce")
-    assert page.locator(".attn-wide").first.evaluate(duration) == "0s"
-
-
-def test_views_of_one_widget_stay_together_and_others_alone(show):
-    one, other = ClockHands(3, 1), ClockHands(3, 1)
-    first, second, alone = show(one, one, other).locator(".attn-widget").all()
-    first.get_by_role("slider", name="Place m").press("Home")
-    assert "PE(0)" in second.inner_text()
-    assert "PE(3)" in alone.inner_text()
-
-
-DAMAGES = {
-    "position should be one of 0 to 63, but is 64": lambda state, _: state.update(position=64),
-    "other should be one of 0 to 63, but is 1.5": lambda state, _: state.update(other=1.5),
-    "d should be one of 4, 8, 16, but is 6": lambda state, _: state.update(d=6),
-    'rotary should be true or false, but is "yes"': lambda s, _: s.update(rotary="yes"),
-}

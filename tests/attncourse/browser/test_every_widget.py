@@ -4,8 +4,12 @@ Widgets are found in attncourse.widgets; what the tests need to know of one stan
 file (see tools/every_widget.py).
 """
 
+import re
+
+import anywidget
 import pytest
 from course.widgets import fallback
+from playwright.sync_api import expect
 from tools.every_widget import COMPLETE, NAMES, about, what_is_missing
 from tools.widget_pages import target_sizes
 
@@ -95,22 +99,51 @@ def test_texts_are_text_and_never_markup(show, name):
     assert page.title() == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [(name, message) for name in COMPLETE for message in about(name).DAMAGES],
-)
-def test_a_damaged_state_says_so_and_the_page_lives_on(show, name, message):
+@every_widget
+def test_its_words_say_what_a_reader_changes_and_what_it_shows_without_script(name):
+    """A class says in its words which traits those are."""
+    widget = about(name).example("a")
+    words = next(kind.__doc__ for kind in type(widget).__mro__ if kind.__doc__)
+    changed = words.partition("Traits that a reader changes:")[2].partition("\n\n")[0]
+    own = [trait for trait in widget.keys if trait not in anywidget.AnyWidget().keys]
+    free = {trait for trait in own if not widget.traits()[trait].read_only and trait[0] != "_"}
+    assert free == {*re.findall(r"^ {8}(\w+) \(", changed, re.MULTILINE)}
+    assert len(own) > len(free) > 0
+    assert re.fullmatch(rf"{type(widget).__name__}\(.{{,70}}\)", repr(widget))
+    without_script = fallback(widget.get_state())
+    assert (
+        "The answer" in without_script
+        or len(without_script.partition("it needs JavaScript. ")[2]) > 40
+    )
+
+
+@every_widget
+def test_a_damaged_state_says_so_and_the_page_lives_on(show, name):
     its = about(name)
-    page = show(its.example("a"), its.example("b"), damage=its.DAMAGES[message])
-    page.locator(".attn-widget").wait_for()  # the other one
-    assert page.get_by_role("alert").count() == 1
-    assert message in page.get_by_role("alert").inner_text()
+    damaged = [its.example("a") for _ in its.DAMAGES]
+    page = show(*damaged, its.example("b"), damage=[*its.DAMAGES.values()])
+    page.locator(".attn-widget").wait_for()  # the last one
+    told = page.get_by_role("alert")
+    expect(told).to_have_count(len(damaged))
+    for message, text in zip(its.DAMAGES, told.all_inner_texts(), strict=True):
+        assert message in text
     use(page)
+
+
+# Whether keys reach all that scrolls sideways: the box itself, or what is in it.
+IS_REACHED = """() => [...document.querySelectorAll(".attn-scroll")].every((box) =>
+  box.scrollWidth <= box.clientWidth || box.tabIndex === 0 ||
+  box.querySelector("input, button, [tabindex='0']"))"""
+# How large letters of drawings are, in pixels.
+LETTERS = """texts => texts
+  .filter((text) => text.checkVisibility() && text.textContent)
+  .map((text) => parseFloat(getComputedStyle(text).fontSize) *
+    text.ownerSVGElement.getScreenCTM().a)"""
 
 
 @every_widget
 @pytest.mark.parametrize("width", [360, 1000])
-def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, name, width):
+def test_nothing_runs_over_the_edge_and_all_is_large_enough(show, name, width):
     page = show(about(name).largest(LONG), width=width)
     sizes = target_sizes(page)
     use(page)
@@ -118,10 +151,12 @@ def test_nothing_runs_over_the_edge_and_targets_are_large_enough(show, name, wid
     assert len(sizes) > 2
     assert min(sizes) >= 24
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.wait_for_function(IS_REACHED)
+    assert min(page.locator(".attn-widget svg text").evaluate_all(LETTERS), default=9) >= 9
 
 
 @every_widget
-def test_a_telephone_has_no_reason_to_magnify_the_page_around_a_field(show, name):
+def test_a_telephone_magnifies_no_field_and_no_color_that_says_something_is_lost(show, name):
     page = show(about(name).example("text"))  # on a screen that is touched
     unfold_all(page)
     fields = page.locator("input[type=text], select")
@@ -129,6 +164,13 @@ def test_a_telephone_has_no_reason_to_magnify_the_page_around_a_field(show, name
         "fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))"
     )
     assert min(sizes, default=16) >= 16
+    kept = "nodes => nodes.map((node) => getComputedStyle(node).printColorAdjust)"
+    assert set(page.locator(".attn-widget, .attn-widget *").evaluate_all(kept)) == {"exact"}
+    page.emulate_media(forced_colors="active")
+    lost = """nodes => nodes.filter(({style}) => style.backgroundColor).filter((node) =>
+      getComputedStyle(node).backgroundColor !== node.style.backgroundColor).length"""
+    assert page.locator(".attn-widget *").evaluate_all(lost) == 0
+    page.emulate_media(forced_colors="none")
 
 
 # What the Tab key reaches, in order: of radio buttons with one name only one.
@@ -176,40 +218,34 @@ SHOWN = """(root) => [root.innerHTML, ...[...root.querySelectorAll("input")].map
 
 @pytest.mark.everyday
 @every_widget
-def test_a_key_changes_what_every_view_shows(show, name):
+def test_a_key_changes_what_every_view_shows_and_no_other_widget(show, name):
     """Another view of the same widget knows only its traits."""
     its = about(name)
     widget = its.example("a")
-    page = show(widget, widget)
-    one, other = page.locator(".attn-widget").all()
-    before = other.evaluate(SHOWN)
+    page = show(widget, widget, its.example("a"))
+    one, *others = page.locator(".attn-widget").all()
+    before = [other.evaluate(SHOWN) for other in others]
     selector, key = its.KEY
     one.locator(selector).first.focus()
     assert page.evaluate(FOCUSED)["keepsKeys"]
     page.keyboard.press(key)
-    assert other.evaluate(SHOWN) != before
-
-
-@every_widget
-def test_colors_are_printed_also_where_a_printer_saves_them(show, name):
-    page = show(about(name).example("a"))
-    kept = "nodes => nodes.map((node) => getComputedStyle(node).printColorAdjust)"
-    assert set(page.locator(".attn-widget, .attn-widget *").evaluate_all(kept)) == {"exact"}
-
-
-@pytest.mark.everyday
-@every_widget
-def test_several_of_a_kind_share_no_id(show, name):
-    example = about(name).example
-    page = show(example("a"), example("b"))
+    view, alone = (other.evaluate(SHOWN) for other in others)
+    assert view != before[0] and alone == before[1]
     use(page)
-    assert page.locator("[id]").count() == 0
+    assert page.locator("[id]").count() == 0  # which two of a kind would share
 
 
 @every_widget
-def test_without_script_it_is_told_in_words(name):
-    words = fallback(about(name).example("a").get_state())
-    assert "The answer" in words or len(words.partition("it needs JavaScript. ")[2]) > 40
+def test_nothing_moves_where_motion_is_unwanted(show, name):
+    page = show(about(name).example("a"))
+    page.emulate_media(reduced_motion="reduce")
+    durations = """nodes => nodes.flatMap((node) =>
+    [null, "::before", "::after"].flatMap((part) => {
+      const styles = getComputedStyle(node, part);
+      const {transitionDuration, animationName, animationDuration} = styles;
+      return [transitionDuration, animationName === "none" ? "0s" : animationDuration];
+    })).join().split(/, ?/)"""
+    assert set(page.locator(".attn-widget *").evaluate_all(durations)) == {"0s"}
 
 
 # Every computed style of every element and of what stands before and after it, as texts: those that
@@ -254,8 +290,8 @@ def look(element) -> list[str]:
 
 
 def looks(page) -> list[list[str]]:
-    """Return the look of each widget on a page, its numbers unfolded and nothing moving."""
-    page.emulate_media(reduced_motion="reduce")
+    """Return the look of each widget on a page, its numbers unfolded."""
+    page.emulate_media(reduced_motion="reduce")  # what pulses looks otherwise at each moment
     unfold_all(page)
     page.evaluate("document.activeElement.blur()")
     return [look(widget) for widget in page.locator(".attn-widget").all()]

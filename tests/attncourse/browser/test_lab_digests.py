@@ -63,28 +63,26 @@ def test_the_numbers_tell_the_digest_and_the_command(lab, name):
     assert digest_on(page) in told(page) and digest not in told(page)
 
 
+def stop_soon(page):
+    """Train for some steps; return how many."""
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.wait_for_function("document.querySelector('progress').value > 0")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    progress = page.locator(".attn-progress-text")
+    expect(progress).to_contain_text("Stopped")
+    unfold(page)
+    return re.search(r"step (\d+)", progress.inner_text())[1]
+
+
 def test_a_recipes_own_number_of_heads_is_not_named_and_where_it_stopped_is(lab):
     widget = quick(HeadLab)
     widget.num_heads = 4
     widget.set_trait("recipe", widget.recipe | {"steps": 100_000})
     page = lab(widget)
-    page.get_by_role("button", name="Train", exact=True).click()
-    page.wait_for_function("document.querySelector('progress').value > 0")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    expect(page.locator(".attn-progress-text")).to_contain_text("Stopped")
-    unfold(page)
-    steps = re.search(r"step (\d+)", page.locator(".attn-progress-text").inner_text())[1]
-    command = page.locator(".attn-digest code").last
-    expect(command).to_have_text(f"python -m attncourse.training concord --seed 3 --stop {steps}")
-
-
-def test_what_no_command_names_has_a_digest_all_the_same(lab):
-    page = lab(HeadLab(1, task="lookup"))
-    page.get_by_role("button", name="Train", exact=True).click()
-    page.wait_for_function("document.querySelector('progress').value > 0")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    expect(page.locator(".attn-progress-text")).to_contain_text("Stopped")
-    unfold(page)
+    command = f"python -m attncourse.training concord --seed 3 --stop {stop_soon(page)}"
+    expect(page.locator(".attn-digest code").last).to_have_text(command)
+    page = lab(HeadLab(1, task="lookup"))  # which no command names
+    stop_soon(page)
     assert page.locator(".attn-digest code").all_inner_texts() == [digest_on(page)]
 
 

@@ -30,20 +30,11 @@ def test_the_linter_finds_nothing(check):
 
 @pytest.mark.parametrize("folder", ["src/attncourse/widgets/shared", "book/assets"])
 @pytest.mark.parametrize(
-    ("name", "code", "found"),
-    [
-        ("a.js", "export const a = element;\n", "element variable is undeclared"),
-        ("a.js", 'import { b } from "./b.js";\n\nexport const a = 1;\n', "import is unused"),
-        ("a.js", "export {};\n\nfunction a() {}\n", "function a is unused"),
-        ("a.js", "export const a=1;\n", "Formatter would have printed"),
-        ("a.css", ".a {\n  colr: red;\n}\n", "Unknown property"),
-        ("a.css", ".a { color: red }\n", "Formatter would have printed"),
-    ],
+    ("name", "code"),
+    [("a.js", "export const a = element;\n"), ("a.css", ".a {\n  colr: red;\n}\n")],
 )
-def test_each_fault_is_found(check, tmp_path, folder, name, code, found):
+def test_a_fault_is_found_in_both_folders(check, tmp_path, folder, name, code):
     shutil.copy(ROOT / "biome.json", tmp_path)
     (tmp_path / folder).mkdir(parents=True)
     (tmp_path / folder / name).write_text(code, encoding="utf-8")
-    result = check(tmp_path)
-    assert result.returncode != 0
-    assert found in result.stdout + result.stderr
+    assert check(tmp_path).returncode != 0

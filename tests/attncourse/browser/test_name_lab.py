@@ -6,6 +6,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 from tools.head_labs import CELLS, train, trained, with_numbers_of
+from tools.widget_pages import said
 
 from attncourse.tasks import names
 from attncourse.training import RECIPES, evaluate, held_out_sentences
@@ -36,6 +37,33 @@ PLACES: set[str] = set()
 KEY = (".attn-track input", "ArrowRight")
 
 
+def within(name, **changes):
+    """Damage what stands in a trait."""
+    return lambda state, _: state[name].update(changes)
+
+
+DAMAGES = {
+    "num_heads should be": {"num_heads": 3},
+    "seed should be": {"seed": -1},
+    "trained should be": {"trained": "yes"},
+    "beginning should be": {"beginning": 5},
+    "got '1' in 'b1'": {"beginning": "b1"},
+    "temperature should be": {"temperature": 3},
+    "top_k should be": {"top_k": 0},
+    "draw should be": {"draw": 1000},
+    "guesses should be": within("guesses", floor=-1),
+    "lr should be": within("recipe", lr=-1),
+    "blocks should be": within("spec", blocks=None),
+    "vocabulary_size should be": within("spec", vocabulary_size=26),
+    "length should be": within("spec", length=15),
+    "causal should be": within("spec", causal=False),
+    "readouts should be": within("spec", readouts={"next": 27, "other": 1}),
+    "embedding_std should be": lambda s, _: s["recipe"]["model"].update(embedding_std="wide"),
+    "held_out should be": {"held_out": 0},
+    "counts should be": {"counts": []},
+}
+
+
 def model_of(page, num_heads):
     """Torch's copy of the model that a page has trained last."""
     model = TransformerModel.of_sizes(names, **{**RECIPE.model, "num_heads": num_heads})
@@ -49,40 +77,42 @@ def samples_on(page):
     )
 
 
+def trained_lab(lab, *options, **more):
+    """Open a lab and train its model."""
+    page = lab(quick(*options, **more))
+    train(page)
+    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    return page
+
+
 def drawn(page):
     """Wait until all names of the page are drawn."""
     expect(page.locator(".attn-kept-share")).to_contain_text("of 100 names")
 
 
 def test_nothing_trains_before_a_reader_asks_for_it(lab):
-    page = lab(quick())
-    page.locator(".attn-track input").first.press("ArrowRight")
+    page = lab(quick(1))
+    page.clock.install()
+    slider = page.get_by_role("slider", name="Heads")
+    told = []
+    for _ in range(4):
+        told.append(re.findall(r"\d+", slider.get_attribute("aria-valuetext")))
+        slider.press("ArrowRight")
+    assert told == [["1", "16"], ["2", "8"], ["4", "4"], ["8", "2"]]  # heads, and their width
     page.get_by_role("button", name="Another seed").click()
     page.get_by_role("button", name="Sample again").click()
     page.get_by_role("textbox").fill("tol")
-    page.wait_for_timeout(600)
-    assert page.evaluate("workers") == 0
-    assert page.locator(".attn-progress-text").inner_text() == "Not trained yet."
     # The model with its first weights makes up names all the same.
     drawn(page)
     assert page.locator(".attn-kept-share").inner_text().startswith("0 of 100")
     assert len(samples_on(page)) == 8
-
-
-def test_the_number_of_heads_tells_their_width(show):
-    page = show(quick(1))
-    slider = page.get_by_role("slider", name="Heads")
-    told = []
-    for _ in range(4):
-        told.append(slider.get_attribute("aria-valuetext"))
-        slider.press("ArrowRight")
-    assert told == [
-        "1 head, 16 wide", "2 heads, each 8 wide", "4 heads, each 4 wide", "8 heads, each 2 wide",
-    ]  # fmt: skip
+    page.clock.run_for(5000)
+    assert page.evaluate("workers") == 0
+    assert page.locator(".attn-progress-text").inner_text() == "Not trained yet."
 
 
 def test_loss_names_and_bars_move_while_it_trains(lab):
-    page = lab(quick(steps=400))
+    page = lab(quick(steps=3000))  # many more than it takes to see that
     page.evaluate("""() => {
       window.seen = {curve: new Set(), names: new Set(), bars: new Set()};
       new MutationObserver(() => {
@@ -112,15 +142,11 @@ def test_loss_and_guesses_are_those_of_python(lab):
     for name, loss in widget.guesses.items():
         assert f"; {name} {loss:.2f}" in drawing
         assert page.locator(".attn-curve-marks", has_text=f"{name} {loss:.2f}").count() == 1
-    assert f"{found.loss:.2f}" in said_of(page)
+    assert f"{found.loss:.2f}" in said(page)
     unfold_numbers(page)
     cells = page.locator("details tbody tr").evaluate_all(CELLS)
     assert ["floor", "–", f"{widget.guesses['floor']:.3f}"] in cells
     assert ["2 heads, seed 0", "150", reached[1]] in cells
-
-
-def said_of(page):
-    return page.locator("output.attn-live").inner_text()
 
 
 def unfold_numbers(page):
@@ -128,40 +154,44 @@ def unfold_numbers(page):
     page.locator("details tbody tr").first.wait_for()
 
 
-@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 27), (0.5, 3), (0.0, 27)])
-def test_chances_and_weights_behind_a_beginning_are_torchs(lab, temperature, top_k):
-    widget = quick(4, steps=100, beginning="mellen", temperature=temperature, top_k=top_k)
-    page = lab(widget)
-    train(page)
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+TABLES = """tables => tables.map((table) => [...table.tBodies[0].rows].map((row) =>
+  [...row.cells].map((cell) => cell.textContent)))"""
+
+
+def test_chances_and_weights_behind_a_beginning_are_torchs(lab):
+    page = trained_lab(lab, 4, steps=100)
+    unfold_numbers(page)
     model = model_of(page, 4)
-    for beginning in ("mellen", "tol", ""):
+    temperature, top_k = (page.get_by_role("slider", name=n) for n in ("Temperature", "Top-k"))
+    for beginning, key, share, kept in (
+        ("tol", "Shift", 1, 27), ("mellen", "Home", 0, 27), ("", "End", 2, 1), ("b", "End", 2, 3),
+    ):  # fmt: skip
         page.get_by_role("textbox").fill(beginning)
+        temperature.press(key)
+        while int(top_k.input_value()) != kept:
+            top_k.press("Home" if kept == 1 else "ArrowRight")
         ids = names.read(beginning).ids if beginning else (names.boundary,)
-        said_by = model(torch.tensor([ids]), need_weights=True)
-        logits = said_by.logits["next"][0, -1].detach()
-        likely, places = logits.topk(1 if temperature == 0 else top_k)
-        drawn_from = torch.zeros(27).scatter(0, places, (likely / (temperature or 1)).softmax(0))
-        if page.locator("details:has(.attn-table)").get_attribute("open") is None:
-            unfold_numbers(page)
-        chances, looks, _ = page.locator("details table").evaluate_all(
-            "tables => tables.map((table) => [...table.tBodies[0].rows].map((row) => "
-            "[...row.cells].map((cell) => cell.textContent)))"
-        )
+        answer = model(torch.tensor([ids]), need_weights=True)
+        logits = answer.logits["next"][0, -1].detach()
+        likely, places = logits.topk(1 if share == 0 else kept)
+        drawn_from = torch.zeros(27).scatter(0, places, (likely / (share or 1)).softmax(0))
+        chances, looks, _ = page.locator("details table").evaluate_all(TABLES)
         assert len(chances) == 27
         for letter, own, now in chances:
             token = names.boundary if letter == "end" else names.vocabulary.index(letter)
             assert abs(float(own) - logits.softmax(0)[token].item()) < 0.0011
             assert abs(float(now) - drawn_from[token].item()) < 0.0011
-        weights = said_by.weights[0][0, :, -1]
+        weights = answer.weights[0][0, :, -1]
         assert [row[0] for row in looks] == [f"head {head}" for head in range(1, 5)]
         for row, own in zip(looks, weights.tolist(), strict=True):
             assert [float(cell) for cell in row[1:]] == pytest.approx(own, abs=0.0011)
-    bars = page.locator(".attn-chances li").evaluate_all(
-        "rows => rows.map((row) => [row.children[0].textContent, row.children[2].textContent])"
-    )
-    for (letter, shown), (name, _, now) in zip(bars, chances[:8], strict=True):
-        assert letter == name and abs(float(shown) - float(now)) < 0.006
+        bars = page.locator(".attn-chances li").all()
+        shown = [bar.locator(":scope > *").all_text_contents() for bar in bars]
+        for (letter, _, bar, *_), (name, _, now) in zip(shown, chances[:8], strict=True):
+            assert letter == name and abs(float(bar) - float(now)) < 0.006
+        letter, _, bar, *_ = shown[0]
+        place = f"After “{beginning}” it" if beginning else "At the start of a name it"
+        assert said(page).startswith(f"{place} expects {letter} {bar}")
 
 
 def test_a_cell_of_the_map_is_read_by_keys_and_pointer(show):
@@ -180,10 +210,10 @@ def test_a_cell_of_the_map_is_read_by_keys_and_pointer(show):
 
 
 def test_each_name_is_told_what_it_breaks(lab):
-    page = lab(quick(4, steps=60))
-    train(page)
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    page = trained_lab(lab, 4, steps=60)
     drawn(page)
+    told = page.locator(".attn-progress-text").inner_text()
+    assert re.search(r"s, batch loss \d\.\d\d\.$", told)  # the loss of one batch is called that
     for name, verdict in samples_on(page):
         broken = names.broken_rules("" if name == "(no letter)" else name)
         told = ", ".join(broken)[::-1].replace(" ,", " dna ", 1)[::-1]  # the last two by "and"
@@ -191,9 +221,7 @@ def test_each_name_is_told_what_it_breaks(lab):
 
 
 def test_temperature_and_top_k_govern_the_names(lab):
-    page = lab(quick(4, steps=200))
-    train(page)
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with")
+    page = trained_lab(lab, 4, steps=200)
     temperature = page.get_by_role("slider", name="Temperature")
     temperature.press("Home")
     expect(page.locator(".attn-kept-share")).to_contain_text(re.compile("^(0|100) of"))
@@ -211,22 +239,6 @@ def test_temperature_and_top_k_govern_the_names(lab):
     page.wait_for_function(
         "(text) => document.querySelector('.attn-made').textContent !== text", arg=before[0][0]
     )
-
-
-def test_what_is_said_of_the_next_letter_is_what_the_bars_show(show):
-    page = show(quick(beginning="tol"))
-    first_bar = page.locator(".attn-chances li").first
-    for name, key in (("Temperature", "Home"), ("Temperature", "End"), ("Top-k", "Home")):
-        page.get_by_role("slider", name=name).press(key)
-        letter, chance = first_bar.inner_text().split()
-        assert said_of(page).startswith(f"After “tol” it expects {letter} {chance}, ")
-
-
-def test_the_loss_of_one_batch_is_called_that(lab):
-    page = lab(quick(steps=10))
-    train(page)
-    told = page.locator(".attn-progress-text").inner_text()
-    assert re.search(r"s, batch loss \d\.\d\d\.$", told)
 
 
 def test_most_names_are_right_after_the_whole_training(lab):
@@ -248,7 +260,7 @@ def test_a_beginning_that_is_none_is_refused_in_words(show):
     heading = page.locator(".attn-next .attn-heading").first
     field.fill("Tol")
     assert heading.inner_text() == "After “tol” it expects"
-    assert said_of(page).startswith("After “tol” it expects ")
+    assert said(page).startswith("After “tol” it expects ")
     for text, message in {
         "jürgen": "This must hold letters from a to z, got 'ü' in 'jürgen'",
         "t ol": "This must hold letters from a to z, got ' ' in 't ol'",
@@ -275,29 +287,25 @@ def test_opened_as_trained_it_trains_again_and_says_so(show):
     expect(page.locator("output.attn-live")).to_contain_text("Trained with 2 heads, seed 3")
 
 
-def test_other_models_keep_their_curves_and_are_there_again(lab):
-    page = lab(quick(1))
-    train(page)
-    slider = page.get_by_role("slider", name="Heads")
-    slider.press("ArrowRight")
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with 2 heads", timeout=60_000)
-    assert page.locator(".attn-curve").count() == 2
-    slider.press("ArrowLeft")
-    expect(page.locator("output.attn-live")).to_contain_text("Trained with 1 head,")
-    page.wait_for_timeout(600)
-    assert page.evaluate("workers") == 2  # the first model is still there
-
-
-def test_views_of_one_lab_share_its_models(lab):
-    shared = quick()
+def test_other_models_keep_their_curves_and_views_share_them(lab):
+    shared = quick(1)
     page = lab(shared, shared)
-    one, again = page.locator(".attn-widget").all()
+    views = page.locator(".attn-widget").all()
+    one = views[0]
     one.get_by_role("button", name="Train", exact=True).click()
-    for view in (one, again):
-        expect(view.locator("output.attn-live")).to_contain_text("Trained with", timeout=60_000)
-    assert page.evaluate("workers") == 1
-    rows = ".attn-chances"
-    assert one.locator(rows).inner_text() == again.locator(rows).inner_text()
+    slider = one.get_by_role("slider", name="Heads")
+    for heads, workers, key in (("1 head,", 1, "ArrowRight"), ("2 heads,", 2, "ArrowLeft")):
+        for view in views:
+            expect(view.locator("output.attn-live")).to_contain_text(
+                f"Trained with {heads}", timeout=60_000
+            )
+        assert page.evaluate("workers") == workers
+        chances = [view.locator(".attn-chances").inner_text() for view in views]
+        assert chances[0] == chances[1]
+        slider.press(key)
+    expect(one.locator("output.attn-live")).to_contain_text("Trained with 1 head,")
+    assert one.locator(".attn-curve").count() == 2
+    assert page.evaluate("workers") == 2  # the first model is still there
 
 
 def test_without_workers_it_says_so_and_the_rest_lives(show):
@@ -321,14 +329,6 @@ def test_the_rules_are_told_with_their_letters(show):
         assert f"{last} after {', '.join(firsts[:-1])} and {firsts[-1]}" in told
 
 
-def test_bars_glide_only_where_motion_is_welcome(show):
-    page = show(quick())
-    style = "getComputedStyle(document.querySelector('.attn-chance')).transitionDuration"
-    assert page.evaluate(style) == "0.15s"
-    page.emulate_media(reduced_motion="reduce")
-    assert page.evaluate(style) == "0s"
-
-
 def test_in_forced_colors_bars_stay(show):
     page = show(quick())
     color = "(node) => getComputedStyle(node).backgroundColor"
@@ -336,35 +336,3 @@ def test_in_forced_colors_bars_stay(show):
     page.emulate_media(forced_colors="active")
     assert page.locator(".attn-chance").first.evaluate(color) == before
     page.emulate_media(forced_colors="none")
-
-
-DAMAGES = {
-    "num_heads should be one of 1, 2, 4, 8, but is 3": lambda s, _: s.update(num_heads=3),
-    "seed should be one of 0 to 999, but is -1": lambda state, _: state.update(seed=-1),
-    'trained should be true or false, but is "yes"': lambda s, _: s.update(trained="yes"),
-    "beginning should be text, but is 5": lambda state, _: state.update(beginning=5),
-    "got '1' in 'b1'": lambda state, _: state.update(beginning="b1"),
-    "temperature should be a number from 0 to 2, but is 3": lambda state, _: state.update(
-        temperature=3
-    ),
-    "top_k should be a whole number from 1 to 27, but is 0": lambda s, _: s.update(top_k=0),
-    "draw should be one of 0 to 999, but is 1000": lambda state, _: state.update(draw=1000),
-    "guesses should be losses above 0 of uniform, unigram, bigram, floor": lambda state, _: state[
-        "guesses"
-    ].update(floor=-1),
-    "lr should be above 0, but is -1": lambda state, _: state["recipe"].update(lr=-1),
-    "embedding_std should be 0 or more": lambda state, _: state["recipe"]["model"].update(
-        embedding_std="wide"
-    ),
-    "blocks should be a list, but is null": lambda state, _: state["spec"].update(blocks=None),
-    "vocabulary_size should be 27, but is 26": lambda state, _: state["spec"].update(
-        vocabulary_size=26
-    ),
-    "length should be 16, but is 15": lambda state, _: state["spec"].update(length=15),
-    "causal should be true, but is false": lambda state, _: state["spec"].update(causal=False),
-    "readouts should be next alone, with 27 answers": lambda state, _: state["spec"].update(
-        readouts={"next": 27, "other": 1}
-    ),
-    "held_out should be a whole number from 1 to 10000": lambda s, _: s.update(held_out=0),
-    "counts should be a list of numbers of heads": lambda s, _: s.update(counts=[]),
-}

@@ -1,10 +1,9 @@
 """Tokenizer in a real browser, without a kernel: its cuts and chances, its controls."""
 
-import base64
+import re
 
-import pytest
 import torch
-from tools.widget_pages import unfold
+from tools.widget_pages import asked, said, unfold
 
 from attncourse.tasks import concord, names
 from attncourse.tokens import BytePairTokenizer
@@ -31,6 +30,16 @@ def largest(text):
 
 PLACES = {"div.attn-widget > p.attn-note …"}
 KEY = (".attn-track input", "ArrowLeft")
+DAMAGES = {
+    # The first merge joins a token that is made after it.
+    "merges should join tokens that are there": {"merges": bytes([5, 1]) + example("a").merges[2:]},
+    "merges should be 300 numbers": lambda _, buffers: buffers.clear(),
+    "most should be": {"most": -1},
+    "num_merges should be": {"num_merges": 151},
+    "text should be": {"text": "a" * 201},
+    "vocabulary should be": {"vocabulary": "ab"},
+    "counts should be 1 numbers": {"vocabulary": ["a"]},
+}
 CUT = """(cases) => {
     const {encode} = attnModules["tokenizer/widget.js"];
     return cases.map(([text, number, merges]) => encode(text, merges, number));
@@ -45,55 +54,45 @@ def ids(page):
     return [int(text) for text in page.locator(".attn-pieces .attn-id").all_text_contents()]
 
 
-def test_the_browser_cuts_as_python_does(show):
+def test_the_browser_reads_the_merges_and_cuts_as_python_does(show):
+    page = show(example("a"))
+    tokens = """(model) => {
+      const {readState, tokensOf} = attnModules["tokenizer/widget.js"];
+      return tokensOf(readState(model).merges);
+    }"""
+    read = asked(page, example("a"), tokens)
+    assert [bytes(token) for token in read] == list(TOKENIZER.vocabulary)
     cases = [(text, number) for text in TEXTS for number in (0, 1, 20, 150)]
     merges = [list(pair) for pair in TOKENIZER.merges]
-    found = show(example("a")).evaluate(CUT, [(*case, merges) for case in cases])
+    found = page.evaluate(CUT, [(*case, merges) for case in cases])
     assert found == [TOKENIZER.first(number).encode(text) for text, number in cases]
-
-
-def test_the_browser_merges_first_what_was_learned_first(show):
+    # What was learned first is merged first.
     tokenizer = BytePairTokenizer.train("bc\nbc\nbc\nab\nab", 2)
-    merges = [list(pair) for pair in tokenizer.merges]
-    found = show(example("a")).evaluate(CUT, [("abcab", 2, merges)])
+    found = page.evaluate(CUT, [("abcab", 2, [list(pair) for pair in tokenizer.merges])])
     assert found == [[ord("a"), 256, 257]] == [tokenizer.encode("abcab")]
-
-
-def test_a_mark_of_byte_order_is_a_character(show):
+    # A mark of byte order is a character.
     told = "(bytes) => attnModules['tokenizer/widget.js'].tokenText(bytes)"
-    assert show(example("a")).evaluate(told, [*"\ufeff".encode()]) == "\ufeff"
+    assert page.evaluate(told, [*"\ufeff".encode()]) == "\ufeff"
 
 
-def test_it_reads_the_merges_that_python_wrote(show):
-    widget = example("a")
-    state = {"merges": base64.b64encode(widget.merges).decode()}
-    read = show(widget).evaluate(
-        """({state, text}) => {
-            const bytes = Uint8Array.from(atob(state.merges), (c) => c.charCodeAt(0));
-            const values = {text, num_merges: 0, most: 150, vocabulary: [], counts: new DataView(
-                new ArrayBuffer(0)), merges: new DataView(bytes.buffer)};
-            const {readState, tokensOf} = attnModules["tokenizer/widget.js"];
-            const {merges} = readState(new Map(Object.entries(values)));
-            return tokensOf(merges);
-        }""",
-        {"state": state, "text": ""},
-    )
-    assert [bytes(token) for token in read] == list(TOKENIZER.vocabulary)
-
-
-def test_a_reader_types_and_sees_tokens_with_ids(show):
+def test_a_reader_types_and_sees_tokens_with_ids_and_bytes(show):
     page = show(Tokenizer(TOKENIZER, "", num_merges=150))
     assert pieces(page) == []
-    assert (
-        "0 characters in 0 bytes: 0 tokens, from a vocabulary of 406"
-        in page.locator("output").inner_text()
-    )
-    page.get_by_role("textbox", name="Text").press_sequentially("é the king")
+    assert re.findall(r"\d+", said(page)) == ["0", "0", "0", "406"]
     text = "é the king"
-    assert ids(page) == TOKENIZER.encode(text)
+    page.get_by_role("textbox", name="Text").press_sequentially(text)
+    expected = TOKENIZER.encode(text)
+    assert ids(page) == expected
     assert "␣king" in pieces(page)
-    assert "10 characters in 11 bytes" in page.locator("output").inner_text()
+    assert re.findall(r"\d+", said(page)) == ["10", "11", str(len(expected)), "406"]
     assert page.locator(".attn-next").count() == 0  # there are no counts
+    unfold(page)
+    rows = [row.locator("th, td").all_text_contents() for row in page.locator("tbody tr").all()]
+    assert [row[0] for row in rows] == pieces(page)
+    assert [int(row[1]) for row in rows] == expected
+    assert [bytes(map(int, row[2].split())) for row in rows] == [
+        TOKENIZER.vocabulary[token] for token in expected
+    ]
 
 
 def test_the_slider_takes_merges_back(show):
@@ -110,78 +109,52 @@ def test_the_slider_takes_merges_back(show):
     assert page.get_by_text("The last merge joins t and h.").count() == 1
 
 
-def test_a_table_names_each_token_with_its_bytes(show):
-    page = show(Tokenizer(TOKENIZER, "the é"))
-    unfold(page)
-    rows = [row.locator("th, td").all_text_contents() for row in page.locator("tbody tr").all()]
-    expected = TOKENIZER.encode("the é")
-    assert [row[0] for row in rows] == pieces(page)
-    assert [int(row[1]) for row in rows] == expected
-    assert [bytes(map(int, row[2].split())) for row in rows] == [
-        TOKENIZER.vocabulary[token] for token in expected
-    ]
-
-
-def test_parts_of_a_letter_are_shown_as_bytes(show):
+def test_parts_of_a_letter_and_what_cannot_be_seen_are_shown_as_bytes(show):
     page = show(Tokenizer(BytePairTokenizer(), "é😀"))
     assert pieces(page) == ["C3", "A9", "F0", "9F", "98", "80"]
-    assert (
-        "2 characters in 6 bytes: 6 tokens, from a vocabulary of 256"
-        in page.locator("output").inner_text()
-    )
-    slider = page.get_by_role("slider")
-    assert slider.is_disabled()  # there is nothing to choose
-
-
-def test_what_cannot_be_seen_is_shown_as_bytes(show):
+    assert re.findall(r"\d+", said(page)) == ["2", "6", "6", "256"]
+    assert page.get_by_role("slider").is_disabled()  # there is nothing to choose
     page = show(Tokenizer(BytePairTokenizer([(0xC2, 0xA0)]), "a\t\u00a0", **BIGRAM))
     assert pieces(page) == ["a", "09", "C2 A0"]
-    page.get_by_role("textbox", name="Text").fill("a\t")
-    assert "After “09”, the bigram knows nothing" in page.locator(".attn-heading").inner_text()
+    for text, letter in (("a\t", "“09”"), ("belé", "“é”")):  # of which it never met one
+        page.get_by_role("textbox", name="Text").fill(text)
+        heading = page.locator(".attn-heading").inner_text()
+        assert letter in heading and "knows nothing" in heading
+        assert page.locator(".attn-bar").count() == 0
 
 
-@pytest.mark.parametrize(("text", "direction"), [("שלום", "rtl"), ("the שלום", "ltr"), ("", "ltr")])
-def test_tokens_run_in_the_direction_of_the_text(show, text, direction):
-    page = show(Tokenizer(TOKENIZER, text))
-    assert page.locator(".attn-pieces").get_attribute("dir") == direction
-    boxes = [piece.bounding_box()["x"] for piece in page.locator(".attn-pieces li").all()]
-    assert boxes == sorted(boxes, reverse=direction == "rtl")
+def test_tokens_run_in_the_direction_of_the_text(show):
+    page = show(Tokenizer(TOKENIZER, ""))
+    for text, direction in (("שלום", "rtl"), ("the שלום", "ltr"), ("", "ltr")):
+        page.get_by_role("textbox").fill(text)
+        assert page.locator(".attn-pieces").get_attribute("dir") == direction
+        boxes = [piece.bounding_box()["x"] for piece in page.locator(".attn-pieces li").all()]
+        assert boxes == sorted(boxes, reverse=direction == "rtl")
 
 
-@pytest.mark.parametrize("text", ["", "b", "bel", "BEL", "bel "])
-def test_chances_are_those_of_the_counts(show, text):
-    page = show(Tokenizer(TOKENIZER, text, **BIGRAM))
-    last = text.lower()[-1:].strip() or "."
-    row = COUNTS[names.vocabulary.index(last)].double()
-    shares = row / row.sum()
-    shown = [
-        item.locator("> span").all_text_contents()
-        for item in page.locator("li:has(.attn-bar)").all()
-    ]
-    letters = {"end": "."}
-    values = [shares[names.vocabulary.index(letters.get(name, name))] for name, *_ in shown]
-    assert values == sorted(shares.tolist(), reverse=True)[: len(values)]
-    assert 1 <= len(values) <= 8
-    for (_, _, told), share in zip(shown, values, strict=True):
-        assert abs(float(told) - share) <= 0.005001
-    widths = [
-        float(bar.evaluate("bar => bar.style.width").rstrip("%"))
-        for bar in page.locator(".attn-bar").all()
-    ]
-    torch.testing.assert_close(torch.tensor(widths), 100 * torch.tensor(values).float())
-    place = f"After “{text[-1]}”" if last != "." else "At the beginning"
-    assert page.get_by_text(place).count() == 1
-
-
-def test_of_a_letter_that_it_never_met_the_bigram_knows_nothing(show):
-    page = show(Tokenizer(TOKENIZER, "belé", **BIGRAM))
-    assert "knows nothing" in page.locator(".attn-heading").inner_text()
-    assert page.locator(".attn-bar").count() == 0
-
-
-def test_a_boundary_that_is_typed_is_the_boundary(show):
-    page = show(Tokenizer(TOKENIZER, "bel.", **BIGRAM))
-    assert page.locator(".attn-bar").count() == 8
+def test_chances_are_those_of_the_counts(show):
+    page = show(Tokenizer(TOKENIZER, "", **BIGRAM))
+    for text in ("", "b", "bel", "BEL", "bel ", "bel."):  # the boundary may be typed
+        page.get_by_role("textbox").fill(text)
+        last = text.lower()[-1:].strip() or "."
+        row = COUNTS[names.vocabulary.index(last)].double()
+        shares = row / row.sum()
+        bars = page.locator("li:has(.attn-bar)").all()
+        shown = [bar.locator("> span").all_text_contents() for bar in bars]
+        letters = {"end": "."}
+        values = [shares[names.vocabulary.index(letters.get(name, name))] for name, *_ in shown]
+        assert values == sorted(shares.tolist(), reverse=True)[: len(values)]
+        assert 1 <= len(values) <= 8
+        for (_, _, told), share in zip(shown, values, strict=True):
+            assert abs(float(told) - share) <= 0.005001
+        styles = page.locator(".attn-bar").evaluate_all(
+            "bars => bars.map((bar) => bar.style.width)"
+        )
+        widths = torch.tensor([float(width.rstrip("%")) for width in styles])
+        torch.testing.assert_close(widths, 100 * torch.tensor(values).float())
+        if text != "bel.":
+            place = "At the beginning" if last == "." else f"After “{text[-1]}”"
+            assert page.get_by_text(place).count() == 1
 
 
 def test_the_table_tells_all_bytes_of_a_long_token(show):
@@ -192,21 +165,3 @@ def test_the_table_tells_all_bytes_of_a_long_token(show):
     cut = "cells => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).length"
     assert max(len(cell) for cell in page.locator("td").all_inner_texts()) > 20
     assert page.locator("td").evaluate_all(cut) == 0
-
-
-def use_later_tokens(_, buffers):
-    """Let the first merge join a token that is made after it."""
-    (merges,) = [buffer for buffer in buffers if buffer["path"] == ["merges"]]
-    wrong = bytes([5, 1]) + base64.b64decode(merges["data"])[2:]
-    merges["data"] = base64.b64encode(wrong).decode()
-
-
-DAMAGES = {
-    "merges should join tokens that are there before them": use_later_tokens,
-    "merges should be 300 numbers in 600 bytes": lambda _, buffers: buffers.clear(),
-    "most should be a whole number from 0, but is -1": lambda s, _: s.update(most=-1),
-    "num_merges should be a whole number from 0 to 150": lambda s, _: s.update(num_merges=151),
-    "text should be text of at most 200 letters": lambda s, _: s.update(text="a" * 201),
-    "vocabulary should be a list of letters": lambda s, _: s.update(vocabulary="ab"),
-    "counts should be 1 numbers": lambda s, _: s.update(vocabulary=["a"]),
-}

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tools.refusing import assert_named, refusals
 
 from attncourse.widgets import CacheCalculator
 from attncourse.widgets.cache_calculator.widget import MODELS
@@ -85,48 +86,21 @@ def test_it_starts_as_told():
     assert state(latent)[:4] == (3, [4, 2], 64, [64, 0])
 
 
-def test_what_a_reader_moves_is_observable():
-    widget, seen = CacheCalculator(), []
-    widget.observe(lambda change: seen.append((change["name"], change["new"])))
-    moves = {"layers": 3, "heads": [8, 2], "d_k": 32, "latent": [128, 16], "tokens": 7}
-    moves |= {"sequences": 2, "bytes_per_number": 4, "memory": 80}
-    for name, value in moves.items():
-        setattr(widget, name, value)
-    assert seen == list(moves.items())
-    assert set(moves) <= set(widget.keys)  # synced with the browser
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "options"),
-    [
-        (ValueError, r"model must be one of \['GPT-2 small', .* got 'GPT-5'", {"model": "GPT-5"}),
-        (TypeError, r"layers must be an int, got float", {"layers": 2.0}),
-        (ValueError, "layers must be at least 1, got 0", {"layers": 0}),
-        (ValueError, "layers must be from 1 to 128, got 200", {"layers": 200}),
-        (TypeError, "num_heads must be an int", {"num_heads": "8"}),
-        (ValueError, "num_heads must be from 1 to 128, got 256", {"num_heads": 256}),
-        (ValueError, r"num_kv_heads must divide num_heads=12, got 5: .*12\]", {"num_kv_heads": 5}),
-        (ValueError, "num_kv_heads must divide num_heads=12, got 24", {"num_kv_heads": 24}),
-        (ValueError, "d_k must be from 1 to 512, got 1024", {"d_k": 1024}),
-        (TypeError, "latent must be a list, got int", {"latent": 512}),
-        (TypeError, "each of latent must be an int, got float", {"latent": [512, 0.5]}),
-        (ValueError, r"latent must be empty or \[d_c, d_R\], got \[512\]", {"latent": [512]}),
-        (ValueError, "latent's d_c must be from 1 to 2048, got 4096", {"latent": (4096, 64)}),
-        (ValueError, "latent's d_R must be from 0 to 512, got 600", {"latent": (512, 600)}),
-        (ValueError, "tokens must be from 1 to 1048576, got 2000000", {"tokens": 2_000_000}),
-        (ValueError, "sequences must be from 1 to 128, got 500", {"sequences": 500}),
-        (ValueError, r"bytes_per_number must be one of \[4, 2, 1\]", {"bytes_per_number": 8}),
-        (TypeError, "memory must be an int, got str", {"memory": "24 GiB"}),
-        (ValueError, "memory must be from 1 to 1024, got 2048", {"memory": 2048}),
-    ],
-)
-def test_bad_input_is_refused_in_words(error, message, options):
-    with pytest.raises(error, match=message):
-        CacheCalculator(**options)
-
-
-def test_repr_says_what_is_shown():
-    assert repr(CacheCalculator()) == (
-        "CacheCalculator(layers=12, heads=[12, 12], d_k=64, tokens=1024: 37748736 bytes)"
-    )
-    assert "latent=[512, 64]" in repr(CacheCalculator("DeepSeek-V2"))
+@refusals(
+    {
+        TypeError: {
+            CacheCalculator: {
+                "layers": [2.0], "num_heads": ["8"], "latent": [512], "memory": ["24 GiB"],
+            },
+        },
+        ValueError: {
+            CacheCalculator: {
+                "model": ["GPT-5"], "layers": [0, 200], "num_heads": [256], "num_kv_heads": [5, 24],
+                "d_k": [1024], "latent": [[512], (4096, 64), (512, 600)], "tokens": [2_000_000],
+                "sequences": [500], "bytes_per_number": [8], "memory": [2048],
+            },
+        },
+    }
+)  # fmt: skip
+def test_bad_input_is_refused_by_name(error, named, call):
+    assert_named(error, named, call)

@@ -1,7 +1,7 @@
 """Predict's Python side: its state, its traits, its refusals."""
 
 import pytest
-import traitlets
+from tools.refusing import assert_named, refusals
 
 from attncourse.widgets import Predict
 
@@ -28,17 +28,6 @@ def test_one_or_several_choices_are_right(answer, answers):
     assert predict(answer).answers == answers
 
 
-def test_what_a_reader_does_is_observable():
-    widget = predict()
-    seen = []
-    traits = ["choice", "committed"]
-    widget.observe(lambda change: seen.append((change["name"], change["new"])), traits)
-    widget.set_state({"choice": 2})
-    widget.set_state({"committed": True})
-    assert seen == [("choice", 2), ("committed", True)]
-    assert set(traits) <= set(widget.keys)  # synced with the browser
-
-
 def test_thinking_again_starts_over():
     widget = predict()
     widget.choice, widget.committed = 0, True
@@ -46,37 +35,25 @@ def test_thinking_again_starts_over():
     assert (widget.choice, widget.committed) == (None, False)
 
 
-@pytest.mark.parametrize("name", ["question", "choices", "answers", "explanation"])
-def test_what_is_asked_is_fixed(name):
-    widget = predict()
-    with pytest.raises(traitlets.TraitError, match="read-only"):
-        setattr(widget, name, getattr(widget, name))
+def asking(question="q", choices=CHOICES, answer=0, explanation="e"):
+    return Predict(question, choices, answer, explanation)
 
 
-def test_repr_asks_and_does_not_tell():
-    assert repr(predict()) == "Predict('What reaches the first block?', 3 choices)"
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "arguments"),
-    [
-        (TypeError, "question must be a string, got int", (1, CHOICES, 0, "e")),
-        (ValueError, "question must not be empty", (" ", CHOICES, 0, "e")),
-        (ValueError, "explanation must not be empty", ("q", CHOICES, 0, "")),
-        (TypeError, "choices must be a list of strings, got str", ("q", "yes or no", 0, "e")),
-        (TypeError, "choices must be a list of strings, got set", ("q", {"a", "b"}, 0, "e")),
-        (TypeError, r"choices\[1\] must be a string, got float", ("q", ["a", 0.5], 0, "e")),
-        (ValueError, r"choices\[0\] must not be empty", ("q", ["", "b"], 0, "e")),
-        (ValueError, "at least two, got 1", ("q", ["a"], 0, "e")),
-        (ValueError, "choices must differ", ("q", ["a", "b", "a"], 0, "e")),
-        (TypeError, "answer must be the index .* count", ("q", CHOICES, "healthy", "e")),
-        (TypeError, "answer must be the index .* got True", ("q", CHOICES, True, "e")),
-        (TypeError, "answer must be the index", ("q", CHOICES, [0, 1.0], "e")),
-        (ValueError, r"answer must be one of 0 to 2 \(0-based\), got 3", ("q", CHOICES, 3, "e")),
-        (ValueError, "answer must be one of 0 to 2", ("q", CHOICES, [0, -1], "e")),
-        (ValueError, "at least one right choice", ("q", CHOICES, [], "e")),
-    ],
-)
-def test_bad_input_is_refused_in_words(error, message, arguments):
-    with pytest.raises(error, match=message):
-        Predict(*arguments)
+@refusals(
+    {
+        TypeError: {
+            asking: {
+                "question": [1], "choices": ["yes or no", {"a", "b"}, ["a", 0.5]],
+                "answer": ["healthy", True, [0, 1.0]],
+            },
+        },
+        ValueError: {
+            asking: {
+                "question": [" "], "choices": [["", "b"], ["a"], ["a", "b", "a"]],
+                "answer": [3, [0, -1], []], "explanation": [""],
+            },
+        },
+    }
+)  # fmt: skip
+def test_bad_input_is_refused_by_name(error, named, call):
+    assert_named(error, named, call)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-import traitlets
+from tools.refusing import assert_named, refusals
 
 from attncourse.widgets import QueryCompass
 
@@ -29,85 +29,29 @@ def test_without_a_query_it_is_the_first_key():
     assert QueryCompass(KEYS, VALUES).query == [1.0, 0.0]
 
 
-def test_what_a_reader_moves_is_observable():
-    widget = QueryCompass(KEYS, VALUES)
-    seen = []
-    widget.observe(lambda change: seen.append((change["name"], change["new"])))
-    widget.query, widget.temperature = [0.5, -2], 0.1
-    assert seen == [("query", [0.5, -2.0]), ("temperature", 0.1)]
-    assert {"query", "temperature"} <= set(widget.keys)  # synced with the browser
+def turned(keys=KEYS, values=VALUES, **options):
+    return QueryCompass(keys, values, **options)
 
 
-@pytest.mark.parametrize("details", ["no", 1, None])
-def test_details_are_shown_or_not(details):
-    assert QueryCompass(KEYS, VALUES).details
-    assert not QueryCompass(KEYS, VALUES, details=False).details
-    with pytest.raises(TypeError, match="details must be True or False"):
-        QueryCompass(KEYS, VALUES, details=details)
-
-
-@pytest.mark.parametrize(
-    ("error", "name", "value"),
-    [
-        (ValueError, "query", [1.0]),
-        (ValueError, "query", [1.0, 2.0, 3.0]),
-        (ValueError, "query", [math.nan, 0.0]),
-        (ValueError, "query", [0.0, -math.inf]),
-        (TypeError, "query", ["1", "2"]),
-        (ValueError, "temperature", 0.0),
-        (ValueError, "temperature", -1.0),
-        (ValueError, "temperature", math.nan),
-        (ValueError, "temperature", math.inf),
-        (TypeError, "temperature", "1"),
-    ],
-)
-def test_impossible_values_are_refused(error, name, value):
-    with pytest.raises(error, match=name):
-        QueryCompass(KEYS, VALUES, **{name: value})
-
-
-@pytest.mark.parametrize("name", ["k", "v", "T", "labels", "origin"])
-def test_keys_and_values_are_fixed(name):
-    widget = QueryCompass(KEYS, VALUES)
-    with pytest.raises(traitlets.TraitError, match="read-only"):
-        setattr(widget, name, getattr(widget, name))
-
-
-def test_repr_is_short_and_the_same_in_each_run():
-    widget = QueryCompass(KEYS, VALUES)
-    assert repr(widget) == "QueryCompass(3 keys, query=[1.0, 0.0], temperature=1)"
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "arguments", "options"),
-    [
-        (TypeError, r"keys must be a torch.Tensor, got list", (KEYS.tolist(), VALUES), {}),
-        (TypeError, r"values must hold floating point", (KEYS, VALUES.long()), {}),
-        (
-            ValueError,
-            r"keys must be points in the plane \[T, 2\], got \[2, 3\]",
-            (KEYS.T, KEYS),
-            {},
-        ),
-        (ValueError, r"values must be points .* got \[1, 3, 2\]", (KEYS, VALUES[None]), {}),
-        (ValueError, r"keys must be 2 to 8 points, got 1", (KEYS[:1], VALUES[:1]), {}),
-        (ValueError, r"keys must be 2 to 8 points, got 9", (KEYS.repeat(3, 1), VALUES), {}),
-        (ValueError, r"values must be one for each of the 3 keys, got 2", (KEYS, VALUES[:2]), {}),
-        (ValueError, r"keys must be finite", (KEYS / 0, VALUES), {}),
-        (TypeError, r"labels .* did you forget .split", (KEYS, VALUES), {"labels": "a b c"}),
-        (
-            ValueError,
-            r"labels must be one for each .* got 2",
-            (KEYS, VALUES),
-            {"labels": ["a", "b"]},
-        ),
-        (TypeError, r"origin must be a string", (KEYS, VALUES), {"origin": None}),
-        (TypeError, r"query must be a list, got int", (KEYS, VALUES), {"query": 3}),
-        (TypeError, r"query must be a list, got float", (KEYS, VALUES), {"query": KEYS[0, 0]}),
-        (TypeError, r"query must hold numbers", (KEYS, VALUES), {"query": KEYS[0].to("meta")}),
-        (TypeError, r"values must be dense numbers", (KEYS, VALUES.to_sparse()), {}),
-    ],
-)
-def test_bad_input_is_refused_in_words(error, message, arguments, options):
-    with pytest.raises(error, match=message):
-        QueryCompass(*arguments, **options)
+@refusals(
+    {
+        TypeError: {
+            turned: {
+                "keys": [KEYS.tolist()], "values": [VALUES.long(), VALUES.to_sparse()],
+                "labels": ["a b c"], "origin": [None], "temperature": ["1"],
+                "details": ["no", 1, None],
+                "query": [3, KEYS[0, 0], KEYS[0].to("meta")],
+            },
+        },
+        ValueError: {
+            turned: {
+                "keys": [KEYS.T, KEYS[:1], KEYS.repeat(3, 1), KEYS / 0],
+                "values": [VALUES[None], VALUES[:2]], "labels": [["a", "b"]],
+                "query": [[1.0], [1.0, 2.0, 3.0], [math.nan, 0.0], [0.0, -math.inf]],
+                "temperature": [0.0, -1.0, math.nan, math.inf],
+            },
+        },
+    }
+)  # fmt: skip
+def test_bad_input_is_refused_by_name(error, named, call):
+    assert_named(error, named, call)

@@ -42,7 +42,7 @@ class ClockHands(CourseWidget):
     position = traitlets.Int(3).tag(sync=True)
     other = traitlets.Int(1).tag(sync=True)
     d = traitlets.Int(8).tag(sync=True)
-    rotary = traitlets.Bool(False).tag(sync=True)
+    rotary = traitlets.Bool(False, read_only=True).tag(sync=True)
 
     def __init__(
         self, position: int = 3, other: int = 1, *, d: int = 8, rotary: bool = False

@@ -194,20 +194,6 @@ export class TransformerModel {
     this.tokenEmbedding.backward(dx, rows);
   }
 
-  /**
-   * A parameter's derivative by trial: the loss a little above its i-th number and a little below,
-   * divided by their distance. The numbers should be Float64Array; `backward` should find the same.
-   */
-  differenceQuotient(batch, { values }, i, step = 1e-5) {
-    const value = values[i];
-    const [above, below] = [value + step, value - step].map((moved) => {
-      values[i] = moved;
-      return this.loss(batch, this.forward(batch));
-    });
-    values[i] = value;
-    return (above - below) / (2 * step);
-  }
-
   /** What `forward` says of one sentence, as arrays of their own: {logits, weights}. */
   answer(sentence, { forbidden, ...options } = {}) {
     const batch = this.pack([sentence], { forbidden });
