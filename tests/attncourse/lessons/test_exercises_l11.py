@@ -191,7 +191,7 @@ def test_the_loop_is_causal_attention():
 
 
 def test_masses_are_those_of_the_package():
-    weights, partners = _case(3, 3, 8, 8, (1, 2))
+    weights, partners = _case(3, 3, 9, 8, (1, 2))
     for of_layer, found in zip(weights, masses(weights, partners), strict=True):
         torch.testing.assert_close(relation_mass(of_layer, partners).heads, found.double())
     assert most_on_partners(weights, partners) == (1, 2)

@@ -36,11 +36,12 @@ def _case(
     Beside it stand one that is sharp elsewhere, one with a single sharp look at a partner, two that
     do well on the first text or the last, one whose partners look back, two that rest on the last
     word or the first where there is no partner, and one that looks at all partners but the first
-    word. They stand in other layers than `at`, and than one whose heads all prefer each partner a
-    little. So each usual mistake finds another head than the right one.
+    word. None stands in the layer of `at`, or where all heads of a layer, or all of one number,
+    prefer each partner a little. So each usual mistake finds another head than the right one.
     """
-    even = (at[0] + 1) % layers
-    others = [(i, j) for i in range(layers) if i not in (at[0], even) for j in range(heads)]
+    even, number = (at[0] + 1) % layers, (at[1] + 1) % heads
+    free = [layer for layer in range(layers) if layer not in (at[0], even)]
+    others = [(layer, head) for layer in free for head in range(heads) if head != number]
     sharp, once, first, final, back, last, zero, late = (
         others[i] for i in torch.randperm(len(others))[:8].tolist()
     )
@@ -56,6 +57,7 @@ def _case(
         scores[at[0], text, at[1], row, row if missed else column] += 5.5
         scores[late[0], text, late[1], row, column if column else row] += 8
         scores[even, text, :, row, column] += torch.linspace(2.5, 3.2, heads)
+        scores[[at[0], *free], text, number, row, column] += 3
         scores[back[0], text, back[1], column, row] += 6
         if text in (0, texts - 1):
             alone = first if text == 0 else final
@@ -92,7 +94,7 @@ def head_of_a_rule(answer: object) -> CheckResult:
     weights are those of all layers, [L, B, h, T, T]; partners [B, T] hold the column of each word's
     partner, or -1 where it has none.
     """
-    cases = [_case(4, 3, 8, 8, (1, 4)), _case(5, 4, 5, 10, (0, 2)), _case(6, 5, 3, 9, (4, 1))]
+    cases = [_case(4, 3, 9, 8, (1, 4)), _case(5, 4, 5, 10, (0, 2)), _case(6, 5, 4, 9, (4, 1))]
     praise = "That is where to look first. Whether the model needs this head, muting it tells."
     return check_function(
         answer,
