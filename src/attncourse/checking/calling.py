@@ -64,8 +64,8 @@ _ADVICE = {
     "state dict doesn't fit as it is: copy tensor by tensor.",
     r"Provided sizes .* don't multiply up": "An axis can be cut only into parts that multiply up "
     "to it: which axis did you cut before, and into how many parts?",
-    "[kv] must have the leading dimensions of q": "Queries and keys must have as many heads: which "
-    "axis is that of the heads, and how often does each one have to come?",
+    "[kv] must have the leading dimensions of q": "Queries, keys and values must have as many "
+    "heads: which axis is that of the heads, and how often does each one have to come?",
     r"q must have shape \[T": "This function takes one axis of heads at most. Join two axes before "
     "you call it, or repeat the keys and values instead.",
     "must end in d_model": "What comes in there must be as wide as a token: are the parts in "
@@ -85,7 +85,7 @@ _ADVICE = {
     "the axis that you wanted to cut?",
     "expected Tensor as element": "One of the things that you join is None, such as the bias of a "
     "layer without one: ask for it before you join.",
-    "KeyError|^'[^']+'$": "There is no such key in each case: `in` asks whether there is.",
+    "KeyError|^'[^']+'$": "Is the name of the key right? `in` asks whether a case has it.",
     "tensors were wanted, output": "Return all of them, with commas between.",
     r"before Module\.__init__": "The first line of `__init__` must be super().__init__().",
 }

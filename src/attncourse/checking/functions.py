@@ -262,7 +262,9 @@ def check_function(
             ):
                 return not_yet(mistake.hint)
     case, first, _ = wrong_ones[0]
-    for says, changed in changes(answer, case):
+    came = [as_tensor(part) for _, g, _ in wrong_ones for part in as_outputs(g.outputs)]
+    told = {number for part in came if part is not None for number in part.flatten().tolist()}
+    for says, changed in changes(answer, case) if len(told) > 2 else ():  # not by chance
         made = [(g, call(reference, changed(c))) for c, g, _ in outcomes]
         tried = [(g, other) for g, other in made if other.error is None]
         if 2 * len(tried) > len(made) and all(agree(g, o, tolerance) for g, o in tried):

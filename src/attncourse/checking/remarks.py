@@ -57,7 +57,7 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
     if _fits([*map(abs, ours)], [*map(abs, right)]) and not _fits(ours, right):
         return "The size is right. What about the sign?"
     if any(_is_rounded(ours, right, 10**digits) for digits in (1, 2)):
-        return "These are the right numbers, rounded too much: give more digits."
+        return "Are these numbers rounded? Give more digits."
     if len(right) > 1 and min(right) >= 0 and abs(sum(right) - 1) < EXACT:
         if abs(sum(ours) - 100) < 1:
             return "These sum to 100: did you mean percent?"

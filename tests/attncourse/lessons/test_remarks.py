@@ -40,8 +40,8 @@ from attncourse.lessons import lessons
         ([3], [2], ""),
         ([-0.5], [0.5], "sign"),
         ([0.5, -0.25], [-0.5, -0.25], "sign"),
-        ([0.3, 0.5, 0.3], [0.25, 0.5, 0.25], "rounded"),
-        ([0.43], [0.4286], "rounded"),
+        ([0.3, 0.5, 0.3], [0.25, 0.5, 0.25], "rounded?"),
+        ([0.43], [0.4286], "rounded?"),
         ([0.44], [0.4286], ""),
         ([25, 50, 25], [0.25, 0.5, 0.25], "percent"),
         ([0.5, 0.5, 0.5], [0.25, 0.5, 0.25], "should sum to 1"),
@@ -94,7 +94,7 @@ def test_a_remark_is_true(right, factor, is_less, nearly):
         assert math.isclose(ours * right, 1, rel_tol=1e-3)
     elif "minus" in said:
         assert math.isclose(ours + right, 1, rel_tol=1e-3)
-    elif "rounded" in said:
+    elif "rounded?" in said:
         assert abs(ours - right) <= 0.051 and round(100 * ours) == pytest.approx(100 * ours)
     elif "one too" in said:
         assert ours - right == (1 if "much" in said else -1)
@@ -154,6 +154,7 @@ def with_slice(x, index, value):
         (lambda x: x[0, 0], "axes in front"),
         (lambda x: torch.cat([x, x], 1), "2 times too long"),
         (lambda x: x.sum(1, keepdim=True), "of length 1"),
+        (lambda x: x[:, :0], "are 0"),
         (lambda x: -x, "the other sign"),
         (lambda x: x / math.log(2), "ln 2"),
         (lambda x: x.exp(), "a power of e"),
@@ -214,7 +215,7 @@ def blind(x):
         (lambda q, k, n: q @ q.T * n, "`k` were `q`"),
         (lambda q, k, n: q @ k * n, "`k` were transposed"),
         (lambda q, k, n: q @ k.T * (n + 1), "`n` were one larger"),
-        (lambda q, k, n: 0 * q, "`q` were all 0"),
+        (lambda q, k, n: n * q.sum(1, keepdim=True).expand(3, 3), "`k` were all 1"),
         (lambda *given: -given[0] @ given[1].T * given[2], "`given` were negated"),
         (lambda q, k, n: blind(q @ k.T * n), "off by"),
     ],
@@ -235,17 +236,25 @@ def test_what_an_argument_was_taken_for_is_said(answer, words):
         (lambda q, k, n: q[:, 0] + torch.zeros(n), "2 may come from argument 3"),
         (lambda q, k, n: k[:, [4, 5]], "5 may come from axis 1"),
         (lambda q, k, n: q @ k.T @ k, "4 may come from axis 0 of argument 2; 5"),
-        (lambda q, k, n: q + torch.zeros(9), "of length 1?"),
+        (lambda q, k, n: q + torch.zeros(9), "of length 1?|"),
     ],
 )
 def test_sizes_that_do_not_fit_are_found_among_the_arguments(answer, words):
     cases = [(torch.randn(3, 5), torch.randn(4, 5)[:, torch.randperm(5)], 2)]
     checked = check_function(answer, lambda q, k, n: q @ k.T, cases, output_names=["it"], praise="")
-    assert words in checked.message
+    assert words in f"{checked.message}|"
+
+
+def test_a_few_numbers_are_no_sign_of_what_an_argument_was_taken_for():
+    cases = [(torch.tensor([3.0, n]),) for n in (2.0, 1.0)]
+    checked = check_function(
+        lambda x: 0 * x[0], lambda x: x.max(), cases, output_names=["it"], praise=""
+    )
+    assert "were" not in checked.message
 
 
 def test_a_mistake_is_known_by_its_numbers_however_it_guards_against_a_division_by_0():
-    mistakes = [Mistake(lambda x: x / x, "own hint")]
+    mistakes = [Mistake(lambda x: x / x, "own hint"), Mistake(lambda x: x / 0, "another's")]
     cases = [(torch.tensor([1.0, 2.0]),), (torch.tensor([0.0, 3.0]),)]
     for answer, words in (
         (lambda x: (x / x).nan_to_num(), "own hint"),

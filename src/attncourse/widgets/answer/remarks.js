@@ -17,7 +17,7 @@ export function remark(ours, right, others) {
   if (fits(ours.map(Math.abs), right.map(Math.abs)) && !fits(ours, right))
     return "The size is right. What about the sign?";
   if ([10, 100].some((parts) => isRounded(ours, right, parts)))
-    return "These are the right numbers, rounded too much: give more digits.";
+    return "Are these numbers rounded? Give more digits.";
   if (right.length > 1 && Math.min(...right) >= 0 && Math.abs(sum(right) - 1) < EXACT) {
     if (Math.abs(sum(ours) - 100) < 1) return "These sum to 100: did you mean percent?";
     if (Math.abs(sum(ours) - 1) > 100 * EXACT) return "These should sum to 1, and yours don't.";
