@@ -64,8 +64,8 @@ _ADVICE = {
     "state dict doesn't fit as it is: copy tensor by tensor.",
     r"Provided sizes .* don't multiply up": "An axis can be cut only into parts that multiply up "
     "to it: which axis did you cut before, and into how many parts?",
-    "k must have the leading dimensions of q": "Queries and keys must have as many heads: which "
-    "axis is that of the heads, and how often does each one have to come?",
+    "[kv] must have the leading dimensions of q": "Queries, keys and values must have as many "
+    "heads: which axis is that of the heads, and how often does each one have to come?",
     r"q must have shape \[T": "This function takes one axis of heads at most. Join two axes before "
     "you call it, or repeat the keys and values instead.",
     "must end in d_model": "What comes in there must be as wide as a token: are the parts in "
@@ -85,10 +85,15 @@ _ADVICE = {
     "the axis that you wanted to cut?",
     "expected Tensor as element": "One of the things that you join is None, such as the bias of a "
     "layer without one: ask for it before you join.",
-    "KeyError|^'[^']+'$": "There is no such key in each case: `in` asks whether there is.",
+    "KeyError|^'[^']+'$": "Is the name of the key right? `in` asks whether a case has it.",
     "tensors were wanted, output": "Return all of them, with commas between.",
     r"before Module\.__init__": "The first line of `__init__` must be super().__init__().",
 }
+
+# Two sizes that don't fit, or the one that is too small, in torch's words.
+SIZES = re.compile(
+    r"tensor a \((\d+)\) must match the size of tensor b \((\d+)|\d+x(\d+) and (\d+)x|size (\d+)$"
+)
 
 # What a reader's code raises becomes a hint, exit() included; only the reader's own Ctrl+C doesn't.
 READERS_ERRORS = (Exception, SystemExit)
@@ -123,7 +128,8 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
     except READERS_ERRORS as error:
         hint = f"Your function raised {type(error).__name__}: {shortened(error)}"
         with_what = f" (called with {describe(arguments)})." if arguments else ""
-        return Outcome(complaint=hint + with_what + _advice_on(error), error=type(error))
+        sizes = read_aloud(next(filter(None, SIZES.findall(shortened(error))), ()), arguments)
+        return Outcome(complaint=hint + with_what + _advice_on(error) + sizes, error=type(error))
     for position, (before, after) in enumerate(zip(arguments, copies, strict=True), start=1):
         is_other_list = _is_plain(before) and before != after
         if is_other_list or (isinstance(before, torch.Tensor) and not same_tensor(before, after)):
@@ -140,6 +146,18 @@ def call(function: Callable, arguments: Sequence[Any] = ()) -> Outcome:
         )
         return Outcome(complaint=hint, error=type(None))
     return Outcome(outputs=outputs)
+
+
+def read_aloud(sizes: Sequence[Any], arguments: Sequence[Any]) -> str:
+    """Say which axes of the arguments have these sizes; nothing where one isn't found."""
+    found: dict[int, list[str]] = {int(size): [] for size in sizes if size}
+    for place, argument in enumerate(arguments, start=1):
+        for axis, length in enumerate(getattr(argument, "shape", ())):
+            found.get(length, []).append(f"axis {axis} of argument {place}")
+        if isinstance(argument, int):
+            found.get(argument, []).append(f"argument {place}")
+    told = "; ".join(f"{size} may come from {' or '.join(where)}" for size, where in found.items())
+    return f" ({told}.)" if found and all(0 < len(where) < 3 for where in found.values()) else ""
 
 
 def _advice_on(error: BaseException) -> str:

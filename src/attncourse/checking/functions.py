@@ -5,13 +5,22 @@ Its message names the mistake when the answer is exactly what that mistake would
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import permutations
 from numbers import Real
 from typing import Any
 
 import torch
 
-from attncourse.checking.calling import Outcome, as_outputs, call, describe, shortened
+from attncourse.checking.as_if import changes
+from attncourse.checking.calling import (
+    Outcome,
+    as_outputs,
+    call,
+    describe,
+    read_aloud,
+    shortened,
+)
 from attncourse.checking.exercises import Exercise
 from attncourse.checking.mistakes import Mistake
 from attncourse.checking.numbers import (
@@ -206,6 +215,15 @@ def agree(left: Outcome, right: Outcome, tolerance: float) -> bool:
     )
 
 
+def _agree_but_for_a_guard(left: Outcome, right: Outcome, tolerance: float) -> bool:
+    """Return whether two outcomes are the same once what was divided by 0 is 0, in one or both."""
+    ours, theirs = (
+        [found.nan_to_num(0, 0, 0) for part in parts if (found := as_tensor(part)) is not None]
+        for parts in (as_outputs(left.outputs), as_outputs(right.outputs))
+    )
+    return agree(Outcome(ours, error=left.error), Outcome(theirs, error=right.error), tolerance)
+
+
 def check_function(
     answer: Any,
     reference: Callable,
@@ -234,15 +252,25 @@ def check_function(
     wanted = [call(reference, case) for case in cases]
     if all(agree(g, w, tolerance) for g, w in zip(given, wanted, strict=True)):
         return correct(praise)
-    for mistake in mistakes:
-        wrong = (call(as_function(mistake.answer), case) for case in cases)
-        if all(agree(g, w, tolerance) for g, w in zip(given, wrong, strict=True)):
-            return not_yet(mistake.hint)
     outcomes = list(zip(cases, given, wanted, strict=True))
     wrong_ones = [(c, g, w) for c, g, w in outcomes if not agree(g, w, tolerance)]
+    for same in (agree, _agree_but_for_a_guard):
+        for mistake in mistakes:
+            wrong = partial(call, as_function(mistake.answer))
+            if all(same(g, wrong(c), tolerance) for c, g, _ in outcomes) and any(
+                agree(g, wrong(c), tolerance) for c, g, _ in wrong_ones
+            ):
+                return not_yet(mistake.hint)
     case, first, _ = wrong_ones[0]
+    came = [as_tensor(part) for _, g, _ in wrong_ones for part in as_outputs(g.outputs)]
+    told = {number for part in came if part is not None for number in part.flatten().tolist()}
+    for says, changed in changes(answer, case) if len(told) > 2 else ():  # not by chance
+        made = [(g, call(reference, changed(c))) for c, g, _ in outcomes]
+        tried = [(g, other) for g, other in made if other.error is None]
+        if 2 * len(tried) > len(made) and all(agree(g, o, tolerance) for g, o in tried):
+            return not_yet(says)
     difference = first.complaint or _difference(
-        describe(case), [(g, w) for _, g, w in wrong_ones], output_names, tolerance
+        case, [(g, w) for _, g, w in wrong_ones], output_names, tolerance
     )
     kept = len(outcomes) - len(wrong_ones)
     return not_yet(difference + f" ({kept} of {len(outcomes)} cases are right.)" * (kept > 0))
@@ -287,7 +315,10 @@ def _count(ours: Sequence[Any], theirs: Sequence[Any], names: Sequence[str], nea
 
 
 def _difference(
-    case: str, outcomes: Sequence[tuple[Outcome, Outcome]], names: Sequence[str], tolerance: float
+    case: Sequence[Any],
+    outcomes: Sequence[tuple[Outcome, Outcome]],
+    names: Sequence[str],
+    tolerance: float,
 ) -> str:
     ours, theirs = (as_outputs(outcome.outputs) for outcome in outcomes[0])
     if len(ours) != len(theirs):
@@ -299,23 +330,23 @@ def _difference(
     for i, (named, a, b) in enumerate(zip(names, ours, theirs, strict=True)):
         if same_numbers(a, b, tolerance):
             continue
-        name, called = named[0].upper() + named[1:], f"when called with {case}."
+        name, called = named[0].upper() + named[1:], f"when called with {describe(case)}."
         ours_, theirs_ = as_tensor(a), as_tensor(b)
         if ours_ is None and isinstance(a, list):
             return f"{name} should be numbers, {called[:-1]}: {shortened(a)} came."
-        if ours_ is None or theirs_ is None:
-            kind = "number" if theirs_ is not None and theirs_.dim() == 0 else "tensor"
-            return f"{name} should be a {kind}, not a {type(a).__name__}."
-        if (
-            theirs_.dim() < 2
-            and theirs_.numel() <= FEW
-            and not torch.as_tensor(b).is_floating_point()
-        ):
-            return f"{name} should be {_in_brief(theirs_)}, not {_in_brief(ours_)}, {called}"
-        why = relation(_pairs(outcomes, i, tolerance), tolerance)
+        is_number = theirs_ is not None and theirs_.dim() == 0
+        if ours_ is None or theirs_ is None or (is_number and ours_.numel() > 1):
+            came = f"a {type(a).__name__}" if ours_ is None else describe([a])
+            return f"{name} should be a {'number' if is_number else 'tensor'}, not {came}."
+        why, kind = relation(_pairs(outcomes, i, tolerance), tolerance), torch.as_tensor(b).dtype
+        if kind == torch.bool != torch.as_tensor(a).dtype:
+            return f"{name} should hold True and False, and yours holds numbers, {called}"
+        if theirs_.dim() < 2 and theirs_.numel() <= FEW and not kind.is_floating_point:
+            return f"{name} should be {_in_brief(theirs_)}, not {_in_brief(ours_)}, {called}{why}"
         if ours_.shape != theirs_.shape:
             shapes = f"{list(theirs_.shape)}, not {list(ours_.shape)}"
-            return f"{name} should have shape {shapes}, {called}{why}"
+            sizes = sorted({*theirs_.shape} ^ {*ours_.shape})
+            return f"{name} should have shape {shapes}, {called}{why}{read_aloud(sizes, case)}"
         if ours_.isnan().any() and not theirs_.isnan().any():
             return f"Something in {named} isn't a number: it holds nan {called} Was 0 divided by 0?"
         if ours_.isinf().any() and not theirs_.isinf().any():

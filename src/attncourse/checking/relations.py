@@ -15,6 +15,7 @@ from attncourse.checking.numbers import same_numbers
 
 Pair = tuple[Tensor, Tensor]  # what came, what was wanted
 MOST_AXES = 5  # of which all orders are tried
+MANY = 100  # counts above are hardly a multiple of others by chance
 FEWEST = 5  # numbers of which a part may be right, and not by chance
 
 _CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -67,6 +68,15 @@ def _axes(pairs: Sequence[Pair], tolerance: float) -> str:
         return "You have an axis too many: what is still to be added up, or picked, along it?"
     if len(mine) == dim - 1 and ours.numel() == right.numel():
         return "You joined two axes."
+    if mine == wanted[dim - len(mine) :]:
+        return "The axes in front are missing: is it the same along each of them?"
+    unlike = [(a, b) for a, b in zip(mine, wanted, strict=False) if a != b]
+    if len(mine) == dim and len(unlike) == 1:
+        came, right_size = unlike[0]
+        if came == 1:
+            return "Along the axis of length 1 there should be more: what got left out, or summed?"
+        if came > right_size and came % right_size == 0:
+            return f"One axis is {came // right_size} times too long: what came more than once?"
     return ""
 
 
@@ -90,6 +100,10 @@ def _scaled(pairs: Sequence[Pair], tolerance: float) -> str:
     if factor and right.numel() > 1 and same_numbers(ours, factor * right, tolerance):
         others = ", in other cases another number of times" if len(pairs) > 1 else ""
         return f"It is {factor:.3g} times what was wanted{others}."
+    for times, way in ((factor, "large"), (factor and 1 / factor, "small")):
+        is_whole = times > 1 and math.isclose(times, round(times), rel_tol=1e-6)
+        if is_whole and right.numel() == 1 and abs(right.item()) > MANY:
+            return f"Here it is {round(times):,} times too {way}."
     return ""
 
 
@@ -127,5 +141,6 @@ def _reordered(pairs: Sequence[Pair], tolerance: float) -> str:
     ours, right = pairs[0]
     numbers, wanted = ours.flatten().sort().values, right.flatten().sort().values
     if right.unique().numel() > 2 and same_numbers(numbers, wanted, tolerance):
-        return "The right numbers are all there, in other places."
+        why = ": was something cut or joined before its axes stood in the right order?"
+        return f"The right numbers are all there, in other places{why if right.dim() > 1 else '.'}"
     return ""

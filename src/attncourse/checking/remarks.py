@@ -18,7 +18,7 @@ from attncourse.checking.on_page import NEAR, Numbers
 EXACT = 5e-4  # part by which two numbers may differ in a relation: readers round
 TINY = 4  # whole numbers below are in too many relations by chance
 
-TIMES = (*range(2, 13), 16, 32, 64)
+TIMES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64)
 UNITS = tuple(base**power for power in (1, 2, 3) for base in (1000, 1024))
 
 Row = Sequence[float]
@@ -54,10 +54,30 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
             return f"This is what was wanted for “{title}”."
     if _fits(sorted(ours), sorted(right)) and not _fits(ours, right):
         return "These are the right numbers, in another order."
-    if _fits(ours, [-number for number in right]):
+    if _fits([*map(abs, ours)], [*map(abs, right)]) and not _fits(ours, right):
         return "The size is right. What about the sign?"
+    if any(_is_rounded(ours, right, 10**digits) for digits in (1, 2)):
+        return "Are these numbers rounded? Give more digits."
+    if len(right) > 1 and min(right) >= 0 and abs(sum(right) - 1) < EXACT:
+        if abs(sum(ours) - 100) < 1:
+            return "These sum to 100: did you mean percent?"
+        if abs(sum(ours) - 1) > 100 * EXACT:
+            return "These should sum to 1, and yours don't."
+    wrong = [pair for pair in enumerate(zip(ours, right, strict=True)) if not _fits(*zip(pair[1]))]
+    if len(wrong) == 1 and len(right) > 2:
+        place, (a, b) = wrong[0]
+        return f"Only number {place + 1} of these is wrong. {remark([a], [b], {})}".strip()
+    ratios = [a / b for a, b in zip(ours, right, strict=True) if b]
+    same = "All of these are off by one factor: what did you multiply or divide by?"
+    if (
+        len(ratios) < 2
+        or not ratios[0]
+        or not _fits(ours, [ratios[0] * b for b in right])
+        or _fits(ours, right)
+    ):
+        same = ""
     if not all(_tells(number) or (number == 0 and len(right) > 1) for number in (*ours, *right)):
-        return ""
+        return same
     if len(right) == 1 and _fits(ours, [1 / right[0]]):
         return "This is one divided by what was wanted: which of the two numbers stands below?"
     if all(0 < number < 1 for number in right) and _fits(ours, [1 - number for number in right]):
@@ -74,15 +94,24 @@ def remark(ours: Row, right: Row, others: Mapping[str, Row]) -> str:
         off = 1.024**power
         if any(_fits(ours, [number * way for number in right]) for way in (off, 1 / off)):
             return "You took 1,000 for 1,024, or the other way round: a KiB has 1,024 bytes."
-    if all(number == round(number) for number in (*ours, *right)):
+    if all(n == round(n) for row in (ours, right, *others.values()) for n in row):  # counts
         for way, words in ((1, "much"), (-1, "little")):
             if _fits(ours, [number + way for number in right]):
                 return f"This is one too {words}: does your count begin and end where it should?"
-    return ""
+    return same
 
 
 def _cause(times: int, slip: str) -> str:
     return "is it in the right unit?" if times in UNITS else f"what did you {slip}?"
+
+
+def _is_rounded(ours: Row, right: Row, parts: int) -> bool:
+    return any(
+        round(a * parts) and b != round(b) for a, b in zip(ours, right, strict=True)
+    ) and all(
+        math.isclose(a * parts, round(a * parts), abs_tol=1e-6) and abs(a - b) * parts < 0.5001
+        for a, b in zip(ours, right, strict=True)
+    )
 
 
 def _tells(number: float) -> bool:

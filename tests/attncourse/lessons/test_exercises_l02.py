@@ -1,10 +1,10 @@
-"""What the checks of lesson L02 do beyond what every check does."""
+"""Checks of L02: right answers in other words, what is nearly right, and the numbers asked for."""
 
 import math
 from itertools import permutations
 
-import pytest
 import torch
+from tools.verdicts import PASSES, verdicts
 from torch import nn
 
 from attncourse.lessons import l02
@@ -48,19 +48,59 @@ def pe_in_double(p, d):
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-def test_solutions_may_be_written_in_other_ways():
-    assert l02.lookup(by_the_identity)
-    assert l02.lookup(by_one_product_each)
-    assert l02.lookup(by_sums)
-    assert l02.pe(pe_in_double)
-    assert l02.pe(lambda p, d: sinusoidal_positions(p + 1, d)[-1])
-    assert l02.dot_products([2, 0.58, 0.58])
-    assert l02.quarter_turns([-3.0, -1, 2, 1, -7, -7])
-    assert l02.notices(dict(reversed(NOTICED.items())))
-    assert l02.score_maps(dict(reversed(MAPS.items())))
+def quicker(p, d):
+    angles = [p * 10_000 ** (2 * i / d) for i in range(d // 2)]
+    return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)])
 
 
-# --- the numbers and words that are asked for ---------------------------------------------------
+def looked_up(rows):
+    """Return right one-hot rows beside rows that aren't made from them."""
+    return lambda ids, table: (torch.eye(len(table))[ids], rows(ids, table))
+
+
+TOO_QUICK = math.cos(2) + math.cos(0.2)
+NO_DICTIONARIES = [None, "rotary", {}, {"A": "rotary"}, ["yes"] * 5]
+
+test_answers = verdicts(
+    {
+        l02.lookup: {
+            PASSES: [by_the_identity, by_one_product_each, by_sums],
+            "returns integers": [looked_up(lambda ids, table: nn.functional.one_hot(ids) @ table)],
+            "These rows are looked up": [
+                looked_up(lambda ids, table: table[ids]),
+                looked_up(lambda ids, table: torch.stack([table[i] for i in ids])),
+                looked_up(lambda ids, table: table.index_select(0, ids)),
+                looked_up(lambda ids, table: nn.Embedding.from_pretrained(table)(ids)),
+            ],
+        },
+        l02.pe: {
+            PASSES: [pe_in_double, lambda p, d: sinusoidal_positions(p + 1, d)[-1]],
+            "quicker": [quicker],
+            "were one larger": [lambda p, d: pe_in_double(p + 1, d)],
+        },
+        l02.dot_products: {
+            PASSES: [[2, 0.58, 0.58]],
+            "second turns by": [[2, TOO_QUICK, TOO_QUICK]],  # not "very close"
+        },
+        l02.quarter_turns: {
+            PASSES: [[-3.0, -1, 2, 1, -7, -7]],
+            "The query isn't right": [[0, 1, 2, 1, -7, -7]],
+            "the key isn't: five quarter turns": [[-3, -1, -1, -2, -7, -7]],
+            "the score isn't: number times number": [[-3, -1, 2, 1, -4, -7]],
+            "How far apart": [[-3, -1, 2, 1, -7, 4]],
+        },
+        l02.notices: {
+            PASSES: [dict(reversed(NOTICED.items()))],
+            "dictionary with these keys": NO_DICTIONARIES,
+            "mean: one of these was wanted: yes, no": [NOTICED | {"mean": "perhaps"}],
+        },
+        l02.score_maps: {
+            PASSES: [dict(reversed(MAPS.items()))],
+            "dictionary with these keys": NO_DICTIONARIES,
+            "B: one of these was wanted": [MAPS | {"B": ["none"]}],
+        },
+    }
+)
 
 
 def test_the_dot_products_are_those_of_the_vectors():
@@ -106,76 +146,6 @@ def test_those_notice_the_order_whose_output_differs():
     for reader in READERS:
         differs = not torch.allclose(one[reader], other[reader], atol=1e-4)
         assert ("yes" if differs else "no") == NOTICED[reader], reader
-
-
-# --- hints --------------------------------------------------------------------------------------
-
-
-def test_a_loop_over_clocks_in_python_s_own_numbers_gets_the_hint_of_its_mistake():
-    def quicker(p, d):
-        angles = [p * 10_000 ** (2 * i / d) for i in range(d // 2)]
-        return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)])
-
-    verdict = l02.pe(quicker)
-    assert not verdict and "quicker" in verdict.message
-
-
-def test_a_second_clock_that_is_a_little_too_quick_is_not_called_close():
-    too_quick = math.cos(2) + math.cos(0.2)
-    verdict = l02.dot_products([2, too_quick, too_quick])
-    assert not verdict and "second turns by" in verdict.message
-
-
-@pytest.mark.parametrize(
-    ("numbers", "words"),
-    [
-        ([0, 1, 2, 1, -7, -7], "The query isn't right"),
-        ([-3, -1, -1, -2, -7, -7], "the key isn't: five quarter turns"),
-        ([-3, -1, 2, 1, -4, -7], "the score isn't: number times number"),
-        ([-3, -1, 2, 1, -7, 4], "How far apart"),
-    ],
-)
-def test_the_first_row_that_is_wrong_is_named(numbers, words):
-    verdict = l02.quarter_turns(numbers)
-    assert not verdict and words in verdict.message
-
-
-def test_a_one_hot_row_by_hand_may_be_of_another_kind_of_number():
-    def whole(ids, table):
-        one_hot = nn.functional.one_hot(ids, len(table))
-        return one_hot, one_hot @ table  # whole numbers times others: PyTorch refuses
-
-    verdict = l02.lookup(whole)
-    assert not verdict and "returns integers" in verdict.message
-
-
-@pytest.mark.parametrize(
-    "rows_of",
-    [
-        lambda ids, table: table[ids],
-        lambda ids, table: torch.stack([table[i] for i in ids]),
-        lambda ids, table: table.index_select(0, ids),
-        lambda ids, table: nn.Embedding.from_pretrained(table)(ids),
-    ],
-)
-def test_rows_that_are_looked_up_are_no_product(rows_of):
-    verdict = l02.lookup(lambda ids, table: (torch.eye(len(table))[ids], rows_of(ids, table)))
-    assert not verdict and "These rows are looked up" in verdict.message
-
-
-@pytest.mark.parametrize("check", [l02.notices, l02.score_maps])
-@pytest.mark.parametrize("answer", [None, "rotary", {}, {"A": "rotary"}, ["yes"] * 5])
-def test_only_a_whole_dictionary_is_an_answer(check, answer):
-    verdict = check(answer)
-    assert not verdict and "dictionary with these keys" in verdict.message
-
-
-def test_unknown_words_are_named():
-    assert (
-        "mean: one of these was wanted: yes, no"
-        in l02.notices(NOTICED | {"mean": "perhaps"}).message
-    )
-    assert "B: one of these was wanted" in l02.score_maps(MAPS | {"B": ["none"]}).message
 
 
 def test_every_wrong_order_of_kinds_gets_a_hint_about_a_wrong_map():

@@ -337,6 +337,7 @@ test_module = verdicts(
             ],
             building._LOST_LAYERS: [Listed],
             "is None": [returning(lambda output, weights: (output, None))],
+            "sum to 1": [returning(lambda output, weights: (output, weights.log()))],
             "the mean": [returning(lambda output, weights: (output, weights.mean(1)))],
             "Return two": [returning(lambda output, weights: (output, weights, weights))],
             ": dict": [returning(lambda output, weights: {"output": output, "weights": weights})],

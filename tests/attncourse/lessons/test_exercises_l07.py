@@ -1,12 +1,12 @@
-"""What the checks of lesson L07 do beyond what every check does."""
+"""Checks of L07: right answers in other words, what is nearly right, and the numbers asked for."""
 
 import itertools
 import math
 from fractions import Fraction
 
-import pytest
 import torch
 import torch.nn.functional as F
+from tools.verdicts import PASSES, verdicts
 from torch import nn
 
 from attncourse.lessons import l07
@@ -47,17 +47,93 @@ def by_places(model, ids):
     return -log_p[targets >= 0].mean()
 
 
-def test_solutions_may_be_written_in_other_ways():
-    assert l07.assembly(Assembled())
-    assert l07.chances_to_draw_from(sampled)
-    assert l07.shifted_loss(by_places)
-    assert l07.shifted_loss(lambda model, ids: by_places(model, ids).item())
-    assert l07.parts_of_microgpt([432, 256, 1024, 2048, 432])
-    assert l07.chances_by_hand([Fraction(n, 21) for n in (3, 6, 12, 1, 4, 16, 0, 7, 14)])
-    assert l07.letters_back(dict(reversed(REACH.items())))
+def with_padding(model, ids):
+    return F.cross_entropy(model(ids[:, :-1].clamp(min=0)).transpose(1, 2), ids[:, 1:])
 
 
-# --- how far back rules reach --------------------------------------------------------------------
+def shared_anew(p):
+    """Return what makes chances from those at temperature 1, and shares them out again."""
+
+    def answer(logits, temperature, top_k):
+        again = p(chances(logits, 1.0, top_k), temperature)
+        return again / again.sum()
+
+    return answer
+
+
+def masked_by(low):
+    def answer(logits, temperature, top_k):
+        cut = logits < logits.topk(top_k).values[-1]
+        return (logits / temperature).masked_fill(cut, low).softmax(-1)
+
+    return answer
+
+
+def one_off(numbers, place, value):
+    """Return numbers of which one, or one row, is another."""
+    numbers = numbers.clone()
+    numbers[place] = torch.as_tensor(value)
+    return numbers
+
+
+test_answers = verdicts(
+    {
+        l07.letters_back: {
+            PASSES: [dict(reversed(REACH.items()))],
+            "Doubling: in bol?": [REACH | {"doubling": "all"}],
+            "Harmony: in boll?": [REACH | {"harmony": "1"}],
+            "Ending: the letter that decides": [REACH | {"ending": "3"}],
+            "ending: one of these was wanted": [REACH | {"ending": "all three"}],
+        },
+        l07.assembly: {
+            PASSES: [Assembled()],
+            "got tuple": [lambda ids, t, p, blocks, n, r: r(n(blocks[0](t[ids], causal=True)))],
+            "raised RuntimeError": [lambda ids, t, p, *parts: t[ids] + p],
+            "should have shape [2, 5, 7]": [lambda ids, t, p, blocks, n, r: n(t[ids])],
+        },
+        l07.parts_of_microgpt: {
+            PASSES: [[432, 256, 1024, 2048, 432]],
+            "one whole matrix": [one_off(PARTS, 2, 256)],
+            "one head's": [one_off(PARTS, 2, 256)],
+            **{
+                f"{named} ": [one_off(PARTS, part, 1777)]
+                for part, named in enumerate(
+                    (
+                        "The token table",
+                        "The position table",
+                        "Attention",
+                        "The feed-forward network",
+                        "The readout",
+                    )
+                )
+            },
+        },
+        l07.shifted_loss: {
+            PASSES: [by_places, lambda model, ids: by_places(model, ids).item()],
+            "got -1": [lambda model, ids: model(ids[:, :-1]).mean()],
+            "Target -1": [with_padding],
+        },
+        l07.four_models: {
+            "A: one of these": [DIAGNOSIS | {"A": "broken"}],
+            "wanted: A, B, C, D": [{"A": "fine"}],
+        },
+        l07.chances_by_hand: {
+            PASSES: [[Fraction(n, 21) for n in (3, 6, 12, 1, 4, 16, 0, 7, 14)]],
+            "Temperature 1: e to the power": [one_off(CHANCES, 0, [0.2, 0.2, 0.6])],
+            "Temperature 1/2: the log": [one_off(CHANCES, 1, [0.2, 0.2, 0.6])],
+            "Top-k 2: the": [one_off(CHANCES, 2, [0.2, 0.2, 0.6])],
+        },
+        l07.chances_to_draw_from: {
+            PASSES: [sampled, masked_by(-1e9)],
+            "same at every temperature": [shared_anew(lambda p, temperature: p / temperature)],
+            "to its power": [shared_anew(lambda p, temperature: p**temperature)],
+            "off by up to": [masked_by(-20.0)],
+            "should have shape [7]": [lambda logits, tau, k: (logits / tau).topk(k).indices],
+            "isn't a number": [lambda logits, tau, k: torch.full_like(logits, math.nan)],
+            "2 came": [lambda logits, tau, k: logits.topk(k)],
+        },
+    }
+)
 
 
 def decided_by(letters, texts):
@@ -94,22 +170,6 @@ def test_each_rule_is_kept_by_its_letters_and_not_by_fewer():
     assert any(found == ends for found in last_three.values())
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        (REACH | {"doubling": "all"}, "Doubling: in bol?"),
-        (REACH | {"harmony": "1"}, "Harmony: in boll?"),
-        (REACH | {"ending": "3"}, "Ending: the letter that decides"),
-        (REACH | {"ending": "all three"}, "ending: one of these was wanted"),
-    ],
-)
-def test_the_first_wrong_reach_is_told(said, words):
-    assert words in l07.letters_back(said).message
-
-
-# --- putting a GPT together ----------------------------------------------------------------------
-
-
 def test_the_assembled_model_is_attnlibs():
     torch.manual_seed(0)
     gpt, ids = GPT(11, 9, 8, 2, num_layers=3, bias=True), torch.randint(11, (2, 7))
@@ -128,21 +188,6 @@ def test_no_two_sizes_of_a_case_agree():
         assert len(blocks) > 1 and isinstance(blocks[0], TransformerBlock)
 
 
-@pytest.mark.parametrize(
-    ("slip", "words"),
-    [
-        (lambda ids, t, p, blocks, n, r: r(n(blocks[0](t[ids], causal=True))), "got tuple"),
-        (lambda ids, t, p, *parts: t[ids] + p, "raised RuntimeError"),
-        (lambda ids, t, p, blocks, n, r: n(t[ids]), "should have shape [2, 5, 7]"),
-    ],
-)
-def test_other_slips_are_told_with_what_happened(slip, words):
-    assert words in l07.assembly(slip).message
-
-
-# --- counting ------------------------------------------------------------------------------------
-
-
 def test_microgpts_parts_are_those_of_the_model():
     gpt = GPT(27, 16, 16, 4, norm=lambda d, **o: RMSNorm(d, gain=False, **o), activation="relu")
     (block,) = gpt.blocks
@@ -155,70 +200,17 @@ def test_microgpts_parts_are_those_of_the_model():
     assert sum(p.numel() for p in gpt.parameters()) == 4192
 
 
-@pytest.mark.parametrize("part", range(5))
-def test_the_first_wrong_part_is_told(part):
-    numbers = PARTS.clone()
-    numbers[part] += 1000
-    message = l07.parts_of_microgpt(numbers).message
-    assert message not in {mistake.hint for mistake in l07.parts_of_microgpt.mistakes}
-    name = ("token table", "position table", "Attention", "feed-forward", "readout")[part]
-    assert name in message
-
-
-def test_one_matrix_and_one_head_of_four_have_one_hint():
-    quarter = PARTS.clone()
-    quarter[2] /= 4
-    message = l07.parts_of_microgpt(quarter).message
-    assert "one whole matrix" in message and "one head's" in message
-
-
-# --- one step apart ------------------------------------------------------------------------------
-
-
-def with_padding(model, ids):
-    return F.cross_entropy(model(ids[:, :-1].clamp(min=0)).transpose(1, 2), ids[:, 1:])
-
-
-@pytest.mark.parametrize(
-    ("slip", "words"),
-    [
-        (lambda model, ids: model(ids[:, :-1]).mean(), "got -1"),
-        (with_padding, "Target -1"),
-    ],
-)
-def test_other_slips_with_the_loss_are_told(slip, words):
-    assert words in l07.shifted_loss(slip).message
-
-
-# --- four models ---------------------------------------------------------------------------------
-
-
 def test_every_wrong_cause_has_its_hint():
     hints = {mistake.hint for mistake in l07.four_models.mistakes}
     assert len(hints) == len(DIAGNOSIS) * (len(CAUSES) - 1)
     for causes in itertools.product(CAUSES, repeat=4):
         verdict = l07.four_models(dict(zip(DIAGNOSIS, causes, strict=True)))
         assert verdict.passed or verdict.message in hints
-    assert "A: one of these" in l07.four_models(DIAGNOSIS | {"A": "broken"}).message
-    assert "wanted: A, B, C, D" in l07.four_models({"A": "fine"}).message
-
-
-# --- drawing -------------------------------------------------------------------------------------
 
 
 def test_the_chances_by_hand_are_fractions():
     wanted = [[1 / 7, 2 / 7, 4 / 7], [1 / 21, 4 / 21, 16 / 21], [0, 1 / 3, 2 / 3]]
     torch.testing.assert_close(CHANCES, torch.tensor(wanted, dtype=torch.float64))
-
-
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [(0, "Temperature 1: e to the power"), (1, "Temperature 1/2: the log"), (2, "Top-k 2: the")],
-)
-def test_the_first_wrong_row_of_chances_is_told(row, words):
-    numbers = CHANCES.clone()
-    numbers[row] = torch.tensor([0.2, 0.2, 0.6])
-    assert l07.chances_by_hand(numbers).message.startswith(words)
 
 
 def test_chances_are_those_that_generate_draws_from():
@@ -232,41 +224,3 @@ def test_chances_are_those_that_generate_draws_from():
     )[:, 1]  # fmt: skip
     shares = drawn.bincount(minlength=9) / len(drawn)
     assert (shares - wanted).abs().max() < 0.02 and (shares > 0).sum() == 4
-
-
-def test_chances_divided_and_shared_anew_are_told_to_be_the_same_at_every_temperature():
-    def shared_anew(logits, temperature, top_k):
-        p = chances(logits, 1.0, top_k) / temperature
-        return p / p.sum()
-
-    assert "same at every temperature" in l07.chances_to_draw_from(shared_anew).message
-
-    def to_its_power(logits, temperature, top_k):
-        p = chances(logits, 1.0, top_k) ** temperature
-        return p / p.sum()
-
-    assert "to its power" in l07.chances_to_draw_from(to_its_power).message
-
-
-def test_a_number_that_is_merely_low_cuts_nothing_away():
-    def masked_by(low):
-        def answer(logits, temperature, top_k):
-            cut = logits < logits.topk(top_k).values[-1]
-            return (logits / temperature).masked_fill(cut, low).softmax(-1)
-
-        return answer
-
-    assert not l07.chances_to_draw_from(masked_by(-20.0))
-    assert l07.chances_to_draw_from(masked_by(-1e9))
-
-
-@pytest.mark.parametrize(
-    ("slip", "words"),
-    [
-        (lambda logits, tau, k: (logits / tau).topk(k).indices, "should have shape [7]"),
-        (lambda logits, tau, k: torch.full_like(logits, math.nan), "isn't a number"),
-        (lambda logits, tau, k: logits.topk(k), "2 came"),
-    ],
-)
-def test_other_slips_with_chances_are_told(slip, words):
-    assert words in l07.chances_to_draw_from(slip).message

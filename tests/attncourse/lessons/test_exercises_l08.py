@@ -40,7 +40,7 @@ test_answers = verdicts(
         l08.previous_token: {PASSES: [by_loop]},
         l08.offset_gain: {
             PASSES: [[-2, Fraction(3, 4), Fraction(7, 8), Fraction(1, 8)]],
-            "below 0": [[2, 0.75, 0.875, 0.875]],  # the first mistake of two
+            "about the sign": [[2, 0.75, 0.875, 0.875]],
         },
         l08.mute_head: {
             PASSES: [mute_in_a_copy, mute_the_values],

@@ -191,7 +191,7 @@ def test_the_loop_is_causal_attention():
 
 
 def test_masses_are_those_of_the_package():
-    weights, partners = _case(3, 2, 6, 8, (1, 2))
+    weights, partners = _case(3, 3, 9, 8, (1, 2))
     for of_layer, found in zip(weights, masses(weights, partners), strict=True):
         torch.testing.assert_close(relation_mass(of_layer, partners).heads, found.double())
     assert most_on_partners(weights, partners) == (1, 2)
@@ -201,4 +201,4 @@ def test_masses_are_those_of_the_package():
 def test_whatever_is_drawn_the_right_head_has_most(seed):
     torch.manual_seed(seed)
     for at in ((0, 0), (1, 4), (2, 3)):
-        assert most_on_partners(*_case(5, 3, 5, 8, at)) == at
+        assert most_on_partners(*_case(5, 4, 5, 8, at)) == at

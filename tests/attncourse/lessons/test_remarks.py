@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attncourse.checking.functions import check_function
+from attncourse.checking.mistakes import Mistake
 from attncourse.checking.on_page import Numbers
 from attncourse.checking.relations import relation
 from attncourse.checking.remarks import remark, remark_on
@@ -38,6 +39,17 @@ from attncourse.lessons import lessons
         ([299, 8], [300, 9], "one too little"),
         ([3], [2], ""),
         ([-0.5], [0.5], "sign"),
+        ([0.5, -0.25], [-0.5, -0.25], "sign"),
+        ([0.3, 0.5, 0.3], [0.25, 0.5, 0.25], "rounded?"),
+        ([0.43], [0.4286], "rounded?"),
+        ([0.44], [0.4286], ""),
+        ([25, 50, 25], [0.25, 0.5, 0.25], "percent"),
+        ([0.5, 0.5, 0.5], [0.25, 0.5, 0.25], "should sum to 1"),
+        ([0.5, 0.25, 0.25], [0.25, 0.75, 0], ""),
+        ([2, 4], [1.5, 3], "one factor"),
+        ([2, 5], [1.5, 3], ""),
+        ([2, 0.5, 0.7], [2, 0.5, 0.3], "Only number 3"),
+        ([2, 0.5, -0.3], [2, 0.5, 0.3], "sign"),
         ([0.25, 0.75, 0], [0.75, 0.25, 0], "another order"),
         ([0, 0.5], [0, 0.25], "2 times"),
         ([1e-3, 0.5], [0, 0.25], ""),
@@ -55,6 +67,11 @@ def test_another_row_s_numbers_are_known():
     assert "“Tokens”" in remark([432], [256], {"Tokens": [432], "Places": [256]})
     assert remark([1], [256], {"Tokens": [1]}) == ""
     assert remark([432], [256], {"": [432]}) == ""  # a row without a name
+
+
+def test_only_counts_are_one_too_many():
+    assert "one too much" in remark([9], [8], {"Sum": [18]})
+    assert remark([9], [8], {"Sum": [2.25]}) == ""
 
 
 FACTORS = st.sampled_from([2, 3, 7, 64, 100, 1000, 1024**2, 1.024, 1.024**3]) | st.floats(1e-3, 1e3)
@@ -77,6 +94,8 @@ def test_a_remark_is_true(right, factor, is_less, nearly):
         assert math.isclose(ours * right, 1, rel_tol=1e-3)
     elif "minus" in said:
         assert math.isclose(ours + right, 1, rel_tol=1e-3)
+    elif "rounded?" in said:
+        assert abs(ours - right) <= 0.051 and round(100 * ours) == pytest.approx(100 * ours)
     elif "one too" in said:
         assert ours - right == (1 if "much" in said else -1)
     else:
@@ -131,6 +150,11 @@ def with_slice(x, index, value):
         (lambda x: x[None], "only the shape"),
         (lambda x: x.mean(1), "lost an axis"),
         (lambda x: x[None].expand(2, 3, 4, 5), "an axis too many"),
+        (lambda x: x[0, :, :], "lost an axis"),
+        (lambda x: x[0, 0], "axes in front"),
+        (lambda x: torch.cat([x, x], 1), "2 times too long"),
+        (lambda x: x.sum(1, keepdim=True), "of length 1"),
+        (lambda x: x[:, :0], "are 0"),
         (lambda x: -x, "the other sign"),
         (lambda x: x / math.log(2), "ln 2"),
         (lambda x: x.exp(), "a power of e"),
@@ -179,6 +203,73 @@ def test_results_are_counted(change, words):
     cases = [(torch.randn(3, 4),), (torch.randn(4, 5),)]
     checked = check_function(change, torch.clone, cases, output_names=["it"], praise="")
     assert words in checked.message
+
+
+def blind(x):
+    return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda q, k, n: q @ q.T * n, "`k` were `q`"),
+        (lambda q, k, n: q @ k * n, "`k` were transposed"),
+        (lambda q, k, n: q @ k.T * (n + 1), "`n` were one larger"),
+        (lambda q, k, n: n * q.sum(1, keepdim=True).expand(3, 3), "`k` were all 1"),
+        (lambda *given: -given[0] @ given[1].T * given[2], "`given` were negated"),
+        (lambda q, k, n: blind(q @ k.T * n), "off by"),
+    ],
+)
+def test_what_an_argument_was_taken_for_is_said(answer, words):
+    cases = [(torch.randn(3, 3), torch.randn(3, 3), n) for n in (2, 4)]
+    checked = check_function(
+        answer, lambda a, b, n: a @ b.T * n, cases, output_names=["it"], praise=""
+    )
+    assert words in checked.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda q, k, n: q @ k, "5 may come from axis 1 of argument 1 or axis 1 of argument 2; 4"),
+        (lambda q, k, n: q.sum(1) + torch.zeros(n), "3 may come from axis 0 of argument 1; 2"),
+        (lambda q, k, n: q[:, 0] + torch.zeros(n), "2 may come from argument 3"),
+        (lambda q, k, n: k[:, [4, 5]], "5 may come from axis 1"),
+        (lambda q, k, n: q @ k.T @ k, "4 may come from axis 0 of argument 2; 5"),
+        (lambda q, k, n: q + torch.zeros(9), "of length 1?|"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_found_among_the_arguments(answer, words):
+    cases = [(torch.randn(3, 5), torch.randn(4, 5)[:, torch.randperm(5)], 2)]
+    checked = check_function(answer, lambda q, k, n: q @ k.T, cases, output_names=["it"], praise="")
+    assert words in f"{checked.message}|"
+
+
+def test_a_few_numbers_are_no_sign_of_what_an_argument_was_taken_for():
+    cases = [(torch.tensor([3.0, n]),) for n in (2.0, 1.0)]
+    checked = check_function(
+        lambda x: 0 * x[0], lambda x: x.max(), cases, output_names=["it"], praise=""
+    )
+    assert "were" not in checked.message
+
+
+def test_a_mistake_is_known_by_its_numbers_however_it_guards_against_a_division_by_0():
+    mistakes = [Mistake(lambda x: x / x, "own hint"), Mistake(lambda x: x / 0, "another's")]
+    cases = [(torch.tensor([1.0, 2.0]),), (torch.tensor([0.0, 3.0]),)]
+    for answer, words in (
+        (lambda x: (x / x).nan_to_num(), "own hint"),
+        (lambda x: torch.full_like(x, math.nan), "nan"),
+    ):
+        checked = check_function(answer, torch.sin, cases, mistakes, output_names=["it"], praise="")
+        assert words in checked.message
+
+
+@pytest.mark.parametrize("answer", [lambda x: x, lambda x: (x > 0).long() + 1])
+def test_numbers_are_no_booleans(answer):
+    checked = check_function(
+        answer, lambda x: x > 0, [(torch.randn(5),)], output_names=["it"], praise=""
+    )
+    assert "True and False" in checked.message
 
 
 def test_results_in_another_order_are_known():

@@ -66,7 +66,7 @@ RUNS = {
 
 @exercise(page=Choice(RUNS))
 def telling_run(answer: object) -> CheckResult:
-    """Check which run tells whether large first scores are enough to make a head slow."""
+    """Check which run tells whether large scores at step 0 are enough to make a head slow."""
     praise = (
         "It has the scale, as the fast head has, and starts with the map of the slow one. Fast or "
         "slow, one doubt is left: keys meet a larger W_q, so each step on W_k moves the scores "

@@ -1,6 +1,6 @@
 """Multi-head attention as a module, which the doctor of the museum examines."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -139,7 +139,7 @@ def module(answer: object) -> CheckResult:
         lost = "weights W_q, W_k, W_v and W_o" in str(error)
         return not_yet(_LOST_LAYERS if lost else str(error))
     level = next((i for i, probes in enumerate(_LEVELS) if not _stands(found, probes)), None)
-    if level != 0 and (missing := _missing(built.outputs, with_weights=len(results) == 2)):
+    if level != 0 and (missing := _missing(built.outputs, results[1:])):
         return not_yet(missing)
     if level != 0 and _hears_forbidden(built.outputs):
         return not_yet(module.hints["loud"])
@@ -153,13 +153,17 @@ def module(answer: object) -> CheckResult:
     return not_yet(_REACHED[level] + _advice(found, level))
 
 
-def _missing(built: nn.Module, *, with_weights: bool) -> str:
+def _missing(built: nn.Module, weights: Sequence[Tensor]) -> str:
     """Say what a module lacks whose output is right without a mask, or nothing."""
     linear = [layer for layer in built.modules() if isinstance(layer, nn.Linear)]
     learned = sum(parameter.numel() for parameter in built.parameters())
     if any(layer.bias is None for layer in linear) or learned < _LEARNED:
         return module.hints["no_bias"]
-    return "" if with_weights else module.hints["alone"]
+    if not weights:
+        return module.hints["alone"]
+    if not same_numbers(weights[0].sum(-1), torch.ones(weights[0].shape[:-1]), 1e-3):
+        return "The output is right. But the rows beside it don't sum to 1: return the weights."
+    return ""
 
 
 def _hears_forbidden(module: nn.Module) -> bool:

@@ -35,17 +35,6 @@ def _with_steps(replaced: dict[str, Any]) -> Callable[..., Tensor]:
     return mend
 
 
-def _with_turned(matrix: str) -> Callable[..., Tensor]:
-    """Right attention that transposes one of its four matrices."""
-    right = _with_steps({})
-
-    def mend(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, W_o: Tensor, h: int) -> Tensor:
-        matrices = {"W_q": W_q, "W_k": W_k, "W_v": W_v, "W_o": W_o}
-        return right(x, *(W.T if name == matrix else W for name, W in matrices.items()), h)
-
-    return mend
-
-
 def _steps_of(bugs: Collection[str]) -> dict[str, Any]:
     return {name: step for bug in bugs for name, step in _BUGS[bug].steps.items()}
 
@@ -97,14 +86,6 @@ def _module_cases() -> list[tuple[Any, ...]]:
         ),
         *read_mistakes("mended", globals()),
         *(from_museum(exhibit, _with_steps(exhibit.steps)) for exhibit in (*_SCALES, *_WEIGHTS)),
-        *(
-            Mistake(
-                _with_turned(turned),
-                f"All four lines are mended, but {turned} is transposed now. Here row vectors meet "
-                "the matrices from the left, x @ W, and those lines were right.",
-            )
-            for turned in ("W_q", "W_k", "W_v", "W_o")
-        ),
     )
 )
 def mended(answer: object) -> CheckResult:

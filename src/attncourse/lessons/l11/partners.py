@@ -35,32 +35,34 @@ def _case(
 
     Beside it stand one that is sharp elsewhere, one with a single sharp look at a partner, two that
     do well on the first text or the last, one whose partners look back, two that rest on the last
-    word or the first where there is no partner, one that looks at all partners but the first word,
-    and one that prefers each partner a little. So each usual mistake finds another head than the
-    right one.
+    word or the first where there is no partner, and one that looks at all partners but the first
+    word. None stands in the layer of `at`, or where all heads of a layer, or all of one number,
+    prefer each partner a little. So each usual mistake finds another head than the right one.
     """
-    others = [(layer, head) for layer in range(layers) for head in range(heads)]
-    others.remove(at)
-    sharp, once, first, final, back, last, zero, late, faint = (
-        others[i] for i in torch.randperm(len(others))[:9].tolist()
+    even, number = (at[0] + 1) % layers, (at[1] + 1) % heads
+    free = [layer for layer in range(layers) if layer not in (at[0], even)]
+    others = [(layer, head) for layer in free for head in range(heads) if head != number]
+    sharp, once, first, final, back, last, zero, late = (
+        others[i] for i in torch.randperm(len(others))[:8].tolist()
     )
     scores = torch.randn(layers, texts, heads, T, T) / 4
     partners = torch.full((texts, T), -1)
     for text in range(texts):
         for row in range(2, T, 2):
             partners[text, row] = 0 if row == 2 else int(torch.randint(row, ()))
-    scores[sharp[0], :, sharp[1], :, :] += 12 * torch.eye(T)
+    scores[sharp[0], :, sharp[1], :, :] += 20 * torch.eye(T)
     for text, row in (partners >= 0).nonzero().tolist():
         column = partners[text, row]
         missed = text == 1 and row == 4  # the right head's largest weight isn't always there
-        scores[at[0], text, at[1], row, row if missed else column] += 4.5
+        scores[at[0], text, at[1], row, row if missed else column] += 5.5
         scores[late[0], text, late[1], row, column if column else row] += 8
-        scores[faint[0], text, faint[1], row, column] += 2
+        scores[even, text, :, row, column] += torch.linspace(2.5, 3.2, heads)
+        scores[[at[0], *free], text, number, row, column] += 3
         scores[back[0], text, back[1], column, row] += 6
         if text in (0, texts - 1):
             alone = first if text == 0 else final
             scores[alone[0], text, alone[1], row, column] += 8
-    scores[once[0], 0, once[1], 2, partners[0, 2]] += 20
+    scores[once[0], 0, once[1], 2, partners[0, 2]] += 14
     for text, row in (partners < 0).nonzero().tolist():
         scores[last[0], text, last[1], row, T - 1] += 12
         scores[zero[0], text, zero[1], row, 0] += 12
@@ -83,10 +85,6 @@ def _two(answer: Callable) -> Callable:
             lambda *given: tuple(number + 1 for number in most_on_partners(*given)),
             "It is the right head, but you count from 1. Code counts from 0.",
         ),
-        Mistake(
-            lambda *given: most_on_partners(*given)[::-1],
-            "It is the right head, but the layer comes first: (layer, head).",
-        ),
         *read_mistakes("head_of_a_rule", globals()),
     )
 )
@@ -96,7 +94,7 @@ def head_of_a_rule(answer: object) -> CheckResult:
     weights are those of all layers, [L, B, h, T, T]; partners [B, T] hold the column of each word's
     partner, or -1 where it has none.
     """
-    cases = [_case(4, 3, 5, 8, (1, 4)), _case(5, 2, 6, 10, (0, 2)), _case(6, 4, 3, 9, (3, 1))]
+    cases = [_case(4, 3, 9, 8, (1, 4)), _case(5, 4, 5, 10, (0, 2)), _case(6, 5, 4, 9, (4, 1))]
     praise = "That is where to look first. Whether the model needs this head, muting it tells."
     return check_function(
         answer,
