@@ -194,9 +194,9 @@ function render({ model, el }) {
           bars.node,
           formula.node,
           createNote(
-            "1 KiB is 1024 bytes, 1 MiB 1024 KiB, 1 GiB 1024 MiB. What the model's parameters take " +
-              "comes on top and isn't counted. MLA, where the model doesn't have it: by DeepSeek-V2's " +
-              "rule, a vector of 4 d_k and a key of d_k / 2.",
+            "1 KiB is 1024 bytes, 1 MiB 1024 KiB, 1 GiB 1024 MiB. The model's parameters take " +
+              "more, which isn't counted. MLA, in models without it, follows DeepSeek-V2's rule: " +
+              "a vector of 4 d_k and a key of d_k / 2.",
           ),
         ],
       ),

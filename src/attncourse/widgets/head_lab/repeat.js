@@ -8,7 +8,7 @@ import { bestHeads, hasLearned, nameOf } from "./findings.js";
 import { rowsNamed } from "./tasks.js";
 
 const SUMS_TO_ONE =
-  "Where both are found with more than half of a row, it can't be one: a row sums to 1.";
+  "Where each gets more than half of a row, one head can't find both: a row sums to 1.";
 
 /** In how many models that learned two relations these have the same best head: {shared, models}. */
 export function countSharing(runs, pair) {

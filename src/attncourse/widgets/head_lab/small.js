@@ -129,7 +129,7 @@ function createShares() {
 
 /** Where it is said why: a link on the site, and its lesson's name in a notebook. */
 function createWhy() {
-  const words = "Why does it take two? L04 says it";
+  const words = "Why does it take two? See L04";
   const root = document.documentElement.dataset.content_root;
   if (root === undefined) return element("span", {}, words);
   return element("a", { href: new URL(root + WHY, location) }, `${words} →`);
@@ -282,7 +282,7 @@ export function renderSmall({ model, el }, readState) {
       asked.show(state.sentence);
       arcs.show(marked(words, places));
       about.replaceChildren(
-        "In a made-up language each noun is of a class: ba, ki, lu or mo. ",
+        "In a made-up language each noun has a class: ba, ki, lu or mo. ",
         verb,
         " must name two:",
         ...asked.sayRight(),

@@ -30,7 +30,7 @@ export const TASKS = {
       "browser. Then move the slider, and watch what more heads learn.",
     heading: "A sentence, and what the model answers",
     asked:
-      "Nouns of this made language, Concord, are of class ba, ki, lu or mo, and other words agree with " +
+      "Nouns of this invented language, Concord, have a class, ba, ki, lu or mo, and other words agree with " +
       "them: a verb answers bana if its subject is of class ba, -ki if its object is of class ki. The " +
       "ending tells who answers: -na a verb, -le a determiner or adjective, -ye a pronoun. Choose other " +
       "words, or type a sentence.",
@@ -54,15 +54,15 @@ export const TASKS = {
   diagonals: {
     tab: "Two needs: places",
     about:
-      "Each symbol must tell the one before it and the one three before. Train one head, then two.",
+      "Each symbol must name the one before it and the one three before. Train one head, then two.",
     heading: "Symbols, and what the model answers",
     asked:
       "From the fourth symbol on, each is asked for the one before it (1 back) and for the one three " +
       "places before (3 back). It may look at itself and to the left. Choose other symbols.",
     another: "Other symbols",
-    baselineName: "looking at all alike",
-    instead: "looking at all alike",
-    legend: "what guessing gets, or looking at all alike",
+    baselineName: "looking at all equally",
+    instead: "looking at all equally",
+    legend: "what guessing gets, or looking at all equally",
     baselines: evenWeights,
     faint: FAINT,
     count: "Symbols",
@@ -72,7 +72,7 @@ export const TASKS = {
   induction: {
     tab: "Induction",
     about:
-      "Two layers learn to tell the next symbol. Watch the loss: it soon stands still, and later it " +
+      "Two layers learn to predict the next symbol. Watch the loss: it soon stands still, and later it " +
       "falls again. Then mute heads of layer 2, one after the other.",
     heading: "A sequence, and which symbol comes next",
     asked:

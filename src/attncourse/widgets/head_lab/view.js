@@ -261,7 +261,7 @@ export function createView(setting, { counts, heldOut, runs, run, live, hand }) 
     if (!own) return;
     const who = `row of ${state.sentence.words.at(-1)}`;
     const range = saySpread(own, task);
-    spreadText.textContent = `In ${TRIES} tries with other values its weight in the ${who} is ${range}, nine times of ten.`;
+    spreadText.textContent = `In ${TRIES} tries with other values its weight in the ${who} is ${range}, nine times out of ten.`;
   }
 
   /** Draw a change with its answer: to draw twice would take a browser twice as long. */

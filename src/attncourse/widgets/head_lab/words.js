@@ -14,7 +14,7 @@ export function sayLearned(run) {
   const named = (some) => some.map(([name, share]) => `${nameOf(name)} (${shortNumber(share)})`);
   const begin = `${verb} with ${nameOfRun(run)}:`;
   if (shares.length === 1) return `${begin} ${shortNumber(shares[0][1])} of its answers are right.`;
-  if (run.setting.chosen) return `${begin} right are ${inWords(named(shares))}.`;
+  if (run.setting.chosen) return `${begin} right on ${inWords(named(shares))}.`;
   const missed = shares.filter(([, share]) => share < LEARNED);
   if (missed.length === 0) return `${begin} at least 9 of 10 answers are right in each relation.`;
   const isShort = missed.length <= MOST_NAMED;
@@ -100,5 +100,5 @@ export function sayAnswers(questions, given, state) {
   ];
   const who = changes.filter(Boolean).join(". ") || "No head is muted";
   const areWrong = wrong > 1 ? `${wrong} are` : `${wrong || "none"} is`;
-  return `${who}: of ${all.length} answers about this sentence ${areWrong} wrong.`;
+  return `${who}: of ${all.length} answers about this sentence, ${areWrong} wrong.`;
 }

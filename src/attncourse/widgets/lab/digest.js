@@ -46,7 +46,7 @@ export function digestNotes(run) {
     which.append(
       known === digits
         ? " The course has trained it, too, and has the same digest."
-        : ` The course has trained it, too, and its digest is ${known}: somewhere a number was rounded otherwise.`,
+        : ` The course has trained it, too, and its digest is ${known}: somewhere a number was rounded differently.`,
     );
   }
   which.classList.add("attn-digest");

@@ -83,7 +83,7 @@ export function sayVerdict({ values, method }, last, plain) {
   const told =
     difference === 0
       ? "to the last digit"
-      : `but for ${difference.toExponential(0).replace("-", "\u2212")}, which is float32's rounding`;
+      : `except for ${difference.toExponential(0).replace("-", "\u2212")}, which is float32's rounding`;
   const isRightSum = Math.abs(last.sum - plain.sum) <= SLACK * plain.sum;
   const luck = {
     online: "",
