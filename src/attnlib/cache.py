@@ -1,55 +1,11 @@
 """Keys and values of earlier tokens, so that generating doesn't compute them again."""
 
-import copy
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attnlib.checks import require_like, require_whole_numbers, shape_of
-from attnlib.functional import has_tangent
-
-
-@dataclass
-class SpareMemory:
-    """Memory for more tokens than there are: [B, h_kv, capacity, d_k] of keys and of values.
-
-    Each row is written once, after the keys returned last, `latest`. So keys that a caller holds
-    never change.
-    """
-
-    keys: Tensor
-    values: Tensor
-    latest: Tensor
-
-    @classmethod
-    def holding(cls, keys: Tensor, values: Tensor, capacity: int) -> "SpareMemory":
-        """Return new memory that begins with a copy of these keys and values."""
-
-        def empty(x: Tensor) -> Tensor:
-            return x.new_empty(*x.shape[:-2], capacity, x.shape[-1])
-
-        with torch.inference_mode(False):  # else it can't be written to after inference mode
-            memory = cls(empty(keys), empty(values), latest=keys[..., :0, :])
-        memory.append(keys, values)
-        return memory
-
-    def has_space_for(self, keys: Tensor, after: Tensor) -> bool:
-        """Return whether there is room for new keys after those."""
-        capacity = self.keys.shape[-2]
-        return self.latest is after and after.shape[-2] + keys.shape[-2] <= capacity
-
-    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write keys and values after the latest; return all so far."""
-        start, stop = self.latest.shape[-2], self.latest.shape[-2] + keys.shape[-2]
-        # A graph may hold earlier rows; writing to `data` doesn't mark them as changed.
-        all_keys, all_values = self.keys.data, self.values.data
-        all_keys[..., start:stop, :] = keys
-        all_values[..., start:stop, :] = values
-        self.latest = all_keys[..., :stop, :]
-        return self.latest, all_values[..., :stop, :]
 
 
 class KVCache:
@@ -83,13 +39,12 @@ class KVCache:
     cache))` in this order, `pickle.dumps((module, cache))` in any. A cache that is pickled alone
     takes a copy of its module along, and serves no other.
 
-    Without gradients, new tokens are written into spare memory, which grows by half when it is
-    full: T tokens one by one cost O(T) copied numbers, and at most a third of the memory is spare.
+    New tokens are joined to the old ones in new memory, so T tokens one by one copy O(T^2) numbers.
+    Programs that serve many texts set the memory aside beforehand, or in pages (Kwon et al. 2023).
     """
 
     def __init__(self) -> None:
         self._keys_values: tuple[Tensor, Tensor] | None = None  # keys, values
-        self._spare: SpareMemory | None = None  # they are in it, if new ones may follow
         self._owner: nn.Module | None = None
 
     def __len__(self) -> int:
@@ -115,10 +70,6 @@ class KVCache:
             other._keys_values = keys.clone(), values.clone()
         return other
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle keys and values without spare memory."""
-        return vars(copy.deepcopy(self, {id(self._owner): self._owner}))
-
     @property
     def keys(self) -> Tensor | None:
         """The keys [B, h_kv, T, d_k] so far, or None."""
@@ -131,7 +82,7 @@ class KVCache:
 
     def clear(self) -> None:
         """Forget everything; the cache may then serve any module."""
-        self._keys_values = self._spare = self._owner = None
+        self._keys_values = self._owner = None
 
     def select(self, samples: Tensor) -> None:
         """Keep these samples of the batch, in this order and as often as named (for beam search).
@@ -148,7 +99,7 @@ class KVCache:
             raise ValueError(f"samples must have shape [B'], got {shape_of(samples)}")
         if self._keys_values is not None:
             keys, values = self._keys_values
-            self._keys_values, self._spare = (keys[samples], values[samples]), None
+            self._keys_values = keys[samples], values[samples]
 
     def joined(self, owner: nn.Module, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return the remembered keys and values followed by new ones, for `keep` to remember.
@@ -181,28 +132,11 @@ class KVCache:
                     f"{shape_of(past)} in the cache and {shape_of(new)} to add: did W_k, W_v or "
                     "num_kv_heads change?"
                 )
-        # A backward pass needs unchanged tensors, spare memory has no tangents, and a compiler
-        # plans memory itself.
-        derived = torch.is_grad_enabled() or has_tangent(past_keys, past_values, keys, values)
-        if not derived and not torch.compiler.is_compiling():
-            with suppress(RuntimeError):  # vmap can't write into memory from outside
-                return self._joined_in_spare(past_keys, past_values, keys, values)
         return torch.cat([past_keys, keys], -2), torch.cat([past_values, values], -2)
 
     def keep(self, owner: nn.Module, keys: Tensor, values: Tensor) -> None:
         """Remember all of these keys and values, which `joined` returned."""
         self._owner, self._keys_values = owner, (keys, values)
-        if self._spare is not None and self._spare.latest is not keys:
-            self._spare = None
-
-    def _joined_in_spare(
-        self, past_keys: Tensor, past_values: Tensor, keys: Tensor, values: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Write new keys and values after the past ones, in new memory if there is no room."""
-        if self._spare is None or not self._spare.has_space_for(keys, after=past_keys):
-            T = past_keys.shape[-2] + keys.shape[-2]
-            self._spare = SpareMemory.holding(past_keys, past_values, capacity=T + T // 2)
-        return self._spare.append(keys, values)
 
 
 def require_cache(cache: object) -> None:

@@ -121,13 +121,6 @@ def merge(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)  # [B, h, T, d_k] -> [B, T, h, d_k] -> [B, T, d]
 
 
-def has_tangent(*tensors: Tensor) -> bool:
-    """Return whether a tensor carries a forward-mode derivative, also under `no_grad`."""
-    if torch.compiler.is_compiling():  # compilers know no forward mode
-        return False
-    return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)
-
-
 def matmul_heads(x: Tensor, y: Tensor) -> Tensor:
     """Multiply x [B, h, T, n] by y [B, h_kv, n, m], which h / h_kv heads of x share."""
     if x.shape[:-2] == y.shape[:-2]:
@@ -146,7 +139,9 @@ def _needs_derivative(*inputs: Tensor | None) -> bool:
     tensors = [x for x in inputs if x is not None]
     if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return True
-    return has_tangent(*tensors)
+    if torch.compiler.is_compiling():  # compilers know no forward mode
+        return False
+    return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)  # also by no_grad
 
 
 def _stack_groups(x: Tensor, h_kv: int) -> Tensor:

@@ -22,7 +22,6 @@ from torch import Tensor
 
 from attnlib.checks import (
     require_boolean_mask,
-    require_count,
     require_flag,
     require_positive_int,
     require_whole_numbers,
@@ -30,7 +29,6 @@ from attnlib.checks import (
 )
 from attnlib.pattern_sums import (
     EntropySums,
-    OffsetSums,
     TargetSums,
     first_targets,
     follower_targets,
@@ -46,7 +44,6 @@ __all__ = [
     "entropy",
     "first_token_score",
     "induction_score",
-    "offset_scores",
     "previous_token_score",
     "relation_accuracy",
     "relation_mass",
@@ -169,31 +166,6 @@ def induction_score(
     require_positive_int("after", after)
     targets = follower_targets(tokens, range(tokens.shape[1]), after)
     return _mass("tokens", "a word that comes twice", maps, targets & _both(real))
-
-
-def offset_scores(weights: Tensor, *, reach: int = 8, key_mask: Tensor | None = None) -> Tensor:
-    """Return how much each head looks at each offset o: the mean of A[i, i + o] over the rows.
-
-    Rows without a word there don't count. At offset -1 this is `previous_token_score`. Source:
-    Voita et al. 2019, section 5.1 (positional heads).
-
-    Args:
-        weights: attention [B, h, T, T] or [h, T, T].
-        reach: the largest offset, to either side.
-        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
-
-    Returns:
-        float64 [h, 2 reach + 1], for the offsets -reach to reach; NaN where no row counts.
-
-    Raises:
-        TypeError, ValueError: as `previous_token_score`, or a reach that isn't a whole number from
-            0 on.
-    """
-    require_count("reach", reach)
-    maps, real = _checked(weights, key_mask)
-    sums = OffsetSums(reach)
-    sums.add(maps, _both(real), range(real.shape[-1]))
-    return sums.means()
 
 
 def relation_mass(weights: Tensor, partners: Tensor) -> Scores:

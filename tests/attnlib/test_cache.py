@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tools.copying import CopiedNumbers
 from tools.modules import F64, make_module
 from torch import nn
 
@@ -94,47 +93,6 @@ def test_grouped_heads_make_it_small_and_cleared_it_serves_another_module():
     cache.select(torch.tensor([0]))
     other = make_module(12, 1)
     assert close(other(x, cache=cache)[0], other(x)[0])
-
-
-def test_the_past_is_copied_a_few_times_however_long_it_is():
-    for tokens in (2, 30, 300):
-        keys, cache = torch.randn(2, 3, tokens, 4), KVCache()
-        with torch.no_grad(), CopiedNumbers() as copied:
-            for one in keys.split(1, -2):
-                add(cache, one, -one)
-        assert torch.equal(cache.keys, keys) and torch.equal(cache.values, -keys)
-        assert copied.count / (2 * keys.numel()) <= 4
-
-
-def held_by(cache):
-    """Return how many numbers a cache keeps memory for, as multiples of its keys and values."""
-    spare = [] if cache._spare is None else [cache._spare.keys, cache._spare.values]
-    storages = {x.untyped_storage().data_ptr(): x for x in (cache.keys, cache.values, *spare)}
-    held = sum(x.untyped_storage().nbytes() / x.element_size() for x in storages.values())
-    return held / (2 * cache.keys.numel())
-
-
-@torch.no_grad()
-def test_spare_memory_is_a_third_at_most_and_never_pickled():
-    cache = KVCache()
-    for T, one in enumerate(torch.randn(1, 1, 500, 4).split(1, -2), 1):
-        add(cache, one, one.clone())
-        assert T * held_by(cache) <= 1.5 * T + 1
-    add(cache, torch.randn(1, 1, 3000, 4))
-    assert len(pickle.dumps(cache)) < 1.1 * 2 * cache.keys.numel() * cache.keys.element_size()
-    assert held_by(copy.deepcopy(cache)) == 1
-
-
-@torch.no_grad()
-def test_looking_ahead_takes_no_memory():
-    module, x, cache = make_module(8, 2), torch.randn(1, 90, 8, dtype=F64), KVCache()
-    module(x, causal=True, cache=cache)
-    module.contributions(x[:, :1], causal=True, cache=cache)
-    assert held_by(cache) == 1
-    module(x[:, :1], causal=True, cache=cache)
-    with torch.enable_grad():
-        module(x[:, :1], causal=True, cache=cache)
-    assert held_by(cache) == 1
 
 
 @torch.no_grad()

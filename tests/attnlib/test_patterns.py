@@ -123,13 +123,12 @@ def test_relations_are_scored_as_plain_loops_score_them(case, batched):
         assert patterns.best_offset(shown[1]) == expected[1:3]
 
 
-@given(attentions(), st.sampled_from([{}, {"reach": 0}, {"reach": 2}]), st.booleans())
-def test_offsets_and_entropies_are_those_of_plain_loops(case, asked, padded):
+@given(attentions(), st.sampled_from([0, 2, 8]), st.booleans())
+def test_offsets_and_entropies_are_those_of_plain_loops(case, reach, padded):
     weights, _, _, real = case
     B, h, T, _ = weights.shape
     real = real if padded else torch.ones_like(real)
     mask = {"key_mask": real} if padded else {}
-    reach = asked.get("reach", 8)
     offsets = range(-reach, reach + 1)
     expected, entropies = torch.full((h, len(offsets)), math.nan).double(), []
     maps = weights.double().tolist()
@@ -142,8 +141,9 @@ def test_offsets_and_entropies_are_those_of_plain_loops(case, asked, padded):
         rows = [maps[b][k][i] for b in range(B) for i in range(T) if real[b, i]]
         own = [-sum(p * math.log(p) for p in row if p) for row in rows if any(row)]
         entropies.append(sum(own) / len(own) if own else None)
-    found = patterns.offset_scores(weights, **asked, **mask)
-    torch.testing.assert_close(found, expected, equal_nan=True)
+    sums = OffsetSums(reach)
+    sums.add(weights.double(), real[:, :, None] & real[:, None], range(T))
+    torch.testing.assert_close(sums.means(), expected, equal_nan=True)
     if None in entropies:
         with pytest.raises(ValueError, match=r"^weights must have a row"):
             patterns.entropy(weights, **mask)
@@ -204,15 +204,12 @@ same, again = (
     partial(of, weights=EVENLY, tokens=TOKENS)
     for of in (patterns.same_token_score, patterns.induction_score)
 )
-offsets, entropy = (
-    partial(of, weights=EVENLY) for of in (patterns.offset_scores, patterns.entropy)
-)
+entropy = partial(patterns.entropy, weights=EVENLY)
 REFUSED = {
     TypeError: {
         mass: {"weights": [[[1.0]]], "partners": [NONE.float(), {1: 0}]},
         same: {"tokens": [TOKENS / 1, [3]], "causal": [1]},
         again: {"after": [1.0]},
-        offsets: {"reach": [1.0]},
         entropy: {"key_mask": [torch.ones(6)]},
     },
     ValueError: {
@@ -226,7 +223,6 @@ REFUSED = {
         again: {"tokens": [torch.arange(6), TOKENS[1:]], "after": [0]},
         patterns.previous_token_score: {"weights": [ONE]},
         patterns.first_token_score: {"weights": [ONE]},
-        offsets: {"reach": [-1]},
         entropy: {
             "weights": [torch.zeros(1, 3, 3), torch.full((1, 2, 4), 1 / 4)],
             "key_mask": [torch.ones(5).bool(), torch.ones(1, 6).bool()],

@@ -48,7 +48,6 @@ def attention_heatmap(
     grid: int | tuple[int, int] = 256,
     causal: bool = False,
     key_mask: Tensor | None = None,
-    scale: float | None = None,
 ) -> Tensor:
     """Return exact attention maps of at most grid x grid cells, in memory linear in T.
 
@@ -61,7 +60,6 @@ def attention_heatmap(
         grid: the most cells a side, or (rows, columns); `cell_edges` returns their tokens.
         causal: forbid every look to the right; needs T_q = T_k.
         key_mask: boolean [B, T_k], True = a real token.
-        scale: what scores are multiplied by; 1 / sqrt(d_k) if left out.
 
     Returns:
         Maps [B, h, cells of queries, cells of keys], float32, or float64 for float64.
@@ -72,11 +70,11 @@ def attention_heatmap(
         ValueError: shapes that don't fit, `causal` with T_q != T_k, or scores that are NaN or
             +infinity.
     """
-    scale = checks.require_inputs(q, k, causal, key_mask, scale)
+    checks.require_inputs(q, k, causal, key_mask)
     rows, columns = checks.require_grid(grid)
     height, width = cell_edges(q.shape[2], rows)[1], cell_edges(k.shape[2], columns)[1]
     with torch.autocast(q.device.type, enabled=False):
-        options = height, width, causal, key_mask, scale * LOG2_E
+        options = height, width, causal, key_mask, _scale(q)
         maps, attending = _pooled_on_gpu(q, k, *options) or _pooled(q, k, *options)
     maps /= attending.clamp_min(1)[..., None]
     checks.require_finite(maps)
@@ -92,14 +90,13 @@ def attention_window(
     *,
     causal: bool = False,
     key_mask: Tensor | None = None,
-    scale: float | None = None,
 ) -> Tensor:
     """Return a window of the exact map: the weights of some queries on some keys.
 
     Each query is normalized over all keys.
 
     Args:
-        q, k, causal, key_mask, scale: as for `attention_heatmap`.
+        q, k, causal, key_mask: as for `attention_heatmap`.
         rows, keys: the queries and the keys of the window, as range(start, stop).
 
     Returns:
@@ -109,7 +106,7 @@ def attention_window(
         TypeError, ValueError: as `attention_heatmap`, or rows or keys that aren't a range of step 1
             within the sequence.
     """
-    scale = checks.require_inputs(q, k, causal, key_mask, scale) * LOG2_E
+    checks.require_inputs(q, k, causal, key_mask)
     checks.require_within("rows", rows, q.shape[2])
     checks.require_within("keys", keys, k.shape[2])
     weights = torch.zeros(*q.shape[:2], len(rows), len(keys), dtype=_precision(q), device=q.device)
@@ -118,7 +115,7 @@ def attention_window(
             allowed = None if key_mask is None else key_mask[b]
             for start in range(rows.start, rows.stop, STRIP):
                 stop = min(start + STRIP, rows.stop)
-                queries = q[b, head, start:stop].to(weights.dtype) * scale
+                queries = q[b, head, start:stop].to(weights.dtype) * _scale(q)
                 strip = Strip(queries, all_keys, start, causal, allowed)
                 found = strip.weights(keys.start, keys.stop)  # [keys, queries]
                 weights[b, head, start - rows.start : stop - rows.start] = found.T
@@ -170,6 +167,11 @@ def _heads(q: Tensor, k: Tensor) -> Iterator[tuple[int, int, Tensor]]:
     for b in range(q.shape[0]):
         for head in range(q.shape[1]):
             yield b, head, k[b, head // sharing]
+
+
+def _scale(q: Tensor) -> float:
+    """Return what scores are multiplied by, as exponents of 2."""
+    return LOG2_E / math.sqrt(q.shape[-1])
 
 
 def _precision(q: Tensor) -> torch.dtype:

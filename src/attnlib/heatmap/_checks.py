@@ -1,14 +1,11 @@
 """Checks of the arguments of heatmaps."""
 
-import math
-
 from torch import Tensor
 
 from attnlib.checks import (
     require_flag,
     require_floating,
     require_like,
-    require_number,
     require_positive_int,
     require_range,
     require_tokens,
@@ -17,10 +14,8 @@ from attnlib.checks import (
 from attnlib.masks import combine_masks
 
 
-def require_inputs(
-    q: Tensor, k: Tensor, causal: bool, key_mask: Tensor | None, scale: float | None
-) -> float:
-    """Raise unless queries, keys and masks fit each other; return the scale."""
+def require_inputs(q: Tensor, k: Tensor, causal: bool, key_mask: Tensor | None) -> None:
+    """Raise unless queries, keys and masks fit each other."""
     for name, x in (("q", q), ("k", k)):
         require_floating(name, x)
         if x.dim() != 4:
@@ -41,19 +36,6 @@ def require_inputs(
         raise ValueError(
             f"causal needs as many queries as keys, got T_q={T_q} and T_k={k.shape[2]}"
         )
-    if scale is None:
-        return 1 / math.sqrt(d_k)
-    require_number("scale", scale)
-    try:
-        finite = math.isfinite(scale)
-    except OverflowError:  # an int beyond every float
-        finite = False
-    if not finite or not scale:
-        raise ValueError(
-            f"scale must be a finite number other than 0, got {scale!r:.40}: scores are multiplied "
-            "by it (1 / sqrt(d_k) if left out)"
-        )
-    return float(scale)
 
 
 def require_grid(grid: int | tuple[int, int]) -> tuple[int, int]:

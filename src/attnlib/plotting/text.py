@@ -14,8 +14,6 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import Any
 
-import matplotlib
-from matplotlib import ft2font
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.legend import Legend
@@ -40,13 +38,6 @@ PICTURES = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥"})
 PICTURED = re.compile(r"^ +| +\Z|[\n\t]")  # spaces at the ends, line breaks and tabs
 # Joiners and variation selectors, which shape their neighbors and are invisible themselves.
 JOINERS = {"\u200c", "\u200d", *map(chr, range(0xFE00, 0xFE10))}
-# Letters that join, stack or run from right to left: Hebrew to Myanmar, Khmer and Mongolian.
-SHAPED = (range(0x0590, 0x10A0), range(0x1780, 0x18B0))
-
-
-def can_shape() -> bool:
-    """Return whether matplotlib joins letters and knows directions, as it does since 3.11."""
-    return hasattr(ft2font, "__libraqm_version__")
 
 
 def plain_text(text: str) -> str:
@@ -60,7 +51,7 @@ def plain_text(text: str) -> str:
 def font_of(*texts: str) -> dict[str, Any]:
     """Return the fonts for these texts, as keywords of a matplotlib text.
 
-    Warns about characters that no installed font has, and about letters that can't be joined.
+    Warns about characters that no installed font has.
     """
     families = [COURSE_FONT]
     for character in dict.fromkeys("".join(texts)):
@@ -178,20 +169,13 @@ def has_character(family: str, character: str) -> bool:
 
 
 def _warn_of_unreadable(texts: Sequence[str]) -> None:
-    """Warn about the first text with a character without a font, and the first to be shaped."""
+    """Warn about the first text with a character that no font has."""
     for text in texts:
         lost = [c for c in text if c.isprintable() and _family_with(c) is None]
         if lost:
             _warn_once(
                 f"no installed font has {lost[0]!r} of {text!r}: {_escape(lost[0])} is drawn "
                 "instead. Fonts such as Noto Sans have the letters of its script"
-            )
-            break
-    for text in texts if not can_shape() else ():
-        if any(ord(c) in letters for c in text for letters in SHAPED):
-            _warn_once(
-                f"{text!r} is drawn letter by letter from left to right: matplotlib joins letters "
-                f"and turns directions round from 3.11 on, this is {matplotlib.__version__}"
             )
             break
 

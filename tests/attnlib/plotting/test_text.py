@@ -62,18 +62,6 @@ def test_a_figure_says_which_of_its_tokens_has_no_font(install):
     assert labels == ["a", "\\u0995"]
 
 
-@pytest.mark.parametrize("token", ["हिन्दी", "مرحبا", "ภาษา"])
-def test_letters_that_matplotlib_cannot_join_are_told(install, monkeypatch, token):
-    install({"Nirmala UI": token})
-    monkeypatch.setattr(texts, "can_shape", lambda: True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        font_of("the", token)
-    monkeypatch.setattr(texts, "can_shape", lambda: False)
-    with pytest.warns(UserWarning, match=f"'{token}'"):
-        font_of("the", token)
-
-
 @pytest.mark.parametrize(
     ("token", "drawn"),
     [
