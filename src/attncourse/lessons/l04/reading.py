@@ -22,6 +22,7 @@ _LOOKS: dict[str, Callable[[Tensor, int], Tensor]] = {
     "sample_instead_of_a_head": lambda heads, head: heads[head],
     "token_instead_of_a_head": lambda heads, head: heads[:, :, head],
     "number_instead_of_a_head": lambda heads, head: heads[..., head],
+    "last_output_alone": lambda heads, head: heads[:, head, -1],
 }
 _SIZES: dict[str, Callable[[Tensor], Tensor]] = {
     # Squares: a plain sum can have gradient 0 where positive and negative effects cancel.
@@ -33,6 +34,7 @@ _CONCLUSIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "only_what_raises_it": lambda gradient: (gradient > 0).flatten(0, 1).any(0),
     "all_instead_of_any": lambda gradient: (gradient != 0).flatten(0, 1).all(0),
     "first_token_alone": lambda gradient: gradient[0, 0] != 0,
+    "last_token_alone": lambda gradient: (gradient[:, -1] != 0).any(0),
     "places": lambda gradient: (gradient != 0).flatten(0, 1).any(0).nonzero().squeeze(1),
     "gradients_themselves": lambda gradient: gradient,
     "answer_per_token": lambda gradient: gradient != 0,
@@ -104,7 +106,9 @@ def _half_heads(num_heads: int, d: int, lowers: float, token: int | None) -> Cal
     effects[: d // 2, :, -1], effects[: d // 2, :, 1] = 1, -lowers
 
     def heads_of(x: Tensor) -> Tensor:
-        read = x if token is None else x[:, [token]].expand_as(x)
+        inner = torch.ones_like(x)
+        inner[:, [0, -1], 1:] = 0  # what comes out at both ends knows the first number alone
+        read = x if token is None else x[:, [token]] * inner
         return torch.einsum("btd,dhk->bhtk", read, effects)
 
     return heads_of

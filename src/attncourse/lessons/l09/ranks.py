@@ -46,7 +46,7 @@ def _cases() -> list[tuple[MultiHeadAttention, int]]:
             with torch.no_grad():
                 projection.weight[:, head * d_k : (head + 1) * d_k] = _low(d, d_k, 1)
             _set_head(projection, head - 1, _low(d, d_k, 1))
-            _set_head(projection, head, _low(d, d_k, rank))
+            _set_head(projection, head, _low(d, d_k, rank) / 10)
         cases.append((module, head))
     apart = MultiHeadAttention(12, 6, bias=False)
     upper, lower = torch.randn(2, 12, 2)
