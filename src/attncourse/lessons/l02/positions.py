@@ -59,7 +59,7 @@ def dot_products(answer: object) -> CheckResult:
     """Check three dot products of sinusoidal vectors of width 4."""
     otherwise = [
         "Only the distance of each pair counts. The first clock gives its cosine, the second "
-        "the cosine of a hundredth of it. Add both.",
+        "the cosine of a hundredth of it. Add both. (The cosine of 2 is negative.)",
     ]
     praise = "Two of them are equal, as their distances are. And you wrote no vector down."
     return check_numbers(answer, dot_products, otherwise=otherwise, praise=praise)

@@ -84,7 +84,7 @@ def parts_of_llama(answer: object) -> CheckResult:
         "The feed-forward network: three matrices between 4,096 and 11,008 numbers. In millions.",
         "The tables: 32,000 tokens of 4,096 numbers, once for reading and once for the readout. "
         "In millions.",
-        "The whole: 32 blocks and both tables. (The 65 norms of 4,096 gains are 0.3 million.)",
+        "The whole, in millions: 32 blocks, both tables and 65 norms of 4,096 gains (0.3 million).",
     ]
     praise = (
         "6.7 billion, as the paper's table says. Two thirds of a block are its feed-forward "
