@@ -30,7 +30,6 @@ from attnlib.checks import (
 from attnlib.pattern_sums import (
     EntropySums,
     TargetSums,
-    first_targets,
     follower_targets,
     partner_pairs,
     previous_targets,
@@ -42,7 +41,6 @@ __all__ = [
     "Scores",
     "best_offset",
     "entropy",
-    "first_token_score",
     "induction_score",
     "previous_token_score",
     "relation_accuracy",
@@ -99,24 +97,6 @@ def previous_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> 
     T = real.shape[-1]
     targets = previous_targets(T, range(T)) & _both(real)
     return _mass("weights", "a row with a word before it", maps, targets)
-
-
-def first_token_score(weights: Tensor, *, key_mask: Tensor | None = None) -> Scores:
-    """Return how much each head looks at the first word: the mean of A[i, 0] over i >= 1.
-
-    Source: Xiao et al. 2023, section 3.1 (attention sinks).
-
-    Args:
-        weights: attention [B, h, T, T] or [h, T, T].
-        key_mask: bool [B, T] or [T], True = a real word; needed for padded samples.
-
-    Raises:
-        TypeError, ValueError: as `previous_token_score`.
-    """
-    maps, real = _checked(weights, key_mask)
-    T = real.shape[-1]
-    targets = first_targets(T, range(T)) & _both(real)
-    return _mass("weights", "a row after the first", maps, targets)
 
 
 def same_token_score(

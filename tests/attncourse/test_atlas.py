@@ -105,7 +105,9 @@ def test_scores_are_those_of_patterns(monkeypatch, at_once, causal):
     assert book.causal == causal
     for pattern, score in {
         "previous token": lambda w, ids: patterns.previous_token_score(w),
-        "first token": lambda w, ids: patterns.first_token_score(w),
+        "first token": lambda w, ids: patterns.relation_mass(
+            w, torch.tensor([-1] + [0] * (len(ids) - 1))
+        ),
         "same token": lambda w, ids: patterns.same_token_score(w, ids, causal=causal),
         "induction": lambda w, ids: patterns.induction_score(w, ids),
     }.items():

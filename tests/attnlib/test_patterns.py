@@ -67,7 +67,6 @@ def follows(after):
 PATTERNS = {
     "previous": (lambda w, t, **m: patterns.previous_token_score(w, **m),
         lambda i, j, own: j == i - 1),
-    "first": (lambda w, t, **m: patterns.first_token_score(w, **m), lambda i, j, own: j == 0 < i),
     "same": (patterns.same_token_score, lambda i, j, own: own[i] == own[j] and i != j),
     "same, causal": (partial(patterns.same_token_score, causal=True),
         lambda i, j, own: own[i] == own[j] and j < i),
@@ -222,7 +221,6 @@ REFUSED = {
         same: {"tokens": [torch.arange(6), TOKENS[1:]]},
         again: {"tokens": [torch.arange(6), TOKENS[1:]], "after": [0]},
         patterns.previous_token_score: {"weights": [ONE]},
-        patterns.first_token_score: {"weights": [ONE]},
         entropy: {
             "weights": [torch.zeros(1, 3, 3), torch.full((1, 2, 4), 1 / 4)],
             "key_mask": [torch.ones(5).bool(), torch.ones(1, 6).bool()],
