@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-import traitlets
+from tools.refusing import assert_named, refusals
 
 from attncourse.widgets import MaskPainter
 from attnlib import causal_mask, scaled_dot_product_attention
@@ -25,13 +25,9 @@ def test_state_holds_the_tensors_as_float32_bytes():
         assert np.array_equal(decoded, given.float().numpy())
 
 
-def test_without_a_mask_everybody_may_look_everywhere():
-    assert painter().mask == [True] * 16
-
-
 def test_it_is_meant_to_be_causal_if_it_starts_so_or_as_is_said():
     assert painter(mask=causal_mask(4)).meant_causal
-    assert not painter().meant_causal
+    assert painter().mask == [True] * 16 and not painter().meant_causal
     assert painter(meant_causal=True).meant_causal
     assert not painter(mask=causal_mask(4), meant_causal=False).meant_causal
 
@@ -52,45 +48,25 @@ def test_a_painted_mask_goes_into_attnlib_with_rows_as_queries():
     assert (output[2] == 0).all()
 
 
-def test_what_a_reader_paints_is_observable():
-    widget = painter(T=3)
-    seen = []
-    widget.observe(lambda change: seen.append(change["new"]), "mask")
-    widget.mask = causal_mask(3).flatten().tolist()
-    assert seen == [[True, False, False, True, True, False, True, True, True]]
-    assert "mask" in widget.keys  # synced with the browser
+def given(tokens=TOKENS, q=Q, k=Q, **options):
+    return MaskPainter(tokens, q, k, **options)
 
 
-@pytest.mark.parametrize("name", ["tokens", "q", "k", "T", "d", "origin", "puzzle"])
-def test_what_describes_the_tensors_is_fixed(name):
-    widget = painter()
-    with pytest.raises(traitlets.TraitError, match="read-only"):
-        setattr(widget, name, getattr(widget, name))
-
-
-def test_repr_is_short_and_the_same_in_each_run():
-    assert repr(painter(mask=causal_mask(4))) == "MaskPainter(4 tokens, d=6, 10 looks allowed)"
-
-
-FEW = torch.ones(3, 4, dtype=torch.bool)
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "arguments", "options"),
-    [
-        (TypeError, r"tokens .* did you forget .split", ("a cat", Q, Q), {}),
-        (ValueError, r"at most 16, got 17", (["a"] * 17, Q, Q), {}),
-        (ValueError, r"q .* one row a token", (TOKENS[:3], Q, Q), {}),
-        (ValueError, r"k must have the shape of q", (TOKENS, Q, Q[:, :4]), {}),
-        (ValueError, r"k must be finite", (TOKENS, Q, Q / 0), {}),
-        (TypeError, r"mask must be a torch.Tensor, got list", (TOKENS, Q, Q), {"mask": [True]}),
-        (TypeError, r"mask must be boolean", (TOKENS, Q, Q), {"mask": torch.ones(4, 4)}),
-        (ValueError, r"mask .* \[4, 4\], got \[3, 4\]", (TOKENS, Q, Q), {"mask": FEW}),
-        (TypeError, r"origin must be a string", (TOKENS, Q, Q), {"origin": 0}),
-        (TypeError, r"meant_causal must be True or", (TOKENS, Q, Q), {"meant_causal": 1}),
-        (TypeError, r"puzzle must be True or", (TOKENS, Q, Q), {"puzzle": None}),
-    ],
-)
-def test_bad_input_is_refused_in_words(error, message, arguments, options):
-    with pytest.raises(error, match=message):
-        MaskPainter(*arguments, **options)
+@refusals(
+    {
+        TypeError: {
+            given: {
+                "tokens": ["a cat"], "mask": [[True], torch.ones(4, 4)], "origin": [0],
+                "meant_causal": [1], "puzzle": [None],
+            },
+        },
+        ValueError: {
+            given: {
+                "tokens": [["a"] * 17], "q": [Q[:3]], "k": [Q[:, :4], Q / 0],
+                "mask": [torch.ones(3, 4, dtype=torch.bool)],
+            },
+        },
+    }
+)  # fmt: skip
+def test_bad_input_is_refused_by_name(error, named, call):
+    assert_named(error, named, call)
