@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from tools.weight_pictures import short
 from tools.widget_pages import TOKEN_MAP_PLACES, asked, press, swipe, touch, unfold
 from tools.widget_pages import said as told
 
@@ -52,10 +53,6 @@ def expected_weights(widget, mask):
     q, k = decoded(widget)
     scores = (q @ k.T / math.sqrt(widget.d)).masked_fill(~mask, -math.inf)
     return scores.softmax(-1).nan_to_num(0)
-
-
-def short(weight):
-    return f"{weight:.2f}".replace("0.", ".", 1)
 
 
 def cells(page):
