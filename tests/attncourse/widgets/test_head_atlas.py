@@ -12,16 +12,11 @@ import zlib
 import numpy as np
 import pytest
 import torch
-import traitlets
 from tools.atlases import made_atlas
+from tools.refusing import assert_named, assert_refused, refusals
 
 from attncourse.widgets import HeadAtlas
 from attncourse.widgets._browser_code import page_script
-
-
-def changed(**values):
-    """Return an atlas of 2 layers of 3 heads and 6 tokens, with something else in it."""
-    return dataclasses.replace(made_atlas()[0], **values)
 
 
 def numbers(widget, name, dtype, *shape):
@@ -70,12 +65,9 @@ def test_some_layers_are_shown_in_the_order_given():
     all_of_it, some = HeadAtlas(atlas), HeadAtlas(atlas, layers=[3, 1])
     assert (some.layers, some.layer_names) == ([3, 1], ["layer.3", "layer.1"])
     assert some.about[0].startswith("4 layers of 3 heads, 2 layers of them shown;")
-    for name, dtype, shape in (
-        ("maps", "u1", (3, 6, 6)),
-        ("top_keys", "<u2", (3, 6, 6)),
-        ("top_weights", "<u2", (3, 6, 6)),
-        ("value_norms", "<f4", (3, 6)),
-    ):
+    each = {"maps": "u1", "top_keys": "<u2", "top_weights": "<u2", "value_norms": "<f4"}
+    for name, dtype in each.items():
+        shape = (3, 6) if name == "value_norms" else (3, 6, 6)
         whole = numbers(all_of_it, name, dtype, 4, *shape)
         assert torch.equal(numbers(some, name, dtype, 2, *shape), whole[[3, 1]])
     whole = numbers(all_of_it, "scores", "<f4", 3, 3, 4, 3)
@@ -89,66 +81,36 @@ def test_faint_weights_are_lifted_where_a_cell_holds_several_tokens():
     assert HeadAtlas(made_atlas(T=65)[0]).lifted
 
 
-def test_what_a_reader_moves_is_observable():
-    widget, seen = HeadAtlas(made_atlas()[0]), []
-    widget.observe(lambda change: seen.append((change["name"], change["new"])))
-    widget.score, widget.order, widget.above = 2, "highest", 3
-    widget.head, widget.pinned, widget.token = 5, 1, 0
-    widget.lifted = widget.valued = True
-    assert len(seen) == 8
-    assert {name for name, _ in seen} <= set(widget.keys)  # synced with the browser
-
-
-def test_without_values_there_is_no_length_to_take_times():
-    assert HeadAtlas(made_atlas(has_values=False)[0]).value_norms == b""
-
-
-@pytest.mark.parametrize("name", ["maps", "tokens", "patterns", "layers"])
-def test_what_describes_the_model_is_fixed(name):
-    widget = HeadAtlas(made_atlas()[0])
-    with pytest.raises(traitlets.TraitError, match="read-only"):
-        setattr(widget, name, getattr(widget, name))
-
-
-def test_repr_is_short():
-    assert repr(HeadAtlas(made_atlas()[0])) == "HeadAtlas('made by chance', 2 x 3 heads, 6 tokens)"
-
-
 ATLAS = made_atlas()[0]
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "layers"),
-    [
-        (ValueError, r"layers must be of 0 to 1 \(0-based\), got 2", [2]),
-        (ValueError, "at least one, each once, got \\[0, 0\\]", [0, 0]),
-        (ValueError, "at least one, each once, got \\[\\]", []),
-        (TypeError, "layers must be whole numbers, got str", ["0"]),
-        (TypeError, "layers must be a list, got int", 1),
-    ],
+def of_layers(layers):
+    return HeadAtlas(ATLAS, layers=layers)
+
+
+@refusals(
+    {
+        TypeError: {HeadAtlas: {"atlas": [torch.ones(2, 2)]}, of_layers: {"layers": [["0"], 1]}},
+        ValueError: {of_layers: {"layers": [[2], [0, 0], []]}},
+    }
 )
-def test_layers_that_are_not_there_are_refused(error, message, layers):
-    with pytest.raises(error, match=message):
-        HeadAtlas(ATLAS, layers=layers)
-
-
-def test_what_is_no_atlas_is_told_who_makes_one():
-    with pytest.raises(TypeError, match=r"got Tensor: attncourse.atlas.of\("):
-        HeadAtlas(torch.ones(2, 2))
+def test_bad_input_is_refused_by_name(error, named, call):
+    assert_named(error, named, call)
 
 
 @pytest.mark.parametrize(
-    ("L", "h", "T", "message"),
+    ("L", "h", "T", "words"),
     [
-        (41, 25, 3, r"at most 1,024 heads .* got 41 x 25: .* layers=range\(40\)"),
-        (32, 16, 512, r"fit into 10 MB, but 32 x 16 heads .* 10.5 MB: .* layers=range\(30\)"),
-        (1, 1, 1025, "at most 1024 tokens, got 1025"),
+        (41, 25, 3, ["1,024", "41 x 25", "layers=range(40)"]),
+        (32, 16, 512, ["10 MB", "32 x 16", "10.5 MB", "layers=range(30)"]),
+        (1, 1, 1025, ["1024 tokens", "1025"]),
     ],
 )
-def test_what_no_page_can_hold_is_refused_with_a_way(L, h, T, message):
+def test_what_no_page_can_hold_is_refused_with_a_way(L, h, T, words):
     k, cells = min(8, T), len(torch.arange(T).split(-(-T // 64)))
     numbers = torch.zeros(1).expand(L, h)
-    atlas = changed(
+    atlas = dataclasses.replace(
+        ATLAS,
         layer_names=("layer",) * L,
         texts=(("t",) * T,),
         shown=0,
@@ -160,9 +122,8 @@ def test_what_no_page_can_hold_is_refused_with_a_way(L, h, T, message):
         top_weights=torch.zeros(1).expand(L, h, T, k),
         value_norms=None,
     )  # fmt: skip
-    with pytest.raises(ValueError, match=message) as caught:
-        HeadAtlas(atlas)
-    if way := re.search(r"layers=range\((\d+)\)", str(caught.value)):
+    assert_refused(lambda: HeadAtlas(atlas), words, ValueError)
+    if way := re.search(r"layers=range\((\d+)\)", words[-1]):
         assert len(HeadAtlas(atlas, layers=range(int(way[1]))).layers) == int(way[1])
         with pytest.raises(ValueError):
             HeadAtlas(atlas, layers=range(int(way[1]) + 1))
@@ -203,20 +164,15 @@ def test_the_file_holds_the_widget_as_it_stands(tmp_path):
     assert page_script("head_atlas") in page
 
 
-def test_the_file_names_the_model_the_texts_the_day_and_the_tools(tmp_path):
+def test_the_file_names_the_model_the_texts_the_day_and_the_tools_and_no_other_host(tmp_path):
     page = saved(made_atlas()[0], tmp_path)
     assert "<title>Atlas of heads: made by chance</title>" in page
     assert '<html lang="en">' in page
     assert re.search(r"Made on \d{4}-\d\d-\d\d with attnlib [\d.]+, PyTorch [\d.]+", page)
     assert "3 tokens: <bdi>one</bdi>" in page and "6 tokens: <bdi>t0</bdi>" in page
     assert page.count("Weights show where a head looks, not why") == 1
-
-
-def test_the_file_names_no_other_host(tmp_path):
-    page = saved(made_atlas()[0], tmp_path)
     code = page.replace("http://www.w3.org/2000/svg", "")  # a name, of no page
-    assert "http:" not in code and "https:" not in code and "src=" not in code
-    assert "@import" not in code and "url(" not in code
+    assert not re.search(r"https?:|src=|@import|url\(", code)
 
 
 ODD_TOKENS = ["</script><script>", "<!-- bytes -->", "ש\u202eל", "\U0001f469\u200d\U0001f680", "\n"]
@@ -233,11 +189,6 @@ def test_odd_tokens_and_names_stay_text(tmp_path):
     title = "Atlas of heads: &lt;img src=x&gt; &amp;amp; &lt;!-- state --&gt;"
     assert f"<title>{title}</title>" in page and f"<h1>{title}</h1>" in page
     assert html.escape(ODD_TOKENS[0]) in page
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        HeadAtlas(made_atlas()[0]).save_html(tmp_path / "nowhere" / "atlas.html")
 
 
 def test_widgets_need_no_atlas_to_be_imported():
