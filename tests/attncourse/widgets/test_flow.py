@@ -15,21 +15,6 @@ def numbers(widget, name, shape):
     return torch.from_numpy(np.frombuffer(widget.get_state()[name], "<f4").copy()).view(shape)
 
 
-def test_the_start_is_the_example_of_the_lesson():
-    widget = Flow()
-    assert (widget.T, widget.d, widget.num_heads, widget.origin) == (2, 4, 2, "hand-built")
-    module = MultiHeadAttention(4, 2, bias=False)
-    with torch.no_grad():
-        for name in PROJECTIONS:
-            getattr(module, f"W_{name[-1]}").weight.copy_(numbers(widget, name, (4, 4)).T)
-        output, weights = module(numbers(widget, "x", (1, 2, 4)), need_weights=True)
-    # As the lesson computes them by hand.
-    expected = [[0.8044, 0.1956], [0.6698, 0.3302]], [[0.1956, 0.8044]] * 2
-    torch.testing.assert_close(weights[0], torch.tensor(expected), atol=1e-4, rtol=0)
-    expected = [[3.2177, 2.7823, -0.2177, 0.2177], [2.9484, 3.0516, 0.0516, -0.0516]]
-    torch.testing.assert_close(output[0], torch.tensor(expected), atol=1e-4, rtol=0)
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_state_holds_the_readers_tensors_as_float32_bytes(dtype):
     x = torch.randn(6, 3, dtype=dtype, requires_grad=True).T
