@@ -1,4 +1,4 @@
-"""What is to be seen of weights: their colors on a canvas, and their two decimals."""
+"""What is to be seen of weights: their colors on a canvas, arcs, and two decimals."""
 
 import numpy as np
 import torch
@@ -26,3 +26,11 @@ def color_of(shares: torch.Tensor) -> torch.Tensor:
     places = np.linspace(0, 1, len(stops))
     colors = [np.interp(shares.numpy(), places, stops[:, channel]) for channel in range(3)]
     return torch.from_numpy(np.stack(colors, -1))
+
+
+def arcs(page) -> torch.Tensor:
+    """Return the weights of all arcs on a page."""
+    weights = page.locator(".attn-arc").evaluate_all(
+        "all => all.map((arc) => Number(arc.style.getPropertyValue('--weight')))"
+    )
+    return torch.tensor(weights, dtype=torch.float64)

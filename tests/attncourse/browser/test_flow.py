@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tools.weight_pictures import arcs
 from tools.widget_pages import asked, press, target_sizes
 from tools.widget_pages import said as told
 
@@ -376,11 +377,8 @@ def test_arcs_show_what_the_steps_come_to(show, matrix):
     widget.matrix, widget.place = matrix, [1, 0, 0]
     page = show(widget)
     page.locator(".attn-arc").first.wait_for(state="attached")
-    shown = page.locator(".attn-arc").evaluate_all(
-        "all => all.map((arc) => Number(arc.style.getPropertyValue('--weight')))"
-    )
     row = expected(widget)["weights"][1]  # token 1, both heads
-    torch.testing.assert_close(torch.tensor(shown).double(), row[row >= 0.01])
+    torch.testing.assert_close(arcs(page), row[row >= 0.01], atol=1e-5, rtol=0)
 
 
 def test_nothing_moves_on_a_phone_from_step_to_step_nor_while_it_plays(show):

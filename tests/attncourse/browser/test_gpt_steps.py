@@ -349,7 +349,7 @@ def test_another_name_is_typed_and_a_letter_that_is_not_there_is_refused(show):
     assert field.input_value() == "tollas"
 
 
-def test_it_plays_to_the_end_and_pauses(show):
+def test_it_plays_to_the_end(show):
     page = show(steps("logits", token=3))
     page.clock.install()
     animation = "getComputedStyle(document.querySelector('.attn-frame')).animationName"
@@ -358,10 +358,6 @@ def test_it_plays_to_the_end_and_pauses(show):
     page.clock.run_for(2 * PAUSE)
     assert lit(page) == "for pos, token in enumerate(name):"
     assert page.locator("output").get_attribute("aria-live") == "off"
-    press(page, "Pause")
-    page.clock.run_for(3 * PAUSE)
-    assert lit(page) == "for pos, token in enumerate(name):"
-    press(page, "Play")
     page.clock.run_for(60 * PAUSE)
     assert lit(page) == "chances = softmax(logits)"
     press(page, "Play")  # it has stopped by itself, and begins anew

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from tools.weight_pictures import color_of, painted, short
+from tools.weight_pictures import arcs, color_of, painted, short
 from tools.widget_pages import TOKEN_MAP_PLACES, asked, press, swipe, unfold
 from tools.widget_pages import said as live
 
@@ -264,11 +264,7 @@ def test_arcs_lead_from_the_chosen_word_to_what_heads_look_at(show, num_heads, d
     widget.token, widget.head = 3, drawn[-1]
     weights = expected_weights(widget, num_heads, causal=False)[drawn, 3]  # [heads, T]
     page = show(widget)
-    arcs = page.locator(".attn-arc").evaluate_all(
-        "all => all.map(arc => Number(arc.style.getPropertyValue('--weight')))"
-    )
-    expected = weights[weights >= 0.01]
-    torch.testing.assert_close(torch.tensor(arcs).double(), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(arcs(page), weights[weights >= 0.01], atol=1e-5, rtol=0)
     best = SENTENCE[int(weights[0].argmax())]
     told = page.locator(".attn-arcs-drawing").get_attribute("aria-label")
     assert f"Arcs from cross: head {drawn[0] + 1} most at {best}, " in told
@@ -584,10 +580,10 @@ def test_on_a_phone_a_control_and_what_it_changes_are_in_one_view(show):
     top = page.get_by_role("slider").locator("visible=true").bounding_box()["y"]
     grid = page.locator(".attn-grid").bounding_box()
     assert grid["y"] + grid["height"] - top < 640
-    arcs, chips = (
+    drawn, chips = (
         page.locator(part).bounding_box() for part in (".attn-arcs-drawing", ".attn-chips")
     )
-    assert chips["y"] + chips["height"] - arcs["y"] < 640
+    assert chips["y"] + chips["height"] - drawn["y"] < 640
     assert chips["x"] + chips["width"] <= 360  # eleven words need no sideways scrolling
     assert page.get_by_text("Choose a token").is_visible()
     assert page.get_by_text("On the right, each head").is_hidden()
