@@ -460,7 +460,7 @@ def test_own_words_are_looked_at_where_rules_made_the_heads(show):
     torch.testing.assert_close(numbers, (q @ k.T / 4).softmax(-1), atol=0.0005001, rtol=0)
     press(page, "random")
     assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
-    assert field.is_hidden()
+    assert field.is_hidden() and page.get_by_text("would need the model").is_visible()
     press(page, "hand-built")
     page.get_by_role("button", name="Back to the first sentence").click()
     assert page.locator(".attn-chip").all_inner_texts() == SENTENCE
