@@ -385,6 +385,12 @@ def test_nothing_moves_from_line_to_line(show):
         assert len(places) == 1
 
 
+def test_code_and_lists_stand_beside_each_other(show):
+    page = show(steps("token", token=2), width=1000)
+    code, side = (page.locator(f".attn-{part}").bounding_box() for part in ("code", "side"))
+    assert code["x"] + code["width"] <= side["x"] and abs(code["y"] - side["y"]) < 50
+
+
 def test_on_a_phone_the_lit_line_is_in_sight_above_its_numbers(show):
     page = show(steps("token", token=2), width=360)
     box = page.locator(".attn-code").bounding_box()

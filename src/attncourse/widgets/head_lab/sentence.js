@@ -63,7 +63,7 @@ export function createSlots(questions, readouts) {
       node.classList.toggle("attn-wrong", isWrong);
       writeAttribute(node, "data-room", `${what}: ${longest} ✗ ${texts[right]}`);
       write(answer, texts[given === null ? right : given[i]]);
-      write(mark, given === null ? " (right)" : isWrong ? ` ✗ ${texts[right]}` : " ✓");
+      write(mark, given === null ? " (wanted)" : isWrong ? ` ✗ ${texts[right]}` : " ✓");
     });
   }
   return { nodes: slots.map(({ node }) => node), draw };

@@ -38,7 +38,9 @@ export function createArcs(ownLine = null) {
 
   function pathOf({ from, to, head }, heads, furthest) {
     const { isDown, middles, room } = layout;
-    const aside = (heads.indexOf(head) - (heads.length - 1) / 2) * (isDown ? 3 : THICKEST);
+    const nearest = Math.min(...middles.slice(1).map((middle, i) => Math.abs(middle - middles[i])));
+    const apart = Math.min(isDown ? 3 : THICKEST, (0.7 * nearest) / heads.length); // stay by its word
+    const aside = (heads.indexOf(head) - (heads.length - 1) / 2) * apart;
     const isLoop = from === to;
     const [start, end] = [middles[from] + aside, middles[to] + aside];
     const far = Math.sqrt(Math.abs(end - start) / furthest);
