@@ -131,6 +131,9 @@ def test_it_stays_with_other_heads_but_not_for_one_of_them_nor_in_another_task(l
     assert where(page).locator("option").all_inner_texts() == ["all heads", "head 1"]
     press(page, "Concord")
     assert which(page).input_value() == "none"
+    widget = HeadLab()
+    widget.forbidden = "1 back"  # a relation of another task
+    assert which(lab(widget)).input_value() == "none"
 
 
 @pytest.mark.parametrize("task", ["lookup", "diagonals"])
@@ -144,9 +147,3 @@ def test_in_a_task_with_two_needs_the_other_answer_stays(lab, task):
     expect(told(page)).to_contain_text("now.")
     assert float(bars(page)[0]) < 0.5 < before  # of four values
     assert "Forbidden: " in said(page)
-
-
-def test_a_relation_of_another_task_forbids_nothing(lab):
-    widget = HeadLab()
-    widget.forbidden = "1 back"
-    assert which(lab(widget)).input_value() == "none"

@@ -63,7 +63,7 @@ def answers_of(model, sentence, head_masks=None):
 
 @pytest.mark.everyday
 @torch.no_grad()
-def test_by_keys_two_layers_train_and_muted_heads_change_the_answers(lab):
+def test_by_keys_two_layers_train_and_muted_heads_or_a_forbidden_look_change_the_answers(lab):
     """The maps of both layers, the answers and the scores are torch's."""
     page = lab(quick(steps=100))
     page.get_by_role("button", name="Induction").press("Enter")
@@ -113,13 +113,8 @@ def test_by_keys_two_layers_train_and_muted_heads_change_the_answers(lab):
     found = evaluate(model, held_out, TASK.relations, head_masks=masks)
     page.locator(".attn-before:visible").first.wait_for()
     assert bars(page) == [short(found.relations["induction"])]
-
-
-@torch.no_grad()
-def test_a_look_is_forbidden_to_layer_2(lab):
-    page = lab(quick(task="induction", steps=100))
-    train(page)
-    model, batch = torch_model(page), pack(TASK.sentences(HELD_OUT, seed=HELD_OUT_SEED))
+    for head in (2, 3):
+        page.get_by_label(f"head {NAMES[head]} works").check()
     page.get_by_label("Forbid a look:").select_option("induction")
     where = page.get_by_label("Forbidden in")
     assert where.locator("option").all_inner_texts() == [
