@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from attncourse.tasks import concord
 from attncourse.training import RECIPES
 from attnlib.model import TransformerModel
+from tools.widget_pages import press
 
 HELD_OUT_SEED = 2**31
 LONGEST = (
@@ -16,7 +17,7 @@ LONGEST = (
 
 def train(page):
     """Press Train, and wait until the model is trained."""
-    page.get_by_role("button", name="Train", exact=True).click()
+    press(page, "Train")
     trained(page)
 
 
@@ -24,12 +25,46 @@ def trained(page):
     expect(page.locator(".attn-progress-text")).to_contain_text("Trained", timeout=60_000)
 
 
+def begun(page):
+    """Press Train, and wait until the model has made its first steps."""
+    press(page, "Train")
+    page.wait_for_function("document.querySelector('progress').value > 0")
+
+
+def tells(page, text):
+    """Wait until a lab says something, of a model or of its answers."""
+    expect(page.locator("output.attn-live")).to_contain_text(text, timeout=60_000)
+
+
+def kept(page, number):
+    """Wait until so many models are trained and kept; return their names."""
+    expect(page.locator(".attn-kept tbody tr")).to_have_count(number, timeout=60_000)
+    return page.locator(".attn-kept button").all_inner_texts()
+
+
+def answered(page):
+    """Wait for what the model that was begun last has been asked by now, and is asked then."""
+    for _ in range(2):  # a worker replies in order
+        page.evaluate("lastTraining.ask('weights')")
+
+
+def later(page):
+    """Let a second go by on the page's clock, which `lab` has set up."""
+    page.clock.run_for(1000)
+
+
+def short(number, digits=2):
+    """A number from 0 to 1 as a lab writes it."""
+    return f"{number:.{digits}f}".removeprefix("0")
+
+
+def bars(page):
+    """The shares of right answers, as written beside the bars."""
+    return page.locator(".attn-relation + .attn-bar-track + .attn-number").all_inner_texts()
+
+
 # The texts of a table's rows.
 CELLS = "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
-
-
-def said(page):
-    return page.locator("output").inner_text()
 
 
 def with_numbers_of(page, model):

@@ -49,10 +49,14 @@ def show(browser, tabs):
 
 @pytest.fixture
 def lab(show):
-    """Open a page with HeadLabs whose workers are counted, and the last one kept at hand."""
+    """Open a page with HeadLabs whose workers are counted, and the last one kept at hand.
+
+    A test may have its clock run ahead.
+    """
 
     def open_page(*widgets, **options):
         page = show(*widgets, **options)
+        page.clock.install()
         page.evaluate(LISTEN)
         return page
 

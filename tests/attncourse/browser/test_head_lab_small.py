@@ -9,13 +9,17 @@ from tools.head_labs import (
     CELLS,
     HELD_OUT_SEED,
     LONGEST,
+    answered,
     answers_of,
     answers_on,
+    later,
     model_of,
+    short,
+    tells,
     train,
     trained,
 )
-from tools.widget_pages import target_sizes, unfold
+from tools.widget_pages import press, said, target_sizes, unfold
 
 from attncourse.tasks import concord
 from attncourse.training import RECIPES, evaluate
@@ -52,44 +56,26 @@ def arcs_on(page, before=False):
     return [[weight for other, weight in arcs if other == color] for color in heads]
 
 
-def choose(page, heads):
-    page.get_by_role("button", name=str(heads), exact=True).click()
-
-
 def told(page, heads):
     """Wait until the page says what a model with so many heads has learned."""
     words = re.compile(rf"^{heads} heads? ha(s|ve) learned ")
     expect(page.locator("output")).to_have_text(words, timeout=60_000)
 
 
-def said(page):
-    return page.locator("output").inner_text()
-
-
 def test_before_a_touch_nothing_trains_and_random_weights_are_said_to_be_random(lab):
     page = lab(quick())
     assert said(page) == "Not trained yet: these weights are random."
     assert page.locator(".attn-number").all_inner_texts() == ["", ""]
-    choose(page, 2)
+    press(page, "2")
     unfold(page)
     before = weights_on(page)
-    page.get_by_role("button", name="Another seed").click()
-    page.wait_for_timeout(600)
+    press(page, "Another seed")
+    later(page)
     assert page.evaluate("workers") == 0
     assert said(page) == "Not trained yet: these weights are random."
     rows = weights_on(page)
     assert len(rows) == 2 and rows[0] != rows[1] and rows != before
     assert all(abs(sum(row) - 1) < 0.01 for row in rows)
-
-
-def test_the_random_weights_are_those_with_which_the_training_begins(lab):
-    page = lab(quick(steps=1, warmup=0, lr=1e-12))
-    choose(page, 4)
-    unfold(page)
-    before = weights_on(page)
-    train(page)
-    told(page, 4)
-    assert weights_on(page) == before
 
 
 def test_bars_arcs_and_answers_move_while_it_trains(lab):
@@ -103,22 +89,22 @@ def test_bars_arcs_and_answers_move_while_it_trains(lab):
       }).observe(document.querySelector(".attn-widget"),
                  {subtree: true, childList: true, attributes: true, characterData: true});
     }""")
-    page.get_by_role("button", name="Train", exact=True).click()
+    press(page, "Train")
     page.wait_for_function("seen.arcs.size > 4 && seen.bars.size > 2 && seen.answers.size > 1")
-    page.get_by_role("button", name="Pause").click()  # it still trains
+    press(page, "Pause")  # it still trains
     page.locator("summary").click()
-    page.get_by_role("button", name="Stop").click()
+    press(page, "Stop")
     told(page, 1)
 
 
 def test_shares_and_weights_are_those_of_torch(lab):
     page = lab(quick(steps=120))
-    choose(page, 2)
+    press(page, "2")
     train(page)
     model = model_of(page, 2)
     held_out = concord.sentences(40, seed=HELD_OUT_SEED)
     right = evaluate(model, held_out, concord.relations).relations
-    shares = [f"{right[f'verb>{need}']:.2f}".removeprefix("0") for need in ("subject", "object")]
+    shares = [short(right[f"verb>{need}"]) for need in ("subject", "object")]
     assert page.locator(".attn-number").all_inner_texts() == shares
     knows_both = min(right["verb>subject"], right["verb>object"]) >= 0.9
     assert (said(page) == "2 heads have learned both answers.") == knows_both
@@ -126,33 +112,33 @@ def test_shares_and_weights_are_those_of_torch(lab):
     assert more.count() == (not knows_both)
     assert page.locator(".attn-why").is_visible() == knows_both
     sentence = concord.read(quick().sentence)
+    answered(page)
+    assert answers_on(page, ".attn-asked") == [answers_of(model, sentence)[VERB]]
     weights = model(torch.tensor([sentence.ids]), need_weights=True).weights[0][0, :, VERB]
     unfold(page)
-    page.wait_for_timeout(300)
     assert torch.allclose(torch.tensor(weights_on(page)), weights, atol=0.001)
     assert torch.allclose(torch.tensor(arcs_on(page)), weights, atol=1e-5)
     spoken = page.locator(".attn-arcs-drawing").get_attribute("aria-label")
-    king, nephew = (f"{weights[1, place]:.2f}".removeprefix("0") for place in (SUBJECT, OBJECT))
+    king, nephew = (short(weights[1, place]) for place in (SUBJECT, OBJECT))
     assert spoken.startswith("Weights of gave. Head 1: king ")
     assert spoken.endswith(f"Head 2: king {king}, nephew {nephew}.")
 
 
 @pytest.mark.parametrize("sentence", [None, LONGEST])
-def test_what_the_verb_answers_is_what_torch_answers_before_training_too(lab, sentence):
+def test_before_training_weights_and_answers_are_those_with_which_it_begins(lab, sentence):
     """With steps that change next to nothing torch is given the weights of before."""
-    given = []
-    for widget in (quick(1, warmup=0, lr=1e-12, sentence=sentence), quick(60, sentence=sentence)):
-        page = lab(widget)
-        before = answers_on(page, ".attn-asked")
-        train(page)
-        told(page, 1)
-        page.wait_for_timeout(300)
-        words = concord.read(widget.sentence)
-        verb = max(words.partners["verb>subject"])
-        expected = answers_of(model_of(page, 1), words)[verb]
-        given += [before, answers_on(page, ".attn-asked")]
-        assert given[-1] == [expected]
-    assert given[0] == given[1] == given[2]
+    page = lab(quick(1, warmup=0, lr=1e-12, sentence=sentence))
+    press(page, "2")
+    unfold(page)
+    weights, before = weights_on(page), answers_on(page, ".attn-asked")
+    train(page)
+    told(page, 2)
+    answered(page)
+    assert weights_on(page) == weights
+    words = concord.read(quick(sentence=sentence).sentence)
+    verb = max(words.partners["verb>subject"])
+    expected = [answers_of(model_of(page, 2), words)[verb]]
+    assert before == answers_on(page, ".attn-asked") == expected
 
 
 def test_the_verb_and_its_two_words_stand_out_and_nouns_have_their_classes(show):
@@ -164,11 +150,8 @@ def test_the_verb_and_its_two_words_stand_out_and_nouns_have_their_classes(show)
     )
     nouns = [pair for pair in classes if pair[1]]
     assert nouns == [["king", "ba"], ["sister", "ki"], ["nephew", "lu"]]
-
-
-def test_the_verb_is_the_last_one_of_a_sentence(show):
     page = show(quick(sentence=LONGEST))
-    assert page.locator(".attn-said .attn-query").inner_text() == "gave"
+    assert page.locator(".attn-said .attn-query").inner_text() == "gave"  # its last verb
 
 
 # How far each arc's ends are from the middles of its two words.
@@ -188,26 +171,26 @@ MISSES = """arcs => {
 @pytest.mark.parametrize("sentence", [SHORT, LONGEST])
 def test_arcs_end_at_their_words_in_a_line_and_downward(show, width, sentence):
     page = show(quick(sentence=sentence), width=width)
-    choose(page, 2)
+    press(page, "2")
     for _ in range(2):  # and where the window has become narrower
         misses = page.locator(".attn-arc").evaluate_all(MISSES)
         assert len(misses) == 2 * len(sentence.split()) and max(misses) < 6
         page.set_viewport_size({"width": 330, "height": 900})
-        page.wait_for_timeout(100)
+        page.evaluate("new Promise(requestAnimationFrame)")
     assert page.evaluate("document.documentElement.scrollWidth") == 330
 
 
-def test_the_run_before_stays_beside_the_new_one(lab):
+def test_each_number_of_heads_is_trained_once_and_the_run_before_stays_beside(lab):
     page = lab(quick(steps=60, sentence=SHORT))
     train(page)
     told(page, 1)
-    page.wait_for_timeout(300)
+    answered(page)
     before, answers = arcs_on(page), answers_on(page, ".attn-asked")[0]
     shares = page.locator(".attn-number").all_inner_texts()
     assert page.locator(".attn-ghost").all_inner_texts() == ["", ""]
-    choose(page, 2)
+    page.get_by_role("button", name="Try 2 heads").click()
     told(page, 2)
-    page.wait_for_timeout(300)
+    answered(page)
     assert arcs_on(page, before=True) == before and len(arcs_on(page)) == 2
     marks = [f"1 head: {given} {'✓' if right else '✗'}" for given, right in answers]
     assert page.locator(".attn-ghost").all_inner_texts() == marks
@@ -217,16 +200,9 @@ def test_the_run_before_stays_beside_the_new_one(lab):
     assert [round(float(line.rstrip("%"))) for line in lines] == [
         round(100 * float(share)) for share in shares
     ]
-
-
-def test_it_offers_three_numbers_of_heads_and_trains_each_once(lab):
-    page = lab(quick(steps=10))
-    train(page)
-    page.get_by_role("button", name="Try 2 heads").click()
-    told(page, 2)
-    choose(page, 4)
+    press(page, "4")
     told(page, 4)
-    choose(page, 2)
+    press(page, "2")  # each is trained once
     trained(page)
     told(page, 2)
     assert page.evaluate("workers") == 3
@@ -239,7 +215,7 @@ def test_the_controls_and_what_they_change_are_in_one_view_and_nothing_moves(lab
     page.set_viewport_size({"width": width, "height": height})
     before = page.locator(".attn-widget").bounding_box()["height"]
     train(page)
-    choose(page, 4)
+    press(page, "4")
     told(page, 4)
     top = page.locator(".attn-controls").bounding_box()["y"]
     verdict = page.locator(".attn-verdict").bounding_box()
@@ -258,13 +234,13 @@ def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
     assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [False, False]
     train(page)
     expect(page.locator("output")).to_have_text("1 head has learned the subject, not the object.")
-    page.wait_for_timeout(300)
+    answered(page)
     assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [True, False]
     (head,) = arcs_on(page)
     assert max(head) == head[subject] > 3 * head[object_]
     page.get_by_role("button", name="Try 2 heads").press("Enter")
     told(page, 2)
-    page.wait_for_timeout(300)
+    answered(page)
     assert [right for _, right in answers_on(page, ".attn-asked")[0]] == [True, True]
     assert min(max(head[place] for head in arcs_on(page)) for place in (subject, object_)) > 0.8
     assert page.locator(".attn-why").is_visible()
@@ -276,7 +252,7 @@ def test_of_the_start_pages_sentence_two_heads_answer_what_one_does_not(lab):
 def test_without_workers_it_says_so_and_random_weights_stay(show):
     page = show(quick())
     page.evaluate("() => { window.Worker = function () { throw new Error('not here'); }; }")
-    page.get_by_role("button", name="Train", exact=True).click()
-    expect(page.locator("output")).to_contain_text("this browser starts none: not here.")
-    choose(page, 2)
+    press(page, "Train")
+    tells(page, "not here")
+    press(page, "2")
     expect(page.locator(".attn-look .attn-swatch")).to_have_count(2)
