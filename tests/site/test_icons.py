@@ -5,7 +5,6 @@ from course.publishing import FONTS, SHEET, THEME
 from fontTools.ttLib import TTFont
 from tools.browsing import open_page
 from tools.lesson_runs import all_pages
-from tools.site_builds import build, small_project
 
 # Of every element and what its style puts before and after it: what the icons' fonts are to draw.
 # An icon whose rule is missing has no content.
@@ -71,20 +70,3 @@ def test_fonts_are_small_and_their_license_lies_beside_them(site):
     for path in folder.iterdir():  # which reserves its name for what wasn't changed
         names = {str(record) for record in TTFont(path)["name"].names if record.nameID in {1, 4, 6}}
         assert not any("awesome" in name.lower() for name in names)
-
-
-def test_what_is_used_later_is_there(tmp_path):
-    project = small_project(tmp_path / "project", {"index": "# Page\n\nText.\n"})
-    static = project / "_build/html/_static"
-
-    def draws_a_rocket():
-        result = build(project, project, "-W", "--keep-going")
-        assert result.returncode == 0, result.stderr
-        named = ".fa-rocket" in (static / SHEET).read_text()
-        drawn = "\uf135" in fonts_of(static)[False, "900"]
-        assert named == drawn
-        return drawn
-
-    assert not draws_a_rocket()
-    (project / "book/index.md").write_text("# Page\n\n{fas}`rocket`\n", encoding="utf-8")
-    assert draws_a_rocket()
