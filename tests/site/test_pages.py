@@ -1,6 +1,7 @@
 """Every page in a real browser: light and dark, desktop and phone."""
 
 from functools import cache
+from types import SimpleNamespace
 from urllib.parse import urljoin
 
 import pytest
@@ -24,18 +25,99 @@ LOOKS = [look for page in PAGES for look in ((page, "dark", 1280), (page, "light
 LOOKS.append((PAGES[0], "light", 1280))
 
 
+# Of each box that is painted apart and clips nothing itself: what in it comes within 4 pixels of
+# its edge, where a frame around what has the focus would be cut off, or leaves it.
+CUT_OFF = """() => {
+  const isApart = (box) => getComputedStyle(box).contain.includes("paint");
+  const clips = (box) => getComputedStyle(box).overflow !== "visible";
+  const found = [];
+  function look(node, edge) {
+    for (const child of node.children) {
+      const {left, right, width, height} = child.getBoundingClientRect();
+      const isSeen = width * height > 0 && child.checkVisibility();
+      if (isSeen && (left < edge.left + 4 || right > edge.right - 4)) found.push(child.outerHTML);
+      if (!clips(child) && child.localName !== "svg") look(child, edge);
+    }
+  }
+  const boxes = [...document.querySelectorAll(".bd-article *")].filter(isApart);
+  for (const box of boxes) if (!clips(box)) look(box, box.getBoundingClientRect());
+  const isWidget = (box) => box.matches(".attn-widget");
+  const widgets = document.querySelectorAll(".attn-widget").length;
+  return [widgets - boxes.filter(isWidget).length, found];
+}"""
+
+
+# Of each drawing that is seen: whether it scrolls, whether words say so, and how tall its smallest
+# text is in pixels. Matplotlib writes a text of 9 points as outlines of 100 points, scaled by 0.09.
+DRAWINGS = r"""async () => {
+  const isSeen = (element) => element.checkVisibility();
+  const seen = [...document.querySelectorAll("article .drawing")].filter(isSeen);
+  return Promise.all(seen.map(async (box) => {
+    const image = [...box.querySelectorAll("img")].find(isSeen);
+    const svg = await (await fetch(image.currentSrc)).text();
+    const scales = [...svg.matchAll(/scale\(([\d.]+) -/g)].map((match) => Number(match[1]));
+    const [, unit] = svg.match(/viewBox="0 0 ([\d.]+)/);
+    return {
+      figure: box.closest("figure").id,
+      scrolls: box.scrollWidth > box.clientWidth,
+      hint: box.nextElementSibling?.matches(".drawing-hint") ?? false,
+      text: Math.min(...scales) * 100 * image.clientWidth / Number(unit),
+    };
+  }));
+}"""
+
+
+# Of each formula, table and listing: whether it is too wide, and whether it fades at the right and
+# can be reached by the Tab key.
+WIDE = """() => [...document.querySelectorAll(
+    "article :is(.math:not(td *), pre, .pst-scrollable-table-container)")]
+  .filter((box) => box.checkVisibility()).map((box) => ({
+    isWide: box.scrollWidth > box.clientWidth + 1,
+    fades: parseFloat(getComputedStyle(box).getPropertyValue("--fade-right")) > 0,
+    isReached: box.tabIndex === 0,
+    text: box.textContent.trim().slice(0, 40),
+  }))"""
+
+
+# Of each table, what its rows have: the size of the first text, how many cells are seen.
+ROWS = """() => [...document.querySelectorAll("article table.table")].map((table) => [
+  ...new Set([...table.tBodies[0].rows].map((row) => [
+    parseFloat(getComputedStyle(row.cells[0]).fontSize),
+    [...row.cells].filter((cell) => cell.checkVisibility()).length,
+  ].join())),
+])"""
+
+
+OPEN_ALL = """() => {
+  for (const fold of document.querySelectorAll("article details")) fold.open = true;
+  return new Promise(requestAnimationFrame);
+}"""
+
+
 @pytest.fixture(scope="session")
 def look_at(browser, site_address):
-    """Return a function that opens a page and says what is wrong with it, and what axe finds."""
+    """Return a function that opens a page once, and says all that is to be known of its look."""
 
     @cache
     def look(page, scheme, width):
         address = f"{site_address}{page}.html"
         with open_page(browser, address, scheme=scheme, width=width) as (opened, problems):
+            found = SimpleNamespace(problems=problems, cut_off=opened.evaluate(CUT_OFF))
+            if width == 360:
+                found.rows, found.drawings = opened.evaluate(ROWS), [opened.evaluate(DRAWINGS)]
             problems += audit(opened, scheme)
+            if width == 360:
+                opened.evaluate(OPEN_ALL)
+                found.wide = opened.evaluate(WIDE)
+                opened.set_viewport_size({"width": 320, "height": 900})
+                found.smallest = opened.evaluate("document.documentElement.scrollWidth")
+                opened.set_viewport_size({"width": width, "height": 900})
             other = switch_theme(opened)
             problems += [f"{other}: {problem}" for problem in audit(opened, other)]
-            return list(problems), violations_on(opened)
+            if width == 360:
+                found.drawings.append(opened.evaluate(DRAWINGS))
+            found.problems, found.violations = [*problems], violations_on(opened)
+            return found
 
     return look
 
@@ -43,14 +125,31 @@ def look_at(browser, site_address):
 @pytest.mark.everyday("L04")
 @pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
 def test_nothing_is_wrong_in_both_themes(look_at, page, opened_in, width):
-    problems, _ = look_at(page, opened_in, width)
-    assert problems == []
+    assert look_at(page, opened_in, width).problems == []
 
 
 @pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
 def test_axe_finds_nothing_in_the_other_theme(look_at, page, opened_in, width):
-    _, violations = look_at(page, opened_in, width)
-    assert violations == []
+    assert look_at(page, opened_in, width).violations == []
+
+
+@pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
+def test_what_is_painted_apart_cuts_nothing_off(look_at, page, opened_in, width):
+    assert look_at(page, opened_in, width).cut_off == [0, []]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_phone_shows_all_whole_readable_and_within_reach(look_at, page):
+    found = look_at(page, "light", 360)
+    assert found.smallest == 320
+    assert all(len(rows) == 1 for rows in found.rows), found.rows  # none is shortened
+    for box in found.wide:
+        assert box["isWide"] == box["fades"] == box["isReached"], box
+    for drawings in found.drawings:
+        assert drawings or page not in all_notebooks()
+        for drawing in drawings:
+            assert not drawing["scrolls"] and not drawing["hint"], drawing
+            assert drawing["text"] >= 8.99, drawing
 
 
 @pytest.mark.parametrize("page", all_pages())
@@ -105,35 +204,6 @@ def test_the_theme_button_changes_colors_and_drawings(browser, site_address):
         assert problems == []
 
 
-# Of each box that is painted apart and clips nothing itself: what in it comes within 4 pixels of
-# its edge, where a frame around what has the focus would be cut off, or leaves it.
-CUT_OFF = """() => {
-  const isApart = (box) => getComputedStyle(box).contain.includes("paint");
-  const clips = (box) => getComputedStyle(box).overflow !== "visible";
-  const found = [];
-  function look(node, edge) {
-    for (const child of node.children) {
-      const {left, right, width, height} = child.getBoundingClientRect();
-      const isSeen = width * height > 0 && child.checkVisibility();
-      if (isSeen && (left < edge.left + 4 || right > edge.right - 4)) found.push(child.outerHTML);
-      if (!clips(child) && child.localName !== "svg") look(child, edge);
-    }
-  }
-  const boxes = [...document.querySelectorAll(".bd-article *")].filter(isApart);
-  for (const box of boxes) if (!clips(box)) look(box, box.getBoundingClientRect());
-  return [boxes.filter((box) => box.matches(".attn-widget")).length, found];
-}"""
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("page", all_lessons())
-def test_what_is_painted_apart_cuts_nothing_off(browser, site_address, page, width):
-    with open_page(browser, f"{site_address}{page}.html", width=width) as (opened, _):
-        apart, cut_off = opened.evaluate(CUT_OFF)
-        assert apart == opened.locator(".attn-widget").count() > 0
-        assert cut_off == []
-
-
 def test_a_drawing_fades_towards_what_lies_beyond_its_edge(browser, site_address):
     fades = """drawing => ["--fade-left", "--fade-right"].map(
         side => parseFloat(getComputedStyle(drawing).getPropertyValue(side)) > 0)"""
@@ -169,41 +239,6 @@ def test_a_lesson_loads_what_is_looked_at(browser, site_address):
     assert height > 100
     assert abs(shown.last.bounding_box()["height"] - height) <= 1
     page.close()
-
-
-# Of each drawing that is seen: whether it scrolls, whether words say so, and how tall its smallest
-# text is in pixels. Matplotlib writes a text of 9 points as outlines of 100 points, scaled by 0.09.
-DRAWINGS = r"""async () => {
-  const isSeen = (element) => element.checkVisibility();
-  const seen = [...document.querySelectorAll("article .drawing")].filter(isSeen);
-  return Promise.all(seen.map(async (box) => {
-    const image = [...box.querySelectorAll("img")].find(isSeen);
-    const svg = await (await fetch(image.currentSrc)).text();
-    const scales = [...svg.matchAll(/scale\(([\d.]+) -/g)].map((match) => Number(match[1]));
-    const [, unit] = svg.match(/viewBox="0 0 ([\d.]+)/);
-    return {
-      figure: box.closest("figure").id,
-      scrolls: box.scrollWidth > box.clientWidth,
-      hint: box.nextElementSibling?.matches(".drawing-hint") ?? false,
-      text: Math.min(...scales) * 100 * image.clientWidth / Number(unit),
-    };
-  }));
-}"""
-
-
-@pytest.mark.parametrize("name", all_notebooks())
-def test_a_phone_shows_each_drawing_whole_and_readable(browser, site_address, name):
-    with open_page(browser, f"{site_address}{name}.html", width=360) as (page, _):
-        for width in (360, 390):
-            page.set_viewport_size({"width": width, "height": 800})
-            for _ in ("light", "dark"):
-                switch_theme(page)
-                drawings = page.evaluate(DRAWINGS)
-                assert drawings
-                for drawing in drawings:
-                    assert drawing["scrolls"] == drawing["hint"], drawing
-                    assert drawing["scrolls"] or drawing["text"] >= 8.99, drawing
-                assert not [drawing["figure"] for drawing in drawings if drawing["scrolls"]]
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 from course.page_lengths import length_of
 from tools.browsing import open_page
-from tools.lesson_runs import all_on_the_path, all_pages
+from tools.lesson_runs import all_on_the_path
 
 
 @cache
@@ -93,18 +93,3 @@ def test_on_a_phone_the_path_names_every_lesson_and_needs_no_sideways_scroll(bro
         expected = [f"{page[5:]}.html" for page in all_on_the_path()]
         assert [name.split("/")[-1] for name in named] == expected
         assert path.evaluate("table => table.getBoundingClientRect().right") < 360
-
-
-# Of each row of a page's tables, the size of its first text and how many of its cells are seen.
-ROWS = """rows => rows.map((row) => [
-  parseFloat(getComputedStyle(row.cells[0]).fontSize),
-  [...row.cells].filter((cell) => cell.checkVisibility()).length,
-])"""
-
-
-@pytest.mark.parametrize("page", all_pages())
-def test_on_a_phone_no_row_of_a_table_is_shortened(browser, site_address, page):
-    with open_page(browser, f"{site_address}{page}.html", width=360) as (opened, _):
-        for table in opened.locator("article table.table").all():
-            rows = table.locator("tbody tr").evaluate_all(ROWS)
-            assert len(set(map(tuple, rows))) == 1, table.inner_text()
