@@ -1,9 +1,9 @@
 """What stands around the text, and what is wider than a phone: seen, framed, and not in the way."""
 
 import pytest
-from bs4 import BeautifulSoup
 from tools.browsing import open_page
 from tools.lesson_runs import all_lessons, all_pages
+from tools.site_builds import read
 
 NOTHING_WIDE = {"book/L02_Embeddings_and_Positions"}  # its widgets have no map and no table
 
@@ -86,7 +86,7 @@ def test_a_word_that_was_searched_for_is_found_whole(browser, site_address):
 
 @pytest.mark.parametrize("name", [*all_pages(), "search", "genindex"])
 def test_every_page_has_what_its_skip_link_leads_to(site, name):
-    page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+    page = read(site / f"{name}.html")
     assert page.select_one(f"main {page.select_one('#pst-skip-link a')['href']}") is not None
 
 

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from bs4 import BeautifulSoup
 from tools import ROOT
 from tools.browsing import open_page
 from tools.lesson_runs import all_notebooks
+from tools.site_builds import read
 
 
 def test_the_site_is_built_from_the_lessons_as_they_were_executed(site_build):
@@ -40,7 +40,7 @@ def test_each_mistake_of_a_page_is_a_warning(warnings):
 
 
 def test_figures_have_a_dark_copy_and_one_caption(small):
-    html = BeautifulSoup((small / "figures.html").read_text(encoding="utf-8"), "html.parser")
+    html = read(small / "figures.html")
     [figure] = html.select("#fig-wide")
     assert len(figure.select("figcaption")) == 1
     images = figure.select("img")

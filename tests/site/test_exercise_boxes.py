@@ -2,13 +2,9 @@
 
 import nbformat
 import pytest
-from bs4 import BeautifulSoup
 from tools.lesson_runs import all_lessons
+from tools.site_builds import read
 from tools.small_pages import EFFORT_MISTAKES
-
-
-def read(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 @pytest.fixture

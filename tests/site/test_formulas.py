@@ -5,11 +5,11 @@ from collections import Counter
 from urllib.parse import urljoin
 
 import pytest
-from bs4 import BeautifulSoup
 from course.formulas import FONT, ROOT
 from fontTools.ttLib import TTFont
 from tools.browsing import open_page
 from tools.lesson_runs import all_pages
+from tools.site_builds import read
 from tools.small_pages import FORMULA_MISTAKES
 
 NO_SIGN = r"\\begin\{\w+\}|\\end\{\w+\}|(?<=\\\\)\[[\w.]+\]"  # environments, and lengths behind \\
@@ -37,14 +37,14 @@ def signs_of_tex(tex):
     return Counter((shown + "[]" * tex.count(r"\begin{bmatrix}")).translate(ONE_OF_SEVERAL))
 
 
-def formulas_of(html):
-    return BeautifulSoup(html, "html.parser").select(".math > math")
+def formulas_of(page):
+    return read(page).select(".math > math")
 
 
 @pytest.mark.parametrize("page", all_pages())
 def test_each_formula_shows_what_its_tex_says(site, page):
     html = (site / f"{page}.html").read_text(encoding="utf-8")
-    formulas = formulas_of(html)
+    formulas = formulas_of(site / f"{page}.html")
     assert len(formulas) == html.count('class="math ') + html.count('class="math"')
     for formula in formulas:
         shown = re.sub(r"[\s\u2061-\u2064]", "", formula.text).translate(ONE_OF_SEVERAL)
@@ -58,7 +58,7 @@ def characters_drawn(path):
 def test_the_font_holds_what_formulas_need_and_little_else(site):
     published = characters_drawn(site / "_static" / FONT)
     for page in all_pages():
-        for formula in formulas_of((site / f"{page}.html").read_text(encoding="utf-8")):
+        for formula in formulas_of(site / f"{page}.html"):
             assert set(formula.text) - published <= set("\u2061"), formula["data-tex"]
     assert ROOT in published
     assert not {"ℵ", "⊞", "𝔻"} & published

@@ -1,8 +1,7 @@
 """A figure can be shown on the whole screen, by a press or by keyboard, and nothing moves."""
 
 import pytest
-from tools.browsing import open_page, uncover
-from tools.lesson_runs import all_lessons
+from tools.browsing import open_page
 
 LARGE = "document.fullscreenElement?.id === 'fig-wide'"
 SMALL = "document.fullscreenElement === null"
@@ -89,17 +88,3 @@ def test_only_pages_with_drawings_load_it(small):
     for name, loads in (("figures", True), ("plain", False)):
         text = (small / f"{name}.html").read_text(encoding="utf-8")
         assert ("large-figures.js" in text) is loads
-
-
-@pytest.mark.parametrize("lesson", all_lessons())
-def test_each_drawing_of_a_lesson_has_its_button(browser, site_address, lesson):
-    """But not one that stands in for a widget, where the widget is drawn."""
-    with open_page(browser, f"{site_address}{lesson}.html") as (page, _):
-        uncover(page)
-        for figure in page.locator("article figure:has(.drawing)").all():
-            button, drawing = figure.locator("> button"), figure.locator(".drawing")
-            assert button.count() == 1
-            if not figure.evaluate("figure => figure.closest('.solution')"):
-                assert button.is_visible() is drawing.is_visible()
-            number = figure.locator(".caption-number").text_content().strip()
-            assert button.get_attribute("aria-label") == f"Full screen: {number}"

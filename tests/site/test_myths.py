@@ -1,20 +1,14 @@
 """The page of myths: every lesson's are on it, and each leads to what settles it."""
 
 import re
-from functools import cache
 
 import pytest
-from bs4 import BeautifulSoup
 from tools import ROOT
 from tools.lesson_runs import all_lessons, all_notebooks
+from tools.site_builds import read
 
 PAGE = "book/myths"
 HEAD = "what is said"
-
-
-@cache
-def read(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 def words(element):

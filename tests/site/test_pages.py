@@ -5,6 +5,8 @@ from types import SimpleNamespace
 from urllib.parse import urljoin
 
 import pytest
+from course.publishing import FONTS, SHEET, THEME
+from fontTools.ttLib import TTFont
 from tools import ROOT
 from tools.browsing import (
     AT_REST,
@@ -88,6 +90,39 @@ ROWS = """() => [...document.querySelectorAll("article table.table")].map((table
 ])"""
 
 
+# Of each figure with a drawing, its buttons: what they are called, and whether they are seen when
+# the drawing is. One that stands in for a widget is hidden where that is drawn.
+BUTTONS = """() => [...document.querySelectorAll("article figure:has(.drawing)")].map((figure) => {
+  const buttons = [...figure.querySelectorAll(":scope > button")];
+  const number = figure.querySelector(".caption-number").textContent.trim();
+  const drawing = figure.querySelector(".drawing");
+  return buttons.map((button) => button.ariaLabel === `Full screen: ${number}` &&
+    button.checkVisibility() === drawing.checkVisibility());
+})"""
+# Of every element and what its style puts before and after it: what the icons' fonts are to draw.
+# An icon whose rule is missing has no content.
+ICONS = r"""() => {
+  const icons = [];
+  for (const element of document.querySelectorAll("*"))
+    for (const side of ["::before", "::after"]) {
+      const styles = getComputedStyle(element, side); // of which each is computed when asked for
+      const {content} = styles;
+      const isIcon = side === "::before" && element.matches('[class^="fa-"], [class*=" fa-"]');
+      if (isIcon || (/^"/.test(content) && /Font Awesome/.test(styles.fontFamily)))
+        icons.push([element.className, styles.fontFamily, styles.fontWeight, content]);
+    }
+  return icons;
+}"""
+
+
+def open_menus(page):
+    """Open all that opens on a page: its menus, folds and the search."""
+    for button in page.locator(".dropdown > button:visible").all():
+        button.click()
+    page.locator("details").evaluate_all("folds => { for (const f of folds) f.open = true; }")
+    page.keyboard.press("Control+k")
+
+
 OPEN_ALL = """() => {
   for (const fold of document.querySelectorAll("article details")) fold.open = true;
   return new Promise(requestAnimationFrame);
@@ -116,7 +151,13 @@ def look_at(browser, site_address):
             problems += [f"{other}: {problem}" for problem in audit(opened, other)]
             if width == 360:
                 found.drawings.append(opened.evaluate(DRAWINGS))
+            else:
+                found.buttons = opened.evaluate(BUTTONS)
             found.problems, found.violations = [*problems], violations_on(opened)
+            open_menus(opened)
+            found.icons = opened.evaluate(ICONS)
+            opened.add_style_tag(content=(THEME / SHEET).read_text(encoding="utf-8"))
+            found.icons_by_the_theme = opened.evaluate(ICONS)
             return found
 
     return look
@@ -150,6 +191,43 @@ def test_a_phone_shows_all_whole_readable_and_within_reach(look_at, page):
         for drawing in drawings:
             assert not drawing["scrolls"] and not drawing["hint"], drawing
             assert drawing["text"] >= 8.99, drawing
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_drawing_has_its_button(look_at, page):
+    assert all(buttons == [True] for buttons in look_at(page, "dark", 1280).buttons)
+
+
+@cache
+def fonts_of(static):
+    """Return what each font draws: {(brands, weight): characters}."""
+    drawn = {}
+    for path in (static / FONTS).glob("*.woff2"):
+        _, family, weight = path.stem.split("-")
+        characters = {chr(code) for code in TTFont(path).getBestCmap()}
+        drawn[family == "brands", weight] = characters
+    return drawn
+
+
+@pytest.mark.parametrize(("page", "opened_in", "width"), LOOKS)
+def test_each_icon_of_a_page_is_in_its_font(look_at, site, page, opened_in, width):
+    found, fonts = look_at(page, opened_in, width), fonts_of(site / "_static")
+    assert found.icons == found.icons_by_the_theme and len(found.icons) > 5
+    for name, family, weight, content in found.icons:
+        assert content.startswith('"'), f"{name} has no icon"
+        lacking = set(content.strip('"')) - fonts["Brands" in family, weight]
+        assert not lacking, f"{name}: {family} {weight} lacks {sorted(map(ascii, lacking))}"
+
+
+def test_fonts_are_small_and_their_license_lies_beside_them(site):
+    folder = site / "_static" / FONTS
+    assert {path.suffix for path in folder.iterdir()} == {".woff2"}
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 10_000
+    license_text = (folder.parent / "LICENSE.txt").read_text(encoding="utf-8")
+    assert "SIL OPEN FONT LICENSE" in license_text
+    for path in folder.iterdir():  # which reserves its name for what wasn't changed
+        names = {str(record) for record in TTFont(path)["name"].names if record.nameID in {1, 4, 6}}
+        assert not any("awesome" in name.lower() for name in names)
 
 
 @pytest.mark.parametrize("page", all_pages())

@@ -7,10 +7,10 @@ from threading import Event, Thread
 from urllib.request import urlopen
 
 import pytest
-from bs4 import BeautifulSoup
 from course.page_lengths import STATE
 from tools.browsing import open_page
 from tools.lesson_runs import all_pages
+from tools.site_builds import read
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ NEVER_COVERED = "section, .exercise, .solution, figcaption, script, .course-widg
 
 @pytest.mark.parametrize("page", all_pages())
 def test_the_covers_of_the_course_take_back_what_answers_and_nothing_else(site, page):
-    html = BeautifulSoup((site / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+    html = read(site / f"{page}.html")
     assert html.select(f".course-cover :is({NEVER_COVERED})") == []
     state = json.loads(html.select_one(STATE).string)["state"] if html.select_one(STATE) else {}
     asked = {model for model, one in state.items() if one["state"].get("_module") == "predict"}

@@ -9,11 +9,10 @@ from xml.etree import ElementTree
 
 import nbformat
 import pytest
-from bs4 import BeautifulSoup
 from tools import ROOT
 from tools.browsing import open_page, problems_of, serve
 from tools.lesson_runs import all_pages
-from tools.site_builds import build, small_project
+from tools.site_builds import build, read, small_project
 from tools.small_pages import cell, exercise, notebook
 
 TITLE = "Multi-Head Attention: an interactive course"
@@ -50,7 +49,7 @@ def published(tmp_path_factory):
 
 
 def head_of(folder, page):
-    return BeautifulSoup((folder / page).read_text(encoding="utf-8"), "html.parser").head
+    return read(folder / page).head
 
 
 def size_of(png):
@@ -130,8 +129,7 @@ def test_without_an_address_nothing_pretends_to_have_one(site):
 def test_without_an_address_too_a_page_says_with_what_words_it_begins(site, page):
     described = head_of(site, f"{page}.html").select("meta[name=description]")
     assert len(described) == 1
-    html = (site / f"{page}.html").read_text(encoding="utf-8")
-    text = " ".join(BeautifulSoup(html, "html.parser").article.text.split())
+    text = " ".join(read(site / f"{page}.html").article.text.split())
     words = described[0]["content"].removesuffix(" …")
     assert 30 < len(words) <= 200
     assert words.split(". ")[0] in text
@@ -170,9 +168,7 @@ def test_its_notebooks_install_the_wheel_that_it_serves_and_link_to_its_pages(pu
 
 def test_how_to_run_a_page_leads_to_a_start_page_that_has_no_section_of_it(published):
     _, folder = published
-    html = BeautifulSoup(
-        (folder / "book/L98_Cells.html").read_text(encoding="utf-8"), "html.parser"
-    )
+    html = read(folder / "book/L98_Cells.html")
     assert html.select(".course-how-to-run a")[1]["href"] == "index.html"
 
 

@@ -2,19 +2,12 @@
 
 import json
 import re
-from functools import cache
 
 import pytest
-from bs4 import BeautifulSoup
 from course.page_lengths import length_of
 from tools.browsing import open_page
 from tools.lesson_runs import all_on_the_path
-
-
-@cache
-def read(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-
+from tools.site_builds import read
 
 NEAR = 5  # minutes: how much a reading time may be rounded
 
@@ -25,10 +18,10 @@ def test_minutes_in_the_table_of_lessons_are_those_of_its_page(site, lesson):
         f'tr:has(a[href="{lesson.split("/")[-1]}.html"])'
     )
     reading, exercises = map(int, re.findall(r"\d+", row.select("td")[-1].text))
-    html = (site / f"{lesson}.html").read_text(encoding="utf-8")
-    efforts = BeautifulSoup(html, "html.parser").select(".exercise .effort")
+    page = read(site / f"{lesson}.html")
+    efforts = page.select(".exercise .effort")
     counted = sum(int(re.search(r"(\d+) minute", effort.text)[1]) for effort in efforts)
-    minutes = length_of(html).minutes
+    minutes = length_of(str(page)).minutes
     assert exercises == counted, f"book/index.md: the exercises of {lesson} take {counted} minutes"
     assert abs(reading - minutes) <= NEAR, f"book/index.md: {lesson} takes {minutes} to read"
 

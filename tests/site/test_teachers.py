@@ -2,16 +2,15 @@
 
 import json
 import re
-from functools import cache
 
 import pytest
-from bs4 import BeautifulSoup
 from course.counts import Counter
 from course.page_lengths import STATE, length_of
 from course.pages import lesson_checked_on
 from course.teachers import first_sentence
 from tools import ROOT
 from tools.lesson_runs import all_lessons, all_notebooks, code_of
+from tools.site_builds import read
 
 from attncourse.lessons import lessons
 
@@ -53,11 +52,6 @@ def test_what_cant_be_counted_is_said(warnings):
         "wanted L03, L03#section",
     ):  # fmt: skip
         assert said in warnings
-
-
-@cache
-def read(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 @pytest.mark.parametrize("lesson", all_lessons())

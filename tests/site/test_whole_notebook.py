@@ -3,13 +3,12 @@
 import re
 from ast import literal_eval
 from copy import deepcopy
-from functools import cache
 
 import nbformat
 import pytest
-from bs4 import BeautifulSoup
 from myst_nb.core.utils import coalesce_streams
 from tools.lesson_runs import all_notebooks
+from tools.site_builds import read
 
 MYST = re.compile(r"\{[a-z:-]+\}`|^:[a-z-]+:|:::|(`{3,}|:{3,})\{|^\([a-z-]+\)=", re.MULTILINE)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -25,13 +24,11 @@ def texts_of(notebook):
 def downloaded(site):
     """Return a function that gives a page's notebook as a reader gets it, and the page."""
 
-    @cache
-    def read(page):
+    def read_both(page):
         notebook = nbformat.read(site / "_sources" / f"{page}.ipynb", as_version=4)
-        html = (site / f"{page}.html").read_text(encoding="utf-8")
-        return notebook, BeautifulSoup(html, "html.parser")
+        return notebook, read(site / f"{page}.html")
 
-    return read
+    return read_both
 
 
 @pytest.mark.parametrize("page", all_notebooks())
